@@ -1,0 +1,1 @@
+"""A model at work in a computer. Knows nothing of Gradio, HTTP or the page."""

@@ -1,0 +1,1 @@
+"""Whatever answers a conversation: an OpenAI-compatible endpoint, a demonstration."""

@@ -1,0 +1,1 @@
+"""The isolated computer: the protocol, the container behind it, the warm pool."""

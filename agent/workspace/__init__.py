@@ -1,0 +1,1 @@
+"""The folder that the person and the model share, and what is remembered of it."""

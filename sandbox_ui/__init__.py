@@ -1,0 +1,1 @@
+"""What a person sees and touches. Knows nothing of docker or openai."""
