@@ -1,0 +1,48 @@
+# The computer that a model is given. Built without a context: this file is all there is.
+# Only Debian's packages: they need no certificate of the network that they are built on.
+FROM debian:trixie-slim
+
+ENV LANG=C.UTF-8 \
+    DEBIAN_FRONTEND=noninteractive \
+    PIP_BREAK_SYSTEM_PACKAGES=1 \
+    PIP_ROOT_USER_ACTION=ignore \
+    PIP_DISABLE_PIP_VERSION_CHECK=1 \
+    PIP_NO_CACHE_DIR=1 \
+    MPLBACKEND=Agg
+
+# Manuals, translations and static Python are never unpacked, now or later.
+RUN printf '%s\n' \
+        'path-exclude=/usr/share/doc/*' \
+        'path-include=/usr/share/doc/*/copyright' \
+        'path-exclude=/usr/share/man/*' \
+        'path-exclude=/usr/share/info/*' \
+        'path-exclude=/usr/share/locale/*' \
+        'path-exclude=*/libpython3*.a' \
+        > /etc/dpkg/dpkg.cfg.d/sandbox \
+    && printf '%s\n' \
+        'Acquire::Languages "none";' \
+        'Acquire::Retries "3";' \
+        'APT::Get::Assume-Yes "true";' \
+        'DPkg::Use-Pty "0";' \
+        > /etc/apt/apt.conf.d/90sandbox
+
+RUN apt-get update \
+    && apt-get install --no-install-recommends \
+        ca-certificates curl wget git file less procps unzip xz-utils \
+        gcc libc6-dev make \
+        python3 python3-dev python3-pip python3-venv python-is-python3 \
+        python3-numpy python3-scipy python3-sympy python3-pandas \
+        python3-matplotlib fonts-dejavu \
+        python3-pil python3-pypdf poppler-utils \
+    && apt-get clean \
+    && cd /usr/lib/python3/dist-packages \
+    && find scipy sympy matplotlib mpl_toolkits pandas -type d -name tests -prune -exec rm -r {} + \
+    && rm -rf /var/lib/apt/lists/* /var/cache/* /var/log/*
+
+# The first plot need not look for fonts.
+RUN python3 -c 'import matplotlib.font_manager' \
+    && mkdir /workspace \
+    && ln -s /workspace /testbed
+
+WORKDIR /workspace
+CMD ["sleep", "infinity"]
