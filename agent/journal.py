@@ -1,0 +1,149 @@
+"""A run's append-only list of events on disk: append, read from a cursor, follow.
+
+One event is one line of JSON. A cursor is the byte offset of the line that follows, so that
+reading on costs nothing of what came before. A line without its end, or garbage after the
+last whole event (the process was killed), is not part of the journal and is cut off when the
+journal is opened for writing again.
+"""
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from agent.errors import JournalError
+from agent.events import Event, RunEnded, StepEnded, decode, encode
+
+_BLOCK = 64 * 1024
+_SYNCED = (StepEnded, RunEnded)
+
+
+class Journal:
+    """The writing end. One process writes a journal, many threads may follow it.
+
+    Args:
+        path: The file; made where missing, mended at its end where torn.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._end = _whole_end(self._file)
+        os.ftruncate(self._file, self._end)
+        os.lseek(self._file, self._end, os.SEEK_SET)
+        self._lock = threading.Lock()
+        self._followers: list[Callable[[], None]] = []
+
+    @property
+    def end(self) -> int:
+        """The cursor behind the last event."""
+        return self._end
+
+    def append(self, event: Event) -> int:
+        """Write one event and wake the followers; on disk for sure at the end of a step.
+
+        Returns:
+            The cursor behind the event.
+        """
+        line = encode(event) + b"\n"
+        with self._lock:
+            _write_all(self._file, line)
+            self._end += len(line)
+            if isinstance(event, _SYNCED):
+                os.fdatasync(self._file)
+            followers = list(self._followers)
+        for wake in followers:
+            wake()
+        return self._end
+
+    def follow(self, wake: Callable[[], None]) -> Callable[[], None]:
+        """Have ``wake`` called, from the writing thread, after each event.
+
+        Returns:
+            A function that ends it.
+        """
+        with self._lock:
+            self._followers.append(wake)
+
+        def unfollow() -> None:
+            with self._lock:
+                if wake in self._followers:
+                    self._followers.remove(wake)
+
+        return unfollow
+
+    def close(self) -> None:
+        """Close the file; the journal can still be read."""
+        with self._lock:
+            if self._file >= 0:
+                os.close(self._file)
+                self._file = -1
+
+
+def read(path: Path, cursor: int = 0, end: int | None = None) -> Iterator[tuple[int, Event]]:
+    """The whole events from a cursor on, each with the cursor behind it.
+
+    Args:
+        path: The journal's file.
+        cursor: Where to begin; 0 or what was given before.
+        end: Where to stop; the end of the last whole event if None.
+
+    Raises:
+        JournalError: the cursor is not one of this journal's.
+    """
+    for position, line in lines(path, cursor, end):
+        try:
+            yield position, decode(line)
+        except JournalError:
+            return
+
+
+def lines(path: Path, cursor: int = 0, end: int | None = None) -> Iterator[tuple[int, bytes]]:
+    """As ``read``, with the events as they are written, undecoded."""
+    with path.open("rb") as file:
+        if cursor and not _is_boundary(file.fileno(), cursor):
+            raise JournalError(f"{cursor} is not a cursor of this journal.")
+        file.seek(cursor)
+        for line in file:
+            cursor += len(line)
+            if not line.endswith(b"\n") or (end is not None and cursor > end):
+                return
+            yield cursor, line[:-1]
+
+
+def _is_boundary(descriptor: int, cursor: int) -> bool:
+    return cursor > 0 and os.pread(descriptor, 1, cursor - 1) == b"\n"
+
+
+def _whole_end(descriptor: int) -> int:
+    """The offset behind the last line that is an event."""
+    end = os.fstat(descriptor).st_size
+    while end:
+        end = _last_newline(descriptor, end) + 1
+        if not end:
+            return 0
+        start = _last_newline(descriptor, end - 1) + 1
+        try:
+            decode(os.pread(descriptor, end - start - 1, start))
+        except JournalError:
+            end = start
+        else:
+            return end
+    return 0
+
+
+def _last_newline(descriptor: int, end: int) -> int:
+    """The offset of the last line end before ``end``, or -1."""
+    while end:
+        start = max(0, end - _BLOCK)
+        found = os.pread(descriptor, end - start, start).rfind(b"\n")
+        if found >= 0:
+            return start + found
+        end = start
+    return -1
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]

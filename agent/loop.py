@@ -1,0 +1,241 @@
+"""The ReAct loop: a model, its tools, limits → events, until it submits.
+
+It can be read in one sitting: a round is steps, a step is one model turn and the execution of
+its calls. Every event is applied to the conversation as it is yielded, so that the model is
+sent what the journal holds and nothing else.
+"""
+
+import logging
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+
+from agent.conversation import Conversation
+from agent.errors import ContextTooLong, SandboxError, StudioError
+from agent.events import (
+    Event,
+    ModelAnswered,
+    RunEnded,
+    Status,
+    StepEnded,
+    StepStarted,
+    Told,
+    ToolEnded,
+    ToolOutput,
+    ToolStarted,
+    Totals,
+)
+from agent.meter import REASONS, Limits, LimitStatus, Meter
+from agent.models.base import Model, ToolCall
+from agent.observation import LiveText
+from agent.stop import Stop
+from agent.tools import Action, Mistake, Toolbox, ToolOutcome
+from agent.turn import Turn
+
+REMINDER = (
+    "You forgot to use a function call in your response.\n"
+    "YOU MUST USE A FUNCTION CALL IN EACH RESPONSE.\n"
+    "IMPORTANT: YOU SHOULD NEVER ASK FOR HUMAN HELP. If the task is done, call submit."
+)
+LAST_TURN = "\nThis is your last turn: {why} Put the answer in place now and call submit."
+_NOT_RUN = "Error: not executed, because {why}."
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """Everything that a round needs.
+
+    Attributes:
+        model: Who answers.
+        toolbox: The tools and the sandbox behind them; None in plain mode.
+        conversation: What was said so far, the task included.
+        limits: Where the round ends at the latest.
+        stop: Ends the round early.
+        totals: What earlier rounds of the run used.
+    """
+
+    model: Model
+    toolbox: Toolbox | None
+    conversation: Conversation
+    limits: Limits
+    stop: Stop
+    totals: Totals | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    status: Status
+    reason: str = ""
+
+
+def run(round_: Round) -> Iterator[Event]:
+    """One round, ending in exactly one ``RunEnded`` on every path."""
+    loop = _Loop(round_)
+    for event in loop.events():
+        round_.conversation.apply(event)
+        yield event
+
+
+class _Loop:
+    def __init__(self, round_: Round) -> None:
+        self._model = round_.model
+        self._toolbox = round_.toolbox
+        self._stop = round_.stop
+        self._limits = round_.limits
+        self._meter = Meter(round_.limits, round_.totals)
+        tools = round_.toolbox.schemas if round_.toolbox else ()
+        self._turn = Turn(round_.model, round_.conversation, tools, round_.limits, round_.stop)
+        self._step = self._meter.totals.steps
+        self._plain_answers = 0
+        self._last_text = ""
+
+    def events(self) -> Iterator[Event]:
+        old_answer = self._answer_file()
+        try:
+            outcome = yield from self._steps()
+        except ContextTooLong as error:
+            outcome = _Outcome("token_limit", f"The conversation fits the model no more: {error}")
+        except StudioError as error:
+            outcome = _Outcome("failed", str(error))
+        except Exception as error:  # noqa: BLE001 - the boundary: a run never ends without a word
+            _log.exception("The loop failed")
+            outcome = _Outcome("failed", f"The studio itself failed ({error!r}); see its log.")
+        answer = self._answer_file()
+        if answer in ("", old_answer):
+            answer = self._last_text
+        yield RunEnded(
+            status=outcome.status, reason=outcome.reason, answer=answer, totals=self._meter.totals
+        )
+
+    def _steps(self) -> Generator[Event, None, _Outcome]:
+        while True:
+            if self._stop.is_set:
+                return _Outcome("stopped")
+            last = self._meter.near()
+            outcome = yield from self._one_step(last)
+            if outcome is not None:
+                return outcome
+            if last is not None:
+                return _Outcome(last, REASONS[last])
+
+    def _one_step(self, last: LimitStatus | None) -> Generator[Event, None, _Outcome | None]:
+        self._step += 1
+        yield StepStarted(step=self._step, note=self._note(last))
+        answer = yield from self._turn.take(self._step)
+        if answer is None:
+            return _Outcome("stopped")
+        self._meter.count_turn(answer.usage, estimated=answer.estimated, seconds=answer.seconds)
+        outcome = yield from self._act(answer)
+        yield StepEnded(step=self._step, totals=self._meter.totals)
+        return outcome
+
+    def _note(self, last: LimitStatus | None) -> str:
+        if self._toolbox is None:
+            return ""
+        note = f"\nSteps Remaining: {self._meter.steps_remaining}"
+        return note if last is None else note + LAST_TURN.format(why=REASONS[last])
+
+    def _act(self, answer: ModelAnswered) -> Generator[Event, None, _Outcome | None]:
+        if answer.text.strip():
+            self._last_text = answer.text.strip()
+        if not answer.calls:
+            return (yield from self._plain_answer())
+        self._plain_answers = 0
+        submitted = yield from self._execute_all(answer)
+        if self._stop.is_set:
+            return _Outcome("stopped")
+        return _Outcome("submitted") if submitted else None
+
+    def _plain_answer(self) -> Generator[Event, None, _Outcome | None]:
+        if self._toolbox is None:
+            return _Outcome("answered")
+        self._plain_answers += 1
+        reminders = self._limits.reminders
+        if reminders is not None and self._plain_answers > reminders:
+            return _Outcome("answered")
+        yield Told(step=self._step, text=REMINDER)
+        return None
+
+    def _execute_all(self, answer: ModelAnswered) -> Generator[Event, None, bool]:
+        """Run the calls in order; whatever happens, each of them is answered."""
+        submitted, lost = False, None
+        for call in answer.calls:
+            if lost is not None:
+                yield self._unrun(call, "the sandbox was lost")
+            elif self._stop.is_set:
+                yield self._unrun(call, "the run was stopped")
+            elif submitted:
+                yield self._unrun(call, "the run was already submitted")
+            else:
+                try:
+                    submitted = yield from self._execute(call, cut=answer.finish == "length")
+                except SandboxError as error:
+                    lost = error
+                    yield self._unrun(call, "the sandbox was lost")
+        if lost is not None:
+            raise lost
+        return submitted
+
+    def _execute(self, call: ToolCall, *, cut: bool) -> Generator[Event, None, bool]:
+        toolbox = self._toolbox
+        if toolbox is None:
+            yield self._unrun(call, "there are no tools in this conversation")
+            return False
+        action = toolbox.parse(call)
+        if isinstance(action, Mistake):
+            why = " Your answer was cut at its token limit; write less in one call." if cut else ""
+            yield self._ended(call, ToolOutcome.failed(action.text + why))
+            return False
+        yield ToolStarted(
+            step=self._step,
+            call_id=call.id,
+            name=action.name,
+            arguments=action.arguments,
+            head=action.head,
+        )
+        outcome = yield from self._run(toolbox, call, action)
+        self._meter.count_sandbox(outcome.seconds, toolbox.sandbox.peak_memory())
+        yield self._ended(call, outcome)
+        return outcome.submitted
+
+    def _run(
+        self, toolbox: Toolbox, call: ToolCall, action: Action
+    ) -> Generator[Event, None, ToolOutcome]:
+        live = LiveText()
+        for item in toolbox.run(action, self._stop, at_most=self._meter.seconds_left()):
+            if isinstance(item, ToolOutcome):
+                return item
+            text = live.decode(item)
+            if text or item.skipped:
+                yield ToolOutput(
+                    step=self._step,
+                    call_id=call.id,
+                    stream=item.stream,
+                    text=text,
+                    skipped=item.skipped,
+                )
+        raise AssertionError("A tool ended without an outcome.")
+
+    def _unrun(self, call: ToolCall, why: str) -> ToolEnded:
+        return self._ended(call, ToolOutcome.failed(_NOT_RUN.format(why=why)))
+
+    def _ended(self, call: ToolCall, outcome: ToolOutcome) -> ToolEnded:
+        return ToolEnded(
+            step=self._step,
+            call_id=call.id,
+            name=call.name,
+            ok=outcome.ok,
+            exit_code=outcome.exit_code,
+            ending=outcome.ending,
+            seconds=outcome.seconds,
+            observation=outcome.text,
+        )
+
+    def _answer_file(self) -> str:
+        """What ``output/answer.txt`` holds; empty where there is none, or no sandbox any more."""
+        if self._toolbox is None:
+            return ""
+        try:
+            return self._toolbox.answer()
+        except SandboxError:
+            return ""
