@@ -7,7 +7,7 @@ stand beside each other, and the README's table is made from them.
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, cast
 
@@ -85,8 +85,13 @@ class Settings:
     model: str = _setting("OPENAI_MODEL", "", str, "The model's name at that endpoint")
     host: str = _setting("GRADIO_SERVER_NAME", "127.0.0.1", str, "Address the page is served on")
     port: int = _setting("GRADIO_SERVER_PORT", 7860, count, "Its port")
-    data: Path = _setting(
-        "STUDIO_DATA", None, _path, "Data folder (`~/.local/share/llm-in-sandbox-studio`)"
+    data: Path = field(
+        default_factory=_default_data,
+        metadata={
+            "key": "STUDIO_DATA",
+            "parse": _path,
+            "doc": "Data folder; `~/.local/share/llm-in-sandbox-studio` by default",
+        },
     )
     docker_host: str = _setting(
         "DOCKER_HOST", "", str, "The engine's socket; empty: Docker's or Podman's usual places"
@@ -151,7 +156,7 @@ def load(environment: Mapping[str, str] | None = None) -> Settings:
         SettingError: a value is not what its key takes.
     """
     environment = os.environ if environment is None else environment
-    values: dict[str, Any] = {"data": _default_data()}
+    values: dict[str, Any] = {}
     for item in fields(Settings):
         key, text = item.metadata["key"], environment.get(item.metadata["key"], "")
         if not text:
@@ -167,7 +172,9 @@ def table() -> str:
     """The settings as a Markdown table, for the README."""
     rows = ["| variable | default | what |", "|---|---|---|"]
     for item in fields(Settings):
-        default = "" if item.default in ("", None) else f"`{_shown(item.name, item.default)}`"
+        default = (
+            "" if item.default in ("", None, MISSING) else f"`{_shown(item.name, item.default)}`"
+        )
         rows.append(f"| `{item.metadata['key']}` | {default} | {item.metadata['doc']} |")
     return "\n".join(rows)
 
