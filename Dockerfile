@@ -36,8 +36,20 @@ RUN apt-get update \
         python3-pil python3-pypdf poppler-utils \
     && apt-get clean \
     && cd /usr/lib/python3/dist-packages \
-    && find scipy sympy matplotlib mpl_toolkits pandas -type d -name tests -prune -exec rm -r {} + \
-    && rm -rf /var/lib/apt/lists/* /var/cache/* /var/log/*
+    && find scipy sympy matplotlib mpl_toolkits pandas numpy/f2py -type d -name tests \
+        -prune -exec rm -r {} + \
+    && rm -rf /usr/share/unicode /usr/bin/*lto-dump* \
+        /var/lib/apt/lists/* /var/cache/* /var/log/*
+
+# pip refuses to replace what Debian installed. In an environment over Debian's packages it
+# puts the newer one in front of them instead; /usr/local, so that every PATH finds it first
+# and Debian's own python3 sees what pip installs.
+RUN rm -rf /usr/local/lib/python3.* \
+    && python3 -m venv --system-site-packages --without-pip /usr/local \
+    && ln -s site-packages "$(echo /usr/local/lib/python3.*)/dist-packages" \
+    && printf '#!/bin/sh\nexec /usr/local/bin/python3 -m pip "$@"\n' > /usr/local/bin/pip \
+    && chmod 755 /usr/local/bin/pip \
+    && ln -s pip /usr/local/bin/pip3
 
 # The first plot need not look for fonts.
 RUN python3 -c 'import matplotlib.font_manager' \
