@@ -1,0 +1,122 @@
+"""A run's folder: where its record is kept, and which sandbox holds its workspace.
+
+::
+
+    <data>/runs/<run>/run.json         when it was made, which sandbox
+                      journal.jsonl    its events
+                      outputs/         outputs too long for the journal
+                      manifests.jsonl  the workspace after each step, as deltas
+    <data>/sandboxes/<sandbox>/workspace
+"""
+
+import json
+import re
+import secrets
+import time
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from agent.errors import RunError
+
+_ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
+
+
+@dataclass(frozen=True, slots=True)
+class _About:
+    created: float
+    sandbox: str
+
+
+class RunFolder:
+    """The folder of one run; ``create`` makes one, ``open`` finds one."""
+
+    def __init__(self, data: Path, run_id: str, about: _About) -> None:
+        self.id = run_id
+        self.data = data
+        self.path = data / "runs" / run_id
+        self._about = about
+
+    @classmethod
+    def create(cls, data: Path, sandbox: str) -> "RunFolder":
+        """A new run's folder, with an id that cannot be guessed.
+
+        Args:
+            data: The data folder.
+            sandbox: The id of the sandbox folder that holds the run's workspace.
+        """
+        folder = cls(data, secrets.token_urlsafe(12), _About(time.time(), sandbox))
+        folder.outputs.mkdir(parents=True, mode=0o700)
+        folder._write()
+        return folder
+
+    @classmethod
+    def open(cls, data: Path, run_id: str) -> "RunFolder":
+        """The folder of a run that exists.
+
+        Raises:
+            RunError: there is none of this id, or it cannot be read.
+        """
+        path = data / "runs" / run_id / "run.json"
+        if not _ID.fullmatch(run_id) or not path.is_file():
+            raise RunError("There is no such run. It may have been deleted.")
+        try:
+            about = _About(**json.loads(path.read_text()))
+        except (ValueError, TypeError) as error:
+            raise RunError(f"The record of run {run_id} cannot be read: {error}") from error
+        return cls(data, run_id, about)
+
+    @classmethod
+    def all(cls, data: Path) -> list["RunFolder"]:
+        """Every run of a data folder, oldest first; those that cannot be read are left out."""
+        found = []
+        for path in (data / "runs").glob("*/run.json"):
+            try:
+                found.append(cls.open(data, path.parent.name))
+            except RunError:
+                continue
+        return sorted(found, key=lambda folder: folder.created)
+
+    @property
+    def created(self) -> float:
+        """When the run was made, seconds since the epoch."""
+        return self._about.created
+
+    @property
+    def sandbox(self) -> str:
+        """The id of the sandbox whose folder holds the workspace."""
+        return self._about.sandbox
+
+    @property
+    def sandbox_folder(self) -> Path:
+        """The sandbox's folder on the host."""
+        return self.data / "sandboxes" / self.sandbox
+
+    @property
+    def workspace(self) -> Path:
+        """The folder that is ``/workspace`` inside the sandbox."""
+        return self.sandbox_folder / "workspace"
+
+    @property
+    def journal(self) -> Path:
+        """The journal's file."""
+        return self.path / "journal.jsonl"
+
+    @property
+    def outputs(self) -> Path:
+        """The folder of outputs that were too long for the journal."""
+        return self.path / "outputs"
+
+    @property
+    def manifests(self) -> Path:
+        """The file of manifest deltas."""
+        return self.path / "manifests.jsonl"
+
+    def move_to(self, sandbox: str) -> None:
+        """Remember that another sandbox holds the workspace now."""
+        self._about = replace(self._about, sandbox=sandbox)
+        self._write()
+
+    def _write(self) -> None:
+        new = self.path / "run.json.new"
+        new.write_text(json.dumps(asdict(self._about)))
+        new.replace(self.path / "run.json")
