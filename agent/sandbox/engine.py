@@ -1,0 +1,32 @@
+"""The container engine of this machine, as a client."""
+
+import docker
+import docker.errors
+import requests.exceptions
+
+from agent.errors import EngineError
+from agent.sandbox.address import find
+
+
+def connect(
+    host: str | None = None, runtime_dir: str | None = None, *, timeout: float = 60.0
+) -> docker.DockerClient:
+    """A client of the engine that ``agent.sandbox.address.find`` finds; the caller closes it.
+
+    Args:
+        host: An address to use and no other, as in ``DOCKER_HOST``.
+        runtime_dir: The user's folder of sockets, as in ``XDG_RUNTIME_DIR``.
+        timeout: Seconds that one request may wait for the engine.
+
+    Raises:
+        EngineError: there is none that can be used; the text says what to type.
+    """
+    finding = find(host, runtime_dir)
+    if finding.state != "ready":
+        raise EngineError(finding.advice())
+    try:
+        return docker.DockerClient(base_url=finding.url, version="auto", timeout=int(timeout))
+    except (docker.errors.DockerException, requests.exceptions.RequestException) as error:
+        raise EngineError(
+            f"The container engine at {finding.url} does not answer as it should: {error}"
+        ) from error
