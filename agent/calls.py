@@ -1,0 +1,247 @@
+"""A tool call as the model wrote it, read into an action; or into what is wrong with it."""
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agent.actions import (
+    BASH,
+    EDITOR,
+    SUBMIT,
+    Action,
+    Bash,
+    Create,
+    Insert,
+    Mistake,
+    Replace,
+    Submit,
+    View,
+    Work,
+)
+from agent.errors import ToolError
+from agent.legible import one_line
+from agent.models.base import ToolCall
+
+_PARAMETERS: Mapping[str, frozenset[str]] = {
+    EDITOR: frozenset(
+        {"command", "path", "file_text", "old_str", "new_str", "insert_line", "view_range"}
+    ),
+    BASH: frozenset({"command", "timeout"}),
+    SUBMIT: frozenset(),
+}
+_USED = {
+    "view": {"view_range"},
+    "create": {"file_text"},
+    "str_replace": {"old_str", "new_str"},
+    "insert": {"insert_line", "new_str"},
+}
+_EXAMPLES = {
+    EDITOR: '{"command": "view", "path": "/workspace/input/notes.txt"}',
+    BASH: '{"command": "ls -la"}',
+    SUBMIT: "{}",
+}
+_KINDS = {str: "a string", bool: "true or false", list: "an array", dict: "an object"}
+_NAMED = 80
+
+
+@dataclass(frozen=True, slots=True)
+class TimeLimits:
+    """Seconds that a command may take: unless the call says otherwise, and at most."""
+
+    default: float = 120.0
+    longest: float = 3600.0
+
+
+def parse(call: ToolCall, limits: TimeLimits) -> Action | Mistake:
+    """Read a call. Lenient where its meaning is certain, else it says what is wrong."""
+    if call.name not in _PARAMETERS:
+        name = one_line(call.name)[:_NAMED]
+        return Mistake(f"Unknown action: {name}. The tools are {EDITOR}, {BASH} and {SUBMIT}.")
+    try:
+        given = _arguments(call)
+        unknown = sorted(set(given) - _PARAMETERS[call.name])
+        remarks = [
+            f"the unknown parameter {one_line(name)[:_NAMED]} was ignored" for name in unknown
+        ]
+        work = _work(call.name, _Given(call.name, given, remarks), limits)
+    except ToolError as error:
+        return Mistake(f"Error: {error}")
+    return Action(work, tuple(remarks))
+
+
+def _work(tool: str, given: "_Given", limits: TimeLimits) -> Work:
+    match tool:
+        case "submit":
+            return Submit()
+        case "execute_bash":
+            command = given.text("command")
+            if not command or not command.strip():
+                raise ToolError("No command provided.")
+            if "\0" in command:
+                raise ToolError("command holds a NUL character, which no shell command can.")
+            return Bash(command, given.timeout(limits))
+        case _:
+            return _editor_work(given)
+
+
+def _editor_work(given: "_Given") -> Work:
+    command, path = given.text("command"), given.text("path")
+    if not command or not path:
+        raise ToolError("command and path are required.")
+    if command not in _USED:
+        known = ", ".join(_USED)
+        raise ToolError(f"Unknown command: {one_line(command)[:_NAMED]}. The commands are {known}.")
+    given.tell_unused(command)
+    path = given.absolute(path)
+    match command:
+        case "view":
+            return View(path, given.view_range())
+        case "create":
+            return Create(path, given.required("file_text", command))
+        case "str_replace":
+            old_str = given.required("old_str", command)
+            return Replace(path, old_str, given.text("new_str") or "")
+        case _:
+            new_str = given.required("new_str", command)
+            line = given.integer("insert_line", given.values.get("insert_line"))
+            return Insert(path, line, new_str)
+
+
+class _Given:
+    """A call's parameters, read one by one as what they should be."""
+
+    def __init__(self, tool: str, values: dict[str, Any], remarks: list[str]) -> None:
+        self.tool = tool
+        self.values = values
+        self.remarks = remarks
+
+    def text(self, name: str) -> str | None:
+        value = self.values.get(name)
+        if value is None:
+            return None
+        if not isinstance(value, str):
+            raise ToolError(self._wrong(name, value, "one string"))
+        if lone := re.search("[\ud800-\udfff]", value):
+            code = ord(lone.group())
+            raise ToolError(f"{name} holds \\u{code:04x}, half of a character; write it whole.")
+        return value
+
+    def required(self, name: str, command: str) -> str:
+        value = self.text(name)
+        if value is None:
+            raise ToolError(f"{name} is required for {command}.")
+        return value
+
+    def integer(self, name: str, value: Any) -> int:
+        if value is None:
+            raise ToolError(f"{name} is required.")
+        if isinstance(value, str) and re.fullmatch(r"\s*[+-]?[0-9]{1,18}\s*", value):
+            return int(value)
+        if isinstance(value, float) and value.is_integer():
+            return int(value)
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise ToolError(self._wrong(name, value, "an integer"))
+        return value
+
+    def view_range(self) -> tuple[int, int] | None:
+        value = self.values.get("view_range")
+        if isinstance(value, str) and value.strip().startswith("["):
+            value = _json_or_none(value)
+        if value is None or value == [] or value == "":
+            return None
+        if not isinstance(value, list) or len(value) != 2:
+            raise ToolError(self._wrong("view_range", value, "two integers, like [1, 20]"))
+        first, last = (self.integer("view_range", number) for number in value)
+        return first, last
+
+    def timeout(self, limits: TimeLimits) -> float | None:
+        value = self.values.get("timeout")
+        if value is None or value == "":
+            return None
+        seconds = _number(value)
+        if not seconds > 0:
+            raise ToolError(self._wrong("timeout", value, "seconds, a number above 0"))
+        if seconds > limits.longest:
+            self.remarks.append(f"the longest time limit is {limits.longest:g} s, which was used")
+        return min(seconds, limits.longest)
+
+    def absolute(self, path: str) -> str:
+        if "\0" in path:
+            raise ToolError("path holds a NUL character, which no file name can.")
+        if path.startswith("~"):
+            raise ToolError(f"path must be absolute; ~ is not expanded: {path}")
+        if path.startswith("/"):
+            return path
+        whole = f"/workspace/{path.removeprefix('./')}"
+        self.remarks.append(f"path should be absolute; it was taken as {whole}")
+        return whole
+
+    def tell_unused(self, command: str) -> None:
+        """Remark on parameters that have a value and no meaning for this command."""
+        others = _PARAMETERS[EDITOR] - {"command", "path"} - _USED[command]
+        for name in sorted(others & self.values.keys()):
+            if self.values[name] not in (None, "", [], 0):
+                self.remarks.append(f"{name} has no meaning for {command} and was ignored")
+
+    def _wrong(self, name: str, value: Any, wanted: str) -> str:
+        try:
+            shown = json.dumps(value)[:80]
+        except RecursionError:
+            shown = "a deep nesting"
+        kind = _KINDS.get(type(value), "a number")
+        example = _EXAMPLES[self.tool]
+        return f"{name} must be {wanted}; given was {kind}: {shown}. For example: {example}"
+
+
+def _number(value: Any) -> float:
+    """A number, also one written as a string; NaN for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return math.nan
+    try:
+        return float(value)
+    except (ValueError, OverflowError):
+        return math.nan
+
+
+def _arguments(call: ToolCall) -> dict[str, Any]:
+    """The call's arguments as an object; one that was encoded twice is read twice."""
+    value: Any = call.arguments
+    for _ in range(2):
+        if isinstance(value, str):
+            value = _loads(call.name, value) if value.strip() else {}
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        kind = _KINDS.get(type(value), "a number")
+        raise ToolError(f"the arguments of {call.name} are {kind}. {_rule(call.name)}")
+    return value
+
+
+def _loads(tool: str, text: str) -> Any:
+    try:
+        return json.loads(text, strict=False)
+    except json.JSONDecodeError as error:
+        near = one_line(text[max(0, error.pos - 20) : error.pos + 20])
+        end = " The text ends there: it may have been cut off." * (error.pos >= len(text.rstrip()))
+        where = f"{error.msg} at line {error.lineno}, column {error.colno}, near `{near}`"
+        problem = f"{where}.{end}"
+    except (ValueError, RecursionError):
+        problem = "a number is too long, or the nesting too deep."
+    raise ToolError(f"the arguments of {tool} are not valid JSON: {problem} {_rule(tool)}")
+
+
+def _rule(tool: str) -> str:
+    return (
+        "Nothing was done. The arguments must be one JSON object, "
+        f'for example {_EXAMPLES[tool]}; in strings write " as \\" and \\ as \\\\.'
+    )
+
+
+def _json_or_none(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text

@@ -1,0 +1,217 @@
+"""The three tools: how they are described to the model, and how they are carried out."""
+
+import time
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass, replace
+
+from agent import calls, editor
+from agent.actions import EDITOR, Action, Bash, Create, Insert, Mistake, Replace, Submit, View
+from agent.calls import TimeLimits
+from agent.errors import ToolError
+from agent.legible import legible, one_line
+from agent.models.base import ToolCall, ToolSchema
+from agent.observation import Clip, Collector
+from agent.sandbox.base import Ending, Entry, Finished, Output, Sandbox
+from agent.schemas import schemas
+from agent.stop import Stop
+
+__all__ = ["Action", "Mistake", "TimeLimits", "ToolOutcome", "Toolbox"]
+
+FINISHED = "<<< Finished >>>"
+ANSWER_FILE = "/workspace/output/answer.txt"
+_ANSWER_LIMIT = 1024**2
+_LISTED = 1_000
+_LISTING = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOutcome:
+    """What came of a call; always the last item of ``Toolbox.run``.
+
+    Attributes:
+        ok: Whether it did what was asked; a command, whether it exited with 0.
+        text: The result for the model.
+        exit_code: A command's exit code, where it had one.
+        ending: How a command ended; ``exit`` for the other tools.
+        seconds: Wall time in the sandbox.
+        submitted: Whether the model said that it is done.
+    """
+
+    ok: bool
+    text: str
+    exit_code: int | None = None
+    ending: Ending = "exit"
+    seconds: float = 0.0
+    submitted: bool = False
+
+    @classmethod
+    def failed(cls, text: str) -> "ToolOutcome":
+        """A call that was not carried out."""
+        return cls(ok=False, text=text)
+
+
+class Toolbox:
+    """The tools at work in one sandbox.
+
+    Args:
+        sandbox: Where commands run and files are.
+        limits: Time limits of commands.
+        clip: How much of a command's output the model sees.
+    """
+
+    def __init__(
+        self, sandbox: Sandbox, limits: TimeLimits | None = None, clip: Clip | None = None
+    ) -> None:
+        self._sandbox = sandbox
+        self._limits = limits or TimeLimits()
+        self._clip = clip or Clip()
+
+    @property
+    def sandbox(self) -> Sandbox:
+        """The sandbox it works in."""
+        return self._sandbox
+
+    @property
+    def schemas(self) -> tuple[ToolSchema, ...]:
+        """The tools as they are described to the model."""
+        return schemas(self._limits, self._clip)
+
+    def parse(self, call: ToolCall) -> Action | Mistake:
+        """Read a call, or say to the model what is wrong with it."""
+        return calls.parse(call, self._limits)
+
+    def answer(self) -> str:
+        """What ``output/answer.txt`` holds, or nothing where there is no such file.
+
+        Raises:
+            SandboxError: the sandbox is gone.
+        """
+        try:
+            data = self._sandbox.read(ANSWER_FILE, limit=_ANSWER_LIMIT)
+        except ToolError:
+            return ""
+        return legible(data.decode("utf-8", "replace")).strip()
+
+    def run(
+        self, action: Action, stop: Stop, *, at_most: float | None = None
+    ) -> Iterator[Output | ToolOutcome]:
+        """Carry an action out; output as it comes, then the outcome.
+
+        Args:
+            action: What ``parse`` made of a call.
+            stop: Ends a command early.
+            at_most: Seconds that are left for a command, whatever its own limit.
+
+        Raises:
+            SandboxError: the sandbox is gone.
+        """
+        match action.work:
+            case Bash() as bash:
+                outcome = yield from self._bash(bash.command, self._limit(bash, at_most), stop)
+            case Submit():
+                outcome = ToolOutcome(ok=True, text=FINISHED, submitted=True)
+            case work:
+                outcome = self._edit(work)
+        remarks = "".join(f"\nNote: {remark}." for remark in action.remarks)
+        yield replace(outcome, text=outcome.text + remarks)
+
+    def _limit(self, bash: Bash, at_most: float | None) -> float:
+        limit = self._limits.default if bash.timeout is None else bash.timeout
+        return limit if at_most is None else min(limit, max(at_most, 1.0))
+
+    def _bash(
+        self, command: str, timeout: float, stop: Stop
+    ) -> Generator[Output, None, ToolOutcome]:
+        collector = Collector(self._clip)
+        finished = Finished(None, "lost", 0.0)
+        for item in self._sandbox.execute(command, timeout=timeout, stop=stop):
+            if isinstance(item, Output):
+                collector.feed(item)
+                yield item
+            else:
+                finished = item
+        return ToolOutcome(
+            ok=finished.ending == "exit" and finished.exit_code == 0,
+            text=collector.observation(finished, timeout=timeout),
+            exit_code=finished.exit_code,
+            ending=finished.ending,
+            seconds=finished.seconds,
+        )
+
+    def _edit(self, work: View | Create | Replace | Insert) -> ToolOutcome:
+        begun = time.monotonic()
+        try:
+            ok, text = True, self._edited(work)
+        except ToolError as error:
+            ok, text = False, f"Error: {error}"
+        result = f"Execution output of [{EDITOR}]:\n{text}"
+        return ToolOutcome(ok=ok, text=result, seconds=time.monotonic() - begun)
+
+    def _edited(self, work: View | Create | Replace | Insert) -> str:
+        sandbox, path = self._sandbox, work.path
+        match work:
+            case View():
+                return self._view(work)
+            case Create():
+                edited = editor.create(path, work.file_text)
+                self._refuse_existing(path)
+            case Replace():
+                data = self._read(path)
+                edited = editor.str_replace(data, path, work.old_str, work.new_str)
+            case Insert():
+                data = self._read(path)
+                edited = editor.insert(data, path, work.insert_line, work.new_str)
+        sandbox.write(path, edited.data, exclusive=isinstance(work, Create))
+        return edited.message
+
+    def _refuse_existing(self, path: str) -> None:
+        kind = self._sandbox.kind(path)
+        if kind != "missing":
+            what = "" if kind == "other" else f" (a {kind})"
+            raise ToolError(
+                f"{path} already exists{what}; create does not overwrite. "
+                "Use str_replace or insert to change it, or remove it first with execute_bash."
+            )
+
+    def _read(self, path: str) -> bytes:
+        kind = self._sandbox.kind(path)
+        if kind == "missing":
+            raise ToolError(f"Path not found: {path}")
+        if kind != "file":
+            raise ToolError(f"{path} is not a file" + (", but a folder." * (kind == "folder")))
+        return self._sandbox.read(path, limit=editor.EDIT_LIMIT)
+
+    def _view(self, work: View) -> str:
+        if self._sandbox.kind(work.path) == "folder":
+            ignored = "\nNote: view_range has no meaning for a folder and was ignored."
+            return self._listing(work.path) + ignored * (work.view_range is not None)
+        return editor.view(self._read(work.path), work.path, work.view_range)
+
+    def _listing(self, path: str) -> str:
+        """All files two levels deep with their sizes, within a limit that says what it cut."""
+        entries = self._sandbox.entries(path, depth=2, limit=_LISTED + 1)
+        rows: list[str] = []
+        room = _LISTING
+        for entry in entries[:_LISTED]:
+            row = _row(entry)
+            room -= len(row) + 1
+            if room < 0:
+                break
+            rows.append(row)
+        header = (
+            f"Here's the files and directories up to 2 levels deep in {path}, excluding hidden:"
+        )
+        if left := len(entries) - len(rows):
+            more = f"at least {left}" if len(entries) > _LISTED else str(left)
+            rows.append(f"<response clipped><NOTE>{more} more are not shown; use `find`.</NOTE>")
+        return "\n".join([header, *(rows or ["(nothing)"])])
+
+
+def _row(entry: Entry) -> str:
+    name = one_line(entry.path)
+    match entry.kind:
+        case "folder":
+            return f"{name}/"
+        case "file":
+            return f"{name} ({entry.size} bytes)"
+    return f"{name} (neither a file nor a folder)"
