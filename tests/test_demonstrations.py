@@ -1,0 +1,389 @@
+"""Demonstrations: what the scripted model promises, and that every script plays for real."""
+
+import array
+import json
+import re
+import shutil
+import subprocess
+import time
+import wave
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from agent.actions import Mistake
+from agent.calls import TimeLimits, parse
+from agent.conversation import Conversation
+from agent.errors import ModelRefused, ToolError
+from agent.events import ModelAnswered, RunEnded, RunStarted, ToolEnded
+from agent.loop import Round, run
+from agent.meter import Limits
+from agent.models.base import (
+    Assistant,
+    CallPiece,
+    Finish,
+    Message,
+    Piece,
+    ReasoningPiece,
+    Request,
+    System,
+    TextPiece,
+    ToolCall,
+    ToolResult,
+    User,
+)
+from agent.models.demonstration import (
+    Demonstration,
+    DemonstrationModel,
+    demonstrations,
+    find,
+    load,
+    read,
+)
+from agent.sandbox.base import Entry, FileKind, Finished, Output
+from agent.sandbox.image import dockerfile_path, image_tag
+from agent.stop import Stop
+from agent.tools import Toolbox
+
+NAMES = ("chart", "documents", "music")
+
+SCRIPT = """
+title: Greet
+task: |
+  Say hello to the file system.
+watch: It says hello.
+seconds: 1
+turns:
+  - reasoning: A file is the shortest greeting.
+    text: I'll write a file.
+    calls:
+      - tool: execute_bash
+        arguments: {command: echo hello | tee hello.txt}
+      - tool: execute_bash
+        arguments: {command: ls}
+  - expect: ['hello', '(?m)^hello.txt$']
+    text: Done.
+    calls:
+      - tool: submit
+"""
+
+
+@pytest.fixture
+def greeting(tmp_path: Path) -> Demonstration:
+    path = tmp_path / "greeting.yaml"
+    path.write_text(SCRIPT, encoding="utf-8")
+    return read(path)
+
+
+TASK: list[Message] = [System("Work."), User("<problem>Say hello.</problem>")]
+
+
+def played(result: str = "hello\nhello.txt") -> list[Message]:
+    """The conversation after the first turn, its two calls answered."""
+    calls = (ToolCall("a", "execute_bash", "{}"), ToolCall("b", "execute_bash", "{}"))
+    first, _, second = result.partition("\n")
+    return [
+        *TASK,
+        Assistant("I'll write a file.", calls=calls),
+        ToolResult("a", "execute_bash", first),
+        ToolResult("b", "execute_bash", second),
+    ]
+
+
+def turn(demonstration: Demonstration | None, messages: list[Message]) -> list[Piece]:
+    model = DemonstrationModel(demonstration, pace=0)
+    return list(model.stream(Request(messages), Stop()))
+
+
+# The model
+
+
+def test_a_turn_streams_reasoning_text_and_calls_as_the_script_says(
+    greeting: Demonstration,
+) -> None:
+    pieces = turn(greeting, TASK)
+    reasoning = [piece.text for piece in pieces if isinstance(piece, ReasoningPiece)]
+    text = [piece.text for piece in pieces if isinstance(piece, TextPiece)]
+    assert "".join(reasoning) == "A file is the shortest greeting."
+    assert "".join(text) == "I'll write a file."
+    assert len(text) == 4
+    arguments = ["", ""]
+    for piece in pieces:
+        if isinstance(piece, CallPiece):
+            arguments[piece.index] += piece.arguments
+    assert [json.loads(each)["command"] for each in arguments] == [
+        "echo hello | tee hello.txt",
+        "ls",
+    ]
+
+
+def test_a_turn_ends_in_one_finish_without_usage(greeting: Demonstration) -> None:
+    pieces = turn(greeting, TASK)
+    assert [piece for piece in pieces if isinstance(piece, Finish)] == [Finish("tool_calls")]
+    assert pieces[-1] == Finish("tool_calls")
+    assert not DemonstrationModel(greeting).metered
+
+
+def test_its_place_is_read_from_the_conversation(greeting: Demonstration) -> None:
+    names = [piece.name for piece in turn(greeting, played()) if isinstance(piece, CallPiece)]
+    assert names[0] == "submit"
+
+
+def test_another_answer_of_the_sandbox_stops_it_with_a_reason(greeting: Demonstration) -> None:
+    with pytest.raises(ModelRefused, match="stops here: the sandbox answered otherwise"):
+        turn(greeting, played("hello\ntee: hello.txt: Read-only file system"))
+
+
+def test_an_expectation_is_held_against_the_last_results_only(greeting: Demonstration) -> None:
+    again = (ToolCall("c", "execute_bash", "{}"),)
+    messages = [*played(), Assistant("", calls=again), ToolResult("c", "execute_bash", "no")]
+    del messages[2:5]
+    with pytest.raises(ModelRefused, match="answered otherwise"):
+        turn(greeting, messages)
+
+
+def test_after_its_last_turn_it_says_that_it_is_over(greeting: Demonstration) -> None:
+    over = [*played(), Assistant("Done."), ToolResult("c", "submit", "<<< Finished >>>")]
+    with pytest.raises(ModelRefused, match="ends here"):
+        turn(greeting, over)
+
+
+@pytest.mark.parametrize("so_far", [played(), [*played(), Assistant("Done.")]])
+def test_a_follow_up_is_answered_with_how_to_connect_a_model(
+    greeting: Demonstration, so_far: list[Message]
+) -> None:
+    with pytest.raises(ModelRefused, match=r"cannot answer this; connect a model.*OPENAI_BASE_URL"):
+        turn(greeting, [*so_far, User("And in blue?")])
+
+
+def test_without_a_demonstration_every_task_is_answered_so() -> None:
+    with pytest.raises(ModelRefused, match="connect a model"):
+        turn(None, TASK)
+
+
+def test_a_stop_ends_the_stream_at_once_and_without_a_finish(greeting: Demonstration) -> None:
+    stop = Stop()
+    pieces = DemonstrationModel(greeting, pace=0.01).stream(Request(TASK), stop)
+    stop.set()
+    begun = time.monotonic()
+    assert list(pieces) == []
+    assert time.monotonic() - begun < 1
+
+
+# The files
+
+
+def test_there_are_three_and_each_is_found_by_the_text_of_its_task() -> None:
+    assert tuple(each.name for each in demonstrations()) == NAMES
+    for each in demonstrations():
+        assert load(each.name) is each
+        assert find(f"  {each.task}\r\n") is each
+    assert find("Something else") is None
+
+
+@pytest.mark.parametrize(
+    ("broken", "says"),
+    [
+        ("- a list", "not a mapping"),
+        (SCRIPT.replace("seconds: 1", "seconds: soon"), "seconds"),
+        (SCRIPT.replace("watch:", "look:"), "watch"),
+        (SCRIPT.replace("'hello'", "'(hello'"), "expect"),
+        (SCRIPT.replace("tool: submit", "tool: ''"), r"turns.1.calls.0.tool"),
+        (SCRIPT.replace("title: Greet", "title: [Greet"), "line"),
+    ],
+)
+def test_a_broken_file_is_named_with_what_is_wrong(tmp_path: Path, broken: str, says: str) -> None:
+    path = tmp_path / "odd.yaml"
+    path.write_text(broken, encoding="utf-8")
+    with pytest.raises(ValueError, match=rf"(?s)odd\.yaml is not a demonstration.*{says}"):
+        read(path)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_call_is_one_that_the_tools_take_without_a_remark(name: str) -> None:
+    for each in load(name).turns:
+        for call in each.calls:
+            action = parse(ToolCall("a", call.tool, json.dumps(call.arguments)), TimeLimits())
+            assert not isinstance(action, Mistake), action
+            assert not action.remarks
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_script_fails_once_mends_it_and_submits_last(name: str) -> None:
+    turns = load(name).turns
+    assert [call.tool for call in turns[-1].calls] == ["submit"]
+    edits = [call.arguments.get("command") for each in turns for call in each.calls]
+    assert "str_replace" in edits
+    assert all(each.expect for each in turns[1:])
+
+
+def test_the_four_documents_are_long_and_one_is_in_an_old_encoding() -> None:
+    inputs = load("documents").inputs
+    assert len(inputs) == 4
+    texts = [path.read_bytes() for path in inputs]
+    assert sum(len(text.split()) for text in texts) > 60_000
+    assert sum(map(len, texts)) < 400_000
+    with pytest.raises(UnicodeDecodeError):
+        texts[2].decode()
+
+
+# The plays, in the real image
+
+
+class Container:
+    """The sandbox image, one shell a command: enough to play a script in."""
+
+    def __init__(self, workspace: Path, image: str) -> None:
+        self.id = "play"
+        self.workspace = workspace
+        mount = f"{workspace}:/workspace"
+        command = ["docker", "run", "--rm", "-d", "--init", "-v", mount, image, "sleep", "300"]
+        self._container = subprocess.check_output(command, text=True).strip()
+
+    def execute(self, command: str, *, timeout: float, stop: Stop) -> Iterator[Output | Finished]:  # noqa: ARG002
+        done = subprocess.run(
+            ["docker", "exec", self._container, "bash", "-c", command],
+            capture_output=True,
+            timeout=timeout,
+            check=False,
+        )
+        yield Output("stdout", done.stdout)
+        yield Output("stderr", done.stderr)
+        yield Finished(done.returncode, "exit", 0.0)
+
+    def kind(self, path: str) -> FileKind:
+        return "file" if self._here(path).is_file() else "missing"
+
+    def read(self, path: str, *, limit: int) -> bytes:  # noqa: ARG002
+        if self.kind(path) != "file":
+            raise ToolError(f"Path not found: {path}")
+        return self._here(path).read_bytes()
+
+    def write(self, path: str, data: bytes, *, exclusive: bool = False) -> None:  # noqa: ARG002
+        self._here(path).write_bytes(data)
+
+    def entries(self, path: str, *, depth: int, limit: int) -> list[Entry]:  # noqa: ARG002
+        return []
+
+    def remove(self, path: str) -> None:
+        self._here(path).unlink()
+
+    def end_processes(self) -> None:
+        pass
+
+    def peak_memory(self) -> int | None:
+        return None
+
+    def close(self) -> None:
+        subprocess.run(["docker", "rm", "-f", self._container], check=True, capture_output=True)
+
+    def _here(self, path: str) -> Path:
+        return self.workspace / Path(path).relative_to("/workspace")
+
+
+@pytest.fixture(scope="module")
+def image() -> str:
+    tag = image_tag(dockerfile_path())
+    if shutil.which("docker") is None:
+        pytest.skip("no docker command")
+    found = subprocess.run(["docker", "image", "inspect", tag], capture_output=True, check=False)
+    if found.returncode:
+        pytest.skip(f"the sandbox image {tag} is not built")
+    return tag
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    for name in ("input", "output"):
+        (tmp_path / name).mkdir()
+    return tmp_path
+
+
+def play(name: str, workspace: Path, image: str) -> list[ToolEnded]:
+    """Play a demonstration to its end; its calls' results, ``submit`` included."""
+    demonstration = load(name)
+    for path in demonstration.inputs:
+        shutil.copy(path, workspace / "input")
+    sandbox = Container(workspace, image)
+    start = RunStarted(
+        run="r",
+        task=demonstration.task,
+        mode="sandbox",
+        model="Demonstration",
+        metered=False,
+        prompt="general",
+        system="Work.",
+        user=demonstration.task,
+    )
+    conversation = Conversation([start])
+    model = DemonstrationModel(demonstration, pace=0)
+    try:
+        events = list(run(Round(model, Toolbox(sandbox), conversation, Limits(), Stop())))
+    finally:
+        sandbox.close()
+    ended = events[-1]
+    assert isinstance(ended, RunEnded)
+    assert ended.status == "submitted", ended.reason
+    assert sum(isinstance(event, ModelAnswered) for event in events) == len(demonstration.turns)
+    return [event for event in events if isinstance(event, ToolEnded)]
+
+
+def failures(results: list[ToolEnded]) -> list[ToolEnded]:
+    return [result for result in results if not result.ok]
+
+
+@pytest.mark.engine
+def test_the_chart_is_drawn_after_the_polar_day_was_understood(workspace: Path, image: str) -> None:
+    (failed,) = failures(play("chart", workspace, image))
+    assert "ValueError" in failed.observation
+    with Image.open(workspace / "output" / "daylight.png") as picture:
+        assert picture.size == (1600, 1000)
+        assert len(picture.convert("RGB").getcolors(1 << 20) or []) > 200
+    answer = (workspace / "output" / "answer.txt").read_text(encoding="utf-8")
+    assert "16 h 11 min" in answer
+    assert "18 May to 25 July" in answer
+
+
+@pytest.mark.engine
+def test_the_music_is_of_cd_quality_and_below_clipping(workspace: Path, image: str) -> None:
+    (failed,) = failures(play("music", workspace, image))
+    assert "cut off" in failed.observation
+    with wave.open(str(workspace / "output" / "canon.wav")) as sound:
+        assert (sound.getframerate(), sound.getnchannels(), sound.getsampwidth()) == (44100, 2, 2)
+        assert 20 < sound.getnframes() / sound.getframerate() < 25
+        samples = array.array("h", sound.readframes(sound.getnframes()))
+    assert 0.8 < max(map(abs, samples)) / 32768 < 0.95
+    with Image.open(workspace / "output" / "score.png") as picture:
+        assert picture.size == (1600, 900)
+
+
+@pytest.mark.engine
+def test_the_documents_are_answered_rightly(workspace: Path, image: str) -> None:
+    results = play("documents", workspace, image)
+    (failed,) = failures(results)
+    assert "UnicodeDecodeError" in failed.observation
+    answer = (workspace / "output" / "answer.txt").read_text(encoding="utf-8")
+    for year, days in fog_days().items():
+        assert re.search(rf"^{year} +{days} ", answer, re.MULTILINE)
+    assert "18 h 50 min" in answer
+    with Image.open(workspace / "output" / "fog.png") as picture:
+        assert picture.size == (1600, 900)
+
+
+@pytest.mark.engine
+def test_the_documents_are_answered_without_reading_them_whole(workspace: Path, image: str) -> None:
+    seen = sum(len(result.observation) for result in play("documents", workspace, image))
+    assert seen < sum(path.stat().st_size for path in load("documents").inputs) / 20
+
+
+def fog_days() -> dict[int, int]:
+    """Counted in another way than the script does: entries that hold a closure for fog."""
+    counted = {}
+    for path in load("documents").inputs:
+        text = path.read_bytes().decode("latin-1")
+        entries = re.split(r"(?m)^(?=[MTWFS][a-z]{2} \d+ [A-Z])", text)
+        closed = sum(", fog.\n" in entry and "HARBOUR CLOSED" in entry for entry in entries)
+        counted[int(path.stem[-4:])] = closed
+    return counted
