@@ -81,13 +81,13 @@ def ensure_image(client: docker.DockerClient, dockerfile: Path, progress: Report
     if image_is_there(client, tag):
         return tag
     text = dockerfile.read_text()
-    meter = Meter(progress, len(instructions(text)))
+    meter = Meter(progress)
     meter.say("Waiting for another build of the sandbox image, if there is one")
     with _alone(dockerfile):
         if not image_is_there(client, tag):
             build_image(client, text, tag, meter)
     meter.part(0.0, 1.0)
-    meter.say("The sandbox image is ready", 1.0, len(instructions(text)))
+    meter.say("The sandbox image is ready", 1.0)
     return tag
 
 

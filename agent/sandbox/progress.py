@@ -10,6 +10,7 @@ _APT_ITEM = re.compile(r"(?:Get:\d+ \S+ \S+ \S+ \S+ \S+ \S+ \[|Unpacking |Settin
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 # Installing packages takes nearly all of a build.
 _INSTALL_WEIGHT = 20.0
+_LINE_LENGTH = 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +20,8 @@ class Progress:
     Attributes:
         fraction: From 0 to 1, never less than before.
         step: The Dockerfile's step being done; 0 while the base image is fetched.
-        steps: How many the Dockerfile has.
-        line: What is being done, in the tool's own words.
+        steps: How many the engine makes of the Dockerfile; 0 until it has said so.
+        line: What is being done, in the tool's own words, on one line.
     """
 
     fraction: float
@@ -35,9 +36,8 @@ Report = Callable[[Progress], None]
 class Meter:
     """Turns lines and fractions of a part into ``Progress`` of the whole."""
 
-    def __init__(self, report: Report, steps: int) -> None:
+    def __init__(self, report: Report) -> None:
         self._report = report
-        self._steps = steps
         self._highest = 0.0
         self._from, self._to = 0.0, 1.0
 
@@ -45,12 +45,13 @@ class Meter:
         """What comes now fills the whole from ``start`` to ``end``."""
         self._from, self._to = start, end
 
-    def say(self, line: str, fraction: float = 0.0, step: int = 0) -> None:
+    def say(self, line: str, fraction: float = 0.0, step: int = 0, steps: int = 0) -> None:
         """Report one line at a ``fraction`` (0 to 1) of the current part."""
         inside = min(max(fraction, 0.0), 1.0)
         here = self._from + (self._to - self._from) * inside
         self._highest = max(self._highest, here)
-        self._report(Progress(self._highest, step, self._steps, line))
+        text = " ".join(line.split())
+        self._report(Progress(self._highest, step, steps, text[:_LINE_LENGTH]))
 
 
 def instructions(dockerfile: str) -> list[str]:
@@ -70,7 +71,7 @@ class BuildReader:
             for text in instructions(dockerfile)
         ]
         self._weights = weights
-        self._step = 0
+        self._step = self._steps = 0
         self._packages = 0
         self._items = 0
 
@@ -80,13 +81,13 @@ class BuildReader:
         if not text:
             return
         if match := _STEP.match(text):
-            self._step = int(match[1])
+            self._step, self._steps = int(match[1]), int(match[2])
             self._packages = self._items = 0
         elif match := _NEWLY.search(text):
             self._packages = int(match[1])
         elif _APT_ITEM.match(text):
             self._items += 1
-        self._meter.say(text, self._fraction(), self._step)
+        self._meter.say(text, self._fraction(), self._step, self._steps)
 
     def _fraction(self) -> float:
         done = sum(self._weights[: max(self._step - 1, 0)])

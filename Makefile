@@ -1,0 +1,76 @@
+# make run serves the page; make test proves that it works. Both set up what is missing, once.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PYTEST_FLAGS ?=
+SOURCES := app.py agent sandbox_ui tests
+ENGINE := $(BIN)/python -m agent.sandbox.engine_setup \
+	--host "$${DOCKER_HOST:-}" --runtime-dir "$${XDG_RUNTIME_DIR:-}"
+# Runs a command as root where that needs no password; fails where it does.
+ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
+APT := $(ROOT) env DEBIAN_FRONTEND=noninteractive apt-get
+
+.PHONY: run test test-long check format bench build engine image clean
+
+run: .make/venv engine
+	@exec $(BIN)/python app.py
+
+test: check image .make/chromium
+	@$(BIN)/python -m pytest -m "not long" $(PYTEST_FLAGS)
+
+test-long: .make/dev image .make/chromium
+	@$(BIN)/python -m pytest -m long $(PYTEST_FLAGS)
+
+check: .make/dev
+	@$(BIN)/ruff format --check $(SOURCES)
+	@$(BIN)/ruff check $(SOURCES)
+	@$(BIN)/mypy
+
+format: .make/dev
+	@$(BIN)/ruff format $(SOURCES)
+	@$(BIN)/ruff check --fix $(SOURCES)
+
+bench: image .make/dev
+	@$(BIN)/python -m tests.bench
+
+build: .make/venv
+	@$(ENGINE)
+	@$(BIN)/python -m agent build
+
+# A machine that can have no engine still runs the tests that need none, and says so;
+# with CI=true the tests that were skipped for it fail.
+image: .make/venv
+	@if $(ENGINE); then $(BIN)/python -m agent build; else echo "Going on without an engine."; fi
+
+engine: .make/venv
+	@$(ENGINE) || echo "The page opens without it; runs with a sandbox need it."
+
+clean:
+	rm -rf $(VENV) .make build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache
+
+$(VENV)/pyvenv.cfg:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Python 3.11 or later is needed; $(PYTHON) is $$($(PYTHON) -V 2>&1)." \
+			"Name another one with make PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null \
+		|| { $(APT) update -q; $(APT) install -y --no-install-recommends python3-venv; } \
+		|| { echo "Python's venv is missing here. Type: sudo apt-get install python3-venv" >&2; \
+			exit 1; }
+	@$(PYTHON) -m venv $(VENV)
+
+.make/venv: requirements.txt $(VENV)/pyvenv.cfg
+	@echo "Installing the Python packages into $(VENV) …"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@mkdir -p .make && touch $@
+
+.make/dev: requirements-dev.txt .make/venv
+	@echo "Installing what the tests need into $(VENV) …"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@mkdir -p .make && touch $@
+
+# Without a browser its tests are skipped, with their reason.
+.make/chromium:
+	@command -v chromium >/dev/null \
+		|| { $(APT) update -q; $(APT) install -y --no-install-recommends chromium; } \
+		|| echo "No Chromium, and it may not be installed here: its tests will be skipped."
+	@mkdir -p .make && { ! command -v chromium >/dev/null || touch $@; }
