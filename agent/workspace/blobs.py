@@ -1,0 +1,161 @@
+"""Contents by their hash: each kept once, whoever had it, whatever it was called."""
+
+import hashlib
+import os
+import secrets
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from agent.errors import JournalError, WorkspaceError
+
+_CHUNK = 1024**2
+_HEX = frozenset("0123456789abcdef")
+
+
+class StoreFull(WorkspaceError):
+    """The store's own limit is reached, or the disk is full.
+
+    Args:
+        digest: SHA-256 in hex of the content that found no room; None where the disk failed.
+    """
+
+    def __init__(self, digest: str | None) -> None:
+        super().__init__("the store of file contents is full")
+        self.digest = digest
+
+
+class BlobStore:
+    """A folder of contents, ``ab/abcdef…``, written whole or not at all.
+
+    Several threads may use one store, and a folder has one store at a time: what an earlier
+    one left half-written is removed at the start. Contents
+    survive the process being killed at any moment; they are not forced to the disk.
+
+    Args:
+        folder: Where; made when it is first written to.
+        limit: Bytes that all contents together may take.
+    """
+
+    def __init__(self, folder: Path, *, limit: int = 20 * 1024**3) -> None:
+        self.folder = folder
+        self.limit = limit
+        self._lock = threading.Lock()
+        self._size: int | None = None
+        for part in folder.glob("part-*"):
+            with suppress(FileNotFoundError):
+                part.unlink()
+
+    @property
+    def size(self) -> int:
+        """Bytes of all contents together; counted once, then kept up."""
+        with self._lock:
+            return self._counted()
+
+    def path(self, digest: str) -> Path:
+        """Where the content with this SHA-256 is, if it is kept.
+
+        Raises:
+            JournalError: ``digest`` is not a SHA-256 in hex.
+        """
+        if len(digest) != 64 or not _HEX.issuperset(digest):
+            raise JournalError("This is not the hash of a content.")
+        return self.folder / digest[:2] / digest
+
+    def has(self, digest: str) -> bool:
+        """Whether the content is kept."""
+        return self.path(digest).is_file()
+
+    def open(self, digest: str) -> BinaryIO:
+        """The content, to be closed by the caller.
+
+        Raises:
+            JournalError: it is not kept.
+        """
+        try:
+            return self.path(digest).open("rb")
+        except FileNotFoundError as error:
+            raise JournalError("The content of this file was not kept.") from error
+
+    def put(self, file: BinaryIO, *, limit: int) -> tuple[str, int]:
+        """Keep what ``file`` holds from where it stands, up to ``limit`` bytes of it.
+
+        Returns:
+            The SHA-256 in hex of what was read, and how many bytes that was. More than
+            ``limit`` bytes are not read, and then nothing is kept.
+
+        Raises:
+            StoreFull: there is no room. Nothing is left.
+            OSError: ``file`` cannot be read. Nothing is left.
+        """
+        head = file.read(min(_CHUNK, limit + 1))
+        if len(head) < min(_CHUNK, limit + 1):
+            return self._put_small(head), len(head)
+        return self._put_large(head, file, limit)
+
+    def _put_small(self, content: bytes) -> str:
+        digest = hashlib.sha256(content).hexdigest()
+        if not self.has(digest):
+            part = self._part()
+            try:
+                self._write(part, content)
+                self._settle(part, digest, len(content))
+            finally:
+                part.unlink(missing_ok=True)
+        return digest
+
+    def _put_large(self, head: bytes, file: BinaryIO, limit: int) -> tuple[str, int]:
+        part, count, sha = self._part(), 0, hashlib.sha256()
+        try:
+            chunk = head
+            while chunk:
+                sha.update(chunk)
+                self._write(part, chunk)
+                count += len(chunk)
+                chunk = file.read(min(_CHUNK, limit + 1 - count))
+            digest = sha.hexdigest()
+            if count <= limit and not self.has(digest):
+                self._settle(part, digest, count)
+            return digest, count
+        finally:
+            part.unlink(missing_ok=True)
+
+    def _part(self) -> Path:
+        """A name for a content that is not whole yet."""
+        return self.folder / f"part-{secrets.token_hex(8)}"
+
+    def _write(self, part: Path, chunk: bytes) -> None:
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with part.open("ab") as file:
+                file.write(chunk)
+        except OSError as error:
+            raise StoreFull(None) from error
+
+    def _settle(self, part: Path, digest: str, size: int) -> None:
+        """Put a whole content in its place, if there is room for it."""
+        with self._lock:
+            place = self.path(digest)
+            if self._counted() + size > self.limit:
+                raise StoreFull(digest)
+            if place.exists():
+                return
+            try:
+                place.parent.mkdir(exist_ok=True)
+                part.rename(place)
+            except OSError as error:
+                raise StoreFull(digest) from error
+            self._size = self._counted() + size
+
+    def _counted(self) -> int:
+        if self._size is None:
+            self._size = 0
+            if self.folder.is_dir():
+                self._size = sum(
+                    entry.stat().st_size
+                    for shelf in os.scandir(self.folder)
+                    if shelf.is_dir()
+                    for entry in os.scandir(shelf)
+                )
+        return self._size

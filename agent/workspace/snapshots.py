@@ -1,0 +1,260 @@
+"""The manifest after each step, found with as little looking as is safe."""
+
+import errno
+import os
+import stat
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+
+from agent.workspace import paths
+from agent.workspace.blobs import BlobStore
+from agent.workspace.hints import DirtySet, Sweep
+from agent.workspace.manifest import Delta, Manifest, Node
+from agent.workspace.paths import RelPath
+from agent.workspace.reading import Mark, Reading, mark_of
+from agent.workspace.tree import scan
+from agent.workspace.watch import Watch
+
+MAX_NAMES = 200_000
+"""Names that a manifest records; a tree with more is cut, and says where."""
+
+SWEEP_BELOW = 500
+"""Names up to which a sweep (some 2 µs each) costs no more than asking the watch."""
+
+_GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+
+
+class _Doubt(Exception):
+    """The hints do not explain what is there; only a sweep can tell."""
+
+
+class Snapshots:
+    """Takes the workspace's manifest, step by step.
+
+    Args:
+        root: The workspace's host folder.
+        blobs: Where contents are kept.
+        watch: Hints of what changed; without them every ``take`` is a sweep.
+        manifest: What was known before (of a run that is continued); it is moved on.
+        sweep_below: Names up to which every ``take`` is a sweep.
+        max_names: Names that the manifest records at most.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        blobs: BlobStore,
+        watch: Watch | None = None,
+        *,
+        manifest: Manifest | None = None,
+        sweep_below: int = SWEEP_BELOW,
+        max_names: int = MAX_NAMES,
+    ) -> None:
+        self.manifest = manifest or Manifest()
+        self.sweeps = 0
+        """How often everything was looked at."""
+        self._root, self._watch = root, watch
+        self._reading = Reading(blobs)
+        self._sweep_below, self._max_names = sweep_below, max_names
+        self._marks: dict[str, Mark] = {}
+        self._linked: set[str] = set()
+        self._known = False
+        self._lock = threading.Lock()
+
+    def take(self, *, final: bool = False) -> Delta:
+        """What changed since the last call; ``manifest`` is moved on by it.
+
+        Between steps this rests on the watch wherever that is safe. What it can miss until
+        the next sweep: writes through a memory map that is still mapped.
+
+        Args:
+            final: Look at everything, whatever the watch says; for the end of a run.
+
+        Raises:
+            WorkspaceError: the workspace's folder cannot be read.
+        """
+        with self._lock:
+            known, self._known = self._known, False
+            try:
+                with paths.opened_folder_path(self._root) as root:
+                    delta = self._hinted(root) if known and not final else None
+                    if delta is None:
+                        delta = self._sweep(root)
+            except OSError as error:
+                raise paths.explain(error, "") from error
+            self.manifest.apply(delta)
+            self._known = True
+            return delta
+
+    def _hinted(self, root: int) -> Delta | None:
+        """The delta by the watch's hints; None where everything has to be looked at."""
+        small = len(self.manifest.nodes) <= self._sweep_below
+        if self._watch is None or self._linked or small:
+            return None
+        hints = self._watch.dirty_since_last()
+        if isinstance(hints, Sweep):
+            return None
+        try:
+            return self._look_at(root, hints)
+        except _Doubt:
+            return None
+
+    def _sweep(self, root: int) -> Delta:
+        self.sweeps += 1
+        if self._watch is not None:
+            self._watch.forget()
+        self._linked.clear()
+        now: dict[str, Node] = {}
+        self._scan(root, "", now)
+        delta = self.manifest.to(now)
+        self._forget(delta.removed)
+        if self._watch is not None and self._watch.degraded and delta:
+            self._watch.announce(_folders(delta))
+        return delta
+
+    def _scan(self, root: int, top: str, now: dict[str, Node]) -> None:
+        """Put every node below ``top`` into ``now``."""
+        waiting = [top]
+        while waiting:
+            at = waiting.pop()
+            try:
+                with paths.opened_folder(root, at) as folder:
+                    waiting += self._scan_folder(folder, at, now)
+                if len(now) >= self._max_names:
+                    raise OSError(errno.E2BIG, "the workspace holds too many names")
+            except OSError as error:
+                if at:
+                    self._not_listed(at, error, now)
+                elif error.errno != errno.E2BIG:
+                    raise
+
+    def _scan_folder(self, folder: int, at: str, now: dict[str, Node]) -> list[str]:
+        inner = []
+        for name, info in scan(folder):
+            if len(now) >= self._max_names:
+                break
+            path = paths.join(at, name)
+            now[path] = self._node(folder, path, name, info)
+            if stat.S_ISDIR(info.st_mode):
+                inner.append(path)
+        return inner
+
+    def _not_listed(self, path: str, error: OSError, now: dict[str, Node]) -> None:
+        self._marks.pop(path, None)
+        known = now.get(path)
+        if error.errno in _GONE or known is None:
+            now.pop(path, None)
+        else:
+            why = f"it cannot be looked into: {error.strerror}"
+            now[path] = Node("folder", mode=known.mode, kept=False, why=why)
+
+    def _node(self, folder: int, path: str, name: str, info: os.stat_result) -> Node:
+        """What ``path`` is now; read only if its mark says that it changed."""
+        if info.st_nlink > 1 and stat.S_ISREG(info.st_mode):
+            self._linked.add(path)
+        before = self.manifest.nodes.get(path)
+        if before is not None and self._marks.get(path) == mark_of(info):
+            return before
+        node, mark = self._reading.node(folder, name, info)
+        if mark is None:
+            self._marks.pop(path, None)
+        else:
+            self._marks[path] = mark
+        return node
+
+    def _look_at(self, root: int, hints: DirtySet) -> Delta:
+        now: dict[str, Node] = {}
+        gone: set[str] = set()
+        for parent, names in _by_folder(hints.entries).items():
+            self._look_in(root, parent, names, (now, gone))
+        for tree in hints.trees:
+            if now.get(tree, _FILE).kind != "folder":
+                raise _Doubt
+            gone.add(tree)  # whatever was below and is not found again
+            self._scan(root, tree, now)
+        if self._linked or len(self.manifest.nodes) + len(now) > self._max_names:
+            raise _Doubt
+        return self._delta(now, gone)
+
+    def _look_in(
+        self,
+        root: int,
+        parent: str,
+        names: Iterable[tuple[str, bool]],
+        found: tuple[dict[str, Node], set[str]],
+    ) -> None:
+        """Look at some names of one folder.
+
+        A file that was written to and is not there, or is as it was, was written under a name
+        that another file has by now: its content may live on under a third, by a hard link.
+        """
+        now, gone = found
+        try:
+            folder = paths.open_folder(root, parent)
+        except OSError as error:
+            if error.errno not in _GONE or any(written for _, written in names):
+                raise _Doubt from error
+            gone.update(paths.join(parent, name) for name, _ in names)
+            return
+        try:
+            for name, written in names:
+                path = paths.join(parent, name)
+                try:
+                    info = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                except OSError as error:
+                    if written or error.errno != errno.ENOENT:
+                        raise _Doubt from error
+                    gone.add(path)
+                    continue
+                if written and self._marks.get(path) == mark_of(info):
+                    raise _Doubt
+                now[path] = self._node(folder, path, name, info)
+        finally:
+            os.close(folder)
+
+    def _delta(self, now: dict[str, Node], gone: set[str]) -> Delta:
+        before = self.manifest.nodes
+        changed = {path: now[path] for path in sorted(now) if before.get(path) != now[path]}
+        roots = {path for path in gone if path in before}
+        roots |= {
+            path
+            for path, node in changed.items()
+            if node.kind != "folder" and before.get(path, node).kind == "folder"
+        }
+        removed = tuple(sorted(_below(before, roots) - now.keys())) if roots else ()
+        self._forget(removed)
+        return Delta(changed, removed, frozenset(path for path in changed if path not in before))
+
+    def _forget(self, removed: Iterable[str]) -> None:
+        for path in removed:
+            self._marks.pop(path, None)
+            self._linked.discard(path)
+
+
+_FILE = Node("file")
+
+
+def _by_folder(entries: dict[str, bool]) -> dict[str, list[tuple[str, bool]]]:
+    folders: dict[str, list[tuple[str, bool]]] = {}
+    for path, written in entries.items():
+        parent, _, name = path.rpartition("/")
+        folders.setdefault(parent, []).append((name, written))
+    return folders
+
+
+def _below(listed: Iterable[str], roots: set[str]) -> set[str]:
+    """Those of ``listed`` that are one of ``roots`` or below one."""
+    found = set()
+    for path in listed:
+        at = path
+        while at:
+            if at in roots:
+                found.add(path)
+                break
+            at = at.rpartition("/")[0]
+    return found
+
+
+def _folders(delta: Delta) -> frozenset[RelPath]:
+    return frozenset(RelPath.trusted(path).parent for path in (*delta.changed, *delta.removed))
