@@ -1,0 +1,253 @@
+"""Tool calls written into the text, for servers and models that know no tools.
+
+The format, as the model is told it in the system prompt: a fenced block named
+``tool_call`` that holds one JSON object,
+
+    ```tool_call
+    {"name": "execute_bash", "arguments": {"command": "ls"}}
+    ```
+
+one block per call, any number of blocks in a message. ``<tool_call>{…}</tool_call>``,
+which many models were trained on, is taken as well. A block may be the last thing in a
+message without being closed. ``parameters`` is taken for ``arguments``.
+
+The blocks do not show as text. What is not JSON still counts as a call, with the text as
+its arguments, so that the model is told what was wrong. Results go back as a user's
+message:
+
+    Result of execute_bash:
+    total 0
+"""
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+
+from agent.models.base import (
+    Assistant,
+    CallPiece,
+    Message,
+    System,
+    TextPiece,
+    ToolCall,
+    ToolResult,
+    ToolSchema,
+    User,
+)
+from agent.models.ids import new_call_id
+from agent.models.think import held_back
+
+_FENCE, _FENCE_END = "```tool_call", "```"
+_TAG, _TAG_END = "<tool_call>", "</tool_call>"
+_HEAD = re.compile(
+    r'\s*\{\s*"name"\s*:\s*"([^"\\]+)"\s*,\s*"(?:arguments|parameters)"\s*:\s*(?=\{)'
+)
+_NAME = re.compile(r'"name"\s*:\s*"([^"\\]+)"')
+_TAIL = re.compile(r"[\s}]*\Z")
+
+_INSTRUCTIONS = """\
+# Tools
+You have the tools below. To call one, write a block exactly like this, and nothing after \
+the last block:
+
+```tool_call
+{"name": "the tool's name", "arguments": {"parameter": "value"}}
+```
+
+The block holds one JSON object; line breaks inside a value are written as \\n. The result \
+comes in the next message. Never write a result yourself.
+"""
+
+
+def describe(tools: Sequence[ToolSchema]) -> str:
+    """The part of the system prompt that tells a model of its tools; empty without any."""
+    if not tools:
+        return ""
+    parts = [
+        f"## {tool.name}\n{tool.description.strip()}\n"
+        f"Parameters (JSON Schema): {json.dumps(tool.parameters, ensure_ascii=False)}"
+        for tool in tools
+    ]
+    return "\n".join([_INSTRUCTIONS, *parts])
+
+
+def as_text(messages: Sequence[Message], tools: Sequence[ToolSchema]) -> list[Message]:
+    """The conversation with tools, calls and results written as text.
+
+    Users' messages in a row become one, since many templates want turns to alternate.
+    """
+    turned: list[Message] = []
+    description = describe(tools)
+    for message in _told(messages, description) if description else messages:
+        if isinstance(message, Assistant):
+            turned.append(Assistant(_written(message), message.reasoning))
+        elif isinstance(message, System):
+            turned.append(message)
+        else:
+            text = message.text
+            if isinstance(message, ToolResult):
+                text = f"Result of {message.name}:\n{text or '(empty)'}"
+            if turned and isinstance(turned[-1], User):
+                text = f"{turned.pop().text}\n\n{text}"
+            turned.append(User(text))
+    return turned
+
+
+def _told(messages: Sequence[Message], description: str) -> list[Message]:
+    """The messages with the tools' description at the end of the system prompt."""
+    first = messages[0] if messages else None
+    if isinstance(first, System):
+        return [System(f"{first.text}\n\n{description}"), *messages[1:]]
+    return [System(description), *messages]
+
+
+def _written(message: Assistant) -> str:
+    blocks = [f"{_FENCE}\n{_call_text(call)}\n{_FENCE_END}" for call in message.calls]
+    return "\n\n".join(part for part in (message.text, *blocks) if part)
+
+
+def _call_text(call: ToolCall) -> str:
+    try:
+        arguments = json.loads(call.arguments)
+    except ValueError:
+        return call.arguments
+    return json.dumps({"name": call.name, "arguments": arguments}, ensure_ascii=False)
+
+
+class TextCallSplitter:
+    """Parts a streamed text into text and calls, however it is cut into fragments."""
+
+    def __init__(self) -> None:
+        self._held = ""
+        self._line_start = True
+        self._end = ""
+        self._block: _Block | None = None
+        self._count = 0
+
+    def feed(self, text: str) -> list[TextPiece | CallPiece]:
+        """What can be said about the text so far, beyond what was said before."""
+        self._held += text
+        pieces: list[TextPiece | CallPiece] = []
+        while self._held:
+            before = self._held
+            pieces += self._inside() if self._block else self._outside()
+            if self._held == before:
+                break
+        return pieces
+
+    def flush(self) -> list[TextPiece | CallPiece]:
+        """What was held back; an open block ends here."""
+        held, self._held = self._held, ""
+        if self._block is None:
+            return [TextPiece(held)] if held else []
+        block, self._block = self._block, None
+        return [*block.feed(held), *block.end()]
+
+    def _outside(self) -> list[TextPiece | CallPiece]:
+        found = self._opening()
+        if found is not None:
+            start, marker, self._end = found
+            text, self._held = self._held[:start], self._held[start + len(marker) :]
+            self._block = _Block(self._count)
+            self._count += 1
+            return _text(text)
+        keep = max(held_back(self._held, _TAG), self._fence_begun())
+        return self._say(len(self._held) - keep)
+
+    def _opening(self) -> tuple[int, str, str] | None:
+        """Where the first block opens: position, marker, its end's marker."""
+        found: list[tuple[int, str, str]] = []
+        if (at := self._held.find(_TAG)) >= 0:
+            found.append((at, _TAG, _TAG_END))
+        for match in re.finditer(re.escape(_FENCE) + r"(?=\s)", self._held):
+            if self._begins_line(match.start()):
+                found.append((match.start(), _FENCE, _FENCE_END))
+                break
+        return min(found, default=None)
+
+    def _begins_line(self, at: int) -> bool:
+        line = self._held[self._held.rfind("\n", 0, at) + 1 : at]
+        return not line.strip() and (self._line_start or "\n" in self._held[:at])
+
+    def _fence_begun(self) -> int:
+        """Characters at the end that may become a fence: its beginning, at a line's start."""
+        line = self._held[self._held.rfind("\n") + 1 :]
+        begun = line.lstrip()
+        could = _FENCE.startswith(begun) and self._begins_line(len(self._held) - len(begun))
+        return len(line) if could else 0
+
+    def _say(self, length: int) -> list[TextPiece | CallPiece]:
+        text, self._held = self._held[:length], self._held[length:]
+        if text:
+            self._line_start = text.endswith("\n")
+        return _text(text)
+
+    def _inside(self) -> list[TextPiece | CallPiece]:
+        block = self._block
+        assert block is not None
+        at = self._closing()
+        if at >= 0:
+            body, self._held = self._held[:at], self._held[at + len(self._end) :].lstrip("\n")
+            self._block, self._line_start = None, True
+            return [*block.feed(body), *block.end()]
+        # The fence's end counts at a line's start only: the line break is held with it.
+        keep = held_back(self._held, self._end if self._end == _TAG_END else "\n" + _FENCE_END)
+        body, self._held = self._held[: len(self._held) - keep], self._held[-keep:] if keep else ""
+        return list(block.feed(body))
+
+    def _closing(self) -> int:
+        if self._end == _TAG_END:
+            return self._held.find(_TAG_END)
+        at = self._held.find("\n" + _FENCE_END)
+        return at + 1 if at >= 0 else -1
+
+
+def _text(text: str) -> list[TextPiece | CallPiece]:
+    return [TextPiece(text)] if text else []
+
+
+class _Block:
+    """One block being read. Arguments are handed on as they come, where they are an object."""
+
+    def __init__(self, index: int) -> None:
+        self._index = index
+        self._body = ""
+        self._streams = False
+
+    def feed(self, text: str) -> Iterable[CallPiece]:
+        self._body += text
+        if self._streams:
+            return self._arguments()
+        head = _HEAD.match(self._body)
+        if head is None:
+            return []
+        self._streams, self._body = True, self._body[head.end() :]
+        return [CallPiece(self._index, new_call_id(), head.group(1)), *self._arguments()]
+
+    def _arguments(self) -> list[CallPiece]:
+        """The arguments so far, without the braces at the end: one of them is the block's."""
+        tail = _TAIL.search(self._body)
+        safe = tail.start() if tail else len(self._body)
+        said, self._body = self._body[:safe], self._body[safe:]
+        return [CallPiece(self._index, arguments=said)] if said else []
+
+    def end(self) -> list[CallPiece]:
+        if self._streams:
+            rest = self._body.rstrip().removesuffix("}").rstrip()
+            return [CallPiece(self._index, arguments=rest)] if rest else []
+        name, arguments = _whole(self._body.strip())
+        return [CallPiece(self._index, new_call_id(), name, arguments)]
+
+
+def _whole(body: str) -> tuple[str, str]:
+    """Name and arguments of a block that could not be read from its beginning."""
+    try:
+        call = json.loads(body, strict=False)
+    except ValueError:
+        call = None
+    if not isinstance(call, dict):
+        name = _NAME.search(body)
+        return name.group(1) if name else "", body
+    arguments = call.get("arguments", call.get("parameters", {}))
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+    return str(call.get("name") or ""), text

@@ -1,0 +1,53 @@
+"""What the strictest chat endpoints refuse in a conversation that they are sent."""
+
+import json
+from typing import Any
+
+Body = dict[str, Any]
+
+
+def complaint_about(messages: Any) -> str:
+    """What a strict server would not take of a conversation; empty where all is well."""
+    if not isinstance(messages, list) or not messages:
+        return "messages must be a non-empty list"
+    open_ids: list[str] = []
+    for place, message in enumerate(messages):
+        if open_ids and message.get("role") != "tool":
+            return f"messages[{place}]: tool calls without an answer: {open_ids}"
+        complaint = _about(message, open_ids)
+        if complaint:
+            return f"messages[{place}]: {complaint}"
+    return f"tool calls without an answer: {open_ids}" if open_ids else ""
+
+
+def _about(message: Body, open_ids: list[str]) -> str:
+    role, calls = message.get("role"), message.get("tool_calls")
+    if role not in ("system", "user", "assistant", "tool"):
+        return f"unknown role {role!r}"
+    if role == "tool":
+        if message.get("tool_call_id") not in open_ids:
+            return f"an answer to no tool call: {message.get('tool_call_id')!r}"
+        open_ids.remove(message["tool_call_id"])
+    if calls is None:
+        return "" if _says_something(message.get("content")) else "empty content"
+    if role != "assistant" or not calls:
+        return "tool_calls where none may be"
+    open_ids.extend(call["id"] for call in calls)
+    if len(set(open_ids)) < len(open_ids):
+        return "two tool calls with one id"
+    return next((fault for call in calls if (fault := _about_call(call))), "")
+
+
+def _says_something(content: Any) -> bool:
+    return isinstance(content, str) and bool(content.strip())
+
+
+def _about_call(call: Body) -> str:
+    function = call["function"]
+    if call.get("type") != "function" or not call["id"] or not function["name"]:
+        return "a tool call without type, id or name"
+    try:
+        arguments = json.loads(function["arguments"])
+    except ValueError:
+        return f"arguments are no JSON: {function['arguments']!r}"
+    return "" if isinstance(arguments, dict) else "arguments are no object"
