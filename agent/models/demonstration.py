@@ -31,7 +31,7 @@ from agent.models.base import (
 from agent.stop import Stop
 
 FOLDER = Path(__file__).parent / "demonstrations"
-PACE = 240.0
+PACE = 160.0
 """Characters per second of text and reasoning: a brisk reader's speed, skimming."""
 ARGUMENTS_FASTER = 8
 """Programs stream this much faster than prose: they are looked at afterwards."""
