@@ -1,0 +1,251 @@
+"""One run kept: the loop's events in a journal, the workspace's versions beside it.
+
+The page, the command line and the trainer record alike; whoever iterates a round drives it.
+"""
+
+import logging
+import threading
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from agent import journal, loop
+from agent.conversation import Conversation
+from agent.errors import RunError, StudioError
+from agent.events import (
+    Change,
+    Event,
+    Mode,
+    RunContinued,
+    RunEnded,
+    RunStarted,
+    Status,
+    StepEnded,
+    ToolEnded,
+    ToolOutput,
+    WorkspaceChanged,
+)
+from agent.fold import RunPicture
+from agent.folder import RunFolder
+from agent.inputs import given, pasted
+from agent.journal import Journal
+from agent.meter import Limits
+from agent.models.base import Model
+from agent.outputs import LongOutputs
+from agent.prompts import Prompt
+from agent.sandbox.base import Sandbox
+from agent.stop import Stop
+from agent.tools import Toolbox
+from agent.workspace.blobs import BlobStore
+from agent.workspace.files import Workspace
+from agent.workspace.manifest import Delta
+from agent.workspace.paths import RelPath
+from agent.workspace.snapshots import Snapshots
+from agent.workspace.versions import Versions
+from agent.workspace.watch import Watch
+
+_LISTED = 200
+INTERRUPTED = "The application was ended in the middle of the run. Send a message to go on."
+_log = logging.getLogger(__name__)
+
+
+class Computers(Protocol):
+    """Where sandboxes come from."""
+
+    @property
+    def blobs(self) -> BlobStore:
+        """Where versions of files are kept."""
+
+    def take(self, folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
+        """The run's sandbox, made anew on its workspace or taken from the pool.
+
+        Yields what a person sees of the preparation; the run's folder may be moved to
+        another sandbox's. Returns None where a stop came first.
+
+        Raises:
+            StudioError: there is no sandbox to be had.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a run is given first."""
+
+    text: str
+    prompt: Prompt
+    mode: Mode = "sandbox"
+
+
+@dataclass(frozen=True, slots=True)
+class _Computer:
+    """A sandbox at work for a run, and what follows its files."""
+
+    sandbox: Sandbox
+    toolbox: Toolbox
+    watch: Watch
+    snapshots: Snapshots
+
+    def close(self) -> None:
+        self.watch.close()
+        self.sandbox.close()
+
+
+class RecordedRun:
+    """One run and its record. One thread at a time drives it; any may look at ``picture``.
+
+    Args:
+        folder: The run's folder; a journal that is there already is taken up, and a round
+            that was alive in it is closed as interrupted.
+        computers: Where its sandbox comes from.
+    """
+
+    def __init__(self, folder: RunFolder, computers: Computers) -> None:
+        self.folder = folder
+        self.journal = Journal(folder.journal)
+        self.picture = RunPicture(run=folder.id)
+        self.conversation = Conversation()
+        self.lock = threading.Lock()
+        self._computers = computers
+        self._outputs = LongOutputs(folder.outputs)
+        self._versions = Versions(folder.manifests)
+        self._computer: _Computer | None = None
+        self._take_up()
+
+    def start(self, task: Task, model: Model, limits: Limits, stop: Stop) -> Iterator[Event]:
+        """The first round.
+
+        Raises:
+            RunError: the run has begun before.
+        """
+        if self.picture.rounds:
+            raise RunError("This run has begun already; send a message to go on.")
+        return self._record(self._first_round(task, model, limits, stop))
+
+    def follow_up(self, text: str, model: Model, limits: Limits, stop: Stop) -> Iterator[Event]:
+        """Another round in the same conversation and sandbox.
+
+        Raises:
+            RunError: the run has not begun, or a round of it is going on.
+        """
+        if not self.picture.rounds or self.picture.alive:
+            raise RunError("A message can follow when the run has begun and has come to an end.")
+        opening = RunContinued(text=text, model=model.name, metered=model.metered)
+        return self._record(self._round(opening, model, limits, stop))
+
+    def close(self) -> None:
+        """End the sandbox and close the journal; folder and workspace stay."""
+        if self._computer is not None:
+            self._computer.close()
+            self._computer = None
+        self.journal.close()
+
+    def _take_up(self) -> None:
+        """Fold what the journal holds already, and close a round that nobody ended."""
+        for cursor, event in journal.read(self.folder.journal):
+            self.picture.apply(event, cursor)
+            self.conversation.apply(event)
+        if self.picture.alive:
+            self._keep(self._ended("failed", INTERRUPTED))
+
+    def _first_round(self, task: Task, model: Model, limits: Limits, stop: Stop) -> Iterator[Event]:
+        workspace = Workspace(self.folder.workspace)
+        inputs = tuple(given(workspace))
+        if task.mode == "plain":
+            system, user = "", task.prompt.plain(task.text, pasted(workspace, inputs))
+        else:
+            system = task.prompt.system
+            user = task.prompt.user(task.text, [path.shown for path in inputs])
+        opening = RunStarted(
+            run=self.folder.id,
+            task=task.text,
+            mode=task.mode,
+            model=model.name,
+            metered=model.metered,
+            prompt=task.prompt.name,
+            system=system,
+            user=user,
+            inputs=tuple(path.to_url() for path in inputs),
+            limits=limits.shown(),
+        )
+        yield from self._round(opening, model, limits, stop)
+
+    def _round(
+        self, opening: RunStarted | RunContinued, model: Model, limits: Limits, stop: Stop
+    ) -> Iterator[Event]:
+        yield opening
+        self.conversation.apply(opening)
+        if self.picture.mode == "sandbox" and self._computer is None:
+            ended = yield from self._prepare(stop)
+            if ended is not None:
+                yield ended
+                return
+        yield from loop.run(
+            loop.Round(
+                model=model,
+                toolbox=self._computer.toolbox if self._computer else None,
+                conversation=self.conversation,
+                limits=limits,
+                stop=stop,
+                totals=self.picture.totals,
+            )
+        )
+
+    def _prepare(self, stop: Stop) -> Generator[Event, None, RunEnded | None]:
+        try:
+            sandbox = yield from self._computers.take(self.folder, stop)
+        except StudioError as error:
+            return self._ended("failed", str(error))
+        if sandbox is None:
+            return self._ended("stopped", "")
+        watch = Watch(self.folder.sandbox_folder)
+        known = self._versions.manifest()
+        snapshots = Snapshots(self.folder.workspace, self._computers.blobs, watch, manifest=known)
+        self._computer = _Computer(sandbox, Toolbox(sandbox), watch, snapshots)
+        return None
+
+    def _record(self, events: Iterator[Event]) -> Iterator[Event]:
+        """Write each event to the journal, then hand it on."""
+        try:
+            for event in events:
+                for kept in self._with_workspace(event):
+                    yield self._keep(kept)
+        except Exception as error:  # noqa: BLE001 - the boundary: no run ends without a word
+            _log.exception("Run %s failed", self.folder.id)
+            reason = f"The studio itself failed ({error!r}); its log has the details."
+            yield self._keep(self._ended("failed", reason))
+
+    def _keep(self, event: Event) -> Event:
+        if isinstance(event, ToolOutput):
+            event = self._outputs.shorten(event)
+        elif isinstance(event, ToolEnded):
+            self._outputs.end_call()
+        with self.lock:
+            cursor = self.journal.append(event)
+            self.picture.apply(event, cursor)
+        return event
+
+    def _with_workspace(self, event: Event) -> Iterator[Event]:
+        """The event, and before the end of a step or a round what that did to the files."""
+        if self._computer is not None and isinstance(event, StepEnded | RunEnded):
+            step = len(self.picture.steps)
+            delta = self._computer.snapshots.take(final=isinstance(event, RunEnded))
+            if delta:
+                self._versions.append(step, delta)
+                yield changed(step, delta)
+        yield event
+
+    def _ended(self, status: Status, reason: str) -> RunEnded:
+        return RunEnded(status=status, reason=reason, answer="", totals=self.picture.totals)
+
+
+def changed(step: int, delta: Delta) -> WorkspaceChanged:
+    """What a step did to the workspace, as an event; files before folders."""
+    changes = [
+        Change(
+            RelPath.trusted(path).to_url(), "added" if path in delta.added else "changed", node.size
+        )
+        for path, node in delta.changed.items()
+        if node.kind != "folder"
+    ]
+    changes += [Change(RelPath.trusted(path).to_url(), "removed") for path in delta.removed]
+    return WorkspaceChanged(step=step, changes=tuple(changes[:_LISTED]), total=len(changes))
