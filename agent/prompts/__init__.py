@@ -1,0 +1,156 @@
+"""Prompts as files, one per domain, in YAML: ``system``, ``user`` and ``plain``.
+
+Only known placeholders are replaced, once, so braces in a task or in a prompt are safe:
+
+    {house}        the rules that all prompts share (``house.md``); in ``system``
+    {input_dir}    where the person's files are, ``/workspace/input``
+    {output_dir}   where results go, ``/workspace/output``
+    {task}         what the person wrote; in ``user`` and ``plain``
+    {inputs}       the names of the person's files; in ``user``
+    {documents}    the text of the person's files; in ``plain``
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from agent.errors import SettingError
+from agent.legible import one_line
+
+INPUT_DIR = "/workspace/input"
+OUTPUT_DIR = "/workspace/output"
+
+_FOLDER = Path(__file__).parent
+_PLACEHOLDER = re.compile(r"\{(house|input_dir|output_dir|task|inputs|documents)\}")
+_FIELDS = ("title", "about", "system", "user", "plain")
+_FIRST = "general"
+_LISTED = 50
+_LARGEST = 1024**2
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What a model is told besides the task.
+
+    Attributes:
+        name: Its name, or its file's.
+        title: Its name for a person.
+        about: What it is for, in a few words.
+        system: The system prompt, ready to be sent.
+        user_template: The first message in a sandbox.
+        plain_template: The only message without one.
+    """
+
+    name: str
+    title: str
+    about: str
+    system: str
+    user_template: str
+    plain_template: str
+
+    def user(self, task: str, inputs: Sequence[str] = ()) -> str:
+        """The first message in a sandbox; ``inputs`` are paths within the input folder."""
+        return _fill(self.user_template, {"task": task, "inputs": _listing(inputs)})
+
+    def plain(self, task: str, documents: Sequence[tuple[str, str]] = ()) -> str:
+        """The only message without a sandbox; ``documents`` are names and texts."""
+        texts = [
+            f"BEGIN DOCUMENT {number}: {one_line(name)}\n{text}\nEND DOCUMENT {number}"
+            for number, (name, text) in enumerate(documents, start=1)
+        ]
+        return _fill(self.plain_template, {"task": task, "documents": "\n\n".join(texts)})
+
+
+def names() -> tuple[str, ...]:
+    """The names of the prompts that come with the program, the most general first."""
+    found = sorted(path.stem for path in _FOLDER.glob("*.yaml"))
+    return (_FIRST, *(name for name in found if name != _FIRST))
+
+
+def named(name: str) -> Prompt:
+    """A prompt that comes with the program.
+
+    Raises:
+        SettingError: there is none of this name.
+    """
+    if name not in names():
+        raise SettingError(f"prompt: there is none named {name!r}; {_choices()}")
+    return _parsed(name, (_FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
+
+
+def load(name_or_path: str) -> Prompt:
+    """A prompt by name, or from a file: YAML like the program's own, else a system prompt.
+
+    It reads any file that it is given: for the person at the keyboard, not for visitors.
+    Parts that a file leaves out are those of the ``general`` prompt.
+
+    Raises:
+        SettingError: there is no such prompt or file, or the file is not a prompt.
+    """
+    if name_or_path in names():
+        return named(name_or_path)
+    path = Path(name_or_path)
+    if not path.is_file():
+        raise SettingError(f"prompt: no prompt and no file {name_or_path!r}; {_choices()}")
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise SettingError(f"prompt: {path} is larger than {_LARGEST} bytes.")
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingError(f"prompt: {path} cannot be read as text: {error}") from error
+    if path.suffix in (".yaml", ".yml"):
+        return _parsed(path.stem, text, named(_FIRST))
+    return _prompt(path.stem, {"system": text}, named(_FIRST))
+
+
+def _choices() -> str:
+    return f"choose one of {', '.join(names())}."
+
+
+def _parsed(name: str, text: str, default: Prompt | None = None) -> Prompt:
+    try:
+        fields = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise SettingError(f"prompt: {name} is not valid YAML: {error}") from error
+    if not isinstance(fields, dict) or "system" not in fields:
+        raise SettingError(f"prompt: {name} needs a field named system, and may have user, plain.")
+    for field, value in fields.items():
+        if field not in _FIELDS or not isinstance(value, str):
+            raise SettingError(f"prompt: {name} may have the texts {', '.join(_FIELDS)}; {field}?")
+    return _prompt(name, fields, default)
+
+
+def _prompt(name: str, fields: Mapping[str, str], default: Prompt | None) -> Prompt:
+    house = _fill((_FOLDER / "house.md").read_text(encoding="utf-8"), {})
+    return Prompt(
+        name=name,
+        title=fields.get("title", name),
+        about=fields.get("about", ""),
+        system=_fill(fields["system"], {"house": f"{house}\n"}),
+        user_template=fields.get("user") or (default.user_template if default else "{task}"),
+        plain_template=fields.get("plain") or (default.plain_template if default else "{task}"),
+    )
+
+
+def _fill(template: str, values: Mapping[str, str]) -> str:
+    """Replace the placeholders in one pass; what is put in is not looked at again.
+
+    One that stands for nothing takes the empty line after it away.
+    """
+    for name, value in values.items():
+        if not value:
+            template = template.replace(f"{{{name}}}\n\n", "")
+    known = {"input_dir": INPUT_DIR, "output_dir": OUTPUT_DIR, **values}
+    return _PLACEHOLDER.sub(lambda match: known.get(match[1], match[0]), template.strip())
+
+
+def _listing(inputs: Sequence[str]) -> str:
+    if not inputs:
+        return ""
+    rows = [f"- {one_line(name)}" for name in inputs[:_LISTED]]
+    if len(inputs) > _LISTED:
+        rows.append(f"- and {len(inputs) - _LISTED} more")
+    return "\n".join([f"Files given, in {INPUT_DIR}:", *rows])
