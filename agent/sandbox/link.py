@@ -1,0 +1,183 @@
+"""The host's end of the frames: a thread that reads, conversations that wait.
+
+What comes from inside is hostile: a frame that is no frame, an id never given out, more
+bytes waiting than were agreed on, or silence beyond a deadline all break the link, which
+everyone who waits is told at once.
+"""
+
+import itertools
+import queue
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from agent.errors import SandboxError
+from agent.sandbox.supervisor import frames
+
+_FRAME_COST = 64
+
+
+class LinkLost(SandboxError):
+    """The supervisor is gone, or no longer speaks the protocol."""
+
+
+class Connection(Protocol):
+    """A pair of byte streams to a supervisor. ``OSError`` where it is broken."""
+
+    def send(self, data: bytes) -> None:
+        """Send all of it; may raise after waiting long for a peer that takes nothing."""
+
+    def receive(self) -> bytes:
+        """Some bytes; none at the end."""
+
+    def close(self) -> None:
+        """Let go of it, and wake whoever waits in ``receive``. May be called twice."""
+
+
+class Conversation:
+    """One request and its answers.
+
+    Args:
+        link: Where it is held.
+        ident: Its id.
+        allowance: Bytes that may wait here unread before the link is broken.
+    """
+
+    def __init__(self, link: "Link", ident: int, allowance: int) -> None:
+        self.ident = ident
+        self._link = link
+        self._frames: queue.SimpleQueue[tuple[int, bytes]] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._room = allowance
+
+    def send(self, kind: int, payload: bytes = b"") -> None:
+        """Say something in this conversation."""
+        self._link.send(kind, self.ident, payload)
+
+    def receive(self, seconds: float) -> tuple[int, bytes] | None:
+        """The next answer as ``(kind, payload)``; None if none came in that time.
+
+        Raises:
+            LinkLost: there will be none.
+        """
+        try:
+            kind, payload = self._frames.get(timeout=max(0.0, seconds))
+        except queue.Empty:
+            return None
+        if kind < 0:
+            raise LinkLost(self._link.failure)
+        with self._lock:
+            self._room += len(payload) + _FRAME_COST
+        return kind, payload
+
+    def answer(self, seconds: float) -> tuple[int, bytes]:
+        """The next answer; breaks the link if none came in that time."""
+        answer = self.receive(seconds)
+        if answer is None:
+            self._link.fail(f"The sandbox gave no answer for {seconds:.0f} s.")
+            raise LinkLost(self._link.failure)
+        return answer
+
+    def deliver(self, kind: int, payload: bytes) -> bool:
+        """Put an answer in line; False where there is no room for it."""
+        with self._lock:
+            self._room -= len(payload) + _FRAME_COST
+            if self._room < 0:
+                return False
+        self._frames.put((kind, payload))
+        return True
+
+    def lose(self) -> None:
+        """Tell whoever waits that the link is broken."""
+        self._frames.put((-1, b""))
+
+
+class Link:
+    """Conversations with one supervisor over one connection.
+
+    Attributes:
+        failure: What broke the link, for a person; empty while it holds.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self.failure = ""
+        self._connection = connection
+        self._sending = threading.Lock()
+        self._lock = threading.Lock()
+        self._ids = itertools.count(1)
+        self._issued = 0
+        self._open: dict[int, Conversation] = {0: Conversation(self, 0, frames.CHUNK)}
+        self._thread = threading.Thread(target=self._read, name="sandbox link", daemon=True)
+        self._thread.start()
+
+    def greeting(self, seconds: float) -> bool:
+        """Wait for the supervisor to be ready; return whether it restored a shell's state."""
+        kind, payload = self._open[0].answer(seconds)
+        if kind != frames.READY:
+            self.fail("The sandbox began with something else than its greeting.")
+            raise LinkLost(self.failure)
+        return payload == b"1"
+
+    @contextmanager
+    def conversation(self, allowance: int = 4 * frames.MAX_PAYLOAD) -> Iterator[Conversation]:
+        """Hold a conversation; after the block its late answers are thrown away."""
+        with self._lock:
+            if self.failure:
+                raise LinkLost(self.failure)
+            ident = self._issued = next(self._ids)
+            conversation = self._open[ident] = Conversation(self, ident, allowance)
+        try:
+            yield conversation
+        finally:
+            with self._lock:
+                self._open.pop(ident, None)
+
+    def send(self, kind: int, ident: int, payload: bytes = b"") -> None:
+        """Send one frame.
+
+        Raises:
+            LinkLost: it can't be sent.
+        """
+        try:
+            with self._sending:
+                self._connection.send(frames.pack(kind, ident, payload))
+        except OSError as error:
+            self.fail(f"The sandbox takes no more requests: {error}")
+        if self.failure:
+            raise LinkLost(self.failure)
+
+    def fail(self, why: str) -> None:
+        """Break the link. The first reason given stays."""
+        with self._lock:
+            self.failure = self.failure or why
+            waiting = list(self._open.values())
+        self._connection.close()
+        for conversation in waiting:
+            conversation.lose()
+
+    def close(self) -> None:
+        """Break the link and wait for its thread."""
+        self.fail("The sandbox was closed.")
+        if threading.current_thread() is not self._thread:
+            self._thread.join(timeout=5.0)
+
+    def _read(self) -> None:
+        parser = frames.Parser()
+        try:
+            while data := self._connection.receive():
+                for kind, ident, payload in parser.feed(data):
+                    self._dispatch(kind, ident, payload)
+        except (OSError, frames.BadFrame) as error:
+            self.fail(f"The sandbox's supervisor broke off: {error}")
+        else:
+            self.fail("The sandbox's supervisor has ended.")
+
+    def _dispatch(self, kind: int, ident: int, payload: bytes) -> None:
+        with self._lock:
+            conversation = self._open.get(ident)
+            issued = self._issued
+        if conversation is None and ident > issued:
+            raise frames.BadFrame("an answer to nothing that was asked")
+        if conversation is not None and not conversation.deliver(kind, payload):
+            raise frames.BadFrame("more was sent than agreed on")

@@ -1,0 +1,164 @@
+"""The persistent shell as the host sees it: one command in, its output and ending out."""
+
+import struct
+import time
+from collections.abc import Iterator
+
+from agent.sandbox.base import Ending, Finished, Output, Stream
+from agent.sandbox.link import Conversation, Link, LinkLost
+from agent.sandbox.supervisor import frames
+from agent.stop import Stop
+
+_COALESCE = 0.025
+_LARGEST_PIECE = 256 * 1024
+_SLACK = 20.0
+_STOP_SLACK = 8.0
+_ENDINGS: dict[str, Ending] = {"exit": "exit", "timeout": "timeout", "stop": "stop"}
+_STREAMS: tuple[Stream, Stream] = ("stdout", "stderr")
+
+
+class _Gathering:
+    """Output of one stream that is gathered for a moment before it is handed on."""
+
+    def __init__(self) -> None:
+        self._stream: Stream = "stdout"
+        self._pieces: list[bytes] = []
+        self._size = 0
+        self.since = 0.0
+
+    def __bool__(self) -> bool:
+        return bool(self._pieces)
+
+    def takes(self, output: Output) -> bool:
+        """Whether this can be joined to what is there."""
+        same = self._stream == output.stream and not output.skipped
+        return not self._pieces or (same and self._size < _LARGEST_PIECE)
+
+    def add(self, output: Output) -> None:
+        """Join it."""
+        if not self._pieces:
+            self._stream, self.since, self._size = output.stream, time.monotonic(), 0
+        self._pieces.append(output.data)
+        self._size += len(output.data)
+
+    def flush(self) -> Iterator[Output]:
+        """What was gathered, if anything, as one."""
+        if self._pieces:
+            yield Output(self._stream, b"".join(self._pieces))
+            self._pieces.clear()
+
+
+class _Run:
+    """One command under way: reads its frames, and holds them to what was agreed."""
+
+    def __init__(self, link: Link, conversation: Conversation, keep: int, timeout: float) -> None:
+        self._link = link
+        self._conversation = conversation
+        self._left = {"stdout": keep + frames.TAIL, "stderr": keep + frames.TAIL}
+        self._overdue = time.monotonic() + timeout + _SLACK
+        self.finished: Finished | None = None
+
+    def hurry(self) -> None:
+        """Expect the end soon, since a stop was asked for."""
+        self._overdue = min(self._overdue, time.monotonic() + _STOP_SLACK)
+
+    def next(self, wait: float | None) -> Output | Finished | None:
+        """What comes next; None if nothing did in ``wait`` seconds."""
+        now = time.monotonic()
+        until = self._overdue if wait is None else min(self._overdue, now + wait)
+        answer = self._conversation.receive(min(until - now, 0.25) if wait is None else until - now)
+        if time.monotonic() >= self._overdue:
+            self._refuse("The sandbox did not end a command whose time was up.")
+        return None if answer is None else self._read(*answer)
+
+    def _read(self, kind: int, payload: bytes) -> Output | Finished:
+        try:
+            if kind == frames.OUTPUT:
+                return self._output(payload)
+            if kind == frames.FINISHED:
+                self.finished = _finished(payload)
+                return self.finished
+        except (struct.error, IndexError):
+            pass
+        return self._refuse("The sandbox sent an answer that cannot be read.")
+
+    def _output(self, payload: bytes) -> Output:
+        number, skipped = frames.OUTPUT_HEAD.unpack_from(payload)
+        stream = _STREAMS[number]
+        data = payload[frames.OUTPUT_HEAD.size :]
+        self._left[stream] -= len(data)
+        if self._left[stream] < 0:
+            self._refuse("The sandbox sent more output than it was asked to keep.")
+        return Output(stream, data, skipped)
+
+    def _refuse(self, why: str) -> Output:
+        self._link.fail(why)
+        raise LinkLost(self._link.failure)
+
+
+def _finished(payload: bytes) -> Finished:
+    code, ending, seconds = frames.FINISHED_HEAD.unpack_from(payload)
+    note = payload[frames.FINISHED_HEAD.size :].decode(errors="replace")
+    which = _ENDINGS[frames.ENDINGS[ending]]
+    exit_code = code if which == "exit" and code >= 0 else None
+    return Finished(exit_code, which, seconds, note)
+
+
+def execute(
+    link: Link, command: bytes, *, timeout: float, keep: int, stop: Stop
+) -> Iterator[Output | Finished]:
+    """Run a command in the supervisor's shell; see ``Sandbox.execute``.
+
+    Output that arrives within 25 ms is joined. A consumer that leaves early ends the command.
+
+    Args:
+        link: Where the supervisor is.
+        command: What the shell evaluates.
+        timeout: Seconds it may take.
+        keep: Bytes kept per stream, besides the last 64 KB.
+        stop: Ends the command and every process that commands started.
+
+    Raises:
+        LinkLost: the supervisor is gone or broke the protocol.
+    """
+    with link.conversation(2 * (keep + frames.TAIL) + frames.MAX_PAYLOAD * 16) as conversation:
+        run = _Run(link, conversation, keep, timeout)
+        conversation.send(frames.EXECUTE, frames.EXECUTE_HEAD.pack(timeout, keep) + command)
+
+        def end() -> None:
+            run.hurry()
+            ask_to_end(link)
+
+        try:
+            with stop.calling(end):
+                yield from _gathered(run)
+        finally:
+            if run.finished is None and not link.failure:
+                end()
+                while run.finished is None:
+                    run.next(None)
+
+
+def ask_to_end(link: Link) -> None:
+    """Ask for the end of every process that commands started, without waiting for it."""
+    try:
+        with link.conversation() as conversation:
+            conversation.send(frames.END)
+    except LinkLost:
+        return  # whoever waits for the command is told so
+
+
+def _gathered(run: _Run) -> Iterator[Output | Finished]:
+    gathering = _Gathering()
+    while run.finished is None:
+        wait = gathering.since + _COALESCE - time.monotonic() if gathering else None
+        item = run.next(wait)
+        if isinstance(item, Output) and gathering.takes(item) and not item.skipped:
+            gathering.add(item)
+            continue
+        if item is not None or wait is not None:
+            yield from gathering.flush()
+        if isinstance(item, Output) and not item.skipped:
+            gathering.add(item)
+        elif item is not None:
+            yield item

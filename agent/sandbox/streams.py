@@ -1,0 +1,81 @@
+"""Byte streams to a supervisor over a socket, plain or as a container engine frames them."""
+
+import contextlib
+import socket
+import struct
+
+_SEND_SECONDS = 30
+_ENGINE_HEAD = struct.Struct("!BxxxL")
+_STDOUT = 1
+_DIAGNOSTICS = 4096
+
+SUPERVISOR_CODE = (
+    "import sys; sys.path.insert(0, sys.argv.pop(1)); from supervisor.__main__ import main; main()"
+)
+"""What ``python3 -I -S -c`` runs; its first argument is the folder that holds the package."""
+
+
+class SocketConnection:
+    """A ``Connection`` over a stream socket. Sending gives up after half a minute."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._socket = sock
+        sock.settimeout(None)
+        wait = struct.pack("ll", _SEND_SECONDS, 0)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, wait)
+
+    def send(self, data: bytes) -> None:
+        """See ``Connection.send``."""
+        self._socket.sendall(data)
+
+    def receive(self) -> bytes:
+        """See ``Connection.receive``."""
+        return self._socket.recv(262144)
+
+    def close(self) -> None:
+        """See ``Connection.close``."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+
+class EngineConnection(SocketConnection):
+    """The same, out of the stream in which an engine mixes stdout and stderr of an exec.
+
+    Attributes:
+        diagnostics: The last that came on stderr.
+    """
+
+    def __init__(self, sock: socket.socket) -> None:
+        super().__init__(sock)
+        self.diagnostics = b""
+        self._buffer = bytearray()
+        self._left = 0
+        self._stream = _STDOUT
+
+    def receive(self) -> bytes:
+        """See ``Connection.receive``."""
+        while True:
+            wanted = self._cut()
+            if wanted:
+                return wanted
+            data = super().receive()
+            if not data:
+                return b""
+            self._buffer += data
+
+    def _cut(self) -> bytes:
+        """What of the buffer is stdout, up to the next change."""
+        while self._buffer:
+            if self._left == 0:
+                if len(self._buffer) < _ENGINE_HEAD.size:
+                    break
+                self._stream, self._left = _ENGINE_HEAD.unpack_from(self._buffer)
+                del self._buffer[: _ENGINE_HEAD.size]
+            piece = bytes(self._buffer[: self._left])
+            del self._buffer[: len(piece)]
+            self._left -= len(piece)
+            if self._stream == _STDOUT and piece:
+                return piece
+            self.diagnostics = (self.diagnostics + piece)[-_DIAGNOSTICS:]
+        return b""

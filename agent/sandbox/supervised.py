@@ -1,0 +1,187 @@
+"""A sandbox whose inside is served by a supervisor, wherever that was started."""
+
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+from agent.errors import SandboxError, ToolError
+from agent.sandbox import files, shell
+from agent.sandbox.base import Ending, Entry, FileKind, Finished, Output
+from agent.sandbox.link import Connection, Link, LinkLost
+from agent.sandbox.supervisor import frames
+from agent.stop import Stop
+
+T = TypeVar("T")
+
+_GREETING_SECONDS = 20.0
+_ATTEMPTS = 3
+_BACK = "The shell was lost and was started again; its folder, variables and functions are {what}."
+
+
+class SupervisedSandbox(ABC):
+    """All of the ``Sandbox`` protocol, given a way to start a supervisor.
+
+    A supervisor that is lost is started again, with the shell's last state where it is still
+    there; the next command's ``Finished.note`` says so.
+
+    Args:
+        sandbox_id: The sandbox's id.
+        workspace: The host folder that is the workspace inside.
+        home: The workspace's path inside.
+        keep_bytes: Bytes kept of each stream of a command.
+    """
+
+    def __init__(self, sandbox_id: str, workspace: Path, home: str, keep_bytes: int) -> None:
+        self._id = sandbox_id
+        self._workspace = workspace
+        self._home = home
+        self._keep_bytes = keep_bytes
+        self._lock = threading.RLock()
+        self._link: Link | None = None
+        self._closed = False
+        self._note = ""
+
+    @abstractmethod
+    def _connect(self) -> Connection:
+        """Start a supervisor, the computer around it too where that was lost.
+
+        Raises:
+            OSError: it failed in a way that may pass.
+            SandboxError: it can't be done.
+        """
+
+    @abstractmethod
+    def _dispose(self) -> None:
+        """End the computer for good."""
+
+    @property
+    def id(self) -> str:
+        """See ``Sandbox.id``."""
+        return self._id
+
+    @property
+    def workspace(self) -> Path:
+        """See ``Sandbox.workspace``."""
+        return self._workspace
+
+    def start(self) -> None:
+        """Have the supervisor and its shell ready. ``SandboxError`` where that fails."""
+        self._live_link()
+
+    def execute(self, command: str, *, timeout: float, stop: Stop) -> Iterator[Output | Finished]:
+        """See ``Sandbox.execute``; ``ToolError`` for a command that no shell can be given."""
+        text = files.encode(self._translate(command))
+        if b"\0" in text:
+            raise ToolError("The command contains a NUL character, which a shell cannot take.")
+        if len(text) > frames.MAX_COMMAND - frames.EXECUTE_HEAD.size:
+            raise ToolError("The command is too long; write the data to a file instead.")
+        return self._execute(text, timeout, stop)
+
+    def _execute(self, text: bytes, timeout: float, stop: Stop) -> Iterator[Output | Finished]:
+        link = self._live_link()
+        started = time.monotonic()
+        try:
+            for item in shell.execute(
+                link, text, timeout=timeout, keep=self._keep_bytes, stop=stop
+            ):
+                yield self._with_note(item) if isinstance(item, Finished) else item
+        except LinkLost:
+            self._live_link()
+            ending: Ending = "stop" if stop.is_set else "lost"
+            lost = Finished(None, ending, time.monotonic() - started)
+            yield self._with_note(lost)
+
+    def _with_note(self, finished: Finished) -> Finished:
+        with self._lock:
+            note = " ".join(filter(None, (self._note, finished.note)))
+            self._note = ""
+        return Finished(finished.exit_code, finished.ending, finished.seconds, note)
+
+    def _live_link(self) -> Link:
+        """The link, made anew where it is broken."""
+        with self._lock:
+            if self._closed:
+                raise SandboxError("The sandbox was closed.")
+            if self._link is not None and not self._link.failure:
+                return self._link
+            again = self._link is not None
+            self._link, restored = self._new_link()
+            if again:
+                what = "as they were before that" if restored else "lost"
+                self._note = _BACK.format(what=what)
+            return self._link
+
+    def _new_link(self) -> tuple[Link, bool]:
+        failure = ""
+        for _ in range(_ATTEMPTS):
+            try:
+                link = Link(self._connect())
+                return link, link.greeting(_GREETING_SECONDS)
+            except (OSError, LinkLost) as error:
+                failure = str(error)
+        raise SandboxError(f"The sandbox's shell can't be started: {failure}")
+
+    def _on_link(self, call: Callable[[Link], T]) -> T:
+        """Do something over the link; once more where it was lost meanwhile."""
+        try:
+            return call(self._live_link())
+        except LinkLost:
+            return call(self._live_link())
+
+    def _translate(self, text: str) -> str:
+        """A command or a path as this sandbox knows its places."""
+        return text
+
+    def _inside(self, path: str) -> str:
+        path = self._translate(path)
+        if "\0" in path:
+            raise ToolError("The path contains a NUL character.")
+        return path if path.startswith("/") else f"{self._home}/{path}"
+
+    def kind(self, path: str) -> FileKind:
+        """See ``Sandbox.kind``."""
+        inside = self._inside(path)
+        return self._on_link(lambda link: files.kind(link, inside))
+
+    def read(self, path: str, *, limit: int) -> bytes:
+        """See ``Sandbox.read``."""
+        inside = self._inside(path)
+        return self._on_link(lambda link: files.read(link, inside, limit))
+
+    def write(self, path: str, data: bytes, *, exclusive: bool = False) -> None:
+        """See ``Sandbox.write``."""
+        inside = self._inside(path)
+        self._on_link(lambda link: files.write(link, inside, data, exclusive))
+
+    def entries(self, path: str, *, depth: int, limit: int) -> list[Entry]:
+        """See ``Sandbox.entries``."""
+        inside = self._inside(path)
+        return self._on_link(lambda link: files.entries(link, inside, depth, limit))
+
+    def remove(self, path: str) -> None:
+        """See ``Sandbox.remove``."""
+        inside = self._inside(path)
+        self._on_link(lambda link: files.remove(link, inside))
+
+    def end_processes(self) -> None:
+        """See ``Sandbox.end_processes``."""
+        self._on_link(files.end_processes)
+
+    def peak_memory(self) -> int | None:
+        """See ``Sandbox.peak_memory``."""
+        return self._on_link(files.peak_memory)
+
+    def close(self) -> None:
+        """See ``Sandbox.close``."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        try:
+            if self._link is not None:
+                self._link.close()
+        finally:
+            self._dispose()

@@ -1,0 +1,40 @@
+"""Start the supervisor: ``SCOPE STATE FOLDER``.
+
+SCOPE is ``container`` (every process that can be seen is the commands') or ``descendants``
+(only what this process started). STATE is the path under which the shell's state is kept,
+FOLDER where the shell begins.
+"""
+
+# Paths are bytes here, and pathlib would double the start-up time.
+# ruff: noqa: PTH103, PTH120
+
+import ctypes
+import os
+import sys
+
+from .bash import Bash, ignore_polite_signals, prefer_to_end
+from .processes import end, own_descendants, table, whole_container
+from .service import Supervisor
+
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+def main() -> None:
+    """Serve the host that is at standard input and output."""
+    scope, state, folder = sys.argv[1:4]
+    ignore_polite_signals()
+    prefer_to_end("-100")
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    os.umask(0o022)
+    os.makedirs(os.path.dirname(state), mode=0o700, exist_ok=True)
+    if scope == "container":
+        ours = whole_container()
+        for _ in end(lambda: ours(table()), 0.0):
+            continue
+    else:
+        ours = own_descendants()
+    Supervisor(0, 1, Bash(state, folder), ours).serve()
+
+
+if __name__ == "__main__":
+    main()

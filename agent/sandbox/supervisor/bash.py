@@ -1,0 +1,230 @@
+"""The persistent bash: how it is started, fed, watched, saved and brought back.
+
+It runs one loop. For each command it reads the text, evaluates it with pipes of that
+command's own, reports the exit code, and writes its state (variables, functions, options,
+aliases, folder) to a file, all with builtins. The supervisor's descriptors reach it by
+fixed numbers through /proc, so nothing that a command closes or redirects can cut it off.
+
+Job control is on (``-m``, with a terminal that nobody types on): each foreground command
+has the terminal, background ones have process groups of their own. That is how a time
+limit finds exactly what is in front.
+"""
+
+# Paths are bytes here, and pathlib would double the start-up time.
+# ruff: noqa: PTH105, PTH108, PTH110, PTH123
+
+import fcntl
+import os
+import signal
+import termios
+
+from .processes import Table, descendants
+
+# Descriptor numbers in the supervisor that the shell opens by /proc path.
+_TASK, _REPORT, _TEXT, STDOUT, STDERR = 200, 201, 202, 203, 204
+_LEAVE = signal.SIGRTMIN + 5
+_END_MARK = b"#whole\n"
+
+_SAVE = (
+    "{ builtin shopt -p; builtin declare -f; builtin declare -F; builtin declare -p; "
+    "builtin alias -p; builtin umask -p; "
+    'builtin printf "cd -- %%q\\n" "${PWD-/}"; builtin set +o; '
+    'builtin printf "#whole\\n"; } >|%(state)s.new 2>/dev/null || :'
+)
+
+# One line, so that the line numbers in bash's messages are the command's own.
+_LOOP = (
+    "unset BASH_EXECUTION_STRING; %(restore)s set +en -m; trap '%(save)s' EXIT; "
+    "trap '%(save)s; exit 143' RTMIN+5; builtin printf 'ready\\n' >%(fd)s/%(report)d; "
+    "while IFS= builtin read -r __studio <%(fd)s/%(task)d; do "
+    "builtin mapfile __studio <%(fd)s/%(text)d; "
+    'builtin printf -v __studio_text %%s "${__studio[@]}"; builtin set -m; '
+    'builtin eval -- "$__studio_text" </dev/null >%(fd)s/%(out)d 2>%(fd)s/%(err)d; '
+    "__studio=$?; builtin printf 'done %%s\\n' \"$__studio\" >%(fd)s/%(report)d; "
+    "builtin unset __studio __studio_text; "
+    "%(save)s; builtin printf 'saved\\n' >%(fd)s/%(report)d; done"
+)
+
+
+def _script(state: str, restore: bool) -> str:
+    fresh = "shopt -s expand_aliases;"
+    saved = f". {state} >/dev/null 2>&1;"
+    values: dict[str, str | int] = {
+        "fd": f"/proc/{os.getpid()}/fd",
+        "task": _TASK,
+        "report": _REPORT,
+        "text": _TEXT,
+        "out": STDOUT,
+        "err": STDERR,
+        "save": _SAVE % {"state": state},
+        "restore": saved if restore else fresh,
+    }
+    return _LOOP % values
+
+
+def _pin(descriptor: int, number: int) -> None:
+    """Move a descriptor to a number of its own."""
+    os.dup2(descriptor, number, inheritable=False)
+    os.close(descriptor)
+
+
+class Bash:
+    """One shell after another, each taking over the state of the one before.
+
+    Attributes:
+        pid: The shell's process id, 0 where there is none.
+        reports: The descriptor on which the shell reports.
+
+    Args:
+        state: Path without special characters under which the state is kept.
+        folder: Where a fresh shell starts.
+    """
+
+    def __init__(self, state: str, folder: str) -> None:
+        self.pid = 0
+        self._ready = False
+        self.reports = -1
+        self._state = state
+        self._folder = folder
+        self._terminal = -1
+        self._task = -1
+        self._heard = b""
+
+    def start(self, restore: bool) -> None:
+        """Start a shell, with the saved state or fresh. ``OSError`` where it can't fork."""
+        self._forget()
+        task_reader, self._task = os.pipe2(os.O_CLOEXEC)
+        self.reports, report_writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        os.set_blocking(report_writer, True)
+        _pin(task_reader, _TASK)
+        _pin(report_writer, _REPORT)
+        self._terminal, slave = os.openpty()
+        arguments = ["bash", "--norc", "--noprofile", "-m", "-c", _script(self._state, restore)]
+        try:
+            self.pid = os.fork()
+            if self.pid == 0:
+                self._become(slave, [*arguments, "bash"], {} if restore else dict(os.environ))
+        finally:
+            os.close(slave)
+
+    def _become(self, slave: int, arguments: list[str], environment: dict[str, str]) -> None:
+        try:
+            for number in (signal.SIGPIPE, signal.SIGXFSZ, *_IGNORED):
+                signal.signal(number, signal.SIG_DFL)
+            os.setsid()
+            fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+            nothing = os.open("/dev/null", os.O_RDWR)
+            for target, source in ((0, nothing), (1, nothing), (2, slave)):
+                os.dup2(source, target)
+            prefer_to_end("500")
+            try:
+                os.chdir(self._folder)
+            except OSError:
+                os.chdir("/")
+            os.execvpe("bash", arguments, environment)
+        finally:
+            os._exit(127)
+
+    def _forget(self) -> None:
+        for descriptor in (self.reports, self._task, self._terminal):
+            if descriptor >= 0:
+                os.close(descriptor)
+        self.reports = self._task = self._terminal = -1
+        self.pid, self._ready, self._heard = 0, False, b""
+
+    def run(self, text: bytes) -> None:
+        """Hand the shell a command; its output goes to what is at ``STDOUT``, ``STDERR``."""
+        memory = os.memfd_create("command", os.MFD_CLOEXEC)
+        view = memoryview(text)
+        while view:
+            view = view[os.write(memory, view) :]
+        _pin(memory, _TEXT)
+        os.write(self._task, b"\n")
+
+    def hear(self) -> list[bytes]:
+        """The reports that arrived: ``ready``, ``done N``, ``saved``."""
+        try:
+            self._heard += os.read(self.reports, 4096)
+        except (BlockingIOError, OSError):
+            return []
+        *lines, self._heard = self._heard.split(b"\n")
+        for line in lines:
+            if line == b"ready":
+                self._ready = True
+            elif line == b"saved":
+                self.keep_state()
+        return lines
+
+    def quiet(self) -> bool:
+        """Read away what is said on the terminal; return whether there can be more."""
+        try:
+            return bool(os.read(self._terminal, 65536))
+        except OSError:
+            return False
+
+    def usable(self) -> bool:
+        """Whether there is a shell that has reported that it takes commands."""
+        return self._ready
+
+    @property
+    def terminal(self) -> int:
+        """The master side of the shell's terminal."""
+        return self._terminal
+
+    def has_state(self) -> bool:
+        """Whether a state is there to start from."""
+        return os.path.exists(self._state)
+
+    def keep_state(self) -> bool:
+        """Make the state just written the one to restore from, if it is whole."""
+        path = self._state + ".new"
+        try:
+            with open(path, "rb") as file:
+                file.seek(-len(_END_MARK), os.SEEK_END)
+                whole = file.read() == _END_MARK
+            if whole:
+                os.replace(path, self._state)
+            else:
+                os.unlink(path)
+        except OSError:
+            return False
+        return whole
+
+    def gone(self) -> None:
+        """Take note that the shell has ended."""
+        self.pid, self._ready = 0, False
+
+    def leave(self) -> None:
+        """Ask the shell to save its state and exit as soon as it runs nothing else."""
+        if self.pid:
+            os.kill(self.pid, _LEAVE)
+
+    def in_front(self, processes: Table, groups: set[int]) -> set[int]:
+        """What the shell runs in the foreground now, with all that descends from it.
+
+        Args:
+            processes: The process table.
+            groups: Groups seen in front earlier; the one found now is added.
+        """
+        if self.pid:
+            groups |= {os.tcgetpgrp(self._terminal)} - {0}  # 0: the shell is just leaving
+        members = [p.pid for p in processes.values() if p.group in groups and p.pid != self.pid]
+        return descendants(processes, members)
+
+
+def prefer_to_end(score: str) -> None:
+    """Tell the kernel how gladly to end this process when memory runs out."""
+    try:
+        with open("/proc/self/oom_score_adj", "w") as file:
+            file.write(score)
+    except OSError:
+        return
+
+
+_IGNORED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
+
+
+def ignore_polite_signals() -> None:
+    """Live through what a command sends to every process it can name."""
+    for number in _IGNORED:
+        signal.signal(number, signal.SIG_IGN)

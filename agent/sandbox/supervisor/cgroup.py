@@ -1,0 +1,39 @@
+"""What the container's control group tells about itself, where it can be seen.
+
+The first path of each pair is cgroup v2, the second v1.
+"""
+
+_PIDS_NOW = ("/sys/fs/cgroup/pids.current", "/sys/fs/cgroup/pids/pids.current")
+_PIDS_MAX = ("/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max")
+_EVENTS = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
+_PEAK = ("/sys/fs/cgroup/memory.peak", "/sys/fs/cgroup/memory/memory.max_usage_in_bytes")
+
+
+def _text(paths: tuple[str, str]) -> str:
+    for path in paths:
+        try:
+            with open(path) as file:  # noqa: PTH123
+                return file.read()
+        except OSError:
+            continue
+    return ""
+
+
+def crowded() -> bool:
+    """Whether fewer than a tenth of the processes allowed are left."""
+    now, most = _text(_PIDS_NOW).strip(), _text(_PIDS_MAX).strip()
+    return now.isdigit() and most.isdigit() and int(now) > int(most) * 9 // 10
+
+
+def kills_for_memory() -> int:
+    """How many processes the kernel ended so far because memory ran out."""
+    for line in _text(_EVENTS).splitlines():
+        name, _, count = line.partition(" ")
+        if name == "oom_kill":
+            return int(count)
+    return 0
+
+
+def peak_memory() -> str:
+    """Bytes of memory at the highest, as digits; empty where it is not told."""
+    return _text(_PEAK).strip()

@@ -1,0 +1,189 @@
+"""File operations inside the sandbox, as generators: one ``send`` in, one chunk out.
+
+Each takes its arguments as bytes and raises ``OSError`` where it cannot be done. Nothing
+here blocks on what a name leads to: devices and pipes are told by ``stat`` and refused.
+"""
+
+# Paths are bytes here, and pathlib would double the start-up time.
+# ruff: noqa: PTH103, PTH104, PTH108, PTH106, PTH116, PTH118, PTH120, PTH208
+
+import errno
+import heapq
+import os
+import stat
+from collections.abc import Callable, Generator, Iterator
+
+from . import cgroup
+from .frames import CHUNK
+
+Operation = Generator[bytes, bytes, None]
+
+_ROUND = 500
+_OPEN_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_OPEN_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def _error(number: int, path: bytes) -> OSError:
+    return OSError(number, os.strerror(number), path)
+
+
+def _kind_of(mode: int) -> bytes:
+    if stat.S_ISREG(mode):
+        return b"file"
+    return b"folder" if stat.S_ISDIR(mode) else b"other"
+
+
+def kind(path: bytes) -> Operation:
+    """What ``path`` names, links followed."""
+    try:
+        yield _kind_of(os.stat(path).st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        yield b"missing"
+
+
+def _check_regular(mode: int, path: bytes) -> None:
+    if stat.S_ISDIR(mode):
+        raise _error(errno.EISDIR, path)
+    if not stat.S_ISREG(mode):
+        raise _error(errno.ENODEV, path)
+
+
+def read(path: bytes, limit: bytes) -> Operation:
+    """The bytes of a regular file; ``EFBIG`` as soon as there are more than ``limit``."""
+    _check_regular(os.stat(path).st_mode, path)
+    descriptor = os.open(path, _OPEN_READ)
+    try:
+        status = os.fstat(descriptor)
+        _check_regular(status.st_mode, path)
+        left = int(limit)
+        if status.st_size > left:
+            raise _error(errno.EFBIG, path)
+        while chunk := os.read(descriptor, CHUNK):
+            left -= len(chunk)
+            if left < 0:
+                raise _error(errno.EFBIG, path)
+            yield chunk
+    finally:
+        os.close(descriptor)
+
+
+def write(path: bytes, exclusive: bytes) -> Operation:
+    """Take chunks until an empty one, then put them in place as one file."""
+    if exclusive and os.path.lexists(path):
+        raise _error(errno.EEXIST, path)
+    target = path if exclusive else os.path.realpath(path)
+    folder = os.path.dirname(target)
+    os.makedirs(folder, exist_ok=True)
+    old = _replaced(target)
+    temporary = os.path.join(folder, b".studio-" + os.urandom(8).hex().encode() + b".tmp")
+    descriptor = os.open(temporary, _OPEN_NEW, 0o666 if old is None else 0o600)
+    try:
+        try:
+            while chunk := (yield b""):
+                _write_all(descriptor, chunk)
+            if old is not None:
+                os.fchown(descriptor, old.st_uid, old.st_gid)
+                os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
+        finally:
+            os.close(descriptor)
+        if exclusive:
+            os.link(temporary, target)
+        else:
+            os.rename(temporary, target)
+    finally:
+        if os.path.lexists(temporary):
+            os.unlink(temporary)
+
+
+def _replaced(target: bytes) -> os.stat_result | None:
+    try:
+        status = os.lstat(target)
+    except FileNotFoundError:
+        return None
+    _check_regular(status.st_mode, target)
+    return status
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def entries(path: bytes, depth: bytes, limit: bytes) -> Operation:
+    """Records ``kind size path`` ended by NUL, several in a chunk, in the order of a tree."""
+    lines: list[bytes] = []
+    left = int(limit)
+    for line in _walk(path, int(depth), left):
+        lines.append(line)
+        left -= 1
+        if len(lines) == _ROUND:
+            yield b"".join(lines)
+            lines.clear()
+        if left <= 0:
+            break
+    if lines:
+        yield b"".join(lines)
+
+
+def _walk(folder: bytes, depth: int, limit: int) -> Iterator[bytes]:
+    with os.scandir(folder) as found:
+        visible = (entry for entry in found if not entry.name.startswith(b"."))
+        names = heapq.nsmallest(limit, (entry.name for entry in visible))
+    for name in names:
+        path = os.path.join(folder, name)
+        try:
+            status = os.stat(path, follow_symlinks=False)
+        except OSError:
+            continue
+        mode = status.st_mode
+        what = b"other" if stat.S_ISLNK(mode) else _kind_of(mode)
+        yield b"%s %d %s\0" % (what, status.st_size, path)
+        if stat.S_ISDIR(mode) and depth > 1:
+            try:
+                yield from _walk(path, depth - 1, limit)
+            except OSError:
+                continue
+
+
+def remove(path: bytes) -> Operation:
+    """Remove a name with all below it, links not followed; pauses every few hundred names."""
+    done = 0
+    try:
+        for _ in _remove(path):
+            done += 1
+            if done % _ROUND == 0:
+                yield b""
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        # The workspace itself is a mount: emptied is all that can be.
+        if error.errno != errno.EBUSY or not os.path.ismount(path) or os.listdir(path):
+            raise
+
+
+def _remove(path: bytes) -> Iterator[None]:
+    if not stat.S_ISDIR(os.lstat(path).st_mode):
+        os.unlink(path)
+        yield
+        return
+    with os.scandir(path) as found:
+        for entry in found:
+            yield from _remove(entry.path)
+    os.rmdir(path)
+    yield
+
+
+def peak() -> Operation:
+    """Bytes of memory at the highest, as digits; empty where it is not told."""
+    yield cgroup.peak_memory().encode()
+
+
+OPERATIONS: dict[bytes, Callable[..., Operation]] = {
+    b"kind": kind,
+    b"read": read,
+    b"write": write,
+    b"entries": entries,
+    b"remove": remove,
+    b"peak": peak,
+}
