@@ -41,7 +41,7 @@ def ensure_base(client: docker.DockerClient, base: str, meter: Meter) -> None:
     Raises:
         ImageError: it can neither be pulled nor made here; the text says why.
     """
-    repository, _, tag = base.partition(":")
+    repository, _, tag = base.rpartition(":")
     refusal = _pull(client, repository, tag, meter)
     if not refusal:
         return
@@ -62,7 +62,7 @@ def make_base(client: docker.DockerClient, base: str, meter: Meter) -> None:
     Raises:
         ImageError: a tool is missing and may not be installed, or it failed.
     """
-    repository, _, tag = base.partition(":")
+    repository, _, tag = base.rpartition(":")
     suite = tag.removesuffix("-slim")
     prefix = _prefix_with_debootstrap(meter)
     with _folder(prefix) as root:
