@@ -80,7 +80,7 @@ def small(tmp_path: Path, engine: docker.DockerClient, image: str) -> Iterator[C
 
     yield write
     for left in engine.images.list(filters={"label": label}):
-        engine.images.remove(left.id, force=True)
+        engine.images.remove(str(left.id), force=True)
 
 
 @pytest.mark.engine
