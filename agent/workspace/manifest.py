@@ -131,12 +131,16 @@ class Manifest:
     def to(self, now: Mapping[str, Node]) -> Delta:
         """The delta that leads from here to ``now``, paths in order."""
         before = self.nodes
-        changed = {path: now[path] for path in sorted(now) if before.get(path) != now[path]}
+        changed = {path: node for path, node in now.items() if _differs(before.get(path), node)}
         return Delta(
-            changed=changed,
+            changed=dict(sorted(changed.items())),
             removed=tuple(sorted(path for path in before if path not in now)),
             added=frozenset(path for path in changed if path not in before),
         )
+
+
+def _differs(before: Node | None, node: Node) -> bool:
+    return before is not node and before != node
 
 
 def _quoted(path: str) -> str:

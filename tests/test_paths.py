@@ -1,0 +1,151 @@
+"""Names below a root, and opening them in the face of links, devices and FIFOs."""
+
+import errno
+import fcntl
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.errors import WorkspaceError
+from agent.workspace import paths
+from agent.workspace.paths import ROOT, RelPath
+
+
+@pytest.fixture(params=["openat2", "component walk"])
+def resolution(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param == "component walk":
+        monkeypatch.setattr(paths, "KERNEL_RESOLVES", False)
+    elif not paths.KERNEL_RESOLVES:
+        pytest.skip("this kernel has no openat2")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "empty"),
+        ("/etc/passwd", "absolute"),
+        ("a/../b", "“..”"),
+        ("..", "“..”"),
+        ("./a", "“.”"),
+        ("a//b", "empty name"),
+        ("a/", "empty name"),
+        ("a\0b", "NUL"),
+        ("x" * 256, "too long"),
+        ("ä" * 128, "too long"),
+        ("x/" * 2100 + "x", "long"),
+        ("\ud800", "not valid text"),
+    ],
+)
+def test_a_path_that_could_leave_or_break_is_refused_with_the_reason(text: str, why: str) -> None:
+    with pytest.raises(WorkspaceError, match=why):
+        RelPath(text)
+
+
+NAMES = st.binary(min_size=1, max_size=40).filter(
+    lambda raw: b"/" not in raw and b"\0" not in raw and raw not in (b".", b"..")
+)
+
+
+@given(st.lists(NAMES, min_size=1, max_size=5))
+def test_any_name_that_linux_allows_travels_through_a_url(names: list[bytes]) -> None:
+    path = RelPath(b"/".join(names))
+    assert path.to_url().isascii()
+    assert RelPath.from_url(path.to_url()) == path
+    assert os.fsencode(path) == b"/".join(names)
+
+
+def test_the_parts_of_a_path() -> None:
+    path = RelPath("a/b/c.txt")
+    assert (path.name, path.parent, path.parent.parent.parent) == ("c.txt", "a/b", ROOT)
+    assert ROOT.child("a") == "a"
+    assert RelPath.from_url("") == ROOT
+    with pytest.raises(WorkspaceError):
+        RelPath("a").child("b/c")
+    with pytest.raises(WorkspaceError):
+        RelPath.from_url("%2e%2e/secret")
+
+
+def test_a_name_that_is_no_utf8_can_be_shown() -> None:
+    assert RelPath(b"caf\xe9/\xff").shown == "caf%E9/%FF"
+
+
+def opened_text(root: Path, path: str) -> bytes:
+    with paths.opened_folder_path(root) as fd:
+        file = paths.open_file(fd, path)
+    with os.fdopen(file, "rb") as opened:
+        return opened.read()
+
+
+@pytest.mark.usefixtures("resolution")
+def test_a_file_below_the_root_is_opened(tmp_path: Path) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "a" / "b" / "c").write_text("hello")
+    assert opened_text(tmp_path, "a/b/c") == b"hello"
+
+
+@pytest.mark.usefixtures("resolution")
+def test_a_link_is_never_followed_wherever_it_stands(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    (secret / "file").write_text("secret")
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "folder").symlink_to(secret)
+    (root / "file").symlink_to(secret / "file")
+    (root / "inner").mkdir()
+    (root / "inner" / "up").symlink_to("..")
+    for path in ("folder/file", "file", "inner/up/file", "inner/up/folder/file"):
+        with pytest.raises(OSError, match=r"\[Errno"):
+            opened_text(root, path)
+    with paths.opened_folder_path(root) as fd, pytest.raises(OSError, match=r"\[Errno"):
+        paths.open_folder(fd, "folder")
+
+
+@pytest.mark.usefixtures("resolution")
+def test_a_fifo_a_socket_and_a_folder_are_no_files_and_do_not_block(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "folder").mkdir()
+    for name in ("fifo", "folder"):
+        with pytest.raises(OSError, match="not a regular file") as caught:
+            opened_text(tmp_path, name)
+        assert caught.value.errno == errno.EINVAL
+
+
+@pytest.mark.usefixtures("resolution")
+def test_a_device_is_not_even_opened(tmp_path: Path) -> None:
+    """A terminal device would answer an open with ENXIO, were it tried."""
+    try:
+        os.mknod(tmp_path / "device", 0o600 | 0o020000, os.makedev(4, 250))
+    except PermissionError:
+        pytest.skip("only root can make a device")
+    with pytest.raises(OSError, match="not a regular file"):
+        opened_text(tmp_path, "device")
+
+
+def test_a_lease_that_a_program_holds_does_not_make_anyone_wait(tmp_path: Path) -> None:
+    file = tmp_path / "leased"
+    file.write_text("x")
+    holder = os.open(file, os.O_RDWR)
+    before = signal.signal(signal.SIGIO, signal.SIG_IGN)
+    try:
+        fcntl.fcntl(holder, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        with pytest.raises(BlockingIOError):
+            opened_text(tmp_path, "leased")
+    finally:
+        fcntl.fcntl(holder, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+        os.close(holder)
+        signal.signal(signal.SIGIO, before)
+
+
+def test_no_descriptor_is_left_open_by_what_fails(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("/etc")
+    os.mkfifo(tmp_path / "fifo")
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    for name in ("link", "link/passwd", "fifo", "missing", "missing/x"):
+        with pytest.raises(OSError, match=r"\[Errno"):
+            opened_text(tmp_path, name)
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
