@@ -35,6 +35,7 @@ from .wire import Watch, Wire
 
 _GRACE = {"timeout": 2.0, "stop": 0.4}
 _LEAVE_SECONDS = 0.3
+_LOOK_SECONDS = 0.5
 
 _KEPT = "The shell {how} and was started again; its folder, variables and functions are {what}."
 _CROWDED = "Almost no process was left to the sandbox: its background processes were ended."
@@ -97,13 +98,16 @@ class Supervisor:
         if self._activity is not None:
             return TICK
         if self._command is not None:
-            return max(0.0, self._command.deadline - time.monotonic())
+            left = self._command.deadline - time.monotonic()
+            return min(max(0.0, left), _LOOK_SECONDS)
         return None
 
     def _advance(self) -> None:
         command = self._command
         if command and self._activity is None and time.monotonic() >= command.deadline:
             self._activity = self._conclude(command, "timeout")
+        elif command and self._activity is None and cgroup.crowded():
+            self._activity = self._make_room()
         if self._activity is not None:
             try:
                 next(self._activity)
@@ -270,12 +274,18 @@ class Supervisor:
 
     def _begin(self, command: Command) -> Wait:
         if cgroup.crowded():
-            yield from self._end_all(0.0)
-            self._notes.append(_CROWDED)
+            yield from self._make_room()
         yield from self._ensure_shell()
         self._memory_kills = cgroup.kills_for_memory()
         command.start()
         self._bash.run(command.text)
+
+    def _make_room(self) -> Wait:
+        """End what runs in the background, so that what is in front can start processes."""
+        in_front = self._in_front()
+        yield from end(lambda: self._all() - in_front(), 0.0)
+        if _CROWDED not in self._notes:
+            self._notes.append(_CROWDED)
 
     def _conclude(self, command: Command, ending: str) -> Wait:
         """Bring a command to its end, whichever it is, and report it."""
@@ -288,8 +298,7 @@ class Supervisor:
             yield from self._dismiss_shell(_LEAVE_SECONDS)
         seconds = time.monotonic() - command.started
         if cgroup.crowded():
-            yield from self._end_all(0.0)
-            self._notes.append(_CROWDED)
+            yield from self._make_room()
         command.release()
         self._drain(command)
         yield from self._ensure_shell()

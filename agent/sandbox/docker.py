@@ -1,0 +1,249 @@
+"""The sandbox as a container.
+
+Commands run as root inside, with the few capabilities that ``apt-get`` needs, and none
+that reaches out of the container. The workspace is a folder of the host, mounted.
+"""
+
+import contextlib
+import os
+import re
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import docker
+import docker.errors
+import docker.types
+import requests.exceptions
+
+from agent.errors import SandboxError
+from agent.sandbox import supervisor
+from agent.sandbox.base import SandboxLimits
+from agent.sandbox.link import Connection
+from agent.sandbox.streams import SUPERVISOR_CODE, EngineConnection
+from agent.sandbox.supervised import SupervisedSandbox
+
+INSTANCE_LABEL = "llm-in-sandbox-studio.instance"
+SANDBOX_LABEL = "llm-in-sandbox-studio.sandbox"
+
+HOME = "/workspace"
+_PLACE = "/opt/studio"
+_CERTIFICATES = f"{_PLACE}/ca-certificates.crt"
+_STATE = "/run/studio/shell"
+
+# What apt and dpkg do as root, and KILL: Stop must reach processes of other users, too.
+_CAPABILITIES = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETUID"]
+_CPU_SHARES = 256  # the engine's default, which the application runs with, is 1024
+
+_ENVIRONMENT = {
+    "DEBIAN_FRONTEND": "noninteractive",
+    "GIT_PAGER": "cat",
+    "GIT_SSH_COMMAND": "ssh -o BatchMode=yes",
+    "GIT_TERMINAL_PROMPT": "0",
+    "PAGER": "cat",
+    "PIP_BREAK_SYSTEM_PACKAGES": "1",
+    "PIP_NO_INPUT": "1",
+    "PYTHONUNBUFFERED": "1",
+    "TERM": "dumb",
+}
+_CERTIFICATE_VARIABLES = (
+    "SSL_CERT_FILE",
+    "REQUESTS_CA_BUNDLE",
+    "PIP_CERT",
+    "CURL_CA_BUNDLE",
+    "GIT_SSL_CAINFO",
+    "NODE_EXTRA_CA_CERTS",
+)
+
+# Recorded commands say /testbed/documents where the input was. /testbed is a link to the
+# workspace, which must hold no "documents" that the person never put there, so this name is
+# replaced in commands and paths.
+_DOCUMENTS = re.compile(r"(?<![\w./~-])/testbed/documents(?![\w-]|\.\w)")
+
+
+@dataclass(frozen=True)
+class ContainerSpec:
+    """What one sandbox's container is made from.
+
+    Attributes:
+        image: The image's tag.
+        instance: Id of the data folder that owns it (a label).
+        sandbox_id: The sandbox's id (a label).
+        workspace: The host folder to mount; made where it is missing.
+        limits: What it may use.
+        certificates: A bundle of the host's certificate authorities to trust inside.
+    """
+
+    image: str
+    instance: str
+    sandbox_id: str
+    workspace: Path
+    limits: SandboxLimits = field(default_factory=SandboxLimits)
+    certificates: Path | None = None
+
+
+class DockerSandbox(SupervisedSandbox):
+    """A container with a supervisor in it. Made by ``create``.
+
+    Args:
+        client: The engine; stays open.
+        container: The container's id.
+        spec: What it was made from.
+    """
+
+    def __init__(self, client: docker.DockerClient, container: str, spec: ContainerSpec) -> None:
+        super().__init__(spec.sandbox_id, spec.workspace, HOME, spec.limits.keep_bytes)
+        self._api = client.api
+        self._container = container
+        self._connected = False
+
+    @classmethod
+    def create(cls, client: docker.DockerClient, spec: ContainerSpec) -> "DockerSandbox":
+        """Create and start a container; return with its shell ready for commands.
+
+        Raises:
+            SandboxError: the engine refused; nothing is left behind.
+        """
+        for name in ("input", "output"):
+            (spec.workspace / name).mkdir(parents=True, exist_ok=True)
+        with _engine_errors("The sandbox can't be created"):
+            container = _create_container(client, spec)
+        sandbox = cls(client, container, spec)
+        try:
+            with _engine_errors("The sandbox can't be started"):
+                client.api.start(container)
+            sandbox.start()
+        except BaseException:
+            sandbox.close()
+            raise
+        return sandbox
+
+    @property
+    def container(self) -> str:
+        """The container's id."""
+        return self._container
+
+    def _connect(self) -> Connection:
+        with _engine_errors("The sandbox's shell can't be started"):
+            if self._connected:
+                self._revive()
+            command = ["/usr/bin/python3", "-I", "-S", "-c", SUPERVISOR_CODE, _PLACE]
+            arguments = ["container", _STATE, HOME]
+            created = self._api.exec_create(self._container, [*command, *arguments], stdin=True)
+            stream: Any = self._api.exec_start(created["Id"], socket=True)
+            self._connected = True
+            ours = socket.socket(fileno=os.dup(stream.fileno()))
+            stream._response.close()
+            return EngineConnection(ours)
+
+    def _revive(self) -> None:
+        """Start the container again if it has ended, or is just about to."""
+        with contextlib.suppress(requests.exceptions.RequestException):
+            self._api.wait(self._container, timeout=1)
+        if not self._api.inspect_container(self._container)["State"]["Running"]:
+            self._api.start(self._container)
+
+    def _translate(self, text: str) -> str:
+        if os.path.lexists(self.workspace / "documents"):
+            return text
+        return _DOCUMENTS.sub(f"{HOME}/input", text)
+
+    def _dispose(self) -> None:
+        with (
+            contextlib.suppress(docker.errors.NotFound),
+            _engine_errors("The sandbox can't be removed"),
+        ):
+            self._api.remove_container(self._container, force=True, v=True)
+
+
+@contextlib.contextmanager
+def _engine_errors(what: str) -> Iterator[None]:
+    try:
+        yield
+    except docker.errors.NotFound as error:
+        raise SandboxError(f"{what}: its container or image is not there any more.") from error
+    except docker.errors.APIError as error:
+        raise SandboxError(f"{what}: {error.explanation or error}") from error
+    except (docker.errors.DockerException, requests.exceptions.RequestException) as error:
+        raise SandboxError(f"{what}: the container engine does not answer ({error}).") from error
+
+
+def _create_container(client: docker.DockerClient, spec: ContainerSpec) -> str:
+    limits = spec.limits
+    host = client.api.create_host_config(
+        init=True,
+        cap_drop=["ALL"],
+        cap_add=_CAPABILITIES,
+        security_opt=["no-new-privileges"],
+        mem_limit=limits.memory,
+        memswap_limit=limits.memory,
+        nano_cpus=int(min(limits.cpus, os.cpu_count() or 1) * 1e9),
+        cpu_shares=_CPU_SHARES,
+        pids_limit=limits.pids,
+        ulimits=[
+            docker.types.Ulimit(name="nofile", soft=limits.open_files, hard=limits.open_files)
+        ],
+        log_config=docker.types.LogConfig(type="none"),
+        mounts=_mounts(spec),
+    )
+    created = client.api.create_container(
+        spec.image,
+        command=["sleep", "infinity"],
+        hostname="sandbox",
+        working_dir=HOME,
+        environment=_environment(spec),
+        labels={INSTANCE_LABEL: spec.instance, SANDBOX_LABEL: spec.sandbox_id},
+        host_config=host,
+    )
+    return str(created["Id"])
+
+
+def _mounts(spec: ContainerSpec) -> list[docker.types.Mount]:
+    mount = docker.types.Mount
+    code = str(Path(supervisor.__file__).resolve().parent)
+    mounts = [
+        mount(HOME, str(spec.workspace.resolve()), type="bind"),
+        mount(f"{_PLACE}/supervisor", code, type="bind", read_only=True),
+    ]
+    if spec.certificates is not None:
+        bundle = str(spec.certificates.resolve())
+        mounts.append(mount(_CERTIFICATES, bundle, type="bind", read_only=True))
+    return mounts
+
+
+def _environment(spec: ContainerSpec) -> dict[str, str]:
+    trusted = _CERTIFICATE_VARIABLES if spec.certificates is not None else ()
+    return _ENVIRONMENT | dict.fromkeys(trusted, _CERTIFICATES)
+
+
+_BUNDLES = (
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+)
+
+
+def host_certificates() -> Path | None:
+    """The host's bundle of certificate authorities, where its system keeps one."""
+    return next((path for path in map(Path, _BUNDLES) if path.is_file()), None)
+
+
+def reap(client: docker.DockerClient, instance: str) -> list[str]:
+    """Remove every container of an instance, and of no other; return their sandbox ids.
+
+    Only for who holds the lock of that instance's data folder: then nobody uses them.
+
+    Raises:
+        SandboxError: the engine refused.
+    """
+    removed = []
+    label = f"{INSTANCE_LABEL}={instance}"
+    with _engine_errors("Sandboxes of an earlier start can't be removed"):
+        for found in client.api.containers(all=True, filters={"label": label}):
+            with contextlib.suppress(docker.errors.NotFound):
+                client.api.remove_container(found["Id"], force=True, v=True)
+            removed.append(str(found["Labels"].get(SANDBOX_LABEL, "")))
+    return removed

@@ -1,0 +1,84 @@
+"""Sandboxes that are ready before they are needed."""
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable
+
+from agent.errors import StudioError
+from agent.sandbox.base import Sandbox
+
+_log = logging.getLogger(__name__)
+_RETRY_SECONDS = 10.0
+
+
+class Pool:
+    """Keeps a number of idle sandboxes, made one after another in the background.
+
+    Args:
+        create: Makes one sandbox with default settings, ready for commands.
+        size: How many to keep; with 0 nothing is ever made.
+    """
+
+    def __init__(self, create: Callable[[], Sandbox], size: int) -> None:
+        self._create = create
+        self._size = size
+        self._idle: deque[Sandbox] = deque()
+        self._changed = threading.Condition()
+        self._closed = False
+        self._thread = threading.Thread(target=self._fill, name="sandbox pool", daemon=True)
+        if size > 0:
+            self._thread.start()
+
+    def take(self) -> Sandbox | None:
+        """A ready sandbox, now the caller's; None if none is ready at this moment."""
+        with self._changed:
+            sandbox = self._idle.popleft() if self._idle else None
+            self._changed.notify_all()
+        return sandbox
+
+    @property
+    def idle(self) -> int:
+        """How many are ready."""
+        return len(self._idle)
+
+    def wait_full(self, seconds: float) -> bool:
+        """Wait until as many are ready as are to be kept; return whether they are."""
+        with self._changed:
+            return self._changed.wait_for(lambda: len(self._idle) >= self._size, seconds)
+
+    def close(self) -> None:
+        """Close the idle sandboxes and make no more. May be called twice."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        if self._thread.ident is not None:
+            self._thread.join()
+        while self._idle:
+            _close(self._idle.popleft())
+
+    def _fill(self) -> None:
+        while self._wanted():
+            try:
+                sandbox = self._create()
+            except StudioError as error:
+                _log.warning("No sandbox could be kept ready: %s", error)
+                with self._changed:
+                    self._changed.wait_for(lambda: self._closed, _RETRY_SECONDS)
+                continue
+            with self._changed:
+                self._idle.append(sandbox)
+                self._changed.notify_all()
+
+    def _wanted(self) -> bool:
+        """Wait until one more is wanted; False once the pool is closed."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed or len(self._idle) < self._size)
+            return not self._closed
+
+
+def _close(sandbox: Sandbox) -> None:
+    try:
+        sandbox.close()
+    except StudioError as error:
+        _log.warning("An idle sandbox could not be closed: %s", error)
