@@ -25,6 +25,7 @@ _ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
 class _About:
     created: float
     sandbox: str
+    used: bool = False
 
 
 class RunFolder:
@@ -111,9 +112,14 @@ class RunFolder:
         """The file of manifest deltas."""
         return self.path / "manifests.jsonl"
 
-    def move_to(self, sandbox: str) -> None:
-        """Remember that another sandbox holds the workspace now."""
-        self._about = replace(self._about, sandbox=sandbox)
+    @property
+    def used(self) -> bool:
+        """Whether a sandbox has worked in the workspace; before, only the person has."""
+        return self._about.used
+
+    def use(self, sandbox: str) -> None:
+        """Remember that this sandbox works in the workspace from now on, and holds it."""
+        self._about = replace(self._about, sandbox=sandbox, used=True)
         self._write()
 
     def _write(self) -> None:
