@@ -12,71 +12,17 @@ ours shows as a 400 and in ``endpoint.complaints``.
 import json
 import socket
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 
 from tests.strict_history import complaint_about
+from tests.turns import Body, Call, Turn, chunks_of, whole_answer
 
-Body = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Call:
-    """A tool call to make: ``arguments`` an object, or text sent as it is."""
-
-    name: str
-    arguments: Mapping[str, Any] | str = field(default_factory=dict)
-    id: str | None = None
-
-    @property
-    def text(self) -> str:
-        return self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments)
-
-
-@dataclass(frozen=True)
-class Turn:
-    """One answer.
-
-    Attributes:
-        text: What the model says.
-        reasoning: What it thinks first, streamed as ``reasoning_field``.
-        calls: Tool calls, or tuples ``(name, arguments)``; ids are made up.
-        usage: (prompt, generated) or (prompt, generated, cached), or a whole object; None
-            for an endpoint that counts nothing.
-        finish: The finish reason; by default as the calls say.
-        fault: What goes wrong instead, with ``key=value`` options:
-            ``"429 retry-after=0.1"`` or any other status; ``html`` (a page, with 200, or
-            ``html status=502``); ``nonsense``; ``cut`` (half of the answer, then the
-            connection ends); ``silent`` (half, then nothing; ``silent at=0`` nothing at
-            all); ``overloaded`` (half, then an ``error`` in the stream); ``no-finish``
-            (all of it, but no end); ``endless`` (all of it, then the connection stays).
-        message: The text of a status' error.
-        error: The ``error`` object of a status, instead of one made from ``message``.
-        chunking: Characters in one fragment.
-        gate: Awaited before the response begins.
-        chunks: Whole chunks to stream instead of everything above.
-        whole: Answer with one JSON body, whatever was asked.
-        when: Looks at the request's body; what it returns is the error of a 400.
-    """
-
-    text: str = ""
-    reasoning: str = ""
-    calls: Sequence[Call | tuple[str, Any]] = ()
-    usage: tuple[int, ...] | Body | None = (100, 20)
-    finish: str | None = None
-    fault: str = ""
-    message: str = ""
-    error: Body | None = None
-    chunking: int = 12
-    reasoning_field: str = "reasoning_content"
-    gate: threading.Event | None = None
-    chunks: Sequence[Any] | None = None
-    whole: bool = False
-    when: Callable[[Body], str | None] | None = None
+__all__ = ["Call", "Endpoint", "Received", "Turn"]
 
 
 @dataclass(frozen=True)
@@ -305,7 +251,7 @@ class _Handler(BaseHTTPRequestHandler):
         if fault == "nonsense":
             return self._respond(200, b"It works!", "text/plain")
         if turn.whole or not body.get("stream"):
-            return self._json(200, _whole(turn))
+            return self._json(200, whole_answer(turn))
         return self._stream(turn, fault, options, body)
 
     def _status(self, turn: Turn, status: int, options: Mapping[str, str]) -> None:
@@ -363,75 +309,3 @@ class _Handler(BaseHTTPRequestHandler):
 def _fault(text: str) -> tuple[str, dict[str, str]]:
     first, *rest = text.split() or [""]
     return first, dict(option.split("=", 1) for option in rest)
-
-
-def chunks_of(turn: Turn, *, counted: bool = True) -> Iterator[Any]:
-    """The chunks that stream a turn; the usage is the last one, where it is asked for."""
-    if turn.chunks is not None:
-        yield from turn.chunks
-        return
-    yield _chunk({"role": "assistant", "content": ""})
-    if turn.reasoning_field == "think":
-        text = (
-            f"<think>\n{turn.reasoning}\n</think>\n\n{turn.text}" if turn.reasoning else turn.text
-        )
-        yield from (_chunk({"content": part}) for part in _cut(text, turn.chunking))
-    else:
-        for part in _cut(turn.reasoning, turn.chunking):
-            yield _chunk({turn.reasoning_field: part})
-        yield from (_chunk({"content": part}) for part in _cut(turn.text, turn.chunking))
-    for index, call in enumerate(_calls(turn)):
-        function = {"name": call.name, "arguments": ""}
-        first = {"index": index, "id": call.id, "type": "function", "function": function}
-        yield _chunk({"tool_calls": [first]})
-        for part in _cut(call.text, turn.chunking):
-            yield _chunk({"tool_calls": [{"index": index, "function": {"arguments": part}}]})
-    yield _chunk({}, turn.finish or ("tool_calls" if turn.calls else "stop"))
-    if counted and turn.usage is not None:
-        yield {**_chunk({}), "choices": [], "usage": _usage(turn.usage)}
-
-
-def _cut(text: str, size: int) -> Iterator[str]:
-    return (text[at : at + size] for at in range(0, len(text), size))
-
-
-def _chunk(delta: Body, finish: str | None = None) -> Body:
-    choice = {"index": 0, "delta": delta, "finish_reason": finish}
-    return {"id": "chatcmpl-1", "object": "chat.completion.chunk", "choices": [choice]}
-
-
-def _calls(turn: Turn) -> list[Call]:
-    made = [call if isinstance(call, Call) else Call(*call) for call in turn.calls]
-    return [
-        Call(
-            call.name, call.arguments, f"call_{id(turn):x}_{index}" if call.id is None else call.id
-        )
-        for index, call in enumerate(made)
-    ]
-
-
-def _usage(usage: tuple[int, ...] | Body) -> Body:
-    if isinstance(usage, dict):
-        return usage
-    prompt, generated, cached = (*usage, 0)[:3]
-    return {
-        "prompt_tokens": prompt,
-        "completion_tokens": generated,
-        "total_tokens": prompt + generated,
-        "prompt_tokens_details": {"cached_tokens": cached},
-    }
-
-
-def _whole(turn: Turn) -> Body:
-    message: Body = {"role": "assistant", "content": turn.text or None}
-    if turn.reasoning:
-        message["reasoning_content"] = turn.reasoning
-    if turn.calls:
-        message["tool_calls"] = [
-            {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": c.text}}
-            for c in _calls(turn)
-        ]
-    finish = turn.finish or ("tool_calls" if turn.calls else "stop")
-    choice = {"index": 0, "message": message, "finish_reason": finish}
-    usage = {} if turn.usage is None else {"usage": _usage(turn.usage)}
-    return {"object": "chat.completion", "choices": [choice], **usage}

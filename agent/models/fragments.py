@@ -20,8 +20,20 @@ class _Call:
         self.place = place
         self.given_id = given_id
         self.name = ""
-        self.arguments = ""
+        self.parts: list[str] = []
         self.said = False
+
+    @property
+    def complete(self) -> bool:
+        """Whether the arguments so far are whole."""
+        arguments = "".join(self.parts)
+        if not arguments.rstrip().endswith("}"):
+            return False
+        try:
+            json.loads(arguments)
+        except (ValueError, RecursionError):
+            return False
+        return True
 
 
 class CallReader:
@@ -44,7 +56,7 @@ class CallReader:
             call = _Call(len(self._calls), place, given_id)
             self._calls.append(call)
         call.name = call.name or name
-        call.arguments += arguments
+        call.parts.append(arguments)
         return self._piece(call, arguments) if call.name else []
 
     def flush(self) -> list[CallPiece]:
@@ -59,7 +71,7 @@ class CallReader:
         if not own_id or own_id in self._ids:
             own_id = new_call_id()
         self._ids.add(own_id)
-        return [CallPiece(call.index, own_id, call.name, call.arguments)]
+        return [CallPiece(call.index, own_id, call.name, "".join(call.parts))]
 
     def _continued(self, place: int | None, given_id: str, name: str) -> _Call | None:
         """The call that a fragment belongs to; None for a new one."""
@@ -74,7 +86,7 @@ class CallReader:
             return None
         if given_id:
             return call if given_id == call.given_id or not call.name else None
-        repeated = name == call.name and not _complete(call.arguments)
+        repeated = name == call.name and not call.complete
         return call if repeated or not call.name else None
 
 
@@ -86,11 +98,3 @@ def _arguments(value: object) -> str:
     if value is None or value == "":
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _complete(arguments: str) -> bool:
-    try:
-        json.loads(arguments)
-    except ValueError:
-        return False
-    return True

@@ -43,7 +43,8 @@ _HEAD = re.compile(
     r'\s*\{\s*"name"\s*:\s*"([^"\\]+)"\s*,\s*"(?:arguments|parameters)"\s*:\s*(?=\{)'
 )
 _NAME = re.compile(r'"name"\s*:\s*"([^"\\]+)"')
-_TAIL = re.compile(r"[\s}]*\Z")
+# What may end a block at its end: one of the braces is the block's own.
+_TAIL = " \t\r\n}`"
 
 _INSTRUCTIONS = """\
 # Tools
@@ -120,6 +121,7 @@ class TextCallSplitter:
     def __init__(self) -> None:
         self._held = ""
         self._line_start = True
+        self._after_block = False
         self._end = ""
         self._block: _Block | None = None
         self._count = 0
@@ -144,6 +146,9 @@ class TextCallSplitter:
         return [*block.feed(held), *block.end()]
 
     def _outside(self) -> list[TextPiece | CallPiece]:
+        if self._after_block:
+            self._held = self._held.lstrip("\n")
+            self._after_block = not self._held
         found = self._opening()
         if found is not None:
             start, marker, self._end = found
@@ -187,8 +192,8 @@ class TextCallSplitter:
         assert block is not None
         at = self._closing()
         if at >= 0:
-            body, self._held = self._held[:at], self._held[at + len(self._end) :].lstrip("\n")
-            self._block, self._line_start = None, True
+            body, self._held = self._held[:at], self._held[at + len(self._end) :]
+            self._block, self._line_start, self._after_block = None, True, True
             return [*block.feed(body), *block.end()]
         # The fence's end counts at a line's start only: the line break is held with it.
         keep = held_back(self._held, self._end if self._end == _TAG_END else "\n" + _FENCE_END)
@@ -225,17 +230,17 @@ class _Block:
         return [CallPiece(self._index, new_call_id(), head.group(1)), *self._arguments()]
 
     def _arguments(self) -> list[CallPiece]:
-        """The arguments so far, without the braces at the end: one of them is the block's."""
-        tail = _TAIL.search(self._body)
-        safe = tail.start() if tail else len(self._body)
+        """The arguments so far, without what may be the block's own end."""
+        safe = len(self._body.rstrip(_TAIL))
         said, self._body = self._body[:safe], self._body[safe:]
         return [CallPiece(self._index, arguments=said)] if said else []
 
     def end(self) -> list[CallPiece]:
+        body = self._body.rstrip().removesuffix(_FENCE_END).rstrip()
         if self._streams:
-            rest = self._body.rstrip().removesuffix("}").rstrip()
+            rest = body.removesuffix("}").rstrip()
             return [CallPiece(self._index, arguments=rest)] if rest else []
-        name, arguments = _whole(self._body.strip())
+        name, arguments = _whole(body.strip())
         return [CallPiece(self._index, new_call_id(), name, arguments)]
 
 

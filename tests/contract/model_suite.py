@@ -1,0 +1,163 @@
+"""What every model keeps to, whatever is behind it."""
+
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+
+import pytest
+
+from agent.errors import ModelRefused, ModelUnavailable
+from agent.models.base import (
+    CallPiece,
+    Finish,
+    Model,
+    Piece,
+    ReasoningPiece,
+    Request,
+    TextPiece,
+    ToolCall,
+    ToolSchema,
+    Usage,
+    User,
+)
+from agent.models.scripted import ScriptedTurn
+from agent.stop import Stop
+
+BASH = ToolSchema(
+    "execute_bash",
+    "Run a command.",
+    {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]},
+)
+REQUEST = Request([User("Do it.")], [BASH])
+
+
+def said(pieces: Sequence[Piece]) -> str:
+    return "".join(piece.text for piece in pieces if isinstance(piece, TextPiece))
+
+
+def thought(pieces: Sequence[Piece]) -> str:
+    return "".join(piece.text for piece in pieces if isinstance(piece, ReasoningPiece))
+
+
+def called(pieces: Sequence[Piece]) -> list[ToolCall]:
+    """The calls that fragments add up to; ids and names come with the first one only."""
+    calls: dict[int, ToolCall] = {}
+    for piece in pieces:
+        if isinstance(piece, CallPiece):
+            old = calls.get(piece.index)
+            if old is None:
+                assert piece.id
+                calls[piece.index] = ToolCall(piece.id, piece.name, piece.arguments)
+            else:
+                assert (piece.id, piece.name) == ("", "")
+                arguments = old.arguments + piece.arguments
+                calls[piece.index] = ToolCall(old.id, old.name, arguments)
+    return [calls[index] for index in sorted(calls)]
+
+
+class ModelSuite(ABC):
+    """Mixed into a test class that can make a model of turns."""
+
+    @abstractmethod
+    def model(self, *turns: ScriptedTurn) -> AbstractContextManager[Model]:
+        """A model that plays these turns."""
+
+    def test_a_turn_ends_in_exactly_one_finish(self) -> None:
+        with self.model(ScriptedTurn(text="Hello there.")) as model:
+            pieces = list(model.stream(REQUEST, Stop()))
+        assert said(pieces) == "Hello there."
+        assert [piece for piece in pieces if isinstance(piece, Finish)] == [pieces[-1]]
+        assert isinstance(pieces[-1], Finish)
+        assert pieces[-1].reason == "stop"
+
+    def test_reasoning_and_text_stay_apart_and_whole(self) -> None:
+        turn = ScriptedTurn(text="Ångström 🙂\n" * 40, reasoning="Let me see …\n" * 40)
+        with self.model(turn) as model:
+            pieces = list(model.stream(REQUEST, Stop()))
+        assert said(pieces) == turn.text
+        assert thought(pieces) == turn.reasoning
+
+    def test_calls_keep_their_order_and_have_ids_of_their_own(self) -> None:
+        calls = [ToolCall("", "execute_bash", f'{{"command": "ls {n}"}}') for n in range(5)]
+        with self.model(ScriptedTurn(calls=calls)) as model:
+            pieces = list(model.stream(REQUEST, Stop()))
+        made = called(pieces)
+        assert [call.arguments for call in made] == [call.arguments for call in calls]
+        assert {call.name for call in made} == {"execute_bash"}
+        assert len({call.id for call in made}) == 5
+        assert isinstance(pieces[-1], Finish)
+        assert pieces[-1].reason == "tool_calls"
+
+    def test_arguments_come_as_written_even_where_they_are_no_json(self) -> None:
+        with self.model(ScriptedTurn(calls=[ToolCall("", "execute_bash", '{"comm')])) as model:
+            assert called(list(model.stream(REQUEST, Stop())))[0].arguments == '{"comm'
+
+    def test_usage_comes_with_the_finish(self) -> None:
+        usage = Usage(prompt=900, generated=30, cached=800)
+        with self.model(ScriptedTurn(text="Yes.", usage=usage)) as model:
+            assert list(model.stream(REQUEST, Stop()))[-1] == Finish("stop", usage)
+
+    def test_an_answer_cut_by_its_budget_says_so(self) -> None:
+        with self.model(ScriptedTurn(text="Once upon", finish="length")) as model:
+            finish = list(model.stream(REQUEST, Stop()))[-1]
+        assert isinstance(finish, Finish)
+        assert finish.reason == "length"
+
+    def test_turns_follow_each_other(self) -> None:
+        with self.model(ScriptedTurn(text="one"), ScriptedTurn(text="two")) as model:
+            answers = [said(list(model.stream(REQUEST, Stop()))) for _ in range(2)]
+        assert answers == ["one", "two"]
+
+    def test_a_failure_that_may_pass_comes_after_what_was_said(self) -> None:
+        error = ModelUnavailable("The endpoint is overloaded.")
+        with self.model(ScriptedTurn(text="Well, ", error=error)) as model:
+            pieces: list[Piece] = []
+            with pytest.raises(ModelUnavailable, match="overloaded"):
+                pieces.extend(_kept(model.stream(REQUEST, Stop()), pieces))
+        assert said(pieces)
+
+    def test_nothing_left_to_say_is_refused(self) -> None:
+        with self.model() as model, pytest.raises(ModelRefused):
+            list(model.stream(REQUEST, Stop()))
+
+    def test_a_stop_ends_the_wait_for_a_silent_model(self) -> None:
+        stop, gate = Stop(), threading.Event()
+        with self.model(ScriptedTurn(text="never", gate=gate)) as model:
+            timer = threading.Timer(0.1, stop.set)
+            timer.start()
+            began = time.monotonic()
+            assert list(model.stream(REQUEST, stop)) == []
+            assert time.monotonic() - began < 1.1
+            timer.join()
+
+    def test_a_stop_midway_ends_the_turn_without_a_finish(self) -> None:
+        stop = Stop()
+        with self.model(ScriptedTurn(text="word " * 20_000)) as model:
+            pieces = []
+            for piece in model.stream(REQUEST, stop):
+                pieces.append(piece)
+                stop.set()
+        assert pieces
+        assert not any(isinstance(piece, Finish) for piece in pieces)
+
+    def test_a_stop_that_came_before_says_nothing(self) -> None:
+        stop = Stop()
+        stop.set()
+        with self.model(ScriptedTurn(text="Hello")) as model:
+            assert list(model.stream(REQUEST, stop)) == []
+
+    def test_a_turn_left_in_the_middle_does_not_disturb_the_next(self) -> None:
+        with self.model(ScriptedTurn(text="a " * 5000), ScriptedTurn(text="next")) as model:
+            first = iter(model.stream(REQUEST, Stop()))
+            next(first)
+            first.close()  # type: ignore[attr-defined]
+            assert said(list(model.stream(REQUEST, Stop()))) == "next"
+
+
+def _kept(stream: Iterator[Piece], into: list[Piece]) -> Iterator[Piece]:
+    """Keep pieces as they come: what a raising iterator gave before stays known."""
+    for piece in stream:
+        into.append(piece)
+    yield from ()
