@@ -15,8 +15,10 @@ APT := $(ROOT) env DEBIAN_FRONTEND=noninteractive apt-get
 run: .make/venv engine
 	@exec $(BIN)/python app.py
 
-test: check image .make/chromium
-	@$(BIN)/python -m pytest -m "not long" $(PYTEST_FLAGS)
+# Both always run, so that one's failure does not hide the other's.
+test: .make/dev image .make/chromium
+	@status=0; $(MAKE) --no-print-directory check || status=1; \
+		$(BIN)/python -m pytest -m "not long" $(PYTEST_FLAGS) || status=1; exit $$status
 
 test-long: .make/dev image .make/chromium
 	@$(BIN)/python -m pytest -m long $(PYTEST_FLAGS)

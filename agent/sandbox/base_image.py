@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import IO
 
 import docker
-import docker.errors
-import requests.exceptions
 
 from agent.errors import ImageError
+from agent.sandbox.engine import ENGINE_ERRORS
 from agent.sandbox.host import can_install, install, last_lines, root_prefix
 from agent.sandbox.progress import Meter
 
@@ -104,7 +103,7 @@ def _pull(client: docker.DockerClient, repository: str, tag: str, meter: Meter) 
                 sizes[chunk["id"]] = (detail.get("current", 0), detail["total"])
             done, total = (sum(column) for column in zip((0, 1), *sizes.values(), strict=True))
             meter.say(f"{chunk.get('status', '')} {chunk.get('id', '')}".strip(), done / total)
-    except (docker.errors.DockerException, requests.exceptions.RequestException) as error:
+    except ENGINE_ERRORS as error:
         return str(error)
     return ""
 
@@ -199,7 +198,7 @@ def _import(
             client.api.import_image_from_stream(
                 stream, repository=repository, tag=tag, changes=['CMD ["bash"]']
             )
-        except (docker.errors.DockerException, requests.exceptions.RequestException) as error:
+        except ENGINE_ERRORS as error:
             raise ImageError(f"The engine did not take the base image: {error}") from error
     if process.returncode:
         raise ImageError("The base image could not be packed; is the disk full?")

@@ -3,9 +3,17 @@
 import docker
 import docker.errors
 import requests.exceptions
+import urllib3.exceptions
 
 from agent.errors import EngineError
 from agent.sandbox.address import find
+
+ENGINE_ERRORS = (
+    docker.errors.DockerException,
+    requests.exceptions.RequestException,
+    urllib3.exceptions.HTTPError,
+)
+"""What a call of the client may raise: a refusal, no answer, an answer that breaks off."""
 
 
 def connect(
@@ -26,7 +34,7 @@ def connect(
         raise EngineError(finding.advice())
     try:
         return docker.DockerClient(base_url=finding.url, version="auto", timeout=int(timeout))
-    except (docker.errors.DockerException, requests.exceptions.RequestException) as error:
+    except ENGINE_ERRORS as error:
         raise EngineError(
             f"The container engine at {finding.url} does not answer as it should: {error}"
         ) from error

@@ -11,10 +11,10 @@ from typing import Any
 
 import docker
 import docker.errors
-import requests.exceptions
 
 from agent.errors import EngineError, ImageError
 from agent.sandbox.base_image import ensure_base
+from agent.sandbox.engine import ENGINE_ERRORS
 from agent.sandbox.host import last_lines
 from agent.sandbox.progress import BuildReader, Meter, Report, instructions
 
@@ -58,7 +58,7 @@ def image_is_there(client: docker.DockerClient, tag: str) -> bool:
         client.images.get(tag)
     except docker.errors.NotFound:
         return False
-    except (docker.errors.DockerException, requests.exceptions.RequestException) as error:
+    except ENGINE_ERRORS as error:
         raise EngineError(f"The container engine refused to look for an image: {error}") from error
     return True
 
@@ -113,7 +113,7 @@ def build_image(
             for line in str(chunk.get("stream", "")).splitlines():
                 reader.read(line)
                 said = [*said[-200:], line]
-    except (docker.errors.DockerException, requests.exceptions.RequestException) as error:
+    except ENGINE_ERRORS as error:
         raise ImageError(_failure(said, str(error))) from error
 
 
@@ -137,8 +137,8 @@ def _failure(said: list[str], reason: str) -> str:
     return (
         f"The sandbox image could not be built: {reason.strip()}\n"
         f"{last_lines(chr(10).join(said))}\n"
-        "Often a Debian mirror could not be reached, or the disk is full. Steps that are done "
-        "are kept: try again with: make build"
+        "If a Debian mirror could not be reached, or the disk is full, mend that. Steps that are "
+        "done are kept; try again with: make build"
     )
 
 
