@@ -224,3 +224,20 @@ def test_the_set_up_reads_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
     assert json.loads(done.stdout) == []
+
+
+@pytest.mark.parametrize(("ci", "outcome", "code"), [("", "1 skipped", 0), ("true", "1 error", 1)])
+def test_a_machine_without_an_engine_skips_but_fails_in_ci(
+    tmp_path: Path, ci: str, outcome: str, code: int
+) -> None:
+    wanted = f"{__file__}::test_the_real_engine_answers_its_version"
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", wanted],
+        env=os.environ | {"CI": ci, "DOCKER_HOST": f"unix://{tmp_path}/nowhere.sock"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert outcome in done.stdout
+    assert "not running" in done.stdout
+    assert done.returncode == code
