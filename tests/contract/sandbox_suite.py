@@ -1,0 +1,454 @@
+"""What every sandbox promises; each implementation subclasses ``SandboxSuite``."""
+
+import stat
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from agent.errors import SandboxError, ToolError
+from agent.sandbox.base import Ending, Entry, Finished, Output, Sandbox
+from agent.stop import Stop
+
+MEGABYTE = 1024 * 1024
+SEQ_BYTES = sum((digits + 1) * 9 * 10 ** (digits - 1) for digits in range(1, 8)) + 9 * 2_500_001
+
+
+@dataclass
+class Result:
+    """One command's output, put together, and how it ended."""
+
+    stdout: bytes
+    stderr: bytes
+    skipped: int
+    finished: Finished
+
+    @property
+    def code(self) -> int | None:
+        return self.finished.exit_code
+
+    @property
+    def ending(self) -> Ending:
+        return self.finished.ending
+
+    @property
+    def note(self) -> str:
+        return self.finished.note
+
+
+def gather(items: Iterator[Output | Finished]) -> Result:
+    """Consume a command's items; the last has to be its only ``Finished``."""
+    *outputs, finished = items
+    assert isinstance(finished, Finished)
+    streams: dict[str, bytes] = {"stdout": b"", "stderr": b""}
+    skipped = 0
+    for output in outputs:
+        assert isinstance(output, Output)
+        streams[output.stream] += output.data
+        skipped += output.skipped
+    return Result(streams["stdout"], streams["stderr"], skipped, finished)
+
+
+def run(sandbox: Sandbox, command: str, timeout: float = 30.0, stop: Stop | None = None) -> Result:
+    """Run a command to its end."""
+    return gather(sandbox.execute(command, timeout=timeout, stop=stop or Stop()))
+
+
+def say(sandbox: Sandbox, command: str) -> str:
+    """What a command that has to succeed says on stdout."""
+    result = run(sandbox, command)
+    assert result.code == 0, result
+    return result.stdout.decode().strip()
+
+
+def eventually(reached: Callable[[], bool], seconds: float = 10.0) -> bool:
+    """Wait for a state."""
+    deadline = time.monotonic() + seconds
+    while not reached():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.005)
+    return True
+
+
+def stopping_at_first_output(sandbox: Sandbox, command: str) -> tuple[Result, float]:
+    """Run a command, stop it once it has said something; the seconds from stop to end."""
+    stop = Stop()
+    items: list[Output | Finished] = []
+    asked = 0.0
+    for item in sandbox.execute(command, timeout=60, stop=stop):
+        items.append(item)
+        if not stop.is_set:
+            asked = time.monotonic()
+            stop.set()
+    return gather(iter(items)), time.monotonic() - asked
+
+
+class SandboxSuite:
+    """Subclasses provide the fixture ``sandbox``: a fresh one, with default limits."""
+
+    # The shell keeps what a command leaves
+
+    def test_the_folder_variables_and_functions_last(self, sandbox: Sandbox) -> None:
+        run(sandbox, "mkdir -p a/b && cd a/b && x=1 && export Y='two words'")
+        run(sandbox, "greet() { echo \"hello $1\"; }; alias there='echo here'; list=(1 '2 3')")
+        assert say(sandbox, "basename $PWD; echo $x $Y ${#list[@]}; greet you; there") == (
+            "b\n1 two words 2\nhello you\nhere"
+        )
+
+    def test_a_command_starts_in_the_workspace(self, sandbox: Sandbox) -> None:
+        assert say(sandbox, "ls") == "input\noutput"
+
+    def test_an_activated_environment_lasts(self, sandbox: Sandbox) -> None:
+        say(sandbox, "python3 -m venv --without-pip env && . env/bin/activate")
+        assert say(sandbox, "command -v python") == say(sandbox, "echo $PWD/env/bin/python")
+        say(sandbox, "deactivate")
+        assert "env/bin" not in say(sandbox, "command -v python3")
+
+    def test_shell_options_and_the_umask_last(self, sandbox: Sandbox) -> None:
+        run(sandbox, "set -o pipefail; shopt -s nullglob; umask 077")
+        assert run(sandbox, "false | true").code == 1
+        assert say(sandbox, "set +o pipefail; echo none*; umask") == "0077"
+
+    def test_a_heredoc_and_many_lines_are_one_command(self, sandbox: Sandbox) -> None:
+        text = "cat > f <<'END'\n$(no) `no` \\n\ttab\nEND\ncat f\necho after"
+        assert say(sandbox, text) == "$(no) `no` \\n\ttab\nafter"
+
+    def test_a_command_of_a_megabyte_arrives_whole(self, sandbox: Sandbox) -> None:
+        body = "x" * 99 + "\n"
+        assert say(sandbox, f"wc -c <<'END'\n{body * 10_000}END") == "1000000"
+
+    def test_a_nul_character_in_a_command_is_told_to_the_model(self, sandbox: Sandbox) -> None:
+        with pytest.raises(ToolError, match="NUL"):
+            run(sandbox, "echo a\0b")
+
+    # Output
+
+    def test_the_two_streams_come_apart(self, sandbox: Sandbox) -> None:
+        result = run(sandbox, "echo out; echo err >&2; exit_code() { return 7; }; exit_code")
+        assert (result.stdout, result.stderr, result.code) == (b"out\n", b"err\n", 7)
+
+    def test_output_is_seen_before_the_command_ends(self, sandbox: Sandbox) -> None:
+        command = "echo first; until [ -e gate ]; do sleep 0.01; done; echo second"
+        items = sandbox.execute(command, timeout=30, stop=Stop())
+        assert next(items) == Output("stdout", b"first\n")
+        (sandbox.workspace / "gate").touch()
+        assert gather(items).stdout == b"second\n"
+
+    def test_any_bytes_come_through_as_they_are(self, sandbox: Sandbox) -> None:
+        result = run(sandbox, "head -c 300000 /dev/urandom > r; cat r; cat r >&2")
+        assert result.stdout == result.stderr == sandbox.read("r", limit=300_000)
+
+    def test_of_100_mb_the_beginning_and_the_end_are_kept(self, sandbox: Sandbox) -> None:
+        result = run(sandbox, "seq 12500000; echo the end")  # 101 MB
+        assert result.code == 0
+        assert result.stdout.startswith(b"1\n2\n3\n")
+        assert result.stdout.endswith(b"12500000\nthe end\n")
+        assert 8 * MEGABYTE < len(result.stdout) < 9 * MEGABYTE
+        assert len(result.stdout) + result.skipped == SEQ_BYTES + len("the end\n")
+
+    def test_a_line_of_10_mb_does_no_harm(self, sandbox: Sandbox) -> None:
+        result = run(sandbox, f"head -c {10 * MEGABYTE} /dev/zero | tr '\\0' x")
+        assert len(result.stdout) + result.skipped == 10 * MEGABYTE
+        assert set(result.stdout) == {ord("x")}
+
+    def test_a_background_process_that_holds_the_output_delays_nothing(
+        self, sandbox: Sandbox
+    ) -> None:
+        held = "(until [ -e gate ]; do sleep 0.01; done; echo late; touch said) & echo now"
+        assert run(sandbox, held).stdout == b"now\n"
+        assert run(sandbox, "touch gate; until [ -e said ]; do sleep 0.01; done").stdout == b""
+
+    def test_a_background_process_that_floods_delays_nothing(self, sandbox: Sandbox) -> None:
+        assert run(sandbox, "yes & sleep 0.1; echo there").code == 0
+        assert run(sandbox, "echo next").stdout == b"next\n"
+        sandbox.end_processes()
+
+    def test_a_slow_reader_makes_the_command_wait_and_loses_nothing(self, sandbox: Sandbox) -> None:
+        items = sandbox.execute(f"head -c {7 * MEGABYTE} /dev/zero", timeout=60, stop=Stop())
+        first = next(items)
+        assert isinstance(first, Output)
+        assert len(first.data) + len(gather(items).stdout) == 7 * MEGABYTE
+
+    # Time limits
+
+    def test_a_time_limit_ends_the_command_and_keeps_what_it_said(self, sandbox: Sandbox) -> None:
+        run(sandbox, "x=kept")
+        result = run(sandbox, "echo before; sleep 1000; echo never", timeout=0.3)
+        assert (result.stdout, result.code, result.ending) == (b"before\n", None, "timeout")
+        assert say(sandbox, "echo $x") == "kept"
+
+    def test_a_background_job_outlives_a_time_limit(self, sandbox: Sandbox) -> None:
+        run(sandbox, "sleep 1000 & echo $! > job")
+        assert run(sandbox, "sleep 1001 | cat", timeout=0.3).ending == "timeout"
+        assert run(sandbox, "kill -0 $(cat job)").code == 0
+        assert run(sandbox, "pgrep -f '^sleep 1001'").code == 1
+
+    def test_what_ignores_term_is_killed(self, sandbox: Sandbox) -> None:
+        command = "bash -c 'trap \"\" TERM; echo $$ > pid; while :; do sleep 0.1; done'"
+        assert run(sandbox, command, timeout=0.5).ending == "timeout"
+        assert run(sandbox, "kill -0 $(cat pid)").code != 0
+
+    def test_term_comes_first_so_that_a_command_can_clean_up(self, sandbox: Sandbox) -> None:
+        command = "bash -c 'trap \"echo cleaned; exit\" TERM; echo up; sleep 1000 & wait'"
+        assert run(sandbox, command, timeout=0.5).stdout == b"up\ncleaned\n"
+
+    @pytest.mark.parametrize(
+        "busy",
+        [
+            "while :; do :; done",
+            "while :; do sleep 0.01; done",
+            "y=$(sleep 1000)",
+            "exec sleep 1000",
+            "(sleep 1000; echo x) | cat",
+            "mkfifo f; exec 3<f",
+            "mkfifo f; read line < f",
+            "sleep 1000 & wait",
+        ],
+    )
+    def test_whatever_the_shell_is_busy_with_a_time_limit_ends_it(
+        self, sandbox: Sandbox, busy: str
+    ) -> None:
+        run(sandbox, "x=kept")
+        assert run(sandbox, busy, timeout=0.3).ending == "timeout"
+        assert say(sandbox, "echo $x") == "kept"
+
+    def test_what_changed_before_the_time_was_up_is_kept(self, sandbox: Sandbox) -> None:
+        result = run(sandbox, "x=new; cd input; sleep 1000", timeout=0.3)
+        assert "kept" in result.note
+        assert say(sandbox, "echo $x; basename $PWD") == "new\ninput"
+
+    # What a command can do to the shell
+
+    @pytest.mark.parametrize(
+        ("command", "code", "noted"),
+        [
+            ("exit 3", 3, "exited and was started again"),
+            ("exec true", 0, "exited and was started again"),
+            ("set -e; false; echo never", 1, "exited and was started again"),
+            ("echo ${nothing?really}", 127, "exited and was started again"),
+            ("kill -9 $$", 137, "ended by signal 9 and was started again"),
+            ("kill $$; sleep 10", 143, "was started again"),
+            ("exec >&- 2>&-", 0, ""),
+            ("exec > /dev/null", 0, ""),
+            ("echo 'unmatched", 2, ""),
+            ("if then; fi (", 2, ""),
+            ("false", 1, ""),
+            ("trap 'echo bye' EXIT; exit 4", 4, "was started again"),
+            ('for i in $(seq 3 255); do eval "exec $i>&-"; done', 0, ""),
+            ("set -C; set -u; set -f; set -x; IFS=0123456789", 0, ""),
+        ],
+    )
+    def test_the_shell_survives(
+        self, sandbox: Sandbox, command: str, code: int, noted: str
+    ) -> None:
+        run(sandbox, 'x=kept; cd input; f() { echo "f $x"; }')
+        result = run(sandbox, command)
+        assert (result.code, result.ending) == (code, "exit")
+        assert noted in result.note
+        assert bool(result.note) == bool(noted)
+        result = run(sandbox, 'basename "$PWD"; f')
+        assert (result.stdout, result.note) == (b"input\nf kept\n", "")
+
+    def test_what_changed_before_exit_is_kept(self, sandbox: Sandbox) -> None:
+        run(sandbox, "x=new; exit 3")
+        assert say(sandbox, "echo $x") == "new"
+
+    def test_a_variable_of_any_kind_survives_the_end_of_the_shell(self, sandbox: Sandbox) -> None:
+        run(sandbox, "declare -A m=([a b]='c \"d\"'); readonly r=1; n=$'new\\nline'; unset HOME")
+        run(sandbox, "exit")
+        assert say(sandbox, 'echo "${m[a b]} $r $n ${HOME-unset}"') == 'c "d" 1 new\nline unset'
+
+    def test_a_command_that_waits_for_input_gets_none(self, sandbox: Sandbox) -> None:
+        assert run(sandbox, "cat; read line; echo $?").stdout == b"1\n"
+
+    def test_a_shell_killed_between_commands_is_there_for_the_next(self, sandbox: Sandbox) -> None:
+        run(sandbox, "x=kept; (until [ -e gate ]; do sleep 0.01; done; kill -9 $$; touch done) &")
+        (sandbox.workspace / "gate").touch()
+        assert eventually((sandbox.workspace / "done").exists)
+        result = run(sandbox, "echo $x")
+        assert (result.stdout, "was started again" in result.note) == (b"kept\n", True)
+
+    def test_hundreds_of_commands_leak_no_descriptors(self, sandbox: Sandbox) -> None:
+        before = say(sandbox, "ls /proc/$PPID/fd | wc -l")
+        for _ in range(300):
+            run(sandbox, "true")
+        run(sandbox, "exit")
+        run(sandbox, "sleep 9", timeout=0.1)
+        assert say(sandbox, "ls /proc/$PPID/fd | wc -l") == before
+
+    # Stop
+
+    def test_stop_ends_the_command_within_a_second(self, sandbox: Sandbox) -> None:
+        run(sandbox, "x=kept")
+        result, seconds = stopping_at_first_output(sandbox, "echo up; sleep 1000")
+        assert (result.ending, result.code, result.stdout) == ("stop", None, b"up\n")
+        assert seconds < 1.0
+        assert say(sandbox, "echo $x") == "kept"
+
+    def test_stop_finds_what_left_its_group(self, sandbox: Sandbox) -> None:
+        run(sandbox, "sleep 1002 & setsid sleep 1002 & (setsid sleep 1002 &)")
+        stubborn = "setsid bash -c 'trap \"\" TERM; while :; do sleep 0.1; done' 1002 & echo up"
+        stopping_at_first_output(sandbox, f"{stubborn}; sleep 1002")
+        assert run(sandbox, "pgrep -f 1002$").stdout == b""
+
+    def test_a_stop_that_came_before_ends_the_command_at_once(self, sandbox: Sandbox) -> None:
+        stop = Stop()
+        stop.set()
+        assert run(sandbox, "sleep 1000", stop=stop).ending == "stop"
+        assert run(sandbox, "echo on").stdout == b"on\n"
+
+    def test_leaving_the_output_early_ends_the_command(self, sandbox: Sandbox) -> None:
+        items = sandbox.execute("echo up; sleep 1003", timeout=60, stop=Stop())
+        next(items)
+        items.close()  # type: ignore[attr-defined]
+        assert run(sandbox, "pgrep -f '^sleep 1003'").code == 1
+
+    def test_end_processes_ends_the_background_and_keeps_the_shell(self, sandbox: Sandbox) -> None:
+        run(sandbox, "x=1; sleep 1004 & setsid sleep 1004 &")
+        sandbox.end_processes()
+        result = run(sandbox, "pgrep -f '^sleep 1004'; echo $x")
+        assert (result.stdout, result.note) == (b"1\n", "")
+
+    # Files
+
+    def test_a_file_of_10_mb_goes_in_and_out(self, sandbox: Sandbox) -> None:
+        data = bytes(range(256)) * (10 * MEGABYTE // 256)
+        sandbox.write("big", data)
+        assert (sandbox.workspace / "big").stat().st_size == len(data)
+        assert sandbox.read("big", limit=len(data)) == data
+
+    @pytest.mark.parametrize(
+        "name",
+        ["a b.txt", 'it\'s "so"', "new\nline", "$(touch owned)", "`x`;&|", "-rf", "é☃", "*"],
+    )
+    def test_any_name_will_do(self, sandbox: Sandbox, name: str) -> None:
+        sandbox.write(f"odd/{name}", b"content")
+        assert sandbox.read(f"odd/{name}", limit=100) == b"content"
+        assert [entry.path.rpartition("/")[2] for entry in found(sandbox, "odd")] == [name]
+        assert (sandbox.workspace / "odd" / name).read_bytes() == b"content"
+        sandbox.remove(f"odd/{name}")
+        assert sandbox.kind(f"odd/{name}") == "missing"
+
+    def test_a_name_that_is_no_text_is_listed_and_read(self, sandbox: Sandbox) -> None:
+        say(sandbox, "mkdir odd; echo x > odd/$'\\xff'")
+        (entry,) = found(sandbox, "odd")
+        assert sandbox.read(entry.path, limit=10) == b"x\n"
+
+    def test_a_read_takes_no_more_than_its_limit(self, sandbox: Sandbox) -> None:
+        sandbox.write("f", b"12345")
+        assert sandbox.read("f", limit=5) == b"12345"
+        with pytest.raises(ToolError, match="larger"):
+            sandbox.read("f", limit=4)
+
+    @pytest.mark.parametrize("path", ["/dev/zero", "pipe", "link-to-pipe"])
+    def test_what_is_no_file_is_refused_without_waiting(self, sandbox: Sandbox, path: str) -> None:
+        say(sandbox, "mkfifo pipe; ln -s pipe link-to-pipe")
+        assert sandbox.kind(path) == "other"
+        with pytest.raises(ToolError, match="not a regular file"):
+            sandbox.read(path, limit=10)
+        with pytest.raises(ToolError, match="not a regular file"):
+            sandbox.write(path, b"x")
+
+    def test_what_is_missing_or_a_folder_is_told_by_name(self, sandbox: Sandbox) -> None:
+        assert sandbox.kind("none") == "missing"
+        assert sandbox.kind("input") == "folder"
+        with pytest.raises(ToolError, match="none does not exist"):
+            sandbox.read("none", limit=10)
+        with pytest.raises(ToolError, match="input is a folder"):
+            sandbox.read("input", limit=10)
+        with pytest.raises(ToolError, match="input is a folder"):
+            sandbox.write("input", b"")
+        with pytest.raises(ToolError, match="NUL"):
+            sandbox.read("a\0b", limit=10)
+
+    def test_a_written_file_keeps_its_mode_and_a_new_one_is_ordinary(
+        self, sandbox: Sandbox
+    ) -> None:
+        say(sandbox, "echo old > script; chmod 751 script")
+        sandbox.write("script", b"new")
+        sandbox.write("deep/new", b"new")
+        modes = [(sandbox.workspace / n).stat().st_mode for n in ("script", "deep/new")]
+        assert [stat.S_IMODE(mode) for mode in modes] == [0o751, 0o644]
+
+    def test_writing_through_a_link_changes_its_target(self, sandbox: Sandbox) -> None:
+        say(sandbox, "echo old > target; ln -s target link; ln -s later dangling")
+        sandbox.write("link", b"new")
+        sandbox.write("dangling", b"made")
+        assert say(sandbox, "readlink link dangling; cat target later") == "target\nlater\nnewmade"
+
+    def test_an_exclusive_write_takes_no_existing_name(self, sandbox: Sandbox) -> None:
+        sandbox.write("new", b"1", exclusive=True)
+        say(sandbox, "ln -s nowhere dangling")
+        for name in ("new", "dangling", "input"):
+            with pytest.raises(ToolError, match="already exists"):
+                sandbox.write(name, b"2", exclusive=True)
+        assert sandbox.read("new", limit=10) == b"1"
+        assert say(sandbox, "ls -A") == "dangling\ninput\nnew\noutput"
+
+    def test_a_folder_is_listed_sorted_to_a_depth_without_hidden_names(
+        self, sandbox: Sandbox
+    ) -> None:
+        say(sandbox, "mkdir -p t/b/c/d t/.h; echo 12 > t/b/x; touch t/a t/.z; ln -s a t/l")
+        lines = [(e.path.partition("/t/")[2], e.kind, e.size) for e in found(sandbox, "t", 2)]
+        assert [(path, kind) for path, kind, _ in lines] == [
+            ("a", "file"),
+            ("b", "folder"),
+            ("b/c", "folder"),
+            ("b/x", "file"),
+            ("l", "other"),
+        ]
+        assert lines[3][2] == 3
+
+    def test_a_listing_stops_at_its_limit(self, sandbox: Sandbox) -> None:
+        say(sandbox, "mkdir many; cd many; touch $(seq 1000 2999)")
+        assert [e.path[-4:] for e in found(sandbox, "many", limit=3)] == ["1000", "1001", "1002"]
+        assert len(found(sandbox, "many", limit=10_000)) == 2000
+
+    def test_a_folder_goes_with_all_it_holds_and_links_are_not_followed(
+        self, sandbox: Sandbox
+    ) -> None:
+        say(sandbox, "mkdir -p gone/deep; touch gone/{1..1500} keep; ln -s ../keep gone/deep/l")
+        sandbox.remove("gone")
+        sandbox.remove("gone")
+        assert say(sandbox, "ls") == "input\nkeep\noutput"
+
+    def test_files_are_served_while_a_command_runs(self, sandbox: Sandbox) -> None:
+        items = sandbox.execute(
+            "echo up; until [ -e gate ]; do sleep 0.01; done", timeout=30, stop=Stop()
+        )
+        next(items)
+        sandbox.write("gate", b"")
+        assert gather(items).code == 0
+
+    def test_two_threads_may_use_the_files_at_once(self, sandbox: Sandbox) -> None:
+        def use(name: str) -> None:
+            for round_ in range(20):
+                sandbox.write(name, name.encode() * round_)
+                assert sandbox.read(name, limit=1000) == name.encode() * round_
+            done.append(name)
+
+        done: list[str] = []
+        threads = [threading.Thread(target=use, args=(name,)) for name in ("one", "two", "three")]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(done) == ["one", "three", "two"]
+
+    # The end
+
+    def test_a_closed_sandbox_says_so_and_leaves_the_workspace(self, sandbox: Sandbox) -> None:
+        sandbox.write("kept", b"1")
+        sandbox.close()
+        sandbox.close()
+        with pytest.raises(SandboxError, match="closed"):
+            sandbox.read("kept", limit=1)
+        assert (sandbox.workspace / "kept").exists()
+
+
+def found(sandbox: Sandbox, path: str, depth: int = 1, limit: int = 100) -> list[Entry]:
+    """A listing."""
+    return sandbox.entries(path, depth=depth, limit=limit)
