@@ -5,10 +5,12 @@ from difflib import SequenceMatcher
 from typing import Any
 
 from agent.legible import one_line
+from agent.textfile import alike
 
 BASH, EDITOR, SUBMIT = "execute_bash", "str_replace_editor", "submit"
 
 _HEAD = 120
+_COMPARED = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +137,14 @@ def _end(line: int) -> str:
 
 
 def _changed_lines(old: str, new: str) -> tuple[int, int]:
-    """Lines added and taken away; by count alone where the texts are long."""
+    """Lines added and taken away; where much has changed, all of them count."""
     before, after = old.splitlines(), new.splitlines()
-    if len(before) * len(after) > 250_000:
+    same = alike(before, after)
+    before, after = before[same:][::-1], after[same:][::-1]
+    same = alike(before, after)
+    before, after = before[same:], after[same:]
+    if len(before) * len(after) > _COMPARED:
         return len(after), len(before)
-    blocks = SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks()
+    blocks = SequenceMatcher(None, before, after).get_matching_blocks()
     same = sum(block.size for block in blocks)
     return len(after) - same, len(before) - same

@@ -95,7 +95,7 @@ def _editor_work(given: "_Given") -> Work:
         known = ", ".join(_USED)
         raise ToolError(f"Unknown command: {one_line(command)[:_NAMED]}. The commands are {known}.")
     given.tell_unused(command)
-    path = given.absolute(path)
+    path = given.checked_path(path)
     match command:
         case "view":
             return View(path, given.view_range())
@@ -149,7 +149,7 @@ class _Given:
     def view_range(self) -> tuple[int, int] | None:
         value = self.values.get("view_range")
         if isinstance(value, str) and value.strip().startswith("["):
-            value = _json_or_none(value)
+            value = _json_or_text(value)
         if value is None or value == [] or value == "":
             return None
         if not isinstance(value, list) or len(value) != 2:
@@ -168,16 +168,14 @@ class _Given:
             self.remarks.append(f"the longest time limit is {limits.longest:g} s, which was used")
         return min(seconds, limits.longest)
 
-    def absolute(self, path: str) -> str:
+    def checked_path(self, path: str) -> str:
         if "\0" in path:
             raise ToolError("path holds a NUL character, which no file name can.")
         if path.startswith("~"):
             raise ToolError(f"path must be absolute; ~ is not expanded: {path}")
-        if path.startswith("/"):
-            return path
-        whole = f"/workspace/{path.removeprefix('./')}"
-        self.remarks.append(f"path should be absolute; it was taken as {whole}")
-        return whole
+        if not path.startswith("/"):
+            self.remarks.append(f"{path} is not absolute; it was taken from /workspace")
+        return path
 
     def tell_unused(self, command: str) -> None:
         """Remark on parameters that have a value and no meaning for this command."""
@@ -208,10 +206,9 @@ def _number(value: Any) -> float:
 
 def _arguments(call: ToolCall) -> dict[str, Any]:
     """The call's arguments as an object; one that was encoded twice is read twice."""
-    value: Any = call.arguments
-    for _ in range(2):
-        if isinstance(value, str):
-            value = _loads(call.name, value) if value.strip() else {}
+    value = _loads(call.name, call.arguments) if call.arguments.strip() else {}
+    if isinstance(value, str):
+        value = _json_or_text(value)
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -225,7 +222,8 @@ def _loads(tool: str, text: str) -> Any:
         return json.loads(text, strict=False)
     except json.JSONDecodeError as error:
         near = one_line(text[max(0, error.pos - 20) : error.pos + 20])
-        end = " The text ends there: it may have been cut off." * (error.pos >= len(text.rstrip()))
+        unended = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated")
+        end = " The text ends too early: it may have been cut off." * unended
         where = f"{error.msg} at line {error.lineno}, column {error.colno}, near `{near}`"
         problem = f"{where}.{end}"
     except (ValueError, RecursionError):
@@ -240,7 +238,8 @@ def _rule(tool: str) -> str:
     )
 
 
-def _json_or_none(text: str) -> Any:
+def _json_or_text(text: str) -> Any:
+    """What a string holds as JSON, or the string where it holds none."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

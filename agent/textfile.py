@@ -4,6 +4,7 @@ Lines end at ``\n``; a ``\r`` just before it belongs to the line end.
 """
 
 import codecs
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -145,12 +146,10 @@ def occurrences(content: str, wanted: str, most: int) -> list[int]:
     return found
 
 
-def alike(one: str, other: str) -> int:
-    """How many characters both begin with."""
-    return next(
-        (at for at, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]),
-        min(len(one), len(other)),
-    )
+def alike(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many characters, or lines, both begin with."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def crlf_position(content: str, position: int) -> int:

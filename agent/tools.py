@@ -18,7 +18,7 @@ from agent.stop import Stop
 __all__ = ["Action", "Mistake", "TimeLimits", "ToolOutcome", "Toolbox"]
 
 FINISHED = "<<< Finished >>>"
-ANSWER_FILE = "/workspace/output/answer.txt"
+ANSWER_FILE = "output/answer.txt"
 _ANSWER_LIMIT = 1024**2
 _LISTED = 1_000
 _LISTING = 10_000
@@ -124,7 +124,11 @@ class Toolbox:
     ) -> Generator[Output, None, ToolOutcome]:
         collector = Collector(self._clip)
         finished = Finished(None, "lost", 0.0)
-        for item in self._sandbox.execute(command, timeout=timeout, stop=stop):
+        try:
+            items = self._sandbox.execute(command, timeout=timeout, stop=stop)
+        except ToolError as error:
+            return ToolOutcome.failed(f"Error: {error}")
+        for item in items:
             if isinstance(item, Output):
                 collector.feed(item)
                 yield item
