@@ -1,6 +1,5 @@
 """The workspace's files as the page and the command line use them."""
 
-import errno
 import os
 import resource
 import stat
@@ -207,7 +206,7 @@ class InTheSandbox:
 
     def read(self, path: str, *, limit: int) -> bytes:
         if "refused" in path:
-            raise ToolError("it is too large")
+            raise ToolError(f"it is larger than {limit} bytes: too large")
         return b"by rescue: " + path.encode()
 
     def remove(self, path: str) -> None:
@@ -264,8 +263,7 @@ def test_a_sparse_file_of_a_terabyte_is_only_a_number(workspace: Workspace) -> N
     with (workspace.root / "huge").open("wb") as file:
         try:
             file.truncate(1024**4)
-        except OSError as error:
-            assert error.errno == errno.EFBIG
+        except OSError:
             pytest.skip("this file system has no files of 1 TB")
     assert workspace.stat(RelPath("huge")).size == 1024**4
     with workspace.open_read(RelPath("huge")) as opened:

@@ -57,7 +57,7 @@ class Snapshots:
         self._root, self._watch = root, watch
         self._reading = Reading(blobs)
         self._sweep_below, self._max_names = sweep_below, max_names
-        self._marks: dict[str, Mark] = {}
+        self._seen: dict[str, tuple[Mark, Node]] = {}
         self._linked: set[str] = set()
         self._known = False
         self._lock = threading.Lock()
@@ -141,7 +141,7 @@ class Snapshots:
         return inner
 
     def _not_listed(self, path: str, error: OSError, now: dict[str, Node]) -> None:
-        self._marks.pop(path, None)
+        self._seen.pop(path, None)
         known = now.get(path)
         if error.errno in _GONE or known is None:
             now.pop(path, None)
@@ -153,14 +153,14 @@ class Snapshots:
         """What ``path`` is now; read only if its mark says that it changed."""
         if info.st_nlink > 1 and stat.S_ISREG(info.st_mode):
             self._linked.add(path)
-        before = self.manifest.nodes.get(path)
-        if before is not None and self._marks.get(path) == mark_of(info):
-            return before
+        seen = self._seen.get(path)
+        if seen is not None and seen[0] == mark_of(info):
+            return seen[1]
         node, mark = self._reading.node(folder, name, info)
         if mark is None:
-            self._marks.pop(path, None)
+            self._seen.pop(path, None)
         else:
-            self._marks[path] = mark
+            self._seen[path] = mark, node
         return node
 
     def _look_at(self, root: int, hints: DirtySet) -> Delta:
@@ -207,7 +207,7 @@ class Snapshots:
                         raise _Doubt from error
                     gone.add(path)
                     continue
-                if written and self._marks.get(path) == mark_of(info):
+                if written and path in self._seen and self._seen[path][0] == mark_of(info):
                     raise _Doubt
                 now[path] = self._node(folder, path, name, info)
         finally:
@@ -228,7 +228,7 @@ class Snapshots:
 
     def _forget(self, removed: Iterable[str]) -> None:
         for path in removed:
-            self._marks.pop(path, None)
+            self._seen.pop(path, None)
             self._linked.discard(path)
 
 

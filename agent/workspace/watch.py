@@ -200,6 +200,8 @@ class Watch:
         self._unwatch("")
         self._watch_tree("")
         self._gathered.lost("the kernel's queue of events ran over")
+        for seen in list(self._awaited.values()):
+            seen.set()  # its event may be among the lost; a sweep is the answer anyway
         self._news.add("")
 
     def _on_folder(self, event: InotifyEvent, path: str) -> None:
