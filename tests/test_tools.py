@@ -21,7 +21,8 @@ from tests.bench import Bench
 from tests.process_sandbox import ProcessSandbox
 
 EDITOR = "str_replace_editor"
-PARAMETERS = "command path file_text old_str new_str insert_line view_range timeout unknown".split()
+PARAMETERS = ["command", "path", "file_text", "old_str", "new_str", "insert_line", "view_range"]
+PARAMETERS += ["timeout", "unknown"]
 LIMITS = TimeLimits(default=120, longest=3600)
 
 
