@@ -1,1 +1,55 @@
-"""Settings, application, serve."""
+"""Settings → application → serve. With a command (``run``, ``build``) it goes without a page."""
+
+import sys
+from collections.abc import Sequence
+from types import FrameType
+
+import uvicorn
+
+from agent import cli
+from agent.computers import Computers, Readiness
+from agent.errors import StudioError
+from agent.sandbox.instance import DataFolder
+from agent.settings import Settings, load
+
+
+class _Server(uvicorn.Server):
+    """Ends the pages' event streams first, so that an end need not wait for them."""
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self.closing.set()
+        super().handle_exit(sig, frame)
+
+
+def show(readiness: Readiness) -> None:
+    """How far the sandboxes are, at the terminal."""
+    share = "" if readiness.progress is None else f"{readiness.progress:4.0%} "
+    print(f"{readiness.phase}: {share}{readiness.detail}".rstrip(": "), flush=True)
+
+
+def serve(settings: Settings) -> None:
+    """Serve the page until the process is told to end."""
+    from sandbox_ui.application import create
+
+    with DataFolder(settings.data) as data:
+        app = create(settings, Computers(settings, data, show))
+        config = uvicorn.Config(app, settings.host, settings.port, log_level="warning")
+        print(f"The studio is at http://{settings.host}:{settings.port}", flush=True)
+        _Server(config).run()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The console script; see ``agent.cli`` for the commands and exit codes."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments and list(arguments) != ["serve"]:
+        return cli.main(arguments)
+    try:
+        serve(load())
+    except StudioError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -9,7 +9,7 @@ import shutil
 import threading
 import time
 import uuid
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,7 +20,7 @@ import docker
 from agent.errors import EngineError, ImageError, StudioError
 from agent.events import Event, Preparing, SandboxReady
 from agent.folder import RunFolder
-from agent.sandbox.base import Sandbox, SandboxLimits
+from agent.sandbox.base import Sandbox
 from agent.sandbox.docker import ContainerSpec, DockerSandbox, host_certificates, reap
 from agent.sandbox.engine import connect
 from agent.sandbox.image import dockerfile_path, ensure_image, image_is_there
@@ -58,10 +58,17 @@ class Computers:
     Args:
         settings: Limits, image, engine, size of the pool.
         data: The data folder, held by this process.
+        report: Told of each change of ``readiness``, from a thread of theirs.
     """
 
-    def __init__(self, settings: Settings, data: DataFolder) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        data: DataFolder,
+        report: Callable[[Readiness], None] = lambda _: None,
+    ) -> None:
         self.data = data
+        self._report = report
         self.blobs = BlobStore(data.path / "blobs", limit=settings.blob_store)
         self._settings = settings
         self._readiness = Readiness()
@@ -178,6 +185,7 @@ class Computers:
         with self._changed:
             self._readiness = readiness
             self._changed.notify_all()
+        self._report(readiness)
 
     def _from_pool(self, folder: RunFolder) -> Sandbox | None:
         """A warm sandbox for a run that has none yet, with the run's files moved into it."""
@@ -192,20 +200,13 @@ class Computers:
     def _create(self, sandbox_id: str) -> DockerSandbox:
         assert self._client is not None
         settings = self._settings
-        limits = SandboxLimits(
-            memory=settings.memory,
-            cpus=settings.cpus,
-            pids=settings.pids,
-            open_files=settings.open_files,
-            keep_bytes=settings.keep,
-        )
         chosen = Path(settings.ca_bundle) if settings.ca_bundle else None
         spec = ContainerSpec(
             image=self._readiness.image,
             instance=self.data.instance,
             sandbox_id=sandbox_id,
             workspace=self.data.workspace(sandbox_id),
-            limits=limits,
+            limits=settings.sandbox_limits(),
             certificates=chosen if chosen and chosen.is_file() else host_certificates(),
         )
         return DockerSandbox.create(self._client, spec)

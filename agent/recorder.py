@@ -201,6 +201,7 @@ class RecordedRun:
         known = self._versions.manifest()
         snapshots = Snapshots(self.folder.workspace, self._computers.blobs, watch, manifest=known)
         self._computer = _Computer(sandbox, Toolbox(sandbox), watch, snapshots)
+        self._snapshot(len(self.picture.steps))  # what was there before is no step's doing
         return None
 
     def _record(self, events: Iterator[Event]) -> Iterator[Event]:
@@ -228,11 +229,17 @@ class RecordedRun:
         """The event, and before the end of a step or a round what that did to the files."""
         if self._computer is not None and isinstance(event, StepEnded | RunEnded):
             step = len(self.picture.steps)
-            delta = self._computer.snapshots.take(final=isinstance(event, RunEnded))
+            delta = self._snapshot(step, final=isinstance(event, RunEnded))
             if delta:
-                self._versions.append(step, delta)
                 yield changed(step, delta)
         yield event
+
+    def _snapshot(self, step: int, *, final: bool = False) -> Delta:
+        assert self._computer is not None
+        delta = self._computer.snapshots.take(final=final)
+        if delta:
+            self._versions.append(step, delta)
+        return delta
 
     def _ended(self, status: Status, reason: str) -> RunEnded:
         return RunEnded(status=status, reason=reason, answer="", totals=self.picture.totals)

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from agent.errors import SettingError
+from agent.meter import Limits, Price
+from agent.sandbox.base import SandboxLimits
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?", re.IGNORECASE)
 _UNITS = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4}
@@ -147,6 +149,31 @@ class Settings:
     blob_store: int = _setting(
         "STUDIO_BLOB_STORE", 4 * 1024**3, size, "Size limit of the store of file versions"
     )
+
+    def limits(self) -> Limits:
+        """Where a round ends at the latest."""
+        price = None
+        if self.price_prompt is not None and self.price_generated is not None:
+            price = Price(self.price_prompt, self.price_generated, self.price_cached)
+        return Limits(
+            steps=self.steps,
+            conversation_tokens=self.conversation_tokens,
+            turn_tokens=self.turn_tokens,
+            seconds=self.seconds,
+            money=self.money,
+            price=price,
+            reminders=self.reminders,
+        )
+
+    def sandbox_limits(self) -> SandboxLimits:
+        """What a sandbox may use."""
+        return SandboxLimits(
+            memory=self.memory,
+            cpus=self.cpus,
+            pids=self.pids,
+            open_files=self.open_files,
+            keep_bytes=self.keep,
+        )
 
 
 def load(environment: Mapping[str, str] | None = None) -> Settings:

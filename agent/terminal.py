@@ -41,18 +41,19 @@ class Terminal:
     def __init__(self, stream: TextIO = sys.stderr) -> None:
         self._stream = stream
         self._colour = stream.isatty()
-        self._open = False
+        self._open = ""
 
     def show(self, event: Event) -> None:
         """Write what a person wants to know of the event."""
         match event:
             case ReasoningDelta():
-                self._flow(event.text, _DIM)
+                self._flow("reasoning", event.text, _DIM)
             case TextDelta():
-                self._flow(event.text)
+                self._flow("text", event.text)
             case ToolOutput():
                 gap = f"\n[… {event.skipped:,} bytes left out …]\n" if event.skipped else ""
-                self._flow(gap + event.text, _RED if event.stream == "stderr" else _DIM)
+                style = _RED if event.stream == "stderr" else _DIM
+                self._flow(event.stream, gap + event.text, style)
             case ToolStarted():
                 self._line(f"$ {event.head}", _BOLD)
             case ToolEnded():
@@ -114,13 +115,14 @@ class Terminal:
         reason = f": {event.reason}" if event.reason else ""
         self._line(f"{event.status}{reason}", _GREEN if good else _RED)
         self._line(totals_line(event.totals), _DIM)
-        if event.answer:
-            self._line(event.answer)
 
-    def _flow(self, text: str, style: str = "") -> None:
+    def _flow(self, what: str, text: str, style: str = "") -> None:
+        """Go on with a text; what comes after another kind of text begins on a new line."""
+        if self._open != what:
+            self._end_line()
         text = legible(text)
         self._write(text, style)
-        self._open = not text.endswith("\n")
+        self._open = "" if text.endswith("\n") else what
 
     def _line(self, text: str, style: str = "") -> None:
         self._end_line()
@@ -129,7 +131,7 @@ class Terminal:
     def _end_line(self) -> None:
         if self._open:
             self._stream.write("\n")
-            self._open = False
+            self._open = ""
 
     def _write(self, text: str, style: str) -> None:
         if style and self._colour:

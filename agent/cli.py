@@ -1,0 +1,250 @@
+"""Runs without a page: ``python -m agent run "TASK"`` and ``python -m agent build``."""
+
+import argparse
+import json
+import shutil
+import signal
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+from typing import get_args
+
+from agent import journal, prompts
+from agent.computers import Computers
+from agent.errors import DataFolderBusy, RunError, StudioError
+from agent.events import Event, Mode, RunEnded, Status, encode
+from agent.folder import RunFolder
+from agent.inputs import INPUT
+from agent.legible import legible
+from agent.models import demonstration
+from agent.models.address import resolve_key
+from agent.models.base import Model, ModelConfig
+from agent.recorder import RecordedRun, Task
+from agent.sandbox.engine import connect
+from agent.sandbox.image import dockerfile_path, ensure_image
+from agent.sandbox.instance import DataFolder
+from agent.sandbox.progress import Progress
+from agent.settings import Settings, load
+from agent.stop import Stop
+from agent.terminal import Terminal
+from agent.trajectory import trajectory
+from agent.workspace.files import Workspace
+from agent.workspace.paths import RelPath
+from agent.workspace.transfer import Report, copy_in, copy_out
+
+EXIT_CODES: dict[Status, int] = {
+    "submitted": 0,
+    "answered": 0,
+    "failed": 1,
+    "step_limit": 3,
+    "token_limit": 3,
+    "budget_limit": 3,
+    "time_limit": 3,
+    "stopped": 130,
+}
+_SLOTS = 64
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line's own description."""
+    root = argparse.ArgumentParser(
+        prog="llm-in-sandbox-studio",
+        description="Give a language model a computer and watch it work.",
+        epilog="Endpoint, key and limits come from the environment; the README lists them.",
+    )
+    commands = root.add_subparsers(dest="command", metavar="COMMAND")
+    commands.add_parser("serve", help="serve the page (what happens without a command)")
+    commands.add_parser("build", help="build the sandbox image where it is missing")
+    _add_run(commands.add_parser("run", help="do one run without the page"))
+    return root
+
+
+def _add_run(run: argparse.ArgumentParser) -> None:
+    add = run.add_argument
+    add("task", metavar="TASK", help="what the model is to do")
+    add("--input", metavar="PATH", action="append", default=[], type=Path,
+        help="a file or folder to put into input/; may be given again")  # fmt: skip
+    add("--output", metavar="DIR", type=Path,
+        help="where the workspace's output/, the journal and the trajectory go")  # fmt: skip
+    add("--model", metavar="M", default="", help="the model's name, or: demonstration")
+    add("--base-url", metavar="U", default="",
+        help="the endpoint; OPENAI_API_KEY is sent to OPENAI_BASE_URL only")  # fmt: skip
+    add("--max-steps", metavar="N", type=_positive, help="limit on the model's turns")
+    add("--mode", choices=get_args(Mode), default="sandbox",
+        help="in a sandbox, or plain: the documents in the prompt, no tools")  # fmt: skip
+    add("--prompt", metavar="NAME|FILE", default="general",
+        help=f"one of {', '.join(prompts.names())}; or a file")  # fmt: skip
+    add("--image", metavar="TAG", default="", help="another sandbox image")
+    add("--json", action="store_true", help="write the events as JSON lines to stdout")
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be 1 or more")
+    return number
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Carry a command out.
+
+    Returns:
+        0 when submitted or answered, 1 failed, 3 a limit was reached, 130 stopped.
+    """
+    given = parser().parse_args(arguments)
+    try:
+        if given.command == "build":
+            return build(load())
+        if given.command == "run":
+            return run(given, load())
+    except StudioError as error:
+        print(error, file=sys.stderr)
+        return 1
+    parser().print_help()
+    return 2
+
+
+def build(settings: Settings) -> int:
+    """Build the sandbox image, with progress on the terminal."""
+
+    def show(progress: Progress) -> None:
+        print(f"{progress.fraction:4.0%} {legible(progress.line)}", file=sys.stderr)
+
+    with closing(connect(settings.docker_host or None, settings.runtime_dir or None)) as client:
+        print(ensure_image(client, dockerfile_path(), show))
+    return 0
+
+
+def run(given: argparse.Namespace, settings: Settings) -> int:
+    """Do one run, shown as it happens; its answer goes to stdout."""
+    settings = replace(settings, image=given.image or settings.image, pool=0)
+    model, inputs, text = _model(given, settings)
+    task = Task(text, prompts.load(given.prompt), given.mode)
+    limits = settings.limits()
+    if given.max_steps:
+        limits = replace(limits, steps=given.max_steps)
+    with _data_folder(settings.data) as data, closing(Computers(settings, data)) as computers:
+        folder = RunFolder.create(data.path, computers.draft())
+        for path in [*inputs, *given.input]:
+            _bring(folder, path)
+        if given.mode == "sandbox":
+            computers.open()
+        stop = Stop()
+        with closing(RecordedRun(folder, computers)) as recorded, _interruptible(stop):
+            ended = _show(recorded.start(task, model, limits, stop), as_json=given.json)
+        if given.output:
+            hand_over(folder, given.output)
+        else:
+            print(f"The run's folder: {folder.path}", file=sys.stderr)
+    return EXIT_CODES[ended.status]
+
+
+def hand_over(folder: RunFolder, destination: Path) -> None:
+    """Copy out what a run made: ``files/``, ``journal.jsonl``, ``trajectory.json``."""
+    destination.mkdir(parents=True, exist_ok=True)
+    report = copy_out(Workspace(folder.workspace), RelPath("output"), destination / "files")
+    _tell(report)
+    shutil.copyfile(folder.journal, destination / "journal.jsonl")
+    made = trajectory(event for _, event in journal.read(folder.journal))
+    (destination / "trajectory.json").write_text(json.dumps(made, indent=2, ensure_ascii=False))
+
+
+def _model(given: argparse.Namespace, settings: Settings) -> tuple[Model, Iterable[Path], str]:
+    """The model that answers, the files that come with it, and the task's text."""
+    base_url = given.base_url or settings.base_url
+    if given.model == "demonstration" or not base_url:
+        script = demonstration.find(given.task)
+        if script is None and given.task in {
+            known.name for known in demonstration.demonstrations()
+        }:
+            script = demonstration.load(given.task)
+        if script is None:
+            raise RunError(
+                "Connect a model for this: set OPENAI_BASE_URL, OPENAI_MODEL and OPENAI_API_KEY, "
+                "or give --base-url and --model. Without one, these demonstrations can be run: "
+                + ", ".join(known.name for known in demonstration.demonstrations())
+            )
+        return demonstration.DemonstrationModel(script), script.inputs, script.task
+    name = given.model or settings.model
+    if not name:
+        raise RunError("Which model? Set OPENAI_MODEL, or give --model.")
+    from agent.models.openai import OpenAIModel  # half a second that the others can save
+
+    key = resolve_key(base_url, "", settings.base_url, settings.api_key)
+    return OpenAIModel(ModelConfig(base_url, name, key)), (), given.task
+
+
+def _script(task: str) -> demonstration.Demonstration:
+    """The demonstration that a task names, by its whole text or by its name."""
+    known = {script.name: script for script in demonstration.demonstrations()}
+    script = demonstration.find(task) or known.get(task)
+    if script is None:
+        raise RunError(
+            "Connect a model for this: set OPENAI_BASE_URL, OPENAI_MODEL and OPENAI_API_KEY, "
+            "or give --base-url and --model. Without one, these demonstrations can be run: "
+            + ", ".join(known)
+        )
+    return script
+
+
+def _bring(folder: RunFolder, path: Path) -> None:
+    _tell(copy_in(Workspace(folder.workspace), path, INPUT))
+
+
+def _tell(report: Report) -> None:
+    for line in report.left_out:
+        print(f"Left out: {legible(line)}", file=sys.stderr)
+
+
+def _show(events: Iterator[Event], *, as_json: bool) -> RunEnded:
+    """Show each event; the last one, which ends the run, is returned."""
+    terminal = Terminal()
+    ended: RunEnded | None = None
+    for event in events:
+        if as_json:
+            print(encode(event).decode(), flush=True)
+        else:
+            terminal.show(event)
+        if isinstance(event, RunEnded):
+            ended = event
+    if ended is None:
+        raise RunError("The run came to no end; this is a defect of the studio.")
+    if ended.answer and not as_json:
+        print(legible(ended.answer))
+    return ended
+
+
+@contextmanager
+def _data_folder(path: Path) -> Iterator[DataFolder]:
+    """The data folder; while a page or another command holds it, one of the places beside it."""
+    for place in [path, *(path / "headless" / str(slot) for slot in range(_SLOTS))]:
+        try:
+            folder = DataFolder(place)
+        except DataFolderBusy:
+            continue
+        with folder:
+            yield folder
+        return
+    raise DataFolderBusy(f"{path} and all places beside it are in use. Wait for a run to end.")
+
+
+@contextmanager
+def _interruptible(stop: Stop) -> Iterator[None]:
+    """Ctrl-C and TERM stop the run, so that it ends in order; a second one ends the program."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        del frame
+        signal.signal(number, signal.SIG_DFL)
+        stop.set()
+
+    before = {
+        number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
