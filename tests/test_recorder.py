@@ -1,0 +1,252 @@
+"""A run kept: what is in the journal is what happened, and the next round goes on from it."""
+
+import threading
+from collections.abc import Generator, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from agent import journal, prompts
+from agent.conversation import Conversation
+from agent.errors import EngineError, RunError, StudioError
+from agent.events import (
+    Event,
+    Preparing,
+    RunEnded,
+    SandboxReady,
+    StepEnded,
+    ToolOutput,
+    WorkspaceChanged,
+)
+from agent.folder import RunFolder
+from agent.meter import Limits
+from agent.models.base import Model, Piece, Request, ToolCall
+from agent.models.scripted import ScriptedModel, ScriptedTurn
+from agent.recorder import INTERRUPTED, RecordedRun, Task
+from agent.sandbox.base import Sandbox
+from agent.stop import Stop
+from agent.workspace.blobs import BlobStore
+from agent.workspace.versions import Versions
+from tests.process_sandbox import ProcessSandbox
+
+GENERAL = prompts.named("general")
+
+
+class LocalComputers:
+    """Gives each run a plain-process sandbox on its own workspace, or fails as told."""
+
+    def __init__(self, data: Path, failure: StudioError | None = None) -> None:
+        self.data = data
+        self.blobs = BlobStore(data / "blobs")
+        self.failure = failure
+
+    def new_folder(self) -> RunFolder:
+        folder = RunFolder.create(self.data, f"box{len(list(self.data.glob('sandboxes/*')))}")
+        for name in ("input", "output"):
+            (folder.workspace / name).mkdir(parents=True)
+        return folder
+
+    def take(self, folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
+        yield Preparing(state="starting_sandbox")
+        if self.failure is not None:
+            raise self.failure
+        if stop.is_set:
+            return None
+        yield SandboxReady(sandbox=folder.sandbox, seconds=0.0, pooled=False)
+        return ProcessSandbox(folder.sandbox_folder)
+
+
+@pytest.fixture
+def computers(tmp_path: Path) -> LocalComputers:
+    return LocalComputers(tmp_path)
+
+
+@pytest.fixture
+def run(computers: LocalComputers) -> Iterator[RecordedRun]:
+    made = RecordedRun(computers.new_folder(), computers)
+    yield made
+    made.close()
+
+
+def bash(command: str) -> ScriptedTurn:
+    arguments = '{"command": ' + _quoted(command) + "}"
+    return ScriptedTurn(calls=(ToolCall("", "execute_bash", arguments),))
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+SUBMIT = ScriptedTurn(calls=(ToolCall("", "submit", "{}"),))
+
+
+def play(run: RecordedRun, *turns: ScriptedTurn, task: str = "Do it.") -> list[Event]:
+    return list(run.start(Task(task, GENERAL), scripted(turns), Limits(), Stop()))
+
+
+def scripted(turns: Sequence[ScriptedTurn]) -> Model:
+    return ScriptedModel(turns)
+
+
+def kept(run: RecordedRun) -> list[Event]:
+    return [event for _, event in journal.read(run.folder.journal)]
+
+
+def test_the_journal_holds_what_was_yielded(run: RecordedRun) -> None:
+    assert play(run, bash("echo hi"), SUBMIT) == kept(run)
+
+
+def test_the_journal_is_written_as_it_happens(run: RecordedRun) -> None:
+    for event in run.start(Task("t", GENERAL), scripted([bash("true"), SUBMIT]), Limits(), Stop()):
+        assert kept(run)[-1] == event
+
+
+def test_a_follow_up_goes_on_in_the_same_shell_and_conversation(run: RecordedRun) -> None:
+    play(run, bash("cd /tmp; x=41"), SUBMIT)
+    model = ScriptedModel([bash("echo $((x + 1)); pwd"), SUBMIT])
+    events = list(run.follow_up("And now?", model, Limits(), Stop()))
+    output = "".join(event.text for event in events if isinstance(event, ToolOutput))
+    assert output == "42\n/tmp\n"
+    assert "Do it." in model.requests[0].messages[1].text
+    assert "And now?" in model.requests[0].messages[-1].text
+    assert sum(isinstance(event, RunEnded) for event in kept(run)) == 2
+    assert run.picture.totals.steps == 4
+
+
+def test_a_run_begins_once_and_is_followed_up_only_at_rest(run: RecordedRun) -> None:
+    with pytest.raises(RunError):
+        run.follow_up("too early", scripted([]), Limits(), Stop())
+    play(run, SUBMIT)
+    with pytest.raises(RunError):
+        run.start(Task("again", GENERAL), scripted([]), Limits(), Stop())
+
+
+def test_a_run_taken_up_again_has_its_picture_and_its_conversation(
+    run: RecordedRun, computers: LocalComputers
+) -> None:
+    play(run, bash("echo hi > output/a.txt"), SUBMIT)
+    run.close()
+    again = RecordedRun(run.folder, computers)
+    assert again.picture == run.picture
+    assert again.conversation.messages == run.conversation.messages
+    events = list(
+        again.follow_up("More.", scripted([bash("cat output/a.txt"), SUBMIT]), Limits(), Stop())
+    )
+    again.close()
+    assert any(isinstance(event, ToolOutput) and event.text == "hi\n" for event in events)
+
+
+def test_a_run_whose_process_died_is_closed_as_interrupted_and_can_go_on(
+    run: RecordedRun, computers: LocalComputers
+) -> None:
+    events = run.start(Task("t", GENERAL), scripted([bash("true"), bash("true")]), Limits(), Stop())
+    for event in events:
+        if isinstance(event, ToolOutput | StepEnded):
+            break
+    again = RecordedRun(run.folder, computers)
+    last = kept(again)[-1]
+    assert isinstance(last, RunEnded)
+    assert (last.status, last.reason) == ("failed", INTERRUPTED)
+    ended = list(again.follow_up("Go on.", scripted([SUBMIT]), Limits(), Stop()))[-1]
+    again.close()
+    assert isinstance(ended, RunEnded)
+    assert ended.status == "submitted"
+
+
+def test_a_sandbox_that_cannot_be_had_fails_the_run_with_the_reason(tmp_path: Path) -> None:
+    computers = LocalComputers(tmp_path, EngineError("Start the engine: dockerd"))
+    run = RecordedRun(computers.new_folder(), computers)
+    ended = play(run)[-1]
+    run.close()
+    assert isinstance(ended, RunEnded)
+    assert (ended.status, ended.reason) == ("failed", "Start the engine: dockerd")
+
+
+def test_stop_while_the_sandbox_is_made_ends_the_run(run: RecordedRun) -> None:
+    stop = Stop()
+    stop.set()
+    events = list(run.start(Task("t", GENERAL), scripted([]), Limits(), stop))
+    assert isinstance(events[-1], RunEnded)
+    assert events[-1].status == "stopped"
+
+
+def test_a_defect_of_ours_ends_the_run_too(run: RecordedRun) -> None:
+    class Broken(ScriptedModel):
+        def stream(self, request: Request, stop: Stop) -> Iterator[Piece]:
+            raise ZeroDivisionError("oops")
+
+    events = list(run.start(Task("t", GENERAL), Broken([]), Limits(), Stop()))
+    assert isinstance(events[-1], RunEnded)
+    assert events[-1].status == "failed"
+    assert "oops" in events[-1].reason
+
+
+def test_each_step_says_what_it_did_to_the_workspace(run: RecordedRun) -> None:
+    (run.folder.workspace / "input" / "given.txt").write_text("x")
+    events = play(
+        run,
+        bash("echo 1 > a; echo 2 > 'b c'"),
+        bash("echo 3 >> a; rm 'b c'"),
+        bash("true"),
+        SUBMIT,
+    )
+    changes = [event for event in events if isinstance(event, WorkspaceChanged)]
+    assert [
+        (event.step, [(change.path, change.what) for change in event.changes]) for event in changes
+    ] == [
+        (1, [("a", "added"), ("b%20c", "added")]),
+        (2, [("a", "changed"), ("b%20c", "removed")]),
+    ]
+
+
+def test_the_versions_give_back_every_step(run: RecordedRun, computers: LocalComputers) -> None:
+    play(run, bash("echo 1 > a"), bash("echo 22 > a"), bash("rm a"), SUBMIT)
+    versions = Versions(run.folder.manifests)
+    texts = []
+    for step in (1, 2):
+        digest = versions.manifest(step).nodes["a"].hash
+        assert digest
+        with computers.blobs.open(digest) as file:
+            texts.append(file.read())
+    assert texts == [b"1\n", b"22\n"]
+    assert "a" not in versions.manifest(3).nodes
+
+
+def test_a_long_output_is_kept_beside_the_journal(run: RecordedRun) -> None:
+    play(run, bash("seq 100000"), SUBMIT)
+    outputs = [event for event in kept(run) if isinstance(event, ToolOutput)]
+    assert run.folder.journal.stat().st_size < 200_000
+    beside = outputs[-1].beside
+    assert beside
+    text = (run.folder.outputs / beside).read_text()
+    assert text == "".join(f"{n}\n" for n in range(1, 100_001))
+
+
+def test_plain_mode_pastes_the_documents_and_needs_no_sandbox(tmp_path: Path) -> None:
+    computers = LocalComputers(tmp_path, EngineError("never asked for"))
+    run = RecordedRun(computers.new_folder(), computers)
+    (run.folder.workspace / "input" / "a.txt").write_text("The harbour is closed.")
+    (run.folder.workspace / "input" / "b.bin").write_bytes(bytes(range(256)))
+    model = ScriptedModel([ScriptedTurn(text="Closed.")])
+    events = list(run.start(Task("Open?", GENERAL, "plain"), model, Limits(), Stop()))
+    run.close()
+    asked = model.requests[0].messages[0].text
+    assert "The harbour is closed." in asked
+    assert "b.bin" in asked
+    assert isinstance(events[-1], RunEnded)
+    assert (events[-1].status, events[-1].answer) == ("answered", "Closed.")
+
+
+def test_the_conversation_follows_from_the_journal_alone(run: RecordedRun) -> None:
+    play(run, bash("echo hi"), ScriptedTurn(text="hm"), SUBMIT)
+    assert Conversation(kept(run)).messages == run.conversation.messages
+
+
+def test_a_reader_follows_while_the_run_goes_on(run: RecordedRun) -> None:
+    seen: list[int] = []
+    unfollow = run.journal.follow(lambda: seen.append(run.journal.end))
+    worker = threading.Thread(target=play, args=(run, bash("true"), SUBMIT))
+    worker.start()
+    worker.join()
+    unfollow()
+    assert seen == [cursor for cursor, _ in journal.read(run.folder.journal)]
