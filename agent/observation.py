@@ -218,7 +218,9 @@ class _Stream:
         if self._skipped:
             parts.append(f"{self._skipped} bytes that the sandbox did not keep")
         what = " and ".join(parts)
-        return f"{_RULE}<Observation truncated in middle for saving context: {what} left out>{_RULE}"
+        return (
+            f"{_RULE}<Observation truncated in middle for saving context: {what} left out>{_RULE}"
+        )
 
 
 def _last(text: str, count: int) -> str:

@@ -1,6 +1,7 @@
 """The tools at work in a sandbox, as tests use them."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 from agent.actions import Mistake
@@ -15,12 +16,13 @@ class Bench:
 
     Args:
         sandbox: Where it works.
-        root: The workspace's path as the sandbox knows it.
+        root: The folder that it works in, as the sandbox knows it.
+        folder: The same folder on the host.
     """
 
-    def __init__(self, sandbox: Sandbox, root: str) -> None:
+    def __init__(self, sandbox: Sandbox, root: str, folder: Path) -> None:
         self.sandbox = sandbox
-        self.folder = sandbox.workspace
+        self.folder = folder
         self.root = root
         self.toolbox = Toolbox(sandbox)
         self.output: list[Output] = []

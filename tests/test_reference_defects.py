@@ -5,7 +5,7 @@ each test's docstring.
 """
 
 import json
-import os
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,8 @@ from agent import prompts
 from agent.actions import Action, Mistake
 from agent.calls import TimeLimits, parse
 from agent.models.base import ToolCall
-from agent.sandbox.base import SandboxLimits
+from agent.sandbox.base import Sandbox, SandboxLimits
+from agent.sandbox.docker import ContainerSpec, DockerSandbox
 from agent.tools import ToolOutcome
 from tests.bench import Bench
 from tests.process_sandbox import ProcessSandbox
@@ -24,11 +25,36 @@ from tests.process_sandbox import ProcessSandbox
 EDITOR = "str_replace_editor"
 
 
+KEEP = 1024 * 1024
+
+
+@pytest.fixture(
+    scope="module", params=["process", pytest.param("container", marks=pytest.mark.engine)]
+)
+def sandbox(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Sandbox]:
+    """The real container, and beside it the plain process that machines without one have."""
+    folder = tmp_path_factory.mktemp("sandbox")
+    limits = SandboxLimits(keep_bytes=KEEP)
+    if request.param == "process":
+        made: Sandbox = ProcessSandbox(folder, limits)
+    else:
+        engine, image = request.getfixturevalue("engine"), request.getfixturevalue("image")
+        name = uuid.uuid4().hex
+        spec = ContainerSpec(image, f"test-{name}", name, folder / "workspace", limits)
+        made = DockerSandbox.create(engine, spec)
+    yield made
+    made.close()
+
+
 @pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
-    sandbox = ProcessSandbox(tmp_path, SandboxLimits(keep_bytes=1024 * 1024))
-    yield Bench(sandbox, str(sandbox.workspace))
-    sandbox.close()
+def bench(sandbox: Sandbox) -> Bench:
+    """The tools in a folder of their own, as if it were the workspace."""
+    home = "/workspace" if isinstance(sandbox, DockerSandbox) else str(sandbox.workspace)
+    folder = uuid.uuid4().hex
+    (sandbox.workspace / folder / "input").mkdir(parents=True)
+    return Bench(sandbox, f"{home}/{folder}", sandbox.workspace / folder)
 
 
 def read(name: str, arguments: str) -> Action | Mistake:
@@ -182,7 +208,7 @@ class TestEditor:
         assert bench.edit("str_replace", name, old_str="one", new_str="two").ok
         assert bench.edit("view", name).text.endswith("     1\ttwo")
         assert (bench.folder / name).read_text() == "two\n"
-        assert {path.name for path in bench.folder.iterdir()} == {"input", "output", name}
+        assert {path.name for path in bench.folder.iterdir()} == {"input", name}
 
     def test_23_create_does_not_echo_the_file(self, bench: Bench) -> None:
         """Up to 10,000 characters came back that the model had just written."""
@@ -195,7 +221,7 @@ class TestExecution:
     def test_24_output_comes_live_and_is_bounded(self, bench: Bench) -> None:
         """All of it was held in the host's memory, and shown at the end."""
         outcome = bench.bash("yes | head -c 20000000")
-        assert sum(len(item.data) for item in bench.output) <= 1024 * 1024 + 65_536
+        assert sum(len(item.data) for item in bench.output) <= KEEP + 65_536
         assert sum(item.skipped for item in bench.output) > 18_000_000
         assert "bytes that the sandbox did not keep left out" in outcome.text
 
@@ -224,14 +250,14 @@ class TestExecution:
         outcome = bench.bash("sleep 300 & echo $!")
         assert outcome.ok
         assert outcome.seconds < 60
-        process = int(stdout(outcome))
-        os.kill(process, 0)
+        alive = f"kill -0 {stdout(outcome)} 2>/dev/null && echo alive || echo gone"
+        assert stdout(bench.bash(alive)) == "alive"
         bench.sandbox.end_processes()
-        assert "gone" in bench.bash(f"kill -0 {process} 2>/dev/null || echo gone").text
+        assert stdout(bench.bash(alive)).startswith("gone")
 
     def test_28_the_shells_state_lasts(self, bench: Bench) -> None:
         """Every call had a new shell."""
-        bench.bash("cd input; export NAME=value; greet() { echo hello; }")
+        bench.bash(f"cd {bench.path('input')}; export NAME=value; greet() {{ echo hello; }}")
         outcome = bench.bash("pwd; echo $NAME; greet")
         assert stdout(outcome) == f"{bench.path('input')}\nvalue\nhello"
 

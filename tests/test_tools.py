@@ -46,7 +46,7 @@ def mistake(name: str, arguments: Any) -> str:
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
     sandbox = ProcessSandbox(tmp_path)
-    yield Bench(sandbox, str(sandbox.workspace))
+    yield Bench(sandbox, str(sandbox.workspace), sandbox.workspace)
     sandbox.close()
 
 
