@@ -431,8 +431,17 @@ class Chaos:
 
     def work(self) -> None:
         action = self.random.choice(
-            (self.write, self.write, self.append, self.make, self.move, self.move, self.remove)
-            + (self.hard, self.soft, self.chmod, self.quiet, self.swap, self.passing)
+            [self.write, self.write, self.append, self.make, self.move, self.move]
+            if self.random.random() < 0.5
+            else [
+                self.remove,
+                self.hard,
+                self.soft,
+                self.chmod,
+                self.quiet,
+                self.swap,
+                self.passing,
+            ]
         )
         try:
             action()
@@ -539,6 +548,48 @@ def test_a_storm_of_a_hundred_thousand_events_loses_nothing(watched: Scene) -> N
     for folder in sorted(watched.root.glob("d*/e*")):
         (folder / "after").write_text("x")
         watched.step()
+
+
+def test_a_watch_set_while_folders_move_follows_them(tmp_path: Path) -> None:
+    root = tmp_path / "workspace"
+    for number in range(100):
+        (root / f"a{number}" / "b" / "c").mkdir(parents=True)
+
+    def move() -> None:
+        for number in range(99, -1, -1):
+            (root / f"a{number}").rename(root / f"z{number}")
+
+    mover = threading.Thread(target=move)
+    mover.start()
+    with Watch(tmp_path) as watch:
+        snapshots = Snapshots(root, BlobStore(tmp_path / "blobs"), watch, sweep_below=0)
+        snapshots.take()
+        mover.join()
+        snapshots.take()
+        for number in range(100):
+            (root / f"z{number}" / "b" / "c" / "x").write_text("x")
+        snapshots.take()
+        assert snapshots.manifest.nodes == full_scan(root)
+
+
+def test_a_watch_can_be_closed_in_the_middle_of_a_storm(tmp_path: Path) -> None:
+    (tmp_path / "workspace").mkdir()
+    ended = threading.Event()
+
+    def work() -> None:
+        while not ended.is_set():
+            (tmp_path / "workspace" / "a" / "b").mkdir(parents=True)
+            shutil.rmtree(tmp_path / "workspace" / "a")
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        for _ in range(30):
+            with Watch(tmp_path) as watch:
+                watch.dirty_since_last()
+    finally:
+        ended.set()
+        thread.join()
 
 
 def test_nodes_of_an_unchanged_file_are_the_same_object(scene: Scene) -> None:

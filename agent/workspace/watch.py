@@ -40,6 +40,8 @@ _MASK = Mask(
     | InotifyConstants.IN_CLOSE_WRITE
     | InotifyConstants.IN_ONLYDIR
 )
+_NOT_SEEN = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.ENAMETOOLONG)
+"""A folder that is gone or replaced, as its own event will tell, or that no sweep can enter."""
 _WRITTEN = InotifyConstants.IN_MODIFY | InotifyConstants.IN_ATTRIB | InotifyConstants.IN_CLOSE_WRITE
 
 
@@ -76,6 +78,8 @@ class Watch:
         self._news = News(on_dirty, pause)
         self._awaited: dict[bytes, threading.Event] = {}
         self._folders = _Folders(max_folders)
+        self._turn = threading.Lock()  # the first walk, then one event after the other
+        self._closed = False
         self._reader: InotifyFD | None = None
         self._marker_wd = WatchDescriptor(-1)
         self._ids = itertools.count(1)
@@ -122,10 +126,11 @@ class Watch:
     def close(self) -> None:
         """Stop watching. May be called twice."""
         self._news.close()
-        reader, self._reader = self._reader, None
-        if reader is not None:
-            reader.stop()
-            reader.join()
+        with self._turn:
+            closed, self._closed = self._closed, True
+        if self._reader is not None and not closed:
+            self._reader.stop()
+            self._reader.join()
 
     def _start(self) -> None:
         try:
@@ -136,7 +141,8 @@ class Watch:
         self._reader.start()
         try:
             self._marker_wd, _ = self._add(os.fsencode(self._marker))
-            self._watch_below("")
+            with self._turn:
+                self._watch_below("")
         except OSError as error:
             self._degrade(error)
 
@@ -174,8 +180,12 @@ class Watch:
             if event.is_create and (seen := self._awaited.get(event.name)):
                 seen.set()
             return
+        with self._turn:
+            self._on_change(event)
+
+    def _on_change(self, event: InotifyEvent) -> None:
         folder = self._folders.path_of(event.wd)
-        if folder is None or not event.name:
+        if folder is None or not event.name or self._closed:
             return
         path = paths.join(folder, os.fsdecode(event.name))
         is_folder = bool(event.mask & InotifyConstants.IN_ISDIR)
@@ -186,9 +196,10 @@ class Watch:
 
     def on_watch_deleted(self, wd: WatchDescriptor) -> None:
         """A watched folder is gone. Part of watchdog's callback protocol."""
-        if self._folders.path_of(wd) == "":
-            self._degrade(OSError(errno.ENOENT, "the workspace's folder is gone"))
-        self._folders.drop(wd)
+        with self._turn:
+            if self._folders.path_of(wd) == "" and not self._closed:
+                self._degrade(OSError(errno.ENOENT, "the workspace's folder is gone"))
+            self._folders.drop(wd)
 
     def on_queue_overflow(self) -> None:
         """Events were lost. Part of watchdog's callback protocol.
@@ -197,8 +208,9 @@ class Watch:
         in a folder not yet watched is never seen: so it is asked for twice.
         """
         self._gathered.lost("the kernel's queue of events ran over")
-        self._unwatch("")
-        self._watch_tree("")
+        with self._turn:
+            self._unwatch("")
+            self._watch_tree("")
         self._gathered.lost("the kernel's queue of events ran over")
         for seen in list(self._awaited.values()):
             seen.set()  # its event may be among the lost; a sweep is the answer anyway
@@ -218,11 +230,11 @@ class Watch:
         self._forsake(self._folders.drop_tree(path))
 
     def _forsake(self, watches: list[tuple[WatchDescriptor, CallbackId]]) -> None:
-        if watches and self._reader is not None:
+        if watches and self._reader is not None and not self._closed:
             self._reader.remove_callbacks(watches)
 
     def _watch_tree(self, path: str) -> None:
-        if self.degraded:
+        if self.degraded or self._closed:
             return
         try:
             self._watch_below(path)
@@ -237,8 +249,10 @@ class Watch:
                 path = waiting.pop()
                 try:
                     folder = paths.open_folder(root, path)
-                except OSError:
-                    continue  # gone, replaced or unreadable: its own event will tell, or none can
+                except OSError as error:
+                    if error.errno in _NOT_SEEN:
+                        continue
+                    raise
                 try:
                     wd, callback = self._add(b"/proc/self/fd/%d" % folder)
                     self._forsake(self._folders.put(wd, callback, path))
