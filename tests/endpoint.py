@@ -123,7 +123,7 @@ class Endpoint:
     def note(self, received: Received) -> None:
         with self._changed:
             self.received.append(received)
-            if received.path.endswith("/chat/completions"):
+            if received.path.split("?")[0].endswith("/chat/completions"):
                 self.requests.append(received)
             self._changed.notify_all()
 

@@ -9,7 +9,7 @@ import traceback
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.errors import ModelError, ModelRefused
@@ -111,6 +111,7 @@ def test_what_only_a_resolver_could_know_to_be_the_same_is_different(one: str, o
     assert not same_endpoint(one, other)
 
 
+@settings(deadline=None)
 @given(st.text(max_size=40), st.sampled_from(["https://", "http://", "", "https://a@"]))
 def test_two_addresses_are_the_same_only_as_the_client_would_ask_them(tail: str, head: str) -> None:
     url = head + tail

@@ -142,6 +142,17 @@ def test_usage_is_read_in_the_shapes_that_servers_give(usage: Any, expected: Usa
     assert pieces[-1] == Finish("stop", expected)
 
 
+def test_usage_before_the_answer_does_not_end_it() -> None:
+    usage = {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 1}}
+    assert said(answer(usage, {"content": "Hi"}, usage, {"content": " there"})) == "Hi there"
+
+
+def test_a_server_that_gives_no_finish_reason_ends_with_its_usage() -> None:
+    usage = {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 1}}
+    with Endpoint([Turn(chunks=[{"choices": [{"delta": {"content": "Hi"}}]}, usage])]) as endpoint:
+        assert ask(endpoint)[-1] == Finish("stop", Usage(9, 1))
+
+
 @pytest.mark.parametrize(
     "junk",
     [

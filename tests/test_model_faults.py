@@ -1,7 +1,6 @@
 """Failures of endpoints: what each means, and what a person reads."""
 
 import socket
-import ssl
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
@@ -68,10 +67,14 @@ def test_what_waiting_does_not_mend_is_told_as_refused(fault: str, says: str) ->
 
 
 def test_a_json_body_that_is_no_answer_is_refused() -> None:
-    with Endpoint([Turn(whole=True)]) as endpoint:
-        model = OpenAIModel(ModelConfig(endpoint.url.replace("/v1", "/v1/models?x="), "m"))
-        with pytest.raises(ModelRefused):
-            list(model.stream(REQUEST, Stop()))
+    assert isinstance(failing(Turn(whole=True, chunks=[{"status": "ok"}])), ModelRefused)
+
+
+def test_an_error_sent_as_a_success_is_an_error() -> None:
+    busy = {"error": {"message": "Too busy", "code": 503}}
+    assert isinstance(failing(Turn(whole=True, chunks=[busy])), ModelUnavailable)
+    wrong = {"error": {"message": "No such model", "code": 404}}
+    assert isinstance(failing(Turn(whole=True, chunks=[wrong])), ModelRefused)
 
 
 def test_a_used_up_quota_is_no_rate_limit() -> None:
@@ -148,7 +151,6 @@ def test_plain_http_where_tls_was_expected_says_so() -> None:
         model = OpenAIModel(ModelConfig(endpoint.url.replace("http:", "https:"), "m"))
         with pytest.raises(ModelUnavailable, match="SSL_CERT_FILE"):
             list(model.stream(REQUEST, Stop()))
-    assert ssl.OPENSSL_VERSION
 
 
 CONTEXT = [
@@ -312,6 +314,12 @@ def test_a_server_without_tools_names_the_setting(status: int, message: str) -> 
     error = meant(status, message)
     assert isinstance(error, ModelRefused)
     assert "Set the tool-call style to “text”" in str(error)
+
+
+def test_an_error_in_a_list_is_understood() -> None:
+    body = [{"error": {"code": 401, "message": "API key not valid."}}]
+    error = error_of(Failure(401, body), Named("http://host/v1", "m", ""))
+    assert str(error).endswith("It said: API key not valid.")
 
 
 @pytest.mark.parametrize("number", ["9" * 13, "9" * 5000, "٣" * 4])

@@ -117,7 +117,7 @@ def test_calls_are_told_from_text(text: str, answer: str, calls: list[tuple[str,
     assert read(text) == (answer, calls)
 
 
-@settings(max_examples=1000)
+@settings(max_examples=1000, deadline=None)
 @given(
     st.lists(st.sampled_from(CALL_BITS), max_size=12).map("".join),
     st.lists(st.integers(0), max_size=8),
@@ -133,6 +133,7 @@ JSON = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(
     st.dictionaries(st.text(), JSON, max_size=4),
     st.lists(st.integers(0), max_size=8),

@@ -173,6 +173,22 @@ def test_a_server_that_takes_no_reasoning_back_is_sent_none() -> None:
         assert said(ask(endpoint, Request(HISTORY, [BASH]))) == "Hi"
 
 
+@pytest.mark.parametrize("status", [400, 500])
+def test_a_model_without_a_system_prompt_is_told_it_by_the_user(status: int) -> None:
+    refusal = Turn(fault=str(status), message="Jinja error: System role not supported")
+    with Endpoint([refusal, Turn(text="Hi")]) as endpoint:
+        assert said(ask(endpoint, Request(HISTORY, [BASH]))) == "Hi"
+    first = endpoint.requests[-1].body["messages"][0]
+    assert first == {"role": "user", "content": "You are careful.\n\nList it."}
+
+
+def test_an_address_may_hold_a_query() -> None:
+    with Endpoint([Turn(text="Hi")]) as endpoint:
+        model = OpenAIModel(ModelConfig(f"{endpoint.url}?api-version=1", "m"))
+        assert said(list(model.stream(REQUEST, Stop()))) == "Hi"
+    assert endpoint.requests[0].path == "/v1/chat/completions?api-version=1"
+
+
 def test_a_refusal_of_what_was_not_sent_is_a_refusal() -> None:
     turn = Turn(fault="400", message="Unsupported parameter: 'temperature'")
     with Endpoint([turn] * 2) as endpoint, pytest.raises(ModelRefused, match="temperature"):

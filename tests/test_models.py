@@ -58,7 +58,7 @@ def test_a_stop_hangs_up_on_the_endpoint() -> None:
         for _ in model.stream(REQUEST, stop):
             began = time.monotonic()
             stop.set()
-        assert time.monotonic() - began < 1.0
+        assert time.monotonic() - began < 3.0
         assert endpoint.wait_for_connections(0)
 
 
@@ -70,7 +70,7 @@ def test_a_stop_ends_the_wait_for_an_address_that_takes_no_connection() -> None:
     began = time.monotonic()
     with suppress(ModelUnavailable):  # some networks refuse at once
         assert list(model.stream(REQUEST, stop)) == []
-    assert time.monotonic() - began < 1.5
+    assert time.monotonic() - began < 3.0
     timer.cancel()
     timer.join()
 

@@ -123,6 +123,8 @@ def _usage(usage: tuple[int, ...] | Body) -> Body:
 
 def whole_answer(turn: Turn) -> Body:
     """The JSON body of an answer that is not streamed."""
+    if turn.chunks is not None:
+        return dict(turn.chunks[0])
     message: Body = {"role": "assistant", "content": turn.text or None}
     if turn.reasoning:
         message["reasoning_content"] = turn.reasoning

@@ -3,13 +3,20 @@
 import re
 from collections.abc import Mapping
 
-from agent.models.faults import Failure, said_in
+from agent.models.faults import Failure, error_in, said_in
 from agent.models.lengths import too_long
 from agent.models.wire import Body
 
 _STATUSES = {400, 404, 422}
 _KEPT = {"model", "messages", "stream", "tools"}
+# Not parameters, but dropped and remembered like them.
 _REASONING = "reasoning_content"
+_SYSTEM = "system prompt"
+_NO_SYSTEM = re.compile(
+    r"system(?: role| message| prompt|['\"])\W.{0,30}not (?:be )?(?:supported|allowed|accepted)|"
+    r"not support (?:the )?['\"]?(?:system|developer)",
+    re.IGNORECASE,
+)
 _OTHER = {
     "max_tokens": "max_completion_tokens",
     "max_completion_tokens": "max_tokens",
@@ -36,8 +43,10 @@ class Adaptation:
         if _REASONING in self._dropped:
             taken["messages"] = [
                 {key: value for key, value in message.items() if key != _REASONING}
-                for message in body["messages"]
+                for message in taken["messages"]
             ]
+        if _SYSTEM in self._dropped:
+            taken["messages"] = _without_system(taken["messages"])
         return taken
 
     def learn(self, failure: Failure, sent: Body) -> str:
@@ -49,6 +58,9 @@ class Adaptation:
         name = _named(failure, sent)
         if not name:
             return ""
+        if name == _SYSTEM:
+            self._dropped.add(name)
+            return "This model takes no system prompt: it is sent with the first message."
         other = _OTHER.get(name, "")
         if other and name not in self._renamed.values() and other not in sent:
             self._renamed[name] = other
@@ -59,10 +71,12 @@ class Adaptation:
 
 def _named(failure: Failure, sent: Body) -> str:
     """The parameter that a refusal names, of those that were sent and can be spared."""
-    if failure.streaming or failure.status not in _STATUSES:
-        return ""
     said = said_in(failure.body, "")
-    if too_long(said, ""):
+    if failure.streaming or too_long(said, ""):
+        return ""
+    if _NO_SYSTEM.search(said.text) and sent["messages"][0]["role"] == "system":
+        return _SYSTEM
+    if failure.status not in _STATUSES:
         return ""
     spared = [key for key in sent if key not in _KEPT]
     if any(_REASONING in message for message in sent["messages"]):
@@ -74,12 +88,22 @@ def _named(failure: Failure, sent: Body) -> str:
     return next((key for key in spared if _mentions(said.text, key)), "")
 
 
+def _without_system(messages: list[Body]) -> list[Body]:
+    """The system prompt put before what the user said first."""
+    system, *rest = messages
+    if system["role"] != "system":
+        return messages
+    if rest and rest[0]["role"] == "user":
+        system = {"content": f"{system['content']}\n\n{rest.pop(0)['content']}"}
+    return [{"role": "user", "content": system["content"]}, *rest]
+
+
 def _mentions(text: str, name: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
 
 
 def _given(body: object) -> str:
     """The parameter that a refusal names in a field of its own."""
-    error = body.get("error", body) if isinstance(body, Mapping) else None
+    error = error_in(body)
     param = error.get("param") if isinstance(error, Mapping) else None
     return param if isinstance(param, str) else ""

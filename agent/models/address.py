@@ -5,9 +5,10 @@ endpoint and to no other. In doubt two addresses are different.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from agent.errors import ModelRefused
 
@@ -26,11 +27,13 @@ class Address:
         url: Scheme, host in lower case, port where it is not the scheme's own, path
             without a slash at the end, query.
         shown: The same without the query, which may hold a secret.
+        query: The query's parameters, which some gateways want.
         loopback: Whether it names this machine; proxies are not asked for those.
     """
 
     url: str
     shown: str
+    query: Mapping[str, str]
     loopback: bool
 
 
@@ -59,7 +62,9 @@ def read_address(base_url: str) -> Address:
     if port is not None and port != _PORTS[parts.scheme]:
         shown += f":{port}"
     shown += parts.path.rstrip("/")
-    return Address(shown + (f"?{parts.query}" if parts.query else ""), shown, _is_loopback(host))
+    url = f"{shown}?{parts.query}" if parts.query else shown
+    query = dict(parse_qsl(parts.query, keep_blank_values=True))
+    return Address(url, shown, query, _is_loopback(host))
 
 
 def _check(parts: SplitResult) -> None:

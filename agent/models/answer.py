@@ -50,11 +50,15 @@ class AnswerReader:
         self._reason = ""
         self._any_call = False
         self.usage: Usage | None = None
+        self._begun = False
         self._closed_by_usage = False
 
     @property
     def finished(self) -> bool:
-        """Whether the endpoint said that the answer is complete."""
+        """Whether the endpoint said that the answer is complete.
+
+        By a finish reason, or, where a server gives none, by the usage at the end.
+        """
         return bool(self._reason) or self._closed_by_usage
 
     @property
@@ -71,10 +75,11 @@ class AnswerReader:
         usage = _usage(chunk.get("usage"))
         if isinstance(choice, Mapping):
             usage = usage or _usage(choice.get("usage"))
+            self._closed_by_usage = False
             if choice.get("index") in (0, None):
                 yield from self._choice(choice)
         elif usage is not None:
-            self._closed_by_usage = True
+            self._closed_by_usage = self._begun
         self.usage = usage or self.usage
 
     def end(self) -> Iterator[Piece]:
@@ -97,6 +102,7 @@ class AnswerReader:
             self._reason = reason.lower()
 
     def _delta(self, delta: Mapping[str, Any]) -> Iterator[Piece]:
+        self._begun = True
         parts = _parts(delta.get("content"))
         for key in ("reasoning_content", "reasoning"):
             if isinstance(text := delta.get(key), str) and text:

@@ -17,7 +17,7 @@ NO_TOOLS = (
     "style to “text”, then calls are read from the model's text."
 )
 
-_LONGEST = 400
+_LONGEST_READ, _LONGEST_SHOWN = 4000, 400
 _LONGEST_WAIT = 3600.0
 _PASSING = {408, 409, 425, 429}
 _LENGTH_STATUSES = {400, 402, 413, 422, 429, 500}
@@ -67,19 +67,19 @@ class Failure:
 def error_of(failure: Failure, endpoint: Endpoint) -> ModelError:
     """The error that a failure means."""
     said = said_in(failure.body, endpoint.key)
-    status = failure.status
+    status, shown = failure.status, _short(said.text)
     if status is None or status in _LENGTH_STATUSES:
-        error = too_long(said, _sentence(failure, endpoint, said.text))
+        error = too_long(said, _sentence(failure, endpoint, shown))
         if error is not None:
             return error
     if status in _TOOLS_STATUSES and _NO_TOOLS.search(said.text):
         hint = NO_TOOLS.format(where=endpoint.where, model=endpoint.model)
-        return ModelRefused(f"{hint} It said: {said.text}")
+        return ModelRefused(f"{hint} It said: {shown}")
     if _passes(failure, said):
         return ModelUnavailable(
-            _sentence(failure, endpoint, said.text), _retry_after(failure.headers, said.text)
+            _sentence(failure, endpoint, shown), _retry_after(failure.headers, said.text)
         )
-    return ModelRefused(_sentence(failure, endpoint, _advice(status, endpoint, said.text)))
+    return ModelRefused(_sentence(failure, endpoint, _advice(status, endpoint, shown)))
 
 
 def failure_inside(chunk: object) -> Failure | None:
@@ -134,9 +134,16 @@ def _advice(status: int | None, endpoint: Endpoint, said: str) -> str:
     return advice + said if advice else said.removeprefix(" It said: ")
 
 
+def error_in(body: object) -> object:
+    """The part of a body that is the error: its ``error``, or the whole."""
+    if isinstance(body, list) and len(body) == 1:  # Gemini's
+        body = body[0]
+    return body.get("error", body) if isinstance(body, Mapping) else body
+
+
 def said_in(body: object, key: str) -> Said:
     """What a body says, by the shapes that servers give their errors."""
-    error = body.get("error", body) if isinstance(body, Mapping) else body
+    error = error_in(body)
     if not isinstance(error, Mapping):
         return Said(_shown(error, key))
     text = next((error[k] for k in ("message", "detail", "msg", "error") if error.get(k)), "")
@@ -165,11 +172,16 @@ def _plain(value: object) -> str:
 
 
 def _shown(value: object, key: str) -> str:
-    text = _plain(value)
+    """What an endpoint says, in one line, without the key and without a page's tags."""
+    text = _plain(value)[:_LONGEST_READ]
     if looks_like_html(text):
         return "a web page instead of an answer."
     text = _CONTROL.sub(" ", redact(text, key)).strip()
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    return text
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
 
 
 def looks_like_html(text: str) -> bool:

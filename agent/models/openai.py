@@ -102,9 +102,7 @@ class OpenAIModel:
                 async for chunk in chunks:
                     for piece in answer.feed(chunk):
                         channel.put(piece)
-                    if answer.finished:
-                        wait = _FOR_CLOSE if answer.usage else _FOR_USAGE
-                        patience.reschedule(asyncio.get_running_loop().time() + wait)
+                    patience.reschedule(_until(answer))
                     while len(channel) > _AHEAD:
                         await asyncio.sleep(0.01)
         except _Refusal as refusal:
@@ -123,6 +121,14 @@ class OpenAIModel:
         if not answer.finished:
             raise ModelUnavailable(f"The endpoint {where} broke the answer off before its end.")
         return answer.end()
+
+
+def _until(answer: AnswerReader) -> float | None:
+    """When, by the loop's clock, a stream needs no longer be read; None for no end in sight."""
+    if not answer.finished:
+        return None
+    wait = _FOR_CLOSE if answer.usage else _FOR_USAGE
+    return asyncio.get_running_loop().time() + wait
 
 
 def _error(turn: "concurrent.futures.Future[None]") -> BaseException | None:
@@ -261,7 +267,8 @@ def _client(address: Address, key: str, silence: float) -> _Client:
             organization="",
             project="",
             webhook_secret="",
-            base_url=address.url,
+            base_url=address.shown,
+            default_query=address.query,
             max_retries=0,
             timeout=httpx2.Timeout(silence, connect=min(CONNECT_SECONDS, silence)),
             http_client=_connections(address.loopback),
@@ -275,7 +282,8 @@ def _client(address: Address, key: str, silence: float) -> _Client:
 def _connections(loopback: bool) -> httpx2.AsyncClient:
     """The process's connections, shared by all models; idle ones are few and closed soon."""
     return httpx2.AsyncClient(
-        trust_env=not loopback,
+        trust_env=not loopback,  # proxies
+        verify=httpx2.create_ssl_context(),
         follow_redirects=False,
         limits=httpx2.Limits(max_keepalive_connections=_IDLE_CONNECTIONS, keepalive_expiry=30.0),
         event_hooks={"request": [_without_cookies]},

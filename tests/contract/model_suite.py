@@ -129,7 +129,7 @@ class ModelSuite(ABC):
             timer.start()
             began = time.monotonic()
             assert list(model.stream(REQUEST, stop)) == []
-            assert time.monotonic() - began < 1.1
+            assert time.monotonic() - began < 3.0
             timer.join()
 
     def test_a_stop_midway_ends_the_turn_without_a_finish(self) -> None:
