@@ -1,0 +1,77 @@
+"""The application: the page, its routes, and what lives behind them."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Protocol
+
+os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+
+import gradio as gr
+from fastapi import FastAPI
+from starlette.middleware.cors import CORSMiddleware
+from starlette.staticfiles import StaticFiles
+
+from agent.settings import Settings
+from sandbox_ui import health, page
+from sandbox_ui import runs as running
+from sandbox_ui.controls import Controls
+from sandbox_ui.routes import Api
+from sandbox_ui.runs import Runs
+from sandbox_ui.security import Guard
+
+STATIC = Path(__file__).parent.parent / "static"
+
+
+class Machine(running.Computers, health.Ready, Protocol):
+    """What gives the runs their sandboxes; opened and closed with the application."""
+
+    def open(self) -> None:
+        """Make ready in the background; returns at once."""
+
+    def close(self) -> None:
+        """Remove the sandboxes that are left."""
+
+
+def create(settings: Settings, machine: Machine) -> FastAPI:
+    """The application, to be served by one worker.
+
+    ``app.state.closing`` is an event that ends the pages' streams. Whoever serves sets it
+    when the server is told to end, so that the server need not wait for them.
+
+    Args:
+        settings: What the operator chose; their data folder is held by this process.
+        machine: What makes the sandboxes; opened and closed with the application.
+    """
+    runs, closing = Runs(settings.data, machine), asyncio.Event()
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        machine.open()
+        runs.open()
+        yield
+        closing.set()
+        await asyncio.to_thread(runs.close)
+        await asyncio.to_thread(machine.close)
+
+    app = FastAPI(lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
+    app.state.closing = closing
+    app.add_middleware(CORSMiddleware, allow_origins=[])
+    app.add_middleware(Guard)
+    api = Api(runs, lambda: health.report(machine, settings), closing)
+    app.router.routes.extend(api.routes)
+    app.mount("/studio", StaticFiles(directory=STATIC))
+    gr.mount_gradio_app(
+        app,
+        page.build(Controls(runs, settings), settings),
+        path="/",
+        ssr_mode=False,
+        run_history=False,
+        footer_links=["api"],
+        theme=page.theme(),
+        head=page.HEAD,
+        max_file_size=0,
+    )
+    return app

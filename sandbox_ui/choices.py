@@ -1,0 +1,107 @@
+"""What a person chose for a run on the page, and the model and limits that follow from it."""
+
+import json
+from dataclasses import dataclass, replace
+from typing import Any, Literal, cast
+
+from agent import prompts
+from agent.errors import RunError
+from agent.events import Mode
+from agent.meter import Limits
+from agent.models import demonstration
+from agent.models.address import resolve_key
+from agent.models.base import Model, ModelConfig
+from agent.recorder import Task
+from agent.settings import Settings
+
+
+class ModelNeeded(RunError):
+    """There is no model for this; the page shows the fields to connect one beside it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """The fields of the settings drawer, in its order. Empty means: not sent, or the default."""
+
+    base_url: str = ""
+    api_key: str = ""
+    model: str | None = ""
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: float | None = None
+    extra_body: str = ""
+    calls: str = "native"
+    send_reasoning: bool = True
+    mode: str = "sandbox"
+    prompt: str = "general"
+    steps: float | None = None
+
+
+def config(choices: Choices, settings: Settings) -> ModelConfig:
+    """The endpoint that was chosen; its key is the entered one, or the environment's own.
+
+    Raises:
+        RunError: a field holds what it cannot mean.
+    """
+    base_url = (choices.base_url or "").strip() or settings.base_url
+    return ModelConfig(
+        base_url=base_url,
+        model=(choices.model or "").strip() or settings.model,
+        api_key=resolve_key(base_url, choices.api_key or "", settings.base_url, settings.api_key),
+        temperature=choices.temperature,
+        top_p=choices.top_p,
+        extra_body=_extra(choices.extra_body or ""),
+        calls=cast(Literal["native", "text"], choices.calls),
+        send_reasoning=choices.send_reasoning,
+    )
+
+
+def model_for(text: str, choices: Choices, settings: Settings) -> Model:
+    """Who answers: the endpoint where there is one, else the demonstration of this very task.
+
+    Raises:
+        ModelNeeded: there is neither.
+        RunError: a field holds what it cannot mean.
+    """
+    chosen = config(choices, settings)
+    if not chosen.base_url:
+        script = demonstration.find(text)
+        if script is None:
+            raise ModelNeeded("Connect a model for this: an endpoint, its key and a model's name.")
+        return demonstration.DemonstrationModel(script)
+    if not chosen.model:
+        raise ModelNeeded("Choose a model: the endpoint is set, but not which of its models.")
+    from agent.models.openai import OpenAIModel  # it takes half a second that a start can save
+
+    return OpenAIModel(chosen)
+
+
+def task_for(text: str, choices: Choices) -> Task:
+    """The task with its prompt.
+
+    Raises:
+        StudioError: there is no such prompt.
+    """
+    return Task(text, prompts.named(choices.prompt), cast(Mode, choices.mode))
+
+
+def limits_for(choices: Choices, settings: Settings) -> Limits:
+    """The operator's limits, with what the person chose for this run."""
+    limits = settings.limits()
+    if choices.steps:
+        limits = replace(limits, steps=min(int(choices.steps), settings.steps))
+    if choices.max_tokens:
+        limits = replace(limits, turn_tokens=int(choices.max_tokens))
+    return limits
+
+
+def _extra(text: str) -> dict[str, Any]:
+    if not text.strip():
+        return {}
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise RunError(f"The extra body is not JSON: {error}.") from error
+    if not isinstance(value, dict):
+        raise RunError("The extra body must be a JSON object, such as {“top_k”: 20}.")
+    return value

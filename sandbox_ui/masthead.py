@@ -1,0 +1,26 @@
+"""The head of the page: what runs, how it stands, and the few buttons of the page itself."""
+
+from typing import Any
+
+import gradio as gr
+
+from sandbox_ui.component import mounted
+
+_MASTHEAD = """
+<header class="masthead">
+  <span class="brand">Studio</span>
+  <h1 class="title"></h1>
+  <span class="pill state" role="status" aria-live="polite" hidden><span class="dot"></span><span
+    class="words"></span><span class="time num" aria-hidden="true"></span></span>
+  <span class="pill model" hidden></span>
+  <button type="button" class="quiet new" hidden>New</button>
+  <button type="button" class="quiet settings" aria-expanded="false"
+    aria-controls="settings">Settings</button>
+  <button type="button" class="quiet theme" aria-label="Light or dark"></button>
+</header>
+"""
+
+
+def masthead(**kwargs: Any) -> gr.HTML:
+    """Title, state and the page's buttons."""
+    return mounted("mountMasthead", _MASTHEAD, **kwargs)

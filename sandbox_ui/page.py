@@ -1,0 +1,108 @@
+"""The page: its components and what they are wired to. No logic."""
+
+from collections.abc import Sequence
+
+import gradio as gr
+from gradio.components import Component
+
+from agent import prompts
+from agent.settings import Settings
+from sandbox_ui.controls import Controls
+from sandbox_ui.files import workspace
+from sandbox_ui.masthead import masthead
+from sandbox_ui.timeline import attachments, notice, timeline
+
+HEAD = """
+<link rel="stylesheet" href="studio/tokens.css">
+<link rel="stylesheet" href="studio/gradio.css">
+<link rel="stylesheet" href="studio/style.css">
+<link rel="icon" href="studio/icon.svg" type="image/svg+xml">
+"""
+_SANS = ["ui-sans-serif", "system-ui", "Inter", "Segoe UI", "DejaVu Sans", "sans-serif"]
+_MONO = ["ui-monospace", "SF Mono", "JetBrains Mono", "DejaVu Sans Mono", "monospace"]
+
+
+def theme() -> gr.themes.Base:
+    """Gradio's plainest theme with the fonts of the machine; the style sheet colours it."""
+    return gr.themes.Base(font=_SANS, font_mono=_MONO)
+
+
+def build(controls: Controls, settings: Settings) -> gr.Blocks:
+    """The page's components, wired to the controls."""
+    page = gr.Blocks(title="LLM-in-Sandbox Studio", analytics_enabled=False)
+    with page:
+        masthead(elem_id="masthead")
+        with gr.Row(elem_id="studio"):
+            with gr.Column(elem_id="conversation"):
+                shown = timeline(elem_id="timeline")
+                with gr.Column(elem_id="composer"):
+                    refused = notice(elem_id="notice")
+                    task = gr.Textbox(
+                        label="Task", show_label=False, container=False, lines=2, max_lines=8,
+                        elem_id="task", autofocus=True,
+                        placeholder="What should the model do? Drop files anywhere.",
+                    )  # fmt: skip
+                    with gr.Row(elem_id="actions"):
+                        attachments(elem_id="attachments")
+                        stop = gr.Button("Stop", elem_id="stop")
+                        run = gr.Button("Run", elem_id="run", variant="primary")
+            workspace(elem_id="workspace")
+        with gr.Column(elem_id="settings"):
+            fields, test, told = _drawer(settings)
+        run.click(
+            controls.run, [task, shown, *fields], [shown, refused, task],
+            queue=False, show_progress="hidden", api_name="run",
+        )  # fmt: skip
+        stop.click(controls.stop, shown, None, queue=False, show_progress="hidden", api_name="stop")
+        test.click(
+            controls.test, fields, [fields[2], told],
+            queue=False, show_progress="hidden", api_visibility="private",
+        )  # fmt: skip
+    return page
+
+
+def _drawer(settings: Settings) -> tuple[Sequence[Component], gr.Button, gr.Textbox]:
+    """The settings; the fields in the order of ``choices.Choices``."""
+    with gr.Group():
+        base_url = gr.Textbox(
+            settings.base_url, label="Endpoint", placeholder="https://…/v1",
+            info="Any OpenAI-compatible chat endpoint",
+        )  # fmt: skip
+        api_key = gr.Textbox(
+            label="Key", type="password", info="Kept in memory only, for this page",
+        )  # fmt: skip
+        model = gr.Dropdown(
+            [settings.model] if settings.model else [], value=settings.model or None,
+            label="Model", allow_custom_value=True, interactive=True,
+            info="Test lists what the endpoint offers; any name can be typed",
+        )  # fmt: skip
+        test = gr.Button("Test", size="sm", elem_id="test")
+        told = gr.Textbox(
+            label="Result of the test", show_label=False, interactive=False, elem_id="told"
+        )
+    with gr.Accordion("Run", open=True):
+        mode = gr.Radio(["sandbox", "plain"], value="sandbox", label="Mode")
+        prompt = gr.Dropdown(
+            prompts.names(), value="general", label="Prompt", interactive=True, filterable=False
+        )
+        steps = gr.Number(
+            settings.steps, label="Steps at most", precision=0, minimum=1, maximum=settings.steps
+        )
+    with gr.Accordion("Sampling and protocol", open=False):
+        temperature = _number("Temperature", 2)
+        top_p = _number("Top p", 1)
+        max_tokens = gr.Number(None, label="Tokens of one answer", precision=0, minimum=1)
+        extra_body = gr.Textbox(label="Extra body (JSON)", lines=2, placeholder='{"top_k": 20}')
+        calls = gr.Radio(["native", "text"], value="native", label="Tool calls")
+        send_reasoning = gr.Checkbox(True, label="Send earlier reasoning back")
+    fields = [
+        base_url, api_key, model, temperature, top_p, max_tokens, extra_body, calls,
+        send_reasoning, mode, prompt, steps,
+    ]  # fmt: skip
+    return fields, test, told
+
+
+def _number(label: str, maximum: float) -> gr.Number:
+    return gr.Number(
+        None, label=label, minimum=0, maximum=maximum, step=0.05, placeholder="the endpoint's own"
+    )

@@ -1,0 +1,224 @@
+"""The runs that are alive: begin, go on, stop, be followed, come to an end."""
+
+import logging
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from agent import recorder
+from agent.errors import RunError, StudioError
+from agent.events import Event, SandboxReady
+from agent.folder import RunFolder
+from agent.meter import Limits
+from agent.models.base import Model
+from agent.recorder import RecordedRun, Task
+from agent.stop import Stop
+from agent.workspace.files import Workspace
+from sandbox_ui.feed import Feed
+
+DRAFT_SECONDS = 24 * 3600.0
+IDLE_SECONDS = 30 * 60.0
+_PAUSE = 60.0
+_PATIENCE = 10.0
+_log = logging.getLogger(__name__)
+_Begin = Callable[[RecordedRun, Stop], Iterator[Event]]
+
+
+class Computers(recorder.Computers, Protocol):
+    """Where sandboxes come from, and the folders of those to come."""
+
+    def draft(self) -> str:
+        """Make a sandbox's folder with an empty workspace; returns the sandbox's id."""
+
+
+@dataclass
+class _Run:
+    """What is known of one run here; ``recorded`` while it has a sandbox or could have one."""
+
+    folder: RunFolder
+    feed: Feed
+    recorded: RecordedRun | None = None
+    stop: Stop = field(default_factory=Stop)
+    worker: threading.Thread | None = None
+    used: float = field(default_factory=time.monotonic)
+
+    @property
+    def working(self) -> bool:
+        return self.worker is not None and self.worker.is_alive()
+
+
+class Runs:
+    """The runs of one data folder, which this process holds the lock of.
+
+    Args:
+        data: The data folder.
+        computers: Where sandboxes come from.
+    """
+
+    def __init__(self, data: Path, computers: Computers) -> None:
+        self._data = data
+        self._computers = computers
+        self._runs: dict[str, _Run] = {}
+        self._lock = threading.Lock()
+        self._closing = threading.Event()
+        self._keeper = threading.Thread(target=self._keep_house, name="housekeeping", daemon=True)
+
+    def open(self) -> None:
+        """Close what an earlier process left alive, and begin to keep house."""
+        for folder in RunFolder.all(self._data):
+            if not _is_whole(folder.journal):
+                RecordedRun(folder, self._computers).close()
+        self._keeper.start()
+
+    def close(self) -> None:
+        """Stop all runs and end their sandboxes; returns when that is done."""
+        self._closing.set()
+        with self._lock:
+            runs = list(self._runs.values())
+        for run in runs:
+            run.stop.set()
+        for run in runs:
+            if run.worker is not None:
+                run.worker.join(_PATIENCE)
+            if run.recorded is not None:
+                run.recorded.close()
+
+    def create_draft(self) -> str:
+        """A run that has not begun, with a workspace to put files into; returns its id.
+
+        It goes by itself when it is not used for a day.
+        """
+        return RunFolder.create(self._data, self._computers.draft()).id
+
+    def start(self, run_id: str, task: Task, model: Model, limits: Limits) -> None:
+        """Begin a draft's first round, in a thread of its own.
+
+        Raises:
+            RunError: there is no such run, or it has begun already.
+        """
+        self._begin(run_id, lambda run, stop: run.start(task, model, limits, stop))
+
+    def follow_up(self, run_id: str, text: str, model: Model, limits: Limits) -> None:
+        """Another round after a message, in the same sandbox and conversation.
+
+        Raises:
+            RunError: there is no such run, or a round of it is going on.
+        """
+        self._begin(run_id, lambda run, stop: run.follow_up(text, model, limits, stop))
+
+    def stop(self, run_id: str) -> None:
+        """Ask a run to stop; one that is not at work is left as it is.
+
+        Raises:
+            RunError: there is no such run.
+        """
+        self._known(run_id).stop.set()
+
+    def begun(self, run_id: str) -> bool:
+        """Whether the run has had its task.
+
+        Raises:
+            RunError: there is no such run.
+        """
+        journal = self._known(run_id).folder.journal
+        return journal.exists() and journal.stat().st_size > 0
+
+    def feed(self, run_id: str) -> Feed:
+        """What a follower of the run reads.
+
+        Raises:
+            RunError: there is no such run.
+        """
+        return self._known(run_id).feed
+
+    def folder(self, run_id: str) -> RunFolder:
+        """The run's folder.
+
+        Raises:
+            RunError: there is no such run.
+        """
+        return self._known(run_id).folder
+
+    def workspace(self, run_id: str) -> Workspace:
+        """The run's files.
+
+        Raises:
+            RunError: there is no such run.
+        """
+        run = self._known(run_id)
+        return Workspace(run.folder.workspace)
+
+    def _known(self, run_id: str) -> _Run:
+        with self._lock:
+            run = self._runs.get(run_id)
+            if run is None:
+                folder = RunFolder.open(self._data, run_id)
+                run = self._runs[run_id] = _Run(folder, Feed(folder))
+            return run
+
+    def _begin(self, run_id: str, begin: _Begin) -> None:
+        run = self._known(run_id)
+        with self._lock:
+            if self._closing.is_set():
+                raise RunError("The studio is being closed.")
+            if run.working:
+                raise RunError("This run is at work. Stop it, or wait for its end.")
+            if run.recorded is None:
+                run.recorded = RecordedRun(run.folder, self._computers)
+                run.recorded.journal.follow(run.feed.wake)
+            run.stop = Stop()
+            events = begin(run.recorded, run.stop)
+            run.worker = threading.Thread(target=self._drive, args=(run, events), daemon=True)
+            run.worker.start()
+
+    def _drive(self, run: _Run, events: Iterator[Event]) -> None:
+        for event in events:
+            if isinstance(event, SandboxReady):
+                run.feed.watch()
+        run.used = time.monotonic()
+
+    def _keep_house(self) -> None:
+        while not self._closing.wait(_PAUSE):
+            try:
+                self.tidy()
+            except (OSError, StudioError):
+                _log.exception("Tidying up failed; it is tried again in a minute.")
+
+    def tidy(self, now: float | None = None) -> None:
+        """End the sandboxes of runs that rest, and remove drafts that nobody used.
+
+        Args:
+            now: Seconds since the epoch; the present by default.
+        """
+        now = time.time() if now is None else now
+        with self._lock:
+            for run in self._runs.values():
+                self._rest(run)
+        for folder in RunFolder.all(self._data):
+            if now - folder.created > DRAFT_SECONDS and not folder.journal.exists():
+                self._remove(folder)
+
+    def _rest(self, run: _Run) -> None:
+        idle = time.monotonic() - run.used > IDLE_SECONDS
+        if idle and run.recorded is not None and not run.working:
+            run.recorded.close()
+            run.recorded = None
+
+    def _remove(self, folder: RunFolder) -> None:
+        with self._lock:
+            self._runs.pop(folder.id, None)
+        shutil.rmtree(folder.sandbox_folder, ignore_errors=True)
+        shutil.rmtree(folder.path, ignore_errors=True)
+
+
+def _is_whole(journal: Path) -> bool:
+    """Whether a journal, if there is one, ends with the end of a round."""
+    if not journal.exists() or not journal.stat().st_size:
+        return True
+    with journal.open("rb") as file:
+        file.seek(max(0, journal.stat().st_size - 64))
+        return file.read().endswith(b'"kind":"run_ended"}\n')

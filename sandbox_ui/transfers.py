@@ -1,0 +1,176 @@
+"""A run's files over HTTP: listed, handed out, taken in."""
+
+import mimetypes
+from collections.abc import AsyncIterator
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+from urllib.parse import quote
+
+from anyio.to_thread import run_sync
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+
+from agent.errors import WorkspaceError
+from agent.workspace.files import FileEntry, Workspace
+from agent.workspace.paths import RelPath
+
+MAX_ROWS = 1000
+_CHUNK = 256 * 1024
+_SNIFF = 8192
+_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
+_SHOWN = {
+    "png": "image/png", "jpg": "image/jpeg", "jpeg": "image/jpeg", "gif": "image/gif",
+    "webp": "image/webp", "avif": "image/avif", "bmp": "image/bmp",
+    "wav": "audio/wav", "mp3": "audio/mpeg", "ogg": "audio/ogg", "opus": "audio/ogg",
+    "flac": "audio/flac", "m4a": "audio/mp4",
+    "mp4": "video/mp4", "webm": "video/webm",
+}  # fmt: skip
+_TEXT = "text/plain; charset=utf-8"
+
+
+@dataclass(frozen=True, slots=True)
+class _Range:
+    first: int
+    last: int
+    whole: bool
+
+
+def listing(workspace: Workspace, folder: RelPath) -> dict[str, Any]:
+    """A folder as the page shows it: at most 1,000 rows, ``more`` counts the rest.
+
+    Raises:
+        WorkspaceError: it is no folder, or cannot be read.
+    """
+    entries = workspace.list(folder)
+    rows = [_row(folder, entry) for entry in entries[:MAX_ROWS]]
+    return {"folder": folder.to_url(), "entries": rows, "more": max(0, len(entries) - MAX_ROWS)}
+
+
+def _row(folder: RelPath, entry: FileEntry) -> dict[str, Any]:
+    path = folder.child(entry.name)
+    return {
+        "name": RelPath(entry.name).shown,
+        "path": path.to_url(),
+        "kind": entry.kind,
+        "size": entry.size,
+        "changed": entry.mtime,
+    }
+
+
+def path_of(request: Request, after: bytes) -> RelPath:
+    """The workspace path in a request's address, byte for byte.
+
+    Args:
+        request: The request.
+        after: What stands before the path in the address.
+
+    Raises:
+        WorkspaceError: it is no path below a workspace.
+    """
+    raw: bytes = request.scope.get("raw_path") or request.url.path.encode()
+    return RelPath.from_url(raw.partition(b"?")[0].partition(after)[2].decode("latin-1"))
+
+
+async def hand_out(request: Request, file: BinaryIO, name: str, *, inline: bool) -> Response:
+    """Send an opened file: as a download, or to be shown where that is safe.
+
+    Raises:
+        WorkspaceError: it is to be shown and is neither an image, sound, film nor text.
+    """
+    kind = await run_sync(_kind, file, name) if inline else _download_kind(name)
+    size = await run_sync(file.seek, 0, 2)
+    part = _range(request.headers.get("range"), size)
+    headers = {
+        "Accept-Ranges": "bytes",
+        "Cache-Control": "no-store",
+        "Content-Security-Policy": _POLICY,
+        "Content-Disposition": _disposition(name, inline=inline),
+        "X-Content-Type-Options": "nosniff",
+    }
+    if part is None:
+        file.close()
+        headers["Content-Range"] = f"bytes */{size}"
+        return Response(status_code=416, headers=headers)
+    headers["Content-Length"] = str(part.last - part.first + 1)
+    if not part.whole:
+        headers["Content-Range"] = f"bytes {part.first}-{part.last}/{size}"
+    status = 200 if part.whole else 206
+    return StreamingResponse(_chunks(file, part), status, headers=headers, media_type=kind)
+
+
+async def take_in(request: Request, workspace: Workspace, path: RelPath) -> Response:
+    """Stream a request's body into a new file that appears when it is whole.
+
+    Raises:
+        WorkspaceError: it cannot be written there.
+    """
+    upload = await run_sync(workspace.begin, path)
+    try:
+        async for chunk in request.stream():
+            if chunk:
+                await run_sync(upload.write, chunk)
+        written = await run_sync(upload.commit)
+    except ClientDisconnect:
+        return Response(status_code=499)
+    finally:
+        await run_sync(upload.abort)
+    entry = await run_sync(workspace.stat, written)
+    return JSONResponse(_row(written.parent, entry), 201)
+
+
+def _download_kind(name: str) -> str:
+    guessed = mimetypes.guess_type(name)[0] or "application/octet-stream"
+    return "application/octet-stream" if guessed.startswith("text/html") else guessed
+
+
+def _kind(file: BinaryIO, name: str) -> str:
+    known = _SHOWN.get(name.rpartition(".")[2].lower())
+    if known:
+        return known
+    head = file.read(_SNIFF)
+    if b"\0" in head or not _is_text(head):
+        file.close()
+        raise WorkspaceError("This kind of file is not shown here; it can be downloaded.")
+    return _TEXT
+
+
+def _is_text(head: bytes) -> bool:
+    """Whether it is UTF-8, but for a character cut at the end."""
+    try:
+        head.decode()
+    except UnicodeDecodeError as error:
+        return len(head) == _SNIFF and error.start > len(head) - 4
+    return True
+
+
+def _range(header: str | None, size: int) -> _Range | None:
+    """The one range asked for; the whole where it is none that we know; None if past the end."""
+    whole = _Range(0, size - 1, whole=True)
+    unit, _, spec = (header or "").partition("=")
+    first, dash, last = spec.strip().partition("-")
+    if unit.strip() != "bytes" or not dash or not (first + last).isdecimal():
+        return whole
+    if not first:
+        start, end = max(0, size - int(last)), size - 1
+    else:
+        start, end = int(first), min(int(last or size), size - 1)
+    return _Range(start, end, whole=False) if start <= end else None
+
+
+async def _chunks(file: BinaryIO, part: _Range) -> AsyncIterator[bytes]:
+    with closing(file):
+        await run_sync(file.seek, part.first)
+        left = part.last - part.first + 1
+        while left > 0:
+            chunk = await run_sync(file.read, min(_CHUNK, left))
+            if not chunk:
+                return
+            left -= len(chunk)
+            yield chunk
+
+
+def _disposition(name: str, *, inline: bool) -> str:
+    plain = "".join(c if c.isascii() and c.isprintable() and c not in '"\\%' else "_" for c in name)
+    kind = "inline" if inline else "attachment"
+    return f"{kind}; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"

@@ -1,0 +1,211 @@
+// One tool call: its line, its command, its output as it comes, what the model saw.
+
+import { ArgumentReader } from "./arguments.js";
+import { GrowingText, copy, followEnd, h, icon } from "./dom.js";
+import { bytes, clock, number, plural, seconds } from "./format.js";
+import { runApi, session } from "./session.js";
+
+const LIVE = new Set(["command", "file_text", "new_str", "old_str"]);
+const ENDINGS = { timeout: "time limit", stop: "stopped", lost: "sandbox lost" };
+
+const lines = (text) => (text ? text.split("\n").length : 0);
+
+export class Card {
+  constructor(name) {
+    this.name = name;
+    this.head = h("code", { class: "head" }, name);
+    this.state = h("span", { class: "state num" });
+    this.summary = h("summary", {}, icon("caret"), this.head, this.state);
+    this.body = h("div", { class: "card-body" });
+    this.element = h("details", { class: "card" }, this.summary, this.body);
+    this.summary.addEventListener("click", () => (this.touched = true));
+    this.ended = false;
+    this.newlines = 0;
+    this.arguments = {};
+  }
+
+  /** A card of which only the head is known. */
+  static of(head) {
+    const card = new Card(head.name);
+    card.id = head.id;
+    card.head.textContent = head.head;
+    if (head.ending) card.settle(head);
+    return card;
+  }
+
+  /** The model writes the call. */
+  write(piece) {
+    if (!this.reader) {
+      this.element.open = true;
+      this.element.classList.add("writing");
+      this.state.textContent = "writing";
+      this.command();
+      this.reader = new ArgumentReader((name, text) => LIVE.has(name) && this.draft(name, text));
+    }
+    this.reader.feed(piece);
+  }
+
+  draft(name, text) {
+    if (this.name !== "execute_bash" && name === "command") {
+      this.verb = (this.verb ?? "") + text;
+      this.head.textContent = this.verb;
+      return;
+    }
+    this.program.add(text, name === "old_str" ? "del" : name === "new_str" ? "add" : "");
+    this.followProgram();
+  }
+
+  /** The call is carried out. */
+  start(event) {
+    this.id = event.call_id;
+    this.name = event.name;
+    this.arguments = event.arguments;
+    this.began = event.at;
+    this.element.classList.remove("writing");
+    this.element.classList.add("run");
+    if (event.name !== "submit") this.element.open = true;
+    this.head.textContent = event.head;
+    this.showArguments();
+    this.bar = h("div", { class: "slide", role: "presentation" });
+    this.body.append(this.bar);
+    this.tick();
+  }
+
+  showArguments() {
+    const { command, file_text: made, old_str: before, new_str: after } = this.arguments;
+    if (this.name === "execute_bash") return this.showProgram([[command, ""]], `$ `);
+    if (made !== undefined) return this.showProgram([[made, ""]]);
+    if (after === undefined) return this.pre?.remove();
+    this.showProgram([[before ?? "", "del"], [after, "add"]]);
+    const [less, more] = [lines(before), lines(after)];
+    if (more) this.head.append(" ", h("span", { class: "add" }, `+${more}`));
+    if (less) this.head.append(" ", h("span", { class: "del" }, `−${less}`));
+  }
+
+  showProgram(parts, prompt = "") {
+    this.command();
+    this.program.clear();
+    if (prompt) this.program.add(prompt, "prompt");
+    for (const [text, kind] of parts) {
+      if (text) this.program.add(kind ? mark(text, kind) : text, kind);
+    }
+    this.pre.scrollTop = 0;
+  }
+
+  command() {
+    if (this.pre) return;
+    this.pre = h("pre", { class: "program", tabindex: "0", "aria-label": "Command" });
+    this.program = new GrowingText(this.pre);
+    this.followProgram = followEnd(this.pre);
+    this.body.prepend(this.pre);
+  }
+
+  output(event) {
+    const viewport = this.viewport();
+    if (event.skipped) viewport.add(`\n… ${bytes(event.skipped)} left out …\n`, "dim");
+    viewport.add(event.text, event.stream === "stderr" ? "err" : "");
+    this.newlines += event.text.split("\n").length - 1;
+    if (event.beside) this.offer(event.beside, event.stream);
+    this.followOut();
+  }
+
+  viewport() {
+    if (!this.out) {
+      const pre = h("pre", { class: "out", tabindex: "0", "aria-label": "Output" });
+      this.out = new GrowingText(pre, { onCut: (cut) => this.tellCut(cut) });
+      this.followOut = followEnd(pre);
+      this.pre ? this.pre.after(pre) : this.body.prepend(pre);
+      this.outPre = pre;
+    }
+    return this.out;
+  }
+
+  tellCut(cut) {
+    this.cutLine ??= h("div", { class: "cut" });
+    this.cutLine.textContent = `${number(cut)} characters above left the page`;
+    this.outPre.before(this.cutLine);
+  }
+
+  /** The whole output is kept beside the journal. */
+  offer(name, stream) {
+    this.wholes ??= new Map();
+    this.wholes.set(stream, name);
+    this.long = true;
+  }
+
+  tick() {
+    if (this.ended || !this.began) return;
+    this.state.textContent = `running ${clock(session.now() - this.began)}`;
+  }
+
+  end(event) {
+    this.id ??= event.call_id;
+    this.settle(event);
+    if (!this.out && event.observation && this.name !== "submit") this.showResult(event);
+    this.foot(event);
+    if (this.failed && !this.touched) this.element.open = true;
+  }
+
+  /** A file tool has no output but its result; a refused call neither. */
+  showResult(event) {
+    if (this.name === "execute_bash" && event.ok && event.exit_code === 0) return;
+    this.viewport().add(event.observation, event.ok ? "" : "err");
+    this.newlines = lines(event.observation);
+    this.outPre.scrollTop = 0;
+  }
+
+  settle({ ok, exit_code: exit, ending, seconds: took }) {
+    this.ended = true;
+    this.failed = !ok || (exit !== null && exit !== 0) || ending !== "exit";
+    this.bar?.remove();
+    this.element.classList.remove("run", "writing");
+    this.element.classList.toggle("failed", this.failed);
+    const time = took >= 0.05 ? seconds(took) : "";
+    const what = ENDINGS[ending] ?? (exit ? `exit ${exit}` : this.failed ? "failed" : "✓");
+    this.state.textContent = [what, time].filter(Boolean).join(this.failed ? " · " : " ");
+    this.state.className = `state num ${this.failed ? "bad" : "ok"}`;
+    this.state.setAttribute("aria-label", this.failed ? this.state.textContent : `done ${time}`);
+  }
+
+  foot(event) {
+    if (this.name === "submit") return;
+    const parts = [];
+    if (event.exit_code !== null) parts.push(h("span", {}, `exit ${event.exit_code}`));
+    if (this.out) parts.push(h("span", {}, this.long ? "long output" : plural(shownLines(this), "line")));
+    for (const [stream, name] of this.wholes ?? []) {
+      const address = runApi(`outputs/${encodeURIComponent(name)}`);
+      parts.push(h("a", { href: address, download: "" }, `whole ${stream}`));
+    }
+    const source = this.arguments.command && this.name === "execute_bash"
+      ? this.arguments.command : this.arguments.file_text;
+    const tools = [];
+    if (source) tools.push(h("button", { type: "button", onclick: (e) => copy(source, e.target) }, "copy"));
+    if (this.name === "execute_bash") tools.push(this.sawButton(event.observation));
+    this.body.append(h("div", { class: "foot num" }, ...parts, h("span", { class: "grow" }), ...tools));
+  }
+
+  sawButton(observation) {
+    const button = h("button", { type: "button", "aria-expanded": "false" }, "what the model saw");
+    let shown = null;
+    button.addEventListener("click", () => {
+      button.setAttribute("aria-expanded", String(!shown));
+      if (shown) return shown.remove(), (shown = null);
+      shown = h("pre", { class: "saw", tabindex: "0" }, observation);
+      this.body.append(shown);
+      return null;
+    });
+    return button;
+  }
+
+  /** Fold away what went well, once the run has moved on and nobody touched it. */
+  rest() {
+    if (this.ended && !this.failed && !this.touched) this.element.open = false;
+  }
+}
+
+const shownLines = (card) => card.newlines + (card.outPre.textContent.endsWith("\n") ? 0 : 1);
+
+const mark = (text, kind) => {
+  const sign = kind === "add" ? "+ " : "- ";
+  return `${text.replace(/\n$/, "").split("\n").map((line) => sign + line).join("\n")}\n`;
+};

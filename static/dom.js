@@ -1,0 +1,110 @@
+// Building the page: what others say only ever becomes a text node.
+
+const ICONS = {
+  file: "M4 1.5h5L12.5 5v9.5h-9v-13zM9 1.5V5h3.5",
+  folder: "M1.5 3.5h4l1.5 2h7.5v8h-13z",
+  image: "M2 2.5h12v11H2zM2 11l3.5-4 3 3.5 2-2L14 11.5",
+  code: "M5.5 4 2 8l3.5 4M10.5 4 14 8l-3.5 4",
+  sound: "M6 12.5V3.5l7-1.5v9M6 12.5a2 2 0 1 1-4 0 2 2 0 0 1 4 0zM13 11a2 2 0 1 1-4 0 2 2 0 0 1 4 0z",
+  film: "M2 3.5h12v9H2zM6.5 6v4l3.5-2z",
+  link: "M9.5 3h3.5v3.5M13 3 7.5 8.5M11 9v4H3V5h4",
+  close: "M4 4l8 8M12 4l-8 8",
+  theme: "M8 2.5a5.5 5.5 0 1 0 0 11 5.5 5.5 0 0 0 0-11zM8 2.5v11M8 5.5h4.6M8 8h5.5M8 10.5h4.6",
+  play: "M5 3l8 5-8 5z",
+  down: "M8 3v9M4 8.5 8 12.5 12 8.5",
+  clip: "M13 7.5 7.8 12.7a3 3 0 0 1-4.3-4.3l5.6-5.5a2 2 0 0 1 2.9 2.9L6.6 11.2a1 1 0 0 1-1.4-1.4L10 5",
+  caret: "M6 4l4 4-4 4",
+};
+
+/** An element with attributes (`on…` are listeners) and children; strings become text. */
+export function h(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children.filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+/** A line drawing in the colour of the text around it. */
+export function icon(name) {
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  svg.setAttribute("viewBox", "0 0 16 16");
+  svg.setAttribute("class", "ic");
+  svg.setAttribute("aria-hidden", "true");
+  const path = document.createElementNS(svg.namespaceURI, "path");
+  path.setAttribute("d", ICONS[name]);
+  svg.append(path);
+  return svg;
+}
+
+/** Put `text` on the clipboard and say so on the button for a moment. */
+export async function copy(text, button) {
+  const before = button.textContent;
+  try {
+    await navigator.clipboard.writeText(text);
+    button.textContent = "copied";
+  } catch {
+    button.textContent = "not allowed";
+  }
+  setTimeout(() => (button.textContent = before), 1200);
+}
+
+/**
+ * Text that grows at its end at a constant cost, in pieces of a few kilobytes; past `most`
+ * characters the oldest pieces leave the page, and `onCut` is told how many did.
+ */
+export class GrowingText {
+  constructor(element, { most = 200_000, onCut = () => {} } = {}) {
+    this.element = element;
+    this.most = most;
+    this.onCut = onCut;
+    this.clear();
+  }
+
+  clear() {
+    this.element.replaceChildren();
+    this.size = this.cut = 0;
+    this.last = null;
+    this.kind = "";
+  }
+
+  add(text, kind = "") {
+    if (!this.last || this.kind !== kind || this.last.length > 8192) this.begin(kind);
+    this.last.appendData(text);
+    this.size += text.length;
+    while (this.size > this.most && this.element.childNodes.length > 1) this.shorten();
+  }
+
+  begin(kind) {
+    this.last = document.createTextNode("");
+    this.kind = kind;
+    this.element.append(kind ? h("span", { class: kind }, this.last) : this.last);
+  }
+
+  shorten() {
+    const gone = this.element.firstChild.textContent.length;
+    this.element.firstChild.remove();
+    this.size -= gone;
+    this.cut += gone;
+    this.onCut(this.cut);
+  }
+}
+
+/** Keep a scrolled element at its end while the person is there; returns `follow`. */
+export function followEnd(element, onChange = () => {}) {
+  let following = true;
+  element.addEventListener("scroll", () => {
+    const left = element.scrollHeight - element.scrollTop - element.clientHeight;
+    const now = left < 40;
+    if (now !== following) onChange((following = now));
+  }, { passive: true });
+  const follow = (force = false) => {
+    if (force) following = true;
+    if (following) element.scrollTop = element.scrollHeight;
+    return following;
+  };
+  return follow;
+}

@@ -1,0 +1,137 @@
+// The run that the page shows: one stream of events per tab, and whoever listens.
+
+const listeners = new Map();
+
+export const session = {
+  run: null, // its id; null before there is one
+  head: null, // state, totals, model: what changes all the time
+  mode: "sandbox",
+  limits: {},
+  begun: false,
+  skew: 0, // the server's clock minus ours, seconds
+  now: () => Date.now() / 1000 + session.skew,
+  get alive() {
+    return Boolean(session.head?.alive);
+  },
+};
+
+export function on(name, listener) {
+  listeners.set(name, [...(listeners.get(name) ?? []), listener]);
+}
+
+export function emit(name, data) {
+  for (const listener of listeners.get(name) ?? []) listener(data);
+}
+
+export const api = (path) => new URL(`api/${path}`, document.baseURI).href;
+
+export const runApi = (path) => api(`runs/${session.run}/${path}`);
+
+/** An answer's JSON; a refusal becomes an Error with the server's sentence. */
+export async function ask(url, options) {
+  const response = await fetch(url, options);
+  const text = await response.text();
+  let value = null;
+  try {
+    value = text ? JSON.parse(text) : null;
+  } catch {
+    // no JSON: the status says enough
+  }
+  if (!response.ok) throw new Error(value?.error ?? `The server answered ${response.status}.`);
+  return value;
+}
+
+let source = null;
+let cursor = null;
+let pending = [];
+let frame = 0;
+
+/** Show a run from its beginning; null shows the empty page. */
+export function attach(run) {
+  if (run === session.run) return;
+  close();
+  Object.assign(session, { run, head: null, begun: false, limits: {}, mode: "sandbox" });
+  cursor = null;
+  const address = new URL(location.href);
+  if (run) address.searchParams.set("run", run);
+  else address.searchParams.delete("run");
+  history.replaceState(null, "", address);
+  emit("reset");
+  open();
+}
+
+function open() {
+  if (!session.run || source || document.hidden) return;
+  source = new EventSource(runApi(cursor === null ? "events" : `events?cursor=${cursor}`));
+  source.addEventListener("picture", (message) => take("picture", message));
+  source.addEventListener("message", (message) => take("events", message));
+  source.addEventListener("workspace", (message) => emit("workspace", JSON.parse(message.data)));
+  source.addEventListener("error", () => source?.readyState === EventSource.CLOSED && refused());
+}
+
+function close() {
+  source?.close();
+  source = null;
+  if (frame) cancelAnimationFrame(frame);
+  flush();
+}
+
+async function refused() {
+  const run = session.run;
+  close();
+  try {
+    await ask(runApi("files"));
+  } catch (error) {
+    if (run !== session.run) return;
+    if (error.message.startsWith("There is no such run")) {
+      attach(null);
+      emit("notice", { text: error.message });
+      return;
+    }
+  }
+  setTimeout(open, 2000);
+}
+
+function take(kind, message) {
+  cursor = message.lastEventId;
+  pending.push([kind, JSON.parse(message.data)]);
+  if (document.hidden) flush();
+  else frame ||= requestAnimationFrame(flush);
+}
+
+function flush() {
+  frame = 0;
+  const batch = pending;
+  pending = [];
+  for (const [kind, data] of batch) (kind === "picture" ? onPicture : onEvents)(data);
+  if (batch.length) emit("head");
+}
+
+function onPicture({ now, picture }) {
+  const last = picture.rounds.at(-1);
+  adopt({ ...picture, now, alive: Boolean(last && last.status === null) });
+  Object.assign(session, {
+    begun: picture.rounds.length > 0, limits: picture.limits, mode: picture.mode,
+  });
+  emit("picture", picture);
+}
+
+function onEvents({ head, events }) {
+  adopt(head);
+  for (const event of events) {
+    if (event.kind === "run_started") {
+      Object.assign(session, { begun: true, limits: event.limits, mode: event.mode });
+    }
+  }
+  emit("events", events);
+}
+
+function adopt(head) {
+  session.skew = head.now - Date.now() / 1000;
+  session.head = head;
+}
+
+document.addEventListener("visibilitychange", () => (document.hidden ? close() : open()));
+addEventListener("pagehide", close);
+addEventListener("pageshow", open);
+setInterval(() => session.alive && !document.hidden && emit("tick"), 1000);

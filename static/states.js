@@ -1,0 +1,49 @@
+// The states of a run in words; each looks different too (style.css, data-state).
+
+import { plural } from "./format.js";
+
+const WORDS = {
+  draft: "draft",
+  preparing_image: "preparing the sandbox image",
+  starting_sandbox: "starting a sandbox",
+  waiting_model: "waiting for the model",
+  thinking: "thinking",
+  writing: "writing",
+  running_tool: "running a command",
+  retrying: "trying again",
+  submitted: "submitted",
+  answered: "answered",
+  step_limit: "step limit reached",
+  token_limit: "token limit reached",
+  budget_limit: "budget reached",
+  time_limit: "time limit reached",
+  stopped: "stopped",
+  failed: "failed",
+};
+
+/** A state in two or three words. */
+export function words(head) {
+  const text = WORDS[head.state] ?? head.state;
+  if (head.state === "preparing_image" && head.progress !== null) {
+    return `preparing image ${Math.round(head.progress * 100)} %`;
+  }
+  return text;
+}
+
+/** good, bad, warn, idle or live: what colour the state has. */
+export function tone(head) {
+  if (head.alive) return head.state === "retrying" ? "warn" : "live";
+  if (head.state === "failed") return "bad";
+  if (["submitted", "answered"].includes(head.state)) return "good";
+  return head.state.endsWith("_limit") ? "warn" : "idle";
+}
+
+/** What a round that has ended means for the person, beyond its reason. */
+export function sequel(status) {
+  if (status === "stopped") return "The files and the sandbox are kept. Send a message to go on.";
+  if (status.endsWith("_limit")) return "Nothing is lost. Send a message to go on from here.";
+  if (status === "failed") return "The files are kept. Put it right and send a message to go on.";
+  return "";
+}
+
+export const steps = (n) => plural(n, "step");

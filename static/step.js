@@ -1,0 +1,232 @@
+// One step of a run: what the model thought and said, its calls, what they changed.
+
+import { Card } from "./card.js";
+import { GrowingText, h } from "./dom.js";
+import { firstLine, number, plural, seconds, shownPath } from "./format.js";
+import { render } from "./markdown.js";
+import { ask, emit, runApi, session } from "./session.js";
+
+const SIGNS = { added: "+", changed: "~", removed: "−" };
+const CHIPS = 8;
+
+export class Step {
+  constructor(number_) {
+    this.number = number_;
+    this.body = h("div", { class: "step-body" });
+    const link = h("a", { class: "no num", href: `#step-${number_}`, "aria-label": `Step ${number_}` }, String(number_));
+    this.element = h("article", { class: "step", id: `step-${number_}`, "aria-label": `Step ${number_}` }, link, this.body);
+    this.clear();
+  }
+
+  /** A step of which only the head is known; `load` brings the rest. */
+  static of(head) {
+    const step = new Step(head.step);
+    step.partial = true;
+    if (head.thought) step.thought(head.thought, head.began);
+    step.endThought();
+    if (head.text) step.say(head.text);
+    for (const call of head.calls) step.place(Card.of(call));
+    step.changes = head.changes;
+    step.changed = head.changed;
+    step.usage = head.usage;
+    step.estimated = head.estimated;
+    step.modelSeconds = head.model_seconds;
+    step.sandboxSeconds = head.calls.reduce((sum, call) => sum + call.seconds, 0);
+    step.settle();
+    return step;
+  }
+
+  clear() {
+    this.body.replaceChildren();
+    Object.assign(this, {
+      cards: [], written: new Map(), byId: new Map(), thinking: null, said: null, tickLine: null,
+      changes: [], changed: 0, usage: undefined, modelSeconds: 0, sandboxSeconds: 0, partial: false,
+    });
+  }
+
+  /** Bring the whole step, when it comes near the eye. */
+  async load() {
+    if (!this.partial) return;
+    this.partial = false;
+    const open = new Set(this.cards.filter((card) => card.element.open).map((card) => card.id));
+    try {
+      const events = await ask(runApi(`steps/${this.number}`));
+      this.clear();
+      for (const event of events) this.apply(event);
+    } catch {
+      this.partial = true;
+      return;
+    }
+    this.settle();
+    this.rest();
+    for (const card of this.cards) if (open.has(card.id)) card.element.open = true;
+  }
+
+  apply(event) {
+    switch (event.kind) {
+      case "reasoning_delta": return this.thought(event.text, event.at);
+      case "text_delta": return this.say(event.text);
+      case "call_delta": return this.writeCall(event);
+      case "model_answered": return this.answered(event);
+      case "tool_started": return this.cardFor(event).start(event);
+      case "tool_output": return this.byId.get(event.call_id)?.output(event);
+      case "tool_ended": return this.endCall(event);
+      case "workspace_changed": return this.change(event);
+      case "retrying": return this.retry(event);
+      case "notice": return this.remark(event.text);
+      case "told": return this.told(event.text);
+      case "forgotten": return this.remark(`To make room, ${plural(event.call_ids.length, "older output")} became a note.`);
+      case "step_ended": return this.settle();
+      default: return undefined;
+    }
+  }
+
+  thought(text, at) {
+    if (!this.thinking) {
+      const summary = h("summary", {}, "Thinking");
+      const body = h("div", { class: "thought-text" });
+      const element = h("details", { class: "thought", open: true }, summary, body);
+      this.thinking = { summary, element, text: new GrowingText(body), began: at, first: "", live: true };
+      this.put(element);
+    }
+    this.thinking.last = at;
+    if (this.thinking.first.length < 200) this.thinking.first += text;
+    this.thinking.text.add(text);
+  }
+
+  endThought() {
+    const thinking = this.thinking;
+    if (!thinking?.live) return;
+    thinking.live = false;
+    thinking.element.open = false;
+    const took = thinking.last - thinking.began;
+    const time = took > 0.05 ? ` for ${seconds(took)}` : "";
+    thinking.summary.textContent = `Thought${time} · ${firstLine(thinking.first)}`;
+  }
+
+  say(text) {
+    this.endThought();
+    if (!this.said) {
+      const element = h("div", { class: "say" });
+      this.said = { element, text: new GrowingText(element) };
+      this.put(element);
+    }
+    this.said.text.add(text);
+  }
+
+  writeCall(event) {
+    this.endThought();
+    let card = this.written.get(event.index);
+    if (!card) {
+      card = new Card(event.name);
+      this.written.set(event.index, card);
+      this.place(card);
+    }
+    card.write(event.arguments);
+  }
+
+  answered(event) {
+    this.endThought();
+    this.usage = event.usage;
+    this.estimated = event.estimated;
+    this.modelSeconds = event.seconds;
+    const written = [...this.written.entries()].sort(([a], [b]) => a - b).map(([, card]) => card);
+    event.calls.forEach((call, position) => {
+      const card = written[position] ?? this.place(new Card(call.name));
+      card.id = call.id;
+      this.byId.set(call.id, card);
+    });
+    if (this.said) render(this.said.element, event.text);
+  }
+
+  cardFor(event) {
+    let card = this.byId.get(event.call_id);
+    if (!card) this.byId.set(event.call_id, (card = this.place(new Card(event.name))));
+    return card;
+  }
+
+  endCall(event) {
+    this.cardFor(event).end(event);
+    this.sandboxSeconds += event.seconds;
+  }
+
+  change(event) {
+    this.changes = event.changes;
+    this.changed = event.total;
+    if (this.tickLine) this.settle();
+  }
+
+  retry(event) {
+    for (const card of this.written.values()) card.element.remove();
+    this.cards = this.cards.filter((card) => ![...this.written.values()].includes(card));
+    this.written.clear();
+    this.thinking?.element.remove();
+    this.said?.element.remove();
+    this.thinking = this.said = null;
+    this.remark(`${event.reason} Try ${event.attempt} follows in ${seconds(event.wait)}.`, "warn");
+  }
+
+  remark(text, kind = "") {
+    this.put(h("p", { class: `remark ${kind}` }, text));
+  }
+
+  told(text) {
+    this.put(h("details", { class: "told" }, h("summary", {}, `The model was reminded: ${firstLine(text)}`), h("div", {}, text)));
+  }
+
+  place(card) {
+    this.cards.push(card);
+    if (card.id) this.byId.set(card.id, card);
+    this.put(card.element);
+    return card;
+  }
+
+  put(element) {
+    if (this.tickLine) this.tickLine.before(element);
+    else this.body.append(element);
+  }
+
+  tick() {
+    for (const card of this.cards) card.tick();
+    const thinking = this.thinking;
+    if (thinking?.live) thinking.summary.textContent = `Thinking · ${seconds(session.now() - thinking.began)}`;
+  }
+
+  /** The line of what the step used and changed. */
+  settle() {
+    this.endThought();
+    const line = h("div", { class: "tick num" });
+    for (const change of this.changes.slice(0, CHIPS)) line.append(chip(change));
+    const more = this.changed - Math.min(this.changes.length, CHIPS);
+    if (more > 0) line.append(h("span", { class: "more" }, `and ${number(more)} more`));
+    const used = [...usage(this)];
+    if (this.modelSeconds >= 0.05) used.push(`model ${seconds(this.modelSeconds)}`);
+    if (this.sandboxSeconds >= 0.05) used.push(`sandbox ${seconds(this.sandboxSeconds)}`);
+    line.append(h("span", {}, used.join(" · ")));
+    this.tickLine?.remove();
+    this.tickLine = null;
+    this.body.append(line);
+    this.tickLine = line;
+  }
+
+  rest() {
+    for (const card of this.cards) card.rest();
+  }
+}
+
+function* usage({ usage: used, estimated }) {
+  if (used === undefined) return;
+  if (used === null) return yield "no tokens: scripted";
+  const about = estimated ? "≈ " : "";
+  const cached = used.cached ? ` (${number(used.cached)} cached)` : "";
+  yield `${about}${number(used.prompt)} in${cached}`;
+  yield `${about}${number(used.generated)} out`;
+}
+
+function chip(change) {
+  const path = shownPath(change.path);
+  const title = `${change.what}: ${path}`;
+  if (change.what === "removed") return h("span", { class: "chip gone", title }, `− ${path}`);
+  const look = () => emit("look", change.path);
+  return h("button", { type: "button", class: "chip", title, onclick: look }, `${SIGNS[change.what]} ${path}`);
+}
