@@ -15,14 +15,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-import docker
-
 from agent.errors import EngineError, ImageError, StudioError
 from agent.events import Event, Preparing, SandboxReady
 from agent.folder import RunFolder
 from agent.sandbox.base import Sandbox
 from agent.sandbox.docker import ContainerSpec, DockerSandbox, host_certificates, reap
-from agent.sandbox.engine import connect
+from agent.sandbox.engine import Client, connect
 from agent.sandbox.image import dockerfile_path, ensure_image, image_is_there
 from agent.sandbox.instance import DataFolder
 from agent.sandbox.pool import Pool
@@ -73,7 +71,7 @@ class Computers:
         self._settings = settings
         self._readiness = Readiness()
         self._changed = threading.Condition()
-        self._client: docker.DockerClient | None = None
+        self._client: Client | None = None
         self._pool: Pool | None = None
         self._worker: threading.Thread | None = None
         self._remove_orphans()
@@ -168,7 +166,7 @@ class Computers:
         self._pool = Pool(lambda: self._create(uuid.uuid4().hex), settings.pool)
         self._say(Readiness("ready", image=tag))
 
-    def _image(self, client: docker.DockerClient) -> str:
+    def _image(self, client: Client) -> str:
         if not self._settings.image:
             return ensure_image(client, dockerfile_path(), self._built)
         if not image_is_there(client, self._settings.image):

@@ -8,6 +8,9 @@ import urllib3.exceptions
 from agent.errors import EngineError
 from agent.sandbox.address import find
 
+Client = docker.DockerClient
+"""A connected engine, for the annotations of those who only hand it on."""
+
 ENGINE_ERRORS = (
     docker.errors.DockerException,
     requests.exceptions.RequestException,

@@ -1,0 +1,64 @@
+"""The settings: what a variable may hold, and the table that the README shows."""
+
+from pathlib import Path
+
+import pytest
+
+from agent.errors import SettingError
+from agent.settings import load, table
+
+
+def test_an_empty_environment_gives_the_defaults() -> None:
+    settings = load({})
+    assert (settings.host, settings.port, settings.steps) == ("127.0.0.1", 7860, 100)
+    assert settings.memory == 2 * 1024**3
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("512MB", 512 * 1024**2),
+        ("1.5 GB", 3 * 1024**3 // 2),
+        ("4096", 4096),
+        ("2GiB", 2 * 1024**3),
+    ],
+)
+def test_a_size_is_read_as_people_write_it(text: str, size: int) -> None:
+    assert load({"STUDIO_MEMORY": text}).memory == size
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("STUDIO_MEMORY", "lots"),
+        ("STUDIO_CPUS", "-1"),
+        ("STUDIO_CPUS", "nan"),
+        ("STUDIO_STEPS", "3.5"),
+        ("GRADIO_SERVER_PORT", "http"),
+        ("STUDIO_SECONDS", "0"),
+    ],
+)
+def test_a_wrong_value_is_named_with_its_key(key: str, value: str) -> None:
+    with pytest.raises(SettingError, match=f"^{key} is '{value}', but must be "):
+        load({key: value})
+
+
+def test_a_limit_can_be_lifted() -> None:
+    settings = load({"STUDIO_SECONDS": "none", "STUDIO_CONVERSATION_TOKENS": "None"})
+    assert settings.limits().seconds is None
+    assert settings.limits().conversation_tokens is None
+
+
+def test_a_price_needs_both_its_parts() -> None:
+    assert load({"STUDIO_PRICE_PROMPT": "1"}).limits().price is None
+    price = load({"STUDIO_PRICE_PROMPT": "1", "STUDIO_PRICE_GENERATED": "2"}).limits().price
+    assert price is not None
+
+
+def test_the_key_is_not_shown() -> None:
+    assert "sk-secret" not in repr(load({"OPENAI_API_KEY": "sk-secret"}))
+
+
+def test_the_readme_shows_the_settings_as_they_are() -> None:
+    readme = (Path(__file__).parents[1] / "README.md").read_text()
+    assert table() in readme, "Copy the output of: python -m agent settings"
