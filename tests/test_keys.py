@@ -252,4 +252,7 @@ def test_a_key_that_an_endpoint_echoes_is_taken_out(
 def test_redacting_leaves_the_rest_of_the_text() -> None:
     text = "This model's maximum context length is 4096 tokens. See https://example.com/docs."
     assert redact(text, KEY) == text
-    assert redact("Key abc is wrong, abcd is not.", "abc") == "Key [key] is wrong, [key]d is not."
+    assert redact("The key test is wrong, testing is not.", "test") == (
+        "The key [key] is wrong, testing is not."
+    )
+    assert redact("x is wrong", "x") == "x is wrong"

@@ -6,13 +6,16 @@ _SHOWN = "[key]"
 _TOKEN = re.compile(r"[^\s\"'`,;()<>{}\[\]]+")
 _MASKED = re.compile(r"\*{3,}|\.{3}|…|x{6,}|•{2,}", re.IGNORECASE)
 _KNOWN = re.compile(r"\b(sk|gsk|xai|hf|nvapi|AIza|pplx|key)[-_][A-Za-z0-9_\-]{12,}")
-_PART = 8
+# Shorter keys are words ("none", "ollama") that stand for no key: only the word is taken out.
+_PART, _WORD = 8, 4
 
 
 def redact(text: str, key: str) -> str:
     """``text`` without ``key``, whole, in part or masked as endpoints like to echo it."""
-    if key:
+    if len(key) >= _PART:
         text = text.replace(key, _SHOWN)
+    elif len(key) >= _WORD:
+        text = re.sub(rf"(?<!\w){re.escape(key)}(?!\w)", _SHOWN, text)
     text = _TOKEN.sub(lambda match: _SHOWN if _tells(match.group(), key) else match.group(), text)
     return _KNOWN.sub(_SHOWN, text)
 
