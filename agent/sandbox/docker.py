@@ -152,8 +152,8 @@ class DockerSandbox(SupervisedSandbox):
 
     def _dispose(self) -> None:
         with (
-            contextlib.suppress(docker.errors.NotFound),
             _engine_errors("The sandbox can't be removed"),
+            contextlib.suppress(docker.errors.NotFound),
         ):
             self._api.remove_container(self._container, force=True, v=True)
 

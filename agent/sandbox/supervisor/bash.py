@@ -21,7 +21,7 @@ import termios
 from .processes import Table, descendants
 
 # Descriptor numbers in the supervisor that the shell opens by /proc path.
-_TASK, _REPORT, _TEXT, STDOUT, STDERR = 200, 201, 202, 203, 204
+_TASK, _REPORT, _TEXT, STDOUT, STDERR = _PLACES = 20, 21, 22, 23, 24
 _LEAVE = signal.SIGRTMIN + 5
 _END_MARK = b"#whole\n"
 
@@ -89,6 +89,9 @@ class Bash:
         self._terminal = -1
         self._task = -1
         self._heard = b""
+        self._nothing = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
+        for place in _PLACES:
+            os.dup2(self._nothing, place, inheritable=False)
 
     def start(self, restore: bool) -> None:
         """Start a shell, with the saved state or fresh. ``OSError`` where it can't fork."""
@@ -113,15 +116,16 @@ class Bash:
                 signal.signal(number, signal.SIG_DFL)
             os.setsid()
             fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
-            nothing = os.open("/dev/null", os.O_RDWR)
-            for target, source in ((0, nothing), (1, nothing), (2, slave)):
+            for target, source in ((0, self._nothing), (1, self._nothing), (2, slave)):
                 os.dup2(source, target)
             prefer_to_end("500")
             try:
                 os.chdir(self._folder)
             except OSError:
                 os.chdir("/")
-            os.execvpe("bash", arguments, environment)
+            for path in ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"):
+                if os.path.exists(path):
+                    os.execve(path, arguments, environment)  # os.execvpe would import
         finally:
             os._exit(127)
 
@@ -140,6 +144,11 @@ class Bash:
             view = view[os.write(memory, view) :]
         _pin(memory, _TEXT)
         os.write(self._task, b"\n")
+
+    def let_go_of_output(self) -> None:
+        """Close the writing ends of a command's pipes, keeping their numbers taken."""
+        for place in (STDOUT, STDERR):
+            os.dup2(self._nothing, place, inheritable=False)
 
     def hear(self) -> list[bytes]:
         """The reports that arrived: ``ready``, ``done N``, ``saved``."""

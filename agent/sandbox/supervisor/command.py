@@ -101,9 +101,3 @@ class Command:
         """Open its pipes and start its time."""
         self.streams = [Stream(0, STDOUT, self._keep), Stream(1, STDERR, self._keep)]
         self._restart_clock()
-
-    def release(self) -> None:
-        """Close the writing ends that were held open for the shell to find."""
-        if self.streams:
-            os.close(STDOUT)
-            os.close(STDERR)

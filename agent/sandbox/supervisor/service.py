@@ -129,6 +129,7 @@ class Supervisor:
     def _take(self, frame: Frame) -> None:
         kind, ident, payload = frame
         if kind == EXECUTE:
+            self._reap()  # a shell that has died meanwhile must not be given the command
             self._command = Command(ident, payload)
             self._activity = self._begin(self._command)
         elif kind == END:
@@ -299,7 +300,7 @@ class Supervisor:
         seconds = time.monotonic() - command.started
         if cgroup.crowded():
             yield from self._make_room()
-        command.release()
+        self._bash.let_go_of_output()
         self._drain(command)
         yield from self._ensure_shell()
         if cgroup.kills_for_memory() > self._memory_kills:
