@@ -74,10 +74,11 @@ def text_of(file: BinaryIO | Path, name: str = "") -> Document:
     """
     if isinstance(file, Path):
         try:
-            with file.open("rb") as opened:
-                return text_of(opened, name or file.name)
+            opened = file.open("rb")
         except OSError as error:
             raise WorkspaceError(f"{file} cannot be read: {error.strerror}.") from error
+        with opened:
+            return text_of(opened, name or file.name)
     file.seek(0)
     if file.read(1024).lstrip().startswith(b"%PDF-"):
         return _pdf(file, name)

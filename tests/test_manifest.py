@@ -4,7 +4,7 @@ import json
 import os
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent.errors import JournalError
@@ -29,6 +29,7 @@ NODES = st.one_of(
 MANIFESTS = st.dictionaries(PATHS, NODES, max_size=8)
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(MANIFESTS, MANIFESTS)
 def test_a_delta_leads_from_one_manifest_to_the_other_through_a_journal(
     before: dict[str, Node], after: dict[str, Node]

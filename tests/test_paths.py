@@ -7,7 +7,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent.errors import WorkspaceError
@@ -50,6 +50,7 @@ NAMES = st.binary(min_size=1, max_size=40).filter(
 )
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(NAMES, min_size=1, max_size=5))
 def test_any_name_that_linux_allows_travels_through_a_url(names: list[bytes]) -> None:
     path = RelPath(b"/".join(names))
