@@ -5,6 +5,7 @@ import json
 import shutil
 import signal
 import sys
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -238,7 +239,8 @@ def _interruptible(stop: Stop) -> Iterator[None]:
     def interrupt(number: int, frame: FrameType | None) -> None:
         del frame
         signal.signal(number, signal.SIG_DFL)
-        stop.set()
+        # Not from here: the thread that is interrupted may hold the stop's lock.
+        threading.Thread(target=stop.set, name="interrupt").start()
 
     before = {
         number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)

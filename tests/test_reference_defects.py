@@ -19,8 +19,8 @@ from agent.models.base import ToolCall
 from agent.sandbox.base import Sandbox, SandboxLimits
 from agent.sandbox.docker import ContainerSpec, DockerSandbox
 from agent.tools import ToolOutcome
-from tests.bench import Bench
 from tests.process_sandbox import ProcessSandbox
+from tests.workbench import Bench
 
 EDITOR = "str_replace_editor"
 

@@ -17,8 +17,8 @@ from agent.sandbox.base import Output
 from agent.schemas import schemas
 from agent.stop import Stop
 from agent.tools import ToolOutcome
-from tests.bench import Bench
 from tests.process_sandbox import ProcessSandbox
+from tests.workbench import Bench
 
 EDITOR = "str_replace_editor"
 PARAMETERS = ["command", "path", "file_text", "old_str", "new_str", "insert_line", "view_range"]
