@@ -1,5 +1,6 @@
 """Settings → application → serve. With a command (``run``, ``build``) it goes without a page."""
 
+import asyncio
 import sys
 from collections.abc import Sequence
 from types import FrameType
@@ -16,8 +17,12 @@ from agent.settings import Settings, load
 class _Server(uvicorn.Server):
     """Ends the pages' event streams first, so that an end need not wait for them."""
 
+    def __init__(self, config: uvicorn.Config, closing: asyncio.Event) -> None:
+        super().__init__(config)
+        self._closing = closing
+
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        self.closing.set()
+        self._closing.set()
         super().handle_exit(sig, frame)
 
 
@@ -35,7 +40,7 @@ def serve(settings: Settings) -> None:
         app = create(settings, Computers(settings, data, show))
         config = uvicorn.Config(app, settings.host, settings.port, log_level="warning")
         print(f"The studio is at http://{settings.host}:{settings.port}", flush=True)
-        _Server(config).run()
+        _Server(config, app.state.closing).run()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
