@@ -1,8 +1,8 @@
 """The persistent bash: how it is started, fed, watched, saved and brought back.
 
 It runs one loop. For each command it reads the text, evaluates it with pipes of that
-command's own, reports the exit code, and writes its state (variables, functions, options,
-aliases, folder) to a file, all with builtins. The supervisor's descriptors reach it by
+command's own, writes its state (variables, functions, options, aliases, folder) to a file,
+and reports the exit code, all with builtins. The supervisor's descriptors reach it by
 fixed numbers through /proc, so nothing that a command closes or redirects can cut it off.
 
 Job control is on (``-m``, with a terminal that nobody types on): each foreground command
@@ -39,10 +39,10 @@ _LOOP = (
     "while IFS= builtin read -r __studio <%(fd)s/%(task)d; do "
     "builtin mapfile __studio <%(fd)s/%(text)d; "
     'builtin printf -v __studio_text %%s "${__studio[@]}"; builtin set -m; '
+    "builtin printf 'begun\\n' >%(fd)s/%(report)d; "
     'builtin eval -- "$__studio_text" </dev/null >%(fd)s/%(out)d 2>%(fd)s/%(err)d; '
-    "__studio=$?; builtin printf 'done %%s\\n' \"$__studio\" >%(fd)s/%(report)d; "
-    "builtin unset __studio __studio_text; "
-    "%(save)s; builtin printf 'saved\\n' >%(fd)s/%(report)d; done"
+    "__studio=$?; builtin unset __studio_text; %(save)s; "
+    "builtin printf 'done %%s\\n' \"$__studio\" >%(fd)s/%(report)d; builtin unset __studio; done"
 )
 
 
@@ -151,7 +151,7 @@ class Bash:
             os.dup2(self._nothing, place, inheritable=False)
 
     def hear(self) -> list[bytes]:
-        """The reports that arrived: ``ready``, ``done N``, ``saved``."""
+        """The reports that arrived: ``ready``, ``begun``, ``done N``."""
         try:
             self._heard += os.read(self.reports, 4096)
         except (BlockingIOError, OSError):
@@ -160,7 +160,7 @@ class Bash:
         for line in lines:
             if line == b"ready":
                 self._ready = True
-            elif line == b"saved":
+            elif line.startswith(b"done"):
                 self.keep_state()
         return lines
 

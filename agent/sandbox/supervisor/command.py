@@ -79,7 +79,8 @@ class Command:
         text: What the shell evaluates.
         started: When it began, on the monotonic clock.
         deadline: When its time is up, on the same.
-        code: Its exit code; -1 while there is none.
+        begun: Whether the shell has taken it up.
+        code: Its exit code; None while there is none.
         streams: Its output, while it is listened to.
     """
 
@@ -89,7 +90,8 @@ class Command:
         self._seconds, self._keep = EXECUTE_HEAD.unpack_from(payload)
         self.ident = ident
         self.text = payload[EXECUTE_HEAD.size :]
-        self.code = -1
+        self.begun = False
+        self.code: int | None = None
         self.streams: list[Stream] = []
         self._restart_clock()
 

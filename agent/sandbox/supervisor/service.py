@@ -5,6 +5,7 @@ It has one thread and never waits anywhere but in ``select``. What takes several
 continues at every turn, a hundred times a second while there is one.
 """
 
+import errno
 import os
 import signal
 import time
@@ -30,15 +31,14 @@ from .frames import (
     READY,
     Frame,
 )
-from .processes import TICK, Table, Wait, end, table, until
+from .keeper import Keeper
+from .processes import TICK, Table, Wait, end
 from .wire import Watch, Wire
 
 _GRACE = {"timeout": 2.0, "stop": 0.4}
 _LEAVE_SECONDS = 0.3
 _LOOK_SECONDS = 0.5
 
-_KEPT = "The shell {how} and was started again; its folder, variables and functions are {what}."
-_CROWDED = "Almost no process was left to the sandbox: its background processes were ended."
 _NO_MEMORY = "The sandbox ran out of memory and the kernel ended a process."
 
 
@@ -59,13 +59,12 @@ class Supervisor:
         self._wire = Wire(self._watch, source, sink)
         self._watch.add(source, self._take_frames)
         self._bash = bash
-        self._ours = ours
+        self._keeper = Keeper(self._watch, bash, ours, self._take_reports)
         self._operations: dict[int, files.Operation] = {}
         self._command: Command | None = None
         self._activity: Wait | None = None
         self._asked_to_end: list[int] = []
-        self._notes: list[str] = []
-        self._how = "ended"
+        self._look_again = 0.0
         self._memory_kills = cgroup.kills_for_memory()
 
     # The loop
@@ -79,9 +78,9 @@ class Supervisor:
             self._wire.flush()
             self._balance()
             self._watch.turn(self._pause())
-        for _ in end(lambda: self._ours(table()), 0.0):
-            self._reap()
+        for _ in end(self._keeper.everything, 0.0):
             time.sleep(TICK)
+        self._reap()
 
     def _listen_for_children(self) -> None:
         reader, writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
@@ -103,21 +102,35 @@ class Supervisor:
         return None
 
     def _advance(self) -> None:
-        command = self._command
-        if command and self._activity is None and time.monotonic() >= command.deadline:
-            self._activity = self._conclude(command, "timeout")
-        elif command and self._activity is None and cgroup.crowded():
-            self._activity = self._make_room()
+        if self._activity is None:
+            self._activity = self._next_activity()
         if self._activity is not None:
             try:
                 next(self._activity)
             except StopIteration:
                 self._activity = None
 
+    def _next_activity(self) -> Wait | None:
+        """What the state of things asks for, now that nothing else is being done."""
+        command = self._command
+        if command is None:
+            return None if self._bash.pid else self._keeper.ensure_shell()
+        if command.code is not None:
+            return self._conclude(command, "exit")
+        if not self._bash.pid:
+            return self._shell_left(command)
+        now = time.monotonic()
+        if now >= command.deadline:
+            return self._conclude(command, "timeout")
+        if now >= self._look_again:
+            self._look_again = now + _LOOK_SECONDS
+            return self._keeper.make_room() if cgroup.crowded() else None
+        return None
+
     def _greet(self) -> Wait:
         restored = self._bash.has_state()
-        yield from self._ensure_shell()
-        self._notes.clear()
+        yield from self._keeper.ensure_shell()
+        self._keeper.notes.clear()
         self._wire.send(READY, 0, b"1" if restored else b"")
 
     # Frames
@@ -129,7 +142,6 @@ class Supervisor:
     def _take(self, frame: Frame) -> None:
         kind, ident, payload = frame
         if kind == EXECUTE:
-            self._reap()  # a shell that has died meanwhile must not be given the command
             self._command = Command(ident, payload)
             self._activity = self._begin(self._command)
         elif kind == END:
@@ -152,6 +164,8 @@ class Supervisor:
             answer = next(operation) if chunk is None else operation.send(chunk)
         except StopIteration:
             self._wire.send(DONE, ident)
+        except RecursionError:
+            self._wire.send(FAILED, ident, FAILED_HEAD.pack(errno.ENAMETOOLONG))
         except OSError as error:
             name = error.filename if isinstance(error.filename, bytes) else b""
             self._wire.send(FAILED, ident, FAILED_HEAD.pack(error.errno or 0) + name)
@@ -202,14 +216,10 @@ class Supervisor:
     def _take_reports(self) -> None:
         for word, *rest in (line.split() for line in self._bash.hear()):
             command = self._command
-            if word == b"done" and command and self._activity is None:
+            if word == b"begun" and command:
+                command.begun = True
+            elif word == b"done" and command:
                 command.code = int(rest[0])
-                self._activity = self._conclude(command, "exit")
-                self._advance()
-
-    def _hush(self) -> None:
-        if not self._bash.quiet():
-            self._watch.drop(self._bash.terminal)
 
     def _reap(self) -> None:
         while True:
@@ -220,124 +230,59 @@ class Supervisor:
             if pid == 0:
                 return
             if pid == self._bash.pid:
-                self._bash.gone()
-                self._shell_ended(status)
+                self._take_reports()
+                self._keeper.shell_ended(os.waitstatus_to_exitcode(status))
 
-    def _shell_ended(self, status: int) -> None:
-        if self._activity is not None:
-            return
-        code = os.waitstatus_to_exitcode(status)
-        self._how = "exited" if code >= 0 else f"was ended by signal {-code}"
-        if self._command is None:
-            self._activity = self._ensure_shell()
-        else:
-            self._command.code = code if code >= 0 else 128 - code
-            self._activity = self._conclude(self._command, "exit")
-
-    def _ensure_shell(self) -> Wait:
-        """Have a shell that takes commands; note it where it had to be started again."""
-        if self._bash.usable():
-            return
-        fresh = self._bash.keep_state()
-        for restore in (True, False):
-            if restore and not self._bash.has_state():
-                continue
-            if self._bash.pid == 0:
-                yield from self._fork(restore)
-            yield from until(lambda: self._bash.usable() or not self._bash.pid, 5.0)
-            if self._bash.usable():
-                what = ("kept" if fresh else "as before this command") if restore else "lost"
-                self._notes.append(_KEPT.format(how=self._how, what=what))
-                return
-            yield from self._dismiss_shell(0.0)
-        raise RuntimeError("no shell can be started")
-
-    def _fork(self, restore: bool) -> Wait:
-        for descriptor in (self._bash.reports, self._bash.terminal):
-            self._watch.drop(descriptor)
-        try:
-            self._bash.start(restore)
-        except OSError:
-            yield from self._end_all(0.0)
-            self._notes.append(_CROWDED)
-            self._bash.start(restore)
-        self._watch.add(self._bash.reports, self._take_reports)
-        self._watch.add(self._bash.terminal, self._hush)
-
-    def _dismiss_shell(self, seconds: float) -> Wait:
-        """Wait for a shell that was asked to leave; then it has to."""
-        yield from until(lambda: not self._bash.pid, seconds)
-        while self._bash.pid:
-            os.kill(self._bash.pid, signal.SIGKILL)
-            yield
+    def _shell_left(self, command: Command) -> Wait:
+        """End the command with its shell; one that it never began is for the next shell."""
+        if not command.begun:
+            return self._begin(command)
+        command.code = self._keeper.code
+        return self._conclude(command, "exit")
 
     # Commands
 
     def _begin(self, command: Command) -> Wait:
+        """Give the command to the shell; to the next one where this one died before it began."""
+        for stream in command.streams:
+            self._close(stream)
         if cgroup.crowded():
-            yield from self._make_room()
-        yield from self._ensure_shell()
+            yield from self._keeper.make_room()
+        yield from self._keeper.ensure_shell()
         self._memory_kills = cgroup.kills_for_memory()
         command.start()
         self._bash.run(command.text)
 
-    def _make_room(self) -> Wait:
-        """End what runs in the background, so that what is in front can start processes."""
-        in_front = self._in_front()
-        yield from end(lambda: self._all() - in_front(), 0.0)
-        if _CROWDED not in self._notes:
-            self._notes.append(_CROWDED)
-
     def _conclude(self, command: Command, ending: str) -> Wait:
         """Bring a command to its end, whichever it is, and report it."""
         if ending != "exit":
-            command.code = -1
-            self._how = "was interrupted"
+            self._keeper.interrupted = True
             self._bash.leave()
-            find = self._in_front() if ending == "timeout" else self._all
+            find = self._keeper.in_front() if ending == "timeout" else self._keeper.all_but_shell
             yield from end(find, _GRACE[ending])
-            yield from self._dismiss_shell(_LEAVE_SECONDS)
+            yield from self._keeper.dismiss_shell(_LEAVE_SECONDS)
         seconds = time.monotonic() - command.started
         if cgroup.crowded():
-            yield from self._make_room()
+            yield from self._keeper.make_room()
         self._bash.let_go_of_output()
         self._drain(command)
-        yield from self._ensure_shell()
+        yield from self._keeper.ensure_shell()
         if cgroup.kills_for_memory() > self._memory_kills:
-            self._notes.insert(0, _NO_MEMORY)
-        head = FINISHED_HEAD.pack(command.code, ENDINGS.index(ending), seconds)
-        self._wire.send(FINISHED, command.ident, head + " ".join(self._notes).encode())
+            self._keeper.notes.insert(0, _NO_MEMORY)
+        code = command.code if ending == "exit" and command.code is not None else -1
+        head = FINISHED_HEAD.pack(code, ENDINGS.index(ending), seconds)
+        self._wire.send(FINISHED, command.ident, head + " ".join(self._keeper.notes).encode())
         self._command = None
-        self._notes.clear()
+        self._keeper.notes.clear()
+        self._keeper.interrupted = False
         self._answer_ended()
 
     def _clear(self) -> Wait:
-        yield from self._ensure_shell()
-        yield from self._end_all(_GRACE["stop"])
+        yield from self._keeper.ensure_shell()
+        yield from end(self._keeper.all_but_shell, _GRACE["stop"])
         self._answer_ended()
 
     def _answer_ended(self) -> None:
         for ident in self._asked_to_end:
             self._wire.send(DONE, ident)
         self._asked_to_end.clear()
-
-    def _all(self) -> set[int]:
-        return self._ours(table()) - {self._bash.pid}
-
-    def _end_all(self, grace: float) -> Wait:
-        return end(self._all, grace)
-
-    def _in_front(self) -> Callable[[], set[int]]:
-        """What the command runs in the foreground, and whatever was once found there."""
-        groups: set[int] = set()
-        known: set[tuple[int, int]] = set()
-
-        def find() -> set[int]:
-            processes = table()
-            found = self._bash.in_front(processes, groups)
-            found |= {p.pid for p in processes.values() if p.key in known}
-            found &= self._ours(processes) - {self._bash.pid}
-            known.update(processes[pid].key for pid in found)
-            return found
-
-        return find
