@@ -106,8 +106,11 @@ class DockerSandbox(SupervisedSandbox):
         Raises:
             SandboxError: the engine refused; nothing is left behind.
         """
-        for name in ("input", "output"):
-            (spec.workspace / name).mkdir(parents=True, exist_ok=True)
+        try:
+            for name in ("input", "output"):
+                (spec.workspace / name).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise SandboxError(f"The workspace can't be made: {error}") from error
         with _engine_errors("The sandbox can't be created"):
             container = _create_container(client, spec)
         sandbox = cls(client, container, spec)

@@ -31,8 +31,11 @@ class Connection(Protocol):
     def receive(self) -> bytes:
         """Some bytes; none at the end."""
 
+    def interrupt(self) -> None:
+        """End both directions, and wake whoever waits. May be called twice."""
+
     def close(self) -> None:
-        """Let go of it, and wake whoever waits in ``receive``. May be called twice."""
+        """Let go of it, once nobody receives any more."""
 
 
 class Conversation:
@@ -152,7 +155,7 @@ class Link:
         with self._lock:
             self.failure = self.failure or why
             waiting = list(self._open.values())
-        self._connection.close()
+        self._connection.interrupt()
         for conversation in waiting:
             conversation.lose()
 
@@ -172,6 +175,8 @@ class Link:
             self.fail(f"The sandbox's supervisor broke off: {error}")
         else:
             self.fail("The sandbox's supervisor has ended.")
+        finally:
+            self._connection.close()
 
     def _dispatch(self, kind: int, ident: int, payload: bytes) -> None:
         with self._lock:

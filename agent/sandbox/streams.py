@@ -32,10 +32,13 @@ class SocketConnection:
         """See ``Connection.receive``."""
         return self._socket.recv(262144)
 
-    def close(self) -> None:
-        """See ``Connection.close``."""
+    def interrupt(self) -> None:
+        """See ``Connection.interrupt``."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """See ``Connection.close``."""
         self._socket.close()
 
 

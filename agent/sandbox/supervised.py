@@ -40,6 +40,7 @@ class SupervisedSandbox(ABC):
         self._home = home
         self._keep_bytes = keep_bytes
         self._lock = threading.RLock()
+        self._running = threading.Lock()
         self._link: Link | None = None
         self._closed = False
         self._note = ""
@@ -81,6 +82,16 @@ class SupervisedSandbox(ABC):
         return self._execute(text, timeout, stop)
 
     def _execute(self, text: bytes, timeout: float, stop: Stop) -> Iterator[Output | Finished]:
+        if not self._running.acquire(blocking=False):
+            raise SandboxError("Another command is still running in this sandbox.")
+        try:
+            yield from self._execute_alone(text, timeout, stop)
+        finally:
+            self._running.release()
+
+    def _execute_alone(
+        self, text: bytes, timeout: float, stop: Stop
+    ) -> Iterator[Output | Finished]:
         link = self._live_link()
         started = time.monotonic()
         try:

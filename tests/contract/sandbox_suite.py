@@ -306,6 +306,16 @@ class SandboxSuite:
         items.close()  # type: ignore[attr-defined]
         assert run(sandbox, "pgrep -f '^sleep 1003'").code == 1
 
+    def test_a_second_command_at_the_same_time_is_refused(self, sandbox: Sandbox) -> None:
+        items = sandbox.execute(
+            "echo up; until [ -e gate ]; do sleep 0.01; done", timeout=30, stop=Stop()
+        )
+        next(items)
+        with pytest.raises(SandboxError, match="still running"):
+            run(sandbox, "echo other")
+        (sandbox.workspace / "gate").touch()
+        assert gather(items).code == 0
+
     def test_end_processes_ends_the_background_and_keeps_the_shell(self, sandbox: Sandbox) -> None:
         run(sandbox, "x=1; sleep 1004 & setsid sleep 1004 &")
         sandbox.end_processes()

@@ -12,7 +12,7 @@ import ctypes
 import os
 import sys
 
-from .bash import Bash, ignore_polite_signals, prefer_to_end
+from .bash import Bash, ignore_polite_signals
 from .processes import end, own_descendants, table, whole_container
 from .service import Supervisor
 
@@ -23,7 +23,6 @@ def main() -> None:
     """Serve the host that is at standard input and output."""
     scope, state, folder = sys.argv[1:4]
     ignore_polite_signals()
-    prefer_to_end("-100")
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     os.umask(0o022)
     os.makedirs(os.path.dirname(state), mode=0o700, exist_ok=True)

@@ -118,7 +118,7 @@ class Bash:
             fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
             for target, source in ((0, self._nothing), (1, self._nothing), (2, slave)):
                 os.dup2(source, target)
-            prefer_to_end("500")
+            offer_to_end()
             try:
                 os.chdir(self._folder)
             except OSError:
@@ -221,11 +221,11 @@ class Bash:
         return descendants(processes, members)
 
 
-def prefer_to_end(score: str) -> None:
-    """Tell the kernel how gladly to end this process when memory runs out."""
+def offer_to_end() -> None:
+    """Have the kernel end this process, or what it starts, first when memory runs out."""
     try:
         with open("/proc/self/oom_score_adj", "w") as file:
-            file.write(score)
+            file.write("500")
     except OSError:
         return
 

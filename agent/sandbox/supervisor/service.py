@@ -78,6 +78,8 @@ class Supervisor:
             self._wire.flush()
             self._balance()
             self._watch.turn(self._pause())
+        for operation in self._operations.values():
+            operation.close()
         for _ in end(self._keeper.everything, 0.0):
             time.sleep(TICK)
         self._reap()
