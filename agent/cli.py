@@ -136,20 +136,23 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
         stop = Stop()
         with closing(RecordedRun(folder, computers)) as recorded, _interruptible(stop):
             ended = _show(recorded.start(task, model, limits, stop), as_json=given.json)
-        if given.output:
-            hand_over(folder, given.output)
-        else:
+            if given.output:
+                hand_over(recorded, given.output)
+        if not given.output:
             print(f"The run's folder: {folder.path}", file=sys.stderr)
     return EXIT_CODES[ended.status]
 
 
-def hand_over(folder: RunFolder, destination: Path) -> None:
-    """Copy out what a run made: ``files/``, ``journal.jsonl``, ``trajectory.json``."""
+def hand_over(run: RecordedRun, destination: Path) -> None:
+    """Copy out what a run made: ``files/``, ``journal.jsonl``, ``trajectory.json``.
+
+    Raises:
+        WorkspaceError: the destination cannot be written.
+    """
     destination.mkdir(parents=True, exist_ok=True)
-    report = copy_out(Workspace(folder.workspace), RelPath("output"), destination / "files")
-    _tell(report)
-    shutil.copyfile(folder.journal, destination / "journal.jsonl")
-    made = trajectory(event for _, event in journal.read(folder.journal))
+    _tell(copy_out(run.workspace, RelPath("output"), destination / "files"))
+    shutil.copyfile(run.folder.journal, destination / "journal.jsonl")
+    made = trajectory(event for _, event in journal.read(run.folder.journal))
     (destination / "trajectory.json").write_text(json.dumps(made, indent=2, ensure_ascii=False))
 
 

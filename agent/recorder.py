@@ -132,6 +132,12 @@ class RecordedRun:
         opening = RunContinued(text=text, model=model.name, metered=model.metered)
         return self._record(self._round(opening, model, limits, stop))
 
+    @property
+    def workspace(self) -> Workspace:
+        """The run's files; what only root in the sandbox may read comes through the sandbox."""
+        computer = self._computer
+        return Workspace(self.folder.workspace, rescue=computer.sandbox if computer else None)
+
     def close(self) -> None:
         """End the sandbox and close the journal; folder and workspace stay."""
         if self._computer is not None:
@@ -148,7 +154,7 @@ class RecordedRun:
             self._keep(self._ended("failed", INTERRUPTED))
 
     def _first_round(self, task: Task, model: Model, limits: Limits, stop: Stop) -> Iterator[Event]:
-        workspace = Workspace(self.folder.workspace)
+        workspace = self.workspace
         inputs = tuple(given(workspace))
         if task.mode == "plain":
             system, user = "", task.prompt.plain(task.text, pasted(workspace, inputs))

@@ -1,0 +1,192 @@
+"""Where sandboxes come from: warm or cold, with the person's files, and nothing left behind."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from agent.computers import Computers, Readiness
+from agent.errors import EngineError
+from agent.events import Event, Preparing, SandboxReady
+from agent.folder import RunFolder
+from agent.sandbox.base import Finished, Sandbox
+from agent.sandbox.docker import INSTANCE_LABEL, SANDBOX_LABEL
+from agent.sandbox.engine import Client
+from agent.sandbox.instance import DataFolder
+from agent.settings import Settings, load
+from agent.stop import Stop
+
+T = TypeVar("T")
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Iterator[DataFolder]:
+    with DataFolder(tmp_path / "data") as folder:
+        yield folder
+
+
+@pytest.fixture
+def settings(image: str) -> Settings:
+    host = {key: os.environ[key] for key in ("DOCKER_HOST",) if key in os.environ}
+    return replace(load(host), image=image, pool=1)
+
+
+@pytest.fixture
+def computers(settings: Settings, data: DataFolder) -> Iterator[Computers]:
+    made = Computers(settings, data)
+    made.open()
+    assert made.wait_for_pool(60), made.readiness
+    yield made
+    made.close()
+
+
+def take(computers: Computers, folder: RunFolder) -> tuple[list[Event], Sandbox]:
+    """The run's sandbox and the events on the way to it."""
+    sandboxes: list[Sandbox | None] = []
+
+    def whole() -> Iterator[Event]:
+        sandboxes.append((yield from computers.take(folder, Stop())))
+
+    events = list(whole())
+    (sandbox,) = sandboxes
+    assert sandbox is not None
+    return events, sandbox
+
+
+def draft(computers: Computers) -> RunFolder:
+    return RunFolder.create(computers.data.path, computers.draft())
+
+
+def said(sandbox: Sandbox, command: str) -> str:
+    items = list(sandbox.execute(command, timeout=20, stop=Stop()))
+    return b"".join(item.data for item in items if not isinstance(item, Finished)).decode()
+
+
+def containers(engine: Client, data: DataFolder) -> set[str]:
+    label = f"{INSTANCE_LABEL}={data.instance}"
+    found = engine.containers.list(all=True, filters={"label": label})
+    return {container.labels[SANDBOX_LABEL] for container in found}
+
+
+@pytest.mark.engine
+def test_a_new_run_gets_a_warm_sandbox_and_keeps_its_files(computers: Computers) -> None:
+    folder = draft(computers)
+    (folder.workspace / "input" / "sub").mkdir()
+    (folder.workspace / "input" / "sub" / "a b.txt").write_text("given")
+    (folder.workspace / "note.txt").write_text("beside")
+    old = folder.sandbox_folder
+    events, sandbox = take(computers, folder)
+    assert [type(event) for event in events] == [SandboxReady]
+    assert said(sandbox, "cat 'input/sub/a b.txt' note.txt") == "givenbeside"
+    assert sandbox.workspace == folder.workspace
+    assert RunFolder.open(computers.data.path, folder.id).sandbox == sandbox.id
+    assert not old.exists()
+    sandbox.close()
+
+
+@pytest.mark.engine
+def test_without_a_warm_one_the_sandbox_is_made_on_the_runs_own_workspace(
+    settings: Settings, data: DataFolder
+) -> None:
+    computers = Computers(replace(settings, pool=0), data)
+    computers.open()
+    folder = draft(computers)
+    (folder.workspace / "input" / "a.txt").write_text("given")
+    events, sandbox = take(computers, folder)
+    assert isinstance(events[-1], SandboxReady)
+    assert not events[-1].pooled
+    assert sandbox.id == folder.sandbox
+    assert said(sandbox, "cat input/a.txt") == "given"
+    sandbox.close()
+    computers.close()
+
+
+@pytest.mark.engine
+def test_a_run_that_had_a_sandbox_gets_a_new_one_on_the_same_files(computers: Computers) -> None:
+    folder = draft(computers)
+    _, first = take(computers, folder)
+    said(first, "echo kept > output/a.txt")
+    first.close()
+    assert computers.wait_for_pool(60)
+    _, second = take(computers, folder)
+    assert said(second, "cat output/a.txt") == "kept\n"
+    assert second.id == first.id
+    second.close()
+
+
+@pytest.mark.engine
+def test_closing_leaves_no_container_and_no_folder_but_the_runs(
+    computers: Computers, engine: Client
+) -> None:
+    folder = draft(computers)
+    _, sandbox = take(computers, folder)
+    assert computers.wait_for_pool(60)
+    assert len(containers(engine, computers.data)) == 2
+    sandbox.close()
+    computers.close()
+    assert containers(engine, computers.data) == set()
+    kept = {path.name for path in (computers.data.path / "sandboxes").iterdir()}
+    assert kept == {folder.sandbox}
+
+
+@pytest.mark.engine
+def test_what_a_dead_instance_left_is_removed_at_the_next_start(
+    settings: Settings, tmp_path: Path, engine: Client
+) -> None:
+    with DataFolder(tmp_path / "data") as data, DataFolder(tmp_path / "other") as neighbours:
+        dead, neighbour = Computers(settings, data), Computers(settings, neighbours)
+        for each in (dead, neighbour):
+            each.open()
+            assert each.wait_for_pool(60)
+        left, theirs = containers(engine, data), containers(engine, neighbours)
+        again = Computers(settings, data)
+        again.open()
+        assert again.wait_for_pool(60)
+        assert containers(engine, data).isdisjoint(left)
+        assert containers(engine, neighbours) == theirs
+        for each in (again, neighbour):
+            each.close()
+
+
+def test_a_missing_engine_is_told_and_tried_again(tmp_path: Path) -> None:
+    seen: list[Readiness] = []
+    settings = replace(load({}), docker_host=f"unix://{tmp_path}/no.sock")
+    with DataFolder(tmp_path / "data") as data:
+        computers = Computers(settings, data, seen.append)
+        computers.open()
+        for _ in range(2):
+            with pytest.raises(EngineError, match=r"no\.sock"):
+                take(computers, draft(computers))
+        computers.close()
+    assert len(seen) >= 2
+    assert {each.phase for each in seen} == {"failed"}
+
+
+@pytest.mark.engine
+def test_an_image_that_is_not_there_is_named(settings: Settings, data: DataFolder) -> None:
+    computers = Computers(replace(settings, image="nobody/has-this:1"), data)
+    computers.open()
+    with pytest.raises(EngineError, match="nobody/has-this:1"):
+        take(computers, draft(computers))
+    computers.close()
+
+
+def test_a_stop_ends_the_wait_for_the_image(data: DataFolder) -> None:
+    computers = Computers(load({}), data)
+    stop = Stop()
+    stop.set()
+    preparation = computers.take(draft(computers), stop)
+    with pytest.raises(StopIteration) as end:
+        next(preparation)
+    assert end.value.value is None
+
+
+def test_who_waits_for_the_image_sees_how_far_it_is(data: DataFolder) -> None:
+    computers = Computers(load({}), data)
+    computers._say(Readiness("building", "Step 3/9", 0.25))
+    event = next(computers.take(draft(computers), Stop()))
+    assert isinstance(event, Preparing)
+    assert (event.state, event.detail, event.progress) == ("preparing_image", "Step 3/9", 0.25)
