@@ -1,8 +1,6 @@
 """Runs without a page: ``python -m agent run "TASK"`` and ``python -m agent build``."""
 
 import argparse
-import json
-import shutil
 import signal
 import sys
 import threading
@@ -13,28 +11,22 @@ from pathlib import Path
 from types import FrameType
 from typing import get_args
 
-from agent import journal, prompts
-from agent.computers import Computers
-from agent.errors import DataFolderBusy, RunError, StudioError
+from agent import prompts
+from agent.errors import RunError, StudioError
 from agent.events import Event, Mode, RunEnded, Status, encode
-from agent.folder import RunFolder
-from agent.inputs import INPUT
 from agent.legible import legible
 from agent.models import demonstration
 from agent.models.address import resolve_key
 from agent.models.base import Model, ModelConfig
-from agent.recorder import RecordedRun, Task
+from agent.recorder import Task
 from agent.sandbox.engine import connect
 from agent.sandbox.image import dockerfile_path, ensure_image
-from agent.sandbox.instance import DataFolder
 from agent.sandbox.progress import Progress
 from agent.settings import Settings, load
 from agent.stop import Stop
+from agent.studio import Studio, hand_over
 from agent.terminal import Terminal
-from agent.trajectory import trajectory
-from agent.workspace.files import Workspace
-from agent.workspace.paths import RelPath
-from agent.workspace.transfer import Report, copy_in, copy_out
+from agent.workspace.transfer import Report
 
 EXIT_CODES: dict[Status, int] = {
     "submitted": 0,
@@ -46,7 +38,6 @@ EXIT_CODES: dict[Status, int] = {
     "time_limit": 3,
     "stopped": 130,
 }
-_SLOTS = 64
 
 
 def parser() -> argparse.ArgumentParser:
@@ -127,33 +118,16 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
     limits = settings.limits()
     if given.max_steps:
         limits = replace(limits, steps=given.max_steps)
-    with _data_folder(settings.data) as data, closing(Computers(settings, data)) as computers:
-        folder = RunFolder.create(data.path, computers.draft())
-        for path in [*inputs, *given.input]:
-            _bring(folder, path)
-        if given.mode == "sandbox":
-            computers.open()
-        stop = Stop()
-        with closing(RecordedRun(folder, computers)) as recorded, _interruptible(stop):
+    stop, copied = Stop(), Report()
+    with Studio(settings) as studio, studio.new([*inputs, *given.input], copied) as recorded:
+        _tell(copied)
+        with _interruptible(stop):
             ended = _show(recorded.start(task, model, limits, stop), as_json=given.json)
-            if given.output:
-                hand_over(recorded, given.output)
-        if not given.output:
-            print(f"The run's folder: {folder.path}", file=sys.stderr)
+        if given.output:
+            _tell(hand_over(recorded, given.output))
+    if not given.output:
+        print(f"The run's folder: {recorded.folder.path}", file=sys.stderr)
     return EXIT_CODES[ended.status]
-
-
-def hand_over(run: RecordedRun, destination: Path) -> None:
-    """Copy out what a run made: ``files/``, ``journal.jsonl``, ``trajectory.json``.
-
-    Raises:
-        WorkspaceError: the destination cannot be written.
-    """
-    destination.mkdir(parents=True, exist_ok=True)
-    _tell(copy_out(run.workspace, RelPath("output"), destination / "files"))
-    shutil.copyfile(run.folder.journal, destination / "journal.jsonl")
-    made = trajectory(event for _, event in journal.read(run.folder.journal))
-    (destination / "trajectory.json").write_text(json.dumps(made, indent=2, ensure_ascii=False))
 
 
 def _model(given: argparse.Namespace, settings: Settings) -> tuple[Model, Iterable[Path], str]:
@@ -194,10 +168,6 @@ def _script(task: str) -> demonstration.Demonstration:
     return script
 
 
-def _bring(folder: RunFolder, path: Path) -> None:
-    _tell(copy_in(Workspace(folder.workspace), path, INPUT))
-
-
 def _tell(report: Report) -> None:
     for line in report.left_out:
         print(f"Left out: {legible(line)}", file=sys.stderr)
@@ -219,20 +189,6 @@ def _show(events: Iterator[Event], *, as_json: bool) -> RunEnded:
     if ended.answer and not as_json:
         print(legible(ended.answer))
     return ended
-
-
-@contextmanager
-def _data_folder(path: Path) -> Iterator[DataFolder]:
-    """The data folder; while a page or another command holds it, one of the places beside it."""
-    for place in [path, *(path / "headless" / str(slot) for slot in range(_SLOTS))]:
-        try:
-            folder = DataFolder(place)
-        except DataFolderBusy:
-            continue
-        with folder:
-            yield folder
-        return
-    raise DataFolderBusy(f"{path} and all places beside it are in use. Wait for a run to end.")
 
 
 @contextmanager

@@ -129,9 +129,8 @@ class Computers:
         return self._pool is not None and self._pool.wait_full(end - time.monotonic())
 
     def _ready(self, stop: Stop) -> Generator[Event, None, Readiness | None]:
-        """Wait for the image, showing how far it is; a failed set-up is tried once more."""
-        if self._readiness.phase == "failed":
-            self.open()
+        """Wait for the image, showing how far it is; a set-up that failed is tried once more."""
+        self.open()
         shown = None
         while (readiness := self._readiness).phase in ("connecting", "building"):
             if stop.is_set:

@@ -6,10 +6,11 @@ The page, the command line and the trainer record alike; whoever iterates a roun
 import logging
 import threading
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Protocol, Self
 
-from agent import journal, loop
+from agent import journal, loop, prompts
 from agent.conversation import Conversation
 from agent.errors import RunError, StudioError
 from agent.events import (
@@ -72,7 +73,7 @@ class Task:
     """What a run is given first."""
 
     text: str
-    prompt: Prompt
+    prompt: Prompt = field(default_factory=lambda: prompts.named("general"))
     mode: Mode = "sandbox"
 
 
@@ -111,17 +112,32 @@ class RecordedRun:
         self._computer: _Computer | None = None
         self._take_up()
 
-    def start(self, task: Task, model: Model, limits: Limits, stop: Stop) -> Iterator[Event]:
-        """The first round.
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def start(
+        self, task: Task, model: Model, limits: Limits | None = None, stop: Stop | None = None
+    ) -> Iterator[Event]:
+        """The first round, in events as they happen.
 
         Raises:
             RunError: the run has begun before.
         """
         if self.picture.rounds:
             raise RunError("This run has begun already; send a message to go on.")
-        return self._record(self._first_round(task, model, limits, stop))
+        return self._record(self._first_round(task, model, limits or Limits(), stop or Stop()))
 
-    def follow_up(self, text: str, model: Model, limits: Limits, stop: Stop) -> Iterator[Event]:
+    def follow_up(
+        self, text: str, model: Model, limits: Limits | None = None, stop: Stop | None = None
+    ) -> Iterator[Event]:
         """Another round in the same conversation and sandbox.
 
         Raises:
@@ -130,7 +146,7 @@ class RecordedRun:
         if not self.picture.rounds or self.picture.alive:
             raise RunError("A message can follow when the run has begun and has come to an end.")
         opening = RunContinued(text=text, model=model.name, metered=model.metered)
-        return self._record(self._round(opening, model, limits, stop))
+        return self._record(self._round(opening, model, limits or Limits(), stop or Stop()))
 
     @property
     def workspace(self) -> Workspace:

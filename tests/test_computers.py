@@ -15,6 +15,7 @@ from agent.folder import RunFolder
 from agent.sandbox.base import Finished, Sandbox
 from agent.sandbox.docker import INSTANCE_LABEL, SANDBOX_LABEL
 from agent.sandbox.engine import Client
+from agent.sandbox.image import image_tag
 from agent.sandbox.instance import DataFolder
 from agent.settings import Settings, load
 from agent.stop import Stop
@@ -184,9 +185,18 @@ def test_a_stop_ends_the_wait_for_the_image(data: DataFolder) -> None:
     assert end.value.value is None
 
 
-def test_who_waits_for_the_image_sees_how_far_it_is(data: DataFolder) -> None:
-    computers = Computers(load({}), data)
-    computers._say(Readiness("building", "Step 3/9", 0.25))
-    event = next(computers.take(draft(computers), Stop()))
-    assert isinstance(event, Preparing)
-    assert (event.state, event.detail, event.progress) == ("preparing_image", "Step 3/9", 0.25)
+@pytest.mark.engine
+def test_who_waits_for_the_image_sees_how_far_it_is(
+    settings: Settings, data: DataFolder, engine: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = data.path / "Dockerfile"
+    small.write_text(f"FROM {settings.image}\nRUN echo one {data.instance}\nRUN echo two\n")
+    monkeypatch.setattr("agent.computers.dockerfile_path", lambda: small)
+    computers = Computers(replace(settings, image="", pool=0), data)
+    events, sandbox = take(computers, draft(computers))
+    sandbox.close()
+    computers.close()
+    engine.images.remove(image_tag(small), force=True)
+    shown = [event for event in events if isinstance(event, Preparing) and event.detail]
+    assert {event.state for event in shown} == {"preparing_image"}
+    assert any(event.progress is not None for event in shown)

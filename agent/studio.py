@@ -1,0 +1,106 @@
+"""Runs without a page, in a few lines; the README shows them.
+
+with Studio() as studio, studio.new([Path("data.csv")]) as run:
+for event in run.start(Task("Plot it."), model):
+...
+hand_over(run, Path("results"))
+"""
+
+import json
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from agent import journal
+from agent.computers import Computers
+from agent.errors import DataFolderBusy
+from agent.folder import RunFolder
+from agent.inputs import INPUT
+from agent.recorder import RecordedRun
+from agent.sandbox.instance import DataFolder
+from agent.settings import Settings, load
+from agent.trajectory import trajectory
+from agent.workspace.files import Workspace
+from agent.workspace.paths import RelPath
+from agent.workspace.transfer import Report, copy_in, copy_out
+
+_SLOTS = 64
+
+
+class Studio:
+    """Sandboxes for runs, on a data folder that this process holds.
+
+    Entering it takes the data folder; where a page or another command holds that, a place
+    within it. The engine is only connected for the first run in a sandbox.
+
+    Args:
+        settings: What to use; by default the environment's, with no sandboxes kept warm.
+    """
+
+    def __init__(self, settings: Settings | None = None) -> None:
+        self.settings = settings or replace(load(), pool=0)
+        self._held = ExitStack()
+
+    def __enter__(self) -> Self:
+        """Hold the data folder. Raises ``DataFolderBusy`` where every place is taken."""
+        data = self._held.enter_context(_data_folder(self.settings.data))
+        self._data = data.path
+        self._computers = self._held.enter_context(closing(Computers(self.settings, data)))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._held.close()
+
+    def new(self, inputs: Iterable[Path] = (), report: Report | None = None) -> RecordedRun:
+        """A run that has not begun, to be started and closed by the caller.
+
+        Args:
+            inputs: Files and folders to be copied into its ``input/``.
+            report: Told what was copied and what was left out.
+
+        Raises:
+            WorkspaceError: an input is not there or cannot be read.
+        """
+        folder = RunFolder.create(self._data, self._computers.draft())
+        for path in inputs:
+            copied = copy_in(Workspace(folder.workspace), path, INPUT)
+            if report is not None:
+                report.copied += copied.copied
+                report.left_out += copied.left_out
+        return RecordedRun(folder, self._computers)
+
+
+def hand_over(run: RecordedRun, destination: Path) -> Report:
+    """Copy out what a run made: ``files/``, ``journal.jsonl``, ``trajectory.json``.
+
+    Raises:
+        WorkspaceError: the destination cannot be written.
+    """
+    destination.mkdir(parents=True, exist_ok=True)
+    report = copy_out(run.workspace, RelPath("output"), destination / "files")
+    shutil.copyfile(run.folder.journal, destination / "journal.jsonl")
+    made = trajectory(event for _, event in journal.read(run.folder.journal))
+    (destination / "trajectory.json").write_text(json.dumps(made, indent=2, ensure_ascii=False))
+    return report
+
+
+@contextmanager
+def _data_folder(path: Path) -> Iterator[DataFolder]:
+    for place in [path, *(path / "headless" / str(slot) for slot in range(_SLOTS))]:
+        try:
+            folder = DataFolder(place)
+        except DataFolderBusy:
+            continue
+        with folder:
+            yield folder
+        return
+    raise DataFolderBusy(f"{path} and all places beside it are in use. Wait for a run to end.")
