@@ -4,7 +4,6 @@ import asyncio
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Protocol
 
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
@@ -21,8 +20,6 @@ from sandbox_ui.controls import Controls
 from sandbox_ui.routes import Api
 from sandbox_ui.runs import Runs
 from sandbox_ui.security import Guard
-
-STATIC = Path(__file__).parent.parent / "static"
 
 
 class Machine(running.Computers, health.Ready, Protocol):
@@ -62,7 +59,7 @@ def create(settings: Settings, machine: Machine) -> FastAPI:
     app.add_middleware(Guard)
     api = Api(runs, lambda: health.report(machine, settings), closing)
     app.router.routes.extend(api.routes)
-    app.mount("/studio", StaticFiles(directory=STATIC))
+    app.mount("/studio", StaticFiles(directory=page.STATIC))
     gr.mount_gradio_app(
         app,
         page.build(Controls(runs, settings), settings),
@@ -71,7 +68,7 @@ def create(settings: Settings, machine: Machine) -> FastAPI:
         run_history=False,
         footer_links=["api"],
         theme=page.theme(),
-        head=page.HEAD,
+        head=page.head(),
         max_file_size=0,
     )
     return app

@@ -1,6 +1,7 @@
 """The page: its components and what they are wired to. No logic."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import gradio as gr
 from gradio.components import Component
@@ -12,14 +13,22 @@ from sandbox_ui.files import workspace
 from sandbox_ui.masthead import masthead
 from sandbox_ui.timeline import attachments, notice, timeline
 
-HEAD = """
+_HEAD = """
+<script src="studio/steady.js"></script>
 <link rel="stylesheet" href="studio/tokens.css">
 <link rel="stylesheet" href="studio/gradio.css">
 <link rel="stylesheet" href="studio/style.css">
 <link rel="icon" href="studio/icon.svg" type="image/svg+xml">
 """
+STATIC = Path(__file__).parent.parent / "static"
 _SANS = ["ui-sans-serif", "system-ui", "Inter", "Segoe UI", "DejaVu Sans", "sans-serif"]
 _MONO = ["ui-monospace", "SF Mono", "JetBrains Mono", "DejaVu Sans Mono", "monospace"]
+
+
+def head() -> str:
+    """Style sheets, and the modules all at once instead of one after the other."""
+    names = sorted(path.name for path in STATIC.glob("*.js"))
+    return _HEAD + "\n".join(f'<link rel="modulepreload" href="studio/{name}">' for name in names)
 
 
 def theme() -> gr.themes.Base:
@@ -63,7 +72,7 @@ def build(controls: Controls, settings: Settings) -> gr.Blocks:
 
 def _drawer(settings: Settings) -> tuple[Sequence[Component], gr.Button, gr.Textbox]:
     """The settings; the fields in the order of ``choices.Choices``."""
-    with gr.Group():
+    with gr.Column():
         base_url = gr.Textbox(
             settings.base_url, label="Endpoint", placeholder="https://…/v1",
             info="Any OpenAI-compatible chat endpoint",
@@ -76,9 +85,15 @@ def _drawer(settings: Settings) -> tuple[Sequence[Component], gr.Button, gr.Text
             label="Model", allow_custom_value=True, interactive=True,
             info="Test lists what the endpoint offers; any name can be typed",
         )  # fmt: skip
-        test = gr.Button("Test", size="sm", elem_id="test")
+        test = gr.Button("Test", elem_id="test")
         told = gr.Textbox(
-            label="Result of the test", show_label=False, interactive=False, elem_id="told"
+            label="Result of the test",
+            show_label=False,
+            interactive=False,
+            elem_id="told",
+            container=False,
+            lines=1,
+            max_lines=6,
         )
     with gr.Accordion("Run", open=True):
         mode = gr.Radio(["sandbox", "plain"], value="sandbox", label="Mode")

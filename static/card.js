@@ -8,8 +8,6 @@ import { runApi, session } from "./session.js";
 const LIVE = new Set(["command", "file_text", "new_str", "old_str"]);
 const ENDINGS = { timeout: "time limit", stop: "stopped", lost: "sandbox lost" };
 
-const lines = (text) => (text ? text.split("\n").length : 0);
-
 export class Card {
   constructor(name) {
     this.name = name;
@@ -28,9 +26,18 @@ export class Card {
   static of(head) {
     const card = new Card(head.name);
     card.id = head.id;
-    card.head.textContent = head.head;
+    card.showHead(head.head);
+    card.element.classList.toggle("plain", head.name === "submit");
     if (head.ending) card.settle(head);
     return card;
+  }
+
+  /** The one line; what an edit added and took away is coloured. */
+  showHead(text) {
+    const [, what, more, less] = text.match(/^(.*?)( \+\d+)?( −\d+)?$/s);
+    this.head.replaceChildren(what);
+    if (more) this.head.append(h("span", { class: "add" }, more));
+    if (less) this.head.append(h("span", { class: "del" }, less));
   }
 
   /** The model writes the call. */
@@ -63,8 +70,9 @@ export class Card {
     this.began = event.at;
     this.element.classList.remove("writing");
     this.element.classList.add("run");
-    if (event.name !== "submit") this.element.open = true;
-    this.head.textContent = event.head;
+    if (event.name === "submit") this.element.classList.add("plain");
+    else this.element.open = true;
+    this.showHead(event.head);
     this.showArguments();
     this.bar = h("div", { class: "slide", role: "presentation" });
     this.body.append(this.bar);
@@ -77,9 +85,6 @@ export class Card {
     if (made !== undefined) return this.showProgram([[made, ""]]);
     if (after === undefined) return this.pre?.remove();
     this.showProgram([[before ?? "", "del"], [after, "add"]]);
-    const [less, more] = [lines(before), lines(after)];
-    if (more) this.head.append(" ", h("span", { class: "add" }, `+${more}`));
-    if (less) this.head.append(" ", h("span", { class: "del" }, `−${less}`));
   }
 
   showProgram(parts, prompt = "") {
@@ -141,16 +146,23 @@ export class Card {
   end(event) {
     this.id ??= event.call_id;
     this.settle(event);
-    if (!this.out && event.observation && this.name !== "submit") this.showResult(event);
-    this.foot(event);
+    if (this.pre && !this.program.size) this.pre.remove();
+    const told = !this.out && event.observation && !this.says;
+    if (told) this.showResult(event);
+    this.foot(event, told ? null : event.observation);
     if (this.failed && !this.touched) this.element.open = true;
   }
 
-  /** A file tool has no output but its result; a refused call neither. */
+  /** Whether the card says all there is by itself where the call went well. */
+  get says() {
+    return !this.failed && (this.name !== "str_replace_editor" || this.arguments.command !== "view");
+  }
+
+  /** A file that was viewed, or why a call was refused: there is no output but the result. */
   showResult(event) {
-    if (this.name === "execute_bash" && event.ok && event.exit_code === 0) return;
-    this.viewport().add(event.observation, event.ok ? "" : "err");
-    this.newlines = lines(event.observation);
+    const text = event.observation.replace(/^Execution output of \[\w+\]:\n/, "");
+    this.viewport().add(text, event.ok ? "" : "err");
+    this.newlines = text.split("\n").length - 1;
     this.outPre.scrollTop = 0;
   }
 
@@ -167,7 +179,7 @@ export class Card {
     this.state.setAttribute("aria-label", this.failed ? this.state.textContent : `done ${time}`);
   }
 
-  foot(event) {
+  foot(event, observation) {
     if (this.name === "submit") return;
     const parts = [];
     if (event.exit_code !== null) parts.push(h("span", {}, `exit ${event.exit_code}`));
@@ -180,7 +192,7 @@ export class Card {
       ? this.arguments.command : this.arguments.file_text;
     const tools = [];
     if (source) tools.push(h("button", { type: "button", onclick: (e) => copy(source, e.target) }, "copy"));
-    if (this.name === "execute_bash") tools.push(this.sawButton(event.observation));
+    if (observation) tools.push(this.sawButton(observation));
     this.body.append(h("div", { class: "foot num" }, ...parts, h("span", { class: "grow" }), ...tools));
   }
 

@@ -1,6 +1,6 @@
 // What the person gives: text, files, Run and Stop, and what could not be done.
 
-import { h, icon } from "./dom.js";
+import { appear, h, icon } from "./dom.js";
 import { bytes } from "./format.js";
 import { api, ask, attach, emit, on, runApi, session } from "./session.js";
 import { openSettings } from "./welcome.js";
@@ -15,7 +15,7 @@ async function someRun() {
   return session.run;
 }
 
-export function mountAttachments(element) {
+export async function mountAttachments(element) {
   const chips = element.querySelector(".chips");
   const input = element.querySelector("input");
   element.querySelector(".choose").prepend(icon("clip"));
@@ -28,7 +28,7 @@ export function mountAttachments(element) {
   on("asked", () => chips.replaceChildren());
   on("reset", () => !underWay && chips.replaceChildren());
   mountDrop();
-  mountButtons();
+  await mountButtons();
 
   async function give(files, folder = "input") {
     if (!files.length) return;
@@ -104,8 +104,8 @@ function mountDrop() {
   });
 }
 
-function mountButtons() {
-  const task = document.querySelector("#task textarea");
+async function mountButtons() {
+  const [task] = await Promise.all(["#task textarea", "#run", "#stop"].map(appear));
   button("run").addEventListener("click", (event) => {
     if (!underWay) return;
     event.stopImmediatePropagation();

@@ -9,10 +9,12 @@ const ICONS = {
   film: "M2 3.5h12v9H2zM6.5 6v4l3.5-2z",
   link: "M9.5 3h3.5v3.5M13 3 7.5 8.5M11 9v4H3V5h4",
   close: "M4 4l8 8M12 4l-8 8",
-  theme: "M8 2.5a5.5 5.5 0 1 0 0 11 5.5 5.5 0 0 0 0-11zM8 2.5v11M8 5.5h4.6M8 8h5.5M8 10.5h4.6",
+  theme: "M8 2.5a5.5 5.5 0 1 0 0 11 5.5 5.5 0 0 0 0-11z",
+  half: "M8 2.5a5.5 5.5 0 0 1 0 11z",
   play: "M5 3l8 5-8 5z",
   down: "M8 3v9M4 8.5 8 12.5 12 8.5",
-  clip: "M13 7.5 7.8 12.7a3 3 0 0 1-4.3-4.3l5.6-5.5a2 2 0 0 1 2.9 2.9L6.6 11.2a1 1 0 0 1-1.4-1.4L10 5",
+  clip: "M12.6 7.6 7.7 12.5a3.1 3.1 0 0 1-4.4-4.4l5.3-5.3a2.1 2.1 0 0 1 3 3l-5.3 5.2a1 1 0 0 1-1.4-1.4l4.7-4.7",
+  sliders: "M2 5h6M11.5 5H14M2 11h2.5M8 11h6M9.7 3.3a1.7 1.7 0 1 0 0 3.4 1.7 1.7 0 0 0 0-3.4zM6.3 9.3a1.7 1.7 0 1 0 0 3.4 1.7 1.7 0 0 0 0-3.4z",
   caret: "M6 4l4 4-4 4",
 };
 
@@ -37,7 +39,33 @@ export function icon(name) {
   const path = document.createElementNS(svg.namespaceURI, "path");
   path.setAttribute("d", ICONS[name]);
   svg.append(path);
+  if (name === "theme") {
+    const half = path.cloneNode();
+    half.setAttribute("d", ICONS.half);
+    half.setAttribute("fill", "currentColor");
+    svg.append(half);
+  }
   return svg;
+}
+
+/** The element, as soon as Gradio has made it. */
+export function appear(selector) {
+  return new Promise((resolve) => {
+    const look = () => {
+      const found = document.querySelector(selector);
+      if (found) observer.disconnect(), resolve(found);
+    };
+    const observer = new MutationObserver(look);
+    observer.observe(document.body, { childList: true, subtree: true });
+    look();
+  });
+}
+
+/** An image, asked for once more where the connection broke off. */
+export function picture(src, alt) {
+  const image = h("img", { src, alt });
+  image.addEventListener("error", () => setTimeout(() => (image.src = `${src}&again`), 500), { once: true });
+  return image;
 }
 
 /** Put `text` on the clipboard and say so on the button for a moment. */

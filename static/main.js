@@ -1,6 +1,26 @@
 // What Gradio's components mount; see sandbox_ui/component.py.
 
-export { mountAttachments, mountNotice } from "./composer.js";
-export { mountMasthead } from "./masthead.js";
-export { mountTimeline } from "./timeline.js";
-export { mountWorkspace } from "./workspace.js";
+import * as composer from "./composer.js";
+import * as masthead from "./masthead.js";
+import * as timeline from "./timeline.js";
+import * as workspace from "./workspace.js";
+
+const waiting = new Set();
+
+/** The page is shown when all of it answers: nothing that is typed or pressed gets lost. */
+function counted(name, mount) {
+  waiting.add(name);
+  return async (...given) => {
+    await mount(...given);
+    waiting.delete(name);
+    if (waiting.size) return;
+    document.documentElement.dataset.mounted = "";
+    dispatchEvent(new Event("mounted"));
+  };
+}
+
+export const mountMasthead = counted("masthead", masthead.mountMasthead);
+export const mountTimeline = counted("timeline", timeline.mountTimeline);
+export const mountNotice = counted("notice", composer.mountNotice);
+export const mountAttachments = counted("attachments", composer.mountAttachments);
+export const mountWorkspace = counted("workspace", workspace.mountWorkspace);

@@ -6,11 +6,13 @@ const TAGS = new Set(
   "P BR HR EM STRONG S CODE PRE BLOCKQUOTE UL OL LI H1 H2 H3 H4 H5 H6 TABLE THEAD TBODY TR TH TD A"
     .split(" "),
 );
-const PLAIN = /^[^*_`#<>|[\]~\n-]*$/;
+const MARKED = /^#{1,6} |^\s*([-*+]|\d+[.)]) |^\s*(```|>|\|)|`[^`]+`|\*\*|__|\]\(|(^|\s)[*_]\S/m;
+const COLUMNS = /^\s{4,}\S|\S {3,}\S/m;
 
-/** Show `text` in `element` as Markdown; it stays plain text where that fails. */
+/** Show `text` in `element` as Markdown, where it is any; text set in columns stays as it is. */
 export async function render(element, text) {
-  if (PLAIN.test(text)) return;
+  if (COLUMNS.test(text) && !text.includes("```")) return void element.classList.add("columns");
+  if (!MARKED.test(text)) return;
   try {
     const { html } = await ask(api("markdown"), { method: "POST", body: text });
     element.replaceChildren(...copied(new DOMParser().parseFromString(html, "text/html").body));

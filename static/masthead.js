@@ -1,16 +1,17 @@
 // The head of the page: title, state with its time, the page's own buttons.
 
-import { icon } from "./dom.js";
+import { appear, h, icon } from "./dom.js";
 import { clock } from "./format.js";
 import { attach, on, session } from "./session.js";
 import { tone, words } from "./states.js";
 import { mountTheme } from "./theme.js";
 
-export function mountMasthead(element) {
+export async function mountMasthead(element) {
   const find = (name) => element.querySelector(`.${name}`);
   const [title, state, model, fresh] = ["title", "state", "model", "new"].map(find);
   mountTheme(find("theme"));
-  mountDrawer(find("settings"));
+  find("settings").prepend(icon("sliders"));
+  mountDrawer(find("settings"), await appear("#settings"));
   fresh.addEventListener("click", () => attach(null));
 
   const tick = () => {
@@ -39,12 +40,9 @@ export function mountMasthead(element) {
   on("tick", tick);
 }
 
-function mountDrawer(button) {
-  const drawer = document.getElementById("settings");
-  const close = document.createElement("button");
-  Object.assign(close, { type: "button", className: "quiet close-drawer", ariaLabel: "Close settings" });
-  close.append(icon("close"));
-  drawer.prepend(close);
+function mountDrawer(button, drawer) {
+  const close = h("button", { type: "button", class: "quiet", "aria-label": "Close settings" }, icon("close"));
+  drawer.prepend(h("div", { class: "drawer-head" }, h("h2", {}, "Settings"), close));
   drawer.setAttribute("role", "dialog");
   drawer.setAttribute("aria-label", "Settings");
   const show = (open) => {

@@ -1,9 +1,9 @@
 // A look at one file. Nothing of it is ever run: text is text, images are images.
 
-import { h, icon } from "./dom.js";
+import { h, icon, picture } from "./dom.js";
 import { ago, bytes, kindOf, shownPath } from "./format.js";
 import { render } from "./markdown.js";
-import { ask, runApi, session } from "./session.js";
+import { ask, persist, runApi, session } from "./session.js";
 
 const TEXT_BYTES = 256 * 1024;
 
@@ -63,7 +63,7 @@ export class Preview {
   }
 
   image(address, name) {
-    const image = h("img", { src: address, alt: name });
+    const image = picture(address, name);
     image.addEventListener("load", () => this.tell(this.entry, `${image.naturalWidth} × ${image.naturalHeight}`));
     return image;
   }
@@ -86,7 +86,7 @@ export class Preview {
 }
 
 async function fetched(address) {
-  const response = await fetch(address, { headers: { Range: `bytes=0-${TEXT_BYTES - 1}` } });
+  const response = await persist(address, { headers: { Range: `bytes=0-${TEXT_BYTES - 1}` } });
   if (response.status === 416) return "";
   if (!response.ok) return ask(address);
   const text = await response.text();

@@ -8,6 +8,7 @@ export const session = {
   mode: "sandbox",
   limits: {},
   begun: false,
+  step: 0, // the one that goes on, or the last
   skew: 0, // the server's clock minus ours, seconds
   now: () => Date.now() / 1000 + session.skew,
   get alive() {
@@ -27,9 +28,26 @@ export const api = (path) => new URL(`api/${path}`, document.baseURI).href;
 
 export const runApi = (path) => api(`runs/${session.run}/${path}`);
 
+const PATIENCE = [200, 1000];
+
+/**
+ * `fetch`, and again where the connection broke off: a browser drops what is under way when
+ * the machine's networks change, as they do when a container starts beside it.
+ */
+export async function persist(url, options) {
+  for (const pause of PATIENCE) {
+    try {
+      return await fetch(url, options);
+    } catch {
+      await new Promise((resolve) => setTimeout(resolve, pause));
+    }
+  }
+  return fetch(url, options);
+}
+
 /** An answer's JSON; a refusal becomes an Error with the server's sentence. */
 export async function ask(url, options) {
-  const response = await fetch(url, options);
+  const response = await (options?.method ? fetch(url, options) : persist(url, options));
   const text = await response.text();
   let value = null;
   try {
@@ -50,7 +68,7 @@ let frame = 0;
 export function attach(run) {
   if (run === session.run) return;
   close();
-  Object.assign(session, { run, head: null, begun: false, limits: {}, mode: "sandbox" });
+  Object.assign(session, { run, head: null, begun: false, step: 0, limits: {}, mode: "sandbox" });
   cursor = null;
   const address = new URL(location.href);
   if (run) address.searchParams.set("run", run);

@@ -40,7 +40,7 @@ export class Step {
     this.body.replaceChildren();
     Object.assign(this, {
       cards: [], written: new Map(), byId: new Map(), thinking: null, said: null, tickLine: null,
-      changes: [], changed: 0, usage: undefined, modelSeconds: 0, sandboxSeconds: 0, partial: false,
+      changes: [], changed: 0, lastText: "", usage: undefined, modelSeconds: 0, sandboxSeconds: 0, partial: false,
     });
   }
 
@@ -112,6 +112,7 @@ export class Step {
       this.put(element);
     }
     this.said.text.add(text);
+    this.lastText += text;
   }
 
   writeCall(event) {
@@ -136,6 +137,7 @@ export class Step {
       card.id = call.id;
       this.byId.set(call.id, card);
     });
+    this.lastText = event.text;
     if (this.said) render(this.said.element, event.text);
   }
 
@@ -163,7 +165,7 @@ export class Step {
     this.thinking?.element.remove();
     this.said?.element.remove();
     this.thinking = this.said = null;
-    this.remark(`${event.reason} Try ${event.attempt} follows in ${seconds(event.wait)}.`, "warn");
+    this.remark(`${event.reason.replace(/([^.!?…])$/, "$1.")} Try ${event.attempt} follows in ${seconds(event.wait)}.`, "warn");
   }
 
   remark(text, kind = "") {
@@ -216,7 +218,7 @@ export class Step {
 
 function* usage({ usage: used, estimated }) {
   if (used === undefined) return;
-  if (used === null) return yield "no tokens: scripted";
+  if (used === null) return;
   const about = estimated ? "≈ " : "";
   const cached = used.cached ? ` (${number(used.cached)} cached)` : "";
   yield `${about}${number(used.prompt)} in${cached}`;

@@ -1,6 +1,6 @@
 // The thread of a run: what the person asked, the steps, how each round ended.
 
-import { copy, followEnd, h, icon } from "./dom.js";
+import { copy, followEnd, h, icon, picture } from "./dom.js";
 import { bytes, clock, count, kindOf, number, plural, seconds, shownPath } from "./format.js";
 import { render } from "./markdown.js";
 import { ask, attach, emit, on, runApi, session } from "./session.js";
@@ -58,7 +58,6 @@ class Timeline {
       }
       if (round.status) this.end(round);
     });
-    this.current = null;
     return this.follow(true);
   }
 
@@ -72,6 +71,7 @@ class Timeline {
     if (event.kind === "run_ended") return this.end(event);
     if (event.kind === "step_started") return this.begin(event.step);
     if (event.kind === "workspace_changed") emit("changed", event);
+    if (event.kind === "retrying") this.retryAt = event.at + event.wait;
     return this.steps.get(event.step)?.apply(event);
   }
 
@@ -82,6 +82,7 @@ class Timeline {
 
   add(step, partial) {
     this.steps.set(step.number, step);
+    session.step = step.number;
     this.current = step;
     this.put(step.element);
     if (partial) this.near.observe(step.element);
@@ -108,8 +109,18 @@ class Timeline {
 
   end({ status, reason, answer }) {
     if (this.follow()) this.current?.rest();
-    this.ending = ending(status, reason, answer);
+    const repeated = this.current?.lastText === answer;
+    const wanted = ["submitted", "answered"].includes(status);
+    if (repeated && wanted) this.current.element.classList.add("said-below");
+    this.ending = ending(status, reason, wanted || !repeated ? answer : "");
     this.put(this.ending);
+    showOutputs(this.ending.querySelector(".outputs")).then(() => this.showEnding());
+  }
+
+  /** The end of what there is; where the ending is longer than the view, its beginning. */
+  showEnding() {
+    if (!this.follow()) return;
+    if (this.ending?.offsetHeight > this.thread.clientHeight) this.ending.scrollIntoView();
   }
 
   put(element) {
@@ -129,7 +140,8 @@ class Timeline {
     const { totals, metered } = session.head;
     this.meter.hidden = !session.begun;
     const parts = [...figures(totals, metered, session.limits.steps)];
-    this.meter.replaceChildren(...parts.map((part) => h("span", { class: part.quiet ? "hide-s" : "" }, ...part.words)));
+    const shown = (quiet) => parts.filter((part) => Boolean(part.quiet) === quiet).map((part) => h("span", {}, ...part.words));
+    this.meter.replaceChildren(h("div", {}, ...shown(false)), h("div", { class: "hide-s" }, ...shown(true)));
   }
 
   showStatus() {
@@ -137,7 +149,7 @@ class Timeline {
     this.status.hidden = !head.alive || !WAITING.has(head.state);
     this.status.dataset.tone = tone(head);
     const [text, bar, fill] = ["words", "progress", "progress i"].map((name) => this.status.querySelector(`.${name}`));
-    const detail = head.detail ? `: ${head.detail}` : "";
+    const detail = head.detail && head.state !== "retrying" ? `: ${head.detail}` : "";
     text.textContent = words(head) + (head.state === "waiting_model" ? "" : detail);
     bar.hidden = head.state !== "preparing_image";
     bar.classList.toggle("unsure", head.progress === null || head.progress === undefined);
@@ -147,7 +159,9 @@ class Timeline {
   tick() {
     const { head } = session;
     if (!head?.alive) return;
-    this.status.querySelector(".time").textContent = clock(session.now() - head.since);
+    const left = (this.retryAt ?? 0) - session.now();
+    const time = head.state === "retrying" && left > 0 ? `in ${Math.ceil(left)} s` : clock(session.now() - head.since);
+    this.status.querySelector(".time").textContent = time;
     this.current?.tick();
   }
 
@@ -157,10 +171,10 @@ class Timeline {
 }
 
 function* figures(totals, metered, limit) {
-  const of = limit ? ` of ${limit}` : "";
-  yield { words: ["step ", h("b", {}, String(totals.steps)), of] };
+  if (session.alive) yield { words: ["step ", h("b", {}, String(session.step)), limit ? ` of ${limit}` : ""] };
+  else yield { words: [h("b", {}, String(totals.steps)), totals.steps === 1 ? " step" : " steps"] };
   if (!metered && !totals.prompt_tokens) yield { words: ["no tokens: scripted"] };
-  else yield* tokens(totals);
+  else if (totals.prompt_tokens) yield* tokens(totals);
   if (totals.model_seconds + totals.sandbox_seconds >= 0.1) {
     yield { words: ["model ", h("b", {}, seconds(totals.model_seconds))], quiet: true };
     yield { words: ["sandbox ", h("b", {}, seconds(totals.sandbox_seconds))], quiet: true };
@@ -175,8 +189,8 @@ function* tokens(totals) {
   const cached = totals.cached_tokens ? h("span", { class: "dim" }, ` (${count(totals.cached_tokens)} cached)`) : null;
   yield { words: [bold(totals.prompt_tokens), " tokens in", cached].filter(Boolean) };
   yield { words: [bold(totals.generated_tokens), " out"] };
-  yield { words: [bold(totals.environment_tokens), " from the sandbox"], quiet: true };
-  yield { words: ["peak ", bold(totals.peak_context)], quiet: true };
+  if (totals.environment_tokens) yield { words: [bold(totals.environment_tokens), " from the sandbox"] };
+  yield { words: ["longest context ", bold(totals.peak_context)], quiet: true };
 }
 
 const TITLES = {
@@ -192,9 +206,7 @@ function ending(status, reason, answer) {
   const next = sequel(status);
   if (next) box.append(h("p", { class: "next" }, next));
   if (answer) box.append(...said(answer));
-  const outputs = h("div", { class: "outputs" });
-  box.append(outputs);
-  showOutputs(outputs);
+  box.append(h("div", { class: "outputs" }));
   return box;
 }
 
@@ -221,7 +233,7 @@ function fileCard(entry) {
   const shown = `${address}?inline=1&v=${entry.changed}`;
   const look = { type: "button", class: "look", "aria-label": `Look at ${entry.name}`, onclick: () => emit("look", entry.path) };
   let view = h("button", look, icon(kind));
-  if (kind === "image" && !entry.name.endsWith(".svg")) view = h("button", look, h("img", { src: shown, alt: "", loading: "lazy" }));
+  if (kind === "image" && !entry.name.endsWith(".svg")) view = h("button", look, picture(shown, ""));
   if (kind === "sound") view = h("audio", { src: shown, controls: true, preload: "metadata", "aria-label": entry.name });
   return h("figure", { class: `output ${kind}` }, view, h("figcaption", {},
     h("b", { title: entry.name }, entry.name), h("small", { class: "num" }, bytes(entry.size)),
@@ -230,8 +242,7 @@ function fileCard(entry) {
 
 export function mountTimeline(element, props, watch) {
   new Timeline(element.querySelector(".timeline"));
-  const wanted = new URLSearchParams(location.search).get("run");
   on("reset", () => (props.value = session.run));
   watch("value", () => attach(props.value || null));
-  if (wanted) attach(wanted);
+  addEventListener("mounted", () => attach(new URLSearchParams(location.search).get("run")), { once: true });
 }

@@ -6,6 +6,12 @@ import { ask, runApi } from "./session.js";
 
 const OPEN_AT_FIRST = new Set(["input", "output"]);
 
+/** What the person gave and what is handed back come first. */
+const shared = (entries) => [
+  ...entries.filter((entry) => OPEN_AT_FIRST.has(entry.path)),
+  ...entries.filter((entry) => !OPEN_AT_FIRST.has(entry.path)),
+];
+
 export class Tree {
   constructor(element, { onPick, onListed }) {
     Object.assign(this, { element, onPick, onListed });
@@ -51,7 +57,7 @@ export class Tree {
     if (!known) return;
     const gone = new Map(known.rows);
     let before = null;
-    for (const entry of entries) {
+    for (const entry of folder ? entries : shared(entries)) {
       let row = gone.get(entry.path);
       gone.delete(entry.path);
       if (row && row.entry.kind !== entry.kind) row = this.drop(known, row);

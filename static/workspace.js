@@ -2,7 +2,7 @@
 
 import { plural } from "./format.js";
 import { Preview } from "./preview.js";
-import { emit, on, session } from "./session.js";
+import { on, session } from "./session.js";
 import { Tree } from "./tree.js";
 
 const SHOWS_ITSELF = /^output\/.*\.(png|jpe?g|gif|webp|svg|wav|mp3|mp4|webm)$/i;
@@ -64,5 +64,4 @@ class Workspace {
 
 export function mountWorkspace(element) {
   new Workspace(element.querySelector(".workspace"));
-  emit("workspace-mounted");
 }

@@ -19,6 +19,8 @@ def _is_web(url: str) -> bool:
     return url.lower().startswith(("http://", "https://"))
 
 
-_PARSER = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+_PARSER = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(
+    ["table", "strikethrough"]
+)
 _PARSER.disable("image")
 _PARSER.validateLink = _is_web  # type: ignore[method-assign]
