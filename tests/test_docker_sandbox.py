@@ -24,9 +24,12 @@ from agent.sandbox.docker import (
     reap,
 )
 from agent.sandbox.pool import Pool
+from agent.stop import Stop
 from tests.contract.sandbox_suite import (
     MEGABYTE,
     SandboxSuite,
+    eventually,
+    gather,
     run,
     say,
     stopping_at_first_output,
@@ -98,6 +101,19 @@ def test_a_killed_supervisor_is_started_again(sandbox: DockerSandbox) -> None:
     run(sandbox, "x=kept; setsid sleep 1006 &")
     assert run(sandbox, "kill -9 $PPID; sleep 1006").ending == "lost"
     assert run(sandbox, "echo $x; pgrep -f '^sleep 1006'").stdout == b"kept\n"
+
+
+def test_stop_gets_past_a_supervisor_that_was_frozen(sandbox: DockerSandbox) -> None:
+    run(sandbox, "x=kept")
+    stop = Stop()
+    freeze = "until [ -e gate ]; do sleep 0.01; done; kill -STOP $PPID; touch frozen; sleep 1009"
+    items = sandbox.execute(f"echo up; {freeze}", timeout=60, stop=stop)
+    next(items)
+    (sandbox.workspace / "gate").touch()
+    assert eventually((sandbox.workspace / "frozen").exists)
+    stop.set()
+    assert gather(items).ending == "stop"
+    assert say(sandbox, "echo $x") == "kept"
 
 
 def test_a_removed_container_is_an_error_for_a_person(

@@ -12,7 +12,7 @@ from agent.stop import Stop
 _COALESCE = 0.025
 _LARGEST_PIECE = 256 * 1024
 _SLACK = 20.0
-_STOP_SLACK = 5.0
+_STOP_SLACK = 2.5
 _ENDINGS: dict[str, Ending] = {"exit": "exit", "timeout": "timeout", "stop": "stop"}
 _STREAMS: tuple[Stream, Stream] = ("stdout", "stderr")
 

@@ -149,6 +149,12 @@ class SandboxSuite:
         assert 8 * MEGABYTE < len(result.stdout) < 9 * MEGABYTE
         assert len(result.stdout) + result.skipped == SEQ_BYTES + len("the end\n")
 
+    def test_output_takes_no_memory_however_much_it_is(self, sandbox: Sandbox) -> None:
+        highest = "awk '/VmHWM/ {print $2}' /proc/$PPID/status"
+        before = int(say(sandbox, highest))
+        run(sandbox, f"head -c {300 * MEGABYTE} /dev/zero")
+        assert int(say(sandbox, highest)) - before < 16 * 1024  # KiB
+
     def test_a_line_of_10_mb_does_no_harm(self, sandbox: Sandbox) -> None:
         result = run(sandbox, f"head -c {10 * MEGABYTE} /dev/zero | tr '\\0' x")
         assert len(result.stdout) + result.skipped == 10 * MEGABYTE

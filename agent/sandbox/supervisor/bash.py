@@ -21,7 +21,7 @@ import termios
 from .processes import Table, descendants
 
 # Descriptor numbers in the supervisor that the shell opens by /proc path.
-_TASK, _REPORT, _TEXT, STDOUT, STDERR = _PLACES = 20, 21, 22, 23, 24
+_TASK, _REPORT, _TEXT, STDOUT, STDERR, _NOTHING = _PLACES = 20, 21, 22, 23, 24, 25
 _LEAVE = signal.SIGRTMIN + 5
 _END_MARK = b"#whole\n"
 
@@ -40,7 +40,7 @@ _LOOP = (
     "builtin mapfile __studio <%(fd)s/%(text)d; "
     'builtin printf -v __studio_text %%s "${__studio[@]}"; builtin set -m; '
     "builtin printf 'begun\\n' >%(fd)s/%(report)d; "
-    'builtin eval -- "$__studio_text" </dev/null >%(fd)s/%(out)d 2>%(fd)s/%(err)d; '
+    'builtin eval -- "$__studio_text" <%(fd)s/%(nothing)d >%(fd)s/%(out)d 2>%(fd)s/%(err)d; '
     "__studio=$?; builtin unset __studio_text; %(save)s; "
     "builtin printf 'done %%s\\n' \"$__studio\" >%(fd)s/%(report)d; builtin unset __studio; done"
 )
@@ -54,6 +54,7 @@ def _script(state: str, restore: bool) -> str:
         "task": _TASK,
         "report": _REPORT,
         "text": _TEXT,
+        "nothing": _NOTHING,
         "out": STDOUT,
         "err": STDERR,
         "save": _SAVE % {"state": state},
@@ -89,9 +90,11 @@ class Bash:
         self._terminal = -1
         self._task = -1
         self._heard = b""
-        self._nothing = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
+        # Kept open, since a command may remove /dev/null.
+        nothing = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
         for place in _PLACES:
-            os.dup2(self._nothing, place, inheritable=False)
+            os.dup2(nothing, place, inheritable=False)
+        os.close(nothing)
 
     def start(self, restore: bool) -> None:
         """Start a shell, with the saved state or fresh. ``OSError`` where it can't fork."""
@@ -116,7 +119,7 @@ class Bash:
                 signal.signal(number, signal.SIG_DFL)
             os.setsid()
             fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
-            for target, source in ((0, self._nothing), (1, self._nothing), (2, slave)):
+            for target, source in ((0, _NOTHING), (1, _NOTHING), (2, slave)):
                 os.dup2(source, target)
             offer_to_end()
             try:
@@ -148,7 +151,7 @@ class Bash:
     def let_go_of_output(self) -> None:
         """Close the writing ends of a command's pipes, keeping their numbers taken."""
         for place in (STDOUT, STDERR):
-            os.dup2(self._nothing, place, inheritable=False)
+            os.dup2(_NOTHING, place, inheritable=False)
 
     def hear(self) -> list[bytes]:
         """The reports that arrived: ``ready``, ``begun``, ``done N``."""
