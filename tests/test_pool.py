@@ -10,7 +10,7 @@ import pytest
 from agent.errors import SandboxError
 from agent.sandbox import pool as pool_module
 from agent.sandbox.pool import Pool
-from tests.contract.sandbox_suite import say
+from tests.contract.sandbox_use import say
 from tests.process_sandbox import ProcessSandbox
 
 Create = Callable[[], ProcessSandbox]

@@ -14,7 +14,8 @@ from agent.sandbox.link import Link, LinkLost
 from agent.sandbox.streams import EngineConnection, SocketConnection
 from agent.sandbox.supervisor import frames
 from agent.stop import Stop
-from tests.contract.sandbox_suite import SandboxSuite, run, say
+from tests.contract.sandbox_suite import SandboxSuite
+from tests.contract.sandbox_use import run, say
 from tests.process_sandbox import ProcessSandbox
 
 

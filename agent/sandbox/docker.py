@@ -114,13 +114,12 @@ class DockerSandbox(SupervisedSandbox):
         with _engine_errors("The sandbox can't be created"):
             container = _create_container(client, spec)
         sandbox = cls(client, container, spec)
-        try:
+        with contextlib.ExitStack() as on_failure:
+            on_failure.callback(sandbox.close)
             with _engine_errors("The sandbox can't be started"):
                 client.api.start(container)
             sandbox.start()
-        except BaseException:
-            sandbox.close()
-            raise
+            on_failure.pop_all()
         return sandbox
 
     @property

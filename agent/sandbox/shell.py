@@ -3,6 +3,7 @@
 import struct
 import time
 from collections.abc import Iterator
+from typing import NoReturn
 
 from agent.sandbox.base import Ending, Finished, Output, Stream
 from agent.sandbox.link import Conversation, Link, LinkLost
@@ -10,6 +11,7 @@ from agent.sandbox.supervisor import frames
 from agent.stop import Stop
 
 _COALESCE = 0.025
+_LOOK_SECONDS = 0.25
 _LARGEST_PIECE = 256 * 1024
 _SLACK = 20.0
 _STOP_SLACK = 2.5
@@ -64,12 +66,13 @@ class _Run:
 
     def next(self, wait: float | None) -> Output | Finished | None:
         """What comes next; None if nothing did in ``wait`` seconds."""
-        now = time.monotonic()
-        until = self._overdue if wait is None else min(self._overdue, now + wait)
-        answer = self._conversation.receive(min(until - now, 0.25) if wait is None else until - now)
+        seconds = _LOOK_SECONDS if wait is None else wait  # a stop may bring the end nearer
+        answer = self._conversation.receive(min(seconds, self._overdue - time.monotonic()))
+        if answer is not None:
+            return self._read(*answer)
         if time.monotonic() >= self._overdue:
             self._refuse("The sandbox did not end a command whose time was up.")
-        return None if answer is None else self._read(*answer)
+        return None
 
     def _read(self, kind: int, payload: bytes) -> Output | Finished:
         try:
@@ -80,18 +83,18 @@ class _Run:
                 return self.finished
         except (struct.error, IndexError):
             pass
-        return self._refuse("The sandbox sent an answer that cannot be read.")
+        self._refuse("The sandbox sent an answer that cannot be read.")
 
     def _output(self, payload: bytes) -> Output:
         number, skipped = frames.OUTPUT_HEAD.unpack_from(payload)
         stream = _STREAMS[number]
         data = payload[frames.OUTPUT_HEAD.size :]
         self._left[stream] -= len(data)
-        if self._left[stream] < 0:
-            self._refuse("The sandbox sent more output than it was asked to keep.")
+        if not data or self._left[stream] < 0:
+            self._refuse("The sandbox sent no output, or more than it was asked to keep.")
         return Output(stream, data, skipped)
 
-    def _refuse(self, why: str) -> Output:
+    def _refuse(self, why: str) -> NoReturn:
         self._link.fail(why)
         raise LinkLost(self._link.failure)
 

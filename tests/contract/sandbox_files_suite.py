@@ -1,0 +1,139 @@
+"""What every sandbox promises about files; a part of ``SandboxSuite``."""
+
+import stat
+import threading
+
+import pytest
+
+from agent.errors import ToolError
+from agent.sandbox.base import Sandbox
+from agent.stop import Stop
+from tests.contract.sandbox_use import MEGABYTE, found, gather, say
+
+
+class SandboxFilesSuite:
+    """Subclasses provide the fixture ``sandbox``."""
+
+    def test_a_file_of_10_mb_goes_in_and_out(self, sandbox: Sandbox) -> None:
+        data = bytes(range(256)) * (10 * MEGABYTE // 256)
+        sandbox.write("big", data)
+        assert (sandbox.workspace / "big").stat().st_size == len(data)
+        assert sandbox.read("big", limit=len(data)) == data
+
+    @pytest.mark.parametrize(
+        "name",
+        ["a b.txt", 'it\'s "so"', "new\nline", "$(touch owned)", "`x`;&|", "-rf", "é☃", "*"],
+    )
+    def test_any_name_will_do(self, sandbox: Sandbox, name: str) -> None:
+        sandbox.write(f"odd/{name}", b"content")
+        assert sandbox.read(f"odd/{name}", limit=100) == b"content"
+        assert [entry.path.rpartition("/")[2] for entry in found(sandbox, "odd")] == [name]
+        assert (sandbox.workspace / "odd" / name).read_bytes() == b"content"
+        sandbox.remove(f"odd/{name}")
+        assert sandbox.kind(f"odd/{name}") == "missing"
+
+    def test_a_name_that_is_no_text_is_listed_and_read(self, sandbox: Sandbox) -> None:
+        say(sandbox, "mkdir odd; echo x > odd/$'\\xff'")
+        (entry,) = found(sandbox, "odd")
+        assert sandbox.read(entry.path, limit=10) == b"x\n"
+
+    def test_a_read_takes_no_more_than_its_limit(self, sandbox: Sandbox) -> None:
+        sandbox.write("f", b"12345")
+        assert sandbox.read("f", limit=5) == b"12345"
+        with pytest.raises(ToolError, match="larger"):
+            sandbox.read("f", limit=4)
+
+    @pytest.mark.parametrize("path", ["/dev/zero", "pipe", "link-to-pipe"])
+    def test_what_is_no_file_is_refused_without_waiting(self, sandbox: Sandbox, path: str) -> None:
+        say(sandbox, "mkfifo pipe; ln -s pipe link-to-pipe")
+        assert sandbox.kind(path) == "other"
+        with pytest.raises(ToolError, match="not a regular file"):
+            sandbox.read(path, limit=10)
+        with pytest.raises(ToolError, match="not a regular file"):
+            sandbox.write(path, b"x")
+
+    def test_what_is_missing_or_a_folder_is_told_by_name(self, sandbox: Sandbox) -> None:
+        assert sandbox.kind("none") == "missing"
+        assert sandbox.kind("input") == "folder"
+        with pytest.raises(ToolError, match="none does not exist"):
+            sandbox.read("none", limit=10)
+        with pytest.raises(ToolError, match="input is a folder"):
+            sandbox.read("input", limit=10)
+        with pytest.raises(ToolError, match="input is a folder"):
+            sandbox.write("input", b"")
+        with pytest.raises(ToolError, match="NUL"):
+            sandbox.read("a\0b", limit=10)
+
+    def test_a_written_file_keeps_its_mode_and_a_new_one_is_ordinary(
+        self, sandbox: Sandbox
+    ) -> None:
+        say(sandbox, "echo old > script; chmod 751 script")
+        sandbox.write("script", b"new")
+        sandbox.write("deep/new", b"new")
+        modes = [(sandbox.workspace / n).stat().st_mode for n in ("script", "deep/new")]
+        assert [stat.S_IMODE(mode) for mode in modes] == [0o751, 0o644]
+
+    def test_writing_through_a_link_changes_its_target(self, sandbox: Sandbox) -> None:
+        say(sandbox, "echo old > target; ln -s target link; ln -s later dangling")
+        sandbox.write("link", b"new")
+        sandbox.write("dangling", b"made")
+        assert say(sandbox, "readlink link dangling; cat target later") == "target\nlater\nnewmade"
+
+    def test_an_exclusive_write_takes_no_existing_name(self, sandbox: Sandbox) -> None:
+        sandbox.write("new", b"1", exclusive=True)
+        say(sandbox, "ln -s nowhere dangling")
+        for name in ("new", "dangling", "input"):
+            with pytest.raises(ToolError, match="already exists"):
+                sandbox.write(name, b"2", exclusive=True)
+        assert sandbox.read("new", limit=10) == b"1"
+        assert say(sandbox, "ls -A") == "dangling\ninput\nnew\noutput"
+
+    def test_a_folder_is_listed_sorted_to_a_depth_without_hidden_names(
+        self, sandbox: Sandbox
+    ) -> None:
+        say(sandbox, "mkdir -p t/b/c/d t/.h; echo 12 > t/b/x; touch t/a t/.z; ln -s a t/l")
+        lines = [(e.path.partition("/t/")[2], e.kind, e.size) for e in found(sandbox, "t", 2)]
+        assert [(path, kind) for path, kind, _ in lines] == [
+            ("a", "file"),
+            ("b", "folder"),
+            ("b/c", "folder"),
+            ("b/x", "file"),
+            ("l", "other"),
+        ]
+        assert lines[3][2] == 3
+
+    def test_a_listing_stops_at_its_limit(self, sandbox: Sandbox) -> None:
+        say(sandbox, "mkdir many; cd many; touch $(seq 1000 2999)")
+        assert [e.path[-4:] for e in found(sandbox, "many", limit=3)] == ["1000", "1001", "1002"]
+        assert len(found(sandbox, "many", limit=10_000)) == 2000
+
+    def test_a_folder_goes_with_all_it_holds_and_links_are_not_followed(
+        self, sandbox: Sandbox
+    ) -> None:
+        say(sandbox, "mkdir -p gone/deep; touch gone/{1..1500} keep; ln -s ../keep gone/deep/l")
+        sandbox.remove("gone")
+        sandbox.remove("gone")
+        assert say(sandbox, "ls") == "input\nkeep\noutput"
+
+    def test_files_are_served_while_a_command_runs(self, sandbox: Sandbox) -> None:
+        items = sandbox.execute(
+            "echo up; until [ -e gate ]; do sleep 0.01; done", timeout=30, stop=Stop()
+        )
+        next(items)
+        sandbox.write("gate", b"")
+        assert gather(items).code == 0
+
+    def test_two_threads_may_use_the_files_at_once(self, sandbox: Sandbox) -> None:
+        def use(name: str) -> None:
+            for round_ in range(20):
+                sandbox.write(name, name.encode() * round_)
+                assert sandbox.read(name, limit=1000) == name.encode() * round_
+            done.append(name)
+
+        done: list[str] = []
+        threads = [threading.Thread(target=use, args=(name,)) for name in ("one", "two", "three")]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(done) == ["one", "three", "two"]

@@ -1,0 +1,86 @@
+"""How the sandbox tests use one: run a command to its end, wait for a state."""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from agent.sandbox.base import Ending, Entry, Finished, Output, Sandbox
+from agent.stop import Stop
+
+MEGABYTE = 1024 * 1024
+SEQ_BYTES = sum((digits + 1) * 9 * 10 ** (digits - 1) for digits in range(1, 8)) + 9 * 2_500_001
+
+
+@dataclass
+class Result:
+    """One command's output, put together, and how it ended."""
+
+    stdout: bytes
+    stderr: bytes
+    skipped: int
+    finished: Finished
+
+    @property
+    def code(self) -> int | None:
+        return self.finished.exit_code
+
+    @property
+    def ending(self) -> Ending:
+        return self.finished.ending
+
+    @property
+    def note(self) -> str:
+        return self.finished.note
+
+
+def gather(items: Iterator[Output | Finished]) -> Result:
+    """Consume a command's items; the last has to be its only ``Finished``."""
+    *outputs, finished = items
+    assert isinstance(finished, Finished)
+    streams: dict[str, bytes] = {"stdout": b"", "stderr": b""}
+    skipped = 0
+    for output in outputs:
+        assert isinstance(output, Output)
+        streams[output.stream] += output.data
+        skipped += output.skipped
+    return Result(streams["stdout"], streams["stderr"], skipped, finished)
+
+
+def run(sandbox: Sandbox, command: str, timeout: float = 30.0, stop: Stop | None = None) -> Result:
+    """Run a command to its end."""
+    return gather(sandbox.execute(command, timeout=timeout, stop=stop or Stop()))
+
+
+def say(sandbox: Sandbox, command: str) -> str:
+    """What a command that has to succeed says on stdout."""
+    result = run(sandbox, command)
+    assert result.code == 0, result
+    return result.stdout.decode().strip()
+
+
+def eventually(reached: Callable[[], bool], seconds: float = 10.0) -> bool:
+    """Wait for a state."""
+    deadline = time.monotonic() + seconds
+    while not reached():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.005)
+    return True
+
+
+def stopping_at_first_output(sandbox: Sandbox, command: str) -> tuple[Result, float]:
+    """Run a command, stop it once it has said something; the seconds from stop to end."""
+    stop = Stop()
+    items: list[Output | Finished] = []
+    asked = 0.0
+    for item in sandbox.execute(command, timeout=60, stop=stop):
+        items.append(item)
+        if not stop.is_set:
+            asked = time.monotonic()
+            stop.set()
+    return gather(iter(items)), time.monotonic() - asked
+
+
+def found(sandbox: Sandbox, path: str, depth: int = 1, limit: int = 100) -> list[Entry]:
+    """A listing."""
+    return sandbox.entries(path, depth=depth, limit=limit)
