@@ -10,6 +10,7 @@ import re
 import socket
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -131,14 +132,22 @@ class DockerSandbox(SupervisedSandbox):
         with _engine_errors("The sandbox's shell can't be started"):
             if self._connected:
                 self._revive()
-            command = ["/usr/bin/python3", "-I", "-S", "-c", SUPERVISOR_CODE, _PLACE]
-            arguments = ["container", _STATE, HOME]
+            self._connected = True
+            return EngineConnection(self._exec_supervisor())
+
+    def _exec_supervisor(self) -> socket.socket:
+        command = ["/usr/bin/python3", "-I", "-S", "-c", SUPERVISOR_CODE, _PLACE]
+        arguments = ["container", _STATE, HOME]
+        try:
             created = self._api.exec_create(self._container, [*command, *arguments], stdin=True)
             stream: Any = self._api.exec_start(created["Id"], socket=True)
-            self._connected = True
-            ours = socket.socket(fileno=os.dup(stream.fileno()))
-            stream._response.close()
-            return EngineConnection(ours)
+        except docker.errors.APIError as error:
+            if error.status_code == HTTPStatus.CONFLICT:  # it is just about to end
+                raise ConnectionError(str(error)) from error
+            raise
+        ours = socket.socket(fileno=os.dup(stream.fileno()))
+        stream._response.close()  # docker-py would leave its own end open
+        return ours
 
     def _revive(self) -> None:
         """Start the container again if it has ended, or is just about to."""

@@ -1,8 +1,9 @@
 """The persistent shell as the host sees it: one command in, its output and ending out."""
 
+import contextlib
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import NoReturn
 
 from agent.sandbox.base import Ending, Finished, Output, Stream
@@ -109,7 +110,7 @@ def _finished(payload: bytes) -> Finished:
 
 def execute(
     link: Link, command: bytes, *, timeout: float, keep: int, stop: Stop
-) -> Iterator[Output | Finished]:
+) -> Generator[Output | Finished, None, None]:
     """Run a command in the supervisor's shell; see ``Sandbox.execute``.
 
     Output that arrives within 25 ms is joined. A consumer that leaves early ends the command.
@@ -138,8 +139,13 @@ def execute(
         finally:
             if run.finished is None and not link.failure:
                 end()
-                while run.finished is None:
-                    run.next(None)
+                _wait_for_end(run)
+
+
+def _wait_for_end(run: _Run) -> None:
+    with contextlib.suppress(LinkLost):  # nobody listens any more; the next command will tell
+        while run.finished is None:
+            run.next(None)
 
 
 def ask_to_end(link: Link) -> None:

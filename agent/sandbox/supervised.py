@@ -1,5 +1,6 @@
 """A sandbox whose inside is served by a supervisor, wherever that was started."""
 
+import contextlib
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -94,11 +95,11 @@ class SupervisedSandbox(ABC):
     ) -> Iterator[Output | Finished]:
         link = self._live_link()
         started = time.monotonic()
+        items = shell.execute(link, text, timeout=timeout, keep=self._keep_bytes, stop=stop)
         try:
-            for item in shell.execute(
-                link, text, timeout=timeout, keep=self._keep_bytes, stop=stop
-            ):
-                yield self._with_note(item) if isinstance(item, Finished) else item
+            with contextlib.closing(items):
+                for item in items:
+                    yield self._with_note(item) if isinstance(item, Finished) else item
         except LinkLost:
             self._live_link()
             ending: Ending = "stop" if stop.is_set else "lost"
