@@ -4,6 +4,7 @@ import array
 import json
 import re
 import shutil
+import string
 import time
 import wave
 from collections.abc import Iterator
@@ -46,7 +47,7 @@ from agent.sandbox.engine import Client
 from agent.stop import Stop
 from agent.tools import Toolbox
 
-NAMES = ("chart", "documents", "music")
+NAMES = ("chart", "documents", "music", "wording")
 
 SCRIPT = """
 title: Greet
@@ -174,7 +175,7 @@ def test_a_stop_ends_the_stream_at_once_and_without_a_finish(greeting: Demonstra
 # The files
 
 
-def test_there_are_three_and_each_is_found_by_the_text_of_its_task() -> None:
+def test_each_is_there_and_found_by_the_text_of_its_task() -> None:
     assert tuple(each.name for each in demonstrations()) == NAMES
     for each in demonstrations():
         assert load(each.name) is each
@@ -320,6 +321,34 @@ def test_the_documents_are_answered_without_reading_them_whole(
 ) -> None:
     seen = sum(len(result.observation) for result in play("documents", sandbox))
     assert seen < sum(path.stat().st_size for path in load("documents").inputs) / 20
+
+
+@pytest.mark.engine
+def test_every_claim_of_the_sentence_is_true(sandbox: DockerSandbox, workspace: Path) -> None:
+    (failed,) = failures(play("wording", sandbox))
+    assert "no sentence tells the truth" in failed.observation
+    sentence = (workspace / "output" / "answer.txt").read_text(encoding="utf-8")
+    for letter in string.ascii_lowercase:
+        count = sentence.lower().count(letter)
+        assert f" {in_words(count)} {letter}{'s' * (count > 1)}" in sentence.replace("'", "")
+    with Image.open(workspace / "output" / "sentence.png") as picture:
+        assert picture.size == (1600, 1000)
+        assert len(picture.convert("RGB").getcolors(1 << 20) or []) > 200
+
+
+WORDS = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
+    "fifteen sixteen seventeen eighteen nineteen"
+)
+
+
+def in_words(number: int) -> str:
+    """A number below forty, as English spells it."""
+    words = WORDS.split()
+    tens, ones = divmod(number, 10)
+    if tens < 2:
+        return words[number]
+    return {2: "twenty", 3: "thirty"}[tens] + (f"-{words[ones]}" if ones else "")
 
 
 def fog_days() -> dict[int, int]:
