@@ -69,6 +69,7 @@ def _add_run(run: argparse.ArgumentParser) -> None:
         help="in a sandbox, or plain: the documents in the prompt, no tools")  # fmt: skip
     add("--prompt", metavar="NAME|FILE", default="general",
         help=f"one of {', '.join(prompts.names())}; or a file")  # fmt: skip
+    add("--no-network", action="store_true", help="let the sandbox reach no network")
     add("--image", metavar="TAG", default="", help="another sandbox image")
     add("--json", action="store_true", help="write the events as JSON lines to stdout")
 
@@ -114,7 +115,7 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
     """Do one run, shown as it happens; its answer goes to stdout."""
     settings = replace(settings, image=given.image or settings.image, pool=0)
     model, inputs, text = _model(given, settings)
-    task = Task(text, prompts.load(given.prompt), given.mode)
+    task = Task(text, prompts.load(given.prompt), given.mode, network=not given.no_network)
     limits = settings.limits()
     if given.max_steps:
         limits = replace(limits, steps=given.max_steps)

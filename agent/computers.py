@@ -115,7 +115,7 @@ class Computers:
         pooled = self._from_pool(folder)
         if pooled is None:
             yield Preparing(state="starting_sandbox")
-        sandbox = pooled or self._create(folder.sandbox)
+        sandbox = pooled or self._create(folder.sandbox, network=folder.network)
         folder.use(sandbox.id)
         seconds = time.monotonic() - began
         yield SandboxReady(sandbox=sandbox.id, seconds=seconds, pooled=pooled is not None)
@@ -186,7 +186,7 @@ class Computers:
 
     def _from_pool(self, folder: RunFolder) -> Sandbox | None:
         """A warm sandbox for a run that has none yet, with the run's files moved into it."""
-        if self._pool is None or folder.used:
+        if self._pool is None or folder.used or not folder.network:
             return None
         sandbox = self._pool.take()
         if sandbox is not None:
@@ -194,7 +194,7 @@ class Computers:
             shutil.rmtree(folder.sandbox_folder, ignore_errors=True)
         return sandbox
 
-    def _create(self, sandbox_id: str) -> DockerSandbox:
+    def _create(self, sandbox_id: str, *, network: bool = True) -> DockerSandbox:
         assert self._client is not None
         settings = self._settings
         chosen = Path(settings.ca_bundle) if settings.ca_bundle else None
@@ -205,6 +205,7 @@ class Computers:
             workspace=self.data.workspace(sandbox_id),
             limits=settings.sandbox_limits(),
             certificates=chosen if chosen and chosen.is_file() else host_certificates(),
+            network=network,
         )
         return DockerSandbox.create(self._client, spec)
 

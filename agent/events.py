@@ -80,6 +80,7 @@ class RunStarted(_Event):
     system: str
     user: str
     inputs: tuple[str, ...] = ()
+    network: bool = True
     limits: dict[str, float | None] = field(default_factory=dict)
     kind: Literal["run_started"] = "run_started"
 

@@ -116,6 +116,7 @@ class RunPicture:
     metered: bool = True
     prompt: str = ""
     inputs: tuple[str, ...] = ()
+    network: bool = True
     limits: dict[str, float | None] = field(default_factory=dict)
     sandbox: str = ""
     state: State = "draft"
@@ -157,6 +158,7 @@ class RunPicture:
         if isinstance(event, RunStarted):
             self.run, self.mode, self.prompt = event.run, event.mode, event.prompt
             self.inputs, self.limits = event.inputs, event.limits
+            self.network = event.network
             text = event.task
         else:
             text = event.text

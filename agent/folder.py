@@ -26,6 +26,7 @@ class _About:
     created: float
     sandbox: str
     used: bool = False
+    network: bool = True
 
 
 class RunFolder:
@@ -116,6 +117,16 @@ class RunFolder:
     def used(self) -> bool:
         """Whether a sandbox has worked in the workspace; before, only the person has."""
         return self._about.used
+
+    @property
+    def network(self) -> bool:
+        """Whether the run's sandbox reaches the network."""
+        return self._about.network
+
+    def cut_off(self) -> None:
+        """Let the run's sandbox, which is still to be made, reach no network."""
+        self._about = replace(self._about, network=False)
+        self._write()
 
     def use(self, sandbox: str) -> None:
         """Remember that this sandbox works in the workspace from now on, and holds it."""

@@ -70,11 +70,12 @@ class Computers(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a run is given first."""
+    """What a run is given first; ``network`` is whether its sandbox reaches any."""
 
     text: str
     prompt: Prompt = field(default_factory=lambda: prompts.named("general"))
     mode: Mode = "sandbox"
+    network: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +171,8 @@ class RecordedRun:
             self._keep(self._ended("failed", INTERRUPTED))
 
     def _first_round(self, task: Task, model: Model, limits: Limits, stop: Stop) -> Iterator[Event]:
+        if not task.network:
+            self.folder.cut_off()
         workspace = self.workspace
         inputs = tuple(given(workspace))
         if task.mode == "plain":
@@ -187,6 +190,7 @@ class RecordedRun:
             system=system,
             user=user,
             inputs=tuple(path.to_url() for path in inputs),
+            network=task.network,
             limits=limits.shown(),
         )
         yield from self._round(opening, model, limits, stop)

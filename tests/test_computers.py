@@ -106,6 +106,20 @@ def test_without_a_warm_one_the_sandbox_is_made_on_the_runs_own_workspace(
 
 
 @pytest.mark.engine
+def test_a_run_without_the_network_has_none_and_is_not_given_a_warm_sandbox(
+    computers: Computers,
+) -> None:
+    folder = draft(computers)
+    folder.cut_off()
+    events, sandbox = take(computers, folder)
+    assert isinstance(events[-1], SandboxReady)
+    assert not events[-1].pooled
+    assert said(sandbox, "ls /sys/class/net") == "lo\n"
+    assert not RunFolder.open(computers.data.path, folder.id).network
+    sandbox.close()
+
+
+@pytest.mark.engine
 def test_a_run_that_had_a_sandbox_gets_a_new_one_on_the_same_files(computers: Computers) -> None:
     folder = draft(computers)
     _, first = take(computers, folder)

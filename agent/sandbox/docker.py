@@ -75,6 +75,7 @@ class ContainerSpec:
         workspace: The host folder to mount; made where it is missing.
         limits: What it may use.
         certificates: A bundle of the host's certificate authorities to trust inside.
+        network: Whether it reaches the network at all.
     """
 
     image: str
@@ -83,6 +84,7 @@ class ContainerSpec:
     workspace: Path
     limits: SandboxLimits = field(default_factory=SandboxLimits)
     certificates: Path | None = None
+    network: bool = True
 
 
 class DockerSandbox(SupervisedSandbox):
@@ -198,6 +200,7 @@ def _create_container(client: docker.DockerClient, spec: ContainerSpec) -> str:
         ],
         log_config=docker.types.LogConfig(type="none"),
         mounts=_mounts(spec),
+        network_mode="default" if spec.network else "none",
     )
     created = client.api.create_container(
         spec.image,
