@@ -35,6 +35,7 @@ class Choices:
     mode: str = "sandbox"
     prompt: str = "general"
     steps: float | None = None
+    network: bool = True
 
 
 def config(choices: Choices, settings: Settings) -> ModelConfig:
@@ -82,7 +83,7 @@ def task_for(text: str, choices: Choices) -> Task:
     Raises:
         StudioError: there is no such prompt.
     """
-    return Task(text, prompts.named(choices.prompt), cast(Mode, choices.mode))
+    return Task(text, prompts.named(choices.prompt), cast(Mode, choices.mode), choices.network)
 
 
 def limits_for(choices: Choices, settings: Settings) -> Limits:

@@ -103,6 +103,7 @@ def _drawer(settings: Settings) -> tuple[Sequence[Component], gr.Button, gr.Text
         steps = gr.Number(
             settings.steps, label="Steps at most", precision=0, minimum=1, maximum=settings.steps
         )
+        network = gr.Checkbox(True, label="The sandbox may use the network")
     with gr.Accordion("Sampling and protocol", open=False):
         temperature = _number("Temperature", 2)
         top_p = _number("Top p", 1)
@@ -112,7 +113,7 @@ def _drawer(settings: Settings) -> tuple[Sequence[Component], gr.Button, gr.Text
         send_reasoning = gr.Checkbox(True, label="Send earlier reasoning back")
     fields = [
         base_url, api_key, model, temperature, top_p, max_tokens, extra_body, calls,
-        send_reasoning, mode, prompt, steps,
+        send_reasoning, mode, prompt, steps, network,
     ]  # fmt: skip
     return fields, test, told
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from anyio.to_thread import run_sync
 from pydantic_core import to_json
+from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -19,8 +20,22 @@ from sandbox_ui import stream, transfers
 from sandbox_ui.preview import markdown
 from sandbox_ui.runs import Runs
 
+
+class _Anything(Convertor[str]):
+    """A rest of an address that may hold any character, line ends too."""
+
+    regex = "(?s:.*)"
+
+    def convert(self, value: str) -> str:
+        return value
+
+    def to_string(self, value: str) -> str:
+        return value
+
+
+register_url_convertor("any", _Anything())
 Endpoint = Callable[[Request], Awaitable[Response]]
-_FILE = "/api/runs/{run}/files/{path:path}"
+_FILE = "/api/runs/{run}/files/{path:any}"
 
 
 class Api:

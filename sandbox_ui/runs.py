@@ -44,7 +44,7 @@ class _Run:
     recorded: RecordedRun | None = None
     stop: Stop = field(default_factory=Stop)
     worker: threading.Thread | None = None
-    used: float = field(default_factory=time.monotonic)
+    used: float = field(default_factory=time.time)
 
     @property
     def working(self) -> bool:
@@ -150,7 +150,7 @@ class Runs:
             RunError: there is no such run.
         """
         run = self._known(run_id)
-        return Workspace(run.folder.workspace)
+        return run.recorded.workspace if run.recorded else Workspace(run.folder.workspace)
 
     def _known(self, run_id: str) -> _Run:
         with self._lock:
@@ -172,14 +172,16 @@ class Runs:
                 run.recorded.journal.follow(run.feed.wake)
             run.stop = Stop()
             events = begin(run.recorded, run.stop)
-            run.worker = threading.Thread(target=self._drive, args=(run, events), daemon=True)
+            run.worker = threading.Thread(
+                target=self._drive, args=(run, events), name=f"run {run_id}", daemon=True
+            )
             run.worker.start()
 
     def _drive(self, run: _Run, events: Iterator[Event]) -> None:
         for event in events:
             if isinstance(event, SandboxReady):
                 run.feed.watch()
-        run.used = time.monotonic()
+        run.used = time.time()
 
     def _keep_house(self) -> None:
         while not self._closing.wait(_PAUSE):
@@ -197,13 +199,13 @@ class Runs:
         now = time.time() if now is None else now
         with self._lock:
             for run in self._runs.values():
-                self._rest(run)
+                self._rest(run, now)
         for folder in RunFolder.all(self._data):
             if now - folder.created > DRAFT_SECONDS and not folder.journal.exists():
                 self._remove(folder)
 
-    def _rest(self, run: _Run) -> None:
-        idle = time.monotonic() - run.used > IDLE_SECONDS
+    def _rest(self, run: _Run, now: float) -> None:
+        idle = now - run.used > IDLE_SECONDS
         if idle and run.recorded is not None and not run.working:
             run.recorded.close()
             run.recorded = None

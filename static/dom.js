@@ -121,18 +121,31 @@ export class GrowingText {
   }
 }
 
-/** Keep a scrolled element at its end while the person is there; returns `follow`. */
+/**
+ * Keep a scrolled element at its end while the person is there; returns `follow`.
+ *
+ * Growth alone is no leaving: only a move upwards is. While at the end the browser's own
+ * anchoring is off, since it would look like one.
+ */
 export function followEnd(element, onChange = () => {}) {
   let following = true;
+  let top = 0;
+  const become = (now) => {
+    if (now === following) return;
+    following = now;
+    element.style.overflowAnchor = now ? "none" : "";
+    onChange(now);
+  };
+  element.style.overflowAnchor = "none";
   element.addEventListener("scroll", () => {
     const left = element.scrollHeight - element.scrollTop - element.clientHeight;
-    const now = left < 40;
-    if (now !== following) onChange((following = now));
+    if (left < 40) become(true);
+    else if (element.scrollTop < top) become(false);
+    top = element.scrollTop;
   }, { passive: true });
-  const follow = (force = false) => {
-    if (force) following = true;
+  return (force = false) => {
+    if (force) become(true);
     if (following) element.scrollTop = element.scrollHeight;
     return following;
   };
-  return follow;
 }

@@ -31,9 +31,10 @@ export async function mountMasthead(element) {
     const { head } = session;
     state.hidden = model.hidden = !session.begun;
     state.dataset.tone = tone(head);
+    state.toggleAttribute("data-live", head.alive);
     const said = words(head);
     if (state.querySelector(".words").textContent !== said) state.querySelector(".words").textContent = said;
-    model.textContent = head.model;
+    model.textContent = [head.model, session.mode === "plain" ? "plain" : "", session.network === false ? "no network" : ""].filter(Boolean).join(" · ");
     document.title = session.begun ? `${head.alive ? "● " : ""}${title.textContent || "Run"}` : document.title;
     tick();
   });

@@ -129,7 +129,7 @@ function onPicture({ now, picture }) {
   const last = picture.rounds.at(-1);
   adopt({ ...picture, now, alive: Boolean(last && last.status === null) });
   Object.assign(session, {
-    begun: picture.rounds.length > 0, limits: picture.limits, mode: picture.mode,
+    begun: picture.rounds.length > 0, limits: picture.limits, mode: picture.mode, network: picture.network,
   });
   emit("picture", picture);
 }
@@ -138,7 +138,7 @@ function onEvents({ head, events }) {
   adopt(head);
   for (const event of events) {
     if (event.kind === "run_started") {
-      Object.assign(session, { begun: true, limits: event.limits, mode: event.mode });
+      Object.assign(session, { begun: true, limits: event.limits, mode: event.mode, network: event.network });
     }
   }
   emit("events", events);

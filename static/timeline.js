@@ -33,7 +33,7 @@ class Timeline {
     this.near.disconnect();
     this.steps = new Map();
     this.current = this.ending = null;
-    this.rounds = 0;
+    this.rounds = this.before = 0;
     this.status = h("div", { class: "status", hidden: true },
       h("span", { class: "dot" }), h("span", { class: "words" }), h("span", { class: "time num" }),
       h("div", { class: "progress", hidden: true }, h("i")));
@@ -103,6 +103,7 @@ class Timeline {
     this.ending?.querySelector(".outputs")?.remove();
     const chips = inputs.map((path) => h("span", { class: "chip" }, icon("file"), h("b", {}, shownPath(path).replace(/^input\//, ""))));
     this.put(h("div", { class: "task" }, h("p", {}, text), chips.length ? h("div", {}, ...chips) : null));
+    this.before = session.step;
     emit("asked", { text, first: this.rounds === 1 });
     this.follow(true);
   }
@@ -139,7 +140,7 @@ class Timeline {
   showMeter() {
     const { totals, metered } = session.head;
     this.meter.hidden = !session.begun;
-    const parts = [...figures(totals, metered, session.limits.steps)];
+    const parts = [...figures(totals, metered, this.before + session.limits.steps)];
     const shown = (quiet) => parts.filter((part) => Boolean(part.quiet) === quiet).map((part) => h("span", {}, ...part.words));
     this.meter.replaceChildren(h("div", {}, ...shown(false)), h("div", { class: "hide-s" }, ...shown(true)));
   }

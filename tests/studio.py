@@ -1,0 +1,127 @@
+"""The application as tests use it: on a real server, over plain-process sandboxes."""
+
+import asyncio
+import gc
+import json
+import threading
+import time
+import uuid
+import warnings
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import uvicorn
+from fastapi import FastAPI
+
+from agent.computers import Readiness
+from agent.events import Event, Preparing, SandboxReady
+from agent.folder import RunFolder
+from agent.sandbox.base import Sandbox
+from agent.settings import Settings
+from agent.stop import Stop
+from agent.workspace.blobs import BlobStore
+from sandbox_ui import application
+from sandbox_ui.application import Machine
+from tests.process_sandbox import ProcessSandbox
+
+PATIENCE = 20.0
+
+
+class LocalMachine:
+    """Gives each run a plain-process sandbox on its own workspace."""
+
+    def __init__(self, data: Path) -> None:
+        self.data = data
+        self.blobs = BlobStore(data / "blobs")
+        self.readiness = Readiness("ready", image="none")
+        self.taken = 0
+
+    def open(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+    def draft(self) -> str:
+        sandbox = uuid.uuid4().hex
+        for name in ("input", "output"):
+            (self.data / "sandboxes" / sandbox / "workspace" / name).mkdir(parents=True)
+        return sandbox
+
+    def take(self, folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
+        yield Preparing(state="starting_sandbox")
+        folder.use(folder.sandbox)
+        self.taken += 1
+        yield SandboxReady(sandbox=folder.sandbox, seconds=0.0, pooled=False)
+        return ProcessSandbox(folder.sandbox_folder)
+
+
+def create(settings: Settings, machine: Machine) -> FastAPI:
+    """The application; the event loops that Gradio makes for it and never closes are cleared."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        app = application.create(settings, machine)
+        gc.collect()
+    return app
+
+
+@contextmanager
+def served(app: FastAPI) -> Iterator[str]:
+    """The application on a free port; yields its address."""
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning"))
+    loop = asyncio.new_event_loop()
+
+    def serve() -> None:
+        loop.run_until_complete(server.serve())
+        loop.run_until_complete(loop.shutdown_default_executor())
+        loop.close()
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    wait_until(lambda: server.started or not thread.is_alive())
+    port = server.servers[0].sockets[0].getsockname()[1]
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        loop.call_soon_threadsafe(app.state.closing.set)
+        server.should_exit = True
+        thread.join(PATIENCE)
+
+
+def wait_until(true: Callable[[], bool], seconds: float = PATIENCE) -> None:
+    """Wait for a state; fails where it does not come."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it did not come"
+        time.sleep(0.01)
+
+
+class Told:
+    """One server-sent event: its name, its id, its data."""
+
+    def __init__(self, name: str, cursor: str, data: Any) -> None:
+        self.name, self.cursor, self.data = name, cursor, data
+
+
+@contextmanager
+def following(client: httpx.Client, run: str, cursor: str = "") -> Iterator[Iterator[Told]]:
+    """A run's stream, from a cursor where one is given."""
+    headers = {"Last-Event-ID": cursor} if cursor else {}
+    address = f"/api/runs/{run}/events"
+    with client.stream("GET", address, headers=headers, timeout=PATIENCE) as response:
+        response.raise_for_status()
+        yield _told(response.iter_lines())
+
+
+def _told(lines: Iterator[str]) -> Iterator[Told]:
+    fields: dict[str, str] = {}
+    for line in lines:
+        if line:
+            name, _, value = line.partition(": ")
+            fields[name] = value
+        elif "data" in fields:
+            yield Told(fields["event"], fields.get("id", ""), json.loads(fields["data"]))
+            fields = {}
