@@ -47,7 +47,7 @@ from agent.sandbox.engine import Client
 from agent.stop import Stop
 from agent.tools import Toolbox
 
-NAMES = ("chart", "documents", "music", "wording")
+NAMES = ("chart", "documents", "music", "physics", "wording")
 
 SCRIPT = """
 title: Greet
@@ -321,6 +321,50 @@ def test_the_documents_are_answered_without_reading_them_whole(
 ) -> None:
     seen = sum(len(result.observation) for result in play("documents", sandbox))
     assert seen < sum(path.stat().st_size for path in load("documents").inputs) / 20
+
+
+@pytest.mark.engine
+def test_the_stars_keep_their_energy_and_come_home(sandbox: DockerSandbox, workspace: Path) -> None:
+    (failed,) = failures(play("physics", sandbox))
+    assert "energy must stay the same" in failed.observation
+    answer = (workspace / "output" / "answer.txt").read_text(encoding="utf-8")
+    kept = re.search(r"at most 1 part in ([\d,]+)", answer)
+    assert kept is not None
+    assert int(kept[1].replace(",", "")) > 10_000_000
+    loop = re.search(r"one loop +(\d\.\d{4}) long", answer)
+    assert loop is not None
+    assert float(loop[1]) == pytest.approx(time_of_a_loop(), abs=1e-4)
+    with Image.open(workspace / "output" / "eight.png") as picture:
+        assert picture.size == (1600, 1000)
+        assert len(picture.convert("RGB").getcolors(1 << 21) or []) > 1000
+
+
+def time_of_a_loop() -> float:
+    """Found in another way than the script does: by a Runge-Kutta method.
+
+    After a sixth of a loop the star that began on the left passes the middle.
+    """
+
+    def rates(state: list[complex]) -> list[complex]:
+        a, b, c = state[:3]
+        ab, bc, ca = (d / abs(d) ** 3 for d in (b - a, c - b, a - c))
+        return [*state[3:], ab - ca, bc - ab, ca - bc]
+
+    def ahead(state: list[complex], slope: list[complex], time: float) -> list[complex]:
+        return [value + time * rate for value, rate in zip(state, slope, strict=True)]
+
+    speed = 0.466203685 + 0.43236573j
+    state = [0.97000436 - 0.24308753j, -0.97000436 + 0.24308753j, 0j, speed, speed, -2 * speed]
+    at, step = 0.0, 0.002
+    while state[1].real < 0:
+        before = state
+        k1 = rates(state)
+        k2 = rates(ahead(state, k1, step / 2))
+        k3 = rates(ahead(state, k2, step / 2))
+        k4 = rates(ahead(state, k3, step))
+        slope = [(a + 2 * b + 2 * c + d) / 6 for a, b, c, d in zip(k1, k2, k3, k4, strict=True)]
+        state, at = ahead(state, slope, step), at + step
+    return 6 * (at - step * state[1].real / (state[1].real - before[1].real))
 
 
 @pytest.mark.engine
