@@ -1,0 +1,60 @@
+"""``python -m tests.bench [TABLE …]``: the tables as Markdown on stdout, progress on stderr."""
+
+import argparse
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from tests.bench import firsts, machine, manifests, memory, programs, shell, startup, steps
+from tests.bench.figures import Table
+from tests.bench.place import Place, place, progress_line
+
+TABLES: dict[str, Callable[[Place], Table]] = {
+    "memory": memory.table,
+    "steps": steps.table,
+    "programs": programs.table,
+    "firsts": firsts.table,
+    "shell": shell.table,
+    "manifests": manifests.table,
+    "startup": startup.table,
+}
+QUICK: dict[str, Callable[[Place], Table]] = {
+    "memory": partial(memory.table, count=1),
+    "steps": partial(steps.table, short=3, long=6),
+    "programs": partial(programs.table, short=2, long=3, rounds=1),
+    "firsts": partial(firsts.table, times=2),
+    "shell": partial(shell.table, times=8, execs=4),
+    "manifests": partial(manifests.table, counts=(10, 700), times=3),
+    "startup": partial(startup.table, times=1),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser.add_argument("tables", nargs="*", metavar="TABLE", help=f"of {', '.join(TABLES)}")
+    parser.add_argument("--quick", action="store_true", help="tiny numbers: does it work?")
+    given = parser.parse_args(arguments)
+    if unknown := set(given.tables) - TABLES.keys():
+        parser.error(f"no such table: {', '.join(sorted(unknown))}")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    chosen = QUICK if given.quick else TABLES
+    began = time.monotonic()
+    try:
+        with place() as where:
+            print(machine.heading(where.client), flush=True)
+            for name in given.tables or chosen:
+                progress_line(name)
+                made = chosen[name](where)
+                made.notes.append(f"Load of the machine: {machine.load()}.")
+                print(made.markdown(), flush=True)
+    except KeyboardInterrupt:
+        return 130
+    progress_line(f"done in {time.monotonic() - began:.0f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,36 @@
+"""A scripted endpoint in a process of its own, so that it takes no time from who is measured.
+
+It prints its address, then a line at each chat request: the time by the machine's monotonic
+clock. A task that says ``N steps`` gets N commands ``true``, then ``submit``.
+"""
+
+import re
+import signal
+import time
+
+from tests.endpoint import Call, Endpoint, Received, Turn
+from tests.turns import Body
+
+_STEPS = re.compile(r"(\d+) steps of `true`")
+
+
+class _Forgetful(Endpoint):
+    """Keeps no request: there are hundreds, each with the whole conversation."""
+
+    def note(self, received: Received) -> None:
+        pass
+
+
+def _turn(body: Body) -> Turn:
+    print(time.monotonic(), flush=True)
+    wanted = _STEPS.search(str(body["messages"][:2]))
+    done = sum(message["role"] == "assistant" for message in body["messages"])
+    if wanted and done < int(wanted[1]):
+        return Turn(calls=[Call("execute_bash", {"command": "true"}, f"call_{done}")])
+    return Turn(calls=[Call("submit", {}, f"call_{done}")])
+
+
+if __name__ == "__main__":
+    with _Forgetful(_turn, strict=False) as endpoint:
+        print(endpoint.url, flush=True)
+        signal.sigwait({signal.SIGTERM, signal.SIGINT})

@@ -1,0 +1,101 @@
+"""Samples, what is said of them, and tables in Markdown."""
+
+import math
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Repeated measurements of one thing, in seconds."""
+
+    seconds: tuple[float, ...]
+
+    @classmethod
+    def of(cls, seconds: Sequence[float]) -> "Sample":
+        return cls(tuple(seconds))
+
+    @property
+    def n(self) -> int:
+        return len(self.seconds)
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.seconds)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """A 95 % interval for the median, by order statistics: no distribution is assumed."""
+        ranked = sorted(self.seconds)
+        reach = 0.98 * math.sqrt(self.n)  # 1.96 standard deviations of Binomial(n, 1/2)
+        low = max(0, math.floor(self.n / 2 - reach))
+        high = min(self.n - 1, math.ceil(self.n / 2 + reach))
+        return ranked[low], ranked[high]
+
+    @property
+    def p95(self) -> float:
+        ranked = sorted(self.seconds)
+        return ranked[min(self.n - 1, math.ceil(0.95 * self.n) - 1)]
+
+    def cells(self, unit: str = "ms") -> tuple[str, str, str, str]:
+        """Median, its interval, 95th percentile (the largest, of fewer than 20) and n."""
+        low, high = (shown(value, unit) for value in self.interval)
+        return shown(self.median, unit), f"{low} … {high}", shown(self.p95, unit), str(self.n)
+
+
+SAMPLED = ("median", "95 % interval of it", "95th percentile", "n")
+"""The heads of ``Sample.cells``."""
+
+
+def shown(seconds: float, unit: str = "ms") -> str:
+    """Three figures that mean something, without an exponent."""
+    value = seconds * {"ms": 1000.0, "s": 1.0}[unit]
+    digits = 2 if abs(value) < 10 else 1 if abs(value) < 100 else 0
+    return f"{value:.{digits}f} {unit}"
+
+
+def megabytes(size: float) -> str:
+    """A size in MB (10^6 bytes)."""
+    return f"{size / 1e6:.0f} MB" if size >= 20e6 else f"{size / 1e6:.2f} MB"
+
+
+@dataclass
+class Table:
+    """One table for the README: figures, and how they came about."""
+
+    title: str
+    heads: Sequence[str]
+    rows: list[tuple[str, ...]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def add(self, *cells: str) -> None:
+        self.rows.append(cells)
+
+    def markdown(self) -> str:
+        lines = [f"### {self.title}", "", _row(self.heads), _row(["---"] * len(self.heads))]
+        lines += map(_row, self.rows)
+        return "\n".join([*lines, "", *self.notes, ""]).rstrip() + "\n"
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+@contextmanager
+def timed(into: list[float]) -> Iterator[None]:
+    """Append how long the block took."""
+    began = time.perf_counter()
+    yield
+    into.append(time.perf_counter() - began)
+
+
+def repeated(work: Callable[[], object], times: int, *, warm_up: int = 1) -> Sample:
+    """Do it again and again; the first ones do not count."""
+    seconds: list[float] = []
+    for _ in range(warm_up + times):
+        with timed(seconds):
+            work()
+    return Sample.of(seconds[warm_up:])

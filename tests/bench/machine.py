@@ -1,0 +1,38 @@
+"""The machine that the figures are of."""
+
+import os
+import platform
+import time
+from importlib.metadata import version
+from pathlib import Path
+
+from agent.sandbox.engine import Client
+
+
+def heading(client: Client) -> str:
+    """Date, processor, system and versions, as one line."""
+    engine = client.api.version()
+    parts = [
+        f"{_processor()}, {os.cpu_count()} cores, {_memory()} GB",
+        f"Linux {platform.release().split('-')[0]}",
+        f"Python {platform.python_version()}",
+        f"Docker {engine['Version']}",
+        f"gradio {version('gradio')}",
+    ]
+    return f"## Measured on {time.strftime('%d %B %Y')}\n\n{'; '.join(parts)}.\n"
+
+
+def load() -> str:
+    """How busy the machine was in the last minute: processes that ran or wanted to."""
+    return f"{os.getloadavg()[0]:.1f}"
+
+
+def _processor() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith(("model name", "Model")):
+            return line.partition(":")[2].strip()
+    return platform.machine()
+
+
+def _memory() -> int:
+    return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1024**3)

@@ -1,0 +1,64 @@
+"""The manifest at a step's end: by hints, by a sweep, and by hashing everything."""
+
+from pathlib import Path
+
+from agent.workspace.blobs import BlobStore
+from agent.workspace.snapshots import Snapshots
+from agent.workspace.watch import Watch
+from tests.bench.figures import SAMPLED, Sample, Table, timed
+from tests.bench.place import Place
+from tests.full_scan import full_scan
+
+_BYTES = 2048
+_IN_A_FOLDER = 100
+
+
+def table(place: Place, *, counts: tuple[int, ...] = (10, 10_000), times: int = 20) -> Table:
+    """Workspaces of several sizes, in each of which one file changes between two steps."""
+    made = Table(
+        "The manifest of the workspace",
+        (f"files of {_BYTES // 1024} KB, one of them changed since the last time", *SAMPLED),
+        notes=[
+            "Up to 500 names a step's end is a sweep, which there costs less than the hints. The "
+            "naive way reads and hashes every file. All three in turns, on the same files."
+        ],
+    )
+    for count in counts:
+        folder = place.folder / f"manifest-{count}"
+        _fill(folder / "workspace", count)
+        with Watch(folder) as watch:
+            snapshots = Snapshots(folder / "workspace", BlobStore(folder / "blobs"), watch)
+            for name, sample in _measure(snapshots, folder / "workspace", times).items():
+                made.add(f"{count:,} files: {name}", *sample.cells())
+    return made
+
+
+def _fill(workspace: Path, count: int) -> None:
+    for number in range(count):
+        path = _path(workspace, number)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{number:>{_BYTES}}")
+
+
+def _path(workspace: Path, number: int) -> Path:
+    return workspace / f"folder {number // _IN_A_FOLDER}" / f"{number}.txt"
+
+
+def _measure(snapshots: Snapshots, workspace: Path, times: int) -> dict[str, Sample]:
+    hinted: list[float] = []
+    swept: list[float] = []
+    naive: list[float] = []
+    snapshots.take()
+    for number in range(times + 1):
+        for final, into in ((False, hinted), (True, swept)):
+            _path(workspace, 0).write_text(f"{number} {final}")
+            with timed(into):
+                snapshots.take(final=final)
+        if number <= max(1, times // 4):
+            with timed(naive):
+                full_scan(workspace)
+    return {
+        "a step's end": Sample.of(hinted[1:]),
+        "a sweep, as at a run's end": Sample.of(swept[1:]),
+        "everything hashed": Sample.of(naive[1:]),
+    }

@@ -1,0 +1,72 @@
+"""One command in the shell that is held open, against one ``docker exec`` each."""
+
+import shutil
+import subprocess
+import uuid
+from collections.abc import Callable
+
+from agent.sandbox.docker import ContainerSpec, DockerSandbox
+from agent.sandbox.instance import DataFolder
+from agent.stop import Stop
+from tests.bench.figures import SAMPLED, Sample, Table, repeated
+from tests.bench.place import Place
+
+_BLOCKS = 4
+
+
+def table(place: Place, *, times: int = 1000, execs: int = 40) -> Table:
+    """``true`` in one container in every way that there is."""
+    made = Table(
+        "One command in the sandbox",
+        ("the same container", *SAMPLED),
+        notes=["Taken in turns, a block of each at a time. Bar: 5 ms for `true` in the shell."],
+    )
+    with DataFolder(place.folder / "shell") as data:
+        spec = ContainerSpec(
+            image=place.image,
+            instance=data.instance,
+            sandbox_id=uuid.uuid4().hex,
+            workspace=data.workspace("shell"),
+        )
+        sandbox = DockerSandbox.create(place.client, spec)
+        try:
+            for name, sample in _in_turns(_ways(place, sandbox, times, execs)).items():
+                made.add(name, *sample.cells())
+        finally:
+            sandbox.close()
+    return made
+
+
+def _ways(
+    place: Place, sandbox: DockerSandbox, times: int, execs: int
+) -> dict[str, tuple[Callable[[], object], int]]:
+    def inside(command: str) -> Callable[[], object]:
+        return lambda: list(sandbox.execute(command, timeout=60, stop=Stop()))
+
+    def by_engine() -> None:
+        api = place.client.api
+        made = api.exec_create(sandbox.container, ["bash", "-c", "true"])
+        api.exec_start(made["Id"])
+        api.exec_inspect(made["Id"])
+
+    ways = {
+        "`true` in the shell": (inside("true"), times),
+        "`/bin/true` in the shell, a process": (inside("/bin/true"), times // 2),
+        "`bash -c true` by the engine's API, as the reference does": (by_engine, execs),
+    }
+    if docker := shutil.which("docker"):
+        command = [docker, "exec", sandbox.container, "true"]
+        environment = place.environment("x")
+        ways["`docker exec … true`"] = (
+            lambda: subprocess.run(command, env=environment, check=True),
+            execs,
+        )
+    return ways
+
+
+def _in_turns(ways: dict[str, tuple[Callable[[], object], int]]) -> dict[str, Sample]:
+    found: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(_BLOCKS):
+        for name, (work, times) in ways.items():
+            found[name] += repeated(work, max(1, times // _BLOCKS)).seconds
+    return {name: Sample.of(seconds) for name, seconds in found.items()}

@@ -1,0 +1,85 @@
+"""The benchmark program: each of its tables with tiny numbers. No time is asserted."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import docker
+import pytest
+
+from agent.sandbox.docker import INSTANCE_LABEL
+from tests.bench.__main__ import TABLES
+from tests.bench.figures import Sample, Table, shown
+from tests.bench.place import ROOT
+
+LONG = ("programs", "startup")
+"""Tables that start whole programs, and install the reference where it can be had."""
+
+
+def bench(folder: Path, *arguments: str) -> "subprocess.Popen[str]":
+    """The program, with ``folder`` for its temporary files."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.bench", "--quick", *arguments],
+        cwd=ROOT,
+        env=os.environ | {"TMPDIR": str(folder)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.long) if name in LONG else name for name in TABLES],
+)
+@pytest.mark.timeout(600)
+def test_a_table_is_measured_and_nothing_is_left(name: str, tmp_path: Path, image: str) -> None:
+    process = bench(tmp_path, name)
+    out, errors = process.communicate()
+    assert process.returncode == 0, errors
+    heading, table = out.split("###")
+    assert heading.startswith("## Measured on ")
+    assert table.count("\n| ") >= 3
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.engine
+def test_an_interrupted_benchmark_leaves_nothing_either(
+    tmp_path: Path, engine: docker.DockerClient, image: str
+) -> None:
+    process = bench(tmp_path, "memory", "steps", "firsts")
+    assert process.stdout is not None
+    assert any(line.startswith("###") for line in process.stdout)  # the second table has begun
+    made = {file.read_text().strip() for file in tmp_path.glob("*/*/instance")}
+    process.send_signal(signal.SIGTERM)
+    process.communicate()
+    assert process.returncode == 130
+    assert made
+    assert not list(tmp_path.iterdir())
+    for instance in made:
+        label = f"{INSTANCE_LABEL}={instance}"
+        assert not engine.api.containers(all=True, filters={"label": label})
+
+
+def test_the_interval_of_a_median_holds_it() -> None:
+    sample = Sample.of([number / 1000 for number in range(1, 102)])
+    low, high = sample.interval
+    assert sample.median == 0.051
+    assert (low, high) == (0.041, 0.062)
+    assert sample.p95 == 0.096
+
+
+def test_a_single_measurement_is_its_own_interval() -> None:
+    assert Sample.of([0.5]).cells("s") == ("0.50 s", "0.50 s … 0.50 s", "0.50 s", "1")
+
+
+def test_figures_are_shown_with_as_many_digits_as_they_deserve() -> None:
+    assert [shown(s) for s in (0.00123, 0.0123, 0.123)] == ["1.23 ms", "12.3 ms", "123 ms"]
+
+
+def test_a_table_is_markdown() -> None:
+    table = Table("T", ("a", "b"), [("1", "2")], ["Note."])
+    assert table.markdown() == "### T\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n\nNote.\n"
