@@ -173,6 +173,10 @@ class SandboxSuite(SandboxFilesSuite):
             ("echo 'unmatched", 2, ""),
             ("if then; fi (", 2, ""),
             ("false", 1, ""),
+            ("continue", 0, ""),
+            ("for i in 1 2; do break 2; done", 0, ""),
+            ("break 9", 0, "exited and was started again"),
+            ("enable -n eval", 0, ""),
             ("trap 'echo bye' EXIT; exit 4", 4, "was started again"),
             ('for i in $(seq 3 255); do eval "exec $i>&-"; done', 0, ""),
             ("set -C; set -u; set -f; set -x; IFS=0123456789", 0, ""),
@@ -188,6 +192,17 @@ class SandboxSuite(SandboxFilesSuite):
         assert bool(result.note) == bool(noted)
         result = run(sandbox, 'basename "$PWD"; f')
         assert (result.stdout, result.note) == (b"input\nf kept\n", "")
+
+    @pytest.mark.parametrize("name", ["__studio", "__studio_text"])
+    def test_a_state_that_no_shell_can_live_with_is_dropped(
+        self, sandbox: Sandbox, name: str
+    ) -> None:
+        run(sandbox, f"x=1; readonly {name}=1")
+        result = run(sandbox, "echo ${x-gone}")
+        assert (result.stdout, result.code) == (b"gone\n", 0)
+        assert "are lost" in result.note
+        assert "kept" not in result.note
+        assert run(sandbox, "true").note == ""
 
     def test_what_changed_before_exit_is_kept(self, sandbox: Sandbox) -> None:
         run(sandbox, "x=new; exit 3")

@@ -13,6 +13,7 @@ limit finds exactly what is in front.
 # Paths are bytes here, and pathlib would double the start-up time.
 # ruff: noqa: PTH105, PTH108, PTH110, PTH123
 
+import contextlib
 import fcntl
 import os
 import signal
@@ -32,16 +33,19 @@ _SAVE = (
     'builtin printf "#whole\\n"; } >|%(state)s.new 2>/dev/null || :'
 )
 
-# One line, so that the line numbers in bash's messages are the command's own.
+# One line, so that the line numbers in bash's messages are the command's own. The loop of one
+# round is for a stray `break` or `continue` in a command, which would else be the outer loop's.
 _LOOP = (
     "unset BASH_EXECUTION_STRING; %(restore)s set +en -m; trap '%(save)s' EXIT; "
     "trap '%(save)s; exit 143' RTMIN+5; builtin printf 'ready\\n' >%(fd)s/%(report)d; "
     "while IFS= builtin read -r __studio <%(fd)s/%(task)d; do "
     "builtin mapfile __studio <%(fd)s/%(text)d; "
-    'builtin printf -v __studio_text %%s "${__studio[@]}"; builtin set -m; '
+    'builtin printf -v __studio_text %%s "${__studio[@]}" || builtin break; '
+    "builtin enable eval; builtin set -m; "
     "builtin printf 'begun\\n' >%(fd)s/%(report)d; "
+    "for __studio in 1; do "
     'builtin eval -- "$__studio_text" <%(fd)s/%(nothing)d >%(fd)s/%(out)d 2>%(fd)s/%(err)d; '
-    "__studio=$?; builtin unset __studio_text; %(save)s; "
+    "done; __studio=$?; builtin unset __studio_text; %(save)s; "
     "builtin printf 'done %%s\\n' \"$__studio\" >%(fd)s/%(report)d; builtin unset __studio; done"
 )
 
@@ -201,6 +205,12 @@ class Bash:
         except OSError:
             return False
         return whole
+
+    def forget_state(self) -> None:
+        """Have the next shell start fresh."""
+        for path in (self._state, self._state + ".new"):
+            with contextlib.suppress(OSError):
+                os.unlink(path)
 
     def gone(self) -> None:
         """Take note that the shell has ended."""

@@ -79,6 +79,7 @@ class Command:
         text: What the shell evaluates.
         started: When it began, on the monotonic clock.
         deadline: When its time is up, on the same.
+        given: How often it was handed to a shell.
         begun: Whether the shell has taken it up.
         code: Its exit code; None while there is none.
         streams: Its output, while it is listened to.
@@ -90,6 +91,7 @@ class Command:
         self._seconds, self._keep = EXECUTE_HEAD.unpack_from(payload)
         self.ident = ident
         self.text = payload[EXECUTE_HEAD.size :]
+        self.given = 0
         self.begun = False
         self.code: int | None = None
         self.streams: list[Stream] = []

@@ -236,8 +236,14 @@ class Supervisor:
                 self._keeper.shell_ended(os.waitstatus_to_exitcode(status))
 
     def _shell_left(self, command: Command) -> Wait:
-        """End the command with its shell; one that it never began is for the next shell."""
+        """End the command with its shell; one that it never began is for the next shell.
+
+        Two shells that began nothing have a state that no shell can live with.
+        """
         if not command.begun:
+            if command.given > 1:
+                self._bash.forget_state()
+                self._keeper.notes.clear()
             return self._begin(command)
         command.code = self._keeper.code
         return self._conclude(command, "exit")
@@ -248,11 +254,13 @@ class Supervisor:
         """Give the command to the shell; to the next one where this one died before it began."""
         for stream in command.streams:
             self._close(stream)
+        command.streams = []
         if cgroup.crowded():
             yield from self._keeper.make_room()
         yield from self._keeper.ensure_shell()
         self._memory_kills = cgroup.kills_for_memory()
         command.start()
+        command.given += 1
         self._bash.run(command.text)
 
     def _conclude(self, command: Command, ending: str) -> Wait:
