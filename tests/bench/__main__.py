@@ -22,7 +22,7 @@ TABLES: dict[str, Callable[[Place], Table]] = {
 }
 QUICK: dict[str, Callable[[Place], Table]] = {
     "memory": partial(memory.table, count=1),
-    "steps": partial(steps.table, short=3, long=6),
+    "steps": partial(steps.table, short=3, long=6, rounds=2),
     "programs": partial(programs.table, short=2, long=3, rounds=1),
     "firsts": partial(firsts.table, times=2),
     "shell": partial(shell.table, times=8, execs=4),

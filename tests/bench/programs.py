@@ -49,7 +49,7 @@ class _Program:
     environment: Mapping[str, str]
 
 
-def table(place: Place, *, short: int = 50, long: int = 500, rounds: int = 3) -> Table:
+def table(place: Place, *, short: int = 50, long: int = 200, rounds: int = 3) -> Table:
     """The same script for both: so many steps of ``true``, then ``submit``."""
     made = Table(
         "The whole program beside the reference's, over HTTP",

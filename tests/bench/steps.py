@@ -1,8 +1,7 @@
 """What the studio adds to a step: everything but the model, on a model that answers at once."""
 
-import itertools
 import time
-from collections import defaultdict
+from collections.abc import Iterator
 
 from agent.events import Event, ModelAnswered, StepStarted, ToolEnded, ToolStarted
 from agent.meter import Limits
@@ -18,35 +17,41 @@ PARTS = {
 }
 
 
-def table(place: Place, *, short: int = 50, long: int = 500) -> Table:
-    """Steps of short runs, and of one long run between them."""
+Seen = list[tuple[type[Event], float]]
+"""The events of a run, each with the time when it was seen."""
+
+
+def table(place: Place, *, short: int = 50, long: int = 500, rounds: int = 4) -> Table:
+    """Short runs and long ones in turns, so that what disturbs the machine disturbs both."""
     made = Table(
         "What a step costs beside the model",
         ("recorded run, each step `true` in its container", *SAMPLED),
         notes=[
-            "From one step's start to the next one's, as whoever drives the run sees it; the "
-            f"runs of {short} steps come before and after the one of {long}. Bar: 10 ms."
+            "From one step's start to the next one's, as whoever drives the run sees it. Bar: "
+            "10 ms, at any length."
         ],
     )
-    rounds = max(1, long // short // 2)
-    before = [_steps(place, short) for _ in range(rounds)]
-    whole = _steps(place, long)
-    after = [_steps(place, short) for _ in range(rounds)]
-    short_ones = Sample.of([step for run in before + after for step in _lengths(run)])
-    lengths = _lengths(whole)
-    made.add(f"{2 * rounds} runs of {short} steps", *short_ones.cells())
-    made.add(f"a run of {long} steps", *Sample.of(lengths).cells())
-    made.add(f"its first {short} steps", *Sample.of(lengths[:short]).cells())
-    made.add(f"its last {short} steps", *Sample.of(lengths[-short:]).cells())
-    for name, part in _parts(whole).items():
-        made.add(f"of a step: {name}", *part.cells())
-    slope = shown(Sample.of(lengths).median - short_ones.median)
-    made.notes.append(f"Difference of the medians, {long} steps less {short}: {slope}.")
+    few = max(1, long // short // 2)
+    turns = [([_run(place, short) for _ in range(few)], _run(place, long)) for _ in range(rounds)]
+    shorts = [_sample(runs) for runs, _ in turns]
+    longs = [_sample([run]) for _, run in turns]
+    made.add(f"runs of {short} steps", *_joined(shorts).cells())
+    made.add(f"runs of {long} steps", *_joined(longs).cells())
+    made.add(f"of these the first {short}", *_joined(longs, slice(short)).cells())
+    made.add(f"of these the last {short}", *_joined(longs, slice(-short, None)).cells())
+    for name, (begin, end) in PARTS.items():
+        part = [time for _, run in turns for time in _between(run, begin, end)]
+        made.add(f"of a step: {name}", *Sample.of(part).cells())
+    apart = [shown(b.median - a.median) for a, b in zip(shorts, longs, strict=True)]
+    made.notes.append(
+        f"Median of {long} steps less that of {short}, in each of {rounds} rounds: "
+        f"{', '.join(apart)}."
+    )
     return made
 
 
-def _steps(place: Place, count: int) -> list[tuple[type[Event], float]]:
-    """The events of a run of so many steps, each with the time when it was seen."""
+def _run(place: Place, count: int) -> Seen:
+    """A run of so many steps."""
     model = ScriptedModel([bash("true")] * count + [SUBMIT])
     limits = Limits(steps=count + 2, conversation_tokens=None)
     with place.computers("steps") as computers, place.run(computers) as run:
@@ -55,17 +60,20 @@ def _steps(place: Place, count: int) -> list[tuple[type[Event], float]]:
         ]
 
 
-def _lengths(seen: list[tuple[type[Event], float]]) -> list[float]:
-    starts = [at for kind, at in seen if kind is StepStarted]
-    return [after - before for before, after in itertools.pairwise(starts)]
+def _sample(runs: list[Seen]) -> Sample:
+    return Sample.of([time for run in runs for time in _between(run, StepStarted, StepStarted)])
 
 
-def _parts(seen: list[tuple[type[Event], float]]) -> dict[str, Sample]:
-    found = defaultdict(list)
-    last: dict[type[Event], float] = {}
+def _joined(samples: list[Sample], part: slice = slice(None)) -> Sample:
+    return Sample.of([seconds for sample in samples for seconds in sample.seconds[part]])
+
+
+def _between(seen: Seen, begin: type[Event], end: type[Event]) -> Iterator[float]:
+    """From each event of one kind to the next of another."""
+    began = None
     for kind, at in seen:
-        for name, (begin, end) in PARTS.items():
-            if kind is end and begin in last:
-                found[name].append(at - last[begin])
-        last[kind] = at
-    return {name: Sample.of(found[name]) for name in PARTS}
+        if kind is end and began is not None:
+            yield at - began
+            began = None
+        if kind is begin:
+            began = at
