@@ -1,6 +1,7 @@
 """Demonstrations: what the scripted model promises, and that every script plays for real."""
 
 import array
+import csv
 import json
 import re
 import shutil
@@ -8,10 +9,13 @@ import string
 import time
 import wave
 from collections.abc import Iterator
+from itertools import pairwise
+from math import cos, dist, radians, sqrt
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
-from PIL import Image
+from PIL import Image, ImageChops, ImageSequence, ImageStat
 
 from agent.actions import Mistake
 from agent.calls import TimeLimits, parse
@@ -47,7 +51,18 @@ from agent.sandbox.engine import Client
 from agent.stop import Stop
 from agent.tools import Toolbox
 
-NAMES = ("chart", "documents", "music", "physics", "wording")
+NAMES = (
+    "animation",
+    "chart",
+    "documents",
+    "journey",
+    "molecule",
+    "music",
+    "physics",
+    "poster",
+    "survey",
+    "wording",
+)
 
 SCRIPT = """
 title: Greet
@@ -368,6 +383,34 @@ def time_of_a_loop() -> float:
 
 
 @pytest.mark.engine
+def test_the_survey_is_cleaned_and_what_is_real_is_kept(
+    sandbox: DockerSandbox, workspace: Path
+) -> None:
+    (failed,) = failures(play("survey", sandbox))
+    assert "a bath and not a lake" in failed.observation
+    celsius = readings()
+    with (workspace / "output" / "cleaned.csv").open(encoding="utf-8", newline="") as file:
+        cleaned = sorted(float(row["temperature_c"]) for row in csv.DictReader(file))
+    assert cleaned == pytest.approx(celsius, abs=0.051)
+    assert cleaned[0] == 8.4
+    report = (workspace / "output" / "report.md").read_text(encoding="utf-8")
+    assert f"**{sum(celsius) / len(celsius):.1f} °C** on average" in report
+    assert f"over {len(celsius)} readings" in report
+    with Image.open(workspace / "output" / "lake.png") as picture:
+        assert picture.size == (1600, 1000)
+        assert len(picture.convert("RGB").getcolors(1 << 20) or []) > 200
+
+
+def readings() -> list[float]:
+    """The possible temperatures, told apart in another way than the script does."""
+    (path,) = load("survey").inputs
+    lines = path.read_text(encoding="utf-8-sig").lower().replace(" ", "").splitlines()[3:]
+    fields = (line.split(";")[2].replace(",", ".") for line in set(lines))
+    found = [(float(t[:-1]) - 32) * 5 / 9 if t.endswith("f") else float(t) for t in fields]
+    return sorted(value for value in found if value < 50)
+
+
+@pytest.mark.engine
 def test_every_claim_of_the_sentence_is_true(sandbox: DockerSandbox, workspace: Path) -> None:
     (failed,) = failures(play("wording", sandbox))
     assert "no sentence tells the truth" in failed.observation
@@ -378,6 +421,99 @@ def test_every_claim_of_the_sentence_is_true(sandbox: DockerSandbox, workspace: 
     with Image.open(workspace / "output" / "sentence.png") as picture:
         assert picture.size == (1600, 1000)
         assert len(picture.convert("RGB").getcolors(1 << 20) or []) > 200
+
+
+@pytest.mark.engine
+def test_the_knight_is_drawn_in_a_loop_without_a_seam(
+    sandbox: DockerSandbox, workspace: Path
+) -> None:
+    (failed,) = failures(play("animation", sandbox))
+    assert "not a knight yet" in failed.observation
+    with Image.open(workspace / "output" / "knight.webp") as film:
+        assert film.size == (640, 640)
+        assert film.info["loop"] == 0
+        frames, durations = [], []
+        for frame in ImageSequence.Iterator(film):
+            frames.append(frame.convert("L"))
+            durations.append(frame.info["duration"])
+    assert durations == [40] * 150
+    assert all(high > 200 for _, high in map(extremes, frames))
+    steps = [apart(one, other) for one, other in pairwise(frames)]
+    assert min(steps) > 0
+    assert apart(frames[-1], frames[0]) <= max(steps)
+
+
+def extremes(picture: Image.Image) -> tuple[int, int]:
+    """The darkest and the brightest value of a grey picture."""
+    ((low, high),) = ImageStat.Stat(picture).extrema
+    return int(low), int(high)
+
+
+def apart(one: Image.Image, other: Image.Image) -> float:
+    """The mean difference of two grey pictures."""
+    return ImageStat.Stat(ImageChops.difference(one, other)).mean[0]
+
+
+@pytest.mark.engine
+def test_the_walk_is_as_long_as_the_track_without_its_two_wild_points(
+    sandbox: DockerSandbox, workspace: Path
+) -> None:
+    (failed,) = failures(play("journey", sandbox))
+    assert "nobody walks" in failed.observation
+    page = (workspace / "output" / "journey.html").read_text(encoding="utf-8")
+    lengths = lengths_of_the_walk()
+    assert len(lengths) == 5
+    for length in [*lengths, sum(lengths)]:
+        assert f"{length:.1f} km" in page
+    assert "No signal in the gorge" in page
+    assert "<script" not in page
+    assert "//" not in page
+
+
+def lengths_of_the_walk() -> list[float]:
+    """Measured in another way than the script does: on a plane, points off the island left out."""
+    (path,) = (path for path in load("journey").inputs if path.suffix == ".gpx")
+    lengths = []
+    for track in path.read_text(encoding="utf-8").split("<trk>")[1:]:
+        found = re.findall(r'lat="([\d.-]+)" lon="([\d.-]+)"', track)
+        points = [(float(lat), float(lon)) for lat, lon in found if float(lat) > 63.1]
+        narrow = cos(radians(sum(lat for lat, _ in points) / len(points)))
+        plane = [(lat * 111.195, lon * 111.195 * narrow) for lat, lon in points]
+        lengths.append(sum(dist(one, other) for one, other in pairwise(plane)))
+    return lengths
+
+
+@pytest.mark.engine
+def test_the_poster_is_printed_twice_alike_under_the_true_sky(
+    sandbox: DockerSandbox, workspace: Path
+) -> None:
+    results = play("poster", sandbox)
+    (failed,) = failures(results)
+    assert "covers 2 of Cassiopeia" in failed.observation
+    assert "covers 2" not in results[-2].observation
+    with Image.open(workspace / "output" / "poster.png") as picture:
+        assert picture.size == (1754, 2480)
+        assert len(picture.convert("RGB").getcolors(1 << 22) or []) > 1000
+    svg = ElementTree.parse(workspace / "output" / "poster.svg").getroot()
+    assert svg.get("viewBox") == "0 0 1000 1414"
+    assert len(svg) > 1000
+    assert not list(svg.iter("{http://www.w3.org/2000/svg}text"))
+
+
+@pytest.mark.engine
+def test_the_molecules_have_the_steps_that_books_give(
+    sandbox: DockerSandbox, workspace: Path
+) -> None:
+    (failed,) = failures(play("molecule", sandbox))
+    assert "should be 8.000 beta" in failed.observation
+    answer = (workspace / "output" / "answer.txt").read_text(encoding="utf-8")
+    naphthalene, azulene = sqrt(5) - 1, 0.4773 + 0.4004
+    assert re.search(rf"^step .* {naphthalene:.3f} +{azulene:.3f}$", answer, re.MULTILINE)
+    assert f"{286 * naphthalene / azulene:.0f} nm" in answer
+    assert re.search(r"^exact mass in u +128\.0626 +128\.0626$", answer, re.MULTILINE)
+    with Image.open(workspace / "output" / "azulene.png") as picture:
+        assert picture.size == (1600, 1000)
+        assert len(picture.convert("RGB").getcolors(1 << 21) or []) > 200
 
 
 WORDS = (
