@@ -16,6 +16,7 @@ from xml.etree import ElementTree
 
 import pytest
 from PIL import Image, ImageChops, ImageSequence, ImageStat
+from playwright.sync_api import expect, sync_playwright
 
 from agent.actions import Mistake
 from agent.calls import TimeLimits, parse
@@ -63,6 +64,8 @@ NAMES = (
     "survey",
     "wording",
 )
+
+CHROMIUM = Path("/usr/bin/chromium")
 
 SCRIPT = """
 title: Greet
@@ -468,6 +471,30 @@ def test_the_walk_is_as_long_as_the_track_without_its_two_wild_points(
     assert "No signal in the gorge" in page
     assert "<script" not in page
     assert "//" not in page
+
+
+@pytest.mark.engine
+@pytest.mark.browser
+def test_the_walk_is_stepped_through_by_keyboard_and_asks_nothing_of_the_network(
+    sandbox: DockerSandbox, workspace: Path
+) -> None:
+    if not CHROMIUM.exists():
+        pytest.skip(f"{CHROMIUM} is not installed")
+    play("journey", sandbox)
+    address = (workspace / "output" / "journey.html").as_uri()
+    asked: list[str] = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_page(java_script_enabled=False, viewport={"width": 390, "height": 844})
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(address)
+        expect(page.get_by_text("18 h 36")).to_be_visible()
+        page.get_by_role("radio", name="All").press("ArrowRight")
+        page.get_by_role("radio", name="1").press("ArrowRight")
+        expect(page.get_by_role("heading", name="Nordholm to Ternvik")).to_be_visible()
+        expect(page.get_by_text("18 h 36")).to_be_hidden()
+        browser.close()
+    assert asked == [address]
 
 
 def lengths_of_the_walk() -> list[float]:
