@@ -73,7 +73,13 @@ def test_the_interval_of_a_median_holds_it() -> None:
 
 
 def test_a_single_measurement_is_its_own_interval() -> None:
-    assert Sample.of([0.5]).cells("s") == ("0.50 s", "0.50 s … 0.50 s", "0.50 s", "1")
+    assert Sample.of([0.5]).cells("s") == (
+        "0.50 s",
+        "0.50 s … 0.50 s",
+        "0.50 s",
+        "0.50 s",
+        "1",
+    )
 
 
 def test_figures_are_shown_with_as_many_digits_as_they_deserve() -> None:

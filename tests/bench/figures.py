@@ -40,13 +40,14 @@ class Sample:
         ranked = sorted(self.seconds)
         return ranked[min(self.n - 1, math.ceil(0.95 * self.n) - 1)]
 
-    def cells(self, unit: str = "ms") -> tuple[str, str, str, str]:
-        """Median, its interval, 95th percentile (the largest, of fewer than 20) and n."""
+    def cells(self, unit: str = "ms") -> tuple[str, str, str, str, str]:
+        """As ``SAMPLED`` says; of fewer than 20 the 95th percentile is the largest."""
         low, high = (shown(value, unit) for value in self.interval)
-        return shown(self.median, unit), f"{low} … {high}", shown(self.p95, unit), str(self.n)
+        smallest, p95 = shown(min(self.seconds), unit), shown(self.p95, unit)
+        return shown(self.median, unit), f"{low} … {high}", smallest, p95, str(self.n)
 
 
-SAMPLED = ("median", "95 % interval of it", "95th percentile", "n")
+SAMPLED = ("median", "95 % interval of it", "smallest", "95th percentile", "n")
 """The heads of ``Sample.cells``."""
 
 

@@ -52,7 +52,7 @@ def _runs(place: Place, computers: Computers, times: int) -> tuple[Sample, Sampl
 def _by_hand(place: Place, times: int) -> tuple[str, ...]:
     docker = shutil.which("docker")
     if docker is None:
-        return ("no `docker` command here", "", "", "")
+        return ("no `docker` command here", *[""] * (len(SAMPLED) - 1))
     with DataFolder(place.folder / "by-hand") as data:
         label = f"{INSTANCE_LABEL}={data.instance}"
         run = [docker, "run", "-d", "--init", "--label", label, place.image, "sleep", "infinity"]
