@@ -135,17 +135,7 @@ def _model(given: argparse.Namespace, settings: Settings) -> tuple[Model, Iterab
     """The model that answers, the files that come with it, and the task's text."""
     base_url = given.base_url or settings.base_url
     if given.model == "demonstration" or not base_url:
-        script = demonstration.find(given.task)
-        if script is None and given.task in {
-            known.name for known in demonstration.demonstrations()
-        }:
-            script = demonstration.load(given.task)
-        if script is None:
-            raise RunError(
-                "Connect a model for this: set OPENAI_BASE_URL, OPENAI_MODEL and OPENAI_API_KEY, "
-                "or give --base-url and --model. Without one, these demonstrations can be run: "
-                + ", ".join(known.name for known in demonstration.demonstrations())
-            )
+        script = _script(given.task)
         return demonstration.DemonstrationModel(script), script.inputs, script.task
     name = given.model or settings.model
     if not name:

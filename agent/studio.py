@@ -1,10 +1,4 @@
-"""Runs without a page, in a few lines; the README shows them.
-
-with Studio() as studio, studio.new([Path("data.csv")]) as run:
-for event in run.start(Task("Plot it."), model):
-...
-hand_over(run, Path("results"))
-"""
+"""Runs without a page, in a few lines; the README shows them."""
 
 import json
 import shutil
@@ -17,7 +11,7 @@ from typing import Self
 
 from agent import journal
 from agent.computers import Computers
-from agent.errors import DataFolderBusy
+from agent.errors import DataFolderBusy, WorkspaceError
 from agent.folder import RunFolder
 from agent.inputs import INPUT
 from agent.recorder import RecordedRun
@@ -29,6 +23,7 @@ from agent.workspace.paths import RelPath
 from agent.workspace.transfer import Report, copy_in, copy_out
 
 _SLOTS = 64
+OUTPUT = RelPath("output")
 
 
 class Studio:
@@ -82,15 +77,28 @@ class Studio:
 def hand_over(run: RecordedRun, destination: Path) -> Report:
     """Copy out what a run made: ``files/``, ``journal.jsonl``, ``trajectory.json``.
 
+    Where the model removed or replaced ``output/`` itself, the report says so and the rest
+    is handed over.
+
     Raises:
         WorkspaceError: the destination cannot be written.
     """
-    destination.mkdir(parents=True, exist_ok=True)
-    report = copy_out(run.workspace, RelPath("output"), destination / "files")
-    shutil.copyfile(run.folder.journal, destination / "journal.jsonl")
     made = trajectory(event for _, event in journal.read(run.folder.journal))
-    (destination / "trajectory.json").write_text(json.dumps(made, indent=2, ensure_ascii=False))
-    return report
+    try:
+        destination.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(run.folder.journal, destination / "journal.jsonl")
+        text = json.dumps(made, indent=2, ensure_ascii=False)
+        # Half a character that a model wrote becomes an escape of JSON's own.
+        data = text.encode("utf-8", "backslashreplace")
+        (destination / "trajectory.json").write_bytes(data)
+    except OSError as error:
+        raise WorkspaceError(f"{destination} cannot be written: {error.strerror}.") from error
+    try:
+        run.workspace.list(OUTPUT)
+    except WorkspaceError as error:
+        (destination / "files").mkdir(exist_ok=True)
+        return Report(left_out=[str(error)])
+    return copy_out(run.workspace, OUTPUT, destination / "files")
 
 
 @contextmanager

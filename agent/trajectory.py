@@ -22,6 +22,8 @@ from agent.events import (
 )
 from agent.models.base import ToolCall
 
+_DEPTH = 50
+
 
 def trajectory(events: Iterable[Event]) -> dict[str, Any]:
     """The trajectory of a run's events, ready for JSON."""
@@ -101,9 +103,16 @@ class _Writer:
 
 
 def _parameters(call: ToolCall) -> dict[str, Any]:
-    """The call's arguments; those that are no JSON object are kept as they were written."""
+    """The call's arguments; those that are no plain JSON object are kept as they were written."""
     try:
         arguments = json.loads(call.arguments or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         arguments = None
-    return arguments if isinstance(arguments, dict) else {"unparsed": call.arguments}
+    if isinstance(arguments, dict) and _shallow(arguments, _DEPTH):
+        return arguments
+    return {"unparsed": call.arguments}
+
+
+def _shallow(value: Any, most: int) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return most > 0 and all(_shallow(item, most - 1) for item in inner)

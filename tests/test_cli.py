@@ -92,6 +92,24 @@ def test_a_run_hands_over_its_files_its_journal_and_its_trajectory(
 
 
 @pytest.mark.engine
+def test_a_model_that_removes_output_leaves_a_record_all_the_same(
+    studio: Studio, tmp_path: Path, image: str
+) -> None:
+    out = tmp_path / "out"
+    deeds = bash("rm -rf output; ln -s /etc output")
+    deep = Turn(
+        calls=[("execute_bash", '{"command": ' + "[" * 300 + '"\\ud800"' + "]" * 300 + "}")]
+    )
+    with Endpoint([deeds, deep, SUBMIT]) as endpoint:
+        done = studio.run("run", "Go.", "--output", str(out), **connected(endpoint))
+    assert done.returncode == 0, done.stderr
+    assert "output" in done.stderr.split("Left out:")[1]
+    assert list((out / "files").iterdir()) == []
+    assert len(list(journal.read(out / "journal.jsonl"))) > 5
+    assert json.loads((out / "trajectory.json").read_text())["metadata"]["status"] == "submitted"
+
+
+@pytest.mark.engine
 def test_the_key_is_nowhere_but_in_the_request(studio: Studio, tmp_path: Path, image: str) -> None:
     out = tmp_path / "out"
     with Endpoint([bash("env; cat /proc/*/environ"), SUBMIT]) as endpoint:

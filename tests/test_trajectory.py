@@ -1,5 +1,9 @@
 """The trajectory: readable by what reads the reference's, and more complete."""
 
+import json
+
+import pytest
+
 from agent.events import (
     Event,
     ModelAnswered,
@@ -79,3 +83,10 @@ def test_a_plain_answer_and_its_reminder_are_a_step() -> None:
     made = trajectory([STARTED, answered(1), Told(step=1, text="You forgot")])
     assert made["steps"][0]["action"] == {"function": "", "parameters": {}}
     assert made["steps"][0]["observation"] == "You forgot"
+
+
+@pytest.mark.parametrize("nested", ['{"a": ' + "[" * 200 + "]" * 200 + "}", "[" * 100_000])
+def test_arguments_nested_too_deep_to_be_written_are_kept_as_they_are(nested: str) -> None:
+    made = trajectory([STARTED, answered(1, ToolCall("a", "execute_bash", nested))])
+    assert made["steps"][0]["action"]["parameters"] == {"unparsed": nested}
+    json.dumps(made, indent=2)
