@@ -1,5 +1,6 @@
 """Outputs that are too long for the journal, kept beside it."""
 
+import hashlib
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ from agent.events import ToolOutput
 
 JOURNAL_BYTES = 64 * 1024
 _TAIL = 2048
+_NAMED = 40
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 
 
@@ -29,7 +31,7 @@ class LongOutputs:
 
     def shorten(self, event: ToolOutput) -> ToolOutput:
         """The event as the journal keeps it."""
-        name = f"{event.step}-{_UNSAFE.sub('_', event.call_id)[:60]}.{event.stream}"
+        name = f"{event.step}-{_plain(event.call_id)}.{event.stream}"
         text = _with_gap(event)
         size = self._sizes.get(name, 0) + len(text.encode())
         self._sizes[name] = size
@@ -53,6 +55,14 @@ class LongOutputs:
             self._files[name].write("".join(self._short.pop(name, [])).encode())
         self._files[name].write(text.encode())
         self._files[name].flush()
+
+
+def _plain(call_id: str) -> str:
+    """The id as a part of a file's name, another for every id."""
+    plain = _UNSAFE.sub("_", call_id)[:_NAMED]
+    if plain == call_id:
+        return plain
+    return f"{plain}-{hashlib.sha256(call_id.encode()).hexdigest()[:16]}"
 
 
 def _with_gap(event: ToolOutput) -> str:

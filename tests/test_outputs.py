@@ -68,3 +68,13 @@ def test_the_next_call_begins_anew(tmp_path: Path) -> None:
     outputs.shorten(output("x" * (JOURNAL_BYTES + 1)))
     outputs.end_call()
     assert not outputs.shorten(output("short")).beside
+
+
+def test_calls_whose_ids_look_alike_have_files_of_their_own(tmp_path: Path) -> None:
+    outputs, text = LongOutputs(tmp_path), "x" * (JOURNAL_BYTES + 1)
+    names = set()
+    for call_id in ("call:1", "call_1", "c" * 80 + "1", "c" * 80 + "2"):
+        event = ToolOutput(step=3, call_id=call_id, stream="stdout", text=text)
+        names.add(outputs.shorten(event).beside)
+        outputs.end_call()
+    assert len(names) == 4
