@@ -44,17 +44,28 @@ class Journal:
 
         Returns:
             The cursor behind the event.
+
+        Raises:
+            OSError: it cannot be written (the disk is full); nothing of it is left.
         """
         line = encode(event) + b"\n"
         with self._lock:
-            _write_all(self._file, line)
-            self._end += len(line)
+            self._write(line)
             if isinstance(event, _SYNCED):
                 os.fdatasync(self._file)
             followers = list(self._followers)
         for wake in followers:
             wake()
         return self._end
+
+    def _write(self, line: bytes) -> None:
+        try:
+            _write_all(self._file, line)
+        except OSError:
+            os.ftruncate(self._file, self._end)
+            os.lseek(self._file, self._end, os.SEEK_SET)
+            raise
+        self._end += len(line)
 
     def follow(self, wake: Callable[[], None]) -> Callable[[], None]:
         """Have ``wake`` called, from the writing thread, after each event.

@@ -29,7 +29,7 @@ from agent.models.base import Model, ToolCall
 from agent.observation import LiveText
 from agent.stop import Stop
 from agent.tools import Action, Mistake, Toolbox, ToolOutcome
-from agent.turn import Turn
+from agent.turn import OutOfTime, Turn
 
 REMINDER = (
     "You forgot to use a function call in your response.\n"
@@ -37,6 +37,7 @@ REMINDER = (
     "IMPORTANT: YOU SHOULD NEVER ASK FOR HUMAN HELP. If the task is done, call submit."
 )
 LAST_TURN = "\nThis is your last turn: {why} Put the answer in place now and call submit."
+_LOST = "Error: the sandbox was lost while this ran; how far it came is not known."
 _NOT_RUN = "Error: not executed, because {why}."
 _log = logging.getLogger(__name__)
 
@@ -95,6 +96,8 @@ class _Loop:
             outcome = yield from self._steps()
         except ContextTooLong as error:
             outcome = _Outcome("token_limit", f"The conversation fits the model no more: {error}")
+        except OutOfTime:
+            outcome = _Outcome("time_limit", REASONS["time_limit"])
         except StudioError as error:
             outcome = _Outcome("failed", str(error))
         except Exception as error:  # noqa: BLE001 - the boundary: a run never ends without a word
@@ -121,7 +124,7 @@ class _Loop:
     def _one_step(self, last: LimitStatus | None) -> Generator[Event, None, _Outcome | None]:
         self._step += 1
         yield StepStarted(step=self._step, note=self._note(last))
-        answer = yield from self._turn.take(self._step)
+        answer = yield from self._turn.take(self._step, self._meter.turn_seconds())
         if answer is None:
             return _Outcome("stopped")
         self._meter.count_turn(answer.usage, estimated=answer.estimated, seconds=answer.seconds)
@@ -171,7 +174,6 @@ class _Loop:
                     submitted = yield from self._execute(call, cut=answer.finish == "length")
                 except SandboxError as error:
                     lost = error
-                    yield self._unrun(call, "the sandbox was lost")
         if lost is not None:
             raise lost
         return submitted
@@ -193,8 +195,12 @@ class _Loop:
             arguments=action.arguments,
             head=action.head,
         )
-        outcome = yield from self._run(toolbox, call, action)
-        self._meter.count_sandbox(outcome.seconds, toolbox.sandbox.peak_memory())
+        try:
+            outcome = yield from self._run(toolbox, call, action)
+        except SandboxError:
+            yield self._ended(call, ToolOutcome(ok=False, text=_LOST, ending="lost"))
+            raise
+        self._meter.count_sandbox(outcome.seconds, self._peak_memory(toolbox))
         yield self._ended(call, outcome)
         return outcome.submitted
 
@@ -215,6 +221,12 @@ class _Loop:
                     skipped=item.skipped,
                 )
         raise AssertionError("A tool ended without an outcome.")
+
+    def _peak_memory(self, toolbox: Toolbox) -> int | None:
+        try:
+            return toolbox.sandbox.peak_memory()
+        except SandboxError:
+            return None  # whatever comes next will tell
 
     def _unrun(self, call: ToolCall, why: str) -> ToolEnded:
         return self._ended(call, ToolOutcome.failed(_NOT_RUN.format(why=why)))

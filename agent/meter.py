@@ -45,6 +45,7 @@ class Limits:
         seconds: Wall time of a round; None for no limit.
         money: What a run may cost, in the unit of ``price``; None for no limit.
         price: The model's price; None where it is not known.
+        command_seconds: Time limit of a command, unless the call asks for another.
         reminders: How often in a row the model is told to use a tool before its plain
             answer ends the round; 0 takes it at once, None never does.
         attempts: Tries of one turn where a failure may pass.
@@ -57,6 +58,7 @@ class Limits:
     seconds: float | None = 2 * 3600
     money: float | None = None
     price: Price | None = None
+    command_seconds: float = 120.0
     reminders: int | None = 2
     attempts: int = 5
     backoff: float = 1.0
@@ -106,6 +108,13 @@ class Meter:
         if self.limits.seconds is None:
             return None
         return self.limits.seconds - (time.monotonic() - self._started)
+
+    def turn_seconds(self) -> float | None:
+        """Wall time that one more turn may take; the last one has the reserve, however late."""
+        left, limit = self.seconds_left(), self.limits.seconds
+        if left is None or limit is None:
+            return None
+        return max(left, limit * _TIME_RESERVE)
 
     def count_turn(self, usage: Usage | None, *, estimated: bool, seconds: float) -> None:
         """Add a model turn; ``usage`` is None for a model that is not metered."""

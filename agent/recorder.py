@@ -6,17 +6,19 @@ The page, the command line and the trainer record alike; whoever iterates a roun
 import logging
 import threading
 from collections.abc import Generator, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Protocol, Self
 
 from agent import journal, loop, prompts
+from agent.changes import changed
 from agent.conversation import Conversation
-from agent.errors import RunError, StudioError
+from agent.errors import RunError, SandboxError, StudioError, WorkspaceError
 from agent.events import (
-    Change,
     Event,
     Mode,
+    Notice,
     RunContinued,
     RunEnded,
     RunStarted,
@@ -24,7 +26,6 @@ from agent.events import (
     StepEnded,
     ToolEnded,
     ToolOutput,
-    WorkspaceChanged,
 )
 from agent.fold import RunPicture
 from agent.folder import RunFolder
@@ -36,16 +37,13 @@ from agent.outputs import LongOutputs
 from agent.prompts import Prompt
 from agent.sandbox.base import Sandbox
 from agent.stop import Stop
-from agent.tools import Toolbox
+from agent.tools import TimeLimits, Toolbox
 from agent.workspace.blobs import BlobStore
 from agent.workspace.files import Workspace
-from agent.workspace.manifest import Delta
-from agent.workspace.paths import RelPath
 from agent.workspace.snapshots import Snapshots
 from agent.workspace.versions import Versions
 from agent.workspace.watch import Watch
 
-_LISTED = 200
 INTERRUPTED = "The application was ended in the middle of the run. Send a message to go on."
 _log = logging.getLogger(__name__)
 
@@ -83,9 +81,13 @@ class _Computer:
     """A sandbox at work for a run, and what follows its files."""
 
     sandbox: Sandbox
-    toolbox: Toolbox
     watch: Watch
     snapshots: Snapshots
+
+    def end_processes(self) -> None:
+        """Leave nothing at work behind a round; a sandbox that is lost has nothing."""
+        with suppress(SandboxError):
+            self.sandbox.end_processes()
 
     def close(self) -> None:
         self.watch.close()
@@ -208,13 +210,18 @@ class RecordedRun:
         yield from loop.run(
             loop.Round(
                 model=model,
-                toolbox=self._computer.toolbox if self._computer else None,
+                toolbox=self._toolbox(limits),
                 conversation=self.conversation,
                 limits=limits,
                 stop=stop,
                 totals=self.picture.totals,
             )
         )
+
+    def _toolbox(self, limits: Limits) -> Toolbox | None:
+        if self._computer is None:
+            return None
+        return Toolbox(self._computer.sandbox, TimeLimits(limits.command_seconds))
 
     def _prepare(self, stop: Stop) -> Generator[Event, None, RunEnded | None]:
         try:
@@ -226,8 +233,9 @@ class RecordedRun:
         watch = Watch(self.folder.sandbox_folder)
         known = self._versions.manifest()
         snapshots = Snapshots(self.folder.workspace, self._computers.blobs, watch, manifest=known)
-        self._computer = _Computer(sandbox, Toolbox(sandbox), watch, snapshots)
-        self._snapshot(len(self.picture.steps))  # what was there before is no step's doing
+        self._computer = _Computer(sandbox, watch, snapshots)
+        for _ in self._versioned(len(self.picture.steps)):
+            pass  # what was there before is no step's doing
         return None
 
     def _record(self, events: Iterator[Event]) -> Iterator[Event]:
@@ -236,10 +244,24 @@ class RecordedRun:
             for event in events:
                 for kept in self._with_workspace(event):
                     yield self._keep(kept)
+        except OSError as error:
+            yield self._unrecorded(error)
         except Exception as error:  # noqa: BLE001 - the boundary: no run ends without a word
             _log.exception("Run %s failed", self.folder.id)
             reason = f"The studio itself failed ({error!r}); its log has the details."
             yield self._keep(self._ended("failed", reason))
+
+    def _unrecorded(self, error: OSError) -> Event:
+        """The end of a round whose record cannot be written, kept if that still can be."""
+        _log.error("Run %s cannot be recorded: %s", self.folder.id, error)
+        reason = f"The run's record cannot be written: {error}. Make room on the disk, and go on."
+        ended = self._ended("failed", reason)
+        try:
+            return self._keep(ended)
+        except OSError:
+            with self.lock:
+                self.picture.apply(ended, self.journal.end)
+            return ended
 
     def _keep(self, event: Event) -> Event:
         if isinstance(event, ToolOutput):
@@ -254,31 +276,24 @@ class RecordedRun:
     def _with_workspace(self, event: Event) -> Iterator[Event]:
         """The event, and before the end of a step or a round what that did to the files."""
         if self._computer is not None and isinstance(event, StepEnded | RunEnded):
-            step = len(self.picture.steps)
-            delta = self._snapshot(step, final=isinstance(event, RunEnded))
-            if delta:
-                yield changed(step, delta)
+            if isinstance(event, RunEnded):
+                self._computer.end_processes()
+            yield from self._versioned(len(self.picture.steps), final=isinstance(event, RunEnded))
         yield event
 
-    def _snapshot(self, step: int, *, final: bool = False) -> Delta:
+    def _versioned(self, step: int, *, final: bool = False) -> Iterator[Event]:
+        """Keep the workspace's version; where that cannot be read, the run goes on."""
         assert self._computer is not None
-        delta = self._computer.snapshots.take(final=final)
+        try:
+            delta = self._computer.snapshots.take(final=final)
+        except WorkspaceError as error:
+            yield Notice(step=step, text=f"What this step did to the files is not known: {error}")
+            return
         if delta:
             self._versions.append(step, delta)
-        return delta
+            change = changed(step, delta)
+            if change.total:
+                yield change
 
     def _ended(self, status: Status, reason: str) -> RunEnded:
         return RunEnded(status=status, reason=reason, answer="", totals=self.picture.totals)
-
-
-def changed(step: int, delta: Delta) -> WorkspaceChanged:
-    """What a step did to the workspace, as an event; files before folders."""
-    changes = [
-        Change(
-            RelPath.trusted(path).to_url(), "added" if path in delta.added else "changed", node.size
-        )
-        for path, node in delta.changed.items()
-        if node.kind != "folder"
-    ]
-    changes += [Change(RelPath.trusted(path).to_url(), "removed") for path in delta.removed]
-    return WorkspaceChanged(step=step, changes=tuple(changes[:_LISTED]), total=len(changes))

@@ -162,6 +162,7 @@ class Settings:
             seconds=self.seconds,
             money=self.money,
             price=price,
+            command_seconds=self.command_timeout,
             reminders=self.reminders,
         )
 

@@ -83,13 +83,17 @@ class Toolbox:
     def answer(self) -> str:
         """What ``output/answer.txt`` holds, or nothing where there is no such file.
 
+        Where it cannot be read (it is larger than 1 MB), the reason in brackets.
+
         Raises:
             SandboxError: the sandbox is gone.
         """
         try:
+            if self._sandbox.kind(ANSWER_FILE) != "file":
+                return ""
             data = self._sandbox.read(ANSWER_FILE, limit=_ANSWER_LIMIT)
-        except ToolError:
-            return ""
+        except ToolError as error:
+            return f"[{error}]"
         return legible(data.decode("utf-8", "replace")).strip()
 
     def run(

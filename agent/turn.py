@@ -40,6 +40,10 @@ _MARGIN = 100
 FORGOTTEN = "[This output was left out to make room in the context. Run it again if you need it.]"
 
 
+class OutOfTime(Exception):
+    """The turn took all the time that it was given."""
+
+
 @dataclass
 class _Partial:
     """What one try has streamed so far."""
@@ -69,7 +73,7 @@ class _Partial:
         old = self.calls.get(piece.index, ToolCall("", "", ""))
         added = _printable(piece.arguments)
         self.calls[piece.index] = ToolCall(
-            old.id or piece.id, old.name + _printable(piece.name), old.arguments + added
+            old.id or _printable(piece.id), old.name + _printable(piece.name), old.arguments + added
         )
         return CallDelta(step=step, index=piece.index, name=piece.name, arguments=added)
 
@@ -99,17 +103,26 @@ class Turn:
         self._limits = limits
         self._stop = stop
         self._budget = limits.turn_tokens
+        self._deadline = float("inf")
 
-    def take(self, step: int) -> Generator[Event, None, ModelAnswered | None]:
+    def take(
+        self, step: int, seconds: float | None = None
+    ) -> Generator[Event, None, ModelAnswered | None]:
         """Stream the turn; its last event is the returned ``ModelAnswered``.
+
+        Args:
+            step: The step that it is of.
+            seconds: Wall time that it may take, further tries included; None for no limit.
 
         Returns:
             None where a stop came first.
 
         Raises:
             ModelError: the model did not answer, and trying further makes no sense.
+            OutOfTime: it was still at it when its time was up.
         """
         failures = 0
+        self._deadline = time.monotonic() + seconds if seconds is not None else float("inf")
         while True:
             try:
                 return (yield from self._try(step))
@@ -119,8 +132,9 @@ class Turn:
                     raise
                 wait = self._wait_before(failures, error)
                 yield Retrying(step=step, attempt=failures + 1, reason=str(error), wait=wait)
-                if self._stop.wait(wait):
+                if self._stop.wait(min(wait, self._deadline - time.monotonic())):
                     return None
+                self._check_time()
             except ContextTooLong as error:
                 yield self._make_room(step, error)
             except AnswerTooLong as error:
@@ -133,6 +147,7 @@ class Turn:
             event = partial.add(step, piece)
             if event is not None:
                 yield event
+            self._check_time()
         if partial.finish is None:
             if self._stop.is_set:
                 return None
@@ -140,6 +155,10 @@ class Turn:
         answer = self._answer(step, partial, partial.finish, time.monotonic() - began)
         yield answer
         return answer
+
+    def _check_time(self) -> None:
+        if time.monotonic() >= self._deadline:
+            raise OutOfTime
 
     def _answer(
         self, step: int, partial: _Partial, finish: Finish, seconds: float

@@ -1,5 +1,6 @@
 """The journal: append-only, read from a cursor, valid after a kill at any byte."""
 
+import resource
 from pathlib import Path
 
 import pytest
@@ -123,3 +124,19 @@ def test_a_follower_is_woken_for_each_event_until_it_lets_go(path: Path) -> None
     journal.append(EVENTS[3])
     assert len(woken) == 3
     assert woken == [cursor for cursor, _ in read(path)][:3]
+
+
+def test_an_event_that_could_not_be_written_leaves_nothing(path: Path) -> None:
+    journal = Journal(path)
+    journal.append(EVENTS[1])
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (journal.end + 100, before[1]))
+    try:
+        with pytest.raises(OSError, match="too large"):
+            journal.append(EVENTS[4])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    end = journal.append(EVENTS[-1])
+    journal.close()
+    assert list(read(path))[-1] == (end, EVENTS[-1])
+    assert len(list(read(path))) == 2

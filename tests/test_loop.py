@@ -33,7 +33,7 @@ from agent.events import (
 )
 from agent.loop import Round
 from agent.meter import Limits, Price
-from agent.models.base import ModelConfig, ToolCall
+from agent.models.base import ModelConfig, Piece, ReasoningPiece, Request, ToolCall
 from agent.models.openai import OpenAIModel
 from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.stop import Stop
@@ -226,9 +226,22 @@ def test_a_call_cut_by_the_token_limit_is_told_so(bench: Bench) -> None:
     assert "token limit" in observations(events)[0]
 
 
-def test_a_lost_sandbox_answers_every_call_and_fails_the_run(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+def test_a_call_that_was_begun_in_a_sandbox_now_lost_is_not_said_to_be_left_undone(
+    bench: Bench,
 ) -> None:
+    with Endpoint([Turn(calls=[bash("echo begun; sleep 600"), bash("true")])]) as endpoint:
+        events = []
+        for event in bench.round(endpoint):
+            events.append(event)
+            if isinstance(event, ToolOutput):
+                bench.sandbox.close()
+    assert end(events).status == "failed"
+    first, second = observations(events)
+    assert "not known" in first
+    assert "not executed" in second
+
+
+def test_a_lost_sandbox_answers_every_call_and_fails_the_run(bench: Bench) -> None:
     bench.sandbox.close()
     events = bench.play([Turn(calls=[bash("true"), bash("true")])])
     assert end(events).status == "failed"
@@ -306,6 +319,25 @@ def test_wall_time_ends_a_command_and_leaves_one_last_turn(bench: Bench) -> None
     assert end(events).status == "time_limit"
     assert of(ToolEnded, events)[0].ending == "timeout"
     assert "begun" in observations(events)[0]
+
+
+def test_wall_time_ends_a_turn_that_has_no_end(bench: Bench) -> None:
+    class Babbling(ScriptedModel):
+        def stream(self, request: Request, stop: Stop) -> Iterator[Piece]:
+            while not stop.wait(0.005):
+                yield ReasoningPiece("hm ")
+
+    bench.conversation.apply(Told(step=0, text="Do it."))
+    limits = replace(QUICK, seconds=0.5)
+    asked = Round(Babbling([]), Toolbox(bench.sandbox), bench.conversation, limits, bench.stop)
+    assert end(list(loop.run(asked))).status == "time_limit"
+
+
+def test_wall_time_ends_the_wait_for_another_try(bench: Bench) -> None:
+    busy = Turn(fault="429 retry-after=50")
+    events = bench.play([busy], replace(QUICK, seconds=1.0))
+    assert end(events).status == "time_limit"
+    assert of(Retrying, events)
 
 
 # Faults of the endpoint

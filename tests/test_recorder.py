@@ -1,7 +1,9 @@
 """A run kept: what is in the journal is what happened, and the next round goes on from it."""
 
+import resource
 import threading
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -11,10 +13,12 @@ from agent.conversation import Conversation
 from agent.errors import EngineError, RunError, StudioError
 from agent.events import (
     Event,
+    Notice,
     Preparing,
     RunEnded,
     SandboxReady,
     StepEnded,
+    ToolEnded,
     ToolOutput,
     WorkspaceChanged,
 )
@@ -250,3 +254,54 @@ def test_a_reader_follows_while_the_run_goes_on(run: RecordedRun) -> None:
     worker.join()
     unfollow()
     assert seen == [cursor for cursor, _ in journal.read(run.folder.journal)]
+
+
+def test_no_process_outlives_the_round_that_started_it(run: RecordedRun) -> None:
+    play(run, bash("sleep 1000 & echo $! > output/pid"), SUBMIT)
+    pid = (run.folder.workspace / "output" / "pid").read_text().strip()
+    assert not Path("/proc", pid).exists()
+
+
+def test_a_commands_time_limit_is_a_setting(run: RecordedRun) -> None:
+    limits = Limits(command_seconds=0.3)
+    events = run.start(Task("t", GENERAL), scripted([bash("sleep 1000"), SUBMIT]), limits)
+    endings = [event.ending for event in events if isinstance(event, ToolEnded)]
+    assert endings == ["timeout", "exit"]
+
+
+def test_files_that_cannot_be_looked_at_do_not_end_the_run(run: RecordedRun) -> None:
+    events = play(run, bash("mv ../workspace ../elsewhere"), bash("echo still here"), SUBMIT)
+    assert isinstance(events[-1], RunEnded)
+    assert events[-1].status == "submitted"
+    assert any(isinstance(event, Notice) and "not known" in event.text for event in events)
+
+
+def test_folders_alone_are_no_change_that_is_told(run: RecordedRun) -> None:
+    events = play(run, bash("mkdir -p a/b"), SUBMIT)
+    assert not [event for event in events if isinstance(event, WorkspaceChanged)]
+
+
+@contextmanager
+def room_in_files(size: int) -> Iterator[None]:
+    """No file can grow beyond ``size`` here, as on a disk that is full."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("size", [20_000, 0])
+def test_a_run_that_can_not_be_recorded_ends_and_says_why(
+    run: RecordedRun, computers: LocalComputers, size: int
+) -> None:
+    with room_in_files(size):
+        events = play(run, ScriptedTurn(text="x" * 30_000), SUBMIT)
+    assert [event.status for event in events if isinstance(event, RunEnded)] == ["failed"]
+    assert isinstance(events[-1], RunEnded)
+    assert "cannot be written" in events[-1].reason
+    run.close()
+    again = RecordedRun(run.folder, computers)
+    again.close()
+    assert not again.picture.alive

@@ -403,3 +403,11 @@ class TestSubmit:
         (bench.folder / "output/answer.txt").unlink()
         (bench.folder / "output/answer.txt").mkdir()
         assert bench.toolbox.answer() == ""
+
+    def test_an_answer_too_large_to_be_told_is_told_to_be(self, bench: Bench) -> None:
+        (bench.folder / "output/answer.txt").write_bytes(b"x" * 5_000_000)
+        assert "larger than what can be read" in bench.toolbox.answer()
+
+    def test_an_answer_that_is_no_file_is_none(self, bench: Bench) -> None:
+        bench.bash("mkfifo output/answer.txt")
+        assert bench.toolbox.answer() == ""
