@@ -155,7 +155,7 @@ def read_pdf(raw: bytes) -> tuple[str, int]:
         pypdfium2.PdfiumError: it is no PDF, or it needs a password.
         OverflowError: there are more than ``MAX_TEXT`` characters in it.
     """
-    import pypdfium2  # type: ignore[import-untyped]
+    import pypdfium2
 
     document = pypdfium2.PdfDocument(raw)
     pages, size = [], 0
