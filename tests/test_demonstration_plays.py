@@ -28,6 +28,7 @@ from agent.sandbox.docker import ContainerSpec, DockerSandbox
 from agent.sandbox.engine import Client
 from agent.stop import Stop
 from agent.tools import Toolbox
+from tests.browser import CHROMIUM, FLAGS
 
 
 @pytest.fixture
@@ -264,7 +265,7 @@ def test_the_walk_is_stepped_through_by_keyboard_and_asks_nothing_of_the_network
     address = (workspace / "output" / "journey.html").as_uri()
     asked: list[str] = []
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         page = browser.new_page(java_script_enabled=False, viewport={"width": 390, "height": 844})
         page.on("request", lambda request: asked.append(request.url))
         page.goto(address)

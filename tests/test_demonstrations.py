@@ -46,7 +46,6 @@ NAMES = (
     "wording",
 )
 
-CHROMIUM = Path("/usr/bin/chromium")
 
 SCRIPT = """
 title: Greet
