@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 
@@ -10,6 +11,8 @@ from agent.sandbox.base import Sandbox
 
 _log = logging.getLogger(__name__)
 _RETRY_SECONDS = 10.0
+_CALM_SECONDS = 0.25
+"""From a sandbox's being taken to the next one's making, which would slow its first command."""
 
 
 class Pool:
@@ -26,6 +29,7 @@ class Pool:
         self._idle: deque[Sandbox] = deque()
         self._changed = threading.Condition()
         self._closed = False
+        self._taken = 0.0
         self._thread = threading.Thread(target=self._fill, name="sandbox pool", daemon=True)
         if size > 0:
             self._thread.start()
@@ -33,9 +37,11 @@ class Pool:
     def take(self) -> Sandbox | None:
         """A ready sandbox, now the caller's; None if none is ready at this moment."""
         with self._changed:
-            sandbox = self._idle.popleft() if self._idle else None
+            if not self._idle:
+                return None
+            self._taken = time.monotonic()
             self._changed.notify_all()
-        return sandbox
+            return self._idle.popleft()
 
     @property
     def idle(self) -> int:
@@ -71,9 +77,11 @@ class Pool:
                 self._changed.notify_all()
 
     def _wanted(self) -> bool:
-        """Wait until one more is wanted; False once the pool is closed."""
+        """Wait until one more is wanted and it is calm; False once the pool is closed."""
         with self._changed:
             self._changed.wait_for(lambda: self._closed or len(self._idle) < self._size)
+            while not self._closed and (left := self._taken + _CALM_SECONDS - time.monotonic()) > 0:
+                self._changed.wait(left)
             return not self._closed
 
 
