@@ -19,7 +19,12 @@ def heading(client: Client) -> str:
         f"Docker {engine['Version']}",
         f"gradio {version('gradio')}",
     ]
-    return f"## Measured on {time.strftime('%d %B %Y')}\n\n{'; '.join(parts)}.\n"
+    return (
+        f"## Measured on {time.strftime('%d %B %Y')}\n\n{'; '.join(parts)}.\n\n"
+        "The interval is for the median, by order statistics; of fewer than 6 it is the whole "
+        "range, which covers a little less than 95 %. Of fewer than 20 the 95th percentile is the "
+        "largest. Warm-ups are not counted.\n"
+    )
 
 
 def load() -> str:
