@@ -1,6 +1,7 @@
 """Runs without a page: ``python -m agent run "TASK"`` and ``python -m agent build``."""
 
 import argparse
+import os
 import signal
 import sys
 import threading
@@ -93,7 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return build(load())
         if given.command == "run":
             return run(given, load())
-    except StudioError as error:
+    except (StudioError, OSError) as error:  # a disk or a reader of the output that is gone
         print(error, file=sys.stderr)
         return 1
     parser().print_help()
@@ -123,7 +124,7 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
     with Studio(settings) as studio, studio.new([*inputs, *given.input], copied) as recorded:
         _tell(copied)
         with _interruptible(stop):
-            ended = _show(recorded.start(task, model, limits, stop), as_json=given.json)
+            ended = _show(recorded.start(task, model, limits, stop), stop, as_json=given.json)
         if given.output:
             _tell(hand_over(recorded, given.output))
     if not given.output:
@@ -164,15 +165,19 @@ def _tell(report: Report) -> None:
         print(f"Left out: {legible(line)}", file=sys.stderr)
 
 
-def _show(events: Iterator[Event], *, as_json: bool) -> RunEnded:
-    """Show each event; the last one, which ends the run, is returned."""
-    terminal = Terminal()
+def _show(events: Iterator[Event], stop: Stop, *, as_json: bool) -> RunEnded:
+    """Show each event; the last one, which ends the run, is returned.
+
+    Where nobody reads what is shown any more, the run is stopped.
+    """
+    show = _print_json if as_json else Terminal().show
     ended: RunEnded | None = None
     for event in events:
-        if as_json:
-            print(encode(event).decode(), flush=True)
-        else:
-            terminal.show(event)
+        try:
+            show(event)
+        except BrokenPipeError:
+            _show_nobody()
+            stop.set()
         if isinstance(event, RunEnded):
             ended = event
     if ended is None:
@@ -180,6 +185,16 @@ def _show(events: Iterator[Event], *, as_json: bool) -> RunEnded:
     if ended.answer and not as_json:
         print(legible(ended.answer))
     return ended
+
+
+def _print_json(event: Event) -> None:
+    print(encode(event).decode(), flush=True)
+
+
+def _show_nobody() -> None:
+    with open(os.devnull, "w") as nothing:  # noqa: PTH123 - it is no path of ours
+        for stream in (sys.stdout, sys.stderr):
+            os.dup2(nothing.fileno(), stream.fileno())
 
 
 @contextmanager

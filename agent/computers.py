@@ -22,7 +22,7 @@ from agent.sandbox.base import Sandbox
 from agent.sandbox.docker import ContainerSpec, DockerSandbox, host_certificates, reap
 from agent.sandbox.engine import Client, connect
 from agent.sandbox.image import dockerfile_path, ensure_image, image_is_there
-from agent.sandbox.instance import DataFolder
+from agent.sandbox.instance import DataFolder, abandoned
 from agent.sandbox.pool import Pool
 from agent.sandbox.progress import Progress
 from agent.settings import Settings
@@ -160,6 +160,8 @@ class Computers:
         client = connect(settings.docker_host or None, settings.runtime_dir or None)
         self._client = client
         reap(client, self.data.instance)
+        for place in abandoned(self.data):
+            reap(client, place.instance)
         tag = self._image(client)
         self._readiness = replace(self._readiness, image=tag)
         self._pool = Pool(lambda: self._create(uuid.uuid4().hex), settings.pool)

@@ -15,14 +15,13 @@ from agent.errors import DataFolderBusy, WorkspaceError
 from agent.folder import RunFolder
 from agent.inputs import INPUT
 from agent.recorder import RecordedRun
-from agent.sandbox.instance import DataFolder
+from agent.sandbox.instance import DataFolder, places
 from agent.settings import Settings, load
 from agent.trajectory import trajectory
 from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
 from agent.workspace.transfer import Report, copy_in, copy_out
 
-_SLOTS = 64
 OUTPUT = RelPath("output")
 
 
@@ -103,7 +102,7 @@ def hand_over(run: RecordedRun, destination: Path) -> Report:
 
 @contextmanager
 def _data_folder(path: Path) -> Iterator[DataFolder]:
-    for place in [path, *(path / "headless" / str(slot) for slot in range(_SLOTS))]:
+    for place in places(path):
         try:
             folder = DataFolder(place)
         except DataFolderBusy:

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -170,6 +171,23 @@ def test_a_second_command_at_the_same_time_has_a_place_of_its_own(
     assert first.returncode == 130
 
 
+def test_a_reader_that_leaves_stops_the_run(studio: Studio, tmp_path: Path) -> None:
+    left = threading.Event()
+    with (
+        Endpoint([Turn(text="Hello.", gate=left)]) as endpoint,
+        studio.begin("run", "Go.", "--mode", "plain", "--json", **connected(endpoint)) as process,
+    ):
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.stdout.close()
+        left.set()
+        assert process.wait(timeout=60) == 130
+    (kept,) = tmp_path.glob("data/runs/*/journal.jsonl")
+    *_, (_, last) = journal.read(kept)
+    assert isinstance(last, RunEnded)
+    assert last.status == "stopped"
+
+
 def test_plain_mode_needs_no_engine(studio: Studio, tmp_path: Path) -> None:
     given = tmp_path / "a.txt"
     given.write_text("The answer is 7.")
@@ -195,6 +213,14 @@ def test_without_a_model_it_says_how_to_connect_one(studio: Studio) -> None:
     done = studio.run("run", "Something of mine.")
     assert done.returncode == 1
     assert "OPENAI_BASE_URL" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_data_folder_that_cannot_be_made_is_told(studio: Studio) -> None:
+    done = studio.run(
+        "run", "Go.", "--base-url", "http://x/v1", "--model", "m", STUDIO_DATA="/proc/x"
+    )
+    assert (done.returncode, "/proc/x" in done.stderr) == (1, True)
     assert "Traceback" not in done.stderr
 
 

@@ -16,7 +16,7 @@ from agent.sandbox.base import Finished, Sandbox
 from agent.sandbox.docker import INSTANCE_LABEL, SANDBOX_LABEL
 from agent.sandbox.engine import Client
 from agent.sandbox.image import image_tag
-from agent.sandbox.instance import DataFolder
+from agent.sandbox.instance import DataFolder, places
 from agent.settings import Settings, load
 from agent.stop import Stop
 
@@ -164,6 +164,27 @@ def test_what_a_dead_instance_left_is_removed_at_the_next_start(
         assert containers(engine, neighbours) == theirs
         for each in (again, neighbour):
             each.close()
+
+
+@pytest.mark.engine
+def test_what_a_dead_command_left_beside_is_removed_too(
+    settings: Settings, data: DataFolder, engine: Client
+) -> None:
+    def start() -> None:
+        computers = Computers(replace(settings, pool=0), data)
+        _, sandbox = take(computers, draft(computers))
+        sandbox.close()
+        computers.close()
+
+    with DataFolder(places(data.path)[2]) as beside:
+        other = Computers(settings, beside)
+        other.open()
+        assert other.wait_for_pool(60)
+        start()
+        assert containers(engine, beside)
+    start()
+    assert not containers(engine, beside)
+    other.close()
 
 
 def test_a_missing_engine_is_told_and_tried_again(tmp_path: Path) -> None:

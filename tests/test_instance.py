@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent.errors import DataFolderBusy
-from agent.sandbox.instance import DataFolder
+from agent.sandbox.instance import DataFolder, abandoned, places
 
 
 def mode(path: Path) -> int:
@@ -52,3 +52,14 @@ def test_another_process_is_kept_out_and_its_end_lets_go(tmp_path: Path) -> None
             DataFolder(tmp_path)
         process.kill()
     DataFolder(tmp_path).close()
+
+
+def test_places_that_nobody_holds_any_more_are_found(tmp_path: Path) -> None:
+    _, first, second, third, *_ = places(tmp_path)
+    with DataFolder(first) as held, DataFolder(second) as dead, DataFolder(tmp_path) as outer:
+        dead.close()
+        for each in (held, outer):
+            assert [folder.path for folder in abandoned(each)] == [second]
+        assert not third.exists()
+    with DataFolder(second):
+        pass

@@ -3,10 +3,13 @@
 import fcntl
 import os
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 
 from agent.errors import DataFolderBusy
+
+_WITHIN, _SLOTS = "headless", 64
 
 
 class DataFolder:
@@ -71,3 +74,25 @@ class DataFolder:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def places(data: Path) -> list[Path]:
+    """The data folder, and those within it for who finds it held by another."""
+    return [data, *(data / _WITHIN / str(slot) for slot in range(_SLOTS))]
+
+
+def abandoned(held: DataFolder) -> Iterator[DataFolder]:
+    """The places beside ``held``, or within it, that were used once and nobody holds now.
+
+    Each is held while it is looked at; who wants one meanwhile finds the next free.
+    """
+    within = held.path.parent.name == _WITHIN
+    for place in places(held.path.parent.parent if within else held.path)[1:]:
+        if not (place / "instance").is_file():
+            continue
+        try:
+            folder = DataFolder(place)
+        except DataFolderBusy:
+            continue
+        with folder:
+            yield folder
