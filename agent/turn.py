@@ -102,7 +102,7 @@ class Turn:
         self._tools = tools
         self._limits = limits
         self._stop = stop
-        self._budget = limits.turn_tokens
+        self._granted = self._budget = limits.turn_tokens
         self._deadline = float("inf")
 
     def take(
@@ -209,6 +209,7 @@ class Turn:
         call_ids = self._conversation.forgettable()
         if not call_ids:
             raise error
+        self._budget = self._granted  # there is room again
         return Forgotten(step=step, call_ids=call_ids, note=FORGOTTEN)
 
     def _ask_for_less(self, step: int, error: AnswerTooLong) -> Event:
@@ -216,7 +217,7 @@ class Turn:
         smaller = error.affordable if error.affordable is not None else guess
         if smaller < _SMALLEST_ANSWER or (self._budget is not None and smaller >= self._budget):
             raise error
-        self._budget = smaller
+        self._granted = self._budget = smaller
         text = f"The endpoint grants no longer answer: this one may have {smaller} tokens."
         return Notice(step=step, text=text)
 

@@ -413,6 +413,20 @@ def test_then_older_outputs_make_room_and_leave_a_note(bench: Bench) -> None:
     assert "400" in told[-1]
 
 
+def test_once_there_is_room_again_an_answer_may_be_as_long_as_before(bench: Bench) -> None:
+    full = (
+        "maximum context length is 4096 tokens. However, you requested {0} tokens "
+        "({0} in the messages)"
+    )
+    work = [Turn(calls=[bash(f"seq {n} {n + 400}")]) for n in range(6)]
+    refused = [Turn(fault="400", message=full.format(used)) for used in (3500, 4000)]
+    events = bench.play([*work, *refused, SUBMIT], replace(QUICK, turn_tokens=2000))
+    assert end(events).status == "submitted"
+    assert of(Forgotten, events)
+    asked = [body["max_tokens"] for body in bench.asked]
+    assert asked[-3:] == [2000, 4096 - 3500 - 100, 2000]
+
+
 def test_a_context_that_stays_too_small_ends_as_a_token_limit(bench: Bench) -> None:
     message = "This model's maximum context length is 40 tokens, however you requested 9000."
     events = bench.play([Turn(fault="400", message=message)])
