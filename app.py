@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return cli.main(arguments)
     try:
         serve(load())
-    except StudioError as error:
+    except (StudioError, OSError) as error:
         print(error, file=sys.stderr)
         return 1
     return 0

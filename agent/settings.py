@@ -34,6 +34,18 @@ def count(text: str) -> int:
     return int(text)
 
 
+def at_least_one(parse: Callable[[str], int]) -> Callable[[str], int]:
+    """The same, but 0, which a container engine takes for no limit at all, is refused."""
+
+    def parse_some(text: str) -> int:
+        number = parse(text)
+        if number < 1:
+            raise ValueError("above 0")
+        return number
+
+    return parse_some
+
+
 def amount(text: str) -> float:
     """A number above 0."""
     try:
@@ -107,10 +119,12 @@ class Settings:
     ca_bundle: str = _setting(
         "SSL_CERT_FILE", "", str, "CA bundle given to the sandbox; empty: the host's own"
     )
-    memory: int = _setting("STUDIO_MEMORY", 2 * 1024**3, size, "Memory of a sandbox")
+    memory: int = _setting("STUDIO_MEMORY", 2 * 1024**3, at_least_one(size), "Memory of a sandbox")
     cpus: float = _setting("STUDIO_CPUS", 2.0, amount, "Processors of a sandbox")
-    pids: int = _setting("STUDIO_PIDS", 512, count, "Processes of a sandbox")
-    open_files: int = _setting("STUDIO_OPEN_FILES", 4096, count, "Open files per process in it")
+    pids: int = _setting("STUDIO_PIDS", 512, at_least_one(count), "Processes of a sandbox")
+    open_files: int = _setting(
+        "STUDIO_OPEN_FILES", 4096, at_least_one(count), "Open files per process in it"
+    )
     keep: int = _setting(
         "STUDIO_KEEP_OUTPUT", 8 * 1024**2, size, "Bytes kept of a command's stdout, and stderr"
     )
@@ -118,7 +132,7 @@ class Settings:
     command_timeout: float = _setting(
         "STUDIO_COMMAND_TIMEOUT", 120.0, amount, "Seconds a command may take by default"
     )
-    steps: int = _setting("STUDIO_STEPS", 100, count, "Steps of a round")
+    steps: int = _setting("STUDIO_STEPS", 100, at_least_one(count), "Steps of a round")
     conversation_tokens: int | None = _setting(
         "STUDIO_CONVERSATION_TOKENS", 131_072, optional_count, "Tokens of a conversation, or `none`"
     )
@@ -193,7 +207,20 @@ def load(environment: Mapping[str, str] | None = None) -> Settings:
             values[item.name] = cast(Callable[[str], Any], item.metadata["parse"])(text)
         except ValueError as error:
             raise SettingError(f"{key} is {text!r}, but must be {error}.") from error
-    return Settings(**values)
+    settings = Settings(**values)
+    _check_prices(settings)
+    return settings
+
+
+def _check_prices(settings: Settings) -> None:
+    """A limit on money that could never be reached is worse than none."""
+    given = (settings.price_prompt, settings.price_generated)
+    counted = (settings.money, settings.price_cached, *given)
+    if None in given and any(value is not None for value in counted):
+        raise SettingError(
+            "STUDIO_PRICE_PROMPT and STUDIO_PRICE_GENERATED must both be set where money is to "
+            "be counted."
+        )
 
 
 def table() -> str:

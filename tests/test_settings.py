@@ -36,6 +36,8 @@ def test_a_size_is_read_as_people_write_it(text: str, size: int) -> None:
         ("STUDIO_STEPS", "3.5"),
         ("GRADIO_SERVER_PORT", "http"),
         ("STUDIO_SECONDS", "0"),
+        ("STUDIO_PIDS", "0"),
+        ("STUDIO_MEMORY", "0"),
     ],
 )
 def test_a_wrong_value_is_named_with_its_key(key: str, value: str) -> None:
@@ -50,9 +52,20 @@ def test_a_limit_can_be_lifted() -> None:
 
 
 def test_a_price_needs_both_its_parts() -> None:
-    assert load({"STUDIO_PRICE_PROMPT": "1"}).limits().price is None
-    price = load({"STUDIO_PRICE_PROMPT": "1", "STUDIO_PRICE_GENERATED": "2"}).limits().price
-    assert price is not None
+    prices = {"STUDIO_PRICE_PROMPT": "1", "STUDIO_PRICE_GENERATED": "2"}
+    assert load(prices | {"STUDIO_MONEY": "3"}).limits().price is not None
+    for key in prices:
+        with pytest.raises(SettingError, match="must both be set"):
+            load({key: "1"})
+
+
+def test_a_limit_on_money_needs_prices() -> None:
+    with pytest.raises(SettingError, match="must both be set"):
+        load({"STUDIO_MONEY": "3"})
+
+
+def test_the_time_limit_of_commands_is_taken() -> None:
+    assert load({"STUDIO_COMMAND_TIMEOUT": "7"}).limits().command_seconds == 7
 
 
 def test_the_key_is_not_shown() -> None:
@@ -61,4 +74,4 @@ def test_the_key_is_not_shown() -> None:
 
 def test_the_readme_shows_the_settings_as_they_are() -> None:
     readme = (Path(__file__).parents[1] / "README.md").read_text()
-    assert table() in readme, "Copy the output of: python -m agent settings"
+    assert table() in readme, "Copy what agent.settings.table() gives."
