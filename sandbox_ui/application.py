@@ -17,6 +17,7 @@ from agent.settings import Settings
 from sandbox_ui import health, page
 from sandbox_ui import runs as running
 from sandbox_ui.controls import Controls
+from sandbox_ui.opening import Opening
 from sandbox_ui.routes import Api
 from sandbox_ui.runs import Runs
 from sandbox_ui.security import Guard
@@ -56,6 +57,7 @@ def create(settings: Settings, machine: Machine) -> FastAPI:
     app = FastAPI(lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
     app.state.closing = closing
     app.add_middleware(CORSMiddleware, allow_origins=[])
+    app.add_middleware(Opening, head=page.head())
     app.add_middleware(Guard)
     api = Api(runs, lambda: health.report(machine, settings), closing)
     app.router.routes.extend(api.routes)
@@ -68,7 +70,6 @@ def create(settings: Settings, machine: Machine) -> FastAPI:
         run_history=False,
         footer_links=["api"],
         theme=page.theme(),
-        head=page.head(),
         max_file_size=0,
     )
     return app

@@ -7,7 +7,8 @@ second tab are all read the same way.
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from pydantic_core import to_json
 
@@ -56,6 +57,22 @@ class Feed:
                 cursor = picture.steps[-1].begin
                 picture = replace(picture, steps=picture.steps[:-1])
             return Message(to_json({"now": time.time(), "picture": picture}), cursor)
+
+    def state(self) -> dict[str, Any]:
+        """How the run stands, for a program: small, and without a clock in it."""
+        with self._lock:
+            self._catch_up()
+            picture = self._picture
+            last = picture.rounds[-1] if picture.rounds else None
+            return {
+                "alive": picture.alive,
+                "state": picture.state,
+                "detail": picture.detail,
+                "steps": len(picture.steps),
+                "totals": asdict(picture.totals),
+                "reason": last.reason if last else "",
+                "answer": last.answer if last else "",
+            }
 
     def after(self, cursor: int) -> Message | None:
         """The events behind a cursor, a bounded number of them; None where there are none.

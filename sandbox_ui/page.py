@@ -13,22 +13,22 @@ from sandbox_ui.files import workspace
 from sandbox_ui.masthead import masthead
 from sandbox_ui.timeline import attachments, notice, timeline
 
-_HEAD = """
-<script src="studio/steady.js"></script>
-<link rel="stylesheet" href="studio/tokens.css">
-<link rel="stylesheet" href="studio/gradio.css">
-<link rel="stylesheet" href="studio/style.css">
-<link rel="icon" href="studio/icon.svg" type="image/svg+xml">
-"""
 STATIC = Path(__file__).parent.parent / "static"
+_STYLES = ("tokens", "gradio", "style")
 _SANS = ["ui-sans-serif", "system-ui", "Inter", "Segoe UI", "DejaVu Sans", "sans-serif"]
 _MONO = ["ui-monospace", "SF Mono", "JetBrains Mono", "DejaVu Sans Mono", "monospace"]
 
 
 def head() -> str:
-    """Style sheets, and the modules all at once instead of one after the other."""
-    names = sorted(path.name for path in STATIC.glob("*.js"))
-    return _HEAD + "\n".join(f'<link rel="modulepreload" href="studio/{name}">' for name in names)
+    """What the page begins with: style sheets, and its modules all at once."""
+    modules = sorted(path.name for path in STATIC.glob("*.js") if path.name != "steady.js")
+    lines = [
+        f"<script>{(STATIC / 'steady.js').read_text()}</script>",
+        '<link rel="icon" href="studio/icon.svg" type="image/svg+xml">',
+        *(f'<link rel="stylesheet" href="studio/{name}.css">' for name in _STYLES),
+        *(f'<link rel="modulepreload" href="studio/{name}">' for name in modules),
+    ]
+    return "\n".join(lines)
 
 
 def theme() -> gr.themes.Base:

@@ -1,10 +1,21 @@
-// Gradio loads its parts one by one; where a connection breaks off meanwhile (the machine's
-// networks change when a container starts) the page is loaded anew, a few times at most.
-addEventListener("vite:preloadError", () => {
+// The page is made of a hundred parts. Where the connection breaks off meanwhile (a browser
+// drops what is under way when the machine's networks change, as they do when a container
+// starts beside it) the page is loaded anew, a few times at most. Inlined into the page.
+(() => {
   const key = "studio-reloads";
-  const [count, since] = (sessionStorage.getItem(key) ?? "0 0").split(" ").map(Number);
-  const recent = Date.now() - since < 30_000;
-  if (recent && count >= 3) return;
-  sessionStorage.setItem(key, `${recent ? count + 1 : 1} ${recent ? since : Date.now()}`);
-  setTimeout(() => location.reload(), 300);
-});
+  let going = false;
+  const again = () => {
+    if (going || "mounted" in document.documentElement.dataset) return;
+    const [count, since] = (sessionStorage.getItem(key) ?? "0 0").split(" ").map(Number);
+    const recent = Date.now() - since < 30_000;
+    if (recent && count >= 5) return;
+    going = true;
+    sessionStorage.setItem(key, `${recent ? count + 1 : 1} ${recent ? since : Date.now()}`);
+    setTimeout(() => location.reload(), 300);
+  };
+  addEventListener("vite:preloadError", again);
+  addEventListener("unhandledrejection", again);
+  addEventListener("error", (event) => {
+    if (/^(SCRIPT|LINK)$/.test(event.target?.tagName)) again();
+  }, true);
+})();

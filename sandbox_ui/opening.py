@@ -1,0 +1,55 @@
+"""The page's own head, in the page from its first byte.
+
+What Gradio is given as a head it adds by a script of its own, after the page has begun to be
+drawn: too late for the colours, and for noticing that one of its own parts did not arrive.
+"""
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+
+class Opening:
+    """Puts text behind the ``<head>`` of the page at ``/``.
+
+    Args:
+        app: The application behind it.
+        head: What is put there.
+    """
+
+    def __init__(self, app: ASGIApp, head: str) -> None:
+        self._app = app
+        self._head = head.encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on; the page's answer is held until it is whole."""
+        if scope["type"] != "http" or scope["path"] != "/" or scope["method"] != "GET":
+            await self._app(scope, receive, send)
+            return
+        start: Message = {}
+        body = bytearray()
+
+        async def hold(message: Message) -> None:
+            nonlocal start
+            if message["type"] == "http.response.start":
+                start = message
+                return
+            body.extend(message.get("body", b""))
+            if not message.get("more_body"):
+                whole = self._whole(start, bytes(body))
+                await send(start)
+                await send({"type": "http.response.body", "body": whole})
+
+        await self._app(_uncompressed(scope), receive, hold)
+
+    def _whole(self, start: Message, body: bytes) -> bytes:
+        headers = MutableHeaders(scope=start)
+        if headers.get("content-type", "").startswith("text/html"):
+            body = body.replace(b"<head>", b"<head>" + self._head, 1)
+            headers["content-length"] = str(len(body))
+        return body
+
+
+def _uncompressed(scope: Scope) -> Scope:
+    headers = [(name, value) for name, value in Headers(scope=scope).raw
+               if name != b"accept-encoding"]  # fmt: skip
+    return {**scope, "headers": headers}
