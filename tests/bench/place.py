@@ -75,11 +75,12 @@ class Place:
             run.close()
 
     def environment(self, name: str, **more: str) -> dict[str, str]:
-        """The environment of a program that gets a data folder of its own."""
+        """The environment of a program that gets a data folder of its own, here as all else."""
         return os.environ | {
             "DOCKER_HOST": self.engine,
             "STUDIO_DATA": str(self.folder / name),
             "PYTHONPATH": str(ROOT),
+            "TMPDIR": str(self.folder),
             **more,
         }
 
