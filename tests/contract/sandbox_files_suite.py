@@ -64,6 +64,18 @@ class SandboxFilesSuite:
         with pytest.raises(ToolError, match="NUL"):
             sandbox.read("a\0b", limit=10)
 
+    @pytest.mark.parametrize(
+        ("path", "why"), [("file/below", "not a folder"), ("new/folder/", "is a folder")]
+    )
+    def test_where_no_file_can_be_nothing_is_made(
+        self, sandbox: Sandbox, path: str, why: str
+    ) -> None:
+        say(sandbox, "echo > file")
+        for exclusive in (True, False):
+            with pytest.raises(ToolError, match=why):
+                sandbox.write(path, b"x", exclusive=exclusive)
+        assert say(sandbox, "ls -A") == "file\ninput\noutput"
+
     def test_a_written_file_keeps_its_mode_and_a_new_one_is_ordinary(
         self, sandbox: Sandbox
     ) -> None:

@@ -73,7 +73,12 @@ def write(path: bytes, exclusive: bytes) -> Operation:
         raise _error(errno.EEXIST, path)
     target = path if exclusive else os.path.realpath(path)
     folder = os.path.dirname(target)
-    os.makedirs(folder, exist_ok=True)
+    if path.endswith(b"/"):
+        raise _error(errno.EISDIR, path)
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except FileExistsError:
+        raise _error(errno.ENOTDIR, folder) from None
     old = _replaced(target)
     temporary = os.path.join(folder, b".studio-" + os.urandom(8).hex().encode() + b".tmp")
     descriptor = os.open(temporary, _OPEN_NEW, 0o666 if old is None else 0o600)
