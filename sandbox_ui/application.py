@@ -18,6 +18,7 @@ from sandbox_ui import health, page
 from sandbox_ui import runs as running
 from sandbox_ui.controls import Controls
 from sandbox_ui.opening import Opening
+from sandbox_ui.programs import Programs
 from sandbox_ui.routes import Api
 from sandbox_ui.runs import Runs
 from sandbox_ui.security import Guard
@@ -64,7 +65,7 @@ def create(settings: Settings, machine: Machine) -> FastAPI:
     app.mount("/studio", StaticFiles(directory=page.STATIC))
     gr.mount_gradio_app(
         app,
-        page.build(Controls(runs, settings), settings),
+        page.build(Controls(runs, settings), Programs(runs, settings), settings),
         path="/",
         ssr_mode=False,
         run_history=False,

@@ -11,6 +11,7 @@ from agent.settings import Settings
 from sandbox_ui.controls import Controls
 from sandbox_ui.files import workspace
 from sandbox_ui.masthead import masthead
+from sandbox_ui.programs import Programs
 from sandbox_ui.timeline import attachments, notice, timeline
 
 STATIC = Path(__file__).parent.parent / "static"
@@ -36,8 +37,8 @@ def theme() -> gr.themes.Base:
     return gr.themes.Base(font=_SANS, font_mono=_MONO)
 
 
-def build(controls: Controls, settings: Settings) -> gr.Blocks:
-    """The page's components, wired to the controls."""
+def build(controls: Controls, programs: Programs, settings: Settings) -> gr.Blocks:
+    """The page's components, wired to the controls, and what programs may call."""
     page = gr.Blocks(title="LLM-in-Sandbox Studio", analytics_enabled=False)
     with page:
         masthead(elem_id="masthead")
@@ -60,13 +61,17 @@ def build(controls: Controls, settings: Settings) -> gr.Blocks:
             fields, test, told = _drawer(settings)
         run.click(
             controls.run, [task, shown, *fields], [shown, refused, task],
-            queue=False, show_progress="hidden", api_name="run",
+            queue=False, show_progress="hidden", api_name="page_run", api_visibility="private",
         )  # fmt: skip
-        stop.click(controls.stop, shown, None, queue=False, show_progress="hidden", api_name="stop")
+        stop.click(
+            controls.stop, shown, None,
+            queue=False, show_progress="hidden", api_name="page_stop", api_visibility="private",
+        )  # fmt: skip
         test.click(
             controls.test, fields, [fields[2], told],
             queue=False, show_progress="hidden", api_visibility="private",
         )  # fmt: skip
+        programs.offer()
     return page
 
 

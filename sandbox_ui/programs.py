@@ -40,7 +40,7 @@ class Programs:
 
     def offer(self) -> None:
         """Add the functions to the Blocks that is being built."""
-        for function in (self.start, self.message, self.halt, self.follow, self.files):
+        for function in (self.start, self.message, self.stop, self.follow, self.files):
             api(function, api_name=function.__name__, concurrency_limit=None)
 
     def start(
@@ -82,7 +82,7 @@ class Programs:
             self._runs.follow_up(run, text, model, choosing.limits_for(choices, self._settings))
             return run
 
-    def halt(self, run: str) -> str:
+    def stop(self, run: str) -> str:
         """Stop a run; its files and its sandbox stay.
 
         Args:
