@@ -122,6 +122,11 @@ def test_a_removed_container_is_an_error_for_a_person(
     sandbox.close()
 
 
+def test_a_sandbox_without_a_shell_says_what_it_lacks(sandbox: DockerSandbox) -> None:
+    with pytest.raises(SandboxError, match="no shell can be started"):
+        run(sandbox, "rm -f /bin/bash /usr/bin/bash; exit")
+
+
 def test_a_broken_python_does_not_end_the_shell(sandbox: DockerSandbox) -> None:
     run(sandbox, "rm -rf /usr/lib/python3* /usr/bin/python3*; x=kept")
     run(sandbox, "exit")

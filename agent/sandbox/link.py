@@ -13,9 +13,11 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from agent.errors import SandboxError
+from agent.legible import one_line
 from agent.sandbox.supervisor import frames
 
 _FRAME_COST = 64
+_QUOTED = 200
 
 
 class LinkLost(SandboxError):
@@ -23,7 +25,13 @@ class LinkLost(SandboxError):
 
 
 class Connection(Protocol):
-    """A pair of byte streams to a supervisor. ``OSError`` where it is broken."""
+    """A pair of byte streams to a supervisor. ``OSError`` where it is broken.
+
+    Attributes:
+        diagnostics: The last that the supervisor said on its stderr, where that is heard.
+    """
+
+    diagnostics: bytes
 
     def send(self, data: bytes) -> None:
         """Send all of it; may raise after waiting long for a peer that takes nothing."""
@@ -174,9 +182,13 @@ class Link:
         except (OSError, frames.BadFrame) as error:
             self.fail(f"The sandbox's supervisor broke off: {error}")
         else:
-            self.fail("The sandbox's supervisor has ended.")
+            self.fail(f"The sandbox's supervisor has ended{self._last_words()}.")
         finally:
             self._connection.close()
+
+    def _last_words(self) -> str:
+        said = self._connection.diagnostics.decode("utf-8", "replace").strip().splitlines()
+        return f": {one_line(said[-1])[:_QUOTED]}" if said else ""
 
     def _dispatch(self, kind: int, ident: int, payload: bytes) -> None:
         with self._lock:

@@ -19,6 +19,7 @@ class SocketConnection:
     """A ``Connection`` over a stream socket. Sending gives up after half a minute."""
 
     def __init__(self, sock: socket.socket) -> None:
+        self.diagnostics = b""
         self._socket = sock
         sock.settimeout(None)
         wait = struct.pack("ll", _SEND_SECONDS, 0)
@@ -43,15 +44,10 @@ class SocketConnection:
 
 
 class EngineConnection(SocketConnection):
-    """The same, out of the stream in which an engine mixes stdout and stderr of an exec.
-
-    Attributes:
-        diagnostics: The last that came on stderr.
-    """
+    """The same, out of the stream in which an engine mixes stdout and stderr of an exec."""
 
     def __init__(self, sock: socket.socket) -> None:
         super().__init__(sock)
-        self.diagnostics = b""
         self._buffer = bytearray()
         self._left = 0
         self._stream = _STDOUT
