@@ -37,6 +37,8 @@ REMINDER = (
     "IMPORTANT: YOU SHOULD NEVER ASK FOR HUMAN HELP. If the task is done, call submit."
 )
 LAST_TURN = "\nThis is your last turn: {why} Put the answer in place now and call submit."
+CUT = "The model's answer was cut at its token limit."
+SILENT = "The model said nothing and called no tool. Try again, or try another model."
 _LOST = "Error: the sandbox was lost while this ran; how far it came is not known."
 _NOT_RUN = "Error: not executed, because {why}."
 _log = logging.getLogger(__name__)
@@ -106,6 +108,8 @@ class _Loop:
         answer = self._answer_file()
         if answer in ("", old_answer):
             answer = self._last_text
+        if outcome.status == "answered" and not answer:
+            outcome = _Outcome("failed", SILENT)
         yield RunEnded(
             status=outcome.status, reason=outcome.reason, answer=answer, totals=self._meter.totals
         )
@@ -142,22 +146,21 @@ class _Loop:
         if answer.text.strip():
             self._last_text = answer.text.strip()
         if not answer.calls:
-            return (yield from self._plain_answer())
+            return (yield from self._plain_answer(answer))
         self._plain_answers = 0
         submitted = yield from self._execute_all(answer)
         if self._stop.is_set:
             return _Outcome("stopped")
         return _Outcome("submitted") if submitted else None
 
-    def _plain_answer(self) -> Generator[Event, None, _Outcome | None]:
-        if self._toolbox is None:
-            return _Outcome("answered")
+    def _plain_answer(self, answer: ModelAnswered) -> Generator[Event, None, _Outcome | None]:
         self._plain_answers += 1
-        reminders = self._limits.reminders
-        if reminders is not None and self._plain_answers > reminders:
-            return _Outcome("answered")
-        yield Told(step=self._step, text=REMINDER)
-        return None
+        reminders = self._limits.reminders if self._toolbox else 0
+        if reminders is None or self._plain_answers <= reminders:
+            yield Told(step=self._step, text=REMINDER)
+            return None
+        self._last_text = answer.text.strip()
+        return _Outcome("token_limit", CUT) if answer.finish == "length" else _Outcome("answered")
 
     def _execute_all(self, answer: ModelAnswered) -> Generator[Event, None, bool]:
         """Run the calls in order; whatever happens, each of them is answered."""

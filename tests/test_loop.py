@@ -266,6 +266,26 @@ def test_a_tool_call_in_between_begins_the_count_anew(bench: Bench) -> None:
     assert end(events).status == "submitted"
 
 
+def test_an_answer_that_says_nothing_is_a_failure(bench: Bench) -> None:
+    events = bench.play(
+        [Turn(text="Let me see.", calls=[bash("true")]), *[Turn(reasoning="hm")] * 3]
+    )
+    assert (end(events).status, end(events).answer) == ("failed", "")
+    assert "said nothing" in end(events).reason
+
+
+def test_silence_after_the_answer_was_written_is_no_failure(bench: Bench) -> None:
+    wrote = Turn(calls=[bash("echo 42 > output/answer.txt")])
+    events = bench.play([wrote, *[Turn(text="")] * 3])
+    assert (end(events).status, end(events).answer) == ("answered", "42")
+
+
+def test_a_plain_answer_that_was_cut_is_no_answer(bench: Bench) -> None:
+    events = bench.play([Turn(text="It is", finish="length")] * 3)
+    assert (end(events).status, end(events).answer) == ("token_limit", "It is")
+    assert "cut" in end(events).reason
+
+
 def test_a_plain_answer_can_be_taken_at_once(bench: Bench) -> None:
     events = bench.play([Turn(text="4")], replace(QUICK, reminders=0))
     assert (end(events).status, end(events).answer) == ("answered", "4")
