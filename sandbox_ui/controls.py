@@ -29,7 +29,7 @@ class Controls:
         self._runs = runs
         self._settings = settings
 
-    def run(self, text: str, run_id: str | None, *fields: Any) -> tuple[str | None, Notice, str]:
+    def run(self, text: str, run_id: str | None, *fields: Any) -> tuple[str | None, Notice, Any]:
         """Begin a run, or send a message to one that has come to an end.
 
         Args:
@@ -38,15 +38,16 @@ class Controls:
             fields: The fields of ``Choices``.
 
         Returns:
-            The run's id, what could not be done (or None), and what stays in the text box.
+            The run's id, what could not be done (or None), and the text box's new content,
+            which is left alone where nothing was begun.
         """
         text = text.strip()
         if not text:
-            return run_id, _notice("Write what the model is to do."), ""
+            return run_id, _notice("Write what the model is to do."), gr.skip()
         try:
             return self._send(text, run_id, Choices(*fields)), None, ""
         except StudioError as error:
-            return run_id, _notice(str(error), connect=isinstance(error, ModelNeeded)), text
+            return run_id, _notice(str(error), connect=isinstance(error, ModelNeeded)), gr.skip()
 
     def stop(self, run_id: str | None) -> None:
         """Stop a run: its command ends, its files and its sandbox stay."""

@@ -107,6 +107,8 @@ function mountDrop() {
 async function mountButtons() {
   const [task] = await Promise.all(["#task textarea", "#run", "#stop"].map(appear));
   button("run").addEventListener("click", (event) => {
+    // What is in the box counts, also where Gradio was not there yet when it was written.
+    task.dispatchEvent(new Event("input", { bubbles: true }));
     if (!underWay) return;
     event.stopImmediatePropagation();
     runWhenDone = true;

@@ -6,6 +6,7 @@ import { render } from "./markdown.js";
 import { ask, persist, runApi, session } from "./session.js";
 
 const TEXT_BYTES = 256 * 1024;
+const DRAWING_BYTES = 8 * 1024 * 1024;
 
 export class Preview {
   constructor(element) {
@@ -70,13 +71,17 @@ export class Preview {
 
   /** A drawing in an image element cannot run scripts, and from data: it has no origin. */
   async drawing(address, name) {
-    const text = await fetched(address);
-    const data = btoa(String.fromCharCode(...new TextEncoder().encode(text.slice(0, TEXT_BYTES / 4))));
-    return h("img", { src: `data:image/svg+xml;base64,${data}`, alt: name });
+    const text = await fetched(address, DRAWING_BYTES);
+    const reader = new FileReader();
+    await new Promise((resolve) => {
+      reader.addEventListener("loadend", resolve);
+      reader.readAsDataURL(new Blob([text], { type: "image/svg+xml" }));
+    });
+    return h("img", { src: reader.result, alt: name });
   }
 
   async text(address, name) {
-    const text = await fetched(address);
+    const text = await fetched(address, TEXT_BYTES);
     if (!text) return h("p", { class: "none" }, "This file is empty.");
     if (!/\.(md|markdown)$/i.test(name)) return h("pre", { class: "text", tabindex: "0" }, text);
     const page = h("div", { class: "page" }, text);
@@ -85,11 +90,11 @@ export class Preview {
   }
 }
 
-async function fetched(address) {
-  const response = await persist(address, { headers: { Range: `bytes=0-${TEXT_BYTES - 1}` } });
+async function fetched(address, most) {
+  const response = await persist(address, { headers: { Range: `bytes=0-${most - 1}` } });
   if (response.status === 416) return "";
   if (!response.ok) return ask(address);
   const text = await response.text();
   const size = Number(response.headers.get("content-range")?.split("/")[1] ?? 0);
-  return size > TEXT_BYTES ? `${text}\n\n… ${bytes(size - TEXT_BYTES)} more; download the file to see all of it.` : text;
+  return size > most ? `${text}\n\n… ${bytes(size - most)} more; download the file to see all of it.` : text;
 }

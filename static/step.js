@@ -198,7 +198,9 @@ export class Step {
   settle() {
     this.endThought();
     const line = h("div", { class: "tick num" });
-    for (const change of this.changes.slice(0, CHIPS)) line.append(chip(change));
+    const byproduct = ({ path }) => Number(/__pycache__|\.pyc$/.test(path));
+    const changes = [...this.changes].sort((a, b) => byproduct(a) - byproduct(b));
+    for (const change of changes.slice(0, CHIPS)) line.append(chip(change));
     const more = this.changed - Math.min(this.changes.length, CHIPS);
     if (more > 0) line.append(h("span", { class: "more" }, `and ${number(more)} more`));
     const used = [...usage(this)];
@@ -209,6 +211,11 @@ export class Step {
     this.tickLine = null;
     this.body.append(line);
     this.tickLine = line;
+  }
+
+  /** Whether this is what the model said in the step; of a head only its beginning is known. */
+  saidLast(text) {
+    return this.lastText === text || (this.partial && this.lastText.length >= 200 && text.startsWith(this.lastText));
   }
 
   rest() {

@@ -110,7 +110,7 @@ class Timeline {
 
   end({ status, reason, answer }) {
     if (this.follow()) this.current?.rest();
-    const repeated = this.current?.lastText === answer;
+    const repeated = this.current?.saidLast(answer);
     const wanted = ["submitted", "answered"].includes(status);
     if (repeated && wanted) this.current.element.classList.add("said-below");
     this.ending = ending(status, reason, wanted || !repeated ? answer : "");

@@ -32,7 +32,7 @@ async function fill(cards) {
 
 function card(each) {
   const run = h("button", { type: "button", class: "demo", "aria-label": `Watch: ${each.title}`, onclick: () => submit(each.task) },
-    h("b", {}, each.title), h("span", {}, each.watch),
+    h("b", {}, each.title), h("span", { title: each.watch }, each.watch),
     h("small", { class: "num" }, icon("play"), `about ${each.seconds} s`));
   return run;
 }

@@ -76,6 +76,10 @@ def served(app: FastAPI) -> Iterator[str]:
 
     def serve() -> None:
         loop.run_until_complete(server.serve())
+        left = asyncio.all_tasks(loop)  # Gradio's queue does not end its own
+        for task in left:
+            task.cancel()
+        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
         loop.run_until_complete(loop.shutdown_default_executor())
         loop.close()
 
