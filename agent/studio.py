@@ -62,14 +62,18 @@ class Studio:
             report: Told what was copied and what was left out.
 
         Raises:
-            WorkspaceError: an input is not there or cannot be read.
+            WorkspaceError: an input is not there or cannot be read; no run is left.
         """
         folder = RunFolder.create(self._data, self._computers.draft())
-        for path in inputs:
-            copied = copy_in(Workspace(folder.workspace), path, INPUT)
-            if report is not None:
-                report.copied += copied.copied
-                report.left_out += copied.left_out
+        with ExitStack() as on_failure:
+            for made in (folder.path, folder.sandbox_folder):
+                on_failure.callback(shutil.rmtree, made, ignore_errors=True)
+            for path in inputs:
+                copied = copy_in(Workspace(folder.workspace), path, INPUT)
+                if report is not None:
+                    report.copied += copied.copied
+                    report.left_out += copied.left_out
+            on_failure.pop_all()
         return RecordedRun(folder, self._computers)
 
 
