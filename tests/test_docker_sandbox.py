@@ -127,6 +127,11 @@ def test_a_sandbox_without_a_shell_says_what_it_lacks(sandbox: DockerSandbox) ->
         run(sandbox, "rm -f /bin/bash /usr/bin/bash; exit")
 
 
+def test_a_sandbox_without_python_says_what_it_lacks(sandbox: DockerSandbox) -> None:
+    with pytest.raises(SandboxError, match="/usr/bin/python3"):
+        run(sandbox, "rm -f /usr/bin/python3*; kill -9 $PPID; sleep 100")
+
+
 def test_a_broken_python_does_not_end_the_shell(sandbox: DockerSandbox) -> None:
     run(sandbox, "rm -rf /usr/lib/python3* /usr/bin/python3*; x=kept")
     run(sandbox, "exit")

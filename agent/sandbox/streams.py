@@ -8,6 +8,7 @@ _SEND_SECONDS = 30
 _ENGINE_HEAD = struct.Struct("!BxxxL")
 _STDOUT = 1
 _DIAGNOSTICS = 4096
+_NOT_STARTED = b"OCI runtime exec failed"  # an engine's own word, in the place of an output
 
 SUPERVISOR_CODE = (
     "import sys; sys.path.insert(0, sys.argv.pop(1)); from supervisor.__main__ import main; main()"
@@ -75,6 +76,8 @@ class EngineConnection(SocketConnection):
             del self._buffer[: len(piece)]
             self._left -= len(piece)
             if self._stream == _STDOUT and piece:
+                if piece.startswith(_NOT_STARTED):
+                    raise ConnectionError(piece.decode("utf-8", "replace").strip())
                 return piece
             self.diagnostics = (self.diagnostics + piece)[-_DIAGNOSTICS:]
         return b""
