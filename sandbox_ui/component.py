@@ -5,9 +5,12 @@ a file or a person says comes by the stream and becomes text nodes. They are fun
 not subclasses of ``gr.HTML``, beside whose source Gradio would write a stub at every import.
 """
 
+import json
 from typing import Any
 
 import gradio as gr
+
+_MAIN = "import(new URL('studio/main.js', document.baseURI).href)"
 
 
 def mounted(mount: str, place: str, **kwargs: Any) -> gr.HTML:
@@ -20,10 +23,19 @@ def mounted(mount: str, place: str, **kwargs: Any) -> gr.HTML:
         place: What it finds there: HTML, fixed.
         kwargs: As for ``gr.HTML``.
     """
-    main = "new URL('studio/main.js', document.baseURI).href"
     return gr.HTML(
         html_template=place,
-        js_on_load=f"import({main}).then(m => m.{mount}(element, props, watch))",
+        js_on_load=f"{_MAIN}.then(m => m.{mount}(element, props, watch))",
         apply_default_css=False,
         **kwargs,
     )
+
+
+def calling(function: str, first: Any) -> str:
+    """An event's JavaScript: a function of ``static/main.js``, given the inputs' values.
+
+    Args:
+        function: Its name.
+        first: What it is given before them, as JSON can hold it.
+    """
+    return f"async (...values) => (await {_MAIN}).{function}({json.dumps(first)}, values)"

@@ -1,13 +1,17 @@
 """The page: its components and what they are wired to. No logic."""
 
 from collections.abc import Sequence
+from dataclasses import fields as fields_of
 from pathlib import Path
+from typing import Any
 
 import gradio as gr
 from gradio.components import Component
 
 from agent import prompts
 from agent.settings import Settings
+from sandbox_ui.choices import Choices
+from sandbox_ui.component import calling
 from sandbox_ui.controls import Controls
 from sandbox_ui.files import workspace
 from sandbox_ui.masthead import masthead
@@ -59,6 +63,7 @@ def build(controls: Controls, programs: Programs, settings: Settings) -> gr.Bloc
             workspace(elem_id="workspace")
         with gr.Column(elem_id="settings"):
             fields, test, told = _drawer(settings)
+            forget = gr.Button("Forget these settings", elem_id="forget")
         run.click(
             controls.run, [task, shown, *fields], [shown, refused, task],
             queue=False, show_progress="hidden", api_name="page_run", api_visibility="private",
@@ -67,12 +72,36 @@ def build(controls: Controls, programs: Programs, settings: Settings) -> gr.Bloc
             controls.stop, shown, None,
             queue=False, show_progress="hidden", api_name="page_stop", api_visibility="private",
         )  # fmt: skip
+        test.click(None, None, told, js="() => 'Asking the endpoint …'")
         test.click(
             controls.test, fields, [fields[2], told],
             queue=False, show_progress="hidden", api_visibility="private",
         )  # fmt: skip
+        _keep(page, fields, forget)
         programs.offer()
     return page
+
+
+def _keep(page: gr.Blocks, fields: Sequence[Component], forget: gr.Button) -> None:
+    """Have the person's browser remember what they choose, the key excepted."""
+    named = {field.name: each for field, each in zip(fields_of(Choices), fields, strict=True)}
+    key = named.pop("api_key")
+    kept: list[Any] = list(named.values())
+    known = [{"name": name, **_takes(each)} for name, each in named.items()]
+    page.load(None, kept, kept, js=calling("recall", known))
+    gr.on([each.change for each in kept], None, kept, js=calling("remember", known))
+    forget.click(None, None, [*kept, key], js=calling("forget", known))
+
+
+def _takes(field: Component) -> dict[str, Any]:
+    """What a field takes, as far as it refuses anything."""
+    if isinstance(field, gr.Radio) or (
+        isinstance(field, gr.Dropdown) and not field.allow_custom_value
+    ):
+        return {"choices": [value for _, value in field.choices]}
+    if isinstance(field, gr.Number):
+        return {"minimum": field.minimum, "maximum": field.maximum}
+    return {}
 
 
 def _drawer(settings: Settings) -> tuple[Sequence[Component], gr.Button, gr.Textbox]:
@@ -80,10 +109,11 @@ def _drawer(settings: Settings) -> tuple[Sequence[Component], gr.Button, gr.Text
     with gr.Column():
         base_url = gr.Textbox(
             settings.base_url, label="Endpoint", placeholder="https://…/v1",
-            info="Any OpenAI-compatible chat endpoint",
+            info="Any OpenAI-compatible chat endpoint", elem_id="endpoint",
         )  # fmt: skip
         api_key = gr.Textbox(
             label="Key", type="password", info="Kept in memory only, for this page",
+            html_attributes=gr.InputHTMLAttributes(autocomplete="off"),
         )  # fmt: skip
         model = gr.Dropdown(
             [settings.model] if settings.model else [], value=settings.model or None,

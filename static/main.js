@@ -2,6 +2,7 @@
 
 import * as composer from "./composer.js";
 import * as masthead from "./masthead.js";
+import * as memory from "./memory.js";
 import * as timeline from "./timeline.js";
 import * as workspace from "./workspace.js";
 
@@ -11,11 +12,12 @@ const waiting = new Set();
 function counted(name, mount) {
   waiting.add(name);
   return async (...given) => {
-    await mount(...given);
-    waiting.delete(name);
-    if (waiting.size) return;
-    document.documentElement.dataset.mounted = "";
-    dispatchEvent(new Event("mounted"));
+    const result = await mount(...given);
+    if (waiting.delete(name) && !waiting.size) {
+      document.documentElement.dataset.mounted = "";
+      dispatchEvent(new Event("mounted"));
+    }
+    return result;
   };
 }
 
@@ -24,3 +26,5 @@ export const mountTimeline = counted("timeline", timeline.mountTimeline);
 export const mountNotice = counted("notice", composer.mountNotice);
 export const mountAttachments = counted("attachments", composer.mountAttachments);
 export const mountWorkspace = counted("workspace", workspace.mountWorkspace);
+export const recall = counted("settings", memory.recall);
+export const { remember, forget } = memory;

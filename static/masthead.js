@@ -50,7 +50,7 @@ function mountDrawer(button, drawer) {
     drawer.classList.toggle("open", open);
     drawer.inert = !open;
     button.setAttribute("aria-expanded", String(open));
-    if (open) drawer.querySelector("input")?.focus();
+    if (open) drawer.querySelector("input, textarea")?.focus();
     else if (drawer.contains(document.activeElement)) button.focus();
   };
   show(false);

@@ -1,0 +1,63 @@
+// What this browser remembers of its person: settings and what was sent. Never a key.
+
+const SETTINGS = "studio-settings";
+const SENT = "studio-sent";
+const MOST_SENT = 50;
+const MOST_CHARACTERS = 20_000;
+
+function read(name, otherwise) {
+  try {
+    return JSON.parse(localStorage.getItem(name)) ?? otherwise;
+  } catch {
+    return otherwise;
+  }
+}
+
+function write(name, value) {
+  try {
+    localStorage.setItem(name, JSON.stringify(value));
+  } catch {
+    // without storage nothing is remembered
+  }
+}
+
+let defaults = [];
+
+/** The fields' values with those that were chosen here before; `fields` say what they take. */
+export function recall(fields, values) {
+  defaults = values;
+  const known = read(SETTINGS, {});
+  return values.map((value, at) => (takes(fields[at], known[fields[at].name]) ? known[fields[at].name] : value));
+}
+
+/** Keep what differs from the operator's own settings, so that theirs may change. */
+export function remember(fields, values) {
+  const chosen = values.flatMap((value, at) => (
+    same(value, defaults[at]) || holdsSecret(fields[at], value) ? [] : [[fields[at].name, value]]));
+  write(SETTINGS, Object.fromEntries(chosen));
+}
+
+/** The operator's own settings, and an empty key. */
+export function forget() {
+  write(SETTINGS, {});
+  return [...defaults, ""];
+}
+
+const same = (one, other) => (one ?? "") === (other ?? "");
+
+const holdsSecret = ({ name }, value) => name === "base_url" && /[@?]/.test(value);
+
+function takes({ choices, minimum, maximum }, value) {
+  if (value === undefined || typeof value === "object") return false;
+  if (choices) return choices.includes(value);
+  if (minimum === undefined) return true;
+  return typeof value === "number" && value >= minimum && value <= (maximum ?? Infinity);
+}
+
+/** The texts that were sent from here, the last one last. */
+export const sent = () => read(SENT, []).filter((text) => typeof text === "string");
+
+export function keepSent(text) {
+  if (!text || text.length > MOST_CHARACTERS) return;
+  write(SENT, [...sent().filter((other) => other !== text), text].slice(-MOST_SENT));
+}
