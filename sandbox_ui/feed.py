@@ -6,14 +6,17 @@ second tab are all read the same way.
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
+from itertools import islice
 from typing import Any
 
 from pydantic_core import to_json
 
-from agent import journal
+from agent import finding, journal
 from agent.errors import JournalError, RunError
+from agent.events import Event
+from agent.export import steps_csv
 from agent.fold import RunPicture
 from agent.folder import RunFolder
 from agent.workspace.paths import RelPath
@@ -105,6 +108,30 @@ class Feed:
             head = self._picture.steps[number - 1]
         lines = (line for _, line in journal.lines(self._path, head.begin, head.end))
         return _array(lines)
+
+    def events(self) -> Iterator[Event]:
+        """The whole run as it is now, read as it is asked for.
+
+        Raises:
+            RunError: it has not begun.
+        """
+        if not self._path.exists():
+            raise RunError("Nothing has happened in this run yet.")
+        return (event for _, event in journal.read(self._path))
+
+    def steps_csv(self) -> str:
+        """The steps so far as a table; see ``agent.export``."""
+        with self._lock:
+            self._catch_up()
+            return steps_csv(self._picture)
+
+    def find(self, words: str) -> list[finding.Found]:
+        """Where words stand in the run; at most the first 1,000 places.
+
+        Raises:
+            RunError: the run has not begun.
+        """
+        return list(islice(finding.find(self.events(), words), finding.MOST))
 
     def follow(self, wake: Wake) -> Wake:
         """Have ``wake`` called, from any thread, when there may be news.

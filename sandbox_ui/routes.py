@@ -9,10 +9,11 @@ from anyio.to_thread import run_sync
 from pydantic_core import to_json
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from agent.errors import JournalError, RunError, StudioError
+from agent.errors import JournalError, RunError, StudioError, WorkspaceError
+from agent.export import conversation_markdown
 from agent.models import demonstration
 from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
@@ -36,6 +37,8 @@ class _Anything(Convertor[str]):
 register_url_convertor("any", _Anything())
 Endpoint = Callable[[Request], Awaitable[Response]]
 _FILE = "/api/runs/{run}/files/{path:any}"
+_MARKDOWN = "text/markdown; charset=utf-8"
+_WORDS = 200
 
 
 class Api:
@@ -63,6 +66,9 @@ class Api:
             _route("/api/runs", self.create, "POST"),
             _route(f"{run}/events", self.events),
             _route(f"{run}/steps/{{step:int}}", self.step),
+            _route(f"{run}/find", self.find),
+            _route(f"{run}/conversation.md", self.conversation),
+            _route(f"{run}/steps.csv", self.steps_csv),
             _route(f"{run}/files", self.files),
             _route(_FILE, self.download),
             _route(_FILE, self.upload, "PUT"),
@@ -111,10 +117,34 @@ class Api:
         body = await run_sync(feed.step, request.path_params["step"])
         return Response(body, media_type="application/json")
 
+    async def find(self, request: Request) -> Response:
+        """The places of the run that hold the words ``q``."""
+        feed = self._runs.feed(_run(request))
+        words = request.query_params.get("q", "")[:_WORDS]
+        return _json({"found": await run_sync(feed.find, words)})
+
+    async def conversation(self, request: Request) -> Response:
+        """The whole run as Markdown, to be downloaded."""
+        events = self._runs.feed(_run(request)).events()
+        text = conversation_markdown(events)
+        return StreamingResponse(text, headers=_saved("conversation.md"), media_type=_MARKDOWN)
+
+    async def steps_csv(self, request: Request) -> Response:
+        """The steps as a table, to be downloaded."""
+        table = await run_sync(self._runs.feed(_run(request)).steps_csv)
+        return Response(table, headers=_saved("steps.csv"), media_type="text/csv; charset=utf-8")
+
     async def files(self, request: Request) -> Response:
         """What a folder holds; ``folder`` is percent-encoded, the workspace itself if empty."""
         folder = RelPath.from_url(request.query_params.get("folder", ""))
-        return _json(await run_sync(transfers.listing, self._workspace(request), folder))
+        workspace = self._workspace(request)
+        try:
+            return _json(await run_sync(transfers.listing, workspace, folder))
+        except WorkspaceError:
+            if workspace.root.is_dir():
+                raise
+        # It is being moved into a sandbox; the stream says when to list it again.
+        return _json({"folder": folder.to_url(), "entries": [], "more": 0})
 
     async def download(self, request: Request) -> Response:
         """A file; with ``inline=1`` to be shown, where that is safe."""
@@ -144,6 +174,10 @@ class Api:
 
     def _workspace(self, request: Request) -> Workspace:
         return self._runs.workspace(_run(request))
+
+
+def _saved(name: str) -> dict[str, str]:
+    return {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
 
 
 def _run(request: Request) -> str:
