@@ -24,6 +24,7 @@ DRAFT_SECONDS = 24 * 3600.0
 IDLE_SECONDS = 30 * 60.0
 _PAUSE = 60.0
 _PATIENCE = 10.0
+_LEAVING = 1.0
 _log = logging.getLogger(__name__)
 _Begin = Callable[[RecordedRun, Stop], Iterator[Event]]
 
@@ -49,6 +50,15 @@ class _Run:
     @property
     def working(self) -> bool:
         return self.worker is not None and self.worker.is_alive()
+
+    def let_leave(self) -> None:
+        """Wait for a worker that has told the end of its round, which it does just before."""
+        if self.recorded is None or self.worker is None:
+            return
+        with self.recorded.lock:
+            ended = not self.recorded.picture.alive
+        if ended:
+            self.worker.join(_LEAVING)
 
 
 class Runs:
@@ -162,6 +172,7 @@ class Runs:
 
     def _begin(self, run_id: str, begin: _Begin) -> None:
         run = self._known(run_id)
+        run.let_leave()
         with self._lock:
             if self._closing.is_set():
                 raise RunError("The studio is being closed.")
