@@ -74,6 +74,7 @@ class Computers:
         self._client: Client | None = None
         self._pool: Pool | None = None
         self._worker: threading.Thread | None = None
+        self._closed = False
         self._remove_orphans()
 
     @property
@@ -84,14 +85,17 @@ class Computers:
     def open(self) -> None:
         """Begin to connect, clean up and build, in the background. May be called again."""
         with self._changed:
-            if self._readiness.phase == "ready" or (self._worker and self._worker.is_alive()):
+            at_work = self._worker is not None and self._worker.is_alive()
+            if self._closed or at_work or self._readiness.phase == "ready":
                 return
             self._readiness = Readiness()
             self._worker = threading.Thread(target=self._set_up, name="computers", daemon=True)
             self._worker.start()
 
     def close(self) -> None:
-        """Remove the idle sandboxes and let the engine go."""
+        """Remove the idle sandboxes and let the engine go; what is being set up makes none."""
+        with self._changed:
+            self._closed = True
         if self._pool is not None:
             self._pool.close()
         if self._client is not None:
@@ -163,8 +167,11 @@ class Computers:
         for place in abandoned(self.data):
             reap(client, place.instance)
         tag = self._image(client)
-        self._readiness = replace(self._readiness, image=tag)
-        self._pool = Pool(lambda: self._create(uuid.uuid4().hex), settings.pool)
+        with self._changed:
+            if self._closed:
+                return
+            self._readiness = replace(self._readiness, image=tag)
+            self._pool = Pool(lambda: self._create(uuid.uuid4().hex), settings.pool)
         self._say(Readiness("ready", image=tag))
 
     def _image(self, client: Client) -> str:

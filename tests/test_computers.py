@@ -1,6 +1,7 @@
 """Where sandboxes come from: warm or cold, with the person's files, and nothing left behind."""
 
 import os
+import socket
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -210,14 +211,32 @@ def test_an_image_that_is_not_there_is_named(settings: Settings, data: DataFolde
     computers.close()
 
 
-def test_a_stop_ends_the_wait_for_the_image(data: DataFolder) -> None:
-    computers = Computers(load({}), data)
-    stop = Stop()
-    stop.set()
-    preparation = computers.take(draft(computers), stop)
-    with pytest.raises(StopIteration) as end:
-        next(preparation)
+def test_a_stop_ends_the_wait_for_an_engine_that_does_not_answer(
+    data: DataFolder, tmp_path: Path
+) -> None:
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.bind(str(tmp_path / "silent.sock"))
+        silent.listen()
+        engine = f"unix://{tmp_path}/silent.sock"
+        computers = Computers(replace(load({}), docker_host=engine), data)
+        stop = Stop()
+        stop.set()
+        preparation = computers.take(draft(computers), stop)
+        with pytest.raises(StopIteration) as end:
+            next(preparation)
+        computers.close()
     assert end.value.value is None
+
+
+@pytest.mark.engine
+def test_closing_while_all_is_set_up_leaves_nothing(
+    settings: Settings, data: DataFolder, engine: Client
+) -> None:
+    computers = Computers(settings, data)
+    computers.open()
+    computers.close()
+    assert not computers.wait_for_pool(2)
+    assert containers(engine, data) == set()
 
 
 @pytest.mark.engine
