@@ -5,8 +5,8 @@ import io
 import os
 from pathlib import Path
 
-import pypdfium2  # type: ignore[import-untyped]
-import pypdfium2.raw as pdfium  # type: ignore[import-untyped]
+import pypdfium2
+import pypdfium2.raw as pdfium
 import pytest
 
 from agent import documents
