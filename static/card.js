@@ -146,7 +146,10 @@ export class Card {
   end(event) {
     this.id ??= event.call_id;
     this.settle(event);
-    if (this.pre && !this.program.size) this.pre.remove();
+    if (this.pre && !this.program.size) {
+      this.pre.remove();
+      this.pre = null;
+    }
     const told = !this.out && event.observation && !this.says;
     if (told) this.showResult(event);
     this.foot(event, told ? null : event.observation);

@@ -14,6 +14,11 @@ const ICONS = {
   play: "M5 3l8 5-8 5z",
   down: "M8 3v9M4 8.5 8 12.5 12 8.5",
   clip: "M12.6 7.6 7.7 12.5a3.1 3.1 0 0 1-4.4-4.4l5.3-5.3a2.1 2.1 0 0 1 3 3l-5.3 5.2a1 1 0 0 1-1.4-1.4l4.7-4.7",
+  find: "M11.5 7a4.5 4.5 0 1 1-9 0 4.5 4.5 0 0 1 9 0zM10.2 10.2l4 4",
+  unfold: "M4.5 6 8 2.5 11.5 6M4.5 10 8 13.5 11.5 10",
+  fold: "M4.5 2.5 8 6l3.5-3.5M4.5 13.5 8 10l3.5 3.5",
+  take: "M8 1.5v8M5 4.5l3-3 3 3M4.5 7.5H3v7h10v-7h-1.5",
+  up: "M4 10l4-4 4 4",
   sliders: "M2 5h6M11.5 5H14M2 11h2.5M8 11h6M9.7 3.3a1.7 1.7 0 1 0 0 3.4 1.7 1.7 0 0 0 0-3.4zM6.3 9.3a1.7 1.7 0 1 0 0 3.4 1.7 1.7 0 0 0 0-3.4z",
   caret: "M6 4l4 4-4 4",
 };
@@ -68,16 +73,39 @@ export function picture(src, alt) {
   return image;
 }
 
-/** Put `text` on the clipboard and say so on the button for a moment. */
+/** Put `text`, or what it promises, on the clipboard and say so on the button for a moment. */
 export async function copy(text, button) {
-  const before = button.textContent;
+  const before = (button.dataset.says ??= button.textContent);
   try {
-    await navigator.clipboard.writeText(text);
+    const whole = await text;
+    await (navigator.clipboard?.writeText(whole) ?? copyByHand(whole));
     button.textContent = "copied";
   } catch {
-    button.textContent = "not allowed";
+    button.textContent = "not copied";
   }
   setTimeout(() => (button.textContent = before), 1200);
+}
+
+/** Browsers keep the clipboard from pages that came over plain HTTP from elsewhere. */
+function copyByHand(text) {
+  const field = h("textarea", { style: "position: fixed; opacity: 0" });
+  field.value = text;
+  document.body.append(field);
+  field.select();
+  const done = document.execCommand("copy");
+  field.remove();
+  if (!done) throw new Error("The browser did not allow it.");
+}
+
+/** Scroll to an element, and again while what lies around it takes its size. */
+export async function bring(element, scroller) {
+  for (let tries = 0; tries < 6; tries++) {
+    element.scrollIntoView({ block: "start" });
+    const place = () => element.getBoundingClientRect().top - scroller.getBoundingClientRect().top;
+    const before = place();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    if (Math.abs(place() - before) < 1) return;
+  }
 }
 
 /**
@@ -122,7 +150,9 @@ export class GrowingText {
 }
 
 /**
- * Keep a scrolled element at its end while the person is there; returns `follow`.
+ * Keep a scrolled element at its end while the person is there; returns `follow`, which
+ * takes true to go to the end, false to leave it, and tells whether it is there, as
+ * `follow.here` does without scrolling.
  *
  * Growth alone is no leaving: only a move upwards is. While at the end the browser's own
  * anchoring is off, since it would look like one.
@@ -143,9 +173,11 @@ export function followEnd(element, onChange = () => {}) {
     else if (element.scrollTop < top) become(false);
     top = element.scrollTop;
   }, { passive: true });
-  return (force = false) => {
-    if (force) become(true);
+  const follow = (wish = following) => {
+    become(wish);
     if (following) element.scrollTop = element.scrollHeight;
     return following;
   };
+  follow.here = () => following;
+  return follow;
 }

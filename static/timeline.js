@@ -1,25 +1,35 @@
 // The thread of a run: what the person asked, the steps, how each round ended.
 
-import { copy, followEnd, h, icon, picture } from "./dom.js";
-import { bytes, clock, count, kindOf, number, plural, seconds, shownPath } from "./format.js";
-import { render } from "./markdown.js";
-import { ask, attach, emit, on, runApi, session } from "./session.js";
-import { sequel, tone, words } from "./states.js";
-import { Step } from "./step.js";
+import { bring, followEnd, h, icon } from "./dom.js";
+import { ending, showOutputs } from "./ending.js";
+import { Find } from "./find.js";
+import { clock, shownPath } from "./format.js";
+import { showTotals } from "./meter.js";
+import { attach, emit, on, session } from "./session.js";
+import { tone, words } from "./states.js";
+import { Step, folding } from "./step.js";
+import { mountTools } from "./take.js";
 import { welcome } from "./welcome.js";
 
 const WAITING = new Set(["preparing_image", "starting_sandbox", "waiting_model", "retrying"]);
+const NEAR = "1000px"; // from the view: nearer steps are whole, of others only the head is kept
+const PASSING = 60; // milliseconds; what is only scrolled past is not asked for
 
 class Timeline {
   constructor(root) {
     this.thread = root.querySelector(".thread");
+    this.overview = root.querySelector(".overview");
     this.meter = root.querySelector(".meter");
     this.badge = root.querySelector(".badge");
     this.latest = root.querySelector(".latest");
-    this.follow = followEnd(this.thread, (following) => this.offerLatest(following));
+    this.follow = followEnd(this.thread, () => this.offerLatest());
     this.latest.addEventListener("click", () => this.follow(true));
-    this.near = new IntersectionObserver((seen) => this.approach(seen), {
-      root: this.thread, rootMargin: "600px",
+    this.near = new IntersectionObserver((seen) => this.approach(seen), { root: this.thread, rootMargin: `${NEAR} 0px` });
+    this.find = new Find(root.querySelector(".find"), this.thread, (place) => this.goTo(place));
+    this.tools = mountTools(root.querySelector(".tools"), { unfold: (open) => this.unfold(open), find: () => this.find.open() });
+    addEventListener("hashchange", () => this.goToLink());
+    this.thread.addEventListener("click", (event) => {
+      if (event.target.closest("a.no")?.hash === location.hash) this.goToLink();
     });
     on("reset", () => this.reset());
     on("picture", (picture) => this.picture(picture));
@@ -32,13 +42,17 @@ class Timeline {
   reset() {
     this.near.disconnect();
     this.steps = new Map();
-    this.current = this.ending = null;
-    this.rounds = this.before = 0;
+    this.asked = [];
+    this.endings = [];
+    this.current = this.ending = this.context = this.wanted = null;
+    this.before = 0;
     this.status = h("div", { class: "status", hidden: true },
       h("span", { class: "dot" }), h("span", { class: "words" }), h("span", { class: "time num" }),
       h("div", { class: "progress", hidden: true }, h("i")));
     this.thread.replaceChildren(this.status);
-    this.meter.hidden = this.badge.hidden = this.latest.hidden = true;
+    this.overview.hidden = this.badge.hidden = this.latest.hidden = true;
+    this.find.close();
+    this.tools.reset();
     if (!session.run) this.greet();
   }
 
@@ -50,15 +64,20 @@ class Timeline {
   picture(picture) {
     this.reset();
     if (!picture.rounds.length) return this.greet();
+    const steps = Map.groupBy(picture.steps, (step) => step.round);
     picture.rounds.forEach((round, index) => {
       this.ask(round.text, index ? [] : picture.inputs);
-      for (const head of picture.steps.filter((step) => step.round === index + 1)) {
-        this.add(Step.of(head), true);
-        emit("changed", { step: head.step, changes: head.changes });
-      }
+      for (const head of steps.get(index + 1) ?? []) this.restore(head);
       if (round.status) this.end(round);
     });
-    return this.follow(true);
+    this.follow(true);
+    return this.goToLink();
+  }
+
+  restore(head) {
+    this.add(Step.of(head));
+    this.notice(head);
+    emit("changed", { step: head.step, changes: head.changes });
   }
 
   events(events) {
@@ -72,48 +91,96 @@ class Timeline {
     if (event.kind === "step_started") return this.begin(event.step);
     if (event.kind === "workspace_changed") emit("changed", event);
     if (event.kind === "retrying") this.retryAt = event.at + event.wait;
+    if (event.kind === "model_answered") this.notice(event);
     return this.steps.get(event.step)?.apply(event);
+  }
+
+  /** How long the conversation is now. */
+  notice({ usage, estimated }) {
+    if (usage) this.context = { tokens: usage.prompt + usage.generated, estimated };
   }
 
   begin(number_) {
     if (this.follow()) this.current?.rest();
-    if (!this.steps.has(number_)) this.add(new Step(number_), false);
+    this.current?.end();
+    if (!this.steps.has(number_)) this.add(new Step(number_));
+    if (this.wanted === number_) this.goToLink();
   }
 
-  add(step, partial) {
+  add(step) {
     this.steps.set(step.number, step);
     session.step = step.number;
     this.current = step;
     this.put(step.element);
-    if (partial) this.near.observe(step.element);
+    this.near.observe(step.element);
   }
 
   approach(seen) {
-    for (const { isIntersecting, target } of seen) {
-      if (!isIntersecting) continue;
-      this.near.unobserve(target);
-      this.steps.get(Number(target.id.slice(5)))?.load().then(() => this.follow());
+    for (const { isIntersecting, target, boundingClientRect } of seen) {
+      const step = this.steps.get(Number(target.id.slice(5)));
+      if (!step) continue;
+      step.near = isIntersecting;
+      if (!isIntersecting) step.unload(boundingClientRect.height);
+      else if (step.partial) setTimeout(() => step.near && this.load(step), PASSING);
     }
+  }
+
+  async load(step) {
+    await step.load();
+    this.follow();
+    this.find.mark(step.element);
+  }
+
+  unfold(open) {
+    folding.open = open;
+    for (const step of this.steps.values()) step.unfold(open);
+    this.follow();
+  }
+
+  /** Go to the step that the address names, now or as soon as it is there. */
+  goToLink() {
+    const number_ = Number(location.hash.match(/^#step-(\d+)$/)?.[1]);
+    this.thread.querySelector(".step.linked")?.classList.remove("linked");
+    this.wanted = number_ || null;
+    if (!this.steps.has(number_)) return;
+    this.wanted = null;
+    this.steps.get(number_).element.classList.add("linked");
+    this.goTo({ part: "step", step: number_ });
+  }
+
+  /** Scroll to a place as `find` names it; returns its element once it is whole. */
+  async goTo({ part, step: number_, round }) {
+    const step = part === "step" ? this.steps.get(number_) : null;
+    const element = step?.element ?? (part === "asked" ? this.asked : this.endings)[round - 1];
+    if (!element) return null;
+    this.follow(false);
+    if (step) await this.load(step);
+    await bring(element, this.thread);
+    return element;
   }
 
   ask(text, inputs) {
     this.greeting?.remove();
     this.greeting = null;
-    this.rounds++;
+    this.current?.end();
     this.ending?.querySelector(".outputs")?.remove();
     const chips = inputs.map((path) => h("span", { class: "chip" }, icon("file"), h("b", {}, shownPath(path).replace(/^input\//, ""))));
-    this.put(h("div", { class: "task" }, h("p", {}, text), chips.length ? h("div", {}, ...chips) : null));
+    const task = h("div", { class: "task" }, h("p", {}, text), chips.length ? h("div", {}, ...chips) : null);
+    this.asked.push(task);
+    this.put(task);
     this.before = session.step;
-    emit("asked", { text, first: this.rounds === 1 });
+    emit("asked", { text, first: this.asked.length === 1 });
     this.follow(true);
   }
 
   end({ status, reason, answer }) {
     if (this.follow()) this.current?.rest();
+    this.current?.end();
     const repeated = this.current?.saidLast(answer);
     const wanted = ["submitted", "answered"].includes(status);
     if (repeated && wanted) this.current.element.classList.add("said-below");
     this.ending = ending(status, reason, wanted || !repeated ? answer : "");
+    this.endings[this.asked.length - 1] = this.ending;
     this.put(this.ending);
     showOutputs(this.ending.querySelector(".outputs")).then(() => this.showEnding());
   }
@@ -131,18 +198,13 @@ class Timeline {
   settle() {
     const { head } = session;
     this.badge.hidden = head.metered || !session.begun;
-    this.showMeter();
+    this.overview.hidden = !session.begun;
+    const { steps } = session.limits;
+    showTotals(this.meter, steps ? this.before + steps : 0, this.context);
     this.showStatus();
     this.tick();
+    this.offerLatest();
     this.follow();
-  }
-
-  showMeter() {
-    const { totals, metered } = session.head;
-    this.meter.hidden = !session.begun;
-    const parts = [...figures(totals, metered, this.before + session.limits.steps)];
-    const shown = (quiet) => parts.filter((part) => Boolean(part.quiet) === quiet).map((part) => h("span", {}, ...part.words));
-    this.meter.replaceChildren(h("div", {}, ...shown(false)), h("div", { class: "hide-s" }, ...shown(true)));
   }
 
   showStatus() {
@@ -166,79 +228,9 @@ class Timeline {
     this.current?.tick();
   }
 
-  offerLatest(following) {
-    this.latest.hidden = following || !session.alive;
+  offerLatest() {
+    this.latest.hidden = this.follow.here() || !session.alive;
   }
-}
-
-function* figures(totals, metered, limit) {
-  if (session.alive) yield { words: ["step ", h("b", {}, String(session.step)), limit ? ` of ${limit}` : ""] };
-  else yield { words: [h("b", {}, String(totals.steps)), totals.steps === 1 ? " step" : " steps"] };
-  if (!metered && !totals.prompt_tokens) yield { words: ["no tokens: scripted"] };
-  else if (totals.prompt_tokens) yield* tokens(totals);
-  if (totals.model_seconds + totals.sandbox_seconds >= 0.1) {
-    yield { words: ["model ", h("b", {}, seconds(totals.model_seconds))], quiet: true };
-    yield { words: ["sandbox ", h("b", {}, seconds(totals.sandbox_seconds))], quiet: true };
-  }
-  if (totals.peak_memory) yield { words: ["memory ", h("b", {}, bytes(totals.peak_memory))], quiet: true };
-  if (totals.cost !== null) yield { words: ["cost ", h("b", {}, totals.cost.toFixed(3))] };
-}
-
-function* tokens(totals) {
-  const about = totals.estimated ? "≈ " : "";
-  const bold = (n) => h("b", { title: number(n) }, about + count(n));
-  const cached = totals.cached_tokens ? h("span", { class: "dim" }, ` (${count(totals.cached_tokens)} cached)`) : null;
-  yield { words: [bold(totals.prompt_tokens), " tokens in", cached].filter(Boolean) };
-  yield { words: [bold(totals.generated_tokens), " out"] };
-  if (totals.environment_tokens) yield { words: [bold(totals.environment_tokens), " from the sandbox"] };
-  yield { words: ["longest context ", bold(totals.peak_context)], quiet: true };
-}
-
-const TITLES = {
-  submitted: "Answer", answered: "Answer", stopped: "Stopped", failed: "Failed",
-  step_limit: "Step limit reached", token_limit: "Token limit reached",
-  budget_limit: "Budget reached", time_limit: "Time limit reached",
-};
-
-function ending(status, reason, answer) {
-  const kind = tone({ alive: false, state: status });
-  const box = h("section", { class: "ending", "data-tone": kind, "aria-label": TITLES[status] }, h("h2", {}, TITLES[status]));
-  if (reason) box.append(h("p", { class: "reason" }, reason));
-  const next = sequel(status);
-  if (next) box.append(h("p", { class: "next" }, next));
-  if (answer) box.append(...said(answer));
-  box.append(h("div", { class: "outputs" }));
-  return box;
-}
-
-function said(answer) {
-  const text = h("div", { class: "answer" }, answer);
-  render(text, answer);
-  const tool = h("button", { type: "button", class: "quiet copy", onclick: (e) => copy(answer, e.target) }, "copy");
-  return [text, tool];
-}
-
-async function showOutputs(place) {
-  if (session.mode === "plain") return;
-  try {
-    const { entries } = await ask(runApi("files?folder=output"));
-    place.append(...entries.filter((entry) => entry.kind === "file").map(fileCard));
-  } catch {
-    // a run whose workspace is gone still has its timeline
-  }
-}
-
-function fileCard(entry) {
-  const address = runApi(`files/${entry.path}`);
-  const kind = kindOf(entry.name);
-  const shown = `${address}?inline=1&v=${entry.changed}`;
-  const look = { type: "button", class: "look", "aria-label": `Look at ${entry.name}`, onclick: () => emit("look", entry.path) };
-  let view = h("button", look, icon(kind));
-  if (kind === "image" && !entry.name.endsWith(".svg")) view = h("button", look, picture(shown, ""));
-  if (kind === "sound") view = h("audio", { src: shown, controls: true, preload: "metadata", "aria-label": entry.name });
-  return h("figure", { class: `output ${kind}` }, view, h("figcaption", {},
-    h("b", { title: entry.name }, entry.name), h("small", { class: "num" }, bytes(entry.size)),
-    h("a", { href: address, download: entry.name, "aria-label": `Download ${entry.name}` }, icon("down"))));
 }
 
 export function mountTimeline(element, props, watch) {

@@ -337,6 +337,16 @@ def test_hostile_text_stays_text_everywhere(visit: Callable[..., Studio], played
     assert studio.page.locator("a[href^='javascript']").count() == 0
 
 
+def test_a_call_of_a_tool_that_is_none_shows_what_the_model_was_told(
+    visit: Callable[..., Studio], played: Played
+) -> None:
+    played.turns = [Turn(calls=[Call("no_such_tool", {"x": 1})]), SUBMIT]
+    studio = visit()
+    studio.send("Call")
+    expect(studio.state).to_have_text("submitted")
+    expect(studio.timeline.get_by_label("Output")).to_contain_text("no_such_tool")
+
+
 def test_failing_and_trying_again_look_like_what_they_are(
     visit: Callable[..., Studio], played: Played
 ) -> None:

@@ -225,6 +225,18 @@ def test_a_folder_is_listed_with_addresses_for_any_name(
         assert got.content == content
 
 
+def test_a_workspace_on_its_way_into_a_sandbox_is_empty_for_a_moment(
+    client: httpx.Client, run: str, workspace: Path
+) -> None:
+    workspace.rename(workspace.with_name("moved"))
+    answer = client.get(f"/api/runs/{run}/files")
+    assert (answer.status_code, answer.json()["entries"]) == (200, [])
+
+
+def test_a_folder_that_is_none_is_refused(client: httpx.Client, run: str) -> None:
+    assert client.get(f"/api/runs/{run}/files?folder=nope").status_code == 400
+
+
 def test_a_download_is_an_attachment_that_cannot_act_on_our_page(
     client: httpx.Client, run: str, workspace: Path
 ) -> None:

@@ -1,0 +1,80 @@
+// The tools of the timeline: find, unfold and fold, and the run to take along.
+
+import { copy, h, icon } from "./dom.js";
+import { persist, runApi } from "./session.js";
+
+/** Fill `place`; returns what a run that is shown anew must set back. */
+export function mountTools(place, { unfold, find }) {
+  const tool = (name, label, onclick, more = {}) =>
+    h("button", { type: "button", class: "quiet", "aria-label": label, title: label, onclick, ...more }, icon(name));
+  const fold = tool("unfold", "Expand all", () => turn(!open));
+  let open = false;
+  const turn = (wanted, tell = true) => {
+    open = wanted;
+    const label = open ? "Collapse all" : "Expand all";
+    fold.replaceChildren(icon(open ? "fold" : "unfold"));
+    fold.setAttribute("aria-label", label);
+    fold.title = label;
+    if (tell) unfold(open);
+  };
+  const menu = new Menu(place, tool);
+  place.append(tool("find", "Find in the run", find, { title: "Find in the run (/)", "aria-keyshortcuts": "/" }), fold, menu.button, menu.list);
+  return {
+    reset() {
+      turn(false);
+      menu.show(false);
+    },
+  };
+}
+
+/** What can be taken along, by mouse and by arrow keys. */
+class Menu {
+  constructor(place, tool) {
+    this.button = tool("take", "Take along", () => this.show(this.list.hidden), { "aria-haspopup": "menu", "aria-expanded": "false" });
+    this.list = h("div", { class: "menu", role: "menu", "aria-label": "Take along", hidden: true });
+    this.list.append(
+      item("button", "Copy the conversation", { type: "button", onclick: (event) => copyConversation(event.currentTarget) }),
+      item("a", "Download the conversation", { download: "", "data-path": "conversation.md" }, "Markdown"),
+      item("a", "Download the steps", { download: "", "data-path": "steps.csv" }, "CSV"),
+    );
+    this.list.addEventListener("keydown", (event) => this.key(event));
+    this.list.addEventListener("click", (event) => event.target.closest("a") && this.show(false));
+    document.addEventListener("pointerdown", (event) => place.contains(event.target) || this.show(false));
+    place.addEventListener("focusout", ({ relatedTarget: to }) => to && !this.list.contains(to) && to !== this.button && this.show(false));
+  }
+
+  show(shown) {
+    if (this.list.hidden === !shown) return;
+    this.list.hidden = !shown;
+    this.button.setAttribute("aria-expanded", String(shown));
+    if (!shown) return;
+    for (const link of this.list.querySelectorAll("a")) link.href = runApi(link.dataset.path);
+    this.list.firstChild.focus();
+  }
+
+  key(event) {
+    const items = [...this.list.children];
+    const now = items.indexOf(document.activeElement);
+    const to = { ArrowDown: now + 1, ArrowUp: now - 1, Home: 0, End: -1 }[event.key];
+    if (to !== undefined) items.at(to % items.length).focus();
+    else if (event.key === "Escape") {
+      this.show(false);
+      this.button.focus();
+    } else return;
+    event.preventDefault();
+    event.stopPropagation(); // Escape would stop the run
+  }
+}
+
+function item(tag, label, attributes, kind = "") {
+  const words = h("span", {}, label);
+  return h(tag, { role: "menuitem", tabindex: "-1", ...attributes }, words, kind ? h("small", {}, kind) : null);
+}
+
+function copyConversation(button) {
+  const text = persist(runApi("conversation.md")).then((answer) => {
+    if (!answer.ok) throw new Error("It could not be read.");
+    return answer.text();
+  });
+  return copy(text, button.querySelector("span"));
+}
