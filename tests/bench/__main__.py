@@ -7,7 +7,19 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from tests.bench import firsts, machine, manifests, memory, programs, shell, startup, steps
+from tests.bench import (
+    firsts,
+    machine,
+    manifests,
+    memory,
+    opening,
+    page,
+    programs,
+    shell,
+    startup,
+    steps,
+    tree,
+)
 from tests.bench.figures import Table
 from tests.bench.place import Place, place, progress_line
 
@@ -19,6 +31,9 @@ TABLES: dict[str, Callable[[Place], Table]] = {
     "shell": shell.table,
     "manifests": manifests.table,
     "startup": startup.table,
+    "page": page.table,
+    "opening": opening.table,
+    "tree": tree.table,
 }
 QUICK: dict[str, Callable[[Place], Table]] = {
     "memory": partial(memory.table, count=1),
@@ -28,6 +43,9 @@ QUICK: dict[str, Callable[[Place], Table]] = {
     "shell": partial(shell.table, times=8, execs=4),
     "manifests": partial(manifests.table, counts=(10, 700), times=3),
     "startup": partial(startup.table, times=1),
+    "page": partial(page.table, lengths=(2, 5), rivals=(2, 4), window=2),
+    "opening": partial(opening.table, times=1, rival=1, lengths=(2, 5)),
+    "tree": partial(tree.table, few=3, many=1200, times=2),
 }
 
 

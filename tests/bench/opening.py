@@ -1,0 +1,93 @@
+"""Opening the page: for the first time, and on a run that is there already."""
+
+from playwright.sync_api import Browser
+
+from agent.events import RunEnded, RunStarted, Totals
+from agent.folder import RunFolder
+from agent.journal import Journal
+from tests.bench.browsing import Tab, browser
+from tests.bench.figures import SAMPLED, Sample, Table
+from tests.bench.place import Place
+from tests.bench.script import Script, Source
+from tests.bench.wire import Wire
+
+_PAINTED = "performance.getEntriesByName('first-contentful-paint').length"
+_ANSWERS = "'mounted' in document.documentElement.dataset"
+_TYPED = "document.querySelector('textarea')"
+
+
+def table(
+    place: Place, *, times: int = 8, rival: int = 4, lengths: tuple[int, ...] = (20, 1000)
+) -> Table:
+    """First visits with nothing in the cache, and runs of several lengths loaded again."""
+    made = Table(
+        "Opening the page",
+        ("from the navigation on, in Chromium", *SAMPLED),
+        notes=[
+            "Ready: what is typed or pressed does something. A run is shown when its last step "
+            "is in view. Bar: a second for a run of 1,000 steps."
+        ],
+    )
+    data = place.folder / "opening"
+    with browser(place) as chromium:
+        from tests.bench.shows import chat, draft, studio
+
+        runs = {length: _played(draft(data), length) for length in lengths}
+        with studio(data, Source(), Wire()) as address:
+            _add_visits(made, "studio", _visits(chromium, address, _ANSWERS, times))
+            for length, run in runs.items():
+                loads = _loads(chromium, f"{address}/?run={run}", _in_view(length), times)
+                made.add(f"studio: a run of {length:,} steps, loaded again", *loads.cells())
+        with chat(Source(), Wire()) as address:
+            _add_visits(made, "`gr.Chatbot`", _visits(chromium, address, _TYPED, rival))
+    return made
+
+
+def _played(folder: RunFolder, length: int) -> str:
+    """Make it a run of so many steps that has come to its end; returns its id."""
+    journal = Journal(folder.journal)
+    journal.append(
+        RunStarted(
+            run=folder.id, task="Measure.", mode="sandbox", model="script", metered=True,
+            prompt="general", system="", user="Measure.",
+        )
+    )  # fmt: skip
+    for event in Script().steps(length):
+        journal.append(event)
+    journal.append(RunEnded(status="answered", reason="", answer="", totals=Totals(steps=length)))
+    journal.close()
+    return folder.id
+
+
+def _add_visits(made: Table, name: str, visits: tuple[Sample, Sample]) -> None:
+    painted, ready = visits
+    made.add(f"{name}: first paint of a first visit", *painted.cells())
+    made.add(f"{name}: ready", *ready.cells())
+
+
+def _visits(chromium: Browser, address: str, ready: str, times: int) -> tuple[Sample, Sample]:
+    """Each in a context of its own; the server is warm after the first, which is not counted."""
+    painted, answers = [], []
+    for _ in range(times + 1):
+        with Tab(chromium) as tab:
+            tab.page.goto(address, wait_until="commit")
+            answers.append(tab.first(ready))
+            tab.first(_PAINTED)
+            painted.append(tab.painted())
+    return Sample.of(painted[1:]), Sample.of(answers[1:])
+
+
+def _loads(chromium: Browser, address: str, shown: str, times: int) -> Sample:
+    with Tab(chromium) as tab:
+        tab.page.goto(address)
+        tab.first(shown)
+        return Sample.of([_again(tab, shown) for _ in range(times)])
+
+
+def _again(tab: Tab, shown: str) -> float:
+    tab.page.reload(wait_until="commit")
+    return tab.first(shown)
+
+
+def _in_view(step: int) -> str:
+    return f"bench.inView(document.getElementById('step-{step}'))"
