@@ -1,4 +1,4 @@
-"""Settings → application → serve. With a command (``run``, ``build``) it goes without a page."""
+"""Settings → application → serve; with a command (``run``, ``build``) without a page."""
 
 import asyncio
 import sys
@@ -9,9 +9,8 @@ import uvicorn
 
 from agent import cli
 from agent.computers import Computers, Readiness
-from agent.errors import StudioError
 from agent.sandbox.instance import DataFolder
-from agent.settings import Settings, load
+from agent.settings import Settings
 
 
 class _Server(uvicorn.Server):
@@ -45,15 +44,7 @@ def serve(settings: Settings) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The console script; see ``agent.cli`` for the commands and exit codes."""
-    arguments = sys.argv[1:] if arguments is None else arguments
-    if arguments and list(arguments) != ["serve"]:
-        return cli.main(arguments)
-    try:
-        serve(load())
-    except (StudioError, OSError) as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
+    return cli.main(arguments, serve)
 
 
 if __name__ == "__main__":

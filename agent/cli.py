@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -41,15 +41,19 @@ EXIT_CODES: dict[Status, int] = {
 }
 
 
-def parser() -> argparse.ArgumentParser:
-    """The command line's own description."""
+Serve = Callable[[Settings], None]
+
+
+def parser(*, page: bool) -> argparse.ArgumentParser:
+    """The command line's own description; with a ``page`` it can be served."""
     root = argparse.ArgumentParser(
         prog="llm-in-sandbox-studio",
         description="Give a language model a computer and watch it work.",
         epilog="Endpoint, key and limits come from the environment; the README lists them.",
     )
     commands = root.add_subparsers(dest="command", metavar="COMMAND")
-    commands.add_parser("serve", help="serve the page (what happens without a command)")
+    if page:
+        commands.add_parser("serve", help="serve the page (what happens without a command)")
     commands.add_parser("build", help="build the sandbox image where it is missing")
     _add_run(commands.add_parser("run", help="do one run without the page"))
     return root
@@ -82,22 +86,31 @@ def _positive(text: str) -> int:
     return number
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, serve: Serve | None = None) -> int:
     """Carry a command out.
+
+    Args:
+        arguments: What follows the program's name; the process's own by default.
+        serve: Serves the page until the process is told to end; what is done without a
+            command. None where there is no page.
 
     Returns:
         0 when submitted or answered, 1 failed, 3 a limit was reached, 130 stopped.
     """
-    given = parser().parse_args(arguments)
+    described = parser(page=serve is not None)
+    given = described.parse_args(arguments)
     try:
         if given.command == "build":
             return build(load())
         if given.command == "run":
             return run(given, load())
+        if serve is not None:
+            serve(load())
+            return 0
     except (StudioError, OSError) as error:  # a disk or a reader of the output that is gone
         print(error, file=sys.stderr)
         return 1
-    parser().print_help()
+    described.print_help()
     return 2
 
 

@@ -122,6 +122,18 @@ def lines(path: Path, cursor: int = 0, end: int | None = None) -> Iterator[tuple
             yield cursor, line[:-1]
 
 
+def ends_in(path: Path, kind: type[Event]) -> bool:
+    """Whether a journal's last line is whole and an event of this kind; an empty one's is not."""
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        start = _last_newline(file.fileno(), max(0, size - 1)) + 1
+        last = os.pread(file.fileno(), size - start, start)
+    try:
+        return last.endswith(b"\n") and isinstance(decode(last[:-1]), kind)
+    except JournalError:
+        return False
+
+
 def _is_boundary(descriptor: int, cursor: int) -> bool:
     return cursor > 0 and os.pread(descriptor, 1, cursor - 1) == b"\n"
 

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Generator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -92,6 +93,18 @@ class _Computer:
     def close(self) -> None:
         self.watch.close()
         self.sandbox.close()
+
+
+def close_interrupted(data: Path, computers: Computers) -> None:
+    """Close, as interrupted, the runs that an earlier process left alive.
+
+    Args:
+        data: The data folder, which this process holds.
+        computers: As for ``RecordedRun``; no sandbox is taken.
+    """
+    for folder in RunFolder.all(data):
+        if folder.journal.exists() and not journal.ends_in(folder.journal, RunEnded):
+            RecordedRun(folder, computers).close()
 
 
 class RecordedRun:

@@ -14,7 +14,7 @@ from agent.computers import Computers
 from agent.errors import DataFolderBusy, WorkspaceError
 from agent.folder import RunFolder
 from agent.inputs import INPUT
-from agent.recorder import RecordedRun
+from agent.recorder import RecordedRun, close_interrupted
 from agent.sandbox.instance import DataFolder, places
 from agent.settings import Settings, load
 from agent.trajectory import trajectory
@@ -44,6 +44,7 @@ class Studio:
         data = self._held.enter_context(_data_folder(self.settings.data))
         self._data = data.path
         self._computers = self._held.enter_context(closing(Computers(self.settings, data)))
+        close_interrupted(self._data, self._computers)
         return self
 
     def __exit__(

@@ -15,7 +15,7 @@ from agent.events import Event, SandboxReady
 from agent.folder import RunFolder
 from agent.meter import Limits
 from agent.models.base import Model
-from agent.recorder import RecordedRun, Task
+from agent.recorder import RecordedRun, Task, close_interrupted
 from agent.stop import Stop
 from agent.workspace.files import Workspace
 from sandbox_ui.feed import Feed
@@ -79,9 +79,7 @@ class Runs:
 
     def open(self) -> None:
         """Close what an earlier process left alive, and begin to keep house."""
-        for folder in RunFolder.all(self._data):
-            if not _is_whole(folder.journal):
-                RecordedRun(folder, self._computers).close()
+        close_interrupted(self._data, self._computers)
         self._keeper.start()
 
     def close(self) -> None:
@@ -226,12 +224,3 @@ class Runs:
             self._runs.pop(folder.id, None)
         shutil.rmtree(folder.sandbox_folder, ignore_errors=True)
         shutil.rmtree(folder.path, ignore_errors=True)
-
-
-def _is_whole(journal: Path) -> bool:
-    """Whether a journal, if there is one, ends with the end of a round."""
-    if not journal.exists() or not journal.stat().st_size:
-        return True
-    with journal.open("rb") as file:
-        file.seek(max(0, journal.stat().st_size - 64))
-        return file.read().endswith(b'"kind":"run_ended"}\n')

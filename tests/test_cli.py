@@ -229,7 +229,9 @@ def test_a_wrong_setting_is_named(studio: Studio) -> None:
     assert (done.returncode, done.stderr.split()[0]) == (1, "STUDIO_MEMORY")
 
 
-@pytest.mark.parametrize("arguments", [["run"], ["run", "x", "--max-steps", "0"], ["fly"]])
+@pytest.mark.parametrize(
+    "arguments", [["run"], ["run", "x", "--max-steps", "0"], ["fly"], ["serve"], []]
+)
 def test_a_wrong_command_line_is_exit_code_2(studio: Studio, arguments: list[str]) -> None:
     assert studio.run(*arguments).returncode == 2
 

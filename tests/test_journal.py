@@ -22,7 +22,7 @@ from agent.events import (
     decode,
     encode,
 )
-from agent.journal import Journal, lines, read
+from agent.journal import Journal, ends_in, lines, read
 from agent.models.base import ToolCall, Usage
 
 EVENTS: list[Event] = [
@@ -108,6 +108,16 @@ def test_garbage_at_the_end_is_cut_off(path: Path, garbage: bytes) -> None:
     assert [event for _, event in read(path)] == EVENTS
     write(path, [EVENTS[1]])
     assert [event for _, event in read(path)] == [*EVENTS, EVENTS[1]]
+
+
+def test_its_last_event_is_known_without_reading_it_all(path: Path) -> None:
+    write(path, EVENTS)
+    assert ends_in(path, RunEnded)
+    write(path, [EVENTS[2]])
+    assert not ends_in(path, RunEnded)
+    write(path, [EVENTS[-1]])
+    path.write_bytes(path.read_bytes()[:-1])
+    assert not ends_in(path, RunEnded)
 
 
 def test_an_empty_journal_is_a_journal(path: Path) -> None:

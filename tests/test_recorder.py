@@ -26,7 +26,7 @@ from agent.folder import RunFolder
 from agent.meter import Limits
 from agent.models.base import Model, Piece, Request, ToolCall
 from agent.models.scripted import ScriptedModel, ScriptedTurn
-from agent.recorder import INTERRUPTED, RecordedRun, Task
+from agent.recorder import INTERRUPTED, RecordedRun, Task, close_interrupted
 from agent.sandbox.base import Sandbox
 from agent.stop import Stop
 from agent.workspace.blobs import BlobStore
@@ -155,6 +155,21 @@ def test_a_run_whose_process_died_is_closed_as_interrupted_and_can_go_on(
     again.close()
     assert isinstance(ended, RunEnded)
     assert ended.status == "submitted"
+
+
+def test_at_a_start_the_runs_that_a_dead_process_left_alive_are_closed(
+    run: RecordedRun, computers: LocalComputers
+) -> None:
+    draft, whole = computers.new_folder(), RecordedRun(computers.new_folder(), computers)
+    play(whole, SUBMIT)
+    whole.close()
+    for event in run.start(Task("t", GENERAL), scripted([bash("true")]), Limits(), Stop()):
+        if isinstance(event, ToolOutput | StepEnded):
+            break
+    close_interrupted(computers.data, computers)
+    assert [event.status for event in kept(run) if isinstance(event, RunEnded)] == ["failed"]
+    assert [event.status for event in kept(whole) if isinstance(event, RunEnded)] == ["submitted"]
+    assert not draft.journal.exists()
 
 
 def test_a_sandbox_that_cannot_be_had_fails_the_run_with_the_reason(tmp_path: Path) -> None:
