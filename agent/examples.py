@@ -23,6 +23,7 @@ class Example:
         prompt: The prompt that suits it.
         inputs: Files that belong into ``input/``.
         seconds: About how long its demonstration plays; None where it needs a model.
+        demonstration: The demonstration's name; empty where it needs a model.
     """
 
     title: str
@@ -31,13 +32,20 @@ class Example:
     prompt: str = "general"
     inputs: tuple[Path, ...] = ()
     seconds: int | None = None
+    demonstration: str = ""
 
 
 @cache
 def examples() -> Sequence[Example]:
     """All of them, those that play without a model first."""
     scripted = [
-        Example(each.title, each.watch, each.task, "general", each.inputs, each.seconds)
+        Example(each.title, each.watch, each.task, "general", each.inputs, each.seconds, each.name)
         for each in demonstration.demonstrations()
     ]
     return (*scripted, *(Example(**fields) for fields in yaml.safe_load(_FILE.read_text())))
+
+
+def find(task: str) -> Example | None:
+    """The example whose task is this text, white space at its ends aside."""
+    wanted = task.replace("\r\n", "\n").strip()
+    return next((each for each in examples() if each.task == wanted), None)

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
-from agent import prompts
+from agent import examples, prompts
 from agent.errors import RunError
 from agent.events import Mode
 from agent.meter import Limits
@@ -78,12 +78,15 @@ def model_for(text: str, choices: Choices, settings: Settings) -> Model:
 
 
 def task_for(text: str, choices: Choices) -> Task:
-    """The task with its prompt.
+    """The task with its prompt: the chosen one, or an example's own where none was chosen.
 
     Raises:
         StudioError: there is no such prompt.
     """
-    return Task(text, prompts.named(choices.prompt), cast(Mode, choices.mode), choices.network)
+    example = examples.find(text)
+    own = example is not None and choices.prompt == Choices().prompt
+    prompt = prompts.named(example.prompt if example and own else choices.prompt)
+    return Task(text, prompt, cast(Mode, choices.mode), choices.network)
 
 
 def limits_for(choices: Choices, settings: Settings) -> Limits:

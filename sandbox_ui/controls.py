@@ -5,8 +5,8 @@ from typing import Any
 
 import gradio as gr
 
+from agent import examples
 from agent.errors import StudioError
-from agent.models import demonstration
 from agent.settings import Settings
 from agent.workspace.paths import RelPath
 from agent.workspace.transfer import copy_in
@@ -83,9 +83,9 @@ class Controls:
         return run_id
 
     def _bring(self, run_id: str, text: str) -> None:
-        """Put the files that a demonstration's task speaks of into ``input/``."""
-        script = demonstration.find(text)
-        for path in script.inputs if script else ():
+        """Put the files that an example's task speaks of into ``input/``."""
+        example = examples.find(text)
+        for path in example.inputs if example else ():
             copy_in(self._runs.workspace(run_id), path, RelPath("input"))
 
 

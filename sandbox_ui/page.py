@@ -12,14 +12,15 @@ from agent import prompts
 from agent.settings import Settings
 from sandbox_ui.choices import Choices
 from sandbox_ui.component import calling
+from sandbox_ui.composer import notice, tools
 from sandbox_ui.controls import Controls
 from sandbox_ui.files import workspace
 from sandbox_ui.masthead import masthead
 from sandbox_ui.programs import Programs
-from sandbox_ui.timeline import attachments, notice, timeline
+from sandbox_ui.timeline import timeline
 
 STATIC = Path(__file__).parent.parent / "static"
-_STYLES = ("tokens", "gradio", "style")
+_STYLES = ("tokens", "gradio", "style", "overview")
 _SANS = ["ui-sans-serif", "system-ui", "Inter", "Segoe UI", "DejaVu Sans", "sans-serif"]
 _MONO = ["ui-monospace", "SF Mono", "JetBrains Mono", "DejaVu Sans Mono", "monospace"]
 
@@ -57,7 +58,7 @@ def build(controls: Controls, programs: Programs, settings: Settings) -> gr.Bloc
                         placeholder="What should the model do? Drop files anywhere.",
                     )  # fmt: skip
                     with gr.Row(elem_id="actions"):
-                        attachments(elem_id="attachments")
+                        tools(elem_id="attachments")
                         stop = gr.Button("Stop", elem_id="stop")
                         run = gr.Button("Run", elem_id="run", variant="primary")
             workspace(elem_id="workspace")

@@ -13,8 +13,8 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from agent.errors import JournalError, RunError, StudioError, WorkspaceError
+from agent.examples import examples
 from agent.export import conversation_markdown
-from agent.models import demonstration
 from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
 from sandbox_ui import stream, transfers
@@ -61,7 +61,7 @@ class Api:
         run = "/api/runs/{run}"
         return [
             _route("/healthz", self.healthz),
-            _route("/api/demonstrations", self.demonstrations),
+            _route("/api/examples", self.examples),
             _route("/api/markdown", self.markdown, "POST"),
             _route("/api/runs", self.create, "POST"),
             _route(f"{run}/events", self.events),
@@ -80,17 +80,18 @@ class Api:
         """The state of engine, image and model."""
         return _json(self._health())
 
-    async def demonstrations(self, _request: Request) -> Response:
-        """What can be watched without a model."""
-        known = await run_sync(demonstration.demonstrations)
+    async def examples(self, _request: Request) -> Response:
+        """What can be tried; those with ``seconds`` play without a model."""
+        known = await run_sync(examples)
         return _json(
             [
                 {
-                    "name": each.name,
                     "title": each.title,
+                    "about": each.about,
                     "task": each.task,
-                    "watch": each.watch,
+                    "prompt": each.prompt,
                     "seconds": each.seconds,
+                    "demonstration": each.demonstration,
                     "inputs": [path.name for path in each.inputs],
                 }
                 for each in known

@@ -24,7 +24,7 @@ function counted(name, mount) {
 export const mountMasthead = counted("masthead", masthead.mountMasthead);
 export const mountTimeline = counted("timeline", timeline.mountTimeline);
 export const mountNotice = counted("notice", composer.mountNotice);
-export const mountAttachments = counted("attachments", composer.mountAttachments);
+export const mountTools = counted("tools", composer.mountTools);
 export const mountWorkspace = counted("workspace", workspace.mountWorkspace);
 export const recall = counted("settings", memory.recall);
 export const { remember, forget } = memory;

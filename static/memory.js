@@ -1,5 +1,7 @@
 // What this browser remembers of its person: settings and what was sent. Never a key.
 
+import { emit } from "./session.js";
+
 const SETTINGS = "studio-settings";
 const SENT = "studio-sent";
 const MOST_SENT = 50;
@@ -22,16 +24,32 @@ function write(name, value) {
 }
 
 let defaults = [];
+let endpoint = "";
+
+/** Whether an endpoint is set: tasks then go to its model. */
+export const connected = () => Boolean(endpoint);
+
+function heed(fields, values) {
+  const before = endpoint;
+  endpoint = values[fields.findIndex(({ name }) => name === "base_url")]?.trim() ?? "";
+  if (endpoint !== before) emit("endpoint");
+}
 
 /** The fields' values with those that were chosen here before; `fields` say what they take. */
 export function recall(fields, values) {
   defaults = values;
   const known = read(SETTINGS, {});
-  return values.map((value, at) => (takes(fields[at], known[fields[at].name]) ? known[fields[at].name] : value));
+  const recalled = values.map((value, at) => {
+    const chosen = known[fields[at].name];
+    return takes(fields[at], chosen) ? chosen : value;
+  });
+  heed(fields, recalled);
+  return recalled;
 }
 
 /** Keep what differs from the operator's own settings, so that theirs may change. */
 export function remember(fields, values) {
+  heed(fields, values);
   const chosen = values.flatMap((value, at) => (
     same(value, defaults[at]) || holdsSecret(fields[at], value) ? [] : [[fields[at].name, value]]));
   write(SETTINGS, Object.fromEntries(chosen));

@@ -1,48 +1,57 @@
-// The page before there is a run: what can be watched at once, and how to connect a model.
+// The page before there is a run: what can be tried at once, and how to connect a model.
 
-import { h, icon } from "./dom.js";
-import { api, ask } from "./session.js";
+import { h } from "./dom.js";
+import { examples, needs, tryOut } from "./examples.js";
+import { connected } from "./memory.js";
+import { api, ask, emit, on } from "./session.js";
+
+const FIRST = ["chart", "poster", "music", "journey", "physics", "survey"];
+let cards = null;
+let words = null;
 
 export function welcome() {
-  const cards = h("div", { class: "cards" });
+  cards = h("div", { class: "cards" });
+  words = [h("h3"), h("p", { class: "connect" })];
   const ready = h("p", { class: "ready", role: "status", hidden: true });
   const box = h("div", { class: "welcome" },
     h("h2", {}, "Give a language model a computer and watch it work."),
     h("p", {}, "Write a task below and press Run. Every thought, command and file appears as it happens."),
-    ready, h("h3", {}, "Watch one now"), cards,
-    h("p", { class: "connect" }, "These are scripted turns with real commands in a real sandbox, and need no model. For your own tasks, ",
-      h("button", { type: "button", class: "inline", onclick: openSettings }, "connect a model"), "."));
-  fill(cards);
+    ready, words[0], cards, words[1]);
+  fill();
   tellReadiness(ready, box);
   return box;
 }
+
+on("endpoint", () => cards?.isConnected && fill());
 
 export function openSettings() {
   document.querySelector(".masthead .settings").click();
 }
 
-async function fill(cards) {
+async function fill() {
+  const [place, [title, note]] = [cards, words];
+  const link = (text, onclick) => h("button", { type: "button", class: "inline", onclick }, text);
+  title.textContent = connected() ? "Try one" : "Watch one now";
   try {
-    const demonstrations = await ask(api("demonstrations"));
-    cards.append(...demonstrations.map(card));
+    const all = await examples();
+    const first = FIRST.map((name) => all.find((each) => each.demonstration === name)).filter(Boolean);
+    place.replaceChildren(...first.map(card));
+    const more = link(`all ${all.length} examples`, () => emit("examples"));
+    if (connected()) note.replaceChildren("Each goes to your model, with its files. See ", more, ".");
+    else {
+      note.replaceChildren("Scripted turns with real commands in a real sandbox; see ", more,
+        ". For tasks of your own ", link("connect a model", openSettings), ": an endpoint, its key and a model's name.");
+    }
   } catch {
-    cards.remove();
+    place.replaceChildren();
   }
 }
 
-function card(each) {
-  const run = h("button", { type: "button", class: "demo", "aria-label": `Watch: ${each.title}`, onclick: () => submit(each.task) },
-    h("b", {}, each.title), h("span", { title: each.watch }, each.watch),
-    h("small", { class: "num" }, icon("play"), `about ${each.seconds} s`));
-  return run;
-}
-
-/** Put a text into the task's box and press Run. */
-function submit(text) {
-  const box = document.querySelector("#task textarea");
-  box.value = text;
-  box.dispatchEvent(new Event("input", { bubbles: true }));
-  setTimeout(() => document.querySelector("#run").click());
+function card(example) {
+  const label = `${connected() ? "Try" : "Watch"}: ${example.title}`;
+  return h("button", { type: "button", class: "demo", "aria-label": label, onclick: () => tryOut(example.task) },
+    h("b", {}, example.title), h("span", { title: example.about }, example.about),
+    h("small", { class: "num" }, ...needs(example)));
 }
 
 /** While engine and image are not ready, say how far they are. */

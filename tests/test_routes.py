@@ -82,10 +82,11 @@ def test_health_tells_of_engine_image_and_model(client: httpx.Client) -> None:
     assert health["model"]["ok"] is False
 
 
-def test_the_demonstrations_are_listed_with_what_to_watch_for(client: httpx.Client) -> None:
-    known = client.get("/api/demonstrations").json()
-    assert len(known) >= 3
-    assert all(each["title"] and each["watch"] and each["task"] for each in known)
+def test_the_examples_are_listed_with_what_to_watch_for(client: httpx.Client) -> None:
+    known = client.get("/api/examples").json()
+    assert len([each for each in known if each["seconds"]]) >= 10
+    assert len(known) >= 15
+    assert all(each["title"] and each["about"] and each["task"] for each in known)
 
 
 def test_markdown_comes_without_html_images_and_scripts(client: httpx.Client) -> None:
