@@ -3,6 +3,7 @@
 import { ArgumentReader } from "./arguments.js";
 import { GrowingText, copy, followEnd, h, icon } from "./dom.js";
 import { bytes, clock, number, plural, seconds } from "./format.js";
+import * as highlight from "./highlight.js";
 import { runApi, session } from "./session.js";
 
 const LIVE = new Set(["command", "file_text", "new_str", "old_str"]);
@@ -80,20 +81,18 @@ export class Card {
   }
 
   showArguments() {
-    const { command, file_text: made, old_str: before, new_str: after } = this.arguments;
-    if (this.name === "execute_bash") return this.showProgram([[command, ""]], `$ `);
-    if (made !== undefined) return this.showProgram([[made, ""]]);
+    const { command, file_text: made, old_str: before, new_str: after, path } = this.arguments;
+    if (this.name === "execute_bash") return this.showProgram(["$ ", "prompt"], ...highlight.command(String(command ?? "")));
+    if (made !== undefined) return this.showProgram(...highlight.file(String(made), String(path)));
     if (after === undefined) return this.pre?.remove();
-    this.showProgram([[before ?? "", "del"], [after, "add"]]);
+    this.showProgram(...changed(before, "del"), ...changed(after, "add"));
   }
 
-  showProgram(parts, prompt = "") {
+  /** What is carried out, in pieces of [text, kind]. */
+  showProgram(...pieces) {
     this.command();
     this.program.clear();
-    if (prompt) this.program.add(prompt, "prompt");
-    for (const [text, kind] of parts) {
-      if (text) this.program.add(kind ? mark(text, kind) : text, kind);
-    }
+    for (const [text, kind] of pieces) this.program.add(text, kind);
     this.pre.scrollTop = 0;
   }
 
@@ -194,7 +193,9 @@ export class Card {
     const source = this.arguments.command && this.name === "execute_bash"
       ? this.arguments.command : this.arguments.file_text;
     const tools = [];
-    if (source) tools.push(h("button", { type: "button", onclick: (e) => copy(source, e.target) }, "copy"));
+    const copier = (what, text) => h("button", { type: "button", onclick: (e) => copy(text(), e.target) }, `copy ${what}`);
+    if (source) tools.push(copier(this.name === "execute_bash" ? "command" : "text", () => source));
+    if (this.out) tools.push(copier("output", () => this.outPre.textContent));
     if (observation) tools.push(this.sawButton(observation));
     this.body.append(h("div", { class: "foot num" }, ...parts, h("span", { class: "grow" }), ...tools));
   }
@@ -212,6 +213,17 @@ export class Card {
     return button;
   }
 
+  unfold(open) {
+    this.touched = true;
+    this.element.open = open;
+  }
+
+  /** Let go of all but the line. */
+  shed() {
+    this.body.replaceChildren();
+    this.pre = this.program = this.out = this.outPre = this.cutLine = null;
+  }
+
   /** Fold away what went well, once the run has moved on and nobody touched it. */
   rest() {
     if (this.ended && !this.failed && !this.touched) this.element.open = false;
@@ -220,7 +232,8 @@ export class Card {
 
 const shownLines = (card) => card.newlines + (card.outPre.textContent.endsWith("\n") ? 0 : 1);
 
-const mark = (text, kind) => {
+/** Lines that an edit added or took away. */
+function* changed(text, kind) {
   const sign = kind === "add" ? "+ " : "- ";
-  return `${text.replace(/\n$/, "").split("\n").map((line) => sign + line).join("\n")}\n`;
-};
+  if (text) yield [`${String(text).replace(/\n$/, "").split("\n").map((line) => sign + line).join("\n")}\n`, kind];
+}

@@ -17,7 +17,7 @@ export class Find {
     this.tally = h("span", { class: "tally num", role: "status" });
     this.line = h("span", { class: "line" });
     box.append(icon("find"), this.field, this.tally,
-      tool("up", "Previous place", () => this.move(-1)), tool("down", "Next place", () => this.move(1)),
+      tool("above", "Previous place", () => this.move(-1)), tool("below", "Next place", () => this.move(1)),
       tool("close", "Close find", () => this.close(true)), this.line);
     this.field.addEventListener("input", () => {
       clearTimeout(this.timer);
@@ -107,14 +107,13 @@ export class Find {
 
   /** Bring the first of the words in a place before the eyes. */
   point(element) {
-    const all = [...ranges(element, this.words)];
-    const parent = (range) => range.startContainer.parentElement;
-    const range = all.find((each) => !parent(each).closest("summary")) ?? all[0];
+    const all = [...ranges(element, this.words)].map(live);
+    const holder = (range) => range.startContainer.parentElement;
+    const range = all.find((each) => !holder(each).closest("summary")) ?? all[0];
     if (!range) return;
-    for (let around = parent(range).closest("details"); around; around = around.parentElement.closest("details")) {
-      if (!parent(range).closest("summary") || around !== parent(range).closest("details")) around.open = true;
-    }
-    const text = parent(range).closest("pre");
+    const folded = holder(range).closest("summary") ? null : holder(range).closest("details");
+    if (folded) folded.open = true;
+    const text = holder(range).closest("pre");
     if (text) text.scrollTop += range.getBoundingClientRect().top - text.getBoundingClientRect().top - 40;
     const [seen, view] = [range.getBoundingClientRect(), this.thread.getBoundingClientRect()];
     if (seen.top < view.top || seen.bottom > view.bottom) this.thread.scrollTop += seen.top - view.top - 80;
@@ -155,15 +154,22 @@ function* ranges(root, words) {
   const pattern = new RegExp(words.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&"), "giu");
   let at = 0;
   let count = 0;
-  const place = (range, set, offset) => {
-    while (at + 1 < nodes.length && nodes[at + 1][0] <= offset - (set === "setEnd" ? 1 : 0)) at++;
-    range[set](nodes[at][1], offset - nodes[at][0]);
+  const place = (offset) => {
+    while (at + 1 < nodes.length && nodes[at + 1][0] <= offset) at++;
+    return [nodes[at][1], offset - nodes[at][0]];
   };
   for (const match of text.matchAll(pattern)) {
-    const range = new Range();
-    place(range, "setStart", match.index);
-    place(range, "setEnd", match.index + match[0].length);
-    yield range;
+    const [startContainer, startOffset] = place(match.index);
+    const [endContainer, last] = place(match.index + match[0].length - 1);
+    yield new StaticRange({ startContainer, startOffset, endContainer, endOffset: last + 1 });
     if (++count >= MOST) return;
   }
+}
+
+/** A range that knows where it is seen. */
+function live({ startContainer, startOffset, endContainer, endOffset }) {
+  const range = new Range();
+  range.setStart(startContainer, startOffset);
+  range.setEnd(endContainer, endOffset);
+  return range;
 }

@@ -8,12 +8,21 @@ import { ask, emit, runApi, session } from "./session.js";
 
 const SIGNS = { added: "+", changed: "~", removed: "−" };
 const CHIPS = 8;
+const SHORT = 2000; // characters; a longer text leaves the page with its step
+
+/** Whether all is unfolded, what is still to come too. */
+export const folding = { open: false };
 
 export class Step {
   constructor(number_) {
     this.number = number_;
+    this.held = "all"; // or only the "head", or "coming": asked for
+    this.ended = false;
+    this.near = true;
     this.body = h("div", { class: "step-body" });
-    const link = h("a", { class: "no num", href: `#step-${number_}`, "aria-label": `Step ${number_}` }, String(number_));
+    const link = h("a", {
+      class: "no num", href: `#step-${number_}`, "aria-label": `Link to step ${number_}`, title: "Link to this step",
+    }, String(number_));
     this.element = h("article", { class: "step", id: `step-${number_}`, "aria-label": `Step ${number_}` }, link, this.body);
     this.clear();
   }
@@ -21,7 +30,8 @@ export class Step {
   /** A step of which only the head is known; `load` brings the rest. */
   static of(head) {
     const step = new Step(head.step);
-    step.partial = true;
+    step.held = "head";
+    step.ended = true;
     if (head.thought) step.thought(head.thought, head.began);
     step.endThought();
     if (head.text) step.say(head.text);
@@ -40,26 +50,70 @@ export class Step {
     this.body.replaceChildren();
     Object.assign(this, {
       cards: [], written: new Map(), byId: new Map(), thinking: null, said: null, tickLine: null,
-      changes: [], changed: 0, lastText: "", usage: undefined, modelSeconds: 0, sandboxSeconds: 0, partial: false,
+      changes: [], changed: 0, lastText: "", usage: undefined, modelSeconds: 0, sandboxSeconds: 0,
     });
   }
 
+  /** Whether only its head is in the page. */
+  get partial() {
+    return this.held !== "all";
+  }
+
   /** Bring the whole step, when it comes near the eye. */
-  async load() {
-    if (!this.partial) return;
-    this.partial = false;
-    const open = new Set(this.cards.filter((card) => card.element.open).map((card) => card.id));
-    try {
-      const events = await ask(runApi(`steps/${this.number}`));
-      this.clear();
-      for (const event of events) this.apply(event);
-    } catch {
-      this.partial = true;
-      return;
+  load() {
+    if (this.held === "head") {
+      this.held = "coming";
+      this.arrival = this.fetch();
     }
+    return this.arrival;
+  }
+
+  async fetch() {
+    let events = null;
+    try {
+      events = await ask(runApi(`steps/${this.number}`));
+    } catch {
+      // its head stays; it is asked for again when it comes near again
+    }
+    if (this.held === "coming") events ? this.fill(events) : (this.held = "head");
+  }
+
+  fill(events) {
+    const touched = new Map(this.cards.filter((card) => card.touched).map((card) => [card.id, card.element.open]));
+    const reading = this.thinking?.element.open;
+    this.clear();
+    this.held = "all";
+    for (const event of events) this.apply(event);
     this.settle();
     this.rest();
-    for (const card of this.cards) if (open.has(card.id)) card.element.open = true;
+    for (const card of this.cards) if (touched.has(card.id)) card.unfold(touched.get(card.id));
+    if (this.thinking && reading) this.thinking.element.open = true;
+    this.element.style.minHeight = "";
+  }
+
+  /** Let go of all but the head, far from the eye; it stays as high as it is. */
+  unload(height) {
+    if (this.held === "coming") this.held = "head";
+    if (this.partial || !this.ended) return;
+    this.held = "head";
+    this.element.style.minHeight = `${height}px`;
+    for (const card of this.cards) card.shed();
+    this.thinking?.text.clear();
+    if (this.said && this.lastText.length > SHORT) {
+      this.said.element.textContent = this.lastText.slice(0, SHORT);
+      this.said.element.classList.remove("markdown", "columns");
+    }
+  }
+
+  /** Nothing more comes. */
+  end() {
+    this.ended = true;
+    if (!this.near) this.unload(this.element.offsetHeight);
+  }
+
+  unfold(open) {
+    for (const card of this.cards) card.unfold(open);
+    if (this.thinking) this.thinking.element.open = open;
   }
 
   apply(event) {
@@ -98,7 +152,7 @@ export class Step {
     const thinking = this.thinking;
     if (!thinking?.live) return;
     thinking.live = false;
-    thinking.element.open = false;
+    thinking.element.open = folding.open;
     const took = thinking.last - thinking.began;
     const time = took > 0.05 ? ` for ${seconds(took)}` : "";
     thinking.summary.textContent = `Thought${time} · ${firstLine(thinking.first)}`;
@@ -219,6 +273,7 @@ export class Step {
   }
 
   rest() {
+    if (folding.open) return;
     for (const card of this.cards) card.rest();
   }
 }

@@ -26,7 +26,7 @@ class Timeline {
     this.latest.addEventListener("click", () => this.follow(true));
     this.near = new IntersectionObserver((seen) => this.approach(seen), { root: this.thread, rootMargin: `${NEAR} 0px` });
     this.find = new Find(root.querySelector(".find"), this.thread, (place) => this.goTo(place));
-    this.tools = mountTools(root.querySelector(".tools"), { unfold: (open) => this.unfold(open), find: () => this.find.open() });
+    this.tools = mountTools(root.querySelector(".run-tools"), { unfold: (open) => this.unfold(open), find: () => this.find.open() });
     addEventListener("hashchange", () => this.goToLink());
     this.thread.addEventListener("click", (event) => {
       if (event.target.closest("a.no")?.hash === location.hash) this.goToLink();
