@@ -188,12 +188,11 @@ def controls(runs: Runs, tmp_path: Path) -> Controls:
 
 
 def test_without_a_model_a_task_of_ones_own_is_refused_with_what_helps(controls: Controls) -> None:
-    run, notice, text = controls.run("Write a poem", None)
+    run, notice, _ = controls.run("Write a poem", None)
     assert run is None
     assert notice
     assert notice["connect"]
     assert notice["text"].startswith("Connect a model for this")
-    assert text == "Write a poem"
 
 
 def test_without_a_model_a_demonstration_plays_with_its_files(
@@ -219,10 +218,9 @@ def test_an_empty_task_is_refused(controls: Controls) -> None:
 
 def test_a_run_that_is_gone_is_said_to_be(controls: Controls) -> None:
     script = demonstration.demonstrations()[0]
-    _, notice, text = controls.run(script.task, "goneforever1")
+    _, notice, _ = controls.run(script.task, "goneforever1")
     assert notice
     assert "no such run" in notice["text"]
-    assert text == script.task
 
 
 def test_the_environments_key_goes_to_the_environments_endpoint_only() -> None:
