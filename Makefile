@@ -10,7 +10,7 @@ ENGINE := $(BIN)/python -m agent.sandbox.engine_setup \
 ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
 APT := $(ROOT) env DEBIAN_FRONTEND=noninteractive apt-get
 
-.PHONY: run test test-long check format bench build engine image clean
+.PHONY: run test test-long check format bench screenshots build engine image clean
 
 run: .make/venv engine
 	@exec $(BIN)/python app.py
@@ -34,6 +34,10 @@ format: .make/dev
 
 bench: image .make/dev
 	@$(BIN)/python -m tests.bench
+
+# Every state of the page into screenshots/; with PICTURES=--readme the README's two.
+screenshots: .make/dev .make/chromium
+	@$(BIN)/python -m tests.screenshots $(PICTURES)
 
 build: .make/venv
 	@$(ENGINE)

@@ -54,7 +54,7 @@ def build(controls: Controls, programs: Programs, settings: Settings) -> gr.Bloc
                     refused = notice(elem_id="notice")
                     task = gr.Textbox(
                         label="Task", show_label=False, container=False, lines=2, max_lines=8,
-                        elem_id="task", autofocus=True,
+                        elem_id="task",
                         placeholder="What should the model do? Drop files anywhere.",
                     )  # fmt: skip
                     with gr.Row(elem_id="actions"):

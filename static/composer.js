@@ -18,6 +18,8 @@ export async function mountTools(element) {
   const sender = new Sender(task, element.querySelector(".hint"));
   mountKeys(task, sender);
   mountHistory(task);
+  // Gradio's own focus comes while the page is not shown yet; no keyboard jumps up on a phone.
+  addEventListener("mounted", () => matchMedia("(pointer: fine)").matches && task.focus(), { once: true });
 }
 
 /** Run and Stop: what they do now, or why they do not. */

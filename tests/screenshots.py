@@ -1,0 +1,126 @@
+"""Pictures of the page: ``python -m tests.screenshots`` makes one of every state.
+
+They go into ``screenshots/``, each state at both widths, light and dark, with a sheet of all
+of them for each. With ``--readme`` the README's two are made instead, from a demonstration
+played on the real engine.
+"""
+
+import argparse
+import io
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import Browser, Page, expect
+
+from agent.computers import Computers
+from agent.models import demonstration
+from agent.sandbox.instance import DataFolder
+from agent.settings import Settings
+from tests.states import SCHEMES, SIZES, STATES, show, staged, visiting
+from tests.studio import create, served
+from tests.tab import Studio, chromium
+
+ROOT = Path(__file__).parent.parent
+SCREENSHOTS = ROOT / "screenshots"
+README = ROOT / "static" / "readme"
+SHOWN = (1280, 800)
+FILM_WIDTH = 960
+FRAME_SECONDS = 0.4
+LAST_SECONDS = 4.0
+
+
+def main() -> None:
+    """Take the pictures that the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--readme", action="store_true", help="the README's pictures instead")
+    chosen = parser.parse_args()
+    with chromium() as browser:
+        if chosen.readme:
+            _readme(browser)
+        else:
+            _states(browser)
+
+
+def _states(browser: Browser) -> None:
+    SCREENSHOTS.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as data, staged(Path(data)) as stage:
+        for state in STATES:
+            with visiting(browser, stage) as studio:
+                state.reach(studio, stage)
+                for size in SIZES:
+                    for scheme in SCHEMES:
+                        show(studio, size, scheme)
+                        studio.page.screenshot(path=_path(state.name, size, scheme))
+            print(state.name)
+    for size in SIZES:
+        for scheme in SCHEMES:
+            pictures = [Image.open(_path(state.name, size, scheme)) for state in STATES]
+            _sheet(pictures, columns=4 if size[0] > size[1] else 8).save(
+                _path("sheet", size, scheme)
+            )
+
+
+def _path(name: str, size: tuple[int, int], scheme: str) -> Path:
+    return SCREENSHOTS / f"{name}-{size[0]}-{scheme}.png"
+
+
+def _sheet(pictures: Sequence[Image.Image], columns: int) -> Image.Image:
+    """All of them at half their size, side by side."""
+    width, height = (side // 2 for side in pictures[0].size)
+    rows = -(-len(pictures) // columns)
+    sheet = Image.new("RGB", (columns * (width + 8), rows * (height + 8)), "#888")
+    for at, picture in enumerate(pictures):
+        place = (at % columns * (width + 8) + 4, at // columns * (height + 8) + 4)
+        sheet.paste(picture.convert("RGB").resize((width, height)), place)
+    return sheet
+
+
+def _readme(browser: Browser) -> None:
+    README.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        settings = Settings(data=Path(folder))
+        computers = Computers(settings, DataFolder(settings.data))
+        with served(create(settings, computers)) as address:
+            frames = _played(browser, address)
+    _film(frames, README / "demonstration.webp")
+
+
+def _played(browser: Browser, address: str) -> Sequence[Image.Image]:
+    """Play the chart demonstration; its last picture is the README's."""
+    context = browser.new_context(viewport={"width": SHOWN[0], "height": SHOWN[1]})
+    studio = Studio(context.new_page())
+    studio.open(address)
+    expect(studio.page.locator(".welcome .ready")).to_be_hidden(timeout=600_000)
+    frames = [_frame(studio.page)]
+    studio.button(f"Watch: {demonstration.load('chart').title}").click()
+    ending = studio.timeline.get_by_role("region", name="Answer")
+    while not ending.is_visible():
+        studio.page.wait_for_timeout(1000 * FRAME_SECONDS)
+        frames.append(_frame(studio.page))
+    expect(studio.page.get_by_role("group", name="Preview").get_by_role("img")).to_be_visible()
+    expect(ending.get_by_role("img").first).to_be_visible()
+    studio.page.screenshot(path=README / "page.png")
+    context.close()
+    return [*frames, Image.open(README / "page.png").convert("RGB")]
+
+
+def _frame(page: Page) -> Image.Image:
+    return Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+
+
+def _film(frames: Sequence[Image.Image], path: Path) -> None:
+    height = round(FILM_WIDTH * SHOWN[1] / SHOWN[0])
+    first, *others = (
+        frame.resize((FILM_WIDTH, height), Image.Resampling.LANCZOS) for frame in frames
+    )
+    pauses = [round(1000 * FRAME_SECONDS)] * len(others) + [round(1000 * LAST_SECONDS)]
+    first.save(
+        path, save_all=True, append_images=others, duration=pauses, loop=0, quality=60, method=4
+    )
+    print(path.name, path.stat().st_size // 1024, "KB", len(frames), "frames")
+
+
+if __name__ == "__main__":
+    main()
