@@ -221,7 +221,8 @@ export class Card {
   /** Let go of all but the line. */
   shed() {
     this.body.replaceChildren();
-    this.pre = this.program = this.out = this.outPre = this.cutLine = null;
+    this.pre = this.program = this.out = this.outPre = this.cutLine = this.reader = null;
+    this.arguments = {};
   }
 
   /** Fold away what went well, once the run has moved on and nobody touched it. */

@@ -99,9 +99,9 @@ function copyByHand(text) {
   if (!done) throw new Error("The browser did not allow it.");
 }
 
-/** Scroll to an element, and again while what lies around it takes its size. */
-export async function bring(element, scroller) {
-  for (let tries = 0; tries < 6; tries++) {
+/** Scroll to an element, and again while it is `wanted` and what lies around takes its size. */
+export async function bring(element, scroller, wanted) {
+  for (let tries = 0; tries < 6 && wanted(); tries++) {
     element.scrollIntoView({ block: "start" });
     const place = () => element.getBoundingClientRect().top - scroller.getBoundingClientRect().top;
     const before = place();

@@ -109,7 +109,8 @@ export class Find {
   point(element) {
     const all = [...ranges(element, this.words)].map(live);
     const holder = (range) => range.startContainer.parentElement;
-    const range = all.find((each) => !holder(each).closest("summary")) ?? all[0];
+    const shown = all.filter((each) => holder(each).closest("details:not([open])") || each.getClientRects().length);
+    const range = shown.find((each) => !holder(each).closest("summary")) ?? shown[0];
     if (!range) return;
     const folded = holder(range).closest("summary") ? null : holder(range).closest("details");
     if (folded) folded.open = true;

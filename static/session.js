@@ -68,9 +68,10 @@ let frame = 0;
 export function attach(run) {
   if (run === session.run) return;
   close();
+  const address = new URL(location.href);
+  if (session.run) address.hash = ""; // it named a step of the run before
   Object.assign(session, { run, head: null, begun: false, step: 0, limits: {}, mode: "sandbox" });
   cursor = null;
-  const address = new URL(location.href);
   if (run) address.searchParams.set("run", run);
   else address.searchParams.delete("run");
   history.replaceState(null, "", address);

@@ -21,7 +21,7 @@ export class Step {
     this.near = true;
     this.body = h("div", { class: "step-body" });
     const link = h("a", {
-      class: "no num", href: `#step-${number_}`, "aria-label": `Link to step ${number_}`, title: "Link to this step",
+      class: "no num", href: `?run=${session.run}#step-${number_}`, "aria-label": `Link to step ${number_}`, title: "Link to this step",
     }, String(number_));
     this.element = h("article", { class: "step", id: `step-${number_}`, "aria-label": `Step ${number_}` }, link, this.body);
     this.clear();

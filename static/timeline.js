@@ -23,14 +23,12 @@ class Timeline {
     this.badge = root.querySelector(".badge");
     this.latest = root.querySelector(".latest");
     this.follow = followEnd(this.thread, () => this.offerLatest());
-    this.latest.addEventListener("click", () => this.follow(true));
+    this.latest.addEventListener("click", () => this.goToEnd());
     this.near = new IntersectionObserver((seen) => this.approach(seen), { root: this.thread, rootMargin: `${NEAR} 0px` });
     this.find = new Find(root.querySelector(".find"), this.thread, (place) => this.goTo(place));
     this.tools = mountTools(root.querySelector(".run-tools"), { unfold: (open) => this.unfold(open), find: () => this.find.open() });
     addEventListener("hashchange", () => this.goToLink());
-    this.thread.addEventListener("click", (event) => {
-      if (event.target.closest("a.no")?.hash === location.hash) this.goToLink();
-    });
+    this.thread.addEventListener("click", (event) => this.link(event));
     on("reset", () => this.reset());
     on("picture", (picture) => this.picture(picture));
     on("events", (events) => this.events(events));
@@ -137,6 +135,15 @@ class Timeline {
     this.follow();
   }
 
+  /** A step's number puts the step into the address. */
+  link(event) {
+    const { hash } = event.target.closest("a.no") ?? {};
+    if (!hash || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    if (hash === location.hash) this.goToLink();
+    else location.hash = hash; // hashchange follows
+  }
+
   /** Go to the step that the address names, now or as soon as it is there. */
   goToLink() {
     const number_ = Number(location.hash.match(/^#step-(\d+)$/)?.[1]);
@@ -154,9 +161,15 @@ class Timeline {
     const element = step?.element ?? (part === "asked" ? this.asked : this.endings)[round - 1];
     if (!element) return null;
     this.follow(false);
+    this.aim = element;
     if (step) await this.load(step);
-    await bring(element, this.thread);
+    await bring(element, this.thread, () => this.aim === element);
     return element;
+  }
+
+  goToEnd() {
+    this.aim = null;
+    this.follow(true);
   }
 
   ask(text, inputs) {
@@ -170,7 +183,7 @@ class Timeline {
     this.put(task);
     this.before = session.step;
     emit("asked", { text, first: this.asked.length === 1 });
-    this.follow(true);
+    this.goToEnd();
   }
 
   end({ status, reason, answer }) {
