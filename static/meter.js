@@ -39,7 +39,7 @@ function* tokens(totals, context) {
   yield { words: [bold(totals.generated_tokens), " out"] };
   if (totals.environment_tokens) yield { words: [bold(totals.environment_tokens), " from the sandbox"] };
   if (context) yield { words: [...contextNow(context)] };
-  yield { words: ["longest context ", bold(totals.peak_context)], quiet: true };
+  yield { words: [context ? "longest " : "longest context ", bold(totals.peak_context)], quiet: true };
 }
 
 const figure = (n, estimated) => h("b", { title: number(n) }, (estimated ? "≈ " : "") + count(n));

@@ -81,13 +81,16 @@ export class Step {
   fill(events) {
     const touched = new Map(this.cards.filter((card) => card.touched).map((card) => [card.id, card.element.open]));
     const reading = this.thinking?.element.open;
+    this.body.remove(); // so that nothing is laid out while it is built
     this.clear();
     this.held = "all";
     for (const event of events) this.apply(event);
     this.settle();
     this.rest();
+    this.element.append(this.body);
     for (const card of this.cards) if (touched.has(card.id)) card.unfold(touched.get(card.id));
     if (this.thinking && reading) this.thinking.element.open = true;
+    for (const card of this.cards) if (card.element.open) card.followOut?.();
     this.element.style.minHeight = "";
   }
 

@@ -208,6 +208,50 @@ def test_a_step_is_handed_out_with_its_body(
     assert client.get(f"/api/runs/{run}/steps/3").status_code == 404
 
 
+# What is found in a run, and taken along
+
+
+def test_words_are_found_with_their_step_and_line(
+    client: httpx.Client, run: str, journal: Journal
+) -> None:
+    journal.append(STARTED)
+    write_step(journal, 1, "nothing")
+    write_step(journal, 2, "a gu", "ll & a tern")
+    found = client.get(f"/api/runs/{run}/find", params={"q": "GULL &"}).json()["found"]
+    assert found == [{"part": "step", "round": 1, "step": 2, "line": "a gull & a tern"}]
+    assert client.get(f"/api/runs/{run}/find").json() == {"found": []}
+
+
+def test_a_run_is_taken_along_as_markdown_and_its_steps_as_csv(
+    client: httpx.Client, run: str, journal: Journal
+) -> None:
+    journal.append(STARTED)
+    write_step(journal, 1, "one")
+    journal.append(ENDED)
+    text = client.get(f"/api/runs/{run}/conversation.md")
+    assert text.headers["content-type"] == "text/markdown; charset=utf-8"
+    assert text.headers["content-disposition"] == 'attachment; filename="conversation.md"'
+    assert text.text.startswith("# t\n")
+    table = client.get(f"/api/runs/{run}/steps.csv")
+    assert table.headers["content-disposition"] == 'attachment; filename="steps.csv"'
+    assert table.text.splitlines()[1].startswith("1,1,")
+
+
+@pytest.mark.parametrize("what", ["conversation.md", "steps.csv", "find?q=x"])
+def test_of_a_run_that_is_none_nothing_is_taken_along(client: httpx.Client, what: str) -> None:
+    answer = client.get(f"/api/runs/goneforever12345/{what}")
+    assert answer.status_code == 404
+    assert "no such run" in answer.json()["error"]
+
+
+def test_of_a_draft_there_is_no_conversation_yet(client: httpx.Client, run: str) -> None:
+    answer = client.get(f"/api/runs/{run}/conversation.md")
+    assert (answer.status_code, answer.json()) == (
+        404,
+        {"error": "Nothing has happened in this run yet."},
+    )
+
+
 # Files
 
 
