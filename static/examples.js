@@ -32,15 +32,18 @@ export function needs(example) {
   return example.seconds ? [icon("play"), `about ${example.seconds} s`] : ["needs a model"];
 }
 
+/** What a demonstration shows; where a model does it, what it is asked. */
+export const about = (example) => (connected() && example.demonstration ? example.task : example.about);
+
 export function mountExamples(element) {
   const dialog = element.querySelector("dialog.examples");
   const offer = element.querySelector(".offer");
   const list = h("div", { class: "list", role: "group", "aria-labelledby": "examples-title" });
-  const about = h("p", { class: "about" });
+  const note = h("p", { class: "about" });
   dialog.append(
     h("div", { class: "drawer-head" }, h("h2", { id: "examples-title" }, "Examples"),
       h("button", { type: "button", class: "quiet", "aria-label": "Close examples", onclick: () => dialog.close() }, icon("close"))),
-    about, list);
+    note, list);
   offer.prepend(icon("bulb"));
   offer.addEventListener("click", () => emit("examples"));
   dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
@@ -49,7 +52,7 @@ export function mountExamples(element) {
   on("examples", async () => {
     try {
       const all = await examples();
-      about.textContent = connected()
+      note.textContent = connected()
         ? "Each goes to your model, with its files and its prompt."
         : "Demonstrations are scripted turns with real commands in a real sandbox. For the others connect a model.";
       list.replaceChildren(...all.map((example) => row(example, dialog)));
@@ -67,7 +70,7 @@ function row(example, dialog) {
     tryOut(example.task);
   };
   return h("button", { type: "button", class: "example", onclick: choose },
-    h("b", {}, example.title), h("span", {}, example.about), h("small", { class: "num" }, ...needs(example)));
+    h("b", {}, example.title), h("span", {}, about(example)), h("small", { class: "num" }, ...needs(example)));
 }
 
 function walk(event, list) {

@@ -1,7 +1,7 @@
 // The page before there is a run: what can be tried at once, and how to connect a model.
 
 import { h } from "./dom.js";
-import { examples, needs, tryOut } from "./examples.js";
+import { about, examples, needs, tryOut } from "./examples.js";
 import { connected } from "./memory.js";
 import { api, ask, emit, on } from "./session.js";
 
@@ -50,7 +50,7 @@ async function fill() {
 function card(example) {
   const label = `${connected() ? "Try" : "Watch"}: ${example.title}`;
   return h("button", { type: "button", class: "demo", "aria-label": label, onclick: () => tryOut(example.task) },
-    h("b", {}, example.title), h("span", { title: example.about }, example.about),
+    h("b", {}, example.title), h("span", { title: about(example) }, about(example)),
     h("small", { class: "num" }, ...needs(example)));
 }
 

@@ -95,12 +95,13 @@ def _played(browser: Browser, address: str) -> Sequence[Image.Image]:
     expect(studio.page.locator(".welcome .ready")).to_be_hidden(timeout=600_000)
     frames = [_frame(studio.page)]
     studio.button(f"Watch: {demonstration.load('chart').title}").click()
-    ending = studio.timeline.get_by_role("region", name="Answer")
+    ending = studio.timeline.locator(".ending")
     while not ending.is_visible():
         studio.page.wait_for_timeout(1000 * FRAME_SECONDS)
         frames.append(_frame(studio.page))
     expect(studio.page.get_by_role("group", name="Preview").get_by_role("img")).to_be_visible()
-    expect(ending.get_by_role("img").first).to_be_visible()
+    expect(ending).to_contain_text("Answer")
+    expect(ending.locator("img")).to_have_js_property("complete", True)
     studio.page.screenshot(path=README / "page.png")
     context.close()
     return [*frames, Image.open(README / "page.png").convert("RGB")]
