@@ -25,6 +25,8 @@ class Timeline {
     this.follow = followEnd(this.thread, () => this.offerLatest());
     this.latest.addEventListener("click", () => this.goToEnd());
     this.near = new IntersectionObserver((seen) => this.approach(seen), { root: this.thread, rootMargin: `${NEAR} 0px` });
+    // What is new takes its size only when it is first drawn, and an answer as it is laid out.
+    this.grown = new ResizeObserver(() => this.follow());
     this.find = new Find(root.querySelector(".find"), this.thread, (place) => this.goTo(place));
     this.tools = mountTools(root.querySelector(".run-tools"), { unfold: (open) => this.unfold(open), find: () => this.find.open() });
     addEventListener("hashchange", () => this.goToLink());
@@ -111,6 +113,12 @@ class Timeline {
     this.current = step;
     this.put(step.element);
     this.near.observe(step.element);
+    this.watchGrowth(step.element);
+  }
+
+  watchGrowth(element) {
+    this.grown.disconnect();
+    this.grown.observe(element);
   }
 
   approach(seen) {
@@ -195,6 +203,7 @@ class Timeline {
     this.ending = ending(status, reason, wanted || !repeated ? answer : "");
     this.endings[this.asked.length - 1] = this.ending;
     this.put(this.ending);
+    this.watchGrowth(this.ending);
     showOutputs(this.ending.querySelector(".outputs")).then(() => this.showEnding());
   }
 

@@ -327,10 +327,12 @@ def test_who_scrolls_up_is_left_there_and_latest_leads_back_to_the_running_step(
     expect(running).to_contain_text("400")
     expect(page.button("Latest")).to_be_hidden()
     thread = page.page.get_by_role("group", name="Steps")
+    _wait_for_the_end(page)
     thread.evaluate("thread => thread.scrollTop = 0")
     expect(page.button("Latest")).to_be_visible()
     page.button("Latest").click()
     expect(running).to_be_in_viewport()
+    _wait_for_the_end(page)
     expect(page.button("Latest")).to_be_hidden()
     thread.evaluate("thread => thread.scrollTop = 0")
     expect(page.button("Latest")).to_be_visible()
@@ -338,6 +340,18 @@ def test_who_scrolls_up_is_left_there_and_latest_leads_back_to_the_running_step(
     expect(page.state).to_have_text("submitted")
     assert thread.evaluate("thread => thread.scrollTop") == 0
     expect(page.button("Latest")).to_be_hidden()
+
+
+def _wait_for_the_end(page: Tab) -> None:
+    """Until the end of the thread stays in view."""
+    page.page.wait_for_function(
+        """async () => {
+          const thread = document.querySelector(".thread");
+          const left = () => thread.scrollHeight - thread.scrollTop - thread.clientHeight;
+          await new Promise((resolve) => setTimeout(resolve, 300));
+          return left() < 2;
+        }"""
+    )
 
 
 # Find
