@@ -78,15 +78,20 @@ class Controls:
             return run_id
         task = choosing.task_for(text, choices)
         run_id = run_id or self._runs.create_draft()
-        self._bring(run_id, text)
+        bring(self._runs, run_id, text)
         self._runs.start(run_id, task, model, limits)
         return run_id
 
-    def _bring(self, run_id: str, text: str) -> None:
-        """Put the files that an example's task speaks of into ``input/``."""
-        example = examples.find(text)
-        for path in example.inputs if example else ():
-            copy_in(self._runs.workspace(run_id), path, RelPath("input"))
+
+def bring(runs: Runs, run_id: str, task: str) -> None:
+    """Put the files that an example's task speaks of into a draft's ``input/``.
+
+    Raises:
+        StudioError: they cannot be written there.
+    """
+    example = examples.find(task)
+    for path in example.inputs if example else ():
+        copy_in(runs.workspace(run_id), path, RelPath("input"))
 
 
 def _notice(text: str, *, connect: bool = False) -> Notice:

@@ -21,6 +21,7 @@ from agent.settings import Settings
 from agent.workspace.paths import RelPath
 from sandbox_ui import choices as choosing
 from sandbox_ui.choices import Choices
+from sandbox_ui.controls import bring
 from sandbox_ui.runs import Runs
 
 _LOOK = 5.0
@@ -62,6 +63,7 @@ class Programs:
             choices = Choices(prompt=prompt, mode=_mode(mode))
             model = choosing.model_for(task, choices, self._settings)
             run = run or self._runs.create_draft()
+            bring(self._runs, run, task)
             limits = choosing.limits_for(choices, self._settings)
             self._runs.start(run, choosing.task_for(task, choices), model, limits)
             return run

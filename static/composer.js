@@ -64,7 +64,7 @@ class Sender {
 
   state() {
     const files = plural(underWay(), "file");
-    if (session.alive) return "At work: send when it ends, or stop it";
+    if (session.alive) return "At work: send when it ends";
     if (!underWay()) return KEYS;
     return this.waits ? `Runs when ${files} arrived` : `${files} on the way`;
   }

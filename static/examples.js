@@ -28,7 +28,7 @@ export function tryOut(task) {
 /** What comes with an example, or what it takes. */
 export function needs(example) {
   const files = example.inputs.length;
-  if (connected()) return files ? [icon("file"), plural(files, "file")] : [icon("play"), "try"];
+  if (connected()) return files ? [icon("file"), plural(files, "file")] : [];
   return example.seconds ? [icon("play"), `about ${example.seconds} s`] : ["needs a model"];
 }
 

@@ -1,6 +1,6 @@
 // The page before there is a run: what can be tried at once, and how to connect a model.
 
-import { h } from "./dom.js";
+import { h, icon } from "./dom.js";
 import { about, examples, needs, tryOut } from "./examples.js";
 import { connected } from "./memory.js";
 import { api, ask, emit, on } from "./session.js";
@@ -48,10 +48,11 @@ async function fill() {
 }
 
 function card(example) {
+  const needed = needs(example);
   const label = `${connected() ? "Try" : "Watch"}: ${example.title}`;
   return h("button", { type: "button", class: "demo", "aria-label": label, onclick: () => tryOut(example.task) },
     h("b", {}, example.title), h("span", { title: about(example) }, about(example)),
-    h("small", { class: "num" }, ...needs(example)));
+    h("small", { class: "num" }, ...(needed.length ? needed : [icon("play"), "try"])));
 }
 
 /** While engine and image are not ready, say how far they are. */

@@ -8,14 +8,7 @@ from typing import Any
 
 import docker
 import pytest
-from playwright.sync_api import (
-    Browser,
-    ConsoleMessage,
-    Locator,
-    Page,
-    expect,
-    sync_playwright,
-)
+from playwright.sync_api import Browser, expect
 
 from agent.computers import Computers
 from agent.models import demonstration
@@ -23,15 +16,10 @@ from agent.sandbox.instance import DataFolder
 from agent.settings import Settings
 from tests.endpoint import Call, Endpoint, Turn
 from tests.studio import create, served
+from tests.tab import NARROW, WIDE, Studio, chromium
 
 pytestmark = [pytest.mark.engine, pytest.mark.browser]
 
-CHROMIUM = Path("/usr/bin/chromium")
-FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--no-first-run",
-]  # fmt: skip
-WIDE, NARROW = (1280, 860), (390, 844)
 HOSTILE = "${alert(1)} {{value}} <img src=x onerror=alert(1)> `</script><script>alert(1)</script>"
 SUBMIT = Turn(text="Done.", calls=[Call("submit")])
 Script = dict[str, Callable[[int], Turn]]
@@ -82,68 +70,8 @@ def _running(settings: Settings) -> Any:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    if not CHROMIUM.exists():
-        pytest.skip(f"{CHROMIUM} is not installed")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    with chromium() as browser:
         yield browser
-        browser.close()
-
-
-class Studio:
-    """One tab, and what it complained of.
-
-    A browser drops its connections when the machine's networks change, as they do when
-    containers come and go beside the tests; that complaint is not the page's.
-    """
-
-    def __init__(self, page: Page) -> None:
-        self.page = page
-        self.complaints: list[str] = []
-        self._shaken = False
-        page.on("console", self._heard)
-        page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        page.on("dialog", lambda dialog: self.complaints.append(dialog.message))
-
-    def _heard(self, message: ConsoleMessage) -> None:
-        if "ERR_NETWORK_CHANGED" in message.text:
-            self._shaken = True
-        elif message.type == "error":
-            self.complaints.append(f"{message.text} {message.location}")
-
-    def open(self, address: str) -> None:
-        self._shaken = False
-        self.page.goto(address)
-        self.task.wait_for()
-        if self._shaken:
-            self.complaints.clear()
-
-    @property
-    def task(self) -> Locator:
-        return self.page.get_by_role("textbox", name="Task", exact=True)
-
-    @property
-    def timeline(self) -> Locator:
-        return self.page.get_by_role("region", name="Timeline")
-
-    @property
-    def workspace(self) -> Locator:
-        return self.page.get_by_role("region", name="Workspace")
-
-    @property
-    def state(self) -> Locator:
-        return self.page.locator(".pill.state")
-
-    def button(self, name: str) -> Locator:
-        return self.page.get_by_role("button", name=name, exact=True)
-
-    def file(self, name: str) -> Locator:
-        return self.workspace.get_by_role("treeitem", name=name, exact=True)
-
-    def send(self, text: str) -> None:
-        self.task.fill(text)
-        self.button("Run").click()
-        expect(self.timeline.locator(".task").last).to_contain_text(text)
 
 
 @pytest.fixture

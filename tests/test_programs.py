@@ -11,6 +11,7 @@ import pytest
 from gradio_client import Client
 from gradio_client.exceptions import AppError
 
+from agent.models import demonstration
 from agent.settings import load
 from tests.endpoint import Call, Endpoint, Turn
 from tests.studio import LocalMachine, create, served
@@ -66,6 +67,14 @@ def test_a_program_starts_a_run_follows_it_and_gets_its_files(
     files = client.predict(run, api_name="/files")
     assert [file["name"] for file in files] == ["a b?.txt", "answer.txt"]
     assert httpx.get(address + files[0]["address"]).text == "x\n"
+
+
+def test_an_examples_task_brings_its_files(client: Client, played: Played) -> None:
+    played.turns = [SUBMIT]
+    run = client.predict(demonstration.load("survey").task, api_name="/start")
+    assert followed(client, run)[-1]["state"] == "submitted"
+    given = client.predict(run, "input", api_name="/files")
+    assert [file["name"] for file in given] == ["lake-survey.csv"]
 
 
 def test_no_path_of_the_machine_is_told(client: Client, played: Played, tmp_path: Path) -> None:
