@@ -32,7 +32,7 @@ format: .make/dev
 	@$(BIN)/ruff format $(SOURCES)
 	@$(BIN)/ruff check --fix $(SOURCES)
 
-bench: image .make/dev
+bench: image .make/dev .make/chromium
 	@$(BIN)/python -m tests.bench
 
 # Every state of the page into screenshots/; with PICTURES=--readme the README's two.

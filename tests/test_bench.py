@@ -5,17 +5,28 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import docker
 import pytest
 
 from agent.sandbox.docker import INSTANCE_LABEL
-from tests.bench.__main__ import TABLES
+from tests.bench.__main__ import BROWSED, TABLES
 from tests.bench.figures import Sample, Table, shown
 from tests.bench.place import ROOT
+from tests.browser import CHROMIUM
 
 LONG = ("programs", "startup")
 """Tables that start whole programs, and install the reference where it can be had."""
+
+
+def marked(name: str) -> Any:
+    """A table's name, with what it needs."""
+    marks: list[pytest.MarkDecorator | pytest.Mark] = [pytest.mark.long] if name in LONG else []
+    if name in BROWSED:
+        missing = pytest.mark.skipif(not CHROMIUM.exists(), reason=f"{CHROMIUM} is not installed")
+        marks += [pytest.mark.browser, missing]
+    return pytest.param(name, marks=marks)
 
 
 def bench(folder: Path, *arguments: str) -> "subprocess.Popen[str]":
@@ -31,10 +42,7 @@ def bench(folder: Path, *arguments: str) -> "subprocess.Popen[str]":
 
 
 @pytest.mark.engine
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=pytest.mark.long) if name in LONG else name for name in TABLES],
-)
+@pytest.mark.parametrize("name", map(marked, TABLES))
 @pytest.mark.timeout(600)
 def test_a_table_is_measured_and_nothing_is_left(name: str, tmp_path: Path, image: str) -> None:
     process = bench(tmp_path, name)

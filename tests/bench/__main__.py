@@ -22,6 +22,7 @@ from tests.bench import (
 )
 from tests.bench.figures import Table
 from tests.bench.place import Place, place, progress_line
+from tests.browser import CHROMIUM
 
 TABLES: dict[str, Callable[[Place], Table]] = {
     "memory": memory.table,
@@ -48,6 +49,9 @@ QUICK: dict[str, Callable[[Place], Table]] = {
     "tree": partial(tree.table, few=3, many=1200, times=2),
 }
 
+BROWSED = {"page", "opening", "tree"}
+"""Tables that need Chromium."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print."""
@@ -64,6 +68,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with place() as where:
             print(machine.heading(where.client), flush=True)
             for name in given.tables or chosen:
+                if name in BROWSED and not CHROMIUM.exists():
+                    progress_line(f"{name} left out: {CHROMIUM} is not installed")
+                    continue
                 progress_line(name)
                 made = chosen[name](where)
                 made.notes.append(f"Load of the machine: {machine.load()}.")

@@ -12,7 +12,7 @@
       if (record.type === "characterData") texts.add(record.target);
       else for (const node of record.addedNodes) texts.add(node);
     }
-    for (const node of texts) note(node.textContent, at);
+    for (const node of texts) note(node.textContent ?? "", at); // a doctype has none
   }).observe(document, { subtree: true, childList: true, characterData: true });
 
   const tasks = [];

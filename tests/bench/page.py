@@ -13,7 +13,11 @@ _HEADS = (
     "40 thoughts and 4 KB of output a step, 100 a second", "event → page: median",
     "95th percentile", "n", "on the wire, an event", "main thread busy", "longest task",
     "elements", "JS heap", "page's process",
+    "newest in view",
 )  # fmt: skip
+
+_TO_END = "document.querySelector('.latest')?.click()"
+_AWAY = "document.querySelector('.latest')?.checkVisibility()"
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,8 @@ class _Length:
         busy: The share of the time in which the page's main thread worked.
         wire: Bytes that the server sent for one event.
         longest: Seconds of the page's longest task, 0 if under 50 ms.
+        away: Whether the view has left the newest, though nobody touched the page; None where
+            it is not known.
     """
 
     steps: int
@@ -32,6 +38,7 @@ class _Length:
     wire: float
     longest: float
     holdings: Holdings
+    away: bool | None
 
     def cells(self) -> tuple[str, ...]:
         return (
@@ -44,6 +51,7 @@ class _Length:
             f"{self.holdings.elements:,}",
             megabytes(self.holdings.heap),
             megabytes(self.holdings.private),
+            {None: "", False: "yes", True: "lost"}[self.away],
         )
 
 
@@ -59,8 +67,8 @@ def table(
     made.notes = [
         "From when an event was made to when its text is in the document of an open page "
         f"(Chromium): the last {window} steps before each length, marked events only. What came "
-        "before them was sent at once. Wire and main thread: of these steps. Bar: 100 ms for the "
-        "95th percentile, at any length."
+        "before them was sent at once, and then the view was put to its end. Wire and main "
+        "thread: of these steps. Bar: 100 ms for the 95th percentile, at any length."
     ]
     source, wire = Source(), Wire()
     with browser(place) as chromium:
@@ -96,6 +104,7 @@ def _grown(
         last = min(window, length - done)
         if length - last > done:
             tab.seen(source.play(length - last - done))
+        tab.page.evaluate(_TO_END)
         yield _last(tab, source, wire, length, last)
         done = length
 
@@ -113,6 +122,7 @@ def _last(tab: Tab, source: Source, wire: Wire, length: int, steps: int) -> _Len
         wire=(wire.bytes - sent) / (source.script.events - events),
         longest=tab.longest(began),
         holdings=tab.holdings(),
+        away=tab.page.evaluate(_AWAY),
     )
 
 
