@@ -197,15 +197,24 @@ def test_a_file_that_could_not_be_sent_is_said_and_nothing_runs_without_it(
     visit: Callable[..., Studio],
 ) -> None:
     studio = visit()
-    studio.page.route(
-        "**/files/input/bad*",
-        lambda route: route.fulfill(status=400, json={"error": "There is no room for it."}),
-    )
-    studio.page.evaluate(DROP, [["bad.txt", "good.txt"], 10])
+    held: dict[str, Route] = {}
+    studio.page.route("**/input/*.txt", lambda route: held.update({route.request.url[-7:]: route}))
+    studio.page.evaluate(DROP, [["bad.txt", "its.txt"], 10])
+    studio.task.fill("Read both")
+    studio.button("Run").click()
+    expect(hint(studio)).to_have_text("Runs when 2 files arrived")
+    held["bad.txt"].fulfill(status=400, json={"error": "There is no room for it."})
     expect(studio.page.get_by_role("alert")).to_contain_text("There is no room for it.")
     expect(chips(studio).first).to_contain_text("not sent")
+    held["its.txt"].continue_()
+    expect(hint(studio)).to_have_text("Ctrl Enter")
+    assert studio.timeline.locator(".task").count() == 0
+    expect(studio.task).to_have_value("Read both")
+
     studio.button("Remove bad.txt").click()
     expect(chips(studio)).to_have_count(1)
+    studio.button("Run").click()
+    expect(studio.timeline.locator(".task .chip")).to_have_text("its.txt")
     studio.complaints = [each for each in studio.complaints if "400" not in each]
 
 
