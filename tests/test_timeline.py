@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from agent.events import (
     Event,
@@ -28,13 +28,12 @@ from agent.events import (
 from agent.folder import RunFolder
 from agent.models.base import ToolCall, Usage
 from agent.settings import Settings
-from tests.browser import CHROMIUM, FLAGS
 from tests.endpoint import Call, Endpoint, Turn
 from tests.studio import LocalMachine, create, served
+from tests.tab import NARROW, WIDE, Studio, chromium
 
 pytestmark = pytest.mark.browser
 
-WIDE, NARROW = (1280, 860), (390, 844)
 COMMAND = "for f in *.txt; do wc -l \"$f\"; done  # count\npython3 - <<'EOF'\nimport re\nEOF\n"
 
 
@@ -48,23 +47,22 @@ class World:
     def play(self, _body: Any) -> Turn:
         return self.turns.pop(0)
 
-    def journal(self, steps: int, *, ended: bool = True) -> str:
+    def journal(self, steps: int) -> str:
         """A run of so many steps, as its journal tells it; returns its id."""
         run: str = httpx.post(f"{self.address}/api/runs").json()["run"]
-        lines = (encode(event) + b"\n" for event in _run(steps, ended=ended))
+        lines = (encode(event) + b"\n" for event in _run(steps))
         RunFolder.open(self.data, run).journal.write_bytes(b"".join(lines))
         return run
 
 
-def _run(steps: int, *, ended: bool) -> Iterator[Event]:
+def _run(steps: int) -> Iterator[Event]:
     yield RunStarted(
         run="r", task="Look at every row.", mode="sandbox", model="m", metered=True, prompt="",
         system="", user="", limits={"steps": steps, "conversation_tokens": 100_000},
     )  # fmt: skip
     for number in range(1, steps + 1):
         yield from _step(number)
-    if ended:
-        yield RunEnded(status="submitted", reason="", answer="All **seen**.", totals=_totals(steps))
+    yield RunEnded(status="submitted", reason="", answer="All **seen**.", totals=_totals(steps))
 
 
 def _step(number: int) -> Iterator[Event]:
@@ -110,43 +108,20 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    if not CHROMIUM.exists():
-        pytest.skip(f"{CHROMIUM} is not installed")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    with chromium() as browser:
         yield browser
-        browser.close()
 
 
-class Tab:
-    """One tab on the application, and the errors it complained of.
-
-    Not those of connections that a browser drops when the machine's networks change, as they
-    do when containers come and go beside the tests.
-    """
+class Tab(Studio):
+    """One tab on the application, with what the timeline has in it."""
 
     def __init__(self, page: Page, address: str) -> None:
-        self.page, self.address = page, address
-        self.complaints: list[str] = []
-        page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        page.on("console", self._heard)
+        super().__init__(page)
+        self.address = address
 
-    def _heard(self, said: ConsoleMessage) -> None:
-        if said.type == "error" and "ERR_NETWORK_CHANGED" not in said.text:
-            self.complaints.append(said.text)
-
-    def open(self, run: str, part: str = "") -> None:
-        self.page.goto(f"{self.address}/?run={run}{part}")
-        expect(self.page.get_by_role("textbox", name="Task", exact=True)).to_be_visible()
-        expect(self.state).not_to_be_empty()
-
-    @property
-    def state(self) -> Locator:
-        return self.page.locator(".pill.state .words")
-
-    @property
-    def timeline(self) -> Locator:
-        return self.page.get_by_role("region", name="Timeline")
+    def show(self, run: str, part: str = "") -> None:
+        self.open(f"{self.address}/?run={run}{part}")
+        expect(self.state).to_have_text("submitted")
 
     @property
     def field(self) -> Locator:
@@ -155,16 +130,9 @@ class Tab:
     def step(self, number: int) -> Locator:
         return self.page.locator(f"#step-{number}")
 
-    def button(self, name: str) -> Locator:
-        return self.page.get_by_role("button", name=name, exact=True)
-
     def clipboard(self) -> str:
         text: str = self.page.evaluate("navigator.clipboard.readText()")
         return text
-
-    def send(self, text: str) -> None:
-        self.page.get_by_role("textbox", name="Task", exact=True).fill(text)
-        self.button("Run").click()
 
 
 @pytest.fixture
@@ -192,7 +160,7 @@ def tab(browser: Browser, world: World) -> Iterator[Callable[..., Tab]]:
 
 def test_all_is_expanded_and_collapsed_at_once(tab: Callable[..., Tab], world: World) -> None:
     page = tab()
-    page.open(world.journal(2))
+    page.show(world.journal(2))
     cards = page.timeline.locator(".card[open]")
     expect(page.timeline.locator(".card")).to_have_count(2)
     expect(cards).to_have_count(0)
@@ -208,7 +176,7 @@ def test_a_command_an_output_and_an_answer_are_copied(
     tab: Callable[..., Tab], world: World
 ) -> None:
     page = tab()
-    page.open(world.journal(1))
+    page.show(world.journal(1))
     page.step(1).locator(".card > summary").click()
     page.button("copy command").click()
     expect(page.button("copied")).to_be_visible()
@@ -223,7 +191,7 @@ def test_a_command_an_output_and_an_answer_are_copied(
 
 def test_a_run_is_taken_along_as_markdown_and_as_csv(tab: Callable[..., Tab], world: World) -> None:
     page = tab()
-    page.open(world.journal(3))
+    page.show(world.journal(3))
     page.button("Take along").click()
     page.page.get_by_role("menuitem", name="Copy the conversation").click()
     expect(page.page.get_by_role("menuitem", name="copied")).to_be_visible()
@@ -243,7 +211,7 @@ def test_a_run_is_taken_along_as_markdown_and_as_csv(tab: Callable[..., Tab], wo
 
 def test_the_menu_is_walked_by_keyboard(tab: Callable[..., Tab], world: World) -> None:
     page = tab()
-    page.open(world.journal(1))
+    page.show(world.journal(1))
     page.button("Take along").focus()
     page.page.keyboard.press("Enter")
     items = page.page.get_by_role("menuitem")
@@ -264,7 +232,7 @@ def test_a_link_to_a_step_opens_it_also_after_a_reload(
     tab: Callable[..., Tab], world: World
 ) -> None:
     page = tab()
-    page.open(world.journal(300), "#step-120")
+    page.show(world.journal(300), "#step-120")
     for _ in range(2):
         expect(page.step(120)).to_be_in_viewport()
         expect(page.step(120)).to_have_class(re.compile("linked"))
@@ -276,7 +244,7 @@ def test_a_link_to_a_step_opens_it_also_after_a_reload(
 def test_a_steps_number_is_its_link(tab: Callable[..., Tab], world: World) -> None:
     page = tab()
     run = world.journal(20)
-    page.open(run)
+    page.show(run)
     page.page.get_by_role("link", name="Link to step 18").click()
     expect(page.page).to_have_url(f"{world.address}/?run={run}#step-18")
     expect(page.step(18)).to_have_class(re.compile("linked"))
@@ -294,7 +262,7 @@ def test_the_head_tells_of_steps_tokens_context_times_and_memory(
     tab: Callable[..., Tab], world: World
 ) -> None:
     page = tab()
-    page.open(world.journal(10))
+    page.show(world.journal(10))
     totals = page.timeline.get_by_role("group", name="Totals")
     for figure in (
         "10 steps, of 10", "≈ 10k tokens in (5k cached)", "≈ 400 out", "≈ 3k from the sandbox",
@@ -321,7 +289,7 @@ def test_who_scrolls_up_is_left_there_and_latest_leads_back_to_the_running_step(
         Turn(text="Done.", calls=[Call("submit")]),
     ]
     page = tab()
-    page.page.goto(world.address)
+    page.open(world.address)
     page.send("Count")
     running = page.step(5).get_by_label("Output")
     expect(running).to_contain_text("400")
@@ -361,7 +329,7 @@ def test_words_are_found_in_steps_that_are_not_in_the_page(
     tab: Callable[..., Tab], world: World
 ) -> None:
     page = tab()
-    page.open(world.journal(300))
+    page.show(world.journal(300))
     page.page.get_by_role("group", name="Steps").focus()
     page.page.keyboard.press("/")
     expect(page.field).to_be_focused()
@@ -379,7 +347,7 @@ def test_enter_goes_from_place_to_place_and_escape_closes(
     tab: Callable[..., Tab], world: World
 ) -> None:
     page = tab()
-    page.open(world.journal(40))
+    page.show(world.journal(40))
     page.button("Find in the run").click()
     page.field.fill("row")
     status = page.page.get_by_role("search").get_by_role("status")
@@ -408,7 +376,7 @@ def test_escape_in_find_does_not_stop_the_run(
         Turn(text="Done.", calls=[Call("submit")]),
     ]
     page = tab()
-    page.page.goto(world.address)
+    page.open(world.address)
     page.send("Wait")
     expect(page.timeline.get_by_label("Output")).to_contain_text("up")
     page.button("Find in the run").click()
@@ -425,7 +393,7 @@ def test_a_command_is_in_colour_and_its_text_stays_what_it_was(
     tab: Callable[..., Tab], world: World
 ) -> None:
     page = tab()
-    page.open(world.journal(1))
+    page.show(world.journal(1))
     page.step(1).locator(".card > summary").click()
     program = page.step(1).get_by_label("Command")
     expect(program).to_have_text(f"$ {COMMAND}", use_inner_text=False)
@@ -441,7 +409,7 @@ def test_of_a_thousand_steps_only_those_near_the_eye_are_whole(
     tab: Callable[..., Tab], world: World
 ) -> None:
     page = tab()
-    page.open(world.journal(1000))
+    page.show(world.journal(1000))
     expect(page.step(1000)).to_have_count(1)
     whole = page.timeline.locator("pre")
     expect(whole).not_to_have_count(0)
@@ -482,7 +450,7 @@ def test_a_step_that_leaves_the_page_keeps_its_height_and_what_was_opened(
     tab: Callable[..., Tab], world: World
 ) -> None:
     page = tab()
-    page.open(world.journal(200), "#step-100")
+    page.show(world.journal(200), "#step-100")
     card = page.step(100).locator(".card")
     card.locator("summary").click()
     expect(page.step(100).get_by_label("Output")).to_be_visible()
@@ -507,7 +475,7 @@ def test_the_tools_fit_and_nothing_scrolls_sideways(
     tab: Callable[..., Tab], world: World, size: tuple[int, int]
 ) -> None:
     page = tab(size)
-    page.open(world.journal(5))
+    page.show(world.journal(5))
     page.button("Find in the run").click()
     page.field.fill("row 3")
     expect(page.page.get_by_role("search").get_by_role("status")).to_have_text("1 of 1 place")
