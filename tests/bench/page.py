@@ -59,7 +59,7 @@ def table(
     place: Place,
     *,
     lengths: tuple[int, ...] = (20, 300, 1000),
-    rivals: tuple[int, ...] = (20, 100, 300),
+    rivals: tuple[int, ...] = (20, 100),
     window: int = 20,
 ) -> Table:
     """Runs that grow: all at once up to the last steps of a length, those at a model's pace."""
