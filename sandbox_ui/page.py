@@ -65,6 +65,7 @@ def build(controls: Controls, programs: Programs, settings: Settings) -> gr.Bloc
         with gr.Column(elem_id="settings"):
             fields, test, told = _drawer(settings)
             forget = gr.Button("Forget these settings", elem_id="forget")
+            interface = gr.Button("For programs: the API", elem_id="interface")
         run.click(
             controls.run, [task, shown, *fields], [shown, refused, task],
             queue=False, show_progress="hidden", api_name="page_run", api_visibility="private",
@@ -79,6 +80,8 @@ def build(controls: Controls, programs: Programs, settings: Settings) -> gr.Bloc
             queue=False, show_progress="hidden", api_visibility="private",
         )  # fmt: skip
         _keep(page, fields, forget)
+        # Gradio's own page, whose button stands in the footer that the page has no room for.
+        interface.click(None, js="() => { document.querySelector('footer .show-api').click(); }")
         programs.offer()
     return page
 

@@ -27,6 +27,21 @@ _SHOWN = {
     "mp4": "video/mp4", "webm": "video/webm",
 }  # fmt: skip
 _TEXT = "text/plain; charset=utf-8"
+_PAGE = "text/html; charset=utf-8"
+# A page of the workspace, shown in a frame: scripts of its own, but an origin of nobody's and
+# no way to anything, this server included.
+_PAGE_POLICY = "; ".join(
+    (
+        "sandbox allow-scripts",
+        "default-src 'none'",
+        "script-src 'unsafe-inline'",
+        "style-src 'unsafe-inline'",
+        "img-src data: blob:",
+        "media-src data: blob:",
+        "font-src data:",
+        "frame-ancestors 'self'",
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +99,7 @@ async def hand_out(request: Request, file: BinaryIO, name: str, *, inline: bool)
     headers = {
         "Accept-Ranges": "bytes",
         "Cache-Control": "no-store",
-        "Content-Security-Policy": _POLICY,
+        "Content-Security-Policy": _PAGE_POLICY if kind == _PAGE else _POLICY,
         "Content-Disposition": _disposition(name, inline=inline),
         "X-Content-Type-Options": "nosniff",
     }
@@ -125,14 +140,14 @@ def _download_kind(name: str) -> str:
 
 
 def _kind(file: BinaryIO, name: str) -> str:
-    known = _SHOWN.get(name.rpartition(".")[2].lower())
-    if known:
-        return known
+    ending = name.rpartition(".")[2].lower()
+    if ending in _SHOWN:
+        return _SHOWN[ending]
     head = file.read(_SNIFF)
     if b"\0" in head or not _is_text(head):
         file.close()
         raise WorkspaceError("This kind of file is not shown here; it can be downloaded.")
-    return _TEXT
+    return _PAGE if ending in ("html", "htm") else _TEXT
 
 
 def _is_text(head: bytes) -> bool:

@@ -54,6 +54,7 @@ export class Preview {
     const kind = kindOf(name);
     try {
       if (name.toLowerCase().endsWith(".svg")) return await this.drawing(address, name);
+      if (/\.html?$/i.test(name)) return this.page(address, name);
       if (kind === "image") return this.image(address, name);
       if (kind === "sound") return h("audio", { src: address, controls: true, autoplay: false, "aria-label": name });
       if (kind === "film") return h("video", { src: address, controls: true, "aria-label": name });
@@ -78,6 +79,11 @@ export class Preview {
       reader.readAsDataURL(new Blob([text], { type: "image/svg+xml" }));
     });
     return h("img", { src: reader.result, alt: name });
+  }
+
+  /** A page in a frame that has no origin and no network; the server's header says so, too. */
+  page(address, name) {
+    return h("iframe", { class: "frame", src: address, title: name, sandbox: "allow-scripts", referrerpolicy: "no-referrer" });
   }
 
   async text(address, name) {
