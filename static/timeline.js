@@ -41,6 +41,7 @@ class Timeline {
 
   reset() {
     this.near.disconnect();
+    for (const step of this.steps?.values() ?? []) step.near = false; // none is asked for any more
     this.steps = new Map();
     this.asked = [];
     this.endings = [];

@@ -6,10 +6,11 @@ import { api, ask, attach, emit, on, runApi, session } from "./session.js";
 
 const AT_ONCE = 3; // a browser has six connections, and the run's stream is one
 const waiting = [];
+let coming = 0; // given, but there is no run yet for them to go to
 let sending = 0;
 let draft = null;
 
-export const underWay = () => sending + waiting.length;
+export const underWay = () => coming + sending + waiting.length;
 
 /** The run that files go to; one draft, also where two drops follow fast. */
 async function someRun() {
@@ -35,13 +36,16 @@ export function mountUploads(element) {
 
   async function give(files, folder = "input") {
     if (!files.length) return;
+    coming += files.length;
+    emit("uploads");
     try {
       await someRun();
+      waiting.push(...files.map((file) => new Upload(file, folder, chips)));
     } catch (error) {
-      emit("notice", { text: error.message });
-      return;
+      emit("not-sent", error.message);
+    } finally {
+      coming -= files.length;
     }
-    waiting.push(...files.map((file) => new Upload(file, folder, chips)));
     next();
   }
 }

@@ -97,6 +97,7 @@ def test_tab_reaches_everything_in_the_order_in_which_it_is_read(
         studio.send("Write")
         expect(studio.state).to_have_text("submitted")
         expect(studio.timeline.get_by_role("link", name="Download a.txt")).to_be_visible()
+        expect(studio.timeline.get_by_label("Output")).to_be_visible()  # the step came whole
         names = tabbed(studio)
         assert in_order(names, "New", "Settings", "Link to step 1", "Attach files", "Run"), names
         assert studio.page.evaluate(NAMES) == []
