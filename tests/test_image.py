@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.errors import ImageError
-from agent.sandbox.base_image import MIRROR, SECURITY_MIRROR, debian_mirrors, make_base
+from agent.sandbox.base_image import debian_mirrors, make_base
 from agent.sandbox.image import (
     build_image,
     dockerfile_path,
@@ -260,7 +260,7 @@ def test_instructions_are_told_from_comments_and_continued_lines() -> None:
 APT = [
     "Step 2/3 : RUN apt-get install x",
     "0 upgraded, 2 newly installed, 0 to remove and 0 not upgraded.",
-    "Get:1 http://deb.debian.org/debian trixie/main amd64 x amd64 1.51-4 [82.1 kB]",
+    "Get:1 http://mirror.example/debian trixie/main amd64 x amd64 1.51-4 [82.1 kB]",
     "Unpacking x (1.51-4) ...",
     "Setting up x (1.51-4) ...",
     "Step 3/3 : CMD true",
@@ -308,9 +308,17 @@ def test_this_machines_own_mirrors_are_used(tmp_path: Path) -> None:
     )
 
 
-def test_the_public_mirrors_are_used_where_a_machine_names_none_for_debian(tmp_path: Path) -> None:
+def test_security_updates_are_looked_for_beside_the_mirror(tmp_path: Path) -> None:
+    (tmp_path / "sources.list").write_text("deb http://mirror.example/debian trixie main\n")
+    assert debian_mirrors(tmp_path) == (
+        "http://mirror.example/debian",
+        "http://mirror.example/debian-security",
+    )
+
+
+def test_a_machine_that_names_none_for_debian_leaves_it_to_debootstrap(tmp_path: Path) -> None:
     (tmp_path / "sources.list").write_text("deb https://archive.example/ubuntu noble main\n")
-    assert debian_mirrors(tmp_path) == (MIRROR, SECURITY_MIRROR)
+    assert debian_mirrors(tmp_path) is None
 
 
 @pytest.mark.engine

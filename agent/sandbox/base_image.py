@@ -18,8 +18,6 @@ from agent.sandbox.engine import ENGINE_ERRORS
 from agent.sandbox.host import can_install, install, last_lines, root_prefix
 from agent.sandbox.progress import Meter
 
-MIRROR = "http://deb.debian.org/debian"
-SECURITY_MIRROR = "http://deb.debian.org/debian-security"
 # Lines that debootstrap prints for a minimal Debian 13.
 _USUAL_LINES = 390
 _WITHOUT = (
@@ -71,10 +69,11 @@ def make_base(client: docker.DockerClient, base: str, meter: Meter) -> None:
         _import(client, prefix, root, repository, tag)
 
 
-def debian_mirrors(sources: Path = Path("/etc/apt")) -> tuple[str, str]:
-    """This machine's mirrors of Debian and of its security updates, else the public ones.
+def debian_mirrors(sources: Path = Path("/etc/apt")) -> tuple[str, str] | None:
+    """This machine's mirrors of Debian and of its security updates; None where it names none.
 
-    Only ``http://`` ones: a container has no certificates yet when it first asks.
+    Only ``http://`` ones: a container has no certificates yet when it first asks. Where only
+    the first is named, the second is looked for beside it.
     """
     files = [sources / "sources.list", *sorted(sources.glob("sources.list.d/*"))]
     lines = "\n".join(
@@ -87,7 +86,7 @@ def debian_mirrors(sources: Path = Path("/etc/apt")) -> tuple[str, str]:
     found = [url.rstrip("/") for url in re.findall(r"\bhttp://\S+", lines)]
     main = [url for url in found if url.endswith("/debian")]
     security = [url for url in found if url.endswith("/debian-security")]
-    return (main or [MIRROR])[0], (security or [SECURITY_MIRROR])[0]
+    return (main[0], (security or [f"{main[0]}-security"])[0]) if main else None
 
 
 def _pull(client: docker.DockerClient, repository: str, tag: str, meter: Meter) -> str:
@@ -144,9 +143,10 @@ def _folder(prefix: Sequence[str]) -> Iterator[Path]:
 
 
 def _debootstrap(prefix: Sequence[str], suite: str, root: Path, meter: Meter) -> None:
-    mirror, _ = debian_mirrors()
+    mirrors = debian_mirrors()
     command = [*prefix, "env", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "debootstrap"]
-    command += ["--variant=minbase", suite, str(root), mirror]
+    command += ["--variant=minbase", suite, str(root)]
+    command += mirrors[:1] if mirrors else ()  # debootstrap knows one of its own
     lines: list[str] = []
     with subprocess.Popen(
         command,
@@ -166,15 +166,24 @@ def _debootstrap(prefix: Sequence[str], suite: str, root: Path, meter: Meter) ->
 
 def _slim(prefix: Sequence[str], suite: str, root: Path) -> None:
     """Take away what a slim image has not, and name the suites of updates."""
-    mirror, security = debian_mirrors()
-    sources = [f"deb {mirror} {suite} main"]
-    for url, name in ((mirror, f"{suite}-updates"), (security, f"{suite}-security")):
+    script = f"cd {root} && rm -rf {' '.join(_WITHOUT)}"
+    sources = _sources(suite)
+    if sources:
+        script += " && printf '%s\\n' \"$@\" > etc/apt/sources.list"
+    subprocess.run([*prefix, "sh", "-c", script, "sh", *sources], check=True)
+
+
+def _sources(suite: str) -> list[str]:
+    """Lines of ``sources.list``; none where what debootstrap wrote has to do."""
+    mirrors = debian_mirrors()
+    if mirrors is None:
+        return []
+    main, security = mirrors
+    sources = [f"deb {main} {suite} main"]
+    for url, name in ((main, f"{suite}-updates"), (security, f"{suite}-security")):
         if _has_suite(url, name):
             sources.append(f"deb {url} {name} main")
-    script = (
-        f"cd {root} && rm -rf {' '.join(_WITHOUT)} && printf '%s\\n' \"$@\" > etc/apt/sources.list"
-    )
-    subprocess.run([*prefix, "sh", "-c", script, "sh", *sources], check=True)
+    return sources
 
 
 def _has_suite(mirror: str, suite: str) -> bool:
