@@ -9,6 +9,8 @@ The audience is in the branch:
     │   └── ImageError           the sandbox image is missing or could not be built
     ├── SandboxError             the sandbox failed and could not be brought back
     ├── WorkspaceError           a path or a file of the workspace cannot be used so
+    │   ├── ChangedMeanwhile     it is not any more what the request was made for
+    │   └── NoRoom               the disk, or what a run may use of it, is full
     ├── JournalError             a journal cannot be read
     ├── RunError                 a run cannot be started, continued or found
     └── ModelError               the model cannot answer; ``loop`` decides what follows
@@ -49,6 +51,14 @@ class SandboxError(StudioError):
 
 class WorkspaceError(StudioError):
     """A path leaves the workspace, or what it names is not what was asked for."""
+
+
+class ChangedMeanwhile(WorkspaceError):
+    """A file is not any more what a person saw when they changed it."""
+
+
+class NoRoom(WorkspaceError):
+    """The disk is full, or what a run may use of it."""
 
 
 class JournalError(StudioError):

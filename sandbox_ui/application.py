@@ -19,7 +19,9 @@ from sandbox_ui import runs as running
 from sandbox_ui.controls import Controls
 from sandbox_ui.opening import Opening
 from sandbox_ui.programs import Programs
-from sandbox_ui.routes import Api
+from sandbox_ui.routes.files import Files
+from sandbox_ui.routes.runs import RunRoutes
+from sandbox_ui.routes.studio import StudioRoutes
 from sandbox_ui.runs import Runs
 from sandbox_ui.security import Guard
 
@@ -60,8 +62,12 @@ def create(settings: Settings, machine: Machine) -> FastAPI:
     app.add_middleware(CORSMiddleware, allow_origins=[])
     app.add_middleware(Opening, head=page.head())
     app.add_middleware(Guard)
-    api = Api(runs, lambda: health.report(machine, settings), closing)
-    app.router.routes.extend(api.routes)
+    for room in (
+        StudioRoutes(lambda: health.report(machine, settings)),
+        RunRoutes(runs, closing),
+        Files(runs),
+    ):
+        app.router.routes.extend(room.routes)
     app.mount("/studio", StaticFiles(directory=page.STATIC))
     gr.mount_gradio_app(
         app,

@@ -73,20 +73,6 @@ def _row(folder: RelPath, entry: FileEntry) -> dict[str, Any]:
     }
 
 
-def path_of(request: Request, after: bytes) -> RelPath:
-    """The workspace path in a request's address, byte for byte.
-
-    Args:
-        request: The request.
-        after: What stands before the path in the address.
-
-    Raises:
-        WorkspaceError: it is no path below a workspace.
-    """
-    raw: bytes = request.scope.get("raw_path") or request.url.path.encode()
-    return RelPath.from_url(raw.partition(b"?")[0].partition(after)[2].decode("latin-1"))
-
-
 async def hand_out(request: Request, file: BinaryIO, name: str, *, inline: bool) -> Response:
     """Send an opened file: as a download, or to be shown where that is safe.
 

@@ -1,0 +1,1 @@
+"""What the page asks for besides Gradio's own: plain Starlette routes, one module a subject."""

@@ -1,0 +1,83 @@
+"""How routes are made and answer: paths of any bytes, failures as JSON with a sentence."""
+
+from collections.abc import Awaitable, Callable
+from functools import wraps
+from typing import Any
+
+from pydantic_core import to_json
+from starlette.convertors import Convertor, register_url_convertor
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from agent.errors import ChangedMeanwhile, NoRoom, RunError, StudioError
+from agent.workspace.paths import RelPath
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+RUN = "/api/runs/{run}"
+_STATUS: dict[type[Exception], int] = {RunError: 404, ChangedMeanwhile: 412, NoRoom: 507}
+
+
+class _Anything(Convertor[str]):
+    """A rest of an address that may hold any character, line ends too: ``{path:any}``."""
+
+    regex = "(?s:.*)"
+
+    def convert(self, value: str) -> str:
+        return value
+
+    def to_string(self, value: str) -> str:
+        return value
+
+
+register_url_convertor("any", _Anything())
+
+
+def route(path: str, endpoint: Endpoint, method: str = "GET") -> Route:
+    """A route whose failures are told as JSON: ``{"error": a sentence}``."""
+    return Route(path, _speaking(endpoint), methods=[method])
+
+
+def run_of(request: Request) -> str:
+    """The run that the address names."""
+    run: str = request.path_params["run"]
+    return run
+
+
+def path_of(request: Request, after: bytes) -> RelPath:
+    """The workspace path in a request's address, byte for byte.
+
+    Args:
+        request: The request.
+        after: What stands before the path in the address.
+
+    Raises:
+        WorkspaceError: it is no path below a workspace.
+    """
+    raw: bytes = request.scope.get("raw_path") or request.url.path.encode()
+    return RelPath.from_url(raw.partition(b"?")[0].partition(after)[2].decode("latin-1"))
+
+
+def as_json(value: Any, status: int = 200) -> Response:
+    """Any value, dataclasses too, as JSON."""
+    return Response(to_json(value), status, media_type="application/json")
+
+
+def saved(name: str) -> dict[str, str]:
+    """Headers of an answer that is to be downloaded as ``name`` (plain ASCII)."""
+    return {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
+
+
+def _speaking(endpoint: Endpoint) -> Endpoint:
+    @wraps(endpoint)
+    async def answer(request: Request) -> Response:
+        try:
+            return await endpoint(request)
+        except StudioError as error:
+            return JSONResponse({"error": str(error)}, _status(error))
+
+    return answer
+
+
+def _status(error: StudioError) -> int:
+    return next((_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS), 400)
