@@ -18,10 +18,12 @@ from sandbox_ui import health, page
 from sandbox_ui import runs as running
 from sandbox_ui.controls import Controls
 from sandbox_ui.opening import Opening
+from sandbox_ui.preview.workshop import Workshop
 from sandbox_ui.programs import Programs
 from sandbox_ui.routes.files import Files
 from sandbox_ui.routes.runs import RunRoutes
 from sandbox_ui.routes.studio import StudioRoutes
+from sandbox_ui.routes.views import Views
 from sandbox_ui.runs import Runs
 from sandbox_ui.security import Guard
 
@@ -46,16 +48,18 @@ def create(settings: Settings, machine: Machine) -> FastAPI:
         settings: What the operator chose; their data folder is held by this process.
         machine: What makes the sandboxes; opened and closed with the application.
     """
-    runs, closing = Runs(settings.data, machine), asyncio.Event()
+    runs, workshop, closing = Runs(settings.data, machine), Workshop(), asyncio.Event()
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         machine.open()
         runs.open()
+        workshop.open()
         yield
         closing.set()
         await asyncio.to_thread(runs.close)
         await asyncio.to_thread(machine.close)
+        workshop.close()
 
     app = FastAPI(lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
     app.state.closing = closing
@@ -66,6 +70,7 @@ def create(settings: Settings, machine: Machine) -> FastAPI:
         StudioRoutes(lambda: health.report(machine, settings)),
         RunRoutes(runs, closing),
         Files(runs),
+        Views(runs, workshop),
     ):
         app.router.routes.extend(room.routes)
     app.mount("/studio", StaticFiles(directory=page.STATIC))

@@ -20,14 +20,15 @@ from sandbox_ui.programs import Programs
 from sandbox_ui.timeline import timeline
 
 STATIC = Path(__file__).parent.parent / "static"
-_STYLES = ("tokens", "gradio", "style", "overview")
+_STYLES = ("tokens", "gradio", "style", "overview", "preview")
+_APART = ("steady.js", "look.js")
 _SANS = ["ui-sans-serif", "system-ui", "Inter", "Segoe UI", "DejaVu Sans", "sans-serif"]
 _MONO = ["ui-monospace", "SF Mono", "JetBrains Mono", "DejaVu Sans Mono", "monospace"]
 
 
 def head() -> str:
     """What the page begins with: style sheets, and its modules all at once."""
-    modules = sorted(path.name for path in STATIC.glob("*.js") if path.name != "steady.js")
+    modules = sorted(path.name for path in STATIC.glob("*.js") if path.name not in _APART)
     lines = [
         f"<script>{(STATIC / 'steady.js').read_text()}</script>",
         '<link rel="icon" href="studio/icon.svg" type="image/svg+xml">',

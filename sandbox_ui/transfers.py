@@ -62,6 +62,14 @@ def listing(workspace: Workspace, folder: RelPath) -> dict[str, Any]:
     return {"folder": folder.to_url(), "entries": rows, "more": max(0, len(entries) - MAX_ROWS)}
 
 
+def row_of(workspace: Workspace, path: RelPath) -> dict[str, Any] | None:
+    """One path as a listing shows it; None where there is nothing."""
+    try:
+        return _row(path.parent, workspace.stat(path))
+    except WorkspaceError:
+        return None
+
+
 def _row(folder: RelPath, entry: FileEntry) -> dict[str, Any]:
     path = folder.child(entry.name)
     return {

@@ -23,6 +23,7 @@ const ICONS = {
   sliders: "M2 5h6M11.5 5H14M2 11h2.5M8 11h6M9.7 3.3a1.7 1.7 0 1 0 0 3.4 1.7 1.7 0 0 0 0-3.4zM6.3 9.3a1.7 1.7 0 1 0 0 3.4 1.7 1.7 0 0 0 0-3.4z",
   bulb: "M6 11.5a4.5 4.5 0 1 1 4 0v1.5H6zM6.5 15h3",
   caret: "M6 4l4 4-4 4",
+  whole: "M9.5 2.5h4v4M6.5 13.5h-4v-4M13 3 9 7M3 13l4-4",
 };
 
 /** An element with attributes (`on…` are listeners) and children; strings become text. */
@@ -53,6 +54,19 @@ export function icon(name) {
     svg.append(half);
   }
   return svg;
+}
+
+const sheets = new Map();
+
+/** Fetch a style sheet of `static/` once; resolves when it holds. */
+export function styled(name) {
+  if (!sheets.has(name)) {
+    sheets.set(name, new Promise((resolve) => {
+      const href = new URL(name, import.meta.url).href;
+      document.head.append(h("link", { rel: "stylesheet", href, onload: resolve, onerror: resolve }));
+    }));
+  }
+  return sheets.get(name);
 }
 
 /** The element, as soon as Gradio has made it. */

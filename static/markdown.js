@@ -15,11 +15,16 @@ export async function render(element, text) {
   if (!MARKED.test(text)) return;
   try {
     const { html } = await ask(api("markdown"), { method: "POST", body: text });
-    element.replaceChildren(...copied(new DOMParser().parseFromString(html, "text/html").body));
+    put(element, html);
     element.classList.add("markdown");
   } catch {
     // it can be read as it is
   }
+}
+
+/** Fill an element with HTML of which only known tags are taken over. */
+export function put(element, html) {
+  element.replaceChildren(...copied(new DOMParser().parseFromString(html, "text/html").body));
 }
 
 function* copied(parent) {

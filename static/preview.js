@@ -1,106 +1,211 @@
-// A look at one file. Nothing of it is ever run: text is text, images are images.
+// A look at one file: the server finds what kind it is, that kind's module shows it.
 
-import { h, icon, picture } from "./dom.js";
-import { ago, bytes, kindOf, shownPath } from "./format.js";
-import { render } from "./markdown.js";
-import { ask, persist, runApi, session } from "./session.js";
+import { h, icon, styled } from "./dom.js";
+import { ago, bytes, shownPath } from "./format.js";
+import { ask, runApi, session } from "./session.js";
 
-const TEXT_BYTES = 256 * 1024;
-const DRAWING_BYTES = 8 * 1024 * 1024;
+const PAUSE = 250; // ms between two looks at a file that keeps changing
 
-export class Preview {
-  constructor(element) {
-    this.element = element;
-    this.name = h("b");
-    this.about = h("small", { class: "num" });
-    this.download = h("a", { class: "quiet", download: "" }, "Download");
-    const close = h("button", { type: "button", class: "quiet", "aria-label": "Close preview", onclick: () => this.close() }, icon("close"));
-    this.canvas = h("div", { class: "canvas", tabindex: "0" });
-    element.append(h("div", { class: "hd" }, this.name, this.about, this.download, close), this.canvas);
+/**
+ * What a kind's module is given of its file. The module exports
+ * `open(file, first)`, which returns (a promise of) what it made:
+ * `element`, `update(first)` if it can take a new first answer without losing its place,
+ * `close()` if there is something to end. `first` is the `view` of the server's twin.
+ */
+class File {
+  constructor(preview, path, entry, step) {
+    Object.assign(this, { preview, path, entry, step });
+    this.name = shownPath(path.slice(path.lastIndexOf("/") + 1));
   }
 
-  close() {
-    this.element.hidden = true;
-    this.path = null;
-    this.canvas.replaceChildren();
+  get version() {
+    return this.entry ? `${this.entry.changed}-${this.entry.size}` : "";
   }
 
-  /** Show a file; again only if it has changed since. */
-  async show(path, entry = null) {
-    const version = entry ? `${entry.changed}-${entry.size}` : "";
-    if (path === this.path && version === this.version) return;
-    Object.assign(this, { path, version });
-    const name = shownPath(path.slice(path.lastIndexOf("/") + 1));
-    this.element.hidden = false;
-    this.name.textContent = this.name.title = name;
-    this.download.href = runApi(`files/${path}`);
-    this.download.setAttribute("download", name);
-    this.tell(entry);
-    const view = await this.view(path, name, version);
-    if (path !== this.path || version !== this.version) return;
-    this.canvas.className = `canvas ${view.className ? `has-${view.className.split(" ")[0]}` : ""}`;
-    this.canvas.replaceChildren(view);
+  /** The address of the server's view of the file with a kind's own options. */
+  view(options = {}) {
+    return this.address("view", options);
   }
 
-  tell(entry, extra = "") {
-    const parts = [extra];
-    if (entry) parts.push(bytes(entry.size), `written ${ago(session.now() - entry.changed)}`);
-    this.about.textContent = parts.filter(Boolean).join(" · ");
-    this.entry = entry;
+  /** The address of the file's bytes, to be shown by the browser itself. */
+  raw(options = {}) {
+    return this.address("files", { inline: 1, ...options });
   }
 
-  async view(path, name, version) {
-    const address = `${runApi(`files/${path}`)}?inline=1&v=${version}`;
-    const kind = kindOf(name);
-    try {
-      if (name.toLowerCase().endsWith(".svg")) return await this.drawing(address, name);
-      if (/\.html?$/i.test(name)) return this.page(address, name);
-      if (kind === "image") return this.image(address, name);
-      if (kind === "sound") return h("audio", { src: address, controls: true, autoplay: false, "aria-label": name });
-      if (kind === "film") return h("video", { src: address, controls: true, "aria-label": name });
-      return await this.text(address, name);
-    } catch (error) {
-      return h("p", { class: "none" }, error.message);
-    }
+  address(what, options) {
+    const query = new URLSearchParams({ ...options, v: this.version });
+    if (this.step) query.set("step", this.step);
+    return `${runApi(`${what}/${this.path}`)}?${query}`;
   }
 
-  image(address, name) {
-    const image = picture(address, name);
-    image.addEventListener("load", () => this.tell(this.entry, `${image.naturalWidth} × ${image.naturalHeight}`));
-    return image;
+  /** What the server's twin says with these options; its refusal is an Error with a sentence. */
+  async ask(options = {}) {
+    const { view, error } = await ask(this.view(options));
+    if (error) throw new Error(error);
+    return view;
   }
 
-  /** A drawing in an image element cannot run scripts, and from data: it has no origin. */
-  async drawing(address, name) {
-    const text = await fetched(address, DRAWING_BYTES);
-    const reader = new FileReader();
-    await new Promise((resolve) => {
-      reader.addEventListener("loadend", resolve);
-      reader.readAsDataURL(new Blob([text], { type: "image/svg+xml" }));
-    });
-    return h("img", { src: reader.result, alt: name });
+  /** Say something beside the name: how many pages, how wide. */
+  tell(text) {
+    this.preview.tell(this, text);
   }
 
-  /** A page in a frame that has no origin and no network; the server's header says so, too. */
-  page(address, name) {
-    return h("iframe", { class: "frame", src: address, title: name, sandbox: "allow-scripts", referrerpolicy: "no-referrer" });
-  }
-
-  async text(address, name) {
-    const text = await fetched(address, TEXT_BYTES);
-    if (!text) return h("p", { class: "none" }, "This file is empty.");
-    if (!/\.(md|markdown)$/i.test(name)) return h("pre", { class: "text", tabindex: "0" }, text);
-    const page = h("div", { class: "page" }, text);
-    render(page, text);
-    return page;
+  /** Put tools into the preview's head. */
+  tools(...elements) {
+    this.preview.tools.replaceChildren(...elements);
   }
 }
 
-async function fetched(address, most) {
-  const response = await persist(address, { headers: { Range: `bytes=0-${most - 1}` } });
-  if (response.status === 416) return "";
-  if (!response.ok) return ask(address);
-  const text = await response.text();
-  const size = Number(response.headers.get("content-range")?.split("/")[1] ?? 0);
-  return size > most ? `${text}\n\n… ${bytes(size - most)} more; download the file to see all of it.` : text;
+export class Preview {
+  /** `onMove(by)` looks at the next file (1) or the one before (-1); without it there are no arrows. */
+  constructor(element, { onMove, onClose } = {}) {
+    Object.assign(this, { element, onMove, onClose });
+    this.name = h("b");
+    this.about = h("small", { class: "num" });
+    this.tools = h("span", { class: "tools" });
+    this.download = tool("down", "Download", "a", { download: "" });
+    this.apart = tool("link", "Open in a tab of its own", "a", { target: "_blank" });
+    this.whole = tool("whole", "Full screen", "button", { onclick: () => this.fill(!this.filled) });
+    this.canvas = h("div", { class: "canvas", tabindex: "0" });
+    this.head = h("div", { class: "hd" }, this.name, this.about, this.tools);
+    if (onMove) this.head.append(
+      tool("above", "The file before", "button", { onclick: () => onMove(-1) }),
+      tool("below", "The next file", "button", { onclick: () => onMove(1) }));
+    this.head.append(this.download, this.apart, this.whole);
+    if (onClose) this.head.append(tool("close", "Close preview", "button", { onclick: () => this.close() }));
+    element.append(this.head, this.canvas);
+    element.addEventListener("keydown", (event) => this.key(event));
+    this.close();
+  }
+
+  close() {
+    this.fill(false);
+    this.end();
+    this.element.hidden = true;
+    this.file = this.path = null;
+    this.onClose?.();
+  }
+
+  end() {
+    this.shown?.close?.();
+    this.shown = null;
+    this.kind = this.chosen = "";
+    this.canvas.replaceChildren();
+    this.tools.replaceChildren();
+  }
+
+  /** Show a file, or see whether the one that is shown has changed. */
+  show(path, entry = null, step = null) {
+    const same = path === this.path && step === this.file.step;
+    if (same && (!entry || (this.file.entry?.changed === entry.changed && this.file.entry.size === entry.size))) return undefined;
+    if (same) {
+      this.file.entry = entry;
+    } else {
+      this.end();
+      this.path = path;
+      this.file = new File(this, path, entry, step);
+      this.canvas.scrollTop = 0;
+    }
+    this.name.textContent = this.name.title = this.file.name;
+    this.download.href = this.file.address("files", {});
+    this.download.setAttribute("download", this.file.name);
+    this.apart.href = new URL(`look?${new URLSearchParams({ run: session.run, path, ...(step ? { step } : {}) })}`, document.baseURI).href;
+    this.element.hidden = false;
+    this.element.classList.remove("gone");
+    return this.look();
+  }
+
+  /** The file is not there any more; what was seen of it stays. */
+  gone() {
+    if (!this.path || this.element.classList.contains("gone")) return;
+    this.element.classList.add("gone");
+    this.about.textContent = "This file is gone.";
+  }
+
+  /** One look at a time, and one more where the file changed meanwhile. */
+  async look() {
+    if (this.looking) return void (this.again = true);
+    this.looking = true;
+    do {
+      this.again = false;
+      await this.lookOnce(this.file);
+      if (this.again) await new Promise((resolve) => setTimeout(resolve, PAUSE));
+    } while (this.again && this.file);
+    this.looking = false;
+  }
+
+  async lookOnce(file) {
+    this.tell(file);
+    try {
+      const { kind, view, error } = await ask(file.view(this.chosen ? { as: this.chosen } : {}));
+      if (file !== this.file) return void (this.again = true);
+      if (error) this.put(file, sentence(error, kind, file));
+      else if (kind === this.kind && this.shown?.update) await this.shown.update(view);
+      else await this.open(file, kind, view);
+    } catch (error) {
+      if (file === this.file) this.put(file, sentence(error.message, "", file));
+    }
+  }
+
+  async open(file, kind, first) {
+    const [module] = await Promise.all([import(`./preview/${kind}.js`), styled(`preview/${kind}.css`)]);
+    const shown = await module.open(file, first);
+    if (file !== this.file) return void shown.close?.();
+    const at = this.kind === kind ? this.canvas.scrollTop : 0;
+    this.put(file, shown, kind);
+    this.canvas.scrollTop = at;
+  }
+
+  /** Show the file as another kind than the one found: its source, its bytes. */
+  async openAs(kind) {
+    this.chosen = kind;
+    await this.look();
+  }
+
+  put(file, shown, kind = "") {
+    this.shown?.close?.();
+    Object.assign(this, { shown, kind });
+    this.canvas.className = `canvas ${kind ? `kind-${kind}` : "says"}`;
+    this.canvas.replaceChildren(shown.element);
+  }
+
+  tell(file, extra = "") {
+    if (file !== this.file || this.element.classList.contains("gone")) return;
+    const { entry } = file;
+    const parts = [extra];
+    if (entry) parts.push(bytes(entry.size), `written ${ago(session.now() - entry.changed)}`);
+    this.about.textContent = parts.filter(Boolean).join(" · ");
+  }
+
+  fill(filled) {
+    this.filled = filled;
+    this.element.classList.toggle("filled", filled);
+    this.whole.setAttribute("aria-pressed", String(filled));
+  }
+
+  key(event) {
+    if (event.key === "Escape" && this.filled) this.fill(false);
+    else if (this.onMove && !typing(event) && !event.altKey && event.key === "ArrowLeft") this.onMove(-1);
+    else if (this.onMove && !typing(event) && !event.altKey && event.key === "ArrowRight") this.onMove(1);
+    else return;
+    event.preventDefault();
+    event.stopPropagation(); // Escape would stop the run
+  }
+}
+
+/** Whether a key means something to the element that it goes to. */
+const typing = ({ target, defaultPrevented }) =>
+  defaultPrevented || target.closest("input, textarea, select, audio, video, [contenteditable], [role=slider], [role=tree], [role=tablist]");
+
+function tool(sign, label, tag, attributes) {
+  const type = tag === "button" ? { type: "button" } : {};
+  return h(tag, { class: "quiet sign", "aria-label": label, title: label, ...type, ...attributes }, icon(sign));
+}
+
+/** Nothing can be shown of it: why, and what can be done. */
+function sentence(text, kind, file) {
+  const raw = kind && kind !== "bytes"
+    ? h("button", { type: "button", class: "quiet", onclick: () => file.preview.openAs("bytes") }, "Look at its bytes") : null;
+  return { element: h("div", { class: "says" }, icon("file"), h("p", {}, text),
+    h("div", {}, h("a", { class: "quiet", href: file.address("files", {}), download: file.name }, "Download"), raw)) };
 }

@@ -21,6 +21,13 @@ function apply() {
   document.body.classList.toggle("dark", dark());
 }
 
+/** Keep a page that has no button of its own in the colours that were chosen. */
+export function follow() {
+  system.addEventListener("change", () => setTimeout(apply));
+  addEventListener("storage", apply);
+  apply();
+}
+
 export function mountTheme(button) {
   button.append(icon("theme"));
   button.addEventListener("click", () => {

@@ -12,7 +12,7 @@ class Workspace {
     this.root = root;
     this.count = root.querySelector(".count");
     this.sheet = root.querySelector(".sheet");
-    this.preview = new Preview(root.querySelector(".preview"));
+    this.preview = new Preview(root.querySelector(".preview"), { onClose: () => {} });
     this.tree = new Tree(root.querySelector(".tree"), {
       onPick: (path, entry, byHand) => this.look(path, entry, byHand),
       onListed: (folder, entries) => this.listed(folder, entries),

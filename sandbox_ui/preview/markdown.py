@@ -1,8 +1,17 @@
 """Markdown → HTML without raw HTML, without images, with links to the web only."""
 
+from typing import BinaryIO
+
 from markdown_it import MarkdownIt
 
+from sandbox_ui.preview.base import Ask, View
+
 _LONGEST = 200_000
+
+
+def view(file: BinaryIO, _ask: Ask) -> View:
+    """The text of a file as HTML."""
+    return View({"html": render(file.read(_LONGEST).decode(errors="replace"))})
 
 
 def render(text: str) -> str:

@@ -30,6 +30,7 @@ class Files:
         """The routes, to be put before Gradio's."""
         return [
             route(f"{RUN}/files", self.listing),
+            route(f"{RUN}/entries/{{path:any}}", self.entry),
             route(_FILE, self.download),
             route(_FILE, self.upload, "PUT"),
             route(_FILE, self.remove, "DELETE"),
@@ -47,6 +48,11 @@ class Files:
                 raise
         # It is being moved into a sandbox; the stream says when to list it again.
         return as_json({"folder": folder.to_url(), "entries": [], "more": 0})
+
+    async def entry(self, request: Request) -> Response:
+        """What a folder's listing says of one path; null where it is not there."""
+        path = path_of(request, b"/entries/")
+        return as_json(await run_sync(transfers.row_of, self._workspace(request), path))
 
     async def download(self, request: Request) -> Response:
         """A file; with ``inline=1`` to be shown, where that is safe."""

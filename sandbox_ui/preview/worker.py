@@ -1,0 +1,120 @@
+"""The process that looks at files: it has read the libraries ahead, and forks for each look.
+
+What is forked has no name, no network, no user of ours where that can be had, and limits on
+time and memory; a file that fells it fells nothing else. Nothing of one file is left when
+the next is looked at.
+"""
+
+import ctypes
+import importlib
+import json
+import os
+import resource
+import signal
+import socket
+import struct
+import sys
+from contextlib import suppress
+from typing import BinaryIO
+
+from sandbox_ui.preview.base import Answer, Ask, Picture, Show, Unreadable
+from sandbox_ui.preview.kinds import KINDS
+
+MEMORY = 1536 * 1024**2
+"""Bytes of address space that one look may take on top of what the libraries take."""
+
+SECONDS = 20
+"""Seconds, by the clock, that one look may take."""
+
+REQUEST = 64 * 1024
+_LENGTH = struct.Struct("!I")
+_NEW_NETWORK, _NEW_USER = 0x40000000, 0x10000000
+_NO_NEW_PRIVILEGES = 38
+_NOBODY = 65534
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def main(control: int) -> None:
+    """Serve requests that come over a socket, each with two descriptors: the file, the answer."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    shows = {kind: _shower(kind) for kind in sorted(KINDS)}
+    _alone()
+    with socket.socket(fileno=control) as channel:
+        while True:
+            message, descriptors, _, _ = socket.recv_fds(channel, REQUEST, 2)
+            if not message:
+                return
+            if os.fork() == 0:
+                channel.close()
+                _look(shows, message, *descriptors)
+                os._exit(0)
+            for descriptor in descriptors:
+                os.close(descriptor)
+
+
+def _shower(kind: str) -> Show:
+    show: Show = importlib.import_module(f"sandbox_ui.preview.{kind}").view
+    return show
+
+
+def _alone() -> None:
+    """Leave the network, where the kernel lets us."""
+    if _libc.unshare(_NEW_NETWORK) != 0:
+        _libc.unshare(_NEW_USER | _NEW_NETWORK)
+    _libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
+
+
+def _look(shows: dict[str, Show], message: bytes, file: int, reply: int) -> None:
+    request = json.loads(message)
+    ask = Ask(request["name"], request["size"], request["options"])
+    with os.fdopen(reply, "wb") as answer, os.fdopen(file, "rb") as opened:
+        _limit()
+        try:
+            head, content = _answer(shows[request["kind"]], opened, ask)
+        except Unreadable as error:
+            head, content = {"error": str(error)}, b""
+        except MemoryError:
+            head, content = {"error": "This file needs more memory to be shown than it may."}, b""
+        except Exception as error:  # noqa: BLE001 - the boundary: any library, any file
+            why = f"{type(error).__name__}: {error}"[:300]
+            head, content = (
+                {"error": "This file cannot be read; it may be broken.", "why": why},
+                b"",
+            )
+        written = json.dumps(head).encode()
+        answer.write(_LENGTH.pack(len(written)) + written + content)
+
+
+def _answer(show: Show, file: BinaryIO, ask: Ask) -> tuple[dict[str, str], bytes]:
+    answer: Answer = show(file, ask)
+    if isinstance(answer, Picture):
+        return {"media": answer.media}, answer.content
+    return {}, json.dumps(answer.data).encode()
+
+
+def _limit() -> None:
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    own = int(_own_size())
+    for which, most in (
+        (resource.RLIMIT_AS, own + MEMORY),
+        (resource.RLIMIT_CPU, SECONDS),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_NOFILE, 64),
+    ):
+        resource.setrlimit(which, (most, most))
+    if os.geteuid() == 0:
+        with suppress(OSError):
+            os.setgroups([])
+            os.setgid(_NOBODY)
+            os.setuid(_NOBODY)
+
+
+def _own_size() -> int:
+    with open("/proc/self/statm") as file:  # noqa: PTH123 - a Path costs more than the read
+        return int(file.read().split()[0]) * resource.getpagesize()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

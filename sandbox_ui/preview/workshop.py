@@ -1,0 +1,145 @@
+"""Looks at files on behalf of the page: never in this process."""
+
+import json
+import os
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from agent.errors import WorkspaceError
+from sandbox_ui.preview.base import Ask
+from sandbox_ui.preview.worker import SECONDS
+
+AT_ONCE = 3
+LARGEST = 48 * 1024**2
+_ROOT = Path(__file__).resolve().parents[2]
+_PATIENCE = 5.0
+_LENGTH = struct.Struct("!I")
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What came of a look: JSON where ``media`` is empty, else bytes of that type."""
+
+    content: bytes
+    media: str = ""
+
+
+class Workshop:
+    """The process that looks, started ahead; made anew where it died.
+
+    May be used by many threads; a few looks are under way at once, others wait.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._turn = threading.BoundedSemaphore(AT_ONCE)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._channel: socket.socket | None = None
+
+    def open(self) -> None:
+        """Start the process; returns before it is ready."""
+        with self._lock:
+            self._start()
+
+    def close(self) -> None:
+        """End the process."""
+        with self._lock:
+            self._end()
+
+    def look(self, kind: str, file: BinaryIO, ask: Ask) -> Look:
+        """Let a file be looked at; it stays open.
+
+        Raises:
+            WorkspaceError: it cannot be shown; says why.
+        """
+        request = {"kind": kind, "name": ask.name, "size": ask.size, "options": dict(ask.options)}
+        with self._turn:
+            began = time.monotonic()
+            ours, theirs = socket.socketpair()
+            with ours:
+                with theirs:
+                    self._send(json.dumps(request).encode(), _descriptor(file), theirs.fileno())
+                ours.settimeout(SECONDS + _PATIENCE)
+                return _answered(_whole(ours), time.monotonic() - began)
+
+    def _send(self, request: bytes, file: int, reply: int) -> None:
+        try:
+            with self._lock:
+                for last in (False, True):
+                    try:
+                        channel = self._start()
+                        socket.send_fds(channel, [request], [file, reply])
+                        return
+                    except (BrokenPipeError, ConnectionResetError):
+                        self._end()
+                        if last:
+                            raise WorkspaceError("Files cannot be shown just now.") from None
+        finally:
+            os.close(file)
+
+    def _start(self) -> socket.socket:
+        if self._channel is None:
+            self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            with theirs:
+                command = [sys.executable, "-P", "-m", "sandbox_ui.preview.worker"]
+                self._process = subprocess.Popen(
+                    [*command, str(theirs.fileno())],
+                    pass_fds=[theirs.fileno()],
+                    stdin=subprocess.DEVNULL,
+                    env={"PYTHONPATH": str(_ROOT), "PATH": os.defpath, "LANG": "C.UTF-8"},
+                    cwd="/",
+                )
+        return self._channel
+
+    def _end(self) -> None:
+        if self._channel is not None:
+            self._channel.close()
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+        self._channel = self._process = None
+
+
+def _descriptor(file: BinaryIO) -> int:
+    """A descriptor of the same content that is ours to close, at its beginning."""
+    try:
+        return os.open(f"/proc/self/fd/{file.fileno()}", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        copied = os.memfd_create("file")
+        file.seek(0)
+        while chunk := file.read(1024**2):
+            os.write(copied, chunk)
+        os.lseek(copied, 0, os.SEEK_SET)
+        return copied
+
+
+def _whole(reply: socket.socket) -> bytes:
+    parts, size = [], 0
+    try:
+        while part := reply.recv(1024**2):
+            parts.append(part)
+            size += len(part)
+            if size > LARGEST:
+                raise WorkspaceError("What there is to see of this file is too much.")
+    except TimeoutError:
+        return b""
+    return b"".join(parts)
+
+
+def _answered(reply: bytes, seconds: float) -> Look:
+    if len(reply) < _LENGTH.size:
+        if seconds >= SECONDS:
+            raise WorkspaceError(f"Looking at this file took longer than {SECONDS} seconds.")
+        raise WorkspaceError("This file cannot be read: it made its reader fail.")
+    (length,) = _LENGTH.unpack_from(reply)
+    head = json.loads(reply[_LENGTH.size : _LENGTH.size + length])
+    if "error" in head:
+        raise WorkspaceError(head["error"])
+    return Look(reply[_LENGTH.size + length :], head.get("media", ""))

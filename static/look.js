@@ -1,0 +1,23 @@
+// A tab with nothing but one file of a run, as it is now, or as it was after a step.
+
+import { Preview } from "./preview.js";
+import { ask, attach, on, runApi } from "./session.js";
+import { follow } from "./theme.js";
+
+const asked = new URLSearchParams(location.search);
+const path = asked.get("path") ?? "";
+const step = asked.get("step");
+const folder = path.includes("/") ? path.slice(0, path.lastIndexOf("/")) : "";
+const preview = new Preview(document.querySelector(".preview"));
+
+async function look() {
+  const entry = await ask(runApi(`entries/${path}`)).catch(() => null);
+  if (entry || step) preview.show(path, entry, step);
+  else if (preview.path) preview.gone();
+  else await preview.show(path);
+}
+
+follow();
+on("workspace", ({ folders }) => (!folders || folders.includes(folder)) && look());
+attach(asked.get("run"));
+look().then(() => (document.title = preview.file.name));

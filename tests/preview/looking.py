@@ -1,0 +1,80 @@
+"""Files of a run looked at in the real browser, and what a hostile one may not do there."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, cast
+from urllib.parse import quote
+
+import httpx
+from playwright.sync_api import Browser, Locator, Request, expect
+
+from sandbox_ui.preview.base import Answer, Ask, Show, View
+from tests.tab import WIDE, Studio
+
+
+def data_of(show: Show, path: Path, **options: str) -> dict[str, object]:
+    """What a kind's ``view`` says of a file, asked directly."""
+    with path.open("rb") as file:
+        answer: Answer = show(cast(BinaryIO, file), Ask(path.name, path.stat().st_size, options))
+    assert isinstance(answer, View)
+    return answer.data
+
+
+class Looker:
+    """A tab with a run's files in it, and what its requests and its console said.
+
+    Attributes:
+        run: The run; a draft that files can be given to at any time.
+        foreign: Requests that left for another host: there should be none.
+    """
+
+    def __init__(self, studio: Studio, address: str) -> None:
+        self.studio, self.page, self.address = studio, studio.page, address
+        self.run = httpx.post(f"{address}/api/runs").json()["run"]
+        self.foreign: list[str] = []
+        self.page.on("request", self._asked)
+
+    def _asked(self, request: Request) -> None:
+        if not request.url.startswith((self.address, "data:", "blob:")):
+            self.foreign.append(request.url)
+
+    def give(self, name: str, content: bytes) -> None:
+        """Put a file into ``output/``, as a person would."""
+        address = f"{self.address}/api/runs/{self.run}/files/output/{quote(name)}"
+        httpx.put(address, content=content).raise_for_status()
+
+    def open(self) -> None:
+        self.studio.open(f"{self.address}/?run={self.run}")
+
+    def look(self, name: str) -> Locator:
+        """Click on a file of ``output/``; returns the place where it is shown."""
+        self.studio.file(name).click()
+        expect(self.preview.locator(".hd b")).to_have_text(name)
+        return self.canvas
+
+    @property
+    def preview(self) -> Locator:
+        return self.studio.workspace.locator(".preview")
+
+    @property
+    def canvas(self) -> Locator:
+        return self.preview.locator(".canvas")
+
+
+@contextmanager
+def looking(browser: Browser, address: str, *, excused: tuple[str, ...] = ()) -> Iterator[Looker]:
+    """A looker for a while; at its end nothing may have gone out, complained, or run on the page.
+
+    A hostile file marks its success by ``window.hacked`` of whatever page it reaches.
+    """
+    context = browser.new_context(viewport={"width": WIDE[0], "height": WIDE[1]})
+    try:
+        looker = Looker(Studio(context.new_page()), address)
+        yield looker
+        assert looker.page.evaluate("window.hacked") is None
+        assert looker.foreign == []
+        complaints = looker.studio.complaints
+        assert [each for each in complaints if not any(word in each for word in excused)] == []
+    finally:
+        context.close()
