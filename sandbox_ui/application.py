@@ -23,6 +23,7 @@ from sandbox_ui.programs import Programs
 from sandbox_ui.routes.files import Files
 from sandbox_ui.routes.runs import RunRoutes
 from sandbox_ui.routes.studio import StudioRoutes
+from sandbox_ui.routes.tree import Tree
 from sandbox_ui.routes.views import Views
 from sandbox_ui.runs import Runs
 from sandbox_ui.security import Guard
@@ -69,6 +70,7 @@ def create(settings: Settings, machine: Machine) -> FastAPI:
     for room in (
         StudioRoutes(lambda: health.report(machine, settings)),
         RunRoutes(runs, closing),
+        Tree(runs),
         Files(runs),
         Views(runs, workshop),
     ):

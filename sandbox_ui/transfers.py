@@ -1,10 +1,10 @@
-"""A run's files over HTTP: listed, handed out, taken in."""
+"""A run's files over HTTP: handed out, taken in."""
 
 import mimetypes
 from collections.abc import AsyncIterator
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import BinaryIO
 from urllib.parse import quote
 
 from anyio.to_thread import run_sync
@@ -12,10 +12,10 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from agent.errors import WorkspaceError
-from agent.workspace.files import FileEntry, Workspace
+from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
+from sandbox_ui.listing import row
 
-MAX_ROWS = 1000
 _CHUNK = 256 * 1024
 _SNIFF = 8192
 _POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
@@ -49,36 +49,6 @@ class _Range:
     first: int
     last: int
     whole: bool
-
-
-def listing(workspace: Workspace, folder: RelPath) -> dict[str, Any]:
-    """A folder as the page shows it: at most 1,000 rows, ``more`` counts the rest.
-
-    Raises:
-        WorkspaceError: it is no folder, or cannot be read.
-    """
-    entries = workspace.list(folder)
-    rows = [_row(folder, entry) for entry in entries[:MAX_ROWS]]
-    return {"folder": folder.to_url(), "entries": rows, "more": max(0, len(entries) - MAX_ROWS)}
-
-
-def row_of(workspace: Workspace, path: RelPath) -> dict[str, Any] | None:
-    """One path as a listing shows it; None where there is nothing."""
-    try:
-        return _row(path.parent, workspace.stat(path))
-    except WorkspaceError:
-        return None
-
-
-def _row(folder: RelPath, entry: FileEntry) -> dict[str, Any]:
-    path = folder.child(entry.name)
-    return {
-        "name": RelPath(entry.name).shown,
-        "path": path.to_url(),
-        "kind": entry.kind,
-        "size": entry.size,
-        "changed": entry.mtime,
-    }
 
 
 async def hand_out(request: Request, file: BinaryIO, name: str, *, inline: bool) -> Response:
@@ -125,7 +95,7 @@ async def take_in(request: Request, workspace: Workspace, path: RelPath) -> Resp
     finally:
         await run_sync(upload.abort)
     entry = await run_sync(workspace.stat, written)
-    return JSONResponse(_row(written.parent, entry), 201)
+    return JSONResponse(row(written.parent, entry), 201)
 
 
 def _download_kind(name: str) -> str:

@@ -1,15 +1,14 @@
-"""A run's workspace over HTTP: listed, handed out, added to, changed."""
+"""A run's workspace over HTTP: handed out, added to, changed."""
 
 from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from agent.errors import WorkspaceError
 from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
 from sandbox_ui import transfers
-from sandbox_ui.routes.serving import RUN, as_json, path_of, route, run_of
+from sandbox_ui.routes.serving import RUN, path_of, route, run_of
 from sandbox_ui.runs import Runs
 
 _FILE = f"{RUN}/files/{{path:any}}"
@@ -29,30 +28,11 @@ class Files:
     def routes(self) -> list[Route]:
         """The routes, to be put before Gradio's."""
         return [
-            route(f"{RUN}/files", self.listing),
-            route(f"{RUN}/entries/{{path:any}}", self.entry),
             route(_FILE, self.download),
             route(_FILE, self.upload, "PUT"),
             route(_FILE, self.remove, "DELETE"),
             route(f"{RUN}/outputs/{{name}}", self.output),
         ]
-
-    async def listing(self, request: Request) -> Response:
-        """What a folder holds; ``folder`` is percent-encoded, the workspace itself if empty."""
-        folder = RelPath.from_url(request.query_params.get("folder", ""))
-        workspace = self._workspace(request)
-        try:
-            return as_json(await run_sync(transfers.listing, workspace, folder))
-        except WorkspaceError:
-            if workspace.root.is_dir():
-                raise
-        # It is being moved into a sandbox; the stream says when to list it again.
-        return as_json({"folder": folder.to_url(), "entries": [], "more": 0})
-
-    async def entry(self, request: Request) -> Response:
-        """What a folder's listing says of one path; null where it is not there."""
-        path = path_of(request, b"/entries/")
-        return as_json(await run_sync(transfers.row_of, self._workspace(request), path))
 
     async def download(self, request: Request) -> Response:
         """A file; with ``inline=1`` to be shown, where that is safe."""
