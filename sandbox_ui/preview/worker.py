@@ -1,19 +1,24 @@
 """The process that looks at files: it has read the libraries ahead, and forks for each look.
 
-What is forked has no name, no network, no user of ours where that can be had, and limits on
-time and memory; a file that fells it fells nothing else. Nothing of one file is left when
-the next is looked at.
+What is forked has no network, no user of ours where that can be had, and limits on time and
+memory; a file that fells it fells nothing else. Nothing of one file is left when the next is
+looked at. It may not even be able to read Python's own modules any more: what a kind needs is
+imported with the kind's module, or by its ``prepare(ask)``, if it has one, which runs before
+the file is there and sees its name alone.
 """
 
 import ctypes
+import encodings
 import importlib
 import json
 import os
+import pkgutil
 import resource
 import signal
 import socket
 import struct
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import BinaryIO
 
@@ -34,10 +39,13 @@ _NOBODY = 65534
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def main(control: int) -> None:
-    """Serve requests that come over a socket, each with two descriptors: the file, the answer."""
+def serve(control: int, shows: Mapping[str, Show]) -> None:
+    """Serve requests that come over a socket, each with two descriptors: the file, the answer.
+
+    Returns when the other end is closed.
+    """
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    shows = {kind: _shower(kind) for kind in sorted(KINDS)}
+    _know_encodings()
     _alone()
     with socket.socket(fileno=control) as channel:
         while True:
@@ -52,9 +60,17 @@ def main(control: int) -> None:
                 os.close(descriptor)
 
 
-def _shower(kind: str) -> Show:
+def shower(kind: str) -> Show:
+    """The ``view`` of a kind's module."""
     show: Show = importlib.import_module(f"sandbox_ui.preview.{kind}").view
     return show
+
+
+def _know_encodings() -> None:
+    """Import them all, since Python does so only when one is asked for."""
+    for module in pkgutil.iter_modules(encodings.__path__):
+        with suppress(ImportError):  # those of other systems
+            importlib.import_module(f"encodings.{module.name}")
 
 
 def _alone() -> None:
@@ -64,13 +80,15 @@ def _alone() -> None:
     _libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
 
 
-def _look(shows: dict[str, Show], message: bytes, file: int, reply: int) -> None:
+def _look(shows: Mapping[str, Show], message: bytes, file: int, reply: int) -> None:
     request = json.loads(message)
     ask = Ask(request["name"], request["size"], request["options"])
     with os.fdopen(reply, "wb") as answer, os.fdopen(file, "rb") as opened:
-        _limit()
         try:
-            head, content = _answer(shows[request["kind"]], opened, ask)
+            show = shows[request["kind"]]
+            getattr(sys.modules[show.__module__], "prepare", _nothing)(ask)
+            _limit()
+            head, content = _answer(show, opened, ask)
         except Unreadable as error:
             head, content = {"error": str(error)}, b""
         except MemoryError:
@@ -83,6 +101,10 @@ def _look(shows: dict[str, Show], message: bytes, file: int, reply: int) -> None
             )
         written = json.dumps(head).encode()
         answer.write(_LENGTH.pack(len(written)) + written + content)
+
+
+def _nothing(_ask: Ask) -> None:
+    pass
 
 
 def _answer(show: Show, file: BinaryIO, ask: Ask) -> tuple[dict[str, str], bytes]:
@@ -117,4 +139,4 @@ def _own_size() -> int:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    serve(int(sys.argv[1]), {kind: shower(kind) for kind in sorted(KINDS)})

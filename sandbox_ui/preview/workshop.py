@@ -1,6 +1,7 @@
 """Looks at files on behalf of the page: never in this process."""
 
 import json
+import logging
 import os
 import socket
 import struct
@@ -20,6 +21,7 @@ AT_ONCE = 3
 LARGEST = 48 * 1024**2
 _ROOT = Path(__file__).resolve().parents[2]
 _PATIENCE = 5.0
+_log = logging.getLogger(__name__)
 _LENGTH = struct.Struct("!I")
 
 
@@ -35,9 +37,13 @@ class Workshop:
     """The process that looks, started ahead; made anew where it died.
 
     May be used by many threads; a few looks are under way at once, others wait.
+
+    Args:
+        worker: The module that is run as the process.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, worker: str = "sandbox_ui.preview.worker") -> None:
+        self._worker = worker
         self._lock = threading.Lock()
         self._turn = threading.BoundedSemaphore(AT_ONCE)
         self._process: subprocess.Popen[bytes] | None = None
@@ -88,7 +94,7 @@ class Workshop:
         if self._channel is None:
             self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             with theirs:
-                command = [sys.executable, "-P", "-m", "sandbox_ui.preview.worker"]
+                command = [sys.executable, "-P", "-m", self._worker]
                 self._process = subprocess.Popen(
                     [*command, str(theirs.fileno())],
                     pass_fds=[theirs.fileno()],
@@ -141,5 +147,7 @@ def _answered(reply: bytes, seconds: float) -> Look:
     (length,) = _LENGTH.unpack_from(reply)
     head = json.loads(reply[_LENGTH.size : _LENGTH.size + length])
     if "error" in head:
+        if "why" in head:
+            _log.info("A look at a file failed: %s", head["why"])
         raise WorkspaceError(head["error"])
     return Look(reply[_LENGTH.size + length :], head.get("media", ""))

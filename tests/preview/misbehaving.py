@@ -1,0 +1,75 @@
+"""A worker whose kinds do what no preview may; run as ``python -m`` by test_workshop.py."""
+
+import ctypes
+import os
+import socket
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO
+
+from sandbox_ui.preview import bytes as plain
+from sandbox_ui.preview.base import Answer, Ask, Picture, Unreadable, View
+from sandbox_ui.preview.worker import serve
+
+_kept: list[str] = []
+
+
+def _tried(act: Callable[[], object]) -> str:
+    try:
+        return str(act())
+    except OSError as error:
+        return type(error).__name__
+
+
+def _crash(_file: BinaryIO, _ask: Ask) -> Answer:
+    ctypes.string_at(0)
+    return View({})
+
+
+def _sleep(_file: BinaryIO, _ask: Ask) -> Answer:
+    time.sleep(3600)
+    return View({})
+
+
+def _eat(_file: BinaryIO, _ask: Ask) -> Answer:
+    return View({"size": len(bytearray(8 * 1024**3))})
+
+
+def _refuse(_file: BinaryIO, _ask: Ask) -> Answer:
+    raise Unreadable("This one is refused.")
+
+
+def _fail(_file: BinaryIO, _ask: Ask) -> Answer:
+    raise ValueError("a library's own words")
+
+
+def _flood(_file: BinaryIO, _ask: Ask) -> Answer:
+    return Picture(bytes(64 * 1024**2), "image/png")
+
+
+def _remember(_file: BinaryIO, ask: Ask) -> Answer:
+    _kept.append(ask.name)
+    return View({"kept": _kept})
+
+
+def _reach(_file: BinaryIO, ask: Ask) -> Answer:
+    port, secret = ask.number("port", 0), ask.options["secret"]
+    return View(
+        {
+            "user": os.geteuid(),
+            "network": _tried(lambda: socket.create_connection(("127.0.0.1", port), 2)),
+            "file": _tried(lambda: Path(secret).read_text()),
+            "write": _tried(lambda: Path("/tmp/a-preview-wrote-this").write_text("x")),
+            "environment": sorted(os.environ),
+        }
+    )
+
+
+if __name__ == "__main__":
+    SHOWS = {
+        "crash": _crash, "sleep": _sleep, "eat": _eat, "refuse": _refuse, "fail": _fail,
+        "flood": _flood, "remember": _remember, "reach": _reach, "bytes": plain.view,
+    }  # fmt: skip
+    serve(int(sys.argv[1]), SHOWS)
