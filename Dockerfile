@@ -1,6 +1,6 @@
 # The computer that a model is given. Built without a context: this file is all there is.
 # Only Debian's packages: they need no certificate of the network that they are built on.
-FROM debian:trixie-slim
+FROM debian:trixie-slim AS sandbox
 
 ENV LANG=C.UTF-8 \
     DEBIAN_FRONTEND=noninteractive \
@@ -58,3 +58,14 @@ RUN python3 -c 'import matplotlib.font_manager' \
 
 WORKDIR /workspace
 CMD ["sleep", "infinity"]
+
+# The only way out of the sandboxes' networks; see agent/sandbox/proxy/. Python answers which
+# hosts a run may ask for.
+FROM debian:trixie-slim AS proxy
+
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends squid nftables python3-minimal \
+    && apt-get clean \
+    && rm -rf /var/lib/apt/lists/* /var/cache/* /var/log/squid/*
+
+CMD ["sh", "/opt/studio/proxy/start.sh"]

@@ -214,7 +214,7 @@ class Computers:
             workspace=self.data.workspace(sandbox_id),
             limits=settings.sandbox_limits(),
             certificates=chosen if chosen and chosen.is_file() else host_certificates(),
-            network=network,
+            egress=None,
         )
         return DockerSandbox.create(self._client, spec)
 

@@ -8,7 +8,6 @@ import contextlib
 import os
 import re
 import socket
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
@@ -22,7 +21,10 @@ import requests.exceptions
 from agent.errors import SandboxError
 from agent.sandbox import supervisor
 from agent.sandbox.base import SandboxLimits
+from agent.sandbox.egress import RESOLVER, Egress, Place
+from agent.sandbox.engine import engine_errors
 from agent.sandbox.link import Connection
+from agent.sandbox.network import Policy, Request
 from agent.sandbox.streams import SUPERVISOR_CODE, EngineConnection
 from agent.sandbox.supervised import SupervisedSandbox
 
@@ -58,6 +60,9 @@ _CERTIFICATE_VARIABLES = (
     "NODE_EXTRA_CA_CERTS",
 )
 
+_PROXY_VARIABLES = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")
+_NO_PROXY = dict.fromkeys(("no_proxy", "NO_PROXY"), "localhost,127.0.0.1,::1")
+
 # Recorded commands say /testbed/documents where the input was. /testbed is a link to the
 # workspace, which must hold no "documents" that the person never put there, so this name is
 # replaced in commands and paths.
@@ -75,7 +80,7 @@ class ContainerSpec:
         workspace: The host folder to mount; made where it is missing.
         limits: What it may use.
         certificates: A bundle of the host's certificate authorities to trust inside.
-        network: Whether it reaches the network at all.
+        egress: Its way to the network; None for none at all.
     """
 
     image: str
@@ -84,7 +89,7 @@ class ContainerSpec:
     workspace: Path
     limits: SandboxLimits = field(default_factory=SandboxLimits)
     certificates: Path | None = None
-    network: bool = True
+    egress: Egress | None = None
 
 
 class DockerSandbox(SupervisedSandbox):
@@ -94,12 +99,20 @@ class DockerSandbox(SupervisedSandbox):
         client: The engine; stays open.
         container: The container's id.
         spec: What it was made from.
+        place: Its network, where it has one.
     """
 
-    def __init__(self, client: docker.DockerClient, container: str, spec: ContainerSpec) -> None:
+    def __init__(
+        self,
+        client: docker.DockerClient,
+        container: str,
+        spec: ContainerSpec,
+        place: Place | None = None,
+    ) -> None:
         super().__init__(spec.sandbox_id, spec.workspace, HOME, spec.limits.keep_bytes)
         self._api = client.api
         self._container = container
+        self._egress, self._place = spec.egress, place
         self._connected = False
 
     @classmethod
@@ -114,12 +127,18 @@ class DockerSandbox(SupervisedSandbox):
                 (spec.workspace / name).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise SandboxError(f"The workspace can't be made: {error}") from error
-        with _engine_errors("The sandbox can't be created"):
-            container = _create_container(client, spec)
-        sandbox = cls(client, container, spec)
+        with contextlib.ExitStack() as on_failure:
+            place = None
+            if spec.egress is not None:
+                place = spec.egress.attach()
+                on_failure.callback(spec.egress.detach, place)
+            with engine_errors("The sandbox can't be created"):
+                container = _create_container(client, spec, place)
+            on_failure.pop_all()
+        sandbox = cls(client, container, spec, place)
         with contextlib.ExitStack() as on_failure:
             on_failure.callback(sandbox.close)
-            with _engine_errors("The sandbox can't be started"):
+            with engine_errors("The sandbox can't be started"):
                 client.api.start(container)
             sandbox.start()
             on_failure.pop_all()
@@ -130,8 +149,19 @@ class DockerSandbox(SupervisedSandbox):
         """The container's id."""
         return self._container
 
+    def allow(self, policy: Policy) -> None:
+        """Let it reach what a policy names, from its next request on; made without, it cannot."""
+        if self._egress is not None and self._place is not None:
+            self._egress.allow(self._place, policy)
+
+    def requests(self) -> list[Request]:
+        """What it has asked of the network since the last time."""
+        if self._egress is None or self._place is None:
+            return []
+        return self._egress.requests(self._place)
+
     def _connect(self) -> Connection:
-        with _engine_errors("The sandbox's shell can't be started"):
+        with engine_errors("The sandbox's shell can't be started"):
             if self._connected:
                 self._revive()
             self._connected = True
@@ -165,25 +195,15 @@ class DockerSandbox(SupervisedSandbox):
 
     def _dispose(self) -> None:
         with (
-            _engine_errors("The sandbox can't be removed"),
+            engine_errors("The sandbox can't be removed"),
             contextlib.suppress(docker.errors.NotFound),
         ):
             self._api.remove_container(self._container, force=True, v=True)
+        if self._egress is not None and self._place is not None:
+            self._egress.detach(self._place)
 
 
-@contextlib.contextmanager
-def _engine_errors(what: str) -> Iterator[None]:
-    try:
-        yield
-    except docker.errors.NotFound as error:
-        raise SandboxError(f"{what}: its container or image is not there any more.") from error
-    except docker.errors.APIError as error:
-        raise SandboxError(f"{what}: {error.explanation or error}") from error
-    except (docker.errors.DockerException, requests.exceptions.RequestException) as error:
-        raise SandboxError(f"{what}: the container engine does not answer ({error}).") from error
-
-
-def _create_container(client: docker.DockerClient, spec: ContainerSpec) -> str:
+def _create_container(client: docker.DockerClient, spec: ContainerSpec, place: Place | None) -> str:
     limits = spec.limits
     host = client.api.create_host_config(
         init=True,
@@ -200,18 +220,26 @@ def _create_container(client: docker.DockerClient, spec: ContainerSpec) -> str:
         ],
         log_config=docker.types.LogConfig(type="none"),
         mounts=_mounts(spec),
-        network_mode="default" if spec.network else "none",
+        network_mode=place.network if place else "none",
+        dns=["127.0.0.1"] if place else None,  # the container's own: nobody answers there
     )
     created = client.api.create_container(
         spec.image,
         command=["sleep", "infinity"],
         hostname="sandbox",
         working_dir=HOME,
-        environment=_environment(spec),
+        environment=_environment(spec, place),
         labels={INSTANCE_LABEL: spec.instance, SANDBOX_LABEL: spec.sandbox_id},
         host_config=host,
+        networking_config=_endpoint(client, place) if place else None,
     )
     return str(created["Id"])
+
+
+def _endpoint(client: docker.DockerClient, place: Place) -> Any:
+    endpoint: Any = client.api.create_endpoint_config(ipv4_address=place.address)
+    networks: Any = {place.network: endpoint}
+    return client.api.create_networking_config(networks)
 
 
 def _mounts(spec: ContainerSpec) -> list[docker.types.Mount]:
@@ -224,12 +252,17 @@ def _mounts(spec: ContainerSpec) -> list[docker.types.Mount]:
     if spec.certificates is not None:
         bundle = str(spec.certificates.resolve())
         mounts.append(mount(_CERTIFICATES, bundle, type="bind", read_only=True))
+    if spec.egress is not None:
+        mounts.append(mount("/etc/resolv.conf", str(RESOLVER), type="bind", read_only=True))
     return mounts
 
 
-def _environment(spec: ContainerSpec) -> dict[str, str]:
+def _environment(spec: ContainerSpec, place: Place | None) -> dict[str, str]:
     trusted = _CERTIFICATE_VARIABLES if spec.certificates is not None else ()
-    return _ENVIRONMENT | dict.fromkeys(trusted, _CERTIFICATES)
+    environment = _ENVIRONMENT | dict.fromkeys(trusted, _CERTIFICATES)
+    if place is not None:
+        environment |= dict.fromkeys(_PROXY_VARIABLES, place.proxy) | _NO_PROXY
+    return environment
 
 
 _BUNDLES = (
@@ -255,7 +288,7 @@ def reap(client: docker.DockerClient, instance: str) -> list[str]:
     """
     removed = []
     label = f"{INSTANCE_LABEL}={instance}"
-    with _engine_errors("Sandboxes of an earlier start can't be removed"):
+    with engine_errors("Sandboxes of an earlier start can't be removed"):
         for found in client.api.containers(all=True, filters={"label": label}):
             with contextlib.suppress(docker.errors.NotFound):
                 client.api.remove_container(found["Id"], force=True, v=True)

@@ -1,11 +1,14 @@
 """The container engine of this machine, as a client."""
 
+import contextlib
+from collections.abc import Iterator
+
 import docker
 import docker.errors
 import requests.exceptions
 import urllib3.exceptions
 
-from agent.errors import EngineError
+from agent.errors import EngineError, SandboxError
 from agent.sandbox.address import find
 
 Client = docker.DockerClient
@@ -41,3 +44,20 @@ def connect(
         raise EngineError(
             f"The container engine at {finding.url} does not answer as it should: {error}"
         ) from error
+
+
+@contextlib.contextmanager
+def engine_errors(what: str) -> Iterator[None]:
+    """Turn what the engine says inside the block into a ``SandboxError`` that begins with ``what``.
+
+    Raises:
+        SandboxError: the engine refused, or does not answer.
+    """
+    try:
+        yield
+    except docker.errors.NotFound as error:
+        raise SandboxError(f"{what}: its container or image is not there any more.") from error
+    except docker.errors.APIError as error:
+        raise SandboxError(f"{what}: {error.explanation or error}") from error
+    except ENGINE_ERRORS as error:
+        raise SandboxError(f"{what}: the container engine does not answer ({error}).") from error

@@ -1,13 +1,14 @@
-"""The sandbox image: built from the Dockerfile when it is first needed."""
+"""The images, of the sandbox and of its proxy: built from the Dockerfile when first needed."""
 
 import fcntl
 import hashlib
 import importlib.metadata
 import io
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import docker
 import docker.errors
@@ -21,6 +22,7 @@ from agent.sandbox.progress import BuildReader, Meter, Report, instructions
 NAME = "llm-in-sandbox-studio"
 HASH_LABEL = "llm-in-sandbox-studio.dockerfile"
 BUILD_SECONDS = 1800
+Target = Literal["sandbox", "proxy"]
 _BASE_SHARE = 0.3
 
 
@@ -43,9 +45,23 @@ def dockerfile_path() -> Path:
     raise ImageError("The Dockerfile of the sandbox image is missing; install the package again.")
 
 
-def image_tag(dockerfile: Path) -> str:
-    """The image's name and tag; another text of the Dockerfile is another tag."""
-    return f"{NAME}:{_digest(dockerfile.read_bytes())[:12]}"
+def stage(dockerfile: Path, target: Target) -> str:
+    """The part of the Dockerfile that makes one image; it stands by itself.
+
+    Raises:
+        ImageError: there is none of this name.
+    """
+    parts = re.split(r"(?m)^(?=FROM )", dockerfile.read_text())
+    for part in parts[1:]:
+        if part.split("\n", 1)[0].split()[-1] == target:
+            return part
+    raise ImageError(f"The Dockerfile has no target {target!r}.")
+
+
+def image_tag(dockerfile: Path, target: Target = "sandbox") -> str:
+    """The image's name and tag; another text of its part of the Dockerfile is another tag."""
+    name = NAME if target == "sandbox" else f"{NAME}-{target}"
+    return f"{name}:{_digest(stage(dockerfile, target).encode())[:12]}"
 
 
 def image_is_there(client: docker.DockerClient, tag: str) -> bool:
@@ -63,8 +79,10 @@ def image_is_there(client: docker.DockerClient, tag: str) -> bool:
     return True
 
 
-def ensure_image(client: docker.DockerClient, dockerfile: Path, progress: Report) -> str:
-    """The tag of the sandbox image, built first where the engine has none from this Dockerfile.
+def ensure_image(
+    client: docker.DockerClient, dockerfile: Path, progress: Report, target: Target = "sandbox"
+) -> str:
+    """The tag of an image, built first where the engine has none from this Dockerfile.
 
     Of several processes that ask at once one builds, and the others wait for it.
 
@@ -72,22 +90,23 @@ def ensure_image(client: docker.DockerClient, dockerfile: Path, progress: Report
         client: The engine.
         dockerfile: What to build; see ``dockerfile_path``.
         progress: Called with each line; not at all where the image is there.
+        target: Which of its images.
 
     Raises:
         ImageError: the build failed; the text has its last lines and what to do.
         EngineError: the engine does not answer.
     """
-    tag = image_tag(dockerfile)
+    tag = image_tag(dockerfile, target)
     if image_is_there(client, tag):
         return tag
-    text = dockerfile.read_text()
+    text = stage(dockerfile, target)
     meter = Meter(progress)
-    meter.say("Waiting for another build of the sandbox image, if there is one")
+    meter.say(f"Waiting for another build of the {target} image, if there is one")
     with _alone(dockerfile):
         if not image_is_there(client, tag):
             build_image(client, text, tag, meter)
     meter.part(0.0, 1.0)
-    meter.say("The sandbox image is ready", 1.0)
+    meter.say(f"The {target} image is ready", 1.0)
     return tag
 
 

@@ -23,11 +23,13 @@ class Ask:
         name: The file's name, as it is shown.
         size: Its bytes.
         options: What the kind understands: a page, a sheet, an offset; none for the first look.
+        other: A second file, where two are compared.
     """
 
     name: str
     size: int
     options: Mapping[str, str] = field(default_factory=dict)
+    other: BinaryIO | None = None
 
     @property
     def ending(self) -> str:
@@ -63,7 +65,7 @@ Answer = View | Picture
 class Show(Protocol):
     """The ``view`` of a kind's module."""
 
-    def __call__(self, file: BinaryIO, ask: Ask) -> Answer:
+    def __call__(self, file: BinaryIO, ask: Ask, /) -> Answer:
         """Look at a file, which is seekable and opened for reading.
 
         Raises:
