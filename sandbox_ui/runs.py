@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from agent import recorder
 from agent.errors import RunError, StudioError
@@ -18,7 +18,10 @@ from agent.models.base import Model
 from agent.recorder import RecordedRun, Task, close_interrupted
 from agent.stop import Stop
 from agent.workspace.files import Workspace
+from agent.workspace.past import Past
+from agent.workspace.paths import RelPath
 from sandbox_ui.feed import Feed
+from sandbox_ui.pasts import Pasts
 
 DRAFT_SECONDS = 24 * 3600.0
 IDLE_SECONDS = 30 * 60.0
@@ -72,6 +75,7 @@ class Runs:
     def __init__(self, data: Path, computers: Computers) -> None:
         self._data = data
         self._computers = computers
+        self._pasts = Pasts(computers.blobs)
         self._runs: dict[str, _Run] = {}
         self._lock = threading.Lock()
         self._closing = threading.Event()
@@ -159,6 +163,25 @@ class Runs:
         """
         run = self._known(run_id)
         return run.recorded.workspace if run.recorded else Workspace(run.folder.workspace)
+
+    def past(self, run_id: str) -> Past:
+        """The run's files as they were after its steps.
+
+        Raises:
+            RunError: there is no such run.
+        """
+        return self._pasts.of(self.folder(run_id))
+
+    def open_file(self, run_id: str, path: RelPath, step: int | None = None) -> BinaryIO:
+        """A file of the run, as it is now or as it was after a step.
+
+        Raises:
+            RunError: there is no such run.
+            WorkspaceError: the file is not there, or was not kept.
+        """
+        if step is None:
+            return self.workspace(run_id).open_read(path)
+        return self.past(run_id).open(path, step)
 
     def _known(self, run_id: str) -> _Run:
         with self._lock:

@@ -8,7 +8,7 @@ from starlette.routing import Route
 from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
 from sandbox_ui import transfers
-from sandbox_ui.routes.serving import RUN, path_of, route, run_of
+from sandbox_ui.routes.serving import RUN, path_of, route, run_of, step_of
 from sandbox_ui.runs import Runs
 
 _FILE = f"{RUN}/files/{{path:any}}"
@@ -35,9 +35,9 @@ class Files:
         ]
 
     async def download(self, request: Request) -> Response:
-        """A file; with ``inline=1`` to be shown, where that is safe."""
+        """A file, after a ``step`` too; with ``inline=1`` to be shown, where that is safe."""
         path = path_of(request, b"/files/")
-        file = await run_sync(self._workspace(request).open_read, path)
+        file = await run_sync(self._runs.open_file, run_of(request), path, step_of(request))
         inline = request.query_params.get("inline") == "1"
         name = RelPath(path.name).shown
         return await transfers.hand_out(request, file, name, inline=inline)

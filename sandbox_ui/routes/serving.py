@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from agent.errors import ChangedMeanwhile, NoRoom, RunError, StudioError
+from agent.errors import ChangedMeanwhile, NoRoom, RunError, StudioError, WorkspaceError
 from agent.workspace.paths import RelPath
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -56,6 +56,18 @@ def path_of(request: Request, after: bytes) -> RelPath:
     """
     raw: bytes = request.scope.get("raw_path") or request.url.path.encode()
     return RelPath.from_url(raw.partition(b"?")[0].partition(after)[2].decode("latin-1"))
+
+
+def step_of(request: Request) -> int | None:
+    """The step after which a file is to be looked at; None for what it is now.
+
+    Raises:
+        WorkspaceError: ``step`` is no number.
+    """
+    step = request.query_params.get("step", "")
+    if step and not (step.isascii() and step.isdecimal() and len(step) < 10):
+        raise WorkspaceError(f"“{step[:40]}” is not the number of a step.")
+    return int(step) if step else None
 
 
 def as_json(value: Any, status: int = 200) -> Response:
