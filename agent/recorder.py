@@ -6,20 +6,17 @@ The page, the command line and the trainer record alike; whoever iterates a roun
 import logging
 import threading
 from collections.abc import Generator, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
 from agent import journal, loop, prompts
-from agent.changes import changed
 from agent.conversation import Conversation
-from agent.errors import RunError, SandboxError, StudioError, WorkspaceError
+from agent.errors import RunError, StudioError
 from agent.events import (
     Event,
     Mode,
-    Notice,
     RunContinued,
     RunEnded,
     RunStarted,
@@ -39,11 +36,9 @@ from agent.prompts import Prompt
 from agent.sandbox.base import Sandbox
 from agent.stop import Stop
 from agent.tools import TimeLimits, Toolbox
+from agent.workplace import Workplace
 from agent.workspace.blobs import BlobStore
 from agent.workspace.files import Workspace
-from agent.workspace.snapshots import Snapshots
-from agent.workspace.versions import Versions
-from agent.workspace.watch import Watch
 
 INTERRUPTED = "The application was ended in the middle of the run. Send a message to go on."
 _log = logging.getLogger(__name__)
@@ -77,24 +72,6 @@ class Task:
     network: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class _Computer:
-    """A sandbox at work for a run, and what follows its files."""
-
-    sandbox: Sandbox
-    watch: Watch
-    snapshots: Snapshots
-
-    def end_processes(self) -> None:
-        """Leave nothing at work behind a round; a sandbox that is lost has nothing."""
-        with suppress(SandboxError):
-            self.sandbox.end_processes()
-
-    def close(self) -> None:
-        self.watch.close()
-        self.sandbox.close()
-
-
 def close_interrupted(data: Path, computers: Computers) -> None:
     """Close, as interrupted, the runs that an earlier process left alive.
 
@@ -124,8 +101,7 @@ class RecordedRun:
         self.lock = threading.Lock()
         self._computers = computers
         self._outputs = LongOutputs(folder.outputs)
-        self._versions = Versions(folder.manifests)
-        self._computer: _Computer | None = None
+        self._computer: Workplace | None = None
         self._take_up()
 
     def __enter__(self) -> Self:
@@ -243,11 +219,8 @@ class RecordedRun:
             return self._ended("failed", str(error))
         if sandbox is None:
             return self._ended("stopped", "")
-        watch = Watch(self.folder.sandbox_folder)
-        known = self._versions.manifest()
-        snapshots = Snapshots(self.folder.workspace, self._computers.blobs, watch, manifest=known)
-        self._computer = _Computer(sandbox, watch, snapshots)
-        for _ in self._versioned(len(self.picture.steps)):
+        self._computer = Workplace(sandbox, self.folder, self._computers.blobs)
+        for _ in self._computer.versioned(len(self.picture.steps)):
             pass  # what was there before is no step's doing
         return None
 
@@ -291,22 +264,9 @@ class RecordedRun:
         if self._computer is not None and isinstance(event, StepEnded | RunEnded):
             if isinstance(event, RunEnded):
                 self._computer.end_processes()
-            yield from self._versioned(len(self.picture.steps), final=isinstance(event, RunEnded))
+            ended, step = isinstance(event, RunEnded), len(self.picture.steps)
+            yield from self._computer.versioned(step, final=ended)
         yield event
-
-    def _versioned(self, step: int, *, final: bool = False) -> Iterator[Event]:
-        """Keep the workspace's version; where that cannot be read, the run goes on."""
-        assert self._computer is not None
-        try:
-            delta = self._computer.snapshots.take(final=final)
-        except WorkspaceError as error:
-            yield Notice(step=step, text=f"What this step did to the files is not known: {error}")
-            return
-        if delta:
-            self._versions.append(step, delta)
-            change = changed(step, delta)
-            if change.total:
-                yield change
 
     def _ended(self, status: Status, reason: str) -> RunEnded:
         return RunEnded(status=status, reason=reason, answer="", totals=self.picture.totals)
