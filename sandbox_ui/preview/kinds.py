@@ -7,8 +7,8 @@ HEAD = 4096
 
 _ENDINGS = {
     "markdown": "md markdown",
-    "image": "png jpg jpeg jpe gif webp bmp tif tiff ico avif",
-    "drawing": "svg",
+    "image": "png jpg jpeg jpe jfif gif webp bmp tif tiff ico cur avif ppm pgm pbm tga jp2",
+    "drawing": "svg svgz",
     "pdf": "pdf",
     "page": "html htm xhtml",
     "sound": "wav mp3 ogg oga opus flac m4a aac",
@@ -44,7 +44,7 @@ _SIGNATURES = (
     (b"\xfd7zXZ\x00", "archive"),
     (b"\x1aE\xdf\xa3", "film"),
 )
-_ZIPPED = {"archive", "document", "slides", "table"}
+_ZIPPED = {"archive", "drawing", "document", "slides", "table"}
 _AS_TEXT = {"markdown", "drawing", "page", "tree", "notebook"}
 KINDS = frozenset({*_ENDINGS, "text", "bytes"}) & {
     path.stem for path in Path(__file__).parent.glob("*.py")
