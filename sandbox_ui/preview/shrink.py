@@ -19,7 +19,6 @@ FORMATS = (
 )  # fmt: skip
 _EXACT = 4_000_000
 _ORIENTATION = 0x0112
-_EMBEDDED = 160
 
 Image.init()
 Image.MAX_IMAGE_PIXELS = None  # the bound is below, where what a JPEG is reduced to is known
@@ -57,16 +56,13 @@ def small(image: OpenedImage, most: int) -> Image.Image:
         Unreadable: its decoding would take too much.
     """
     orientation = _orientation(image)
-    source = _embedded(image, most) or image
-    if source is image:
-        image.draft("RGB", (most * 2, most * 2))
-        _bounded(image, decoded=True)
-        with forgiving():
-            image.load()
-    shrunk = _eight_bits(_coarse(source, most * 4))
+    image.draft("RGB", (most * 2, most * 2))
+    _bounded(image, decoded=True)
+    with forgiving():
+        image.load()
+    shrunk = _eight_bits(_coarse(image, most * 4))
     shrunk.thumbnail((most, most), Image.Resampling.BICUBIC, reducing_gap=2.0)
-    turned_by_itself = source is image and _orientation(image) != orientation  # a tiff
-    return shrunk if turned_by_itself else _turned(shrunk, orientation)
+    return _turned(shrunk, orientation)
 
 
 def encoded(image: Image.Image, *, exact: bool = False) -> Picture:
@@ -99,8 +95,11 @@ def forgiving() -> Iterator[None]:
 
 
 def _orientation(image: Image.Image) -> int:
-    """How a camera was held; a png is asked only where that is known without decoding it."""
-    if image.format == "PNG" and "exif" not in image.info:
+    """How a camera was held, where that is still to be allowed for.
+
+    A tiff turns itself; a png is asked only where it is known without decoding it.
+    """
+    if image.format == "TIFF" or (image.format == "PNG" and "exif" not in image.info):
         return 1
     found = image.getexif().get(_ORIENTATION, 1)
     return found if isinstance(found, int) else 1
@@ -114,27 +113,6 @@ def _bounded(image: Image.Image, *, decoded: bool = False) -> None:
             f"This picture says that it has {width:,} × {height:,} pixels; "
             f"more than {MOST_PIXELS // 10**6} million are not opened here."
         )
-
-
-def _embedded(image: OpenedImage, most: int) -> Image.Image | None:
-    """The small picture that a camera put into a large JPEG, where it is of the same shape."""
-    if most > _EMBEDDED or image.format not in ("JPEG", "MPO") or max(image.size) < 4000:
-        return None
-    exif = image.getexif()
-    first = exif.get_ifd(1)
-    start, length = first.get(0x0201), first.get(0x0202)
-    if not (isinstance(start, int) and isinstance(length, int) and 0 < length < 65536):
-        return None
-    content = image.info.get("exif", b"")[6 + start : 6 + start + length]
-    try:
-        found = Image.open(io.BytesIO(content), formats=["JPEG"])
-        shapes = found.width / found.height, image.width / image.height
-        if found.width > 1024 or abs(shapes[0] / shapes[1] - 1) > 0.02:
-            return None
-        found.load()
-    except (OSError, ValueError, SyntaxError):
-        return None
-    return found
 
 
 def _coarse(image: Image.Image, most: int) -> Image.Image:
