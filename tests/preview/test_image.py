@@ -224,6 +224,7 @@ def test_a_near_picture_is_dragged_and_stays_where_the_wheel_points(looker: Look
     looker.page.mouse.move(x + 30, y + 20, steps=3)
     looker.page.mouse.up()
     assert stage.evaluate(at) == pytest.approx([left - 30, top - 20], abs=1)
+    looker.page.mouse.move(x, y)
     under = f"""(stage) => {{
         const box = stage.querySelector('img').getBoundingClientRect();
         return [({x} - box.left) / box.width, ({y} - box.top) / box.height];
