@@ -21,9 +21,11 @@ from sandbox_ui.opening import Opening
 from sandbox_ui.preview.workshop import Workshop
 from sandbox_ui.programs import Programs
 from sandbox_ui.routes.files import Files
+from sandbox_ui.routes.frames import Frames
 from sandbox_ui.routes.runs import RunRoutes
 from sandbox_ui.routes.studio import StudioRoutes
 from sandbox_ui.routes.tree import Tree
+from sandbox_ui.routes.versions import VersionRoutes
 from sandbox_ui.routes.views import Views
 from sandbox_ui.runs import Runs
 from sandbox_ui.security import Guard
@@ -73,6 +75,8 @@ def create(settings: Settings, machine: Machine) -> FastAPI:
         Tree(runs),
         Files(runs),
         Views(runs, workshop),
+        VersionRoutes(runs, workshop),
+        Frames(runs),
     ):
         app.router.routes.extend(room.routes)
     app.mount("/studio", StaticFiles(directory=page.STATIC))

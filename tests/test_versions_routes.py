@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import httpx
@@ -142,3 +143,113 @@ def test_a_run_without_a_record_has_no_past(address: str) -> None:
         refused = client.get(f"/api/runs/{run}/files/a?step=1")
         assert refused.json()["error"] == "“a” was not there after step 1."
         assert client.get("/api/runs/nosuchrun/files/a?step=1").status_code == 404
+
+
+# How a step changed it
+
+
+def differs(steps: Steps, path: str, **options: object) -> Any:
+    answer = steps.get("difference", path, **options)
+    assert answer.status_code == 200, answer.text
+    told = answer.json()
+    assert (told["kind"], told["error"]) == ("difference", "")
+    return told["view"]
+
+
+def test_a_text_is_compared_with_the_step_before(steps: Steps) -> None:
+    steps.write("a.py", "one\nprint('big', 1)\nthree\n")
+    steps.take()
+    steps.write("b", "another")
+    steps.take()
+    steps.write("a.py", "one\nprint('small', 1)\nthree\nfour\n")
+    steps.take()
+    view = differs(steps, "a.py", step=3)
+    assert (view["shows"], view["step"], view["why"]) == ("text", 3, "")
+    assert (view["before"]["size"], view["after"]["size"]) == (26, 33)
+    assert view["text"]["rows"] == [
+        ["=", 1, 1, "one"],
+        ["~", 2, 2, ["print('", "big", "', 1)"], ["print('", "small", "', 1)"]],
+        ["=", 3, 3, "three"],
+        ["+", 4, ["four"]],
+    ]
+    assert (view["text"]["added"], view["text"]["removed"]) == (2, 1)
+    assert differs(steps, "a.py") == view
+    assert differs(steps, "a.py", step=2)["text"]["rows"] == [["…", 1, 1, 3]]
+
+
+def test_what_was_added_and_what_was_removed_is_all_of_it(steps: Steps) -> None:
+    steps.write("a.txt", "one\ntwo")
+    steps.take()
+    (steps.root / "a.txt").unlink()
+    steps.take()
+    added, removed = differs(steps, "a.txt", step=1), differs(steps, "a.txt", step=2)
+    assert (added["before"], removed["after"]) == (None, None)
+    assert added["text"]["rows"] == [["+", 1, ["one"]], ["+", 2, ["two"]]]
+    assert removed["text"]["rows"] == [["-", 1, ["one"]], ["-", 2, ["two"]]]
+
+
+def test_lines_that_are_far_from_a_change_are_left_out_until_they_are_asked_for(
+    steps: Steps,
+) -> None:
+    lines = [f"line {number}" for number in range(1, 101)]
+    steps.write("a.txt", "\n".join(lines))
+    steps.take()
+    lines[49] = "another line"
+    steps.write("a.txt", "\n".join(lines))
+    steps.take()
+    rows = differs(steps, "a.txt", step=2)["text"]["rows"]
+    assert rows[0] == ["…", 1, 1, 46]
+    assert rows[-1] == ["…", 54, 54, 47]
+    assert [row[0] for row in rows[1:-1]] == [*'===-+===']
+    text = differs(steps, "a.txt", step=2, **{"from": 54, "count": 47})["text"]
+    assert text == {"lines": lines[53:]}
+
+
+def test_pictures_are_pictures_and_bytes_are_facts(steps: Steps) -> None:
+    picture = b"\x89PNG\r\n\x1a\n" + bytes(20)
+    steps.write("a.png", picture)
+    steps.write("b.bin", b"\0\1")
+    steps.take()
+    steps.write("a.png", picture + b"more")
+    steps.write("b.bin", b"\0\2")
+    steps.take()
+    assert differs(steps, "a.png", step=2)["shows"] == "pictures"
+    facts = differs(steps, "b.bin", step=2)
+    assert (facts["shows"], facts["why"], facts["text"]) == ("facts", "", None)
+    assert facts["before"]["hash"] != facts["after"]["hash"]
+
+
+def test_what_cannot_be_compared_says_why_and_keeps_the_facts(steps: Steps) -> None:
+    steps.write("a.log", "x\n" * 5_000_000)
+    with (steps.root / "large.bin").open("wb") as large:
+        large.truncate(65 * 1024**2)
+    steps.take()
+    long = differs(steps, "a.log", step=1)
+    assert (long["shows"], long["why"]) == (
+        "facts", "Texts up to 8 MB are compared line by line.",
+    )  # fmt: skip
+    assert long["after"]["size"] == 10_000_000
+    unkept = differs(steps, "large.bin", step=1)
+    assert unkept["why"].endswith("was not kept: it is larger than 64 MB.")
+
+
+def test_a_file_that_became_a_link_is_told_as_facts(steps: Steps) -> None:
+    steps.write("a", "one")
+    steps.take()
+    (steps.root / "a").unlink()
+    (steps.root / "a").symlink_to("/etc/passwd")
+    steps.take()
+    view = differs(steps, "a", step=2)
+    assert view["after"]["kind"] == "link"
+    assert view["after"]["target"] == "/etc/passwd"
+    assert "root:" not in str(view)
+
+
+def test_what_no_step_changed_is_said_to_be_so(steps: Steps) -> None:
+    for path, options, sentence in (
+        ("nothing", {}, "No step is known to have changed “nothing”."),
+        ("nothing", {"step": 3}, "“nothing” was there neither before step 3 nor after."),
+        ("a", {"step": "x"}, "“x” is not the number of a step."),
+    ):
+        refused = steps.get("difference", path, **options)
+        assert (refused.status_code, refused.json()) == (400, {"error": sentence})

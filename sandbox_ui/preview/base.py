@@ -23,11 +23,13 @@ class Ask:
         name: The file's name, as it is shown.
         size: Its bytes.
         options: What the kind understands: a page, a sheet, an offset; none for the first look.
+        other: A second file, where two are compared.
     """
 
     name: str
     size: int
     options: Mapping[str, str] = field(default_factory=dict)
+    other: BinaryIO | None = None
 
     @property
     def ending(self) -> str:

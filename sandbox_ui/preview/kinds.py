@@ -50,6 +50,9 @@ KINDS = frozenset({*_ENDINGS, "text", "bytes"}) & {
     path.stem for path in Path(__file__).parent.glob("*.py")
 }
 
+COMPARED = "difference"
+"""Shows two versions of a file beside each other; no file is of this kind."""
+
 
 def kind_of(name: str, head: bytes) -> str:
     """The kind of a file, one of ``KINDS``.
