@@ -133,7 +133,7 @@ class Workspace:
         """
         if not path:
             raise WorkspaceError("A file needs a name.")
-        return Upload(self.staging, self.root, path)
+        return Upload(self, path)
 
     def write(self, path: RelPath, chunks: Iterable[bytes]) -> RelPath:
         """Write a new file whole, or leave nothing; return the path that it got.
