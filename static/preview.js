@@ -67,7 +67,8 @@ export class Preview {
     this.apart = tool("link", "Open in a tab of its own", "a", { target: "_blank" });
     this.whole = tool("whole", "Full screen", "button", { onclick: () => this.fill(!this.filled) });
     this.canvas = h("div", { class: "canvas", tabindex: "0" });
-    this.head = h("div", { class: "hd" }, this.name, this.about, this.tools);
+    this.back = h("button", { type: "button", class: "quiet", hidden: true, onclick: () => this.openAs("") }, "Back");
+    this.head = h("div", { class: "hd" }, this.name, this.about, this.back, this.tools);
     if (onMove) this.head.append(
       tool("above", "The file before", "button", { onclick: () => onMove(-1) }),
       tool("below", "The next file", "button", { onclick: () => onMove(1) }));
@@ -156,7 +157,7 @@ export class Preview {
     this.canvas.scrollTop = at;
   }
 
-  /** Show the file as another kind than the one found: its source, its bytes. */
+  /** Show the file as another kind than the one found: its source, its bytes; "" as what it is. */
   async openAs(kind) {
     this.chosen = kind;
     await this.look();
@@ -165,6 +166,7 @@ export class Preview {
   put(file, shown, kind = "") {
     this.shown?.close?.();
     Object.assign(this, { shown, kind });
+    this.back.hidden = !this.chosen;
     this.canvas.className = `canvas ${kind ? `kind-${kind}` : "says"}`;
     this.canvas.replaceChildren(shown.element);
   }
