@@ -65,7 +65,7 @@ Answer = View | Picture
 class Show(Protocol):
     """The ``view`` of a kind's module."""
 
-    def __call__(self, file: BinaryIO, ask: Ask) -> Answer:
+    def __call__(self, file: BinaryIO, ask: Ask, /) -> Answer:
         """Look at a file, which is seekable and opened for reading.
 
         Raises:
