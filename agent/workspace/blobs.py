@@ -4,7 +4,7 @@ import hashlib
 import os
 import secrets
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -113,22 +113,22 @@ class BlobStore:
                 if not self._users:
                     self._relied.clear()
 
-    def sweep(self, named: Callable[[], Collection[str]]) -> int:
-        """Remove the contents that nobody names any more.
+    def sweep(self, unnamed: Callable[[], Iterable[str]]) -> int:
+        """Remove contents that nobody names any more.
 
         Args:
-            named: Tells what is named; asked after this has begun to heed what is put.
+            unnamed: Tells which; asked when this has begun to heed what is put meanwhile,
+                which stays in any case.
 
         Returns:
             The bytes on disk that this frees.
         """
         with self.relied_on():
-            wanted = named()
-            return sum(self._removed(path) for path in self._shelved() if path.name not in wanted)
+            return sum(self._remove(digest) for digest in unnamed())
 
-    def unnamed(self, wanted: Collection[str]) -> int:
-        """The bytes on disk that ``sweep`` would free at this moment."""
-        return sum(_on_disk(path) for path in self._shelved() if path.name not in wanted)
+    def on_disk(self, digests: Iterable[str]) -> int:
+        """The bytes on disk that these contents take together."""
+        return sum(_on_disk(self.path(digest)) for digest in digests)
 
     def take_over(self, other: "BlobStore") -> None:
         """Move all that another store holds here, on the same file system.
@@ -136,33 +136,28 @@ class BlobStore:
         Raises:
             OSError: it cannot be moved; what was moved by then is here.
         """
-        for path in other._shelved():
-            with self._lock:
-                place, size = self.path(path.name), path.stat().st_size
-                counted = self._counted()
-                if place.exists():
-                    path.unlink()
-                    continue
-                place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                path.rename(place)
-                self._size = counted + size
+        for path in other.folder.glob("[0-9a-f][0-9a-f]/*"):
+            if len(path.name) == 64 and _HEX.issuperset(path.name) and not self._rely(path.name):
+                self._adopt(path)
 
-    def _shelved(self) -> Iterator[Path]:
-        """The contents' files; nothing else that may lie in the folder."""
-        for shelf in self.folder.glob("[0-9a-f][0-9a-f]"):
-            for path in list(shelf.iterdir()):
-                if len(path.name) == 64 and _HEX.issuperset(path.name):
-                    yield path
-
-    def _removed(self, path: Path) -> int:
-        """Remove a content unless somebody has just come to rely on it; the bytes freed."""
+    def _adopt(self, path: Path) -> None:
         with self._lock:
-            if path.name in self._relied:
+            place, size = self.path(path.name), path.stat().st_size
+            counted = self._counted()
+            place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            path.rename(place)
+            self._size = counted + size
+
+    def _remove(self, digest: str) -> int:
+        """Remove a content unless somebody has come to rely on it; the bytes freed."""
+        place = self.path(digest)
+        with self._lock:
+            if digest in self._relied:
                 return 0
-            counted, freed = self._counted(), _on_disk(path)
+            counted, freed = self._counted(), _on_disk(place)
             with suppress(FileNotFoundError):
-                size = path.stat().st_size
-                path.unlink()
+                size = place.stat().st_size
+                place.unlink()
                 self._size = counted - size
             return freed
 
