@@ -81,6 +81,8 @@ class EscapeFilter:
 
 def size_of(count: float) -> str:
     """A number of bytes as people read it: ``12 bytes``, ``3.1 MB``."""
+    if count == 1:
+        return "1 byte"
     units = ["bytes", "KB", "MB", "GB"]
     while count >= 1000 and len(units) > 1:
         count /= 1024

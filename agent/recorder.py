@@ -6,12 +6,13 @@ The page, the command line and the trainer record alike; whoever iterates a roun
 import logging
 import threading
 from collections.abc import Generator, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
-from agent import journal, loop, prompts
+from agent import journal, loop, prompts, summary
 from agent.conversation import Conversation
 from agent.errors import RunError, StudioError
 from agent.events import (
@@ -31,6 +32,7 @@ from agent.inputs import given, pasted
 from agent.journal import Journal
 from agent.meter import Limits
 from agent.models.base import Model
+from agent.news import News
 from agent.outputs import LongOutputs
 from agent.prompts import Prompt
 from agent.sandbox.base import Sandbox
@@ -41,6 +43,7 @@ from agent.workspace.blobs import BlobStore
 from agent.workspace.files import Workspace
 
 INTERRUPTED = "The application was ended in the middle of the run. Send a message to go on."
+NEWS = "news.jsonl"
 _log = logging.getLogger(__name__)
 
 
@@ -73,15 +76,20 @@ class Task:
 
 
 def close_interrupted(data: Path, computers: Computers) -> None:
-    """Close, as interrupted, the runs that an earlier process left alive.
+    """Close, as interrupted, the runs that an earlier process left alive, and sweep after it.
 
     Args:
         data: The data folder, which this process holds.
         computers: As for ``RecordedRun``; no sandbox is taken.
     """
     for folder in RunFolder.all(data):
-        if folder.journal.exists() and not journal.ends_in(folder.journal, RunEnded):
-            RecordedRun(folder, computers).close()
+        with suppress(OSError):
+            Workspace(folder.workspace).staging.tidy()
+        try:
+            if folder.journal.exists() and not journal.ends_in(folder.journal, RunEnded):
+                RecordedRun(folder, computers).close()
+        except OSError:
+            _log.exception("The record of run %s cannot be read", folder.id)
 
 
 class RecordedRun:
@@ -91,10 +99,12 @@ class RecordedRun:
         folder: The run's folder; a journal that is there already is taken up, and a round
             that was alive in it is closed as interrupted.
         computers: Where its sandbox comes from.
+        news: What a person did to the files, for the model; by default that kept in the folder.
     """
 
-    def __init__(self, folder: RunFolder, computers: Computers) -> None:
+    def __init__(self, folder: RunFolder, computers: Computers, news: News | None = None) -> None:
         self.folder = folder
+        self.news = news or News(folder.path / NEWS)
         self.journal = Journal(folder.journal)
         self.picture = RunPicture(run=folder.id)
         self.conversation = Conversation()
@@ -204,6 +214,7 @@ class RecordedRun:
                 limits=limits,
                 stop=stop,
                 totals=self.picture.totals,
+                news=self.news.take,
             )
         )
 
@@ -257,6 +268,8 @@ class RecordedRun:
         with self.lock:
             cursor = self.journal.append(event)
             self.picture.apply(event, cursor)
+        if isinstance(event, RunEnded):
+            summary.keep(self.folder, self.picture)
         return event
 
     def _with_workspace(self, event: Event) -> Iterator[Event]:

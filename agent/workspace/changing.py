@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from agent.errors import WorkspaceError
+from agent.errors import NotKept, WorkspaceError
 from agent.workspace import paths
 from agent.workspace.files import Workspace
 from agent.workspace.paths import ROOT, RelPath
@@ -32,10 +32,12 @@ class Changed:
     Attributes:
         paths: What the things are called now; for a removal, what they were called.
         undo: What ``undo`` takes; None where it cannot be undone.
+        before: What they were called before, where they were moved.
     """
 
     paths: tuple[RelPath, ...]
     undo: str | None = None
+    before: tuple[RelPath, ...] = ()
 
 
 def new_folder(workspace: Workspace, path: RelPath, *, merge: bool = False) -> Changed:
@@ -75,7 +77,7 @@ def move(workspace: Workspace, moved: Sequence[RelPath], to: RelPath) -> Changed
         if to == path or to.startswith(f"{path}/"):
             raise WorkspaceError(f"“{path.shown}” cannot be moved into itself.")
     pairs = [(path, _moved(workspace, path, to, path.name)) for path in _apart(moved)]
-    return Changed(tuple(new for _, new in pairs), _remember_moves(workspace, pairs))
+    return _renamed(workspace, pairs)
 
 
 def rename(workspace: Workspace, path: RelPath, name: str) -> Changed:
@@ -86,10 +88,8 @@ def rename(workspace: Workspace, path: RelPath, name: str) -> Changed:
     """
     _named(path)
     path.parent.child(name)
-    if name == path.name:
-        return Changed((path,))
     pairs = [(path, _moved(workspace, path, path.parent, name))]
-    return Changed((pairs[0][1],), _remember_moves(workspace, pairs))
+    return _renamed(workspace, pairs)
 
 
 def remove(workspace: Workspace, removed: Sequence[RelPath]) -> Changed:
@@ -222,11 +222,12 @@ def _put_back(workspace: Workspace, token: str, gone: Iterator[RelPath]) -> Iter
         raise failed
 
 
-def _remember_moves(workspace: Workspace, pairs: list[tuple[RelPath, RelPath]]) -> str:
+def _renamed(workspace: Workspace, pairs: list[tuple[RelPath, RelPath]]) -> Changed:
     token = secrets.token_hex(12)
     moved = [(old.to_url(), new.to_url()) for old, new in pairs]
     _remember(workspace, token, {"moved": moved})
-    return token
+    before, after = zip(*pairs, strict=True)
+    return Changed(after, token, before)
 
 
 def _remember(workspace: Workspace, token: str, about: dict[str, object]) -> None:
@@ -246,13 +247,11 @@ def _recall(workspace: Workspace, token: str) -> dict[str, Any]:
                 about: dict[str, Any] = json.load(file)
     except (OSError, ValueError) as error:
         minutes = round(UNDO_SECONDS / 60)
-        raise WorkspaceError(
-            f"This cannot be undone any more; it can for {minutes} minutes."
-        ) from error
+        raise NotKept(f"This cannot be undone any more; it can for {minutes} minutes.") from error
     return about
 
 
 def _bin(token: str) -> str:
     if not _TOKEN.fullmatch(token):
-        raise WorkspaceError("There is nothing of this name to be undone.")
+        raise NotKept("There is nothing of this name to be undone.")
     return f"gone-{token}"

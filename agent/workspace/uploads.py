@@ -11,7 +11,7 @@ import secrets
 from contextlib import suppress
 from dataclasses import dataclass
 
-from agent.errors import NoRoom, WorkspaceError
+from agent.errors import NoRoom, NotKept, WorkspaceError
 from agent.legible import size_of
 from agent.workspace import paths
 from agent.workspace.paths import RelPath
@@ -196,5 +196,5 @@ def _keep(staging: Staging, pending: Pending) -> None:
         os.rename(new, name, src_dir_fd=here, dst_dir_fd=here)
 
 
-def _unknown() -> WorkspaceError:
-    return WorkspaceError("This upload is not known; it may have been left for a day. Begin anew.")
+def _unknown() -> NotKept:
+    return NotKept("This upload is not known; it may have been left for a day. Begin anew.")

@@ -11,7 +11,15 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from agent.errors import ChangedMeanwhile, NoRoom, NotKept, RunAtWork, RunError, StudioError, WorkspaceError
+from agent.errors import (
+    ChangedMeanwhile,
+    NoRoom,
+    NotKept,
+    RunAtWork,
+    RunError,
+    StudioError,
+    WorkspaceError,
+)
 from agent.workspace.paths import RelPath
 
 Endpoint = Callable[[Request], Awaitable[Response]]
