@@ -20,6 +20,7 @@ from sandbox_ui.controls import Controls
 from sandbox_ui.opening import Opening
 from sandbox_ui.preview.workshop import Workshop
 from sandbox_ui.programs import Programs
+from sandbox_ui.routes.changes import Changes
 from sandbox_ui.routes.files import Files
 from sandbox_ui.routes.frames import Frames
 from sandbox_ui.routes.runs import RunRoutes
@@ -74,6 +75,8 @@ def create(settings: Settings, machine: Machine) -> FastAPI:
         RunRoutes(runs, closing),
         Tree(runs),
         Files(runs),
+        Uploads(runs),
+        Changes(runs),
         Views(runs, workshop),
         VersionRoutes(runs, workshop),
         Frames(runs),
