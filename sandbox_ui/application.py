@@ -26,6 +26,7 @@ from sandbox_ui.routes.frames import Frames
 from sandbox_ui.routes.runs import RunRoutes
 from sandbox_ui.routes.studio import StudioRoutes
 from sandbox_ui.routes.tree import Tree
+from sandbox_ui.routes.uploads import Uploads
 from sandbox_ui.routes.versions import VersionRoutes
 from sandbox_ui.routes.views import Views
 from sandbox_ui.runs import Runs
