@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import unquote
 
+from agent import journal
 from agent import summary as summaries
-from agent.errors import RunError
+from agent.errors import RunError, StudioError
 from agent.folder import MAX_TITLE, RunFolder
 from agent.summary import Summary
 
@@ -31,7 +32,7 @@ class Entry:
         run: Its id.
         title: What a person called it, or the first line of its task.
         renamed: Whether a person called it so.
-        at: When its last round began, by which the list is in order.
+        at: When its last round ended, or began where it goes on; the list is in this order.
         summary: What is known of it; None where nothing can be read, or not yet.
         problem: What is wrong with its record; empty where nothing is.
         found: Where words that were searched stand, beside the title; empty without a search.
@@ -82,6 +83,9 @@ class History:
                 name or a file's name; of long texts the first 2,000 characters count.
             before: ``next`` of the page before; empty for the first one.
             most: Entries at most.
+
+        Raises:
+            StudioError: ``before`` is none.
         """
         wanted = [_plain(word) for word in words.split()]
         entries = sorted(self._entries(), key=_place, reverse=True)
@@ -139,7 +143,7 @@ class History:
             return Entry(run, "", False, stamp[1] / 1e9, None, BROKEN)
         summary = summaries.load(folder)
         if summary is None:
-            return Entry(run, folder.title, bool(folder.title), stamp[1] / 1e9, None)
+            return Entry(run, folder.title, bool(folder.title), _last(folder, stamp[1]), None)
         return _entry_of(folder, summary)
 
     def _derived(self, entry: Entry) -> Entry:
@@ -165,14 +169,23 @@ class History:
 def _stamp(run: Path) -> tuple[int, ...] | None:
     """What tells that a run's record has changed; None where it has not begun."""
     try:
-        journal = (run / "journal.jsonl").stat()
+        events = (run / "journal.jsonl").stat()
     except OSError:
         return None
     try:
         about = (run / "run.json").stat()
     except OSError:
-        return journal.st_size, journal.st_mtime_ns
-    return journal.st_size, journal.st_mtime_ns, about.st_mtime_ns, about.st_ino
+        return events.st_size, events.st_mtime_ns
+    return events.st_size, events.st_mtime_ns, about.st_mtime_ns, about.st_ino
+
+
+def _last(folder: RunFolder, modified: int) -> float:
+    """When a run came to its end, without reading more than the end of its journal."""
+    try:
+        event = journal.last(folder.journal)
+    except OSError:
+        event = None
+    return event.at if event else modified / 1e9
 
 
 def _entry_of(folder: RunFolder, summary: Summary) -> Entry:
@@ -189,7 +202,7 @@ def _parsed(cursor: str) -> tuple[float, str]:
     try:
         return float(at), run
     except ValueError as error:
-        raise RunError("This is no place in the list of runs.") from error
+        raise StudioError("This is no place in the list of runs.") from error
 
 
 def _plain(text: str) -> str:

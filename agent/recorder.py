@@ -7,7 +7,7 @@ import logging
 import threading
 from collections.abc import Generator, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
@@ -165,11 +165,12 @@ class RecordedRun:
 
     def _take_up(self) -> None:
         """Fold what the journal holds already, and close a round that nobody ended."""
+        event = None
         for cursor, event in journal.read(self.folder.journal):
             self.picture.apply(event, cursor)
             self.conversation.apply(event)
-        if self.picture.alive:
-            self._keep(self._ended("failed", INTERRUPTED))
+        if self.picture.alive and event is not None:
+            self._keep(replace(self._ended("failed", INTERRUPTED), at=event.at))
 
     def _first_round(self, task: Task, model: Model, limits: Limits, stop: Stop) -> Iterator[Event]:
         if not task.network:

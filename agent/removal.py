@@ -4,7 +4,9 @@ A run that is removed leaves the list at once, by a rename; the rest of it then 
 a link being followed, and what a process that died left behind goes at the next start.
 """
 
+import os
 import re
+import stat
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -107,11 +109,9 @@ class Removal:
     def _remove_sandbox(self, sandbox: str) -> int:
         folder = self._data / "sandboxes" / sandbox
         size = on_disk(folder)
-        try:
-            self._discard(folder)
-        except PermissionError:
+        if not _removable(folder):
             self._empty(sandbox)
-            self._discard(folder)
+        self._discard(folder)
         return size
 
     def _forget(self, gone: list[Path]) -> int:
@@ -139,6 +139,23 @@ class Removal:
         except OSError:
             return set()  # whoever cannot be read may name all of them
         return named
+
+
+def _removable(folder: Path) -> bool:
+    """Whether this process's user may change every folder in it, without removing anything."""
+    try:
+        with paths.opened_folder_path(folder) as root:
+            for path, info in walk(root, ""):
+                if isinstance(info, PermissionError):
+                    return False
+                if not isinstance(info, OSError) and stat.S_ISDIR(info.st_mode):
+                    with paths.opened_folder(root, path) as opened:
+                        os.utime(opened)
+    except PermissionError:
+        return False
+    except OSError:
+        return True  # what is wrong with it is said when it is removed
+    return True
 
 
 def _hashes(run: Path) -> Iterator[str]:

@@ -40,7 +40,8 @@ class Summary:
         task: The beginning of the task; ``messages`` of what was said after it.
         answer: The beginning of the last round's answer.
         state: As in ``RunPicture``; ``reason`` says why it failed.
-        at: When the last round began, seconds since the epoch.
+        began: When the last round began, seconds since the epoch.
+        at: When it ended; when it began, where it goes on.
         seconds: How long the rounds that have ended took together.
         prompt_tokens: Tokens read by the model, and ``generated_tokens`` written by it.
         files: What is in the workspace, as URLs: what was made first, what was given last.
@@ -59,6 +60,7 @@ class Summary:
     state: str
     reason: str
     alive: bool
+    began: float
     at: float
     seconds: float
     steps: int
@@ -96,7 +98,8 @@ def summarize(picture: RunPicture, files: Iterable[str] = (), *, size: int = 0) 
         state=picture.state,
         reason=last.reason[:MAX_TEXT],
         alive=picture.alive,
-        at=last.began,
+        began=last.began,
+        at=last.began if last.ended is None else last.ended,
         seconds=sum(_seconds(each) for each in picture.rounds),
         steps=len(picture.steps),
         prompt_tokens=totals.prompt_tokens,
