@@ -15,7 +15,7 @@ from sandbox_ui.preview.kinds import COMPARED, HEAD, kind_of
 from sandbox_ui.preview.workshop import Workshop
 
 Shows = Literal["text", "pictures", "facts"]
-_PICTURES = {"image", "drawing"}
+_PICTURES = {"image"}
 
 
 @dataclass(frozen=True, slots=True)

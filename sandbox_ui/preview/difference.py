@@ -18,6 +18,7 @@ LARGEST = 8 * 1024**2
 MOST_ROWS = 4000
 MOST_LINES = 1000
 _AROUND = 3
+_FOLDED = 4
 _BOMS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig"))
 
 Row = list[object]
@@ -103,7 +104,7 @@ class _Rows:
     def _same(self, a: int, b: int, count: int, around: tuple[bool, bool]) -> Iterator[Row]:
         """Lines that are the same, those far from any change left out."""
         above, below = (_AROUND if each else 0 for each in around)
-        if count <= above + below + 1:
+        if count < above + below + _FOLDED:
             above, below = count, 0
         yield from self._whole(a, b, above)
         left = count - above - below

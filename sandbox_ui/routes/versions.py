@@ -1,4 +1,6 @@
-"""What the steps did to the files, over HTTP."""
+"""What the steps did to the files, and which of them there are to show, over HTTP."""
+
+import json
 
 from anyio.to_thread import run_sync
 from pydantic_core import to_json
@@ -6,14 +8,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from agent.errors import WorkspaceError
 from agent.workspace.paths import RelPath
 from sandbox_ui.differences import Difference, Differences
+from sandbox_ui.naming import named
 from sandbox_ui.preview.kinds import COMPARED
 from sandbox_ui.preview.workshop import Workshop
-from sandbox_ui.routes.serving import RUN, path_of, route, run_of, step_of
+from sandbox_ui.results import results
+from sandbox_ui.routes.serving import RUN, as_json, path_of, route, run_of, step_of
 from sandbox_ui.runs import Runs
 
 _OURS = {"step", "v"}
+_LARGEST = 256 * 1024
 
 
 class VersionRoutes:
@@ -31,7 +37,23 @@ class VersionRoutes:
     @property
     def routes(self) -> list[Route]:
         """The routes, to be put before Gradio's."""
-        return [route(f"{RUN}/difference/{{path:any}}", self.difference)]
+        return [
+            route(f"{RUN}/difference/{{path:any}}", self.difference),
+            route(f"{RUN}/results", self.results),
+            route(f"{RUN}/named", self.named, "POST"),
+        ]
+
+    async def results(self, request: Request) -> Response:
+        """What the run made and was given; see ``sandbox_ui.results``."""
+        run = run_of(request)
+        workspace, past = self._runs.workspace(run), self._runs.past(run)
+        return as_json(await run_sync(results, workspace, past))
+
+    async def named(self, request: Request) -> Response:
+        """Which of the words in the body, a JSON list, name files; see ``sandbox_ui.naming``."""
+        workspace = self._runs.workspace(run_of(request))
+        words = _words(await _body(request))
+        return as_json({"named": await run_sync(named, workspace, words)})
 
     async def difference(self, request: Request) -> Response:
         """How ``step``, or else the last step that did, changed a path.
@@ -55,3 +77,22 @@ def _described(found: Difference, path: RelPath) -> bytes:
     names = ("path", "step", "before", "after", "shows", "why")
     view = to_json({name: getattr(found, name) for name in names})
     return to_json(about)[:-1] + b',"view":' + view[:-1] + b',"text":' + found.text + b"}}"
+
+
+async def _body(request: Request) -> bytes:
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > _LARGEST:
+            raise WorkspaceError("These are too many words to be looked up at once.")
+    return body
+
+
+def _words(body: bytes) -> list[str]:
+    try:
+        words = json.loads(body)
+    except (ValueError, RecursionError):
+        words = None
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise WorkspaceError("A list of words is wanted, as JSON.")
+    return words
