@@ -78,7 +78,7 @@ def create(settings: Settings, machine: Machine) -> FastAPI:
     app.add_middleware(Opening, head=page.head())
     app.add_middleware(Guard)
     for room in (
-        StudioRoutes(lambda: health.report(machine, settings)),
+        StudioRoutes(lambda: health.report(machine, settings), workshop),
         RunRoutes(runs, closing),
         HistoryRoutes(shelf),
         Tree(runs),

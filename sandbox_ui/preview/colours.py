@@ -68,6 +68,15 @@ def lexer_for(name: str, head: str = "") -> Lexer | None:
     return None
 
 
+def lexer_named(language: str) -> Lexer | None:
+    """What knows a language by its name; None where nobody does."""
+    try:
+        found = get_lexer_by_name(language.lower(), stripnl=False, ensurenl=False)
+    except (ClassNotFound, ImportError, OSError):
+        return None
+    return None if found.name in _PLAIN else found
+
+
 def pieces(lines: Sequence[str], lexer: Lexer | None, lead: str = "") -> list[list[Piece]]:
     """The lines of a page in pieces.
 
