@@ -1,6 +1,6 @@
 // Drawings in SVG: a picture to the browser, so that nothing in them runs or loads.
 
-import { h, styled } from "../dom.js";
+import { h, icon, styled } from "../dom.js";
 import { number, plural } from "../format.js";
 import { Zoom } from "./zoom.js";
 
@@ -8,10 +8,12 @@ class Drawing {
   constructor(file) {
     this.file = file;
     this.picture = h("img", { class: "clear", alt: file.name, draggable: "false" });
-    this.zoom = new Zoom(this.picture, `Drawing ${file.name}`);
+    this.zoom = new Zoom(this.picture, `Drawing ${file.name}`, { drawn: true });
     this.notes = h("div", { class: "notes", role: "status" });
     this.element = this.zoom.element;
+    this.why = h("div", { class: "says", role: "status", hidden: true });
     this.element.prepend(this.notes);
+    this.element.append(this.why);
     file.tools(h("button", { type: "button", class: "quiet", onclick: () => file.preview.openAs("text") }, "Source"));
   }
 
@@ -33,7 +35,7 @@ class Drawing {
     next.onload = () => {
       if (this.next !== next) return;
       this.element.removeAttribute("aria-busy");
-      this.zoom.bar.hidden = this.zoom.stage.hidden = false;
+      this.shown(true);
       this.picture.src = address;
       this.zoom.lay();
     };
@@ -49,14 +51,20 @@ class Drawing {
     this.notes.replaceChildren(...(text ? [h("p", {}, `${text[0].toUpperCase()}${text.slice(1)}.`)] : []));
   }
 
+  shown(fine) {
+    this.zoom.bar.hidden = this.zoom.stage.hidden = !fine;
+    this.why.hidden = fine;
+  }
+
   /** Why it is not drawn; its source can be looked at still. */
   refuse(text) {
     this.next = null;
     this.element.removeAttribute("aria-busy");
-    this.zoom.bar.hidden = this.zoom.stage.hidden = true;
+    this.shown(false);
+    this.notes.replaceChildren();
     const source = h("button", { type: "button", class: "quiet", onclick: () => this.file.preview.openAs("text") }, "Look at its source");
-    this.notes.replaceChildren(h("p", { class: "bad" }, text, source,
-      h("a", { class: "quiet", href: this.file.address("files", {}), download: this.file.name }, "Download")));
+    const taking = h("a", { class: "quiet", href: this.file.address("files", {}), download: this.file.name }, "Download");
+    this.why.replaceChildren(icon("file"), h("p", {}, text), h("div", {}, taking, source));
   }
 }
 

@@ -4,12 +4,13 @@ import { h } from "../dom.js";
 
 const STEPS = [0.05, 0.1, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32];
 const TINY = 64; // pixels; what is smaller fits the eye only when enlarged
+const LEGIBLE = 512; // pixels that a drawing, which is as sharp at any size, is enlarged to
 const DRAGGED = 3;
 
 /** An element with a picture in it; `size(width, height)` says how large it is, in pixels. */
 export class Zoom {
-  constructor(picture, label) {
-    this.picture = picture;
+  constructor(picture, label, { drawn = false } = {}) {
+    Object.assign(this, { picture, drawn });
     this.width = this.height = this.zoom = 1;
     this.fitting = true;
     this.field = h("div", { class: "field" }, picture);
@@ -40,7 +41,8 @@ export class Zoom {
   /** The scale at which the whole is seen; nothing is enlarged but what is tiny. */
   get fit() {
     const longest = Math.max(this.width, this.height);
-    const most = longest < TINY ? Math.floor((TINY * 2) / longest) : 1;
+    const tiny = longest < TINY ? Math.floor((TINY * 2) / longest) : 1;
+    const most = this.drawn ? Math.max(1, LEGIBLE / longest) : tiny;
     const { clientWidth, clientHeight } = this.stage;
     return Math.min(most, Math.max(1, clientWidth - 32) / this.width, Math.max(1, clientHeight - 32) / this.height);
   }
@@ -55,7 +57,7 @@ export class Zoom {
     const { width, height, zoom, picture, field, stage } = this;
     picture.style.width = `${Math.max(1, width * zoom)}px`;
     picture.style.height = `${Math.max(1, height * zoom)}px`;
-    picture.classList.toggle("pixels", zoom * devicePixelRatio >= 3);
+    picture.classList.toggle("pixels", !this.drawn && zoom * devicePixelRatio >= 3);
     const roomy = field.offsetWidth > stage.clientWidth || field.offsetHeight > stage.clientHeight;
     stage.classList.toggle("wide", roomy);
     const percent = zoom * 100;
