@@ -110,7 +110,7 @@ on("workspace", ({ folders }) => {
 
 function everything(files, made) {
   if (files.length < 2) return "";
-  const size = made.more ? "" : ` (${bytes(files.reduce((sum, file) => sum + file.size, 0))})`;
+  const size = made.more ? "" : ` (${bytes(made.files.reduce((sum, file) => sum + file.size, 0))})`;
   return h("a", { class: "quiet all", href: runApi("zip?path=output"), download: "" }, icon("down"), `Download all${size}`);
 }
 

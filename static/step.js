@@ -5,7 +5,8 @@ import { Changes } from "./changes.js";
 import { GrowingText, h } from "./dom.js";
 import { firstLine, number, plural, seconds } from "./format.js";
 import { render } from "./markdown.js";
-import { ask, runApi, session } from "./session.js";
+import { link } from "./paths.js";
+import { ask, emit, runApi, session } from "./session.js";
 
 const SHORT = 2000; // characters; a longer text leaves the page with its step
 
@@ -133,7 +134,7 @@ export class Step {
       case "notice": return this.remark(event.text);
       case "told": return this.told(event.text);
       case "forgotten": return this.remark(`To make room, ${plural(event.call_ids.length, "older output")} became a note.`);
-      case "step_ended": return this.settle();
+      case "step_ended": return this.finish();
       default: return undefined;
     }
   }
@@ -195,7 +196,7 @@ export class Step {
       this.byId.set(call.id, card);
     });
     this.lastText = event.text;
-    if (this.said) render(this.said.element, event.text);
+    this.rendered = this.said ? render(this.said.element, event.text) : null;
   }
 
   cardFor(event) {
@@ -248,6 +249,16 @@ export class Step {
     for (const card of this.cards) card.tick();
     const thinking = this.thinking;
     if (thinking?.live) thinking.summary.textContent = `Thinking · ${seconds(session.now() - thinking.began)}`;
+  }
+
+  /** All of it is there: what names a file becomes a link to it. */
+  async finish() {
+    this.settle();
+    const { said } = this;
+    await this.rendered;
+    if (this.partial || said !== this.said) return;
+    for (const card of this.cards) card.link();
+    if (said) link(said.element, () => emit("linked", this.element));
   }
 
   /** The line of what the step used and changed. */

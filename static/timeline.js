@@ -5,6 +5,7 @@ import { ending } from "./ending.js";
 import { Find } from "./find.js";
 import { clock, shownPath } from "./format.js";
 import { showTotals } from "./meter.js";
+import { link } from "./paths.js";
 import { leaveResults, showResults } from "./results.js";
 import { attach, emit, on, session } from "./session.js";
 import { tone, words } from "./states.js";
@@ -37,6 +38,7 @@ class Timeline {
     on("events", (events) => this.events(events));
     on("head", () => this.settle());
     on("tick", () => this.tick());
+    on("linked", (element) => this.find.mark(element));
     this.reset();
   }
 
@@ -190,6 +192,7 @@ class Timeline {
     const chips = inputs.map((path) => h("span", { class: "chip" }, icon("file"), h("b", {}, shownPath(path).replace(/^input\//, ""))));
     const task = h("div", { class: "task" }, h("p", {}, text), chips.length ? h("div", {}, ...chips) : null);
     this.asked.push(task);
+    link(task);
     this.put(task);
     this.before = session.step;
     emit("asked", { text, first: this.asked.length === 1 });
@@ -203,7 +206,7 @@ class Timeline {
     const wanted = ["submitted", "answered"].includes(status);
     if (repeated && wanted) this.current.element.classList.add("said-below");
     const shown = wanted || !repeated ? answer : "";
-    this.ending = ending(status, reason, shown);
+    this.ending = ending(status, reason, shown, (text) => link(text));
     this.endings[this.asked.length - 1] = this.ending;
     this.put(this.ending);
     this.watchGrowth(this.ending);
