@@ -20,7 +20,7 @@ from sandbox_ui.programs import Programs
 from sandbox_ui.timeline import timeline
 
 STATIC = Path(__file__).parent.parent / "static"
-_STYLES = ("tokens", "gradio", "style", "overview", "tree", "changes", "ending", "preview")
+_STYLES = ("tokens", "gradio", "style", "overview", "tree", "changes", "ending", "preview", "history")
 _APART = ("steady.js", "look.js")
 _SANS = ["ui-sans-serif", "system-ui", "Inter", "Segoe UI", "DejaVu Sans", "sans-serif"]
 _MONO = ["ui-monospace", "SF Mono", "JetBrains Mono", "DejaVu Sans Mono", "monospace"]

@@ -1,5 +1,6 @@
 """All runs over HTTP: listed and searched, renamed, deleted."""
 
+import time
 from typing import Any
 
 from anyio.to_thread import run_sync
@@ -49,7 +50,8 @@ class HistoryRoutes:
         if not most.isdecimal() or not 1 <= int(most[:6]) <= _MOST:
             raise StudioError(f"“most” is a number from 1 to {_MOST}.")
         words, before = asked.get("q", "")[:_WORDS], asked.get("before", "")
-        return as_json(listed(await run_sync(self._shelf.list, words, before, int(most))))
+        page = await run_sync(self._shelf.list, words, before, int(most))
+        return as_json(listed(page) | {"now": time.time()})
 
     async def space(self, request: Request) -> Response:
         """What deleting these runs (``run``, given again for each) frees: ``{"frees": bytes}``."""
