@@ -20,6 +20,7 @@ from sandbox_ui.controls import Controls
 from sandbox_ui.opening import Opening
 from sandbox_ui.preview.workshop import Workshop
 from sandbox_ui.programs import Programs
+from sandbox_ui.routes.archives import Archives
 from sandbox_ui.routes.changes import Changes
 from sandbox_ui.routes.files import Files
 from sandbox_ui.routes.frames import Frames
@@ -85,6 +86,7 @@ def create(settings: Settings, machine: Machine) -> FastAPI:
         Files(runs),
         Uploads(runs),
         Changes(runs),
+        Archives(runs),
         Views(runs, workshop),
         VersionRoutes(runs, workshop),
         Frames(runs),
