@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, get_args
 
 from agent.errors import WorkspaceError
 from agent.workspace import paths
@@ -174,7 +174,7 @@ def _order(wanted: Wanted, *, at_root: bool) -> Any:
     """Folders first; in the workspace itself what is shared with the model before all."""
     sort = wanted.sort
 
-    def key(name: Name) -> tuple[int, float, list[str | int], str]:
+    def key(name: Name) -> tuple[int, float, list[tuple[str, int]], str]:
         rank = 1 if name.folder else 2
         if at_root and name.folder and name.path in _FIRST:
             rank = 0
@@ -193,11 +193,10 @@ def _weight(name: Name, sort: Sort) -> float:
 
 
 @lru_cache(65_536)
-def natural(name: str) -> list[str | int]:
+def natural(name: str) -> list[tuple[str, int]]:
     """What a name is ordered by: without regard to case, numbers as numbers."""
-    parts = cast("list[str | int]", _DIGITS.split(name.casefold()))
-    parts[1::2] = map(int, parts[1::2])
-    return parts
+    parts = filter(None, _DIGITS.split(name.casefold()))
+    return [("0", int(part)) if part[0] in "0123456789" else (part, -1) for part in parts]
 
 
 def _sought(names: Sequence[Name], wanted: Wanted) -> int | None:
