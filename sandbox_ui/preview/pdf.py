@@ -25,9 +25,8 @@ _TAIL = 2048
 _WHY = {
     raw.FPDF_ERR_PASSWORD: "This PDF is locked with a password; it can be opened elsewhere.",
     raw.FPDF_ERR_SECURITY: "This PDF is locked in a way that is not known here.",
-    raw.FPDF_ERR_SUCCESS: "There are no pages in this PDF.",
 }
-_BROKEN = "This PDF cannot be read; it is broken or cut off."
+_BROKEN = "This PDF cannot be read; it is broken, cut off or without pages."
 
 
 def view(file: BinaryIO, ask: Ask) -> Answer:

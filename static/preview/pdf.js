@@ -64,6 +64,7 @@ class Pdf {
   go() {
     const page = parseInt(this.page.value, 10);
     if (page) this.paper.goTo(page - 1);
+    this.paper.element.focus({ preventScroll: true });
     this.page.value = String(this.paper.now + 1);
   }
 

@@ -175,7 +175,7 @@ def test_a_drawing_is_a_picture_with_its_source_a_click_away(looker: Looker) -> 
     drawn(canvas, 300)
     expect(looker.preview.locator(".hd small")).to_contain_text("300 × 120 · 2 elements")
     canvas.get_by_role("button", name="Larger").click()
-    expect(canvas.locator("img")).to_have_css("width", "450px")
+    expect(canvas.locator("img")).to_have_css("width", "600px")
     looker.preview.get_by_role("button", name="Source").click()
     expect(canvas).to_contain_text('fill="#0a0"')
     looker.preview.get_by_role("button", name="Back").click()
