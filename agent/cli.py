@@ -140,8 +140,10 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
             ended = _show(recorded.start(task, model, limits, stop), stop, as_json=given.json)
         if given.output:
             _tell(hand_over(recorded, given.output))
-    if not given.output:
+    if not given.output and recorded.folder.data == settings.data:
         print(f"The run's folder: {recorded.folder.path}", file=sys.stderr)
+    elif not given.output:
+        print("The run is listed by the page that is open, under History.", file=sys.stderr)
     return EXIT_CODES[ended.status]
 
 

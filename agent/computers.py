@@ -10,7 +10,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Generator
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -18,19 +18,23 @@ from typing import Literal
 from agent.errors import EngineError, ImageError, StudioError
 from agent.events import Event, Preparing, SandboxReady
 from agent.folder import RunFolder
+from agent.removal import sandboxes_of
 from agent.sandbox.base import Sandbox
 from agent.sandbox.docker import ContainerSpec, DockerSandbox, host_certificates, reap
 from agent.sandbox.engine import Client, connect
 from agent.sandbox.image import dockerfile_path, ensure_image, image_is_there
-from agent.sandbox.instance import DataFolder, abandoned
+from agent.sandbox.instance import DataFolder, abandoned, places
 from agent.sandbox.pool import Pool
 from agent.sandbox.progress import Progress
 from agent.settings import Settings
 from agent.stop import Stop
 from agent.workspace.blobs import BlobStore
+from agent.workspace.files import STAGING
 
 _log = logging.getLogger(__name__)
 _LOOK = 0.25
+_EMPTY = "cd / && find /workspace -mindepth 1 -xdev -delete"
+_PATIENCE = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +113,20 @@ class Computers:
         for name in ("input", "output"):
             (workspace / name).mkdir(parents=True)
         return sandbox_id
+
+    def empty(self, sandbox_id: str) -> None:
+        """Empty a sandbox's workspace as root of a container on it.
+
+        For what root made in an earlier one, and this process's user may not remove.
+
+        Raises:
+            StudioError: no container can be made.
+        """
+        if self._client is None:
+            raise EngineError("The container engine, which could remove them, is not reached.")
+        with closing(self._create(sandbox_id, network=False)) as sandbox:
+            for _ in sandbox.execute(_EMPTY, timeout=_PATIENCE, stop=Stop()):
+                pass
 
     def take(self, folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
         """The run's sandbox; see ``agent.recorder.Computers``."""
@@ -199,8 +217,12 @@ class Computers:
             return None
         sandbox = self._pool.take()
         if sandbox is not None:
-            _move(folder.workspace, sandbox.workspace)
-            shutil.rmtree(folder.sandbox_folder, ignore_errors=True)
+            left = folder.sandbox_folder
+            with folder.settling:  # nobody puts a file where it would be left behind
+                _move(folder.workspace, sandbox.workspace)
+                _move_staging(left, sandbox.workspace.parent)
+                folder.use(sandbox.id)
+            shutil.rmtree(left, ignore_errors=True)
         return sandbox
 
     def _create(self, sandbox_id: str, *, network: bool = True) -> DockerSandbox:
@@ -223,10 +245,22 @@ class Computers:
 
         Only while nothing here makes new ones: before the first, and after the last.
         """
-        named = {folder.sandbox for folder in RunFolder.all(self.data.path)}
+        named = {
+            sandbox
+            for place in places(self.data.path)
+            for run in RunFolder.ids(place)
+            for sandbox in sandboxes_of(place, run)
+        }
         for path in (self.data.path / "sandboxes").glob("*"):
             if path.name not in named:
                 shutil.rmtree(path, ignore_errors=True)
+
+
+def _move_staging(source: Path, destination: Path) -> None:
+    """Let uploads under way, and what can be brought back, come along."""
+    if (source / STAGING).is_dir():
+        (destination / STAGING).mkdir(mode=0o700, exist_ok=True)
+        _move(source / STAGING, destination / STAGING)
 
 
 def _move(source: Path, destination: Path) -> None:

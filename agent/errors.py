@@ -10,9 +10,11 @@ The audience is in the branch:
     ├── SandboxError             the sandbox failed and could not be brought back
     ├── WorkspaceError           a path or a file of the workspace cannot be used so
     │   ├── ChangedMeanwhile     it is not any more what the request was made for
-    │   └── NoRoom               the disk, or what a run may use of it, is full
+    │   ├── NoRoom               the disk, or what a run may use of it, is full
+    │   └── NotKept              an upload or a removal that is not kept any more
     ├── JournalError             a journal cannot be read
     ├── RunError                 a run cannot be started, continued or found
+    │   └── RunAtWork            it is at work, which it must not be for this
     └── ModelError               the model cannot answer; ``loop`` decides what follows
         ├── ModelRefused         it will not pass by waiting: a wrong key, address or model
         ├── ModelUnavailable     it may pass: busy, unreachable, broken off, silent
@@ -61,12 +63,20 @@ class NoRoom(WorkspaceError):
     """The disk is full, or what a run may use of it."""
 
 
+class NotKept(WorkspaceError):
+    """An upload to go on with, or a change to be undone, is not kept any more."""
+
+
 class JournalError(StudioError):
     """A journal cannot be read at this cursor, or not at all."""
 
 
 class RunError(StudioError):
     """A run cannot be started, continued or found."""
+
+
+class RunAtWork(RunError):
+    """A run is at work, which it must not be for what was asked."""
 
 
 class ModelError(StudioError):

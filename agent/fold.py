@@ -4,7 +4,7 @@ The picture holds the heads of steps only (what, state, seconds); each step's he
 part of the journal that holds its body, so that a page opens at once however long the run is.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from agent.events import (
@@ -199,7 +199,7 @@ class RunPicture:
             case ToolEnded():
                 _end_call(step, event)
             case WorkspaceChanged():
-                step.changes, step.changed = list(event.changes[:_SHOWN_CHANGES]), event.total
+                _note_changes(step, event)
             case StepEnded():
                 self.totals, step.ended = event.totals, True
                 self._enter("waiting_model", event.at)
@@ -226,6 +226,20 @@ class RunPicture:
                 step.model_seconds = event.seconds
             case _:
                 pass
+
+
+def _note_changes(step: StepHead, event: WorkspaceChanged) -> None:
+    """Add what an event tells; at a round's end a step's changes may come a second time."""
+    known = {change.path: change for change in step.changes}
+    again = 0
+    for change in event.changes:
+        before = known.get(change.path)
+        again += before is not None
+        if before is not None and (before.what, change.what) == ("added", "changed"):
+            change = replace(change, what="added")
+        known[change.path] = change
+    step.changes = list(known.values())[:_SHOWN_CHANGES]
+    step.changed += event.total - again
 
 
 def _end_call(step: StepHead, event: ToolEnded) -> None:

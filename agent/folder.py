@@ -2,8 +2,9 @@
 
 ::
 
-    <data>/runs/<run>/run.json         when it was made, which sandbox
+    <data>/runs/<run>/run.json         when it was made, which sandbox, its title
                       journal.jsonl    its events
+                      summary.json     what a list says of it; made again from the journal
                       outputs/         outputs too long for the journal
                       manifests.jsonl  the workspace after each step, as deltas
     <data>/sandboxes/<sandbox>/workspace
@@ -12,12 +13,16 @@
 import json
 import re
 import secrets
+import threading
 import time
-from dataclasses import asdict, dataclass, replace
+import unicodedata
+from dataclasses import asdict, astuple, dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
 from agent.errors import RunError
 
+MAX_TITLE = 200
 _ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
 
 
@@ -27,16 +32,24 @@ class _About:
     sandbox: str
     used: bool = False
     network: bool = True
+    title: str = ""
 
 
 class RunFolder:
-    """The folder of one run; ``create`` makes one, ``open`` finds one."""
+    """The folder of one run; ``create`` makes one, ``open`` finds one.
+
+    Attributes:
+        settling: Held while the workspace is moved to another sandbox, and by whoever
+            changes names in it.
+    """
 
     def __init__(self, data: Path, run_id: str, about: _About) -> None:
         self.id = run_id
         self.data = data
         self.path = data / "runs" / run_id
         self._about = about
+        self._lock = threading.Lock()
+        self.settling = threading.RLock()
 
     @classmethod
     def create(cls, data: Path, sandbox: str) -> "RunFolder":
@@ -62,8 +75,12 @@ class RunFolder:
         if not _ID.fullmatch(run_id) or not path.is_file():
             raise RunError("There is no such run. It may have been deleted.")
         try:
-            about = _About(**json.loads(path.read_text()))
-        except (ValueError, TypeError) as error:
+            known = json.loads(path.read_text())
+            about = _About(
+                **{each.name: known[each.name] for each in fields(_About) if each.name in known}
+            )
+            _check(about)
+        except (OSError, ValueError, TypeError) as error:
             raise RunError(f"The record of run {run_id} cannot be read: {error}") from error
         return cls(data, run_id, about)
 
@@ -77,6 +94,11 @@ class RunFolder:
             except RunError:
                 continue
         return sorted(found, key=lambda folder: folder.created)
+
+    @classmethod
+    def ids(cls, data: Path) -> list[str]:
+        """The ids of all runs of a data folder, in no order; those that cannot be read too."""
+        return [path.name for path in (data / "runs").glob("*") if _ID.fullmatch(path.name)]
 
     @property
     def created(self) -> float:
@@ -114,6 +136,16 @@ class RunFolder:
         return self.path / "manifests.jsonl"
 
     @property
+    def summary(self) -> Path:
+        """What a list says of the run."""
+        return self.path / "summary.json"
+
+    @property
+    def title(self) -> str:
+        """What a person called the run; empty until they do."""
+        return self._about.title
+
+    @property
     def used(self) -> bool:
         """Whether a sandbox has worked in the workspace; before, only the person has."""
         return self._about.used
@@ -125,15 +157,34 @@ class RunFolder:
 
     def cut_off(self) -> None:
         """Let the run's sandbox, which is still to be made, reach no network."""
-        self._about = replace(self._about, network=False)
-        self._write()
+        self._change(network=False)
 
     def use(self, sandbox: str) -> None:
         """Remember that this sandbox works in the workspace from now on, and holds it."""
-        self._about = replace(self._about, sandbox=sandbox, used=True)
-        self._write()
+        self._change(sandbox=sandbox, used=True)
+
+    def rename(self, title: str) -> None:
+        """Call the run so: one line without control characters; an empty one takes it back."""
+        line = " ".join(title.split())
+        kept = (each for each in line if unicodedata.category(each) not in ("Cc", "Cs"))
+        self._change(title="".join(kept)[:MAX_TITLE].strip())
+
+    def _change(self, **changes: Any) -> None:
+        with self._lock:
+            self._about = replace(self._about, **changes)
+            self._write()
 
     def _write(self) -> None:
         new = self.path / "run.json.new"
         new.write_text(json.dumps(asdict(self._about)))
         new.replace(self.path / "run.json")
+
+
+def _check(about: _About) -> None:
+    """Refuse what has the right names but cannot be a run's record."""
+    kinds = (float, str, bool, bool, str)
+    for value, kind in zip(astuple(about), kinds, strict=True):
+        if not isinstance(value, (int, float) if kind is float else kind):
+            raise ValueError(f"{str(value)[:50]!r} is no {kind.__name__}")
+    if "/" in about.sandbox or about.sandbox in ("", ".", ".."):
+        raise ValueError(f"{about.sandbox[:50]!r} is no sandbox")

@@ -124,14 +124,19 @@ def lines(path: Path, cursor: int = 0, end: int | None = None) -> Iterator[tuple
 
 def ends_in(path: Path, kind: type[Event]) -> bool:
     """Whether a journal's last line is whole and an event of this kind; an empty one's is not."""
+    return isinstance(last(path), kind)
+
+
+def last(path: Path) -> Event | None:
+    """The event in a journal's last line; None where that is not whole, or none is there."""
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         start = _last_newline(file.fileno(), max(0, size - 1)) + 1
-        last = os.pread(file.fileno(), size - start, start)
+        line = os.pread(file.fileno(), size - start, start)
     try:
-        return last.endswith(b"\n") and isinstance(decode(last[:-1]), kind)
+        return decode(line[:-1]) if line.endswith(b"\n") else None
     except JournalError:
-        return False
+        return None
 
 
 def _is_boundary(descriptor: int, cursor: int) -> bool:

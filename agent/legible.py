@@ -77,3 +77,15 @@ class EscapeFilter:
             self._in_string = True
             return end + 1
         return end + 1 if "0" <= text[end] <= "~" else end
+
+
+def size_of(count: float) -> str:
+    """A number of bytes as people read it: ``12 bytes``, ``3.1 MB``."""
+    if count == 1:
+        return "1 byte"
+    units = ["bytes", "KB", "MB", "GB"]
+    while count >= 1000 and len(units) > 1:
+        count /= 1024
+        units.pop(0)
+    digits = 1 if units[0] != "bytes" and count < 10 else 0
+    return f"{count:.{digits}f} {units[0]}"

@@ -6,7 +6,7 @@ sent what the journal holds and nothing else.
 """
 
 import logging
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 
 from agent.conversation import Conversation
@@ -55,6 +55,8 @@ class Round:
         limits: Where the round ends at the latest.
         stop: Ends the round early.
         totals: What earlier rounds of the run used.
+        news: What a person did to the files since it was asked last, in words; each step
+            begins with it.
     """
 
     model: Model
@@ -63,6 +65,7 @@ class Round:
     limits: Limits
     stop: Stop
     totals: Totals | None = None
+    news: Callable[[], str] = str
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,7 @@ class _Loop:
         self._toolbox = round_.toolbox
         self._stop = round_.stop
         self._limits = round_.limits
+        self._news = round_.news
         self._meter = Meter(round_.limits, round_.totals)
         tools = round_.toolbox.schemas if round_.toolbox else ()
         self._turn = Turn(round_.model, round_.conversation, tools, round_.limits, round_.stop)
@@ -139,7 +143,9 @@ class _Loop:
     def _note(self, last: LimitStatus | None) -> str:
         if self._toolbox is None:
             return ""
-        note = f"\nSteps Remaining: {self._meter.steps_remaining}"
+        news = self._news()
+        told = f"\n\n{news}" if news else ""
+        note = f"{told}\nSteps Remaining: {self._meter.steps_remaining}"
         return note if last is None else note + LAST_TURN.format(why=REASONS[last])
 
     def _act(self, answer: ModelAnswered) -> Generator[Event, None, _Outcome | None]:

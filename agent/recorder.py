@@ -7,19 +7,17 @@ import logging
 import threading
 from collections.abc import Generator, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
-from agent import journal, loop, prompts
-from agent.changes import changed
+from agent import journal, loop, prompts, summary
 from agent.conversation import Conversation
-from agent.errors import RunError, SandboxError, StudioError, WorkspaceError
+from agent.errors import RunError, StudioError
 from agent.events import (
     Event,
     Mode,
-    Notice,
     RunContinued,
     RunEnded,
     RunStarted,
@@ -34,18 +32,18 @@ from agent.inputs import given, pasted
 from agent.journal import Journal
 from agent.meter import Limits
 from agent.models.base import Model
+from agent.news import News
 from agent.outputs import LongOutputs
 from agent.prompts import Prompt
 from agent.sandbox.base import Sandbox
 from agent.stop import Stop
 from agent.tools import TimeLimits, Toolbox
+from agent.workplace import Workplace
 from agent.workspace.blobs import BlobStore
 from agent.workspace.files import Workspace
-from agent.workspace.snapshots import Snapshots
-from agent.workspace.versions import Versions
-from agent.workspace.watch import Watch
 
 INTERRUPTED = "The application was ended in the middle of the run. Send a message to go on."
+NEWS = "news.jsonl"
 _log = logging.getLogger(__name__)
 
 
@@ -77,34 +75,21 @@ class Task:
     network: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class _Computer:
-    """A sandbox at work for a run, and what follows its files."""
-
-    sandbox: Sandbox
-    watch: Watch
-    snapshots: Snapshots
-
-    def end_processes(self) -> None:
-        """Leave nothing at work behind a round; a sandbox that is lost has nothing."""
-        with suppress(SandboxError):
-            self.sandbox.end_processes()
-
-    def close(self) -> None:
-        self.watch.close()
-        self.sandbox.close()
-
-
 def close_interrupted(data: Path, computers: Computers) -> None:
-    """Close, as interrupted, the runs that an earlier process left alive.
+    """Close, as interrupted, the runs that an earlier process left alive, and sweep after it.
 
     Args:
         data: The data folder, which this process holds.
         computers: As for ``RecordedRun``; no sandbox is taken.
     """
     for folder in RunFolder.all(data):
-        if folder.journal.exists() and not journal.ends_in(folder.journal, RunEnded):
-            RecordedRun(folder, computers).close()
+        with suppress(OSError):
+            Workspace(folder.workspace).staging.tidy()
+        try:
+            if folder.journal.exists() and not journal.ends_in(folder.journal, RunEnded):
+                RecordedRun(folder, computers).close()
+        except OSError:
+            _log.exception("The record of run %s cannot be read", folder.id)
 
 
 class RecordedRun:
@@ -114,18 +99,19 @@ class RecordedRun:
         folder: The run's folder; a journal that is there already is taken up, and a round
             that was alive in it is closed as interrupted.
         computers: Where its sandbox comes from.
+        news: What a person did to the files, for the model; by default that kept in the folder.
     """
 
-    def __init__(self, folder: RunFolder, computers: Computers) -> None:
+    def __init__(self, folder: RunFolder, computers: Computers, news: News | None = None) -> None:
         self.folder = folder
+        self.news = news or News(folder.path / NEWS)
         self.journal = Journal(folder.journal)
         self.picture = RunPicture(run=folder.id)
         self.conversation = Conversation()
         self.lock = threading.Lock()
         self._computers = computers
         self._outputs = LongOutputs(folder.outputs)
-        self._versions = Versions(folder.manifests)
-        self._computer: _Computer | None = None
+        self._computer: Workplace | None = None
         self._take_up()
 
     def __enter__(self) -> Self:
@@ -179,11 +165,12 @@ class RecordedRun:
 
     def _take_up(self) -> None:
         """Fold what the journal holds already, and close a round that nobody ended."""
+        event = None
         for cursor, event in journal.read(self.folder.journal):
             self.picture.apply(event, cursor)
             self.conversation.apply(event)
-        if self.picture.alive:
-            self._keep(self._ended("failed", INTERRUPTED))
+        if self.picture.alive and event is not None:
+            self._keep(replace(self._ended("failed", INTERRUPTED), at=event.at))
 
     def _first_round(self, task: Task, model: Model, limits: Limits, stop: Stop) -> Iterator[Event]:
         if not task.network:
@@ -228,6 +215,7 @@ class RecordedRun:
                 limits=limits,
                 stop=stop,
                 totals=self.picture.totals,
+                news=self.news.take,
             )
         )
 
@@ -243,11 +231,8 @@ class RecordedRun:
             return self._ended("failed", str(error))
         if sandbox is None:
             return self._ended("stopped", "")
-        watch = Watch(self.folder.sandbox_folder)
-        known = self._versions.manifest()
-        snapshots = Snapshots(self.folder.workspace, self._computers.blobs, watch, manifest=known)
-        self._computer = _Computer(sandbox, watch, snapshots)
-        for _ in self._versioned(len(self.picture.steps)):
+        self._computer = Workplace(sandbox, self.folder, self._computers.blobs)
+        for _ in self._computer.versioned(len(self.picture.steps)):
             pass  # what was there before is no step's doing
         return None
 
@@ -284,6 +269,8 @@ class RecordedRun:
         with self.lock:
             cursor = self.journal.append(event)
             self.picture.apply(event, cursor)
+        if isinstance(event, RunEnded):
+            summary.keep(self.folder, self.picture)
         return event
 
     def _with_workspace(self, event: Event) -> Iterator[Event]:
@@ -291,22 +278,9 @@ class RecordedRun:
         if self._computer is not None and isinstance(event, StepEnded | RunEnded):
             if isinstance(event, RunEnded):
                 self._computer.end_processes()
-            yield from self._versioned(len(self.picture.steps), final=isinstance(event, RunEnded))
+            ended, step = isinstance(event, RunEnded), len(self.picture.steps)
+            yield from self._computer.versioned(step, final=ended)
         yield event
-
-    def _versioned(self, step: int, *, final: bool = False) -> Iterator[Event]:
-        """Keep the workspace's version; where that cannot be read, the run goes on."""
-        assert self._computer is not None
-        try:
-            delta = self._computer.snapshots.take(final=final)
-        except WorkspaceError as error:
-            yield Notice(step=step, text=f"What this step did to the files is not known: {error}")
-            return
-        if delta:
-            self._versions.append(step, delta)
-            change = changed(step, delta)
-            if change.total:
-                yield change
 
     def _ended(self, status: Status, reason: str) -> RunEnded:
         return RunEnded(status=status, reason=reason, answer="", totals=self.picture.totals)

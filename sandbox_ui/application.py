@@ -20,13 +20,20 @@ from sandbox_ui.controls import Controls
 from sandbox_ui.opening import Opening
 from sandbox_ui.preview.workshop import Workshop
 from sandbox_ui.programs import Programs
+from sandbox_ui.routes.archives import Archives
+from sandbox_ui.routes.changes import Changes
 from sandbox_ui.routes.files import Files
+from sandbox_ui.routes.frames import Frames
+from sandbox_ui.routes.history import HistoryRoutes
 from sandbox_ui.routes.runs import RunRoutes
 from sandbox_ui.routes.studio import StudioRoutes
 from sandbox_ui.routes.tree import Tree
+from sandbox_ui.routes.uploads import Uploads
+from sandbox_ui.routes.versions import VersionRoutes
 from sandbox_ui.routes.views import Views
 from sandbox_ui.runs import Runs
 from sandbox_ui.security import Guard
+from sandbox_ui.shelf import Shelf
 
 
 class Machine(running.Computers, health.Ready, Protocol):
@@ -50,14 +57,18 @@ def create(settings: Settings, machine: Machine) -> FastAPI:
         machine: What makes the sandboxes; opened and closed with the application.
     """
     runs, workshop, closing = Runs(settings.data, machine), Workshop(), asyncio.Event()
+    shelf = Shelf(settings.data, runs, machine)
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         machine.open()
+        shelf.open()
         runs.open()
+        shelf.begin_summaries()
         workshop.open()
         yield
         closing.set()
+        await asyncio.to_thread(shelf.close)
         await asyncio.to_thread(runs.close)
         await asyncio.to_thread(machine.close)
         workshop.close()
@@ -68,17 +79,23 @@ def create(settings: Settings, machine: Machine) -> FastAPI:
     app.add_middleware(Opening, head=page.head())
     app.add_middleware(Guard)
     for room in (
-        StudioRoutes(lambda: health.report(machine, settings)),
+        StudioRoutes(lambda: health.report(machine, settings), workshop),
         RunRoutes(runs, closing),
+        HistoryRoutes(shelf),
         Tree(runs),
         Files(runs),
+        Uploads(runs),
+        Changes(runs),
+        Archives(runs),
         Views(runs, workshop),
+        VersionRoutes(runs, workshop),
+        Frames(runs),
     ):
         app.router.routes.extend(room.routes)
     app.mount("/studio", StaticFiles(directory=page.STATIC))
     gr.mount_gradio_app(
         app,
-        page.build(Controls(runs, settings), Programs(runs, settings), settings),
+        page.build(Controls(runs, settings), Programs(runs, shelf, settings), settings),
         path="/",
         ssr_mode=False,
         run_history=False,

@@ -59,7 +59,7 @@ class Feed:
             if picture.alive and picture.steps and not picture.steps[-1].ended:
                 cursor = picture.steps[-1].begin
                 picture = replace(picture, steps=picture.steps[:-1])
-            return Message(to_json({"now": time.time(), "picture": picture}), cursor)
+            return Message(to_json(self._clock() | {"picture": picture}), cursor)
 
     def state(self) -> dict[str, Any]:
         """How the run stands, for a program: small, and without a clock in it."""
@@ -163,6 +163,12 @@ class Feed:
                 self._watch = Watch(self._folder.sandbox_folder, self._changed)
         self.touch(None)
 
+    @property
+    def followed(self) -> bool:
+        """Whether anyone follows."""
+        with self._lock:
+            return bool(self._dirty)
+
     def wake(self) -> None:
         """There may be news in the journal."""
         with self._lock:
@@ -203,8 +209,11 @@ class Feed:
     def _message(self, lines: list[bytes], cursor: int) -> Message:
         with self._lock:
             self._catch_up(cursor)
-            head = to_json(_head(self._picture))
+            head = to_json(_head(self._picture) | self._clock())
         return Message(b'{"head":%b,"events":%b}' % (head, _array(lines)), cursor)
+
+    def _clock(self) -> dict[str, object]:
+        return {"now": time.time(), "title": self._folder.title}
 
 
 def _array(lines: Iterable[bytes]) -> bytes:
@@ -214,7 +223,6 @@ def _array(lines: Iterable[bytes]) -> bytes:
 def _head(picture: RunPicture) -> dict[str, object]:
     """What changes all the time, without the steps."""
     return {
-        "now": time.time(),
         "alive": picture.alive,
         "state": picture.state,
         "detail": picture.detail,

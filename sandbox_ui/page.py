@@ -20,7 +20,7 @@ from sandbox_ui.programs import Programs
 from sandbox_ui.timeline import timeline
 
 STATIC = Path(__file__).parent.parent / "static"
-_STYLES = ("tokens", "gradio", "style", "overview", "preview")
+_STYLES = ("tokens", "gradio", "style", "overview", "tree", "changes", "ending", "preview", "history")
 _APART = ("steady.js", "look.js")
 _SANS = ["ui-sans-serif", "system-ui", "Inter", "Segoe UI", "DejaVu Sans", "sans-serif"]
 _MONO = ["ui-monospace", "SF Mono", "JetBrains Mono", "DejaVu Sans Mono", "monospace"]
@@ -28,12 +28,13 @@ _MONO = ["ui-monospace", "SF Mono", "JetBrains Mono", "DejaVu Sans Mono", "monos
 
 def head() -> str:
     """What the page begins with: style sheets, and its modules all at once."""
-    modules = sorted(path.name for path in STATIC.glob("*.js") if path.name not in _APART)
+    modules = [path for path in sorted(STATIC.glob("*.js")) if path.name not in _APART]
+    modules += sorted(STATIC.glob("tree/*.js"))
     lines = [
         f"<script>{(STATIC / 'steady.js').read_text()}</script>",
         '<link rel="icon" href="studio/icon.svg" type="image/svg+xml">',
         *(f'<link rel="stylesheet" href="studio/{name}.css">' for name in _STYLES),
-        *(f'<link rel="modulepreload" href="studio/{name}">' for name in modules),
+        *(f'<link rel="modulepreload" href="studio/{path.relative_to(STATIC)}">' for path in modules),
     ]
     return "\n".join(lines)
 

@@ -22,7 +22,9 @@ from agent.workspace.paths import RelPath
 from sandbox_ui import choices as choosing
 from sandbox_ui.choices import Choices
 from sandbox_ui.controls import bring
+from sandbox_ui.routes.history import listed
 from sandbox_ui.runs import Runs
+from sandbox_ui.shelf import Shelf
 
 _LOOK = 5.0
 
@@ -32,16 +34,20 @@ class Programs:
 
     Args:
         runs: The runs.
+        shelf: All of them, those of earlier days too.
         settings: What the operator set; runs begun here use its endpoint.
     """
 
-    def __init__(self, runs: Runs, settings: Settings) -> None:
+    def __init__(self, runs: Runs, shelf: Shelf, settings: Settings) -> None:
         self._runs = runs
+        self._shelf = shelf
         self._settings = settings
 
     def offer(self) -> None:
         """Add the functions to the Blocks that is being built."""
-        for function in (self.start, self.message, self.stop, self.follow, self.files):
+        for function in (
+            self.start, self.message, self.stop, self.follow, self.files, self.runs,
+        ):  # fmt: skip
             api(function, api_name=function.__name__, concurrency_limit=None)
 
     def start(
@@ -149,6 +155,21 @@ class Programs:
                 }
                 for entry in self._runs.workspace(run).list(path)
             ]
+
+    def runs(self, words: str = "") -> list[dict[str, Any]]:
+        """The latest runs, newest first.
+
+        Args:
+            words: Only runs that have all of them in title, task, messages, answer, model or
+                names of files.
+
+        Returns:
+            For each of at most 200 what a list says: `run`, `title`, `model`, `state`, `at`,
+            `seconds`, `steps`, tokens, `size`, `pictures`.
+        """
+        with _spoken():
+            rows: list[dict[str, Any]] = listed(self._shelf.list(words, most=200))["runs"]
+            return rows
 
 
 def _mode(mode: str) -> Mode:

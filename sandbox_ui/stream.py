@@ -67,7 +67,10 @@ async def _events(
             yield part
         while not closing.is_set():
             news.clear()
-            message = await run_sync(feed.after, cursor)
+            try:
+                message = await run_sync(feed.after, cursor)
+            except (JournalError, FileNotFoundError):
+                return  # the run was deleted
             if message is not None:
                 cursor = message.cursor
                 yield _event(message)

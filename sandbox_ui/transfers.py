@@ -1,6 +1,7 @@
-"""A run's files over HTTP: handed out, taken in."""
+"""A file over HTTP, whole or in part, to be kept or to be shown."""
 
 import mimetypes
+import os
 from collections.abc import AsyncIterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -8,15 +9,13 @@ from typing import BinaryIO
 from urllib.parse import quote
 
 from anyio.to_thread import run_sync
-from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
 
 from agent.errors import WorkspaceError
-from agent.workspace.files import Workspace
-from agent.workspace.paths import RelPath
-from sandbox_ui.listing import row
+from agent.workspace.tree import version_of
 
-_CHUNK = 256 * 1024
+_CHUNK = 1024**2
 _SNIFF = 8192
 _POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
 _SHOWN = {
@@ -27,21 +26,6 @@ _SHOWN = {
     "mp4": "video/mp4", "webm": "video/webm",
 }  # fmt: skip
 _TEXT = "text/plain; charset=utf-8"
-_PAGE = "text/html; charset=utf-8"
-# A page of the workspace, shown in a frame: scripts of its own, but an origin of nobody's and
-# no way to anything, this server included.
-_PAGE_POLICY = "; ".join(
-    (
-        "sandbox allow-scripts",
-        "default-src 'none'",
-        "script-src 'unsafe-inline'",
-        "style-src 'unsafe-inline'",
-        "img-src data: blob:",
-        "media-src data: blob:",
-        "font-src data:",
-        "frame-ancestors 'self'",
-    )
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,48 +38,54 @@ class _Range:
 async def hand_out(request: Request, file: BinaryIO, name: str, *, inline: bool) -> Response:
     """Send an opened file: as a download, or to be shown where that is safe.
 
+    ``Range``, ``If-Range``, ``If-None-Match`` and ``HEAD`` are answered as HTTP says.
+
     Raises:
         WorkspaceError: it is to be shown and is neither an image, sound, film nor text.
     """
     kind = await run_sync(_kind, file, name) if inline else _download_kind(name)
     size = await run_sync(file.seek, 0, 2)
-    part = _range(request.headers.get("range"), size)
+    etag = etag_of(file)
     headers = {
         "Accept-Ranges": "bytes",
         "Cache-Control": "no-store",
-        "Content-Security-Policy": _PAGE_POLICY if kind == _PAGE else _POLICY,
-        "Content-Disposition": _disposition(name, inline=inline),
+        "Content-Security-Policy": _POLICY,
+        "Content-Disposition": disposition(name, inline=inline),
         "X-Content-Type-Options": "nosniff",
     }
+    if etag:
+        headers["ETag"] = etag
+    if etag and request.headers.get("if-none-match") == etag:
+        file.close()
+        return Response(status_code=304, headers=headers)
+    asked = request.headers.get("range")
+    part = _range(asked if request.headers.get("if-range", etag) == etag else None, size)
     if part is None:
         file.close()
         headers["Content-Range"] = f"bytes */{size}"
         return Response(status_code=416, headers=headers)
+    return _part(request, file, part, size, kind, headers)
+
+
+def _part(
+    request: Request, file: BinaryIO, part: _Range, size: int, kind: str, headers: dict[str, str]
+) -> Response:
     headers["Content-Length"] = str(part.last - part.first + 1)
     if not part.whole:
         headers["Content-Range"] = f"bytes {part.first}-{part.last}/{size}"
     status = 200 if part.whole else 206
+    if request.method == "HEAD":
+        file.close()
+        return Response(status_code=status, headers=headers, media_type=kind)
     return StreamingResponse(_chunks(file, part), status, headers=headers, media_type=kind)
 
 
-async def take_in(request: Request, workspace: Workspace, path: RelPath) -> Response:
-    """Stream a request's body into a new file that appears when it is whole.
-
-    Raises:
-        WorkspaceError: it cannot be written there.
-    """
-    upload = await run_sync(workspace.begin, path)
+def etag_of(file: BinaryIO) -> str:
+    """The ``ETag`` of an opened file; empty for one that is only in memory."""
     try:
-        async for chunk in request.stream():
-            if chunk:
-                await run_sync(upload.write, chunk)
-        written = await run_sync(upload.commit)
-    except ClientDisconnect:
-        return Response(status_code=499)
-    finally:
-        await run_sync(upload.abort)
-    entry = await run_sync(workspace.stat, written)
-    return JSONResponse(row(written.parent, entry), 201)
+        return f'"{version_of(os.fstat(file.fileno()))}"'
+    except (OSError, AttributeError):
+        return ""
 
 
 def _download_kind(name: str) -> str:
@@ -111,7 +101,7 @@ def _kind(file: BinaryIO, name: str) -> str:
     if b"\0" in head or not _is_text(head):
         file.close()
         raise WorkspaceError("This kind of file is not shown here; it can be downloaded.")
-    return _PAGE if ending in ("html", "htm") else _TEXT
+    return _TEXT
 
 
 def _is_text(head: bytes) -> bool:
@@ -149,7 +139,8 @@ async def _chunks(file: BinaryIO, part: _Range) -> AsyncIterator[bytes]:
             yield chunk
 
 
-def _disposition(name: str, *, inline: bool) -> str:
+def disposition(name: str, *, inline: bool = False) -> str:
+    """The header that names what is sent, in any language."""
     plain = "".join(c if c.isascii() and c.isprintable() and c not in '"\\%' else "_" for c in name)
     kind = "inline" if inline else "attachment"
     return f"{kind}; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"

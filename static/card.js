@@ -4,7 +4,8 @@ import { ArgumentReader } from "./arguments.js";
 import { GrowingText, copy, followEnd, h, icon } from "./dom.js";
 import { bytes, clock, number, plural, seconds } from "./format.js";
 import * as highlight from "./highlight.js";
-import { runApi, session } from "./session.js";
+import { link } from "./paths.js";
+import { emit, runApi, session } from "./session.js";
 
 const LIVE = new Set(["command", "file_text", "new_str", "old_str"]);
 const ENDINGS = { timeout: "time limit", stop: "stopped", lost: "sandbox lost" };
@@ -18,6 +19,7 @@ export class Card {
     this.body = h("div", { class: "card-body" });
     this.element = h("details", { class: "card" }, this.summary, this.body);
     this.summary.addEventListener("click", () => (this.touched = true));
+    this.element.addEventListener("toggle", () => this.link());
     this.ended = false;
     this.newlines = 0;
     this.arguments = {};
@@ -208,9 +210,17 @@ export class Card {
       if (shown) return shown.remove(), (shown = null);
       shown = h("pre", { class: "saw", tabindex: "0" }, observation);
       this.body.append(shown);
+      link(shown);
       return null;
     });
     return button;
+  }
+
+  /** Let paths in what is shown be links, once it is what it stays. */
+  link() {
+    if (!this.ended || this.linked || !this.element.open || !this.body.firstChild) return;
+    this.linked = true;
+    link(this.body, () => emit("linked", this.element));
   }
 
   unfold(open) {
@@ -221,6 +231,7 @@ export class Card {
   /** Let go of all but the line. */
   shed() {
     this.body.replaceChildren();
+    this.linked = false;
     this.pre = this.program = this.out = this.outPre = this.cutLine = this.reader = null;
     this.arguments = {};
   }

@@ -7,12 +7,13 @@ import { follow } from "./theme.js";
 const asked = new URLSearchParams(location.search);
 const path = asked.get("path") ?? "";
 const step = asked.get("step");
+const compared = asked.has("compared");
 const folder = path.includes("/") ? path.slice(0, path.lastIndexOf("/")) : "";
 const preview = new Preview(document.querySelector(".preview"));
 
 async function look() {
   const entry = await ask(runApi(`entries/${path}`)).catch(() => null);
-  if (entry || step) preview.show(path, entry, step);
+  if (entry || step) preview.show(path, step ? null : entry, step, compared);
   else if (preview.path) preview.gone();
   else await preview.show(path);
 }

@@ -1,12 +1,22 @@
-// The model's text as Markdown: the server renders it, and only known tags are taken over.
+// Text as Markdown: the server renders it, and only known tags are taken over.
 
+import { styled } from "./dom.js";
 import { api, ask } from "./session.js";
 
 const TAGS = new Set(
-  "P BR HR EM STRONG S CODE PRE BLOCKQUOTE UL OL LI H1 H2 H3 H4 H5 H6 TABLE THEAD TBODY TR TH TD A"
+  "P BR HR EM STRONG S DEL CODE PRE BLOCKQUOTE UL OL LI H1 H2 H3 H4 H5 H6 TABLE THEAD TBODY TR TH TD A SUP SECTION SPAN INPUT IMG"
     .split(" "),
 );
-const MARKED = /^#{1,6} |^\s*([-*+]|\d+[.)]) |^\s*(```|>|\|)|`[^`]+`|\*\*|__|\]\(|(^|\s)[*_]\S/m;
+const MATH = "http://www.w3.org/1998/Math/MathML";
+const FORMULA = new Set(
+  "math mrow mi mo mn ms mtext mspace msup msub msubsup mfrac msqrt mroot mover munder munderover mtable mtr mtd mstyle mpadded mphantom menclose mmultiscripts mprescripts none"
+    .split(" "),
+);
+const OF_FORMULAS = new Set(
+  "display displaystyle scriptlevel mathvariant stretchy fence separator form accent accentunder largeop movablelimits symmetric lspace rspace minsize maxsize linethickness columnalign columnspacing columnlines rowspacing rowlines notation width height depth voffset"
+    .split(" "),
+);
+const MARKED = /^#{1,6} |^\s*([-*+]|\d+[.)]) |^\s*(```|>|\|)|`[^`]+`|\*\*|__|\]\(|(^|\s)[*_]\S|\$\S|\\[([]/m;
 const COLUMNS = /^\s{4,}\S|\S {3,}\S/m;
 
 /** Show `text` in `element` as Markdown, where it is any; text set in columns stays as it is. */
@@ -22,25 +32,84 @@ export async function render(element, text) {
   }
 }
 
-/** Fill an element with HTML of which only known tags are taken over. */
-export function put(element, html) {
-  element.replaceChildren(...copied(new DOMParser().parseFromString(html, "text/html").body));
+/**
+ * Fill an element with HTML of which only known tags are taken over. Links lead to the web;
+ * `link(address, made)` may make more of another one, `image(address, alt)` makes an element
+ * for a picture: without it none is shown.
+ */
+export function put(element, html, ways = {}) {
+  styled("markdown.css");
+  const parsed = new DOMParser().parseFromString(html, "text/html").body;
+  element.replaceChildren(...copied(parsed, { root: element, ...ways }));
 }
 
-function* copied(parent) {
+function* copied(parent, ways) {
   for (const node of parent.childNodes) {
     if (node.nodeType === Node.TEXT_NODE) yield document.createTextNode(node.data);
-    else if (node.nodeType === Node.ELEMENT_NODE) yield* element(node);
+    else if (node.nodeType === Node.ELEMENT_NODE) yield* node.namespaceURI === MATH ? formula(node) : element(node, ways);
   }
 }
 
-function* element(node) {
-  if (!TAGS.has(node.tagName)) return yield* copied(node);
-  const made = document.createElement(node.tagName);
-  const address = node.tagName === "A" ? node.getAttribute("href") : null;
-  if (address && /^https?:\/\//i.test(address)) {
-    Object.assign(made, { href: address, target: "_blank", rel: "noopener noreferrer nofollow" });
+function* element(node, ways) {
+  if (!TAGS.has(node.tagName)) return yield* copied(node, ways);
+  if (node.tagName === "IMG") {
+    if (ways.image) yield ways.image(node.getAttribute("src") ?? "", node.getAttribute("alt") ?? "");
+    return undefined;
   }
-  made.append(...copied(node));
+  const made = document.createElement(node.tagName);
+  if (node.id) made.dataset.anchor = node.id;
+  (SPECIAL[node.tagName] ?? (() => {}))(node, made, ways);
+  made.append(...copied(node, ways));
+  yield made;
+  return undefined;
+}
+
+const aligned = (node, made) => (made.style.textAlign = node.style.textAlign);
+
+const SPECIAL = {
+  TH: aligned,
+  TD: aligned,
+  A: (node, made, ways) => {
+    const address = node.getAttribute("href") ?? "";
+    if (/^https?:\/\//i.test(address)) Object.assign(made, { href: address, target: "_blank", rel: "noopener noreferrer nofollow" });
+    else if (address.startsWith("#")) within(made, address.slice(1), ways.root);
+    else ways.link?.(address, made);
+  },
+  SPAN: (node, made) => (made.className = [...node.classList].filter((name) => /^(syn-\w+|add|del)$/.test(name)).join(" ")),
+  CODE: (node, made) => node.classList.contains("tex") && made.classList.add("tex"),
+  SECTION: (_node, made) => (made.className = "footnotes"),
+  OL: (node, made) => node.start > 1 && (made.start = node.start),
+  INPUT: (node, made) => {
+    Object.assign(made, { type: "checkbox", disabled: true, checked: node.hasAttribute("checked") });
+    made.setAttribute("aria-label", made.checked ? "done" : "to do");
+  },
+};
+
+/** A link to a place in the same text. */
+function within(made, name, root) {
+  made.href = "#";
+  made.addEventListener("click", (event) => {
+    event.preventDefault();
+    const found = [...root.querySelectorAll("[data-anchor]")].find((each) => each.dataset.anchor === decoded(name));
+    found?.scrollIntoView({ block: "start" });
+  });
+}
+
+function decoded(name) {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
+}
+
+function* formula(node) {
+  if (!FORMULA.has(node.localName)) return;
+  const made = document.createElementNS(MATH, node.localName);
+  for (const { name, value } of node.attributes) if (OF_FORMULAS.has(name)) made.setAttribute(name, value);
+  for (const child of node.childNodes) {
+    if (child.nodeType === Node.TEXT_NODE) made.append(child.data);
+    else if (child.namespaceURI === MATH) made.append(...formula(child));
+  }
   yield made;
 }

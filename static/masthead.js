@@ -1,8 +1,10 @@
 // The head of the page: title, state with its time, the page's own buttons.
 
 import { appear, h, icon } from "./dom.js";
-import { clock } from "./format.js";
-import { attach, on, session } from "./session.js";
+import { rename } from "./entry.js";
+import { clock, firstLine } from "./format.js";
+import { mountHistory, retitle } from "./history.js";
+import { attach, emit, on, session } from "./session.js";
 import { tone, words } from "./states.js";
 import { mountTheme } from "./theme.js";
 
@@ -12,20 +14,23 @@ export async function mountMasthead(element) {
   mountTheme(find("theme"));
   find("settings").prepend(icon("sliders"));
   mountDrawer(find("settings"), await appear("#settings"));
+  mountHistory(element.querySelector("dialog.history"), element.querySelector("button.history"));
   fresh.addEventListener("click", () => attach(null));
+  const name = mountTitle(title);
 
+  let task = "";
   const tick = () => {
     const { head } = session;
     state.querySelector(".time").textContent = head.alive ? ` · ${clock(session.now() - head.since)}` : "";
   };
   on("reset", () => {
-    title.textContent = "";
+    name("");
     state.hidden = model.hidden = true;
     fresh.hidden = !session.run;
     document.title = "LLM-in-Sandbox Studio";
   });
   on("asked", ({ text, first }) => {
-    if (first) title.textContent = title.title = text;
+    if (first) task = text;
   });
   on("head", () => {
     const { head } = session;
@@ -35,10 +40,36 @@ export async function mountMasthead(element) {
     const said = words(head);
     if (state.querySelector(".words").textContent !== said) state.querySelector(".words").textContent = said;
     model.textContent = [head.model, session.mode === "plain" ? "plain" : "", session.network === false ? "no network" : ""].filter(Boolean).join(" · ");
-    document.title = session.begun ? `${head.alive ? "● " : ""}${title.textContent || "Run"}` : document.title;
+    const called = head.title || firstLine(task, 200);
+    name(session.begun ? called : "");
+    document.title = session.begun ? `${head.alive ? "● " : ""}${called || "Run"}` : document.title;
     tick();
   });
   on("tick", tick);
+}
+
+/** The run's title, which a person can write over; returns what shows another. */
+function mountTitle(place) {
+  let shown = "";
+  const button = h("button", { type: "button", title: "Rename this run", dir: "auto" });
+  button.addEventListener("click", () => rename(place, shown, async (text) => {
+    try {
+      await retitle(session.run, text);
+    } catch (error) {
+      emit("notice", { text: error.message });
+    }
+  }));
+  on("renamed", ({ run, title, own }) => {
+    if (run !== session.run || !session.head) return;
+    session.head.title = own ? title : "";
+    emit("head");
+  });
+  return (text) => {
+    if (text === shown) return;
+    shown = button.textContent = text;
+    button.title = `${text}\nClick to rename`;
+    if (!place.querySelector("input")) place.replaceChildren(...(text ? [button] : []));
+  };
 }
 
 function mountDrawer(button, drawer) {

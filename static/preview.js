@@ -13,8 +13,8 @@ const PAUSE = 250; // ms between two looks at a file that keeps changing
  * `close()` if there is something to end. `first` is the `view` of the server's twin.
  */
 class File {
-  constructor(preview, path, entry, step) {
-    Object.assign(this, { preview, path, entry, step });
+  constructor(preview, path, entry, step, compared) {
+    Object.assign(this, { preview, path, entry, step, compared });
     this.name = shownPath(path.slice(path.lastIndexOf("/") + 1));
   }
 
@@ -24,7 +24,7 @@ class File {
 
   /** The address of the server's view of the file with a kind's own options. */
   view(options = {}) {
-    return this.address("view", options);
+    return this.address(this.compared ? "difference" : "view", options);
   }
 
   /** The address of the file's bytes, to be shown by the browser itself. */
@@ -33,8 +33,8 @@ class File {
   }
 
   address(what, options) {
-    const query = new URLSearchParams({ ...options, v: this.version });
-    if (this.step) query.set("step", this.step);
+    const at = (this.step ?? null) === null ? {} : { step: this.step };
+    const query = new URLSearchParams({ v: this.version, ...at, ...options });
     return `${runApi(`${what}/${this.path}`)}?${query}`;
   }
 
@@ -67,7 +67,8 @@ export class Preview {
     this.apart = tool("link", "Open in a tab of its own", "a", { target: "_blank" });
     this.whole = tool("whole", "Full screen", "button", { onclick: () => this.fill(!this.filled) });
     this.canvas = h("div", { class: "canvas", tabindex: "0" });
-    this.head = h("div", { class: "hd" }, this.name, this.about, this.tools);
+    this.back = h("button", { type: "button", class: "quiet", hidden: true, onclick: () => this.openAs("") }, "Back");
+    this.head = h("div", { class: "hd" }, this.name, this.about, this.back, this.tools);
     if (onMove) this.head.append(
       tool("above", "The file before", "button", { onclick: () => onMove(-1) }),
       tool("below", "The next file", "button", { onclick: () => onMove(1) }));
@@ -94,22 +95,25 @@ export class Preview {
     this.tools.replaceChildren();
   }
 
-  /** Show a file, or see whether the one that is shown has changed. */
-  show(path, entry = null, step = null) {
-    const same = path === this.path && step === this.file.step;
+  /**
+   * Show a file, or see whether the one that is shown has changed; with `step` as it was after
+   * that step, and `compared` how the step changed it.
+   */
+  show(path, entry = null, step = null, compared = false) {
+    const same = path === this.path && step === this.file.step && compared === this.file.compared;
     if (same && (!entry || (this.file.entry?.changed === entry.changed && this.file.entry.size === entry.size))) return undefined;
     if (same) {
       this.file.entry = entry;
     } else {
       this.end();
       this.path = path;
-      this.file = new File(this, path, entry, step);
+      this.file = new File(this, path, entry, step, compared);
       this.canvas.scrollTop = 0;
     }
     this.name.textContent = this.name.title = this.file.name;
     this.download.href = this.file.address("files", {});
     this.download.setAttribute("download", this.file.name);
-    this.apart.href = new URL(`look?${new URLSearchParams({ run: session.run, path, ...(step ? { step } : {}) })}`, document.baseURI).href;
+    this.apart.href = new URL(`look?${new URLSearchParams({ run: session.run, path, ...(step ? { step } : {}), ...(compared ? { compared: 1 } : {}) })}`, document.baseURI).href;
     this.element.hidden = false;
     this.element.classList.remove("gone");
     return this.look();
@@ -156,7 +160,7 @@ export class Preview {
     this.canvas.scrollTop = at;
   }
 
-  /** Show the file as another kind than the one found: its source, its bytes. */
+  /** Show the file as another kind than the one found: its source, its bytes; "" as what it is. */
   async openAs(kind) {
     this.chosen = kind;
     await this.look();
@@ -165,6 +169,7 @@ export class Preview {
   put(file, shown, kind = "") {
     this.shown?.close?.();
     Object.assign(this, { shown, kind });
+    this.back.hidden = !this.chosen;
     this.canvas.className = `canvas ${kind ? `kind-${kind}` : "says"}`;
     this.canvas.replaceChildren(shown.element);
   }
@@ -172,7 +177,7 @@ export class Preview {
   tell(file, extra = "") {
     if (file !== this.file || this.element.classList.contains("gone")) return;
     const { entry } = file;
-    const parts = [extra];
+    const parts = [file.step && !file.compared ? `as it was after step ${file.step}` : "", extra];
     if (entry) parts.push(bytes(entry.size), `written ${ago(session.now() - entry.changed)}`);
     this.about.textContent = parts.filter(Boolean).join(" · ");
   }

@@ -126,9 +126,9 @@ function flush() {
   if (batch.length) emit("head");
 }
 
-function onPicture({ now, picture }) {
+function onPicture({ now, title, picture }) {
   const last = picture.rounds.at(-1);
-  adopt({ ...picture, now, alive: Boolean(last && last.status === null) });
+  adopt({ ...picture, now, title, alive: Boolean(last && last.status === null) });
   Object.assign(session, {
     begun: picture.rounds.length > 0, limits: picture.limits, mode: picture.mode, network: picture.network,
   });

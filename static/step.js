@@ -1,13 +1,13 @@
 // One step of a run: what the model thought and said, its calls, what they changed.
 
 import { Card } from "./card.js";
+import { Changes } from "./changes.js";
 import { GrowingText, h } from "./dom.js";
-import { firstLine, number, plural, seconds, shownPath } from "./format.js";
+import { firstLine, number, plural, seconds } from "./format.js";
 import { render } from "./markdown.js";
+import { link } from "./paths.js";
 import { ask, emit, runApi, session } from "./session.js";
 
-const SIGNS = { added: "+", changed: "~", removed: "−" };
-const CHIPS = 8;
 const SHORT = 2000; // characters; a longer text leaves the page with its step
 
 /** Whether all is unfolded, what is still to come too. */
@@ -24,6 +24,7 @@ export class Step {
       class: "no num", href: `?run=${session.run}#step-${number_}`, "aria-label": `Link to step ${number_}`, title: "Link to this step",
     }, String(number_));
     this.element = h("article", { class: "step", id: `step-${number_}`, "aria-label": `Step ${number_}` }, link, this.body);
+    this.files = new Changes(this);
     this.clear();
   }
 
@@ -36,8 +37,7 @@ export class Step {
     step.endThought();
     if (head.text) step.say(head.text);
     for (const call of head.calls) step.place(Card.of(call));
-    step.changes = head.changes;
-    step.changed = head.changed;
+    step.files.know(head.changes, head.changed);
     step.usage = head.usage;
     step.estimated = head.estimated;
     step.modelSeconds = head.model_seconds;
@@ -48,9 +48,10 @@ export class Step {
 
   clear() {
     this.body.replaceChildren();
+    this.files.clear();
     Object.assign(this, {
       cards: [], written: new Map(), byId: new Map(), thinking: null, said: null, tickLine: null,
-      changes: [], changed: 0, lastText: "", usage: undefined, modelSeconds: 0, sandboxSeconds: 0,
+      lastText: "", usage: undefined, modelSeconds: 0, sandboxSeconds: 0,
     });
   }
 
@@ -133,7 +134,7 @@ export class Step {
       case "notice": return this.remark(event.text);
       case "told": return this.told(event.text);
       case "forgotten": return this.remark(`To make room, ${plural(event.call_ids.length, "older output")} became a note.`);
-      case "step_ended": return this.settle();
+      case "step_ended": return this.finish();
       default: return undefined;
     }
   }
@@ -195,7 +196,7 @@ export class Step {
       this.byId.set(call.id, card);
     });
     this.lastText = event.text;
-    if (this.said) render(this.said.element, event.text);
+    this.rendered = this.said ? render(this.said.element, event.text) : null;
   }
 
   cardFor(event) {
@@ -210,8 +211,7 @@ export class Step {
   }
 
   change(event) {
-    this.changes = event.changes;
-    this.changed = event.total;
+    this.files.know(event.changes, event.total);
     if (this.tickLine) this.settle();
   }
 
@@ -251,15 +251,20 @@ export class Step {
     if (thinking?.live) thinking.summary.textContent = `Thinking · ${seconds(session.now() - thinking.began)}`;
   }
 
+  /** All of it is there: what names a file becomes a link to it. */
+  async finish() {
+    this.settle();
+    const { said } = this;
+    await this.rendered;
+    if (this.partial || said !== this.said) return;
+    for (const card of this.cards) card.link();
+    if (said) link(said.element, () => emit("linked", this.element));
+  }
+
   /** The line of what the step used and changed. */
   settle() {
     this.endThought();
-    const line = h("div", { class: "tick num" });
-    const byproduct = ({ path }) => Number(/__pycache__|\.pyc$/.test(path));
-    const changes = [...this.changes].sort((a, b) => byproduct(a) - byproduct(b));
-    for (const change of changes.slice(0, CHIPS)) line.append(chip(change));
-    const more = this.changed - Math.min(this.changes.length, CHIPS);
-    if (more > 0) line.append(h("span", { class: "more" }, `and ${number(more)} more`));
+    const line = h("div", { class: "tick num" }, ...this.files.chips());
     const used = [...usage(this)];
     if (this.modelSeconds >= 0.05) used.push(`model ${seconds(this.modelSeconds)}`);
     if (this.sandboxSeconds >= 0.05) used.push(`sandbox ${seconds(this.sandboxSeconds)}`);
@@ -288,12 +293,4 @@ function* usage({ usage: used, estimated }) {
   const cached = used.cached ? ` (${number(used.cached)} cached)` : "";
   yield `${about}${number(used.prompt)} in${cached}`;
   yield `${about}${number(used.generated)} out`;
-}
-
-function chip(change) {
-  const path = shownPath(change.path);
-  const title = `${change.what}: ${path}`;
-  if (change.what === "removed") return h("span", { class: "chip gone", title }, `− ${path}`);
-  const look = () => emit("look", change.path);
-  return h("button", { type: "button", class: "chip", title, onclick: look }, `${SIGNS[change.what]} ${path}`);
 }

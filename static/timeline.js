@@ -1,10 +1,12 @@
 // The thread of a run: what the person asked, the steps, how each round ended.
 
 import { bring, followEnd, h, icon } from "./dom.js";
-import { ending, showOutputs } from "./ending.js";
+import { ending } from "./ending.js";
 import { Find } from "./find.js";
 import { clock, shownPath } from "./format.js";
 import { showTotals } from "./meter.js";
+import { link } from "./paths.js";
+import { leaveResults, showResults } from "./results.js";
 import { attach, emit, on, session } from "./session.js";
 import { tone, words } from "./states.js";
 import { Step, folding } from "./step.js";
@@ -36,6 +38,7 @@ class Timeline {
     on("events", (events) => this.events(events));
     on("head", () => this.settle());
     on("tick", () => this.tick());
+    on("linked", (element) => this.find.mark(element));
     this.reset();
   }
 
@@ -185,10 +188,11 @@ class Timeline {
     this.greeting?.remove();
     this.greeting = null;
     this.current?.end();
-    this.ending?.querySelector(".outputs")?.remove();
+    leaveResults();
     const chips = inputs.map((path) => h("span", { class: "chip" }, icon("file"), h("b", {}, shownPath(path).replace(/^input\//, ""))));
     const task = h("div", { class: "task" }, h("p", {}, text), chips.length ? h("div", {}, ...chips) : null);
     this.asked.push(task);
+    link(task);
     this.put(task);
     this.before = session.step;
     emit("asked", { text, first: this.asked.length === 1 });
@@ -201,17 +205,20 @@ class Timeline {
     const repeated = this.current?.saidLast(answer);
     const wanted = ["submitted", "answered"].includes(status);
     if (repeated && wanted) this.current.element.classList.add("said-below");
-    this.ending = ending(status, reason, wanted || !repeated ? answer : "");
+    const shown = wanted || !repeated ? answer : "";
+    this.ending = ending(status, reason, shown, (text) => link(text));
     this.endings[this.asked.length - 1] = this.ending;
     this.put(this.ending);
     this.watchGrowth(this.ending);
-    showOutputs(this.ending.querySelector(".outputs")).then(() => this.showEnding());
+    const place = this.ending.querySelector(".outputs");
+    showResults(place, { since: this.before, answered: Boolean(shown) }).then(() => this.showEnding());
   }
 
   /** The end of what there is; where the ending is longer than the view, its beginning. */
   showEnding() {
-    if (!this.follow()) return;
-    if (this.ending?.offsetHeight > this.thread.clientHeight) this.ending.scrollIntoView();
+    if (!this.follow() || !(this.ending?.offsetHeight > this.thread.clientHeight)) return;
+    this.follow(false); // what grows below is not what is read first
+    this.ending.scrollIntoView();
   }
 
   put(element) {

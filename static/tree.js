@@ -1,205 +1,330 @@
-// A tree of files that stays itself while its folders are listed again and again.
+// The tree of files: folders open inside each other, listed again when they change.
 
-import { h, icon } from "./dom.js";
-import { bytes, kindOf, plural } from "./format.js";
-import { ask, runApi } from "./session.js";
+import { session } from "./session.js";
+import { Folder, Forest, isBelow, parentOf } from "./tree/forest.js";
+import { keep, kept } from "./tree/kept.js";
+import { Marks } from "./tree/marks.js";
+import { Selection } from "./tree/selection.js";
+import { Shelf } from "./tree/shelf.js";
+import { View } from "./tree/view.js";
 
-const OPEN_AT_FIRST = new Set(["input", "output"]);
+const OPEN_AT_FIRST = ["input", "output"];
+const AROUND = 100; // rows asked for beyond those that are seen
+const WHOLE = 300; // folders up to this size are asked for whole
+const MOST_PLACES = 100; // selected rows whose places are followed
 
-/** What the person gave and what is handed back come first. */
-const shared = (entries) => [
-  ...entries.filter((entry) => OPEN_AT_FIRST.has(entry.path)),
-  ...entries.filter((entry) => !OPEN_AT_FIRST.has(entry.path)),
-];
+const isHidden = (path) => path.startsWith(".") || path.includes("/.");
 
 export class Tree {
-  constructor(element, { onPick, onListed }) {
-    Object.assign(this, { element, onPick, onListed });
-    element.addEventListener("click", (event) => this.click(event));
-    element.addEventListener("keydown", (event) => this.key(event));
+  /** `onLook(path, entry, byHand)` shows a file, `onDrawn()` hears that rows may have changed. */
+  constructor(element, { onLook, onDrawn }) {
+    Object.assign(this, { element, onLook, onDrawn, current: null, epoch: 0, cut: new Map() });
+    this.options = { sort: kept("tree-sort", "name"), hidden: kept("tree-hidden", false), words: "" };
+    this.forest = new Forest();
+    this.marks = new Marks();
+    this.selection = new Selection();
+    this.shelf = new Shelf(this.options);
+    this.view = new View(element, this.forest, {
+      stateOf: (spot) => this.stateOf(spot),
+      onMissing: (folders) => this.missing(folders),
+    });
+    element.addEventListener("focusin", (event) => this.focusCame(event));
+    setInterval(() => this.view.soon(), 20_000); // the files' ages
     this.reset();
   }
 
   reset() {
-    this.folders = new Map([["", { rows: new Map(), place: this.element, open: true }]]);
-    this.chosen = null;
-    this.marks = new Map();
-    this.listing = new Map();
-    this.element.replaceChildren();
+    this.epoch++;
+    this.focused = this.wanted = this.problem = null;
+    this.greeted = new Set();
+    this.options.words = "";
+    this.cut.clear();
+    this.forest.reset();
+    this.marks.reset(session.run);
+    this.selection.clear();
+    this.view.clear();
+    this.draw();
   }
 
-  /** List these folders again, as far as they are open; all open ones where none are named. */
-  refresh(folders = [...this.folders.keys()]) {
-    for (const folder of folders) {
-      this.countAgain(folder);
-      if (this.folders.get(folder)?.open) this.list(folder);
+  draw() {
+    this.view.draw(this.focused);
+    this.onDrawn();
+  }
+
+  stateOf({ folder, index, level, place, entry }) {
+    const { path } = entry;
+    return {
+      place, level, index, count: folder.total, now: session.now(), flat: Boolean(this.forest.found),
+      selected: this.selection.has(path), current: path === this.current, cut: this.cut.has(path),
+      open: this.forest.isOpen(path), folder: this.forest.folders.get(path),
+      mark: this.marks.of(path), fresh: this.marks.below(path),
+    };
+  }
+
+  // What the server says
+
+  /** List these folders again, as far as they are seen; all where none are named. */
+  refresh(folders) {
+    const { forest } = this;
+    const wanted = new Set();
+    if (!folders || forest.found) forest.shown().forEach((folder) => wanted.add(folder));
+    for (const path of forest.found ? [] : (folders ?? [])) {
+      const folder = forest.folders.get(path);
+      const seen = folder && forest.isShown(folder) ? folder : forest.folders.get(parentOf(path));
+      if (seen && forest.isShown(seen)) wanted.add(seen);
     }
+    for (const folder of wanted) folder.missed = null;
+    return Promise.all([...wanted].map((folder) => this.list(folder)));
   }
 
   /** One request at a time for a folder, and one more if it changed meanwhile. */
-  async list(folder) {
-    if (this.listing.has(folder)) return this.listing.set(folder, true);
-    this.listing.set(folder, false);
-    const folders = this.folders;
+  list(folder) {
+    folder.again = true;
+    folder.asking ??= this.askFor(folder).finally(() => (folder.asking = null));
+    return folder.asking;
+  }
+
+  async askFor(folder) {
+    while (folder.again) {
+      folder.again = false;
+      await this.askOnce(folder, this.epoch);
+    }
+  }
+
+  async askOnce(folder, epoch) {
+    if (!session.run) return;
     try {
-      const listed = await ask(runApi(`files?folder=${encodeURIComponent(folder)}`));
-      if (folders === this.folders) this.show(folder, listed);
-    } catch {
-      if (folder) this.folders.get(folder)?.place.replaceChildren();
+      const listing = await this.shelf.rows(folder, ...this.range(folder), this.followed(folder));
+      if (epoch === this.epoch) this.take(folder, listing);
+    } catch (error) {
+      if (epoch === this.epoch) this.refused(folder, error);
     }
-    const again = this.listing.get(folder);
-    this.listing.delete(folder);
-    return again ? this.list(folder) : undefined;
   }
 
-  show(folder, { entries, more }) {
-    const known = this.folders.get(folder);
-    if (!known) return;
-    const gone = new Map(known.rows);
-    let before = null;
-    for (const entry of folder ? entries : shared(entries)) {
-      let row = gone.get(entry.path);
-      gone.delete(entry.path);
-      if (row && row.entry.kind !== entry.kind) row = this.drop(known, row);
-      row ??= this.add(known, folder, entry);
-      this.update(row, entry);
-      const next = before ? before.nextSibling : known.place.firstChild;
-      if (row.element !== next) known.place.insertBefore(row.element, next);
-      before = row.element;
+  take(folder, listing) {
+    const anchor = this.view.anchor();
+    const place = this.focused ? this.forest.placeOf(this.focused) : -1;
+    if (folder === this.forest.base) this.problem = null;
+    this.forest.take(folder, listing);
+    const isGone = (path) => listing.at?.[path] === null;
+    this.selection.prune(isGone);
+    if (this.focused && isGone(this.focused)) this.leave(place);
+    this.view.hold(anchor);
+    if (folder.path === "" && !folder.filtered) this.greet(folder);
+    this.draw();
+  }
+
+  refused(folder, error) {
+    if (folder === this.forest.base && folder.path && !folder.filtered) return this.show(parentOf(folder.path));
+    if (folder === this.forest.base) this.problem = error.message;
+    else this.forest.close(folder.path);
+    this.forest.measure();
+    return this.draw();
+  }
+
+  /** The rows to ask for: those near the eye. */
+  range(folder) {
+    const [first, last] = this.view.seen();
+    const seen = this.forest.ranges(first, last).get(folder);
+    if (!seen || folder.total <= WHOLE) return [0, WHOLE];
+    const from = Math.max(0, seen[0] - AROUND);
+    return [from, seen[1] - from + AROUND];
+  }
+
+  /** Paths whose places are to be known wherever they are. */
+  followed(folder) {
+    const selected = [...this.selection.entries.keys()].slice(0, MOST_PLACES);
+    const paths = [this.focused, this.wanted, this.current, this.selection.anchor, this.view.anchor()?.path, ...selected];
+    const inside = paths.filter((path) => path && (folder.filtered ? isBelow(path, folder.path) : parentOf(path) === folder.path));
+    const inner = this.forest.inner(folder).map((each) => each.path);
+    return [...new Set([...inside, ...inner, ...(folder.path || folder.filtered ? [] : OPEN_AT_FIRST)])].filter((path) => path !== folder.path);
+  }
+
+  missing(folders) {
+    for (const folder of folders) {
+      const around = this.range(folder).join();
+      if (folder.missed !== around) this.list(folder);
+      folder.missed = around;
     }
-    for (const row of gone.values()) this.drop(known, row);
-    this.tellMore(known, more);
-    this.countAgain(folder, entries.length + more);
-    this.keepTabStop();
-    this.onListed(folder, entries);
   }
 
-  add(known, folder, entry) {
-    const level = folder ? folder.split("/").length + 1 : 1;
-    const isFolder = entry.kind === "folder";
-    const kind = isFolder ? "folder" : entry.kind === "link" ? "link" : kindOf(entry.name);
-    const size = h("small", { class: "num" });
-    const mark = h("span", { class: "new" });
-    const line = h("div", { class: "line", style: `--level:${level}` },
-      isFolder ? icon("caret") : h("span", { class: "ic" }), icon(kind),
-      h("span", { class: "name", title: entry.name }, entry.name), mark, size);
-    const element = h("div", { role: "treeitem", "aria-level": level, "aria-selected": "false", "aria-label": entry.name, tabindex: "-1" }, line);
-    element.dataset.path = entry.path;
-    const row = { element, size, mark, entry, path: entry.path };
-    known.rows.set(entry.path, row);
-    if (isFolder) this.addFolder(row, level === 1 && OPEN_AT_FIRST.has(entry.path));
-    return row;
-  }
-
-  addFolder(row, open) {
-    const place = h("div", { role: "group" });
-    row.element.append(place);
-    this.folders.set(row.path, { rows: new Map(), place, open: false, row });
-    this.setOpen(row.path, open);
-    if (!open) this.list(row.path);
-  }
-
-  update(row, entry) {
-    row.entry = entry;
-    if (entry.kind !== "folder") {
-      const size = entry.kind === "file" ? bytes(entry.size) : entry.kind;
-      if (row.size.textContent !== size) row.size.textContent = size;
+  /** What was given and what is handed back are open when they first appear. */
+  greet(root) {
+    for (const path of OPEN_AT_FIRST) {
+      const there = root.rows.get(root.places.get(path))?.kind === "folder";
+      if (there && !this.greeted.has(path)) this.setOpen(path, true);
+      if (there) this.greeted.add(path);
+      else this.greeted.delete(path);
     }
-    const step = this.marks.get(entry.path);
-    row.mark.textContent = step ? `step ${step}` : "";
   }
 
-  /** Say at a file by which step it was written. */
-  markStep(path, step) {
-    this.marks.set(path, step);
-    const parent = path.includes("/") ? path.slice(0, path.lastIndexOf("/")) : "";
-    const row = this.folders.get(parent)?.rows.get(path);
-    if (row && row.entry.kind !== "folder") row.mark.textContent = `step ${step}`;
-  }
-
-  drop(known, row) {
-    row.element.remove();
-    known.rows.delete(row.path);
-    for (const path of [...this.folders.keys()]) {
-      if (path === row.path || path.startsWith(`${row.path}/`)) this.folders.delete(path);
-    }
-    return null;
-  }
-
-  tellMore(known, more) {
-    known.more?.remove();
-    known.more = more ? h("div", { class: "line more" }, `and ${plural(more, "more entry", "more entries")}`) : null;
-    if (more) known.place.append(known.more);
-  }
-
-  countAgain(folder, count) {
-    const known = this.folders.get(folder);
-    if (!known?.row) return;
-    if (count === undefined) return void (known.open || this.list(folder));
-    known.row.size.textContent = count ? plural(count, "entry", "entries") : "empty";
-  }
+  // What is shown
 
   setOpen(path, open) {
-    const known = this.folders.get(path);
-    known.open = open;
-    known.place.hidden = !open;
-    known.row.element.setAttribute("aria-expanded", String(open));
-    if (open) this.list(path);
+    if (open) this.forest.open(path);
+    else this.forest.close(path);
+    this.forest.measure();
+    if (!open && this.focused && isBelow(this.focused, path)) this.focused = path;
+    if (open) {
+      for (const folder of this.forest.shown()) if (folder.path === path || isBelow(folder.path, path)) this.list(folder);
+    }
+    this.draw();
   }
 
-  click(event) {
-    const item = event.target.closest("[role=treeitem]");
-    if (item && event.target.closest(".line")) this.act(item);
+  closeAll() {
+    for (const folder of this.forest.folders.values()) if (folder !== this.forest.base && folder.path !== "") folder.open = false;
+    this.forest.measure();
+    this.draw();
   }
 
-  act(item) {
-    const path = item.dataset.path;
-    this.focus(item);
-    if (this.folders.has(path)) this.setOpen(path, !this.folders.get(path).open);
-    else this.choose(path);
+  /** Show only what is in a folder. */
+  show(path) {
+    this.options.words = "";
+    this.forest.found = null;
+    this.forest.root = path;
+    this.forest.open(path);
+    this.forest.measure();
+    this.view.element.scrollTop = 0;
+    this.focused = null;
+    this.draw();
+    return this.refresh();
   }
 
-  /** Choose a file, by hand or by its path. */
-  choose(path, byHand = true) {
-    const parent = path.includes("/") ? path.slice(0, path.lastIndexOf("/")) : "";
-    this.chosen?.setAttribute("aria-selected", "false");
-    const row = this.folders.get(parent)?.rows.get(path);
-    this.chosen = row?.element ?? null;
-    this.chosen?.setAttribute("aria-selected", "true");
-    this.onPick(path, row?.entry ?? null, byHand);
+  setOption(name, value) {
+    this.options[name] = value;
+    keep(`tree-${name}`, value);
+    this.view.element.scrollTop = 0;
+    return this.refresh();
   }
 
-  key(event) {
-    const items = [...this.element.querySelectorAll("[role=treeitem]")].filter((item) => item.offsetParent);
-    const item = event.target.closest("[role=treeitem]");
-    const at = items.indexOf(item);
-    if (at < 0) return;
-    const folder = this.folders.get(item.dataset.path);
-    const moves = {
-      ArrowDown: () => this.focus(items[at + 1]),
-      ArrowUp: () => this.focus(items[at - 1]),
-      Home: () => this.focus(items[0]),
-      End: () => this.focus(items.at(-1)),
-      Enter: () => this.act(item),
-      " ": () => this.act(item),
-      ArrowRight: () => folder && (folder.open ? this.focus(items[at + 1]) : this.setOpen(item.dataset.path, true)),
-      ArrowLeft: () => (folder?.open ? this.setOpen(item.dataset.path, false) : this.focus(item.parentElement.closest("[role=treeitem]"))),
-    };
-    if (!moves[event.key]) return;
-    event.preventDefault();
-    moves[event.key]();
+  /** Show what has these words in its name, however deep. */
+  filter(words) {
+    if (words === this.options.words) return undefined;
+    this.options.words = words;
+    this.view.element.scrollTop = 0;
+    this.forest.found = words ? Object.assign(new Folder(this.forest.root), { filtered: true }) : null;
+    this.forest.measure();
+    if (!words) this.draw();
+    return this.refresh();
   }
 
-  focus(item) {
-    if (!item) return;
-    this.element.querySelector('[tabindex="0"]')?.setAttribute("tabindex", "-1");
-    item.setAttribute("tabindex", "0");
-    item.focus({ preventScroll: false });
+  // Where the person is
+
+  focusCame(event) {
+    const row = event.target.closest?.(".row");
+    if (!row || row.dataset.path === this.focused) return;
+    this.focused = row.dataset.path;
+    this.view.focused = this.focused;
+    this.view.keepTabStop(this.focused);
   }
 
-  /** One row can always be reached with Tab. */
-  keepTabStop() {
-    if (this.element.querySelector('[tabindex="0"]')) return;
-    this.element.querySelector("[role=treeitem]")?.setAttribute("tabindex", "0");
+  /** Put the keyboard's focus on a row that is known. */
+  focus(path) {
+    this.focused = path;
+    this.view.focused = path;
+    this.view.bring(this.forest.placeOf(path));
+    this.view.rowOf(path)?.element.focus({ preventScroll: true });
+  }
+
+  /** The row in focus is gone: the one that took its place has it now. */
+  leave(place) {
+    const { size } = this.forest;
+    const entry = size && place >= 0 ? this.forest.at(Math.min(place, size - 1)).entry : null;
+    this.focused = entry?.path ?? null;
+    if (entry && !this.selection.size) this.selection.only(entry);
+  }
+
+  /** The entry at a place, asked for if it is not known. */
+  async entryAt(place) {
+    const spot = this.forest.at(place);
+    if (spot.entry) return spot.entry;
+    this.view.bring(place);
+    await this.list(spot.folder);
+    return this.forest.at(Math.min(place, this.forest.size - 1)).entry;
+  }
+
+  async goTo(place, { extend = false, apart = false } = {}) {
+    if (!this.forest.size) return;
+    const entry = await this.entryAt(Math.max(0, Math.min(place, this.forest.size - 1)));
+    if (!entry) return;
+    this.focus(entry.path);
+    if (extend) await this.selectTo(entry.path);
+    else if (!apart) this.selection.only(entry);
+    this.draw();
+  }
+
+  walk(by, how) {
+    const place = this.focused ? this.forest.placeOf(this.focused) : -1;
+    return this.goTo(place < 0 ? 0 : place + by, how);
+  }
+
+  async selectTo(path) {
+    const to = this.forest.placeOf(path);
+    const from = this.selection.anchor ? this.forest.placeOf(this.selection.anchor) : -1;
+    if (from < 0) return this.selection.only(this.forest.entryOf(path));
+    const entries = [];
+    for (const [folder, [first, last]] of this.forest.ranges(Math.min(from, to), Math.max(from, to) + 1)) {
+      entries.push(...(await this.shelf.between(folder, first, last)));
+    }
+    return this.selection.set(entries);
+  }
+
+  /** Select all that is beside the row in focus. */
+  async selectAll() {
+    const folder = (this.focused && !this.forest.found && this.forest.folders.get(parentOf(this.focused))) || this.forest.base;
+    this.selection.set(await this.shelf.between(folder, 0, folder.total - 1));
+    this.draw();
+  }
+
+  // Looking at files
+
+  /** Choose a file, wherever it is: the folders on the way open, the row is scrolled to. */
+  async choose(path, byHand = true) {
+    if (this.forest.placeOf(path) < 0) await this.reveal(path);
+    const place = this.forest.placeOf(path);
+    const entry = this.forest.entryOf(path);
+    if (place >= 0) {
+      this.selection.only(entry);
+      if (byHand || !this.view.inner.contains(document.activeElement)) this.focused = path;
+      this.view.focused = this.focused;
+      this.view.bring(place);
+    }
+    this.look(path, entry, byHand);
+  }
+
+  look(path, entry, byHand) {
+    this.current = path;
+    this.marks.look(path);
+    this.draw();
+    this.onLook(path, entry, byHand);
+  }
+
+  async reveal(path) {
+    if (this.options.words) this.filter("");
+    if (isHidden(path)) this.options.hidden = true;
+    if (!isBelow(path, this.forest.root)) this.show("");
+    this.wanted = path;
+    const way = [];
+    for (let at = path; at !== this.forest.root; ) {
+      at = parentOf(at);
+      way.unshift(this.forest.open(at));
+    }
+    await Promise.all(way.map((folder) => this.list(folder)));
+    this.wanted = null;
+  }
+
+  /** Look at the next file in the order of the rows, or the one before. */
+  async step(by) {
+    if (!this.current) return;
+    if (this.forest.placeOf(this.current) < 0) await this.reveal(this.current);
+    for (let place = this.forest.placeOf(this.current) + by; place >= 0 && place < this.forest.size; place += by) {
+      const entry = await this.entryAt(place);
+      if (entry?.kind === "file") return void this.choose(entry.path);
+    }
+  }
+
+  note(step, changes) {
+    this.marks.note(step, changes);
+    this.view.soon();
   }
 }

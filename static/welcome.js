@@ -1,27 +1,36 @@
 // The page before there is a run: what can be tried at once, and how to connect a model.
 
 import { h, icon } from "./dom.js";
+import { addressOf, stateOf, titleOf } from "./entry.js";
 import { about, examples, needs, tryOut } from "./examples.js";
+import { ago, plural } from "./format.js";
+import { list } from "./history.js";
 import { connected } from "./memory.js";
-import { api, ask, emit, on } from "./session.js";
+import { api, ask, attach, emit, on } from "./session.js";
 
 const FIRST = ["chart", "poster", "music", "journey", "physics", "survey"];
+const LATEST = 3;
 let cards = null;
 let words = null;
+let mine = null;
 
 export function welcome() {
   cards = h("div", { class: "cards" });
   words = [h("h3"), h("p", { class: "connect" })];
   const ready = h("p", { class: "ready", role: "status", hidden: true });
+  const latest = h("section", { "aria-label": "Your runs", hidden: true });
   const box = h("div", { class: "welcome" },
     h("h2", {}, "Give a language model a computer and watch it work."),
     h("p", {}, "Write a task below and press Run. Every thought, command and file appears as it happens."),
-    ready, words[0], cards, words[1]);
+    ready, words[0], cards, words[1], latest);
   fill();
+  showLatest(latest);
+  mine = latest;
   tellReadiness(ready, box);
   return box;
 }
 
+for (const name of ["deleted", "renamed"]) on(name, () => mine?.isConnected && showLatest(mine));
 on("endpoint", () => cards?.isConnected && fill());
 
 export function openSettings() {
@@ -53,6 +62,35 @@ function card(example) {
   return h("button", { type: "button", class: "demo", "aria-label": label, onclick: () => tryOut(example.task) },
     h("b", {}, example.title), h("span", { title: about(example) }, about(example)),
     h("small", { class: "num" }, ...(needed.length ? needed : [icon("play"), "try"])));
+}
+
+/** The latest few runs, quietly. */
+async function showLatest(place) {
+  let answer;
+  try {
+    answer = await list({ most: 2 * LATEST });
+  } catch {
+    return;
+  }
+  const { total, now } = answer;
+  const runs = answer.runs.filter(({ problem }) => !problem).slice(0, LATEST);
+  place.hidden = !runs.length;
+  place.replaceChildren(
+    h("h3", {}, "Your runs"),
+    h("ul", { class: "latest-runs" }, ...runs.map((row) => h("li", {}, line(row, now)))),
+    total > runs.length
+      ? h("p", { class: "all-runs" }, h("button", { type: "button", class: "inline", onclick: () => emit("history") }, `All ${plural(total, "run")}`))
+      : "");
+}
+
+function line(row, now) {
+  const open = (event) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    attach(row.run);
+  };
+  return h("a", { href: addressOf(row.run), onclick: open },
+    h("b", { dir: "auto" }, titleOf(row)), stateOf(row), h("small", { class: "num" }, row.alive ? "now" : ago(now - row.at)));
 }
 
 /** While engine and image are not ready, say how far they are. */

@@ -51,6 +51,9 @@ class LocalMachine:
             (self.data / "sandboxes" / sandbox / "workspace" / name).mkdir(parents=True)
         return sandbox
 
+    def empty(self, sandbox_id: str) -> None:
+        pass
+
     def take(self, folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
         yield Preparing(state="starting_sandbox")
         folder.use(folder.sandbox)

@@ -94,6 +94,15 @@ def test_a_step_in_a_few_lines() -> None:
     assert (head.changes, head.changed, head.ended) == ([Change("a.txt", "added", 3)], 1, True)
 
 
+def test_what_a_round_s_end_did_to_the_files_is_added_to_its_last_step() -> None:
+    late = WorkspaceChanged(
+        step=1, changes=(Change("a.txt", "changed", 4), Change("b.txt", "added", 1)), total=9
+    )
+    head = picture(STARTED, *STEP, late).steps[0]
+    assert head.changes == [Change("a.txt", "added", 4), Change("b.txt", "added", 1)]
+    assert head.changed == 9
+
+
 def test_a_step_knows_where_its_events_are_in_the_journal() -> None:
     events = [STARTED, *STEP, StepStarted(step=2, note=""), TextDelta(step=2, text="x")]
     first, second = picture(*events).steps

@@ -14,12 +14,13 @@ from pathlib import Path
 import pytest
 
 from agent.errors import WorkspaceError
-from agent.workspace import paths
-from agent.workspace.archive import stream_zip
+from agent.workspace import changing, paths
+from agent.workspace.archive import Packing
 from agent.workspace.blobs import BlobStore
 from agent.workspace.files import Workspace
 from agent.workspace.paths import ROOT, RelPath
 from agent.workspace.snapshots import Snapshots
+from agent.workspace.staging import ANY
 from agent.workspace.transfer import copy_out
 from agent.workspace.watch import Watch
 
@@ -146,13 +147,49 @@ def remove_it(arena: Arena) -> None:
 
 
 def zip_it(arena: Arena) -> None:
-    """Contents in the archive are compressed, so names have to tell."""
-    data = b"".join(stream_zip(arena.workspace, ROOT))
+    packing = Packing()
+    packing.take(arena.workspace)
+    data = b"".join(packing.zip().chunks())
     assert b"only-outside" not in data
+    assert SECRET not in data
+
+
+def move_it(arena: Arena) -> None:
+    """Into the folder that is swapped, and out of it again."""
+    made = arena.workspace.write(RelPath("mine"), [b"x"])
+    moved = changing.move(arena.workspace, [made], RelPath("d"))
+    renamed = changing.rename(arena.workspace, moved.paths[0], "renamed")
+    arena.workspace.remove(renamed.paths[0])
+    changing.move(arena.workspace, [RelPath("d/only-outside")], ROOT)
+
+
+def take_back(arena: Arena) -> None:
+    removed = changing.remove(arena.workspace, [RelPath("d/inner")])
+    assert removed.undo
+    changing.undo(arena.workspace, removed.undo)
+
+
+def replace_it(arena: Arena) -> None:
+    with arena.workspace.begin(RelPath("d/f")) as upload:
+        upload.write(b"harmless")
+        upload.replace(ANY)
 
 
 @pytest.mark.parametrize(
-    "act", [list_it, read_it, read_deeper, stat_it, write_it, make_it, remove_it, zip_it]
+    "act",
+    [
+        list_it,
+        read_it,
+        read_deeper,
+        stat_it,
+        write_it,
+        make_it,
+        remove_it,
+        zip_it,
+        move_it,
+        take_back,
+        replace_it,
+    ],
 )
 def test_no_moment_leads_outside(arena: Arena, rounds: int, act: Callable[[Arena], None]) -> None:
     done = 0

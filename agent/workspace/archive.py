@@ -1,124 +1,115 @@
-"""A folder of the workspace as a zip file that streams while it is made."""
+"""Files and folders of a workspace as members of a zip file."""
 
-import io
 import os
 import stat
-import time
-import zipfile
-from collections.abc import Iterator
-from typing import BinaryIO
+from collections.abc import Iterator, Sequence
+from functools import partial
 
-from agent.errors import WorkspaceError
 from agent.workspace import paths
-from agent.workspace.files import Workspace
-from agent.workspace.paths import RelPath
+from agent.workspace.files import RESCUE_LIMIT, Workspace
+from agent.workspace.paths import ROOT, RelPath
 from agent.workspace.tree import walk
+from agent.workspace.zipping import LEFT_OUT, Member, Zip
 
-LEFT_OUT = "LEFT-OUT.txt"
-_CHUNK = 256 * 1024
+MOST = 1_000_000
+"""Names in one archive; what comes behind them is left out."""
+
+_LONGEST = 60_000
 
 
-def stream_zip(workspace: Workspace, folder: RelPath) -> Iterator[bytes]:
-    """The zip of what ``folder`` holds, in chunks, in constant memory.
+class Packing:
+    """What is to go into an archive, found before the first byte of it is made.
 
-    Names are relative to ``folder``; bytes that are no UTF-8 are written ``%FF``. Links and
-    special files are left out. A file that grows meanwhile is cut at the size it had when it
-    was opened. Whatever was left out is listed in ``LEFT-OUT.txt`` at the end.
-
-    Raises:
-        WorkspaceError: ``folder`` is not there (with the first chunk).
+    Names are valid Unicode and differ: bytes that are no UTF-8, and backslashes, which Windows
+    takes for the ends of folders, are written ``%FF``. Links and special files are left out.
     """
-    sink = _Sink()
-    archive = zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED, compresslevel=1)
-    left_out: list[str] = []
-    try:
-        with workspace.opened(folder) as root, paths.opened_folder(root, folder):
-            for path, info in walk(root, folder):
-                if isinstance(info, OSError):
-                    left_out.append(str(paths.explain(info, path)))
-                    continue
-                name = _name(archive, path[len(folder) :].lstrip("/"))
-                yield from _member(archive, sink, workspace, (name, path, info), left_out)
-        if left_out:
-            name = _name(archive, LEFT_OUT)
-            archive.writestr(name, "\n".join(left_out) + "\n")
-    finally:
-        archive.close()
-    yield sink.take()
-
-
-class _Sink(io.RawIOBase):
-    """What a zip is written to: it cannot be read or sought, only emptied."""
 
     def __init__(self) -> None:
-        self._chunks: list[bytes] = []
+        self._members: list[Member] = []
+        self._left_out: list[str] = []
+        self._names: set[str] = set()
 
-    def writable(self) -> bool:
-        return True
+    def add(self, member: Member) -> None:
+        """Add something that is no file of a workspace; its name must be free."""
+        self._names.add(member.name)
+        self._members.append(member)
 
-    def tell(self) -> int:
-        raise io.UnsupportedOperation("a stream")
+    def take(
+        self, workspace: Workspace, selected: Sequence[RelPath] = (), prefix: str = ""
+    ) -> None:
+        """Add files, and folders with what they hold; all of the workspace where none is named.
 
-    def write(self, data: object) -> int:
-        chunk = bytes(memoryview(data))  # type: ignore[arg-type]
-        self._chunks.append(chunk)
-        return len(chunk)
+        Their names begin where they part: ``a/b`` and ``a/c/d`` become ``b`` and ``c/d``.
 
-    def take(self) -> bytes:
-        whole = b"".join(self._chunks)
-        self._chunks.clear()
-        return whole
+        Args:
+            workspace: Where they are.
+            selected: Which; what lies in another of them is there once.
+            prefix: Comes before their names.
 
+        Raises:
+            WorkspaceError: one of them is not there.
+        """
+        chosen = [path for path in dict.fromkeys(selected) if not _within(path, selected)]
+        above = os.path.commonpath([path.parent for path in chosen]) if chosen else ""
+        with workspace.opened(ROOT) as root:
+            for path, info in _found(workspace, root, chosen):
+                if len(self._members) == MOST:
+                    self._left_out.append(f"everything from {paths.shown(path)} on")
+                    return
+                name = prefix + path[len(above) :].lstrip("/")
+                self._take(workspace, name, RelPath.trusted(path), info)
 
-def _name(archive: zipfile.ZipFile, path: str) -> str:
-    """``path`` as valid Unicode that no member has yet."""
-    name, number = paths.shown(path), 2
-    while name in archive.NameToInfo or f"{name}/" in archive.NameToInfo:
-        name = f"{paths.shown(path)} ({number})"
-        number += 1
-    return name
+    def zip(self) -> Zip:
+        """The archive."""
+        return Zip(self._members, self._left_out, self._free(LEFT_OUT))
 
+    def _take(
+        self, workspace: Workspace, name: str, path: RelPath, info: os.stat_result | OSError
+    ) -> None:
+        if isinstance(info, OSError):
+            self._left_out.append(str(paths.explain(info, path)))
+        elif len(os.fsencode(name)) > _LONGEST:
+            self._left_out.append(f"…{path.shown[-200:]}: its name is too long")
+        elif stat.S_ISDIR(info.st_mode):
+            member = Member(f"{self._free(name)}/", 0, info.st_mtime, stat.S_IFDIR | 0o755)
+            self._members.append(member)
+        elif not stat.S_ISREG(info.st_mode):
+            kind = "a link" if stat.S_ISLNK(info.st_mode) else "special"
+            self._left_out.append(f"{path.shown}: {kind}")
+        elif info.st_size > RESCUE_LIMIT and not _readable(info):
+            self._left_out.append(f"{path.shown}: the application may not read it")
+        else:
+            mode = stat.S_IFREG | info.st_mode & 0o777
+            opens = partial(workspace.open_read, path)
+            member = Member(self._free(name), info.st_size, info.st_mtime, mode, opens)
+            self._members.append(member)
 
-def _member(
-    archive: zipfile.ZipFile,
-    sink: _Sink,
-    workspace: Workspace,
-    found: tuple[str, str, os.stat_result],
-    left_out: list[str],
-) -> Iterator[bytes]:
-    name, path, seen = found
-    mode = seen.st_mode
-    if stat.S_ISDIR(mode):
-        archive.writestr(zipfile.ZipInfo(name + "/", _date(seen.st_mtime)), b"")
-    elif stat.S_ISREG(mode):
-        try:
-            file = workspace.open_read(RelPath.trusted(path))
-        except WorkspaceError as error:
-            left_out.append(str(error))
-            return
-        with file:
-            info = zipfile.ZipInfo(name, _date(seen.st_mtime))
-            info.compress_type = zipfile.ZIP_DEFLATED
-            info.external_attr = (stat.S_IFREG | mode & 0o777) << 16
-            yield from _content(archive, sink, file, info)
-    else:
-        left_out.append(f"{paths.shown(path)}: {'a link' if stat.S_ISLNK(mode) else 'special'}")
-
-
-def _content(
-    archive: zipfile.ZipFile, sink: _Sink, file: BinaryIO, info: zipfile.ZipInfo
-) -> Iterator[bytes]:
-    left = file.seek(0, io.SEEK_END)
-    file.seek(0)
-    with archive.open(info, "w", force_zip64=True) as member:
-        while left and (chunk := file.read(min(_CHUNK, left))):
-            left -= len(chunk)
-            member.write(chunk)
-            if ready := sink.take():
-                yield ready
+    def _free(self, path: str) -> str:
+        wanted = name = paths.shown(path).replace("\\", "%5C")
+        number = 2
+        while name in self._names:
+            name = f"{wanted} ({number})"
+            number += 1
+        self._names.add(name)
+        return name
 
 
-def _date(seconds: float) -> tuple[int, int, int, int, int, int]:
-    """A zip's date: local time, from 1980 on, in the range that the format holds."""
-    moment = time.localtime(min(max(seconds, 315619200), 4354819199))
-    return moment[0], moment[1], moment[2], moment[3], moment[4], moment[5]
+def _found(
+    workspace: Workspace, root: int, chosen: Sequence[RelPath]
+) -> Iterator[tuple[str, os.stat_result | OSError]]:
+    if not chosen:
+        yield from walk(root, "")
+    for path in chosen:
+        with workspace.opened(path):
+            info = paths.lstat_below(root, path)
+        yield path, info
+        if stat.S_ISDIR(info.st_mode):
+            yield from walk(root, path)
+
+
+def _within(path: RelPath, selected: Sequence[RelPath]) -> bool:
+    return any(path.startswith(f"{other}/") for other in selected)
+
+
+def _readable(info: os.stat_result) -> bool:
+    return os.geteuid() in (0, info.st_uid) or bool(info.st_mode & 0o044)

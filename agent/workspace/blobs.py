@@ -4,7 +4,8 @@ import hashlib
 import os
 import secrets
 import threading
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -43,6 +44,8 @@ class BlobStore:
         self.limit = limit
         self._lock = threading.Lock()
         self._size: int | None = None
+        self._users = 0
+        self._relied: set[str] = set()
         for part in folder.glob("part-*"):
             with suppress(FileNotFoundError):
                 part.unlink()
@@ -94,9 +97,80 @@ class BlobStore:
             return self._put_small(head), len(head)
         return self._put_large(head, file, limit)
 
+    @contextmanager
+    def relied_on(self) -> Iterator[None]:
+        """Keep every content that is put meanwhile from being swept, until the block's end.
+
+        By then it has to be named where who sweeps looks for names.
+        """
+        with self._lock:
+            self._users += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._users -= 1
+                if not self._users:
+                    self._relied.clear()
+
+    def sweep(self, unnamed: Callable[[], Iterable[str]]) -> int:
+        """Remove contents that nobody names any more.
+
+        Args:
+            unnamed: Tells which; asked when this has begun to heed what is put meanwhile,
+                which stays in any case.
+
+        Returns:
+            The bytes on disk that this frees.
+        """
+        with self.relied_on():
+            return sum(self._remove(digest) for digest in unnamed())
+
+    def on_disk(self, digests: Iterable[str]) -> int:
+        """The bytes on disk that these contents take together."""
+        return sum(_on_disk(self.path(digest)) for digest in digests)
+
+    def take_over(self, other: "BlobStore") -> None:
+        """Move all that another store holds here, on the same file system.
+
+        Raises:
+            OSError: it cannot be moved; what was moved by then is here.
+        """
+        for path in other.folder.glob("[0-9a-f][0-9a-f]/*"):
+            if len(path.name) == 64 and _HEX.issuperset(path.name) and not self._rely(path.name):
+                self._adopt(path)
+
+    def _adopt(self, path: Path) -> None:
+        with self._lock:
+            place, size = self.path(path.name), path.stat().st_size
+            counted = self._counted()
+            place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            path.rename(place)
+            self._size = counted + size
+
+    def _remove(self, digest: str) -> int:
+        """Remove a content unless somebody has come to rely on it; the bytes freed."""
+        place = self.path(digest)
+        with self._lock:
+            if digest in self._relied:
+                return 0
+            counted, freed = self._counted(), _on_disk(place)
+            with suppress(FileNotFoundError):
+                size = place.stat().st_size
+                place.unlink()
+                self._size = counted - size
+            return freed
+
+    def _rely(self, digest: str) -> bool:
+        """Whether the content is kept; while anyone relies on the store it then stays."""
+        with self._lock:
+            if self._users:
+                self._relied.add(digest)
+            return self.path(digest).is_file()
+
     def _put_small(self, content: bytes) -> str:
         digest = hashlib.sha256(content).hexdigest()
-        if not self.has(digest):
+        if not self._rely(digest):
             part = self._part()
             try:
                 self._write(part, content)
@@ -115,7 +189,7 @@ class BlobStore:
                 count += len(chunk)
                 chunk = file.read(min(_CHUNK, limit + 1 - count))
             digest = sha.hexdigest()
-            if count <= limit and not self.has(digest):
+            if count <= limit and not self._rely(digest):
                 self._settle(part, digest, count)
             return digest, count
         finally:
@@ -159,3 +233,10 @@ class BlobStore:
                     for entry in os.scandir(shelf)
                 )
         return self._size
+
+
+def _on_disk(path: Path) -> int:
+    try:
+        return path.stat().st_blocks * 512
+    except FileNotFoundError:
+        return 0

@@ -16,6 +16,7 @@ from agent.workspace.staging import Staging, Upload
 from agent.workspace.tree import make_folders, scan
 
 Kind = Literal["file", "folder", "link", "other"]
+STAGING = "staging"
 RESCUE_LIMIT = 64 * 1024**2
 
 
@@ -90,7 +91,7 @@ class Workspace:
         self, root: Path, *, staging: Path | None = None, rescue: Rescue | None = None
     ) -> None:
         self.root = root
-        self.staging = Staging(staging or root.parent / "staging")
+        self.staging = Staging(staging or root.parent / STAGING)
         self.rescue = rescue
 
     @contextmanager
@@ -133,7 +134,7 @@ class Workspace:
         """
         if not path:
             raise WorkspaceError("A file needs a name.")
-        return Upload(self.staging, self.root, path)
+        return Upload(self, path)
 
     def write(self, path: RelPath, chunks: Iterable[bytes]) -> RelPath:
         """Write a new file whole, or leave nothing; return the path that it got.

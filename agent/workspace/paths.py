@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
-from agent.errors import WorkspaceError
+from agent.errors import NoRoom, WorkspaceError
 
 MAX_NAME = 255
 MAX_PATH = 4095
@@ -258,7 +258,8 @@ def explain(error: OSError, path: str) -> WorkspaceError:
         errno.EDQUOT: "does not fit: the quota is used up",
         errno.EFBIG: "is larger than the file system or a limit allows",
     }
-    return WorkspaceError(f"{name} {reasons.get(error.errno or 0, f'cannot be used: {error}')}.")
+    kind = NoRoom if error.errno in (errno.ENOSPC, errno.EDQUOT) else WorkspaceError
+    return kind(f"{name} {reasons.get(error.errno or 0, f'cannot be used: {error}')}.")
 
 
 KERNEL_RESOLVES = _kernel_resolves()

@@ -3,18 +3,31 @@
 import errno
 import os
 import secrets
+import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
-from agent.errors import WorkspaceError
+from agent.errors import ChangedMeanwhile, WorkspaceError
 from agent.workspace import paths
 from agent.workspace.paths import RelPath
-from agent.workspace.tree import free_names, make_folders
+from agent.workspace.renaming import exchange, rename_new
+from agent.workspace.tree import free_names, make_folders, version_of
+
+UNDO_SECONDS = 600.0
+"""How long what was removed can be brought back."""
+
+UPLOAD_SECONDS = 24 * 3600.0
+"""How long an upload that nobody goes on with is kept."""
+
+ANY = "*"
+"""Stands for whatever version of a file is there."""
 
 _PATIENCE = 100
+_KEPT = {"upload-": UPLOAD_SECONDS, "gone-": UNDO_SECONDS}
 
 
 class Staging:
@@ -30,13 +43,14 @@ class Staging:
     @contextmanager
     def opened(self) -> Iterator[int]:
         """A descriptor of the folder for the block. Raises ``OSError``."""
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if self.folder.parent.is_dir():  # else its sandbox is gone, and is not to be made again
+            self.folder.mkdir(mode=0o700, exist_ok=True)
         with paths.opened_folder_path(self.folder) as opened:
             yield opened
 
-    def create(self) -> tuple[str, int]:
+    def create(self, name: str = "") -> tuple[str, int]:
         """A new empty file: its name here, and a descriptor to write with."""
-        name = f"part-{secrets.token_hex(8)}"
+        name = name or f"part-{secrets.token_hex(8)}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         with self.opened() as here:
             return name, os.open(name, flags, 0o644, dir_fd=here)
@@ -60,14 +74,28 @@ class Staging:
                     os.rename(ruin, name, src_dir_fd=here, dst_dir_fd=folder)
                 raise
 
-    def tidy(self) -> None:
-        """Remove what a process that died left here; for when nobody else uses the folder."""
+    def drop(self, name: str) -> None:
+        """Remove ``name`` here, with all it holds; missing is no error. Raises ``OSError``."""
+        with self.opened() as here:
+            _demolish(here, name)
+
+    def tidy(self, now: float | None = None, *, alone: bool = True) -> None:
+        """Remove what is left here: by a process that died, or by people for too long.
+
+        Args:
+            now: Seconds since the epoch; the present by default.
+            alone: Nobody else uses the folder: what is being written is a ruin, too.
+        """
+        now = time.time() if now is None else now
         if not self.folder.exists():
             return
-        with self.opened() as here:
-            for left in self.folder.iterdir():
+        with self.opened() as here, os.scandir(here) as entries:
+            for entry in entries:
+                kept = next((s for begin, s in _KEPT.items() if entry.name.startswith(begin)), 0.0)
                 with suppress(OSError):
-                    _demolish(here, left.name)
+                    age = now - entry.stat(follow_symlinks=False).st_mtime
+                    if age > (kept or (0.0 if alone else UPLOAD_SECONDS)) or (alone and not kept):
+                        _demolish(here, entry.name)
 
 
 def _demolish(here: int, ruin: str) -> None:
@@ -115,16 +143,23 @@ def _flatten(here: int, name: str) -> list[str]:
     return moved
 
 
+class Home(Protocol):
+    """Where files come to: a ``Workspace``."""
+
+    root: Path
+    staging: Staging
+
+
 class Upload:
     """A file on its way into the workspace; nobody sees it before ``commit``.
 
     As a context manager it is aborted unless it was committed. Made by ``Workspace.begin``.
     """
 
-    def __init__(self, staging: Staging, root: Path, path: RelPath) -> None:
-        self._staging, self._root, self._path = staging, root, path
+    def __init__(self, home: Home, path: RelPath) -> None:
+        self._home, self._path = home, path
         with self._speaking():
-            self._part, self._file = staging.create()
+            self._part, self._file = home.staging.create()
         self._open = True
 
     def __enter__(self) -> Self:
@@ -138,12 +173,17 @@ class Upload:
     ) -> None:
         self.abort()
 
-    def write(self, data: bytes) -> None:
-        """Append ``data``. A full disk ends the upload with ``WorkspaceError``, leaving nothing."""
+    def write(self, *data: bytes) -> None:
+        """Append ``data``. A full disk ends the upload with ``NoRoom``, leaving nothing."""
         with self._speaking():
-            rest = memoryview(data)
-            while rest:
-                rest = rest[os.write(self._file, rest) :]
+            for each in data:
+                rest = memoryview(each)
+                while rest:
+                    rest = rest[os.write(self._file, rest) :]
+
+    def follow(self, home: Home) -> None:
+        """The workspace was moved, and the staging folder with it; that is where it goes."""
+        self._home = home
 
     def commit(self) -> RelPath:
         """Put the file in its place and return the path that it got.
@@ -153,32 +193,35 @@ class Upload:
         Raises:
             WorkspaceError: a folder on the way is none, or the disk is full; nothing is left.
         """
-        with self._speaking(), paths.opened_folder_path(self._root) as root:
-            folder = make_folders(root, self._path.parent)
-            try:
-                name = self._link(folder)
-            finally:
-                os.close(folder)
+        with self._speaking():
+            path = put(self._home, self._part, self._path)
         self.abort()
-        return RelPath.trusted(paths.join(self._path.parent, name))
+        return path
+
+    def replace(self, version: str) -> RelPath:
+        """Put the file in the place of the one that is there, with its mode.
+
+        Args:
+            version: What ``version_of`` said of that one, or ``ANY``.
+
+        Raises:
+            ChangedMeanwhile: there is another version, or none; it is left as it is.
+            WorkspaceError: as ``commit``.
+        """
+        try:
+            with self._speaking():
+                _put_over(self._home, (self._part, self._file), self._path, version)
+        finally:
+            self.abort()
+        return self._path
 
     def abort(self) -> None:
         """Forget the file. After ``commit``, or a second time, this does nothing."""
         if self._open:
             self._open = False
             os.close(self._file)
-            with self._staging.opened() as here, suppress(FileNotFoundError):
-                os.unlink(self._part, dir_fd=here)
-
-    def _link(self, folder: int) -> str:
-        with self._staging.opened() as here:
-            for name in free_names(self._path.name):
-                try:
-                    os.link(self._part, name, src_dir_fd=here, dst_dir_fd=folder)
-                except FileExistsError:
-                    continue
-                return name
-        raise WorkspaceError(f"“{self._path.shown}” and all names like it are taken.")
+            with suppress(FileNotFoundError):
+                self._home.staging.drop(self._part)
 
     @contextmanager
     def _speaking(self) -> Iterator[None]:
@@ -189,3 +232,68 @@ class Upload:
             if hasattr(self, "_file"):
                 self.abort()
             raise paths.explain(error, self._path) from error
+
+
+def put(home: Home, part: str, path: RelPath) -> RelPath:
+    """Move ``part`` of the staging folder to ``path``, or to a free name like it.
+
+    Raises:
+        OSError: a folder on the way is none, or may not be written.
+        WorkspaceError: all names like it are taken.
+    """
+    with paths.opened_folder_path(home.root) as root, home.staging.opened() as here:
+        folder = make_folders(root, path.parent)
+        try:
+            name = move_free(here, part, folder, path.name)
+        finally:
+            os.close(folder)
+    return RelPath.trusted(paths.join(path.parent, name))
+
+
+def move_free(source: int, part: str, folder: int, wanted: str) -> str:
+    """Rename ``part`` in an opened folder into another, to a free name; returns that.
+
+    Raises:
+        OSError: it cannot be renamed.
+        WorkspaceError: all names like ``wanted`` are taken.
+    """
+    for name in free_names(wanted):
+        try:
+            rename_new(source, part, folder, name)
+        except FileExistsError:
+            continue
+        return name
+    raise WorkspaceError(f"“{paths.shown(wanted)}” and all names like it are taken.")
+
+
+def _put_over(home: Home, part: tuple[str, int], path: RelPath, version: str) -> None:
+    name, file = part
+    with (
+        paths.opened_folder_path(home.root) as root,
+        paths.opened_folder(root, path.parent) as folder,
+        home.staging.opened() as here,
+    ):
+        _check(folder, path.name, path, version)
+        before = paths.lstat_below(folder, path.name)
+        with suppress(PermissionError):
+            os.fchown(file, before.st_uid, before.st_gid)
+        os.fchmod(file, before.st_mode & 0o777)
+        if not exchange(here, name, folder, path.name):
+            os.rename(name, path.name, src_dir_fd=here, dst_dir_fd=folder)
+            return
+        try:
+            _check(here, name, path, version)
+        except ChangedMeanwhile:
+            exchange(here, name, folder, path.name)
+            raise
+
+
+def _check(folder: int, name: str, path: RelPath, version: str) -> None:
+    try:
+        info = paths.lstat_below(folder, name)
+    except FileNotFoundError as error:
+        raise ChangedMeanwhile(f"“{path.shown}” is not there any more.") from error
+    if not stat.S_ISREG(info.st_mode):
+        raise ChangedMeanwhile(f"“{path.shown}” is not a file any more.")
+    if version not in (ANY, version_of(info)):
+        raise ChangedMeanwhile(f"“{path.shown}” has changed since it was opened here.")

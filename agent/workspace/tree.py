@@ -69,6 +69,11 @@ def enter(folder: int, name: str) -> int:
     return paths.open_folder(folder, name)
 
 
+def version_of(info: os.stat_result) -> str:
+    """What tells two versions of a file apart: its content's time, its size, its node."""
+    return f"{info.st_mtime_ns:x}-{info.st_size:x}-{info.st_ino:x}"
+
+
 def free_names(name: str) -> Iterator[str]:
     """``name`` and then ``name (2).ext``, ``name (3).ext``, … each within 255 bytes."""
     yield name

@@ -30,15 +30,21 @@ class Versions:
 
     def read(self) -> Iterator[tuple[int, Delta]]:
         """The deltas in order, each with its step; ends at the first that is not whole."""
+        return ((step, delta) for _, step, delta in self.after(0))
+
+    def after(self, position: int) -> Iterator[tuple[int, int, Delta]]:
+        """As ``read``, from a place in the file on; each with the place behind it."""
         if not self._path.exists():
             return
         with self._path.open("rb") as file:
+            file.seek(position)
             for line in file:
                 if not line.endswith(b"\n"):
                     return
+                position += len(line)
                 try:
                     data = json.loads(line)
-                    yield int(data["step"]), Delta.from_json(data)
+                    yield position, int(data["step"]), Delta.from_json(data)
                 except (ValueError, TypeError, KeyError, JournalError):
                     return
 

@@ -7,8 +7,8 @@ HEAD = 4096
 
 _ENDINGS = {
     "markdown": "md markdown",
-    "image": "png jpg jpeg jpe gif webp bmp tif tiff ico avif",
-    "drawing": "svg",
+    "image": "png jpg jpeg jpe jfif gif webp bmp tif tiff ico cur avif ppm pgm pbm tga jp2",
+    "drawing": "svg svgz",
     "pdf": "pdf",
     "page": "html htm xhtml",
     "sound": "wav mp3 ogg oga opus flac m4a aac",
@@ -34,6 +34,7 @@ _SIGNATURES = (
     (b"MThd", "midi"),
     (b"fLaC", "sound"),
     (b"ID3", "sound"),
+    (b"OggS", "sound"),
     (b"PAR1", "table"),
     (b"wOFF", "font"),
     (b"wOF2", "font"),
@@ -44,11 +45,16 @@ _SIGNATURES = (
     (b"\xfd7zXZ\x00", "archive"),
     (b"\x1aE\xdf\xa3", "film"),
 )
-_ZIPPED = {"archive", "document", "slides", "table"}
+_PICTURES = {b"avi", b"hei", b"hev", b"mif", b"msf"}
+_ZIPPED = {"archive", "drawing", "document", "slides", "table"}
+_PLAYED = {"sound", "film"}  # the same containers hold both
 _AS_TEXT = {"markdown", "drawing", "page", "tree", "notebook"}
 KINDS = frozenset({*_ENDINGS, "text", "bytes"}) & {
     path.stem for path in Path(__file__).parent.glob("*.py")
 }
+
+COMPARED = "difference"
+"""Shows two versions of a file beside each other; no file is of this kind."""
 
 
 def kind_of(name: str, head: bytes) -> str:
@@ -68,6 +74,8 @@ def _kind(name: str, head: bytes) -> str:
     found = _signature(head)
     if found == "archive" and by_name in _ZIPPED:
         return by_name
+    if found in _PLAYED and by_name in _PLAYED:
+        return by_name
     if found and found != by_name:
         return found
     if by_name in _AS_TEXT or not by_name:
@@ -81,6 +89,8 @@ def _signature(head: bytes) -> str:
         return "archive"
     if head[:4] == b"RIFF":
         return {b"WEBP": "image", b"WAVE": "sound"}.get(head[8:12], "")
+    if head[4:8] == b"ftyp" and head[8:11] not in _PICTURES:
+        return "sound" if head[8:11] == b"M4A" else "film"
     return next((kind for sign, kind in _SIGNATURES if head.startswith(sign)), "")
 
 

@@ -23,7 +23,7 @@ from contextlib import suppress
 from typing import BinaryIO
 
 from sandbox_ui.preview.base import Answer, Ask, Picture, Show, Unreadable
-from sandbox_ui.preview.kinds import KINDS
+from sandbox_ui.preview.kinds import COMPARED, KINDS
 
 MEMORY = 1536 * 1024**2
 """Bytes of address space that one look may take on top of what the libraries take."""
@@ -40,7 +40,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def serve(control: int, shows: Mapping[str, Show]) -> None:
-    """Serve requests that come over a socket, each with two descriptors: the file, the answer.
+    """Serve requests that come over a socket, each with its descriptors: file, answer, other file.
 
     Returns when the other end is closed.
     """
@@ -49,7 +49,7 @@ def serve(control: int, shows: Mapping[str, Show]) -> None:
     _alone()
     with socket.socket(fileno=control) as channel:
         while True:
-            message, descriptors, _, _ = socket.recv_fds(channel, REQUEST, 2)
+            message, descriptors, _, _ = socket.recv_fds(channel, REQUEST, 3)
             if not message:
                 return
             if os.fork() == 0:
@@ -80,9 +80,12 @@ def _alone() -> None:
     _libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
 
 
-def _look(shows: Mapping[str, Show], message: bytes, file: int, reply: int) -> None:
+def _look(
+    shows: Mapping[str, Show], message: bytes, file: int, reply: int, other: int | None = None
+) -> None:
     request = json.loads(message)
-    ask = Ask(request["name"], request["size"], request["options"])
+    compared = None if other is None else os.fdopen(other, "rb")
+    ask = Ask(request["name"], request["size"], request["options"], compared)
     with os.fdopen(reply, "wb") as answer, os.fdopen(file, "rb") as opened:
         try:
             show = shows[request["kind"]]
@@ -139,4 +142,4 @@ def _own_size() -> int:
 
 
 if __name__ == "__main__":
-    serve(int(sys.argv[1]), {kind: shower(kind) for kind in sorted(KINDS)})
+    serve(int(sys.argv[1]), {kind: shower(kind) for kind in sorted({*KINDS, COMPARED})})

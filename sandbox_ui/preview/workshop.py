@@ -60,7 +60,7 @@ class Workshop:
             self._end()
 
     def look(self, kind: str, file: BinaryIO, ask: Ask) -> Look:
-        """Let a file be looked at; it stays open.
+        """Let a file be looked at, and ``ask.other`` where there is one; they stay open.
 
         Raises:
             WorkspaceError: it cannot be shown; says why.
@@ -71,24 +71,28 @@ class Workshop:
             ours, theirs = socket.socketpair()
             with ours:
                 with theirs:
-                    self._send(json.dumps(request).encode(), _descriptor(file), theirs.fileno())
+                    self._send(json.dumps(request).encode(), file, theirs.fileno(), ask.other)
                 ours.settimeout(SECONDS + _PATIENCE)
                 return _answered(_whole(ours), time.monotonic() - began)
 
-    def _send(self, request: bytes, file: int, reply: int) -> None:
+    def _send(
+        self, request: bytes, file: BinaryIO, reply: int, other: BinaryIO | None = None
+    ) -> None:
+        opened = [_descriptor(each) for each in (file, other) if each is not None]
         try:
             with self._lock:
                 for last in (False, True):
                     try:
                         channel = self._start()
-                        socket.send_fds(channel, [request], [file, reply])
+                        socket.send_fds(channel, [request], [opened[0], reply, *opened[1:]])
                         return
                     except (BrokenPipeError, ConnectionResetError):
                         self._end()
                         if last:
                             raise WorkspaceError("Files cannot be shown just now.") from None
         finally:
-            os.close(file)
+            for each in opened:
+                os.close(each)
 
     def _start(self) -> socket.socket:
         if self._channel is None:

@@ -1,14 +1,22 @@
 """A run's workspace over HTTP: handed out, added to, changed."""
 
+from contextlib import suppress
+
 from anyio.to_thread import run_sync
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from agent.errors import RunError, WorkspaceError
+from agent.news import Item
 from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
+from agent.workspace.staging import Upload
+from agent.workspace.uploads import check_room
 from sandbox_ui import transfers
-from sandbox_ui.routes.serving import RUN, path_of, route, run_of
+from sandbox_ui.listing import row
+from sandbox_ui.pouring import pour
+from sandbox_ui.routes.serving import RUN, path_of, route, run_of, step_of
 from sandbox_ui.runs import Runs
 
 _FILE = f"{RUN}/files/{{path:any}}"
@@ -35,23 +43,66 @@ class Files:
         ]
 
     async def download(self, request: Request) -> Response:
-        """A file; with ``inline=1`` to be shown, where that is safe."""
+        """A file, after a ``step`` too; with ``inline=1`` to be shown, where that is safe."""
         path = path_of(request, b"/files/")
-        file = await run_sync(self._workspace(request).open_read, path)
+        file = await run_sync(self._runs.open_file, run_of(request), path, step_of(request))
         inline = request.query_params.get("inline") == "1"
         name = RelPath(path.name).shown
         return await transfers.hand_out(request, file, name, inline=inline)
 
     async def upload(self, request: Request) -> Response:
-        """A new file; a name that exists keeps both."""
-        path = path_of(request, b"/files/")
-        return await transfers.take_in(request, self._workspace(request), path)
+        """A new file; a name that exists keeps both.
+
+        With ``If-Match`` it takes the place of the file of that name, if that still has this
+        ``ETag``.
+        """
+        run, path = run_of(request), path_of(request, b"/files/")
+        version = _version(request.headers.get("if-match"))
+        size = int(request.headers.get("content-length", "0"))
+        upload = await run_sync(self._begin, run, path, size)
+        try:
+            if not await pour(request, upload.write):
+                return Response(status_code=499)
+            known, etag = await run_sync(self._place, run, upload, version)
+        finally:
+            await run_sync(self._abort, run, upload)
+        return JSONResponse(known, 200 if version else 201, headers={"ETag": etag})
 
     async def remove(self, request: Request) -> Response:
-        """Remove a file."""
-        path = path_of(request, b"/files/")
-        await run_sync(self._workspace(request).remove, path)
+        """Remove a file or a folder for good; missing is no error."""
+        await run_sync(self._remove, run_of(request), path_of(request, b"/files/"))
         return Response(status_code=204)
+
+    def _begin(self, run: str, path: RelPath, size: int) -> Upload:
+        with self._runs.settled(run) as workspace:
+            check_room(workspace, path, size)
+            return workspace.begin(path)
+
+    def _place(self, run: str, upload: Upload, version: str) -> tuple[dict[str, object], str]:
+        with self._runs.settled(run) as workspace:
+            upload.follow(workspace)
+            path = upload.replace(version) if version else upload.commit()
+            with workspace.open_read(path) as file:
+                etag = transfers.etag_of(file)
+            entry = workspace.stat(path)
+            self._runs.tell(run, [Item("changed" if version else "added", path, entry.size)])
+            return row(path.parent, entry), etag
+
+    def _abort(self, run: str, upload: Upload) -> None:
+        with suppress(RunError), self._runs.settled(run) as workspace:
+            upload.follow(workspace)
+        upload.abort()
+
+    def _remove(self, run: str, path: RelPath) -> None:
+        with self._runs.settled(run) as workspace:
+            try:
+                workspace.stat(path)
+            except WorkspaceError:
+                items = []
+            else:
+                items = [Item("removed", path)]
+            workspace.remove(path)
+            self._runs.tell(run, items)
 
     async def output(self, request: Request) -> Response:
         """An output that was too long for the journal, whole."""
@@ -60,5 +111,7 @@ class Files:
         file = await run_sync(outputs.open_read, RelPath(name))
         return await transfers.hand_out(request, file, f"{name}.txt", inline=False)
 
-    def _workspace(self, request: Request) -> Workspace:
-        return self._runs.workspace(run_of(request))
+
+def _version(header: str | None) -> str:
+    """The version that an ``If-Match`` names; empty where there is no such header."""
+    return (header or "").strip().removeprefix("W/").strip('"')

@@ -1,5 +1,6 @@
 """How routes are made and answer: paths of any bytes, failures as JSON with a sentence."""
 
+import json
 from collections.abc import Awaitable, Callable
 from functools import wraps
 from typing import Any
@@ -10,12 +11,27 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from agent.errors import ChangedMeanwhile, NoRoom, RunError, StudioError
+from agent.errors import (
+    ChangedMeanwhile,
+    NoRoom,
+    NotKept,
+    RunAtWork,
+    RunError,
+    StudioError,
+    WorkspaceError,
+)
 from agent.workspace.paths import RelPath
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 RUN = "/api/runs/{run}"
-_STATUS: dict[type[Exception], int] = {RunError: 404, ChangedMeanwhile: 412, NoRoom: 507}
+_MOST_JSON = 4 * 1024**2
+_STATUS: dict[type[Exception], int] = {
+    RunError: 404,
+    RunAtWork: 409,
+    ChangedMeanwhile: 412,
+    NoRoom: 507,
+    NotKept: 404,
+}
 
 
 class _Anything(Convertor[str]):
@@ -56,6 +72,38 @@ def path_of(request: Request, after: bytes) -> RelPath:
     """
     raw: bytes = request.scope.get("raw_path") or request.url.path.encode()
     return RelPath.from_url(raw.partition(b"?")[0].partition(after)[2].decode("latin-1"))
+
+
+def step_of(request: Request) -> int | None:
+    """The step after which a file is to be looked at; None for what it is now.
+
+    Raises:
+        WorkspaceError: ``step`` is no number.
+    """
+    step = request.query_params.get("step", "")
+    if step and not (step.isascii() and step.isdecimal() and len(step) < 10):
+        raise WorkspaceError(f"“{step[:40]}” is not the number of a step.")
+    return int(step) if step else None
+
+
+async def body_of(request: Request) -> dict[str, Any]:
+    """The JSON object in a request's body, at most 4 MB of it.
+
+    Raises:
+        WorkspaceError: it is none.
+    """
+    raw = b""
+    async for chunk in request.stream():
+        raw += chunk
+        if len(raw) > _MOST_JSON:
+            raise WorkspaceError("That is too much for one request.")
+    try:
+        value = json.loads(raw)
+    except ValueError as error:
+        raise WorkspaceError("The request's body is not JSON.") from error
+    if not isinstance(value, dict):
+        raise WorkspaceError("The request's body is not a JSON object.")
+    return value
 
 
 def as_json(value: Any, status: int = 200) -> Response:

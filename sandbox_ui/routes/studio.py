@@ -1,6 +1,7 @@
 """What the page asks of the studio itself: its health, examples, Markdown rendered."""
 
 from collections.abc import Callable
+from io import BytesIO
 from typing import Any
 
 from anyio.to_thread import run_sync
@@ -9,8 +10,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from agent.examples import examples
-from sandbox_ui.preview import markdown
+from sandbox_ui.preview.base import Ask
+from sandbox_ui.preview.workshop import Workshop
 from sandbox_ui.routes.serving import as_json, route
+
+_LONGEST = 1024**2
 
 
 class StudioRoutes:
@@ -18,10 +22,12 @@ class StudioRoutes:
 
     Args:
         health: What ``/healthz`` answers.
+        workshop: What reads Markdown.
     """
 
-    def __init__(self, health: Callable[[], Any]) -> None:
+    def __init__(self, health: Callable[[], Any], workshop: Workshop) -> None:
         self._health = health
+        self._workshop = workshop
 
     @property
     def routes(self) -> list[Route]:
@@ -56,5 +62,11 @@ class StudioRoutes:
 
     async def markdown(self, request: Request) -> Response:
         """The body's Markdown as HTML that can do no harm."""
-        text = (await request.body()).decode(errors="replace")
-        return as_json({"html": await run_sync(markdown.render, text)})
+        text = bytearray()
+        async for chunk in request.stream():
+            text += chunk
+            if len(text) > _LONGEST:
+                return as_json({"error": "The text is longer than 1 MB."}, 413)
+        ask = Ask("said.md", len(text), {"said": "1"})
+        look = await run_sync(self._workshop.look, "markdown", BytesIO(text), ask)
+        return Response(look.content, media_type="application/json")

@@ -15,7 +15,7 @@ from agent.workspace.paths import RelPath
 from sandbox_ui.preview.base import Ask
 from sandbox_ui.preview.kinds import HEAD, KINDS, kind_of
 from sandbox_ui.preview.workshop import Workshop
-from sandbox_ui.routes.serving import RUN, path_of, route, run_of
+from sandbox_ui.routes.serving import RUN, path_of, route, run_of, step_of
 from sandbox_ui.runs import Runs
 
 _PAGE = Path(__file__).parents[2] / "static" / "look.html"
@@ -58,14 +58,15 @@ class Views:
     async def view(self, request: Request) -> Response:
         """A look at a file.
 
-        ``as`` asks for a kind instead of the one found; ``v`` is the file's version as the
-        page knows it, and lets the browser keep the answer; the rest are the kind's options.
+        ``as`` asks for a kind instead of the one found; ``step`` for the file as it was after
+        that step; ``v`` is the file's version as the page knows it, and lets the browser keep
+        the answer; the rest are the kind's options.
         The answer is a picture, or JSON: ``kind``, ``size``, ``view``, and ``error`` (a
         sentence) where there is nothing to be shown.
         """
         path = path_of(request, b"/view/")
         options = dict(request.query_params)
-        file = await run_sync(self._runs.workspace(run_of(request)).open_read, path)
+        file = await run_sync(self._runs.open_file, run_of(request), path, step_of(request))
         seen = await run_sync(self._seen, file, RelPath(path.name).shown, options)
         headers = {
             "Cache-Control": _KEPT if options.get("v") and not seen.error else "no-store",

@@ -46,7 +46,7 @@ QUICK: dict[str, Callable[[Place], Table]] = {
     "startup": partial(startup.table, times=1),
     "page": partial(page.table, lengths=(2, 5), rivals=(2, 4), window=2),
     "opening": partial(opening.table, times=1, rival=1, lengths=(2, 5)),
-    "tree": partial(tree.table, few=3, many=1200, times=2),
+    "tree": partial(tree.table, counts=(3, 1200), times=2, paints=1),
 }
 
 BROWSED = {"page", "opening", "tree"}

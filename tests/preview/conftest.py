@@ -1,6 +1,7 @@
 """One studio and one browser for the previews' tests."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser
@@ -12,8 +13,13 @@ from tests.tab import chromium
 
 
 @pytest.fixture(scope="package")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    data = tmp_path_factory.mktemp("data")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The studio's data folder."""
+    return tmp_path_factory.mktemp("data")
+
+
+@pytest.fixture(scope="package")
+def address(data: Path) -> Iterator[str]:
     with served(create(Settings(data=data), LocalMachine(data))) as address:
         yield address
 

@@ -44,6 +44,12 @@ class Looker:
         address = f"{self.address}/api/runs/{self.run}/files/output/{quote(name)}"
         httpx.put(address, content=content).raise_for_status()
 
+    def replace(self, name: str, content: bytes) -> None:
+        """Let a file of ``output/`` have another content."""
+        address = f"{self.address}/api/runs/{self.run}/files/output/{quote(name)}"
+        httpx.delete(address).raise_for_status()
+        self.give(name, content)
+
     def open(self) -> None:
         self.studio.open(f"{self.address}/?run={self.run}")
 

@@ -1,0 +1,257 @@
+"""What a person changes in a workspace: new names, moves, removals, and taking that back.
+
+Whatever is removed goes to the staging folder as it is and waits there, out of the
+sandbox's sight: ``gone-<token>`` with ``gone-<token>.json``, which says where it was.
+"""
+
+import json
+import os
+import re
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+from agent.errors import NotKept, WorkspaceError
+from agent.workspace import paths
+from agent.workspace.files import Workspace
+from agent.workspace.paths import ROOT, RelPath
+from agent.workspace.staging import UNDO_SECONDS, move_free
+from agent.workspace.tree import free_names, make_folders
+
+_TOKEN = re.compile(r"[0-9a-f]{24}")
+MOST = 10_000
+"""Paths that are changed at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """What was done.
+
+    Attributes:
+        paths: What the things are called now; for a removal, what they were called.
+        undo: What ``undo`` takes; None where it cannot be undone.
+        before: What they were called before, where they were moved.
+    """
+
+    paths: tuple[RelPath, ...]
+    undo: str | None = None
+    before: tuple[RelPath, ...] = ()
+
+
+def new_folder(workspace: Workspace, path: RelPath, *, merge: bool = False) -> Changed:
+    """Make an empty folder; a name that exists keeps both, or with ``merge`` is taken.
+
+    Raises:
+        WorkspaceError: it cannot be made there.
+    """
+    _named(path)
+    if merge:
+        workspace.make_folder(path)
+        return Changed((path,))
+    with workspace.opened(path) as root, _folder(root, path.parent) as folder:
+        for name in free_names(path.name):
+            with suppress(FileExistsError):
+                os.mkdir(name, 0o755, dir_fd=folder)
+                return Changed((path.parent.child(name),))
+    raise WorkspaceError(f"“{path.shown}” and all names like it are taken.")
+
+
+def new_file(workspace: Workspace, path: RelPath) -> Changed:
+    """Make an empty file; a name that exists keeps both."""
+    _named(path)
+    return Changed((workspace.write(path, ()),))
+
+
+def move(workspace: Workspace, moved: Sequence[RelPath], to: RelPath) -> Changed:
+    """Move files, links and folders into a folder, which is made if it is missing.
+
+    A name that exists there keeps both. What is in that folder already stays as it is.
+
+    Raises:
+        WorkspaceError: one of them cannot be moved; those before it were.
+    """
+    for path in moved:
+        _named(path)
+        if to == path or to.startswith(f"{path}/"):
+            raise WorkspaceError(f"“{path.shown}” cannot be moved into itself.")
+    pairs = [(path, _moved(workspace, path, to, path.name)) for path in _apart(moved)]
+    return _renamed(workspace, pairs)
+
+
+def rename(workspace: Workspace, path: RelPath, name: str) -> Changed:
+    """Give a file, link or folder another name in its folder; one that exists keeps both.
+
+    Raises:
+        WorkspaceError: it is no single name, or it cannot be renamed.
+    """
+    _named(path)
+    path.parent.child(name)
+    pairs = [(path, _moved(workspace, path, path.parent, name))]
+    return _renamed(workspace, pairs)
+
+
+def remove(workspace: Workspace, removed: Sequence[RelPath]) -> Changed:
+    """Take files, links and folders away, to be brought back within ten minutes.
+
+    What the application may not move is removed by the sandbox, for good.
+
+    Raises:
+        WorkspaceError: one of them cannot be removed; all of them stay where they were.
+    """
+    removed = _apart([_named(path) for path in removed])
+    token = secrets.token_hex(12)
+    kept: list[RelPath] = []
+    for_good = False
+    try:
+        with workspace.staging.opened() as here:
+            os.mkdir(_bin(token), 0o700, dir_fd=here)
+            with paths.opened_folder(here, _bin(token)) as bin_:
+                for path in removed:
+                    if _taken(workspace, path, bin_, str(len(kept))):
+                        kept.append(path)
+                    else:
+                        for_good = True
+        _remember(workspace, token, {"gone": [path.to_url() for path in kept]})
+    except (OSError, WorkspaceError) as error:
+        with suppress(OSError, WorkspaceError):
+            list(_put_back(workspace, token, iter(kept)))
+            workspace.staging.drop(_bin(token))
+        if isinstance(error, OSError):
+            raise paths.explain(error, ROOT) from error
+        raise
+    return Changed(tuple(removed), None if for_good else token)
+
+
+def undo(workspace: Workspace, token: str) -> Changed:
+    """Bring back what a removal or a move has changed; a name taken meanwhile keeps both.
+
+    Raises:
+        WorkspaceError: it is too late, or something cannot be put back; the rest was.
+    """
+    about = _recall(workspace, token)
+    if "moved" in about:
+        pairs = [list(map(RelPath.from_url, pair)) for pair in about["moved"]]
+        back = [_moved(workspace, new, old.parent, old.name) for old, new in reversed(pairs)]
+    else:
+        back = list(_put_back(workspace, token, map(RelPath.from_url, about["gone"])))
+    for name in (f"{_bin(token)}.json", _bin(token)):
+        with suppress(OSError):
+            workspace.staging.drop(name)
+    return Changed(tuple(back))
+
+
+def _named(path: RelPath) -> RelPath:
+    if not path:
+        raise WorkspaceError("The workspace itself cannot be changed.")
+    return path
+
+
+def _apart(given: Sequence[RelPath]) -> list[RelPath]:
+    """Without those that lie in others of them, and without doubles."""
+    if not given:
+        raise WorkspaceError("Nothing was named.")
+    if len(given) > MOST:
+        raise WorkspaceError(f"These are {len(given)} at once; {MOST} are the most.")
+    whole = set(given)
+    return [
+        path for path in dict.fromkeys(given) if not any(above in whole for above in _above(path))
+    ]
+
+
+def _above(path: RelPath) -> Iterator[RelPath]:
+    while path := path.parent:
+        yield path
+
+
+@contextmanager
+def _folder(root: int, path: RelPath) -> Iterator[int]:
+    """A descriptor of a folder for the block, made if it is missing."""
+    made = make_folders(root, path)
+    try:
+        yield made
+    finally:
+        os.close(made)
+
+
+def _moved(workspace: Workspace, path: RelPath, to: RelPath, name: str) -> RelPath:
+    """Move one thing; returns the path that it got."""
+    if path.parent == to and path.name == name:
+        workspace.stat(path)
+        return path
+    with (
+        workspace.opened(path) as root,
+        paths.opened_folder(root, path.parent) as source,
+        _folder(root, to) as target,
+    ):
+        os.stat(path.name, dir_fd=source, follow_symlinks=False)
+        return to.child(move_free(source, path.name, target, name))
+
+
+def _taken(workspace: Workspace, path: RelPath, bin_: int, name: str) -> bool:
+    """Move one thing out of the workspace; false where the sandbox had to remove it."""
+    with workspace.opened(path) as root:
+        try:
+            with paths.opened_folder(root, path.parent) as folder:
+                os.rename(path.name, name, src_dir_fd=folder, dst_dir_fd=bin_)
+        except PermissionError:
+            if workspace.rescue is None:
+                raise
+            workspace.remove(path)
+            return False
+    return True
+
+
+def _put_back(workspace: Workspace, token: str, gone: Iterator[RelPath]) -> Iterator[RelPath]:
+    failed = None
+    for number, path in enumerate(gone):
+        try:
+            with (
+                workspace.staging.opened() as here,
+                paths.opened_folder(here, _bin(token)) as bin_,
+                workspace.opened(path) as root,
+                _folder(root, path.parent) as folder,
+            ):
+                yield path.parent.child(move_free(bin_, str(number), folder, path.name))
+        except (WorkspaceError, OSError) as error:
+            failed = failed or error
+    if isinstance(failed, OSError):
+        raise paths.explain(failed, ROOT)
+    if failed is not None:
+        raise failed
+
+
+def _renamed(workspace: Workspace, pairs: list[tuple[RelPath, RelPath]]) -> Changed:
+    token = secrets.token_hex(12)
+    moved = [(old.to_url(), new.to_url()) for old, new in pairs]
+    _remember(workspace, token, {"moved": moved})
+    before, after = zip(*pairs, strict=True)
+    return Changed(after, token, before)
+
+
+def _remember(workspace: Workspace, token: str, about: dict[str, object]) -> None:
+    try:
+        _, file = workspace.staging.create(f"{_bin(token)}.json")
+    except OSError as error:
+        raise paths.explain(error, ROOT) from error
+    with os.fdopen(file, "w") as written:
+        json.dump(about, written)
+
+
+def _recall(workspace: Workspace, token: str) -> dict[str, Any]:
+    try:
+        with workspace.staging.opened() as here:
+            file = os.fdopen(paths.open_file(here, f"{_bin(token)}.json"), "rb")
+            with file:
+                about: dict[str, Any] = json.load(file)
+    except (OSError, ValueError) as error:
+        minutes = round(UNDO_SECONDS / 60)
+        raise NotKept(f"This cannot be undone any more; it can for {minutes} minutes.") from error
+    return about
+
+
+def _bin(token: str) -> str:
+    if not _TOKEN.fullmatch(token):
+        raise NotKept("There is nothing of this name to be undone.")
+    return f"gone-{token}"

@@ -1,0 +1,200 @@
+"""Uploads that go on where they were, after a broken connection and after a restart.
+
+Each is two files of the staging folder, ``upload-<id>`` with what has come and
+``upload-<id>.json`` with what it is to become; how far it is, is the size of the first.
+"""
+
+import json
+import os
+import re
+import secrets
+from contextlib import suppress
+from dataclasses import dataclass
+
+from agent.errors import NoRoom, NotKept, WorkspaceError
+from agent.legible import size_of
+from agent.workspace import paths
+from agent.workspace.paths import RelPath
+from agent.workspace.staging import Home, Staging, put
+
+FLOOR = 256 * 1024**2
+"""Bytes of the disk that an upload leaves free for the rest of the machine."""
+
+_ID = re.compile(r"[0-9a-f]{24}")
+_ABOUT_LIMIT = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """An upload as it stands.
+
+    Attributes:
+        id: Its id, which cannot be guessed.
+        path: What it is to become.
+        size: Bytes when it is whole.
+        offset: Bytes that have come.
+        done: What it became, once it is whole.
+    """
+
+    id: str
+    path: RelPath
+    size: int
+    offset: int
+    done: RelPath | None = None
+
+
+class Part:
+    """What has come of an upload, open to be written; from one thread at a time.
+
+    It stays usable where the staging folder is moved meanwhile.
+    """
+
+    def __init__(self, file: int, pending: Pending) -> None:
+        self._file = file
+        self._pending = pending
+        self.offset = pending.offset
+
+    def write(self, *data: bytes) -> None:
+        """Put ``data`` behind what has come.
+
+        Raises:
+            NoRoom: the disk is full.
+            WorkspaceError: it is more than was said, or it cannot be written.
+        """
+        if self.offset + sum(map(len, data)) > self._pending.size:
+            raise WorkspaceError(f"More came than the {self._pending.size} bytes that were said.")
+        try:
+            for each in data:
+                rest = memoryview(each)
+                while rest:
+                    count = os.pwrite(self._file, rest, self.offset)
+                    self.offset += count
+                    rest = rest[count:]
+        except OSError as error:
+            raise paths.explain(error, self._pending.path) from error
+
+    def close(self) -> None:
+        """Close it; what has come stays."""
+        os.close(self._file)
+
+
+def begin(
+    home: Home, path: RelPath, size: int, *, room: int | None = None, floor: int = FLOOR
+) -> Pending:
+    """Make ready for a file of ``size`` bytes.
+
+    Args:
+        home: The workspace.
+        path: What it is to become; a name that exists keeps both.
+        size: Its size.
+        room: Bytes that the workspace may still take; None where there is no such limit.
+        floor: Bytes of the disk that stay free.
+
+    Raises:
+        NoRoom: it would not fit.
+        WorkspaceError: it cannot be written there.
+    """
+    if not path:
+        raise WorkspaceError("A file needs a name.")
+    check_room(home, path, size, room=room, floor=floor)
+    pending = Pending(secrets.token_hex(12), path, size, 0)
+    try:
+        _, file = home.staging.create(_name(pending.id))
+        os.close(file)
+        _keep(home.staging, pending)
+    except OSError as error:
+        forget(home, pending.id)
+        raise paths.explain(error, path) from error
+    return pending
+
+
+def check_room(
+    home: Home, path: RelPath, size: int, *, room: int | None = None, floor: int = FLOOR
+) -> None:
+    """Raise ``NoRoom`` where ``size`` more bytes are too many; see ``begin``."""
+    disk = os.statvfs(home.root if home.root.is_dir() else home.root.parent)
+    free = max(0, disk.f_bavail * disk.f_frsize - floor)
+    for most, who in ((free, "the disk"), (room, "this run")):
+        if most is not None and size > most:
+            raise NoRoom(
+                f"“{path.shown}” does not fit: it has {size_of(size)}, "
+                f"and {who} can take {size_of(most)} more."
+            )
+
+
+def find(home: Home, upload: str) -> Pending:
+    """The upload of this id.
+
+    Raises:
+        WorkspaceError: there is none, or it was forgotten after a day.
+    """
+    try:
+        with home.staging.opened() as here:
+            with os.fdopen(paths.open_file(here, f"{_name(upload)}.json"), "rb") as file:
+                about = json.loads(file.read(_ABOUT_LIMIT))
+            offset = about["size"]
+            if about["done"] is None:
+                offset = os.stat(_name(upload), dir_fd=here, follow_symlinks=False).st_size
+    except (OSError, ValueError) as error:
+        raise _unknown() from error
+    done = about["done"] and RelPath.from_url(about["done"])
+    return Pending(upload, RelPath.from_url(about["path"]), about["size"], offset, done)
+
+
+def part(home: Home, pending: Pending) -> Part:
+    """Open what has come, to go on. Raises ``WorkspaceError`` where it is gone."""
+    try:
+        with home.staging.opened() as here:
+            flags = os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+            return Part(os.open(_name(pending.id), flags, dir_fd=here), pending)
+    except OSError as error:
+        raise _unknown() from error
+
+
+def finish(home: Home, pending: Pending) -> RelPath:
+    """Put a file that is whole in its place, and remember where that was.
+
+    Raises:
+        WorkspaceError: it cannot be put there; nothing of it is left.
+    """
+    try:
+        done = put(home, _name(pending.id), pending.path)
+    except (OSError, WorkspaceError) as error:
+        forget(home, pending.id)
+        if isinstance(error, OSError):
+            raise paths.explain(error, pending.path) from error
+        raise
+    with suppress(OSError):
+        _keep(home.staging, Pending(pending.id, pending.path, pending.size, pending.size, done))
+    return done
+
+
+def forget(home: Home, upload: str) -> None:
+    """Remove all that is known of an upload; the file that it became stays."""
+    for name in (_name(upload), f"{_name(upload)}.json"):
+        with suppress(OSError):
+            home.staging.drop(name)
+
+
+def _name(upload: str) -> str:
+    if not _ID.fullmatch(upload):
+        raise _unknown()
+    return f"upload-{upload}"
+
+
+def _keep(staging: Staging, pending: Pending) -> None:
+    about = {
+        "path": pending.path.to_url(),
+        "size": pending.size,
+        "done": pending.done and pending.done.to_url(),
+    }
+    name = f"{_name(pending.id)}.json"
+    new, file = staging.create()
+    with os.fdopen(file, "w") as written:
+        json.dump(about, written)
+    with staging.opened() as here:
+        os.rename(new, name, src_dir_fd=here, dst_dir_fd=here)
+
+
+def _unknown() -> NotKept:
+    return NotKept("This upload is not known; it may have been left for a day. Begin anew.")

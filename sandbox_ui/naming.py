@@ -1,0 +1,55 @@
+"""Which words in a run's texts are the names of its files."""
+
+import stat
+from collections.abc import Iterator, Sequence
+
+from agent.errors import WorkspaceError
+from agent.workspace import paths
+from agent.workspace.files import Workspace
+from agent.workspace.paths import ROOT, RelPath
+
+MOST = 500
+"""Words that are looked up at once."""
+
+_HOME = "/workspace/"
+_WHERE = ("", "output/", "input/")
+
+
+def named(workspace: Workspace, words: Sequence[str]) -> dict[str, str]:
+    """Those of ``words`` that name a file of the workspace now, with its percent-encoded path.
+
+    Args:
+        workspace: The run's files.
+        words: Paths as a person or a program writes them: below the workspace or from
+            ``/workspace`` on; a name alone may also stand for a file in ``output/`` or
+            ``input/``. At most the first ``MOST`` count.
+    """
+    found = {}
+    with workspace.opened(ROOT) as root:
+        for word in words[:MOST]:
+            path = next((each for each in _meant(word) if _is_file(root, each)), None)
+            if path is not None:
+                found[word] = path.to_url()
+    return found
+
+
+def _meant(word: str) -> Iterator[RelPath]:
+    if word.startswith(_HOME):
+        word = word.removeprefix(_HOME)
+        where = _WHERE[:1]
+    else:
+        while word.startswith("./"):
+            word = word.removeprefix("./")
+        where = _WHERE[:1] if "/" in word else _WHERE
+    for folder in where:
+        try:
+            yield RelPath(folder + word)
+        except WorkspaceError:
+            return
+
+
+def _is_file(root: int, path: RelPath) -> bool:
+    try:
+        return stat.S_ISREG(paths.lstat_below(root, path).st_mode)
+    except OSError:
+        return False

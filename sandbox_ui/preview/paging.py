@@ -1,0 +1,139 @@
+"""A text in pages: pieces of it that begin where a line begins, as far as its lines are short."""
+
+import os
+import zlib
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from sandbox_ui.preview.decoding import Script, boundary, complete
+
+FIRST = 24 * 1024
+"""Bytes of the page that is seen first."""
+
+PAGE = 48 * 1024
+"""Bytes of every other page, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A piece of a text.
+
+    Attributes:
+        start: Where it begins in the file.
+        content: Its bytes.
+        inside: Whether it begins within a line.
+    """
+
+    start: int
+    content: bytes
+    inside: bool
+
+    @property
+    def end(self) -> int:
+        """Where the page after it begins."""
+        return self.start + len(self.content)
+
+    @property
+    def sum(self) -> int:
+        """What tells it from another one."""
+        return zlib.crc32(self.content)
+
+
+class Paper:
+    """A text that is read in pages.
+
+    Args:
+        file: The text.
+        script: How it is read.
+    """
+
+    def __init__(self, file: BinaryIO, script: Script) -> None:
+        self._file, self.script = file, script
+        self.size = file.seek(0, os.SEEK_END)
+
+    def from_(self, start: int, most: int = PAGE) -> Page:
+        """The page that begins at an offset where a page can begin."""
+        start = min(max(start, self.script.mark), self.size)
+        content = self.read(start, start + most)
+        if start + most < self.size:
+            last = self._find_last(content)
+            content = content[: last or complete(content, self.script)]
+        return Page(start, content, self._inside(start))
+
+    def before(self, end: int, most: int = PAGE) -> Page:
+        """The page that ends at an offset."""
+        end = min(max(end, self.script.mark), self.size)
+        start = max(end - most, self.script.mark)
+        start += (start - self.script.mark) % self.script.unit
+        content = self.read(start, end)
+        if start > self.script.mark:
+            skipped = self._skipped(content)
+            start, content = start + skipped, content[skipped:]
+        return Page(start, content, self._inside(start))
+
+    def around(self, offset: int) -> Page:
+        """The page that begins with the line at an offset, or a little before it in a long one."""
+        offset = min(max(offset, self.script.mark), self.size)
+        begin = max(offset - FIRST, self.script.mark)
+        begin += (begin - self.script.mark) % self.script.unit
+        lead = self.read(begin, offset)
+        line = self._find_last(lead)
+        if line or begin == self.script.mark:
+            return self.from_(begin + line)
+        return self.from_(begin + boundary(lead, self.script))
+
+    def read(self, start: int, end: int) -> bytes:
+        """The bytes between two offsets."""
+        self._file.seek(start)
+        return self._file.read(max(0, end - start))
+
+    def _skipped(self, content: bytes) -> int:
+        """Bytes up to the first line that begins in it, or the first character."""
+        first = aligned(content, self.script.newline, self.script.unit)
+        after = first + len(self.script.newline)
+        return after if first >= 0 and after < len(content) else boundary(content, self.script)
+
+    def _find_last(self, content: bytes) -> int:
+        """Where the last line that begins in it begins; 0 where none does."""
+        newline, unit = self.script.newline, self.script.unit
+        found = content.rfind(newline)
+        while found >= 0 and found % unit:
+            found = content.rfind(newline, 0, found + len(newline) - 1)
+        return found + len(newline) if found >= 0 else 0
+
+    def _inside(self, start: int) -> bool:
+        newline = self.script.newline
+        return start > self.script.mark and self.read(start - len(newline), start) != newline
+
+
+def aligned(content: bytes, words: bytes, unit: int, begin: int = 0) -> int:
+    """Where words stand first, at a character's beginning; -1 where they do not."""
+    found = content.find(words, begin)
+    while found >= 0 and found % unit:
+        found = content.find(words, found + 1)
+    return found
+
+
+def lines(page: Page, script: Script) -> list[tuple[int, str]]:
+    """The lines of a page, each with the offset where it begins."""
+    newline = "\r" if script.ends == "cr" else "\n"
+    found, offset = [], page.start
+    if script.unit > 1:
+        parts = [each.encode(script.encoding, "replace") for each in _split(page, script, newline)]
+    else:
+        parts = page.content.split(newline.encode(script.encoding))
+    for part in parts:
+        text = script.text(part)
+        found.append((offset, text.removesuffix("\r") if _is_end(script) else text))
+        offset += len(part) + len(script.newline)
+    if page.content and found[-1][1] == "" and len(found) > 1:
+        found.pop()
+    return found if page.content else []
+
+
+def _split(page: Page, script: Script, newline: str) -> list[str]:
+    return script.text(page.content).split(newline)
+
+
+def _is_end(script: Script) -> bool:
+    return script.ends in ("crlf", "mixed")

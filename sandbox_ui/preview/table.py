@@ -1,0 +1,39 @@
+"""Tables: CSV and its like, workbooks, Parquet."""
+
+from dataclasses import asdict
+from typing import BinaryIO
+
+from sandbox_ui.preview import delimited, parquet, workbook
+from sandbox_ui.preview.base import Ask, View
+from sandbox_ui.preview.grid import answer
+
+_COUNTED = 256 * 1024**2
+_COUNTED_AT_ONCE = 16 * 1024**2
+
+
+def prepare(ask: Ask) -> None:
+    """Get the library for Parquet where the name says that it is."""
+    if ask.ending == "parquet":
+        parquet.prepare()
+
+
+def view(file: BinaryIO, ask: Ask) -> View:
+    """A page of a table; see ``grid.answer``.
+
+    ``count`` asks how many rows a long text has, and goes on from its last answer.
+
+    Raises:
+        Unreadable: it is no table.
+    """
+    head = file.read(8)
+    file.seek(0)
+    if head[:4] == b"PAR1":
+        return View(answer(parquet.load(file, ask), ask))
+    if head[:2] == b"PK" or head[:4] == b"\xd0\xcf\x11\xe0":
+        return View(answer(workbook.load(file, ask), ask))
+    if "count" in ask.options:
+        return View(asdict(delimited.count(file, ask, _COUNTED)))
+    grid = delimited.load(file, ask)
+    if grid.about and ask.size <= _COUNTED_AT_ONCE:
+        grid.total, grid.about = delimited.count(file, ask, ask.size).rows, False
+    return View(answer(grid, ask))

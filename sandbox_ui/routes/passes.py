@@ -1,0 +1,97 @@
+"""Passes: what a frame of opaque origin, which has no name to give, may read, and for how long."""
+
+import base64
+import hmac
+import json
+import re
+import secrets
+import time
+from dataclasses import asdict, dataclass
+
+from agent.errors import StudioError
+from agent.workspace.paths import RelPath
+
+SECONDS = 3600
+_BASE = re.compile(r"https?://[\w.\-]+(:\d+)?(/[\w.~%\-]+)*/|https?://\[[0-9a-f:]+\](:\d+)?/")
+
+
+class NoPass(StudioError):
+    """The pass is not ours, or its time is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """What one view of a page may read.
+
+    Attributes:
+        run: The run.
+        folder: The page's folder, percent-encoded.
+        base: The address that the studio has in the person's browser, ending in ``/``.
+        allowed: Whether the page may ask for things outside.
+        until: Seconds since the epoch at which it ends.
+    """
+
+    run: str
+    folder: str
+    base: str
+    allowed: bool
+    until: int
+
+    def opens(self, path: RelPath) -> bool:
+        """Whether a file may be read with it.
+
+        A page without a way out reads the whole workspace. One that could send it
+        somewhere reads what lies in its own folder and below; beside a page that lies in no
+        folder, only files that lie in none.
+        """
+        if not self.allowed:
+            return True
+        folder = RelPath.from_url(self.folder)
+        return path.startswith(f"{folder}/") if folder else "/" not in path
+
+
+class Passes:
+    """Makes passes and knows them again, as long as this process lives."""
+
+    def __init__(self) -> None:
+        self._secret = secrets.token_bytes(32)
+
+    def make(self, run: str, page: RelPath, base: str, *, allowed: bool) -> str:
+        """The token of a new pass for a page; safe in an address.
+
+        Args:
+            run: The run.
+            page: The page in its workspace.
+            base: The address that the studio has in the person's browser.
+            allowed: Whether the page may ask for things outside.
+
+        Raises:
+            NoPass: ``base`` is no such address.
+        """
+        if not _BASE.fullmatch(base):
+            raise NoPass("Pages cannot be shown at this address of the studio.")
+        until = int(time.time()) + SECONDS
+        made = Pass(run, page.parent.to_url(), base, allowed, until)
+        said = _encoded(json.dumps(asdict(made)).encode())
+        return f"{said}.{self._signature(said)}"
+
+    def read(self, token: str) -> Pass:
+        """The pass of a token.
+
+        Raises:
+            NoPass: it is not one of ours, or its time is over.
+        """
+        said, _, signature = token.partition(".")
+        if not hmac.compare_digest(self._signature(said).encode(), signature.encode()):
+            raise NoPass("This view is not known here; press Reload.")
+        known = Pass(**json.loads(base64.urlsafe_b64decode(said + "=" * (-len(said) % 4))))
+        if known.until < time.time():
+            raise NoPass("This view has been open for long and has ended; press Reload.")
+        return known
+
+    def _signature(self, said: str) -> str:
+        return _encoded(hmac.digest(self._secret, said.encode(), "sha256"))
+
+
+def _encoded(content: bytes) -> str:
+    return base64.urlsafe_b64encode(content).decode().rstrip("=")

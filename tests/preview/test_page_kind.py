@@ -1,0 +1,319 @@
+"""A page that a run made: it works as it would at home, and it reaches nothing and nobody."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import quote
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, FrameLocator, Route, expect
+
+from sandbox_ui.preview import page
+from tests.preview.looking import data_of
+from tests.tab import WIDE, Studio
+
+# What the browser says of what it refused, the frame's page itself being to blame.
+REFUSED = ("Content Security Policy", "sandboxed", "Framing", "status of 404", "null")
+
+
+class Tab:
+    """A tab with a run's pages in it."""
+
+    def __init__(self, studio: Studio, address: str) -> None:
+        self.studio, self.tab, self.address = studio, studio.page, address
+        self.run = httpx.post(f"{address}/api/runs").json()["run"]
+
+    def give(self, path: str, content: str | bytes) -> None:
+        """Put a file into the workspace, in place of the one that is there."""
+        address = f"{self.address}/api/runs/{self.run}/files/{quote(path)}"
+        httpx.delete(address).raise_for_status()
+        body = content.encode() if isinstance(content, str) else content
+        httpx.put(address, content=body).raise_for_status()
+
+    def look(self, name: str = "page.html") -> FrameLocator:
+        self.studio.open(f"{self.address}/?run={self.run}")
+        self.studio.file(name).click()
+        return self.frame
+
+    @property
+    def frame(self) -> FrameLocator:
+        return self.tab.frame_locator(".preview iframe:not(.coming)")
+
+
+@pytest.fixture
+def tab(browser: Browser, address: str) -> Iterator[Tab]:
+    context = browser.new_context(viewport={"width": WIDE[0], "height": WIDE[1]})
+    made = Tab(Studio(context.new_page()), address)
+    yield made
+    assert made.tab.evaluate("window.hacked") is None
+    context.close()
+    said = [each for each in made.studio.complaints if not any(word in each for word in REFUSED)]
+    assert said == []
+
+
+ALONE = """<!doctype html><style>p { color: rgb(1, 2, 3) }</style><p>A page.</p><script>
+const say = (text) => document.body.append(text + "; ");
+say("origin " + self.origin + "; " + document.compatMode);
+try { parent.document.title = "taken"; say("reached"); } catch { say("alone"); }
+try { localStorage.x = 1; say("stored"); } catch { say("forgetful"); }
+try { document.cookie = "a=b"; say("baked"); } catch { say("no cookies"); }
+parent.postMessage({ studio: "asked", address: "https://<b>bold</b>.example/" }, "*");
+parent.postMessage({ studio: "hello", path: { length: 1 } }, "*");
+parent.postMessage(null, "*");
+</script>"""
+
+
+@pytest.mark.browser
+def test_a_page_is_looked_at_where_it_is_and_is_nobody(tab: Tab) -> None:
+    tab.give("output/page.html", ALONE)
+    frame = tab.look()
+    expect(frame.locator("p")).to_have_css("color", "rgb(1, 2, 3)")
+    expect(frame.locator("body")).to_contain_text(
+        "origin null; CSS1Compat; alone; forgetful; no cookies;"
+    )
+    expect(tab.tab).not_to_have_title("taken")
+
+
+BESIDE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Journey</title>
+<link rel="stylesheet" href="parts/a.css"><script src="parts/a.js"></script>
+<script type="module" src="parts/m.js"></script></head>
+<body><p>Größe</p><img src="../input/dot.svg" alt="dot">
+<script>document.querySelector("img").onload = () => document.body.append("seen; ")</script>"""
+
+
+@pytest.mark.browser
+def test_a_page_finds_what_lies_beside_it(tab: Tab) -> None:
+    tab.give("output/page.html", BESIDE)
+    tab.give("output/parts/a.css", "p { color: rgb(4, 5, 6) }")
+    tab.give("output/parts/a.js", "window.one = 'script'")
+    tab.give(
+        "output/parts/m.js",
+        "import { two } from './n.js'; const data = await (await fetch('d e.geojson')).json();"
+        "document.body.append(`${one}, ${two}, ${data.three}; `)",
+    )
+    tab.give("output/parts/n.js", "export const two = 'module'")
+    tab.give("output/d e.geojson", '{"three": "data"}')
+    dot = "<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'/>"
+    tab.give("input/dot.svg", dot)
+    frame = tab.look()
+    expect(frame.locator("p")).to_have_css("color", "rgb(4, 5, 6)")
+    expect(frame.locator("body")).to_contain_text("Größe")
+    expect(frame.locator("body")).to_contain_text("script, module, data; ")
+    expect(frame.locator("body")).to_contain_text("seen; ")
+    expect(tab.tab.locator(".preview .hd")).to_contain_text("Journey")
+    expect(tab.tab.locator(".outside")).to_be_hidden()
+
+
+def said_to(listener: socket.socket) -> bytes:
+    """What reached a server; a connection that a browser opens ahead of time says nothing."""
+    listener.setblocking(False)
+    said = b""
+    while True:
+        try:
+            connection, _ = listener.accept()
+        except BlockingIOError:
+            return said
+        with connection:
+            connection.setblocking(False)
+            with suppress(BlockingIOError):
+                said += connection.recv(1000)
+
+
+ASKS = """<!doctype html><base href="ADDRESS/base/"><p>A page.</p>
+<link rel="stylesheet" href="ADDRESS/style.css"><iframe src="ADDRESS/inner"></iframe>
+<a id="top" href="ADDRESS/top" target="_top">top</a>
+<form action="ADDRESS/form"><button>send</button></form><script>
+const image = new Image();
+const tried = [fetch("ADDRESS/a"), new Promise((_, no) => { image.onerror = no; })];
+image.src = "ADDRESS/b";
+navigator.sendBeacon("ADDRESS/beacon", "x");
+new WebSocket("ADDRESS".replace("http", "ws")).onerror = () => {};
+tried.push(new Promise(() => window.open("ADDRESS/window").x));
+tried.pop();
+tried.push((async () => navigator.serviceWorker.register("sw.js"))());
+tried.push((async () => new RTCPeerConnection({}))());
+document.forms[0].submit();
+document.getElementById("top").click();
+Promise.allSettled(tried).then((all) => {
+  document.body.append(all.map((each) => each.status).join(" "));
+  if (!location.hash) setTimeout(() => { location = "ADDRESS/c"; }, 100);
+});
+</script>"""
+
+
+@pytest.mark.browser
+def test_a_page_asks_nothing_of_anybody(tab: Tab) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        elsewhere = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        tab.give("output/page.html", ASKS.replace("ADDRESS", elsewhere))
+        frame = tab.look()
+        expect(frame.locator("body")).to_contain_text("rejected rejected rejected rejected")
+        expect(frame.locator("body")).not_to_contain_text("A page.")
+        assert said_to(listener) == b""
+        assert len(tab.tab.context.pages) == 1
+        assert tab.tab.url.startswith(tab.address)
+        listed = tab.tab.locator(".outside")
+        expect(listed).to_contain_text("127.0.0.1")
+        listed.locator("summary").click()
+        expect(listed).to_contain_text(f"{elsewhere}/a not a secure address, stays blocked")
+
+
+@pytest.mark.browser
+def test_a_page_that_sends_itself_away_goes_nowhere(tab: Tab) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        elsewhere = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        tab.give("output/page.html", f'<meta http-equiv="refresh" content="0;url={elsewhere}/x">hi')
+        frame = tab.look()
+        expect(frame.locator("body")).to_contain_text("blocked")
+        tab.studio.button("Source").wait_for()
+        assert said_to(listener) == b""
+
+
+MAP = """<!doctype html><title>Map</title><script src="https://maps.example/lib.js"></script><body>
+<script>
+document.body.append(window.library ? "library; " : "no library; ");
+for (const path of ["data.json", "../input/secret.txt"])
+  fetch(path).then((got) => document.body.append(path + " " + got.status + "; "));
+const tile = new Image();
+tile.onload = () => document.body.append("tile; ");
+tile.src = "https://tiles.example/1.svg";
+</script>"""
+
+
+@pytest.mark.browser
+def test_what_a_page_wants_outside_is_listed_and_allowed_by_one_button(tab: Tab) -> None:
+    asked: list[str] = []
+
+    def outside(route: Route) -> None:
+        asked.append(route.request.url)
+        if route.request.url.endswith(".js"):
+            route.fulfill(body="window.library = 1", content_type="text/javascript")
+        else:
+            body = "<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'/>"
+            route.fulfill(body=body, content_type="image/svg+xml")
+
+    tab.tab.route("https://*.example/**", outside)
+    tab.give("output/page.html", MAP)
+    tab.give("output/data.json", "{}")
+    tab.give("input/secret.txt", "what was given")
+    frame = tab.look()
+    expect(frame.locator("body")).to_contain_text("no library; ")
+    expect(frame.locator("body")).to_contain_text("../input/secret.txt 200")
+    listed = tab.tab.locator(".outside")
+    expect(listed).to_contain_text("Asks for 2 things outside: maps.example, tiles.example")
+    assert asked == []
+
+    tab.studio.button("Allow for this view").click()
+    frame = tab.frame
+    expect(frame.locator("body")).to_contain_text("tile; ")
+    expect(frame.locator("body")).not_to_contain_text("no library")
+    assert set(asked) == {"https://maps.example/lib.js", "https://tiles.example/1.svg"}
+    # Now that it could tell somebody, it reads its own folder only.
+    expect(frame.locator("body")).to_contain_text("data.json 200")
+    expect(frame.locator("body")).to_contain_text("../input/secret.txt 404")
+
+    tab.studio.button("Keep it inside again").click()
+    expect(tab.frame.locator("body")).to_contain_text("no library; ")
+
+
+NOISE = """<script>for (let i = 0; i < 1e5; i++)
+  parent.postMessage({ studio: "asked", address: `https://a${i}.example/` }, "*");
+</script><p>done"""
+
+
+@pytest.mark.browser
+def test_a_page_that_never_rests_holds_up_nothing_else(tab: Tab) -> None:
+    tab.give("output/loop.html", "<p>busy<script>for (;;) alert(1)</script>")
+    tab.give("output/noise.html", NOISE)
+    tab.look("loop.html")
+    tab.tab.locator(".preview iframe").wait_for(state="attached")
+    tab.studio.file("noise.html").click()
+    expect(tab.frame.locator("p")).to_have_text("done")
+    expect(tab.tab.locator(".outside summary")).to_contain_text("Asks for 60 things")
+
+
+TALL = "<!doctype html><link rel=stylesheet href=a.css><p>WORDS</p><div style='height: 5000px'>"
+
+
+@pytest.mark.browser
+def test_a_page_that_changes_is_shown_anew_where_it_was(tab: Tab) -> None:
+    tab.give("output/a.css", "p { color: rgb(1, 1, 1) }")
+    tab.give("output/page.html", TALL.replace("WORDS", "one"))
+    frame = tab.look()
+    frame.locator("html").evaluate("scrollTo(0, 1234)")
+    tab.give("output/page.html", TALL.replace("WORDS", "two"))
+    expect(frame.locator("p")).to_have_text("two")
+    tab.tab.wait_for_function("document.querySelectorAll('.preview iframe').length === 1")
+    expect(frame.locator("p")).not_to_be_in_viewport()
+    assert frame.locator("html").evaluate("scrollY") == 1234
+    # So is one of which a part changes.
+    tab.give("output/a.css", "p { color: rgb(2, 2, 2) }")
+    expect(frame.locator("p")).to_have_css("color", "rgb(2, 2, 2)")
+
+
+@pytest.mark.browser
+def test_links_lead_to_other_pages_of_the_workspace_and_outside_by_hand_only(tab: Tab) -> None:
+    away = "<a href='https://away.example/x' target='_blank'>away</a>"
+    tab.give("output/page.html", f"<a href='docs/two.html'>two</a> {away}")
+    tab.give("output/docs/two.html", "<p>the second")
+    frame = tab.look()
+    frame.get_by_text("away").click()
+    link = tab.tab.get_by_role("link", name="Open in a new tab")
+    expect(link).to_have_attribute("href", "https://away.example/x")
+    expect(link).to_have_attribute("rel", "noopener noreferrer")
+    frame.get_by_text("two").click()
+    expect(frame.locator("p")).to_have_text("the second")
+    tab.studio.button("Back to page.html").click()
+    expect(tab.frame.get_by_text("away")).to_be_visible()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    ("content", "shown"),
+    [
+        ("<p>cut of", "cut of"),
+        ("<!-- a --><!DOCTYPE html>\n<p>Größe".encode("utf-16"), "Größe"),
+        ("<meta charset=latin1><p>Größe".encode("latin1"), "Größe"),
+        (b"\xef\xbb\xbf<?xml version='1.0'?><!doctype html><p>G\xc3\xb6", "Gö"),
+    ],
+)
+def test_pages_of_all_kinds_are_read_as_they_are_written(
+    tab: Tab, content: str | bytes, shown: str
+) -> None:
+    tab.give("output/page.html", content)
+    expect(tab.look().locator("p")).to_have_text(shown)
+
+
+@pytest.mark.browser
+def test_an_empty_page_and_a_huge_one_say_so(tab: Tab) -> None:
+    tab.give("output/empty.html", "")
+    tab.give("output/huge.html", b"<p>big" + b" " * (33 * 1024**2))
+    tab.look("empty.html")
+    expect(tab.tab.locator(".canvas")).to_contain_text("empty")
+    tab.studio.file("huge.html").click()
+    expect(tab.tab.locator(".canvas")).to_contain_text("a browser may take long")
+    tab.studio.button("Show it").click()
+    expect(tab.frame.locator("p")).to_contain_text("big")
+
+
+def test_the_source_tells_what_a_page_loads_from_elsewhere(tmp_path: Path) -> None:
+    file = tmp_path / "a.html"
+    file.write_text(
+        '<title> A &amp; B </title><script src="//cdn.example/a.js?x=1&amp;y=2"></script>'
+        '<link rel="icon" href="https://no.example/">'
+        "<link href=https://s.example/s.css rel=stylesheet>"
+        '<a href="https://no.example/"></a><img alt="x" src=https://i.example/i.png>'
+        "<style>@import 'https://f.example/f.css'; p { background: url(https://[bad) }</style>"
+    )
+    assert data_of(page.view, file) == {
+        "title": "A & B",
+        "outside": [
+            "https://cdn.example/a.js?x=1&y=2",
+            "https://i.example/i.png",
+            "https://s.example/s.css",
+            "https://f.example/f.css",
+        ],
+        "size": file.stat().st_size,
+    }
