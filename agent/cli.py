@@ -21,7 +21,8 @@ from agent.models.address import resolve_key
 from agent.models.base import Model, ModelConfig
 from agent.recorder import Task
 from agent.sandbox.engine import connect
-from agent.sandbox.image import dockerfile_path, ensure_image
+from agent.sandbox.image import Target, dockerfile_path, ensure_image
+from agent.sandbox.network import Policy, policy_of
 from agent.sandbox.progress import Progress
 from agent.settings import Settings, load
 from agent.stop import Stop
@@ -74,9 +75,17 @@ def _add_run(run: argparse.ArgumentParser) -> None:
         help="in a sandbox, or plain: the documents in the prompt, no tools")  # fmt: skip
     add("--prompt", metavar="NAME|FILE", default="general",
         help=f"one of {', '.join(prompts.names())}; or a file")  # fmt: skip
-    add("--no-network", action="store_true", help="let the sandbox reach no network")
+    add("--network", metavar="POLICY", type=_policy, default=Policy(),
+        help="what the sandbox may reach: open, none, packages, or names of hosts")  # fmt: skip
     add("--image", metavar="TAG", default="", help="another sandbox image")
     add("--json", action="store_true", help="write the events as JSON lines to stdout")
+
+
+def _policy(text: str) -> Policy:
+    try:
+        return policy_of(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def _positive(text: str) -> int:
@@ -121,7 +130,8 @@ def build(settings: Settings) -> int:
         print(f"{progress.fraction:4.0%} {legible(progress.line)}", file=sys.stderr)
 
     with closing(connect(settings.docker_host or None, settings.runtime_dir or None)) as client:
-        print(ensure_image(client, dockerfile_path(), show))
+        for target in get_args(Target):
+            print(ensure_image(client, dockerfile_path(), show, target))
     return 0
 
 
@@ -129,7 +139,7 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
     """Do one run, shown as it happens; its answer goes to stdout."""
     settings = replace(settings, image=given.image or settings.image, pool=0)
     model, inputs, text = _model(given, settings)
-    task = Task(text, prompts.load(given.prompt), given.mode, network=not given.no_network)
+    task = Task(text, prompts.load(given.prompt), given.mode, network=given.network)
     limits = settings.limits()
     if given.max_steps:
         limits = replace(limits, steps=given.max_steps)

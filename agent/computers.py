@@ -15,12 +15,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from agent.errors import EngineError, ImageError, StudioError
+from agent.errors import EngineError, ImageError, SandboxError, StudioError
 from agent.events import Event, Preparing, SandboxReady
 from agent.folder import RunFolder
 from agent.removal import sandboxes_of
 from agent.sandbox.base import Sandbox
-from agent.sandbox.docker import ContainerSpec, DockerSandbox, host_certificates, reap
+from agent.sandbox.docker import (
+    INSTANCE_LABEL,
+    ContainerSpec,
+    DockerSandbox,
+    host_certificates,
+    reap,
+)
+from agent.sandbox.egress import Egress
+from agent.sandbox.egress import reap as reap_networks
 from agent.sandbox.engine import Client, connect
 from agent.sandbox.image import dockerfile_path, ensure_image, image_is_there
 from agent.sandbox.instance import DataFolder, abandoned, places
@@ -77,6 +85,7 @@ class Computers:
         self._changed = threading.Condition()
         self._client: Client | None = None
         self._pool: Pool | None = None
+        self._egress: Egress | None = None
         self._worker: threading.Thread | None = None
         self._closed = False
         self._remove_orphans()
@@ -102,6 +111,8 @@ class Computers:
             self._closed = True
         if self._pool is not None:
             self._pool.close()
+        if self._egress is not None:
+            _close_quietly(self._egress)
         if self._client is not None:
             self._client.close()
         self._remove_orphans()
@@ -137,7 +148,9 @@ class Computers:
         pooled = self._from_pool(folder)
         if pooled is None:
             yield Preparing(state="starting_sandbox")
-        sandbox = pooled or self._create(folder.sandbox, network=folder.network)
+        policy = folder.network
+        sandbox = pooled or self._create(folder.sandbox, network=policy.access != "none")
+        sandbox.allow(policy)
         folder.use(sandbox.id)
         seconds = time.monotonic() - began
         yield SandboxReady(sandbox=sandbox.id, seconds=seconds, pooled=pooled is not None)
@@ -181,13 +194,16 @@ class Computers:
         settings = self._settings
         client = connect(settings.docker_host or None, settings.runtime_dir or None)
         self._client = client
-        reap(client, self.data.instance)
-        for place in abandoned(self.data):
-            reap(client, place.instance)
+        for instance in (self.data.instance, *(each.instance for each in abandoned(self.data))):
+            reap(client, instance)
+            reap_networks(client, (INSTANCE_LABEL, instance))
         tag = self._image(client)
+        egress = self._way_out(client)
         with self._changed:
             if self._closed:
+                _close_quietly(egress)
                 return
+            self._egress = egress
             self._readiness = replace(self._readiness, image=tag)
             self._pool = Pool(lambda: self._create(uuid.uuid4().hex), settings.pool)
         self._say(Readiness("ready", image=tag))
@@ -202,6 +218,13 @@ class Computers:
             )
         return self._settings.image
 
+    def _way_out(self, client: Client) -> Egress:
+        image = ensure_image(client, dockerfile_path(), self._built, "proxy")
+        label = (INSTANCE_LABEL, self.data.instance)
+        egress = Egress(client, image, self.data.path / "proxy", label, self._settings.proxy)
+        egress.open()
+        return egress
+
     def _built(self, progress: Progress) -> None:
         self._say(Readiness("building", progress.line, progress.fraction))
 
@@ -213,7 +236,7 @@ class Computers:
 
     def _from_pool(self, folder: RunFolder) -> Sandbox | None:
         """A warm sandbox for a run that has none yet, with the run's files moved into it."""
-        if self._pool is None or folder.used or not folder.network:
+        if self._pool is None or folder.used or folder.network.access == "none":
             return None
         sandbox = self._pool.take()
         if sandbox is not None:
@@ -236,7 +259,7 @@ class Computers:
             workspace=self.data.workspace(sandbox_id),
             limits=settings.sandbox_limits(),
             certificates=chosen if chosen and chosen.is_file() else host_certificates(),
-            egress=None,
+            egress=self._egress if network else None,
         )
         return DockerSandbox.create(self._client, spec)
 
@@ -254,6 +277,14 @@ class Computers:
         for path in (self.data.path / "sandboxes").glob("*"):
             if path.name not in named:
                 shutil.rmtree(path, ignore_errors=True)
+
+
+def _close_quietly(egress: Egress) -> None:
+    """The engine may have gone before; its next start removes what is left."""
+    try:
+        egress.close()
+    except SandboxError as error:
+        _log.warning("%s", error)
 
 
 def _move_staging(source: Path, destination: Path) -> None:

@@ -10,17 +10,21 @@ import time
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
 from agent.errors import JournalError
 from agent.models.base import FinishReason, ToolCall, Usage
 from agent.sandbox.base import Ending, Stream
+from agent.sandbox.network import Access, Request
 
 Mode = Literal["sandbox", "plain"]
 Status = Literal[
     "submitted", "answered", "step_limit", "token_limit", "budget_limit", "time_limit",
     "stopped", "failed",
 ]  # fmt: skip
+# Journals of earlier versions say whether there was a network at all.
+Network = Annotated[Access, BeforeValidator(lambda said: _EARLIER.get(said, said))]
+_EARLIER = {True: "open", False: "none"}
 Preparation = Literal["preparing_image", "starting_sandbox", "ready"]
 
 
@@ -80,7 +84,8 @@ class RunStarted(_Event):
     system: str
     user: str
     inputs: tuple[str, ...] = ()
-    network: bool = True
+    network: Network = "open"
+    hosts: tuple[str, ...] = ()
     limits: dict[str, float | None] = field(default_factory=dict)
     kind: Literal["run_started"] = "run_started"
 
@@ -221,7 +226,12 @@ class ToolOutput(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolEnded(_Event):
-    """A tool call has its result; ``observation`` is exactly what the model is told."""
+    """A tool call has its result.
+
+    Attributes:
+        observation: Exactly what the model is told.
+        requests: What the sandbox asked of the network meanwhile, as the proxy measured it.
+    """
 
     step: int
     call_id: str
@@ -231,6 +241,7 @@ class ToolEnded(_Event):
     ending: Ending
     seconds: float
     observation: str
+    requests: tuple[Request, ...] = ()
     kind: Literal["tool_ended"] = "tool_ended"
 
 

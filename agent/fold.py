@@ -32,6 +32,7 @@ from agent.events import (
 )
 from agent.models.base import Usage
 from agent.sandbox.base import Ending
+from agent.sandbox.network import Access
 
 State = (
     Literal[
@@ -116,7 +117,7 @@ class RunPicture:
     metered: bool = True
     prompt: str = ""
     inputs: tuple[str, ...] = ()
-    network: bool = True
+    network: Access = "open"
     limits: dict[str, float | None] = field(default_factory=dict)
     sandbox: str = ""
     state: State = "draft"

@@ -10,17 +10,20 @@
     <data>/sandboxes/<sandbox>/workspace
 """
 
-import json
 import re
 import secrets
 import threading
 import time
 import unicodedata
-from dataclasses import asdict, astuple, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from agent.errors import RunError
+from agent.events import Network
+from agent.sandbox.network import Policy
 
 MAX_TITLE = 200
 _ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
@@ -31,8 +34,12 @@ class _About:
     created: float
     sandbox: str
     used: bool = False
-    network: bool = True
+    network: Network = "open"
+    hosts: tuple[str, ...] = ()
     title: str = ""
+
+
+_ABOUT = TypeAdapter(_About)
 
 
 class RunFolder:
@@ -75,10 +82,7 @@ class RunFolder:
         if not _ID.fullmatch(run_id) or not path.is_file():
             raise RunError("There is no such run. It may have been deleted.")
         try:
-            known = json.loads(path.read_text())
-            about = _About(
-                **{each.name: known[each.name] for each in fields(_About) if each.name in known}
-            )
+            about = _ABOUT.validate_json(path.read_bytes())
             _check(about)
         except (OSError, ValueError, TypeError) as error:
             raise RunError(f"The record of run {run_id} cannot be read: {error}") from error
@@ -151,13 +155,14 @@ class RunFolder:
         return self._about.used
 
     @property
-    def network(self) -> bool:
-        """Whether the run's sandbox reaches the network."""
-        return self._about.network
+    def network(self) -> Policy:
+        """What the run's sandbox may reach."""
+        return Policy(self._about.network, tuple(self._about.hosts))
 
-    def cut_off(self) -> None:
-        """Let the run's sandbox, which is still to be made, reach no network."""
-        self._change(network=False)
+    def restrict(self, policy: Policy) -> None:
+        """Let the run's sandbox, which is still to be made, reach this and nothing else."""
+        if policy != self.network:
+            self._change(network=policy.access, hosts=policy.hosts)
 
     def use(self, sandbox: str) -> None:
         """Remember that this sandbox works in the workspace from now on, and holds it."""
@@ -176,15 +181,11 @@ class RunFolder:
 
     def _write(self) -> None:
         new = self.path / "run.json.new"
-        new.write_text(json.dumps(asdict(self._about)))
+        new.write_bytes(_ABOUT.dump_json(self._about))
         new.replace(self.path / "run.json")
 
 
 def _check(about: _About) -> None:
     """Refuse what has the right names but cannot be a run's record."""
-    kinds = (float, str, bool, bool, str)
-    for value, kind in zip(astuple(about), kinds, strict=True):
-        if not isinstance(value, (int, float) if kind is float else kind):
-            raise ValueError(f"{str(value)[:50]!r} is no {kind.__name__}")
     if "/" in about.sandbox or about.sandbox in ("", ".", ".."):
         raise ValueError(f"{about.sandbox[:50]!r} is no sandbox")

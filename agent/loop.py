@@ -250,6 +250,7 @@ class _Loop:
             ending=outcome.ending,
             seconds=outcome.seconds,
             observation=outcome.text,
+            requests=outcome.requests,
         )
 
     def _answer_file(self) -> str:

@@ -36,6 +36,7 @@ from agent.news import News
 from agent.outputs import LongOutputs
 from agent.prompts import Prompt
 from agent.sandbox.base import Sandbox
+from agent.sandbox.network import Policy
 from agent.stop import Stop
 from agent.tools import TimeLimits, Toolbox
 from agent.workplace import Workplace
@@ -67,12 +68,12 @@ class Computers(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a run is given first; ``network`` is whether its sandbox reaches any."""
+    """What a run is given first; ``network`` is what its sandbox may reach."""
 
     text: str
     prompt: Prompt = field(default_factory=lambda: prompts.named("general"))
     mode: Mode = "sandbox"
-    network: bool = True
+    network: Policy = field(default_factory=Policy)
 
 
 def close_interrupted(data: Path, computers: Computers) -> None:
@@ -173,8 +174,7 @@ class RecordedRun:
             self._keep(replace(self._ended("failed", INTERRUPTED), at=event.at))
 
     def _first_round(self, task: Task, model: Model, limits: Limits, stop: Stop) -> Iterator[Event]:
-        if not task.network:
-            self.folder.cut_off()
+        self.folder.restrict(task.network)
         workspace = self.workspace
         inputs = tuple(given(workspace))
         if task.mode == "plain":
@@ -192,7 +192,8 @@ class RecordedRun:
             system=system,
             user=user,
             inputs=tuple(path.to_url() for path in inputs),
-            network=task.network,
+            network=task.network.access,
+            hosts=task.network.hosts,
             limits=limits.shown(),
         )
         yield from self._round(opening, model, limits, stop)

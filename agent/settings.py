@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, cast
+from urllib.parse import urlsplit
 
 from agent.errors import SettingError
 from agent.meter import Limits, Price
@@ -67,6 +68,18 @@ def optional_amount(text: str) -> float | None:
     return None if text.strip().lower() == "none" else amount(text)
 
 
+def proxy_address(text: str) -> str:
+    """``host:port`` of an HTTP proxy's URL, ``http://proxy.example:3128``."""
+    try:
+        parts = urlsplit(text.strip() if "//" in text else f"//{text.strip()}")
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port = None, None
+    if not host or ":" in host or parts.scheme not in ("", "http"):
+        raise ValueError("an HTTP proxy's address, http://host:port")
+    return f"{host}:{port or 3128}"
+
+
 def _path(text: str) -> Path:
     return Path(text).expanduser().absolute()
 
@@ -115,6 +128,12 @@ class Settings:
     )
     image: str = _setting(
         "STUDIO_IMAGE", "", str, "Sandbox image; empty: built from the `Dockerfile`"
+    )
+    proxy: str = _setting(
+        "HTTPS_PROXY",
+        "",
+        proxy_address,
+        "A proxy of your network's own, which the sandboxes go through",
     )
     ca_bundle: str = _setting(
         "SSL_CERT_FILE", "", str, "CA bundle given to the sandbox; empty: the host's own"

@@ -12,6 +12,7 @@ from agent.legible import legible, one_line
 from agent.models.base import ToolCall, ToolSchema
 from agent.observation import Clip, Collector
 from agent.sandbox.base import Ending, Entry, Finished, Output, Sandbox
+from agent.sandbox.network import Request, refusals
 from agent.schemas import schemas
 from agent.stop import Stop
 
@@ -35,6 +36,7 @@ class ToolOutcome:
         ending: How a command ended; ``exit`` for the other tools.
         seconds: Wall time in the sandbox.
         submitted: Whether the model said that it is done.
+        requests: What was asked of the network meanwhile.
     """
 
     ok: bool
@@ -43,6 +45,7 @@ class ToolOutcome:
     ending: Ending = "exit"
     seconds: float = 0.0
     submitted: bool = False
+    requests: tuple[Request, ...] = ()
 
     @classmethod
     def failed(cls, text: str) -> "ToolOutcome":
@@ -138,12 +141,14 @@ class Toolbox:
                 yield item
             else:
                 finished = item
+        requests = tuple(self._sandbox.requests())
         return ToolOutcome(
             ok=finished.ending == "exit" and finished.exit_code == 0,
-            text=collector.observation(finished, timeout=timeout),
+            text=collector.observation(finished, timeout=timeout) + refusals(requests),
             exit_code=finished.exit_code,
             ending=finished.ending,
             seconds=finished.seconds,
+            requests=requests,
         )
 
     def _edit(self, work: View | Create | Replace | Insert) -> ToolOutcome:

@@ -12,6 +12,7 @@ from agent.models import demonstration
 from agent.models.address import resolve_key
 from agent.models.base import Model, ModelConfig
 from agent.recorder import Task
+from agent.sandbox.network import Access, Policy, hosts_of
 from agent.settings import Settings
 
 
@@ -35,7 +36,8 @@ class Choices:
     mode: str = "sandbox"
     prompt: str = "general"
     steps: float | None = None
-    network: bool = True
+    network: str = "open"
+    hosts: str = ""
 
 
 def config(choices: Choices, settings: Settings) -> ModelConfig:
@@ -86,7 +88,16 @@ def task_for(text: str, choices: Choices) -> Task:
     example = examples.find(text)
     own = example is not None and choices.prompt == Choices().prompt
     prompt = prompts.named(example.prompt if example and own else choices.prompt)
-    return Task(text, prompt, cast(Mode, choices.mode), choices.network)
+    return Task(text, prompt, cast(Mode, choices.mode), _policy(choices))
+
+
+def _policy(choices: Choices) -> Policy:
+    if choices.network != "listed":
+        return Policy(cast(Access, choices.network))
+    try:
+        return Policy("listed", hosts_of(choices.hosts or ""))
+    except ValueError as error:
+        raise RunError(str(error)) from error
 
 
 def limits_for(choices: Choices, settings: Settings) -> Limits:

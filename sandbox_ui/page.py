@@ -9,6 +9,7 @@ import gradio as gr
 from gradio.components import Component
 
 from agent import prompts
+from agent.sandbox.network import READY_LIST
 from agent.settings import Settings
 from sandbox_ui.choices import Choices
 from sandbox_ui.component import calling
@@ -20,8 +21,19 @@ from sandbox_ui.programs import Programs
 from sandbox_ui.timeline import timeline
 
 STATIC = Path(__file__).parent.parent / "static"
-_STYLES = ("tokens", "gradio", "style", "overview", "tree", "changes", "ending", "preview", "history")
+_STYLES = (
+    "tokens",
+    "gradio",
+    "style",
+    "overview",
+    "tree",
+    "changes",
+    "ending",
+    "preview",
+    "history",
+)
 _APART = ("steady.js", "look.js")
+_SHOW_HOSTS = "(network) => ({ __type__: 'update', visible: network === 'listed' })"
 _SANS = ["ui-sans-serif", "system-ui", "Inter", "Segoe UI", "DejaVu Sans", "sans-serif"]
 _MONO = ["ui-monospace", "SF Mono", "JetBrains Mono", "DejaVu Sans Mono", "monospace"]
 
@@ -34,7 +46,10 @@ def head() -> str:
         f"<script>{(STATIC / 'steady.js').read_text()}</script>",
         '<link rel="icon" href="studio/icon.svg" type="image/svg+xml">',
         *(f'<link rel="stylesheet" href="studio/{name}.css">' for name in _STYLES),
-        *(f'<link rel="modulepreload" href="studio/{path.relative_to(STATIC)}">' for path in modules),
+        *(
+            f'<link rel="modulepreload" href="studio/{path.relative_to(STATIC)}">'
+            for path in modules
+        ),
     ]
     return "\n".join(lines)
 
@@ -144,7 +159,15 @@ def _drawer(settings: Settings) -> tuple[Sequence[Component], gr.Button, gr.Text
         steps = gr.Number(
             settings.steps, label="Steps at most", precision=0, minimum=1, maximum=settings.steps
         )
-        network = gr.Checkbox(True, label="The sandbox may use the network")
+        network = gr.Radio(
+            [("Open", "open"), ("Listed hosts", "listed"), ("None", "none")], value="open",
+            label="Network", info="HTTP and HTTPS; never this machine, its networks, or other runs",
+        )  # fmt: skip
+        hosts = gr.Textbox(
+            " ".join(READY_LIST), label="Hosts", lines=2, elem_id="hosts", visible=False,
+            info=".example.org is a domain with all below it",
+        )  # fmt: skip
+        network.change(None, network, hosts, js=_SHOW_HOSTS)
     with gr.Accordion("Sampling and protocol", open=False):
         temperature = _number("Temperature", 2)
         top_p = _number("Top p", 1)
@@ -154,7 +177,7 @@ def _drawer(settings: Settings) -> tuple[Sequence[Component], gr.Button, gr.Text
         send_reasoning = gr.Checkbox(True, label="Send earlier reasoning back")
     fields = [
         base_url, api_key, model, temperature, top_p, max_tokens, extra_body, calls,
-        send_reasoning, mode, prompt, steps, network,
+        send_reasoning, mode, prompt, steps, network, hosts,
     ]  # fmt: skip
     return fields, test, told
 

@@ -7,6 +7,8 @@ import * as highlight from "./highlight.js";
 import { link } from "./paths.js";
 import { emit, runApi, session } from "./session.js";
 
+const HOSTS = 6; // named under a command
+
 const LIVE = new Set(["command", "file_text", "new_str", "old_str"]);
 const ENDINGS = { timeout: "time limit", stop: "stopped", lost: "sandbox lost" };
 
@@ -151,6 +153,7 @@ export class Card {
       this.pre.remove();
       this.pre = null;
     }
+    this.requests = event.requests ?? [];
     const told = !this.out && event.observation && !this.says;
     if (told) this.showResult(event);
     this.foot(event, told ? null : event.observation);
@@ -192,6 +195,7 @@ export class Card {
       const address = runApi(`outputs/${encodeURIComponent(name)}`);
       parts.push(h("a", { href: address, download: "" }, `whole ${stream}`));
     }
+    if (this.requests?.length) parts.push(...asked(this.requests));
     const source = this.arguments.command && this.name === "execute_bash"
       ? this.arguments.command : this.arguments.file_text;
     const tools = [];
@@ -248,4 +252,17 @@ const shownLines = (card) => card.newlines + (card.outPre.textContent.endsWith("
 function* changed(text, kind) {
   const sign = kind === "add" ? "+ " : "- ";
   if (text) yield [`${String(text).replace(/\n$/, "").split("\n").map((line) => sign + line).join("\n")}\n`, kind];
+}
+
+/** What a command asked of the network, a host at a time. */
+function asked(requests) {
+  const hosts = new Map();
+  for (const { host, received, sent, refused } of requests) {
+    const known = hosts.get(host) ?? { received: 0, sent: 0, refused: "" };
+    hosts.set(host, { received: known.received + received, sent: known.sent + sent, refused: known.refused || refused });
+  }
+  return [...hosts].slice(0, HOSTS).map(([host, { received, sent, refused }]) => h("span", {
+    class: refused ? "host bad" : "host",
+    title: refused ? `Refused: ${refused}` : `${bytes(received)} received, ${bytes(sent)} sent`,
+  }, refused ? `${host} refused` : `${host} ${bytes(received)}`));
 }

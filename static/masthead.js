@@ -8,6 +8,8 @@ import { attach, emit, on, session } from "./session.js";
 import { tone, words } from "./states.js";
 import { mountTheme } from "./theme.js";
 
+const NETWORKS = { none: "no network", listed: "listed hosts" };
+
 export async function mountMasthead(element) {
   const find = (name) => element.querySelector(`.${name}`);
   const [title, state, model, fresh] = ["title", "state", "model", "new"].map(find);
@@ -39,7 +41,7 @@ export async function mountMasthead(element) {
     state.toggleAttribute("data-live", head.alive);
     const said = words(head);
     if (state.querySelector(".words").textContent !== said) state.querySelector(".words").textContent = said;
-    model.textContent = [head.model, session.mode === "plain" ? "plain" : "", session.network === false ? "no network" : ""].filter(Boolean).join(" · ");
+    model.textContent = [head.model, session.mode === "plain" ? "plain" : "", NETWORKS[session.network] ?? ""].filter(Boolean).join(" · ");
     const called = head.title || firstLine(task, 200);
     name(session.begun ? called : "");
     document.title = session.begun ? `${head.alive ? "● " : ""}${called || "Run"}` : document.title;

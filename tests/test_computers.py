@@ -16,8 +16,9 @@ from agent.folder import RunFolder
 from agent.sandbox.base import Finished, Sandbox
 from agent.sandbox.docker import INSTANCE_LABEL, SANDBOX_LABEL
 from agent.sandbox.engine import Client
-from agent.sandbox.image import image_tag
+from agent.sandbox.image import dockerfile_path, image_tag, stage
 from agent.sandbox.instance import DataFolder, places
+from agent.sandbox.network import Policy
 from agent.settings import Settings, load
 from agent.stop import Stop
 
@@ -70,7 +71,12 @@ def said(sandbox: Sandbox, command: str) -> str:
 def containers(engine: Client, data: DataFolder) -> set[str]:
     label = f"{INSTANCE_LABEL}={data.instance}"
     found = engine.containers.list(all=True, filters={"label": label})
-    return {container.labels[SANDBOX_LABEL] for container in found}
+    return {container.labels.get(SANDBOX_LABEL, "proxy") for container in found}
+
+
+def networks(engine: Client, data: DataFolder) -> list[str]:
+    label = f"{INSTANCE_LABEL}={data.instance}"
+    return [str(found["Name"]) for found in engine.api.networks(filters={"label": label})]
 
 
 @pytest.mark.engine
@@ -111,12 +117,27 @@ def test_a_run_without_the_network_has_none_and_is_not_given_a_warm_sandbox(
     computers: Computers,
 ) -> None:
     folder = draft(computers)
-    folder.cut_off()
+    folder.restrict(Policy("none"))
     events, sandbox = take(computers, folder)
     assert isinstance(events[-1], SandboxReady)
     assert not events[-1].pooled
     assert said(sandbox, "ls /sys/class/net") == "lo\n"
-    assert not RunFolder.open(computers.data.path, folder.id).network
+    assert RunFolder.open(computers.data.path, folder.id).network == Policy("none")
+    sandbox.close()
+
+
+@pytest.mark.engine
+def test_a_warm_sandbox_reaches_what_its_run_may(computers: Computers) -> None:
+    assert computers.wait_for_pool(60)
+    folder = draft(computers)
+    folder.restrict(Policy("listed", ("pypi.org",)))
+    events, sandbox = take(computers, folder)
+    assert isinstance(events[-1], SandboxReady)
+    assert events[-1].pooled
+    ask = "curl -s -m 20 -o /dev/null -w '%{http_code}' http://"
+    assert said(sandbox, f"{ask}deb.debian.org/") == "403"
+    assert said(sandbox, f"{ask}pypi.org/") != "403"
+    assert [each.host for each in sandbox.requests() if each.refused] == ["deb.debian.org"]
     sandbox.close()
 
 
@@ -140,10 +161,12 @@ def test_closing_leaves_no_container_and_no_folder_but_the_runs(
     folder = draft(computers)
     _, sandbox = take(computers, folder)
     assert computers.wait_for_pool(60)
-    assert len(containers(engine, computers.data)) == 2
+    assert len(containers(engine, computers.data)) == 3
+    assert len(networks(engine, computers.data)) == 2
     sandbox.close()
     computers.close()
     assert containers(engine, computers.data) == set()
+    assert networks(engine, computers.data) == []
     kept = {path.name for path in (computers.data.path / "sandboxes").iterdir()}
     assert kept == {folder.sandbox}
 
@@ -157,7 +180,7 @@ def test_what_a_dead_instance_left_is_removed_at_the_next_start(
         for each in (dead, neighbour):
             each.open()
             assert each.wait_for_pool(60)
-        left, theirs = containers(engine, data), containers(engine, neighbours)
+        left, theirs = containers(engine, data) - {"proxy"}, containers(engine, neighbours)
         again = Computers(settings, data)
         again.open()
         assert again.wait_for_pool(60)
@@ -244,7 +267,9 @@ def test_who_waits_for_the_image_sees_how_far_it_is(
     settings: Settings, data: DataFolder, engine: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small = data.path / "Dockerfile"
-    small.write_text(f"FROM {settings.image}\nRUN echo one {data.instance}\nRUN echo two\n")
+    proxy = stage(dockerfile_path(), "proxy")
+    lines = [f"FROM {settings.image} AS sandbox", f"RUN echo one {data.instance}", "RUN echo two"]
+    small.write_text("\n".join([*lines, proxy]))
     monkeypatch.setattr("agent.computers.dockerfile_path", lambda: small)
     computers = Computers(replace(settings, image="", pool=0), data)
     events, sandbox = take(computers, draft(computers))

@@ -22,6 +22,7 @@ from agent.sandbox.image import (
     ensure_image,
     image_is_there,
     image_tag,
+    stage,
 )
 from agent.sandbox.progress import BuildReader, Meter, Progress, instructions
 
@@ -73,7 +74,7 @@ def small(tmp_path: Path, engine: docker.DockerClient, image: str) -> Iterator[C
     made: list[Path] = []
 
     def write(*runs: str) -> Path:
-        lines = [f"FROM {image}", f"LABEL {label}", *(f"RUN {run}" for run in runs)]
+        lines = [f"FROM {image} AS sandbox", f"LABEL {label}", *(f"RUN {run}" for run in runs)]
         made.append(tmp_path / f"Dockerfile{len(made)}")
         made[-1].write_text("\n".join(lines) + "\n")
         return made[-1]
@@ -238,18 +239,30 @@ def test_of_two_processes_one_builds_and_both_have_the_image(
 @pytest.mark.engine
 def test_a_base_that_nobody_has_is_named(engine: docker.DockerClient, tmp_path: Path) -> None:
     dockerfile = tmp_path / "Dockerfile"
-    dockerfile.write_text("FROM registry.invalid/nothing:here\n")
+    dockerfile.write_text("FROM registry.invalid/nothing:here AS sandbox\n")
     with pytest.raises(ImageError, match=r"registry\.invalid/nothing:here could not be pulled"):
         ensure_image(engine, dockerfile, lambda _: None)
 
 
 def test_another_text_is_another_tag(tmp_path: Path) -> None:
     dockerfile = tmp_path / "Dockerfile"
-    dockerfile.write_text("FROM a:b\n")
+    dockerfile.write_text("FROM a:b AS sandbox\n")
     before = image_tag(dockerfile)
-    dockerfile.write_text("FROM a:b\nRUN true\n")
+    dockerfile.write_text("FROM a:b AS sandbox\nRUN true\n")
     assert re.fullmatch(r"llm-in-sandbox-studio:[0-9a-f]{12}", before)
     assert image_tag(dockerfile) != before
+
+
+def test_each_image_has_its_own_part_of_the_dockerfile_and_its_own_tag(tmp_path: Path) -> None:
+    dockerfile = tmp_path / "Dockerfile"
+    dockerfile.write_text("# Both\nFROM a:b AS sandbox\nRUN one\nFROM c:d AS proxy\nRUN two\n")
+    assert stage(dockerfile, "proxy") == "FROM c:d AS proxy\nRUN two\n"
+    before = image_tag(dockerfile)
+    dockerfile.write_text(dockerfile.read_text() + "RUN three\n")
+    assert image_tag(dockerfile) == before
+    dockerfile.write_text("FROM a:b\n")
+    with pytest.raises(ImageError, match="no target 'sandbox'"):
+        image_tag(dockerfile)
 
 
 def test_instructions_are_told_from_comments_and_continued_lines() -> None:
@@ -333,7 +346,7 @@ def test_base_and_image_are_built_from_nothing(engine: docker.DockerClient) -> N
     meter = Meter(said.append)
     try:
         make_base(engine, base, meter)
-        text = dockerfile_path().read_text()
+        text = stage(dockerfile_path(), "sandbox")
         own = re.sub(r"^FROM \S+", f"FROM {base}", text, count=1, flags=re.MULTILINE)
         build_image(engine, own, tag, meter, cache=False)
         assert engine.images.get(base).attrs["Size"] < 120_000_000

@@ -89,7 +89,8 @@ def test_what_is_chosen_is_there_after_a_reload_and_the_key_is_not(
     field(studio, "Endpoint").fill(other.url)
     field(studio, "Key").fill(SECRET)
     field(studio, "Steps at most").fill("7")
-    field(studio, "The sandbox may use the network").uncheck()
+    drawer(studio).get_by_role("radio", name="Listed hosts").check()
+    field(studio, "Hosts").fill("pypi.org .debian.org")
     drawer(studio).get_by_role("radio", name="plain").check()
     studio.page.wait_for_function(f"{STORED}.includes('plain')")
     assert SECRET not in studio.page.evaluate(STORED)
@@ -98,7 +99,8 @@ def test_what_is_chosen_is_there_after_a_reload_and_the_key_is_not(
     expect(field(studio, "Endpoint")).to_have_value(other.url)
     expect(field(studio, "Key")).to_have_value("")
     expect(field(studio, "Steps at most")).to_have_value("7")
-    expect(field(studio, "The sandbox may use the network")).not_to_be_checked()
+    expect(drawer(studio).get_by_role("radio", name="Listed hosts")).to_be_checked()
+    expect(field(studio, "Hosts")).to_have_value("pypi.org .debian.org")
     expect(drawer(studio).get_by_role("radio", name="plain")).to_be_checked()
     assert SECRET not in studio.page.evaluate(STORED)
 
@@ -171,7 +173,7 @@ def test_test_says_what_is_wrong_with_an_address(studio: Studio, entered: str, s
 
 
 def test_a_run_without_the_network_says_so(studio: Studio) -> None:
-    field(studio, "The sandbox may use the network").uncheck()
+    drawer(studio).get_by_role("radio", name="None", exact=True).check()
     studio.button("Close settings").click()
     studio.send("Stay at home")
     expect(studio.page.locator(".pill.model")).to_contain_text("no network")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
+from agent.sandbox.network import Policy, Request
 from agent.stop import Stop
 
 Stream = Literal["stdout", "stderr"]
@@ -129,6 +130,12 @@ class Sandbox(Protocol):
 
     def peak_memory(self) -> int | None:
         """Bytes of memory at the highest so far; None where it can't be known."""
+
+    def allow(self, policy: Policy) -> None:
+        """Let it ask of the network what a policy names, from its next request on."""
+
+    def requests(self) -> list[Request]:
+        """What it has asked of the network since the last time; empty where none is measured."""
 
     def close(self) -> None:
         """End the sandbox for good. The workspace folder stays. May be called twice."""

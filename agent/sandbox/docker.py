@@ -150,7 +150,7 @@ class DockerSandbox(SupervisedSandbox):
         return self._container
 
     def allow(self, policy: Policy) -> None:
-        """Let it reach what a policy names, from its next request on; made without, it cannot."""
+        """Let it ask of the network what a policy names; made without one it asks nothing."""
         if self._egress is not None and self._place is not None:
             self._egress.allow(self._place, policy)
 

@@ -1,6 +1,7 @@
 """What a sandbox may ask of the network, and what it asked."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -51,6 +52,22 @@ def hosts_of(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(each.lower() for each in found))
 
 
+def policy_of(text: str) -> Policy:
+    """The policy that a word or a list of hosts says: ``open``, ``none``, ``packages``, or hosts.
+
+    Raises:
+        ValueError: it is none of these.
+    """
+    match text.strip().lower():
+        case "open":
+            return Policy()
+        case "none":
+            return Policy("none")
+        case "packages":
+            return Policy("listed", READY_LIST)
+    return Policy("listed", hosts_of(text))
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """One request that left a sandbox, or was refused, as the proxy saw it.
@@ -70,3 +87,9 @@ class Request:
     received: int
     sent: int
     refused: str = ""
+
+
+def refusals(requests: Iterable[Request]) -> str:
+    """What the model is told of requests that were refused; empty where none was."""
+    why = {f"{each.host}:{each.port}": each.refused for each in requests if each.refused}
+    return "".join(f"\n[The network refused {to}: {reason}.]" for to, reason in why.items())

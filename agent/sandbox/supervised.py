@@ -12,6 +12,7 @@ from agent.errors import SandboxError, ToolError
 from agent.sandbox import files, shell
 from agent.sandbox.base import Ending, Entry, FileKind, Finished, Output
 from agent.sandbox.link import Connection, Link, LinkLost
+from agent.sandbox.network import Policy, Request
 from agent.sandbox.supervisor import frames
 from agent.stop import Stop
 
@@ -45,6 +46,13 @@ class SupervisedSandbox(ABC):
         self._link: Link | None = None
         self._closed = False
         self._note = ""
+
+    def allow(self, policy: Policy) -> None:  # noqa: B027 - whoever has no network allows nothing
+        """Let it ask of the network what a policy names."""
+
+    def requests(self) -> list[Request]:
+        """What it has asked of the network since the last time."""
+        return []
 
     @abstractmethod
     def _connect(self) -> Connection:
