@@ -379,7 +379,7 @@ def test_a_thousand_runs_come_in_parts_as_they_are_scrolled_to(visit: Visit, dat
     expect(visitor.titles.first).to_have_text("Task 0")
     assert visitor.titles.count() <= 150
     visitor.page.wait_for_function(TO_THE_END, arg=400)
-    seen = visitor.titles.all_inner_texts()
+    seen = visitor.titles.all_text_contents()
     assert seen == [f"Task {number}" for number in range(len(seen))]
     visitor.dialog.get_by_role("searchbox").fill("task 77")
     expect(dialog.get_by_role("status")).to_contain_text("11 runs found")
