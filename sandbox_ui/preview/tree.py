@@ -42,7 +42,7 @@ _TEXT_OF_LINES = 512 * 1024
 def view(file: BinaryIO, ask: Ask) -> View:
     """A branch and what it holds, or where the file breaks the rules of its format."""
     script = detect(file)
-    address = [part for part in ask.options.get("at", "").split("/") if part]
+    address = ask.options.get("at", "").split("/")[1:]
     if ask.ending in ("jsonl", "ndjson") or (address[:1] and address[0].startswith("@")):
         return View(_in_lines(file, script, ask, address))
     form = "yaml" if ask.ending in ("yaml", "yml") else "json"
@@ -92,6 +92,8 @@ def described(
 
 def _node(key: Key | None, token: str, value: Any) -> dict[str, Any]:
     node: dict[str, Any] = {"key": key, "token": token, "type": type_of(value)}
+    if "~2" in token:
+        node["again"] = True
     held = branches(value)
     if held is not None:
         node["count"] = len(held)
@@ -100,8 +102,6 @@ def _node(key: Key | None, token: str, value: Any) -> dict[str, Any]:
     node["text"] = text[:_CUT]
     if len(text) > _CUT:
         node["length"] = len(text)
-    if "~2" in token:
-        node["again"] = True
     return node
 
 
