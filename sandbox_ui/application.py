@@ -20,6 +20,7 @@ from sandbox_ui.controls import Controls
 from sandbox_ui.opening import Opening
 from sandbox_ui.preview.workshop import Workshop
 from sandbox_ui.programs import Programs
+from sandbox_ui.routes.about import About
 from sandbox_ui.routes.archives import Archives
 from sandbox_ui.routes.changes import Changes
 from sandbox_ui.routes.files import Files
@@ -87,6 +88,7 @@ def create(settings: Settings, machine: Machine) -> FastAPI:
         Uploads(runs),
         Changes(runs),
         Archives(runs),
+        About(runs),
         Views(runs, workshop),
         VersionRoutes(runs, workshop),
         Frames(runs),

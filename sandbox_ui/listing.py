@@ -6,8 +6,7 @@ that are asked for, or for all where they are ordered by it.
 
 import os
 import re
-import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -19,7 +18,7 @@ from agent.workspace import paths
 from agent.workspace.files import FileEntry, Workspace, entry_of
 from agent.workspace.paths import RelPath
 from sandbox_ui import matching
-from sandbox_ui.matching import Name
+from sandbox_ui.matching import Name, is_hidden
 
 Sort = Literal["name", "time", "size"]
 SORTS: tuple[Sort, ...] = get_args(Sort)
@@ -27,7 +26,7 @@ MAX_ROWS = 1000
 MAX_HELD = 1000
 _LOOKED_INTO = 20_000
 _FIRST = ("input", "output")
-_DIGITS = re.compile("([0-9]+)")
+_NUMBER = re.compile("0*([0-9]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +68,7 @@ def listing(workspace: Workspace, folder: RelPath, wanted: Wanted) -> dict[str, 
     """
     with workspace.opened(folder) as root, paths.opened_folder(root, folder) as opened:
         found = matching.found(opened, wanted.words, stats=wanted.sort != "name")
-        shown = found.names if wanted.hidden else [name for name in found.names if not name.hidden]
+        shown = [name for name in found.names if wanted.hidden or not is_hidden(name)]
         names = sorted(shown, key=_order(wanted, at_root=not folder))
         rows = _Rows(opened, folder, wanted)
         entries = list(rows.of(names[wanted.first : wanted.first + wanted.count]))
@@ -119,33 +118,31 @@ class _Rows:
         self._left = _LOOKED_INTO
 
     def of(self, names: Iterable[Name]) -> Iterator[dict[str, Any]]:
-        for name in names:
-            made = self._row(name)
-            if made is not None:
-                yield made
+        return map(self._row, names)
 
     def places(self, names: Sequence[Name]) -> dict[str, dict[str, Any] | None]:
         above = paths.join(self._folder, "")
         asked = {str(path).removeprefix(above): path.to_url() for path in self._wanted.at}
         found: dict[str, dict[str, Any] | None] = dict.fromkeys(asked.values())
         for index, name in enumerate(names):
-            if name.path in asked and (made := self._row(name)) is not None:
-                found[asked[name.path]] = made | {"index": index}
+            if name[0] in asked:
+                found[asked[name[0]]] = self._row(name) | {"index": index}
         return found
 
-    def _row(self, name: Name) -> dict[str, Any] | None:
+    def _row(self, name: Name) -> dict[str, Any]:
+        below, is_folder, info = name
+        path = RelPath.trusted(paths.join(self._folder, below))
         try:
-            info = name.info or matching.look(self._opened, name.path)
-        except OSError:
-            return None  # it has just gone; the page will hear of it
-        path = RelPath.trusted(paths.join(self._folder, name.path))
-        made = row(path.parent, entry_of(path.name, info))
-        if "/" in name.path:
-            made["in"] = RelPath.trusted(name.path).parent.shown
-        if made["kind"] == "link":
-            made["to"] = _target(self._opened, name.path)
-        if made["kind"] == "folder":
-            made["held"] = self._held(name.path)
+            entry = entry_of(path.name, info or matching.look(self._opened, below))
+        except OSError:  # it has just gone, or may not be looked at
+            entry = FileEntry(path.name, "folder" if is_folder else "other", 0, 0, 0)
+        made = row(path.parent, entry)
+        if "/" in below:
+            made["in"] = RelPath.trusted(below).parent.shown
+        if entry.kind == "link":
+            made["to"] = _target(self._opened, below)
+        if entry.kind == "folder":
+            made["held"] = self._held(below)
         return made
 
     def _held(self, path: str) -> int | None:
@@ -170,33 +167,41 @@ def _target(opened: int, path: str) -> str:
     return ""
 
 
-def _order(wanted: Wanted, *, at_root: bool) -> Any:
+def _order(wanted: Wanted, *, at_root: bool) -> Callable[[Name], Any]:
     """Folders first; in the workspace itself what is shared with the model before all."""
-    sort = wanted.sort
+    if wanted.sort == "name":
+        return lambda name: _by_name(name[0], name[1], at_root)
+    weight = _newness if wanted.sort == "time" else _bulk
 
-    def key(name: Name) -> tuple[int, float, list[tuple[str, int]], str]:
-        rank = 1 if name.folder else 2
-        if at_root and name.folder and name.path in _FIRST:
-            rank = 0
-        return rank, _weight(name, sort) if rank else 0, natural(name.path), name.path
+    def key(name: Name) -> tuple[int, float, str]:
+        if at_root and name[1] and name[0] in _FIRST:
+            return 0, 0, name[0]
+        return 1 if name[1] else 2, weight(name), natural(name[0])
 
     return key
 
 
-def _weight(name: Name, sort: Sort) -> float:
-    info = name.info
-    if info is None or sort == "name":
-        return 0
-    if sort == "time":
-        return -info.st_mtime
-    return -info.st_size if stat.S_ISREG(info.st_mode) else 0
+def _newness(name: Name) -> float:
+    return -name[2].st_mtime if name[2] else 0
+
+
+def _bulk(name: Name) -> float:
+    return -name[2].st_size if name[2] and not name[1] else 0
 
 
 @lru_cache(65_536)
-def natural(name: str) -> list[tuple[str, int]]:
-    """What a name is ordered by: without regard to case, numbers as numbers."""
-    parts = filter(None, _DIGITS.split(name.casefold()))
-    return [("0", int(part)) if part[0] in "0123456789" else (part, -1) for part in parts]
+def _by_name(path: str, is_folder: bool, at_root: bool) -> str:
+    shared = at_root and is_folder and path in _FIRST
+    return f"{0 if shared else 1 if is_folder else 2}{natural(path)}"
+
+
+def natural(name: str) -> str:
+    """What a name is ordered by: without regard to case, numbers as numbers.
+
+    A text, since nothing is compared faster: a number begins with how many digits it has.
+    """
+    ordered = _NUMBER.sub(lambda found: f"0{chr(len(found[1]))}{found[1]}", name.casefold())
+    return f"{ordered}\0{name}"
 
 
 def _sought(names: Sequence[Name], wanted: Wanted) -> int | None:
@@ -204,4 +209,4 @@ def _sought(names: Sequence[Name], wanted: Wanted) -> int | None:
     if not seek:
         return None
     places = (index % size for index in range(wanted.after, wanted.after + size))
-    return next((each for each in places if names[each].path.casefold().startswith(seek)), None)
+    return next((each for each in places if names[each][0].casefold().startswith(seek)), None)

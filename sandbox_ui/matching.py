@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fnmatch import translate
 from re import IGNORECASE, compile
-from typing import NamedTuple
 
 from agent.workspace import paths
 
@@ -14,23 +13,10 @@ MOST = 10_000
 _SECONDS = 2.0
 
 
-class Name(NamedTuple):
-    """A name below an opened folder.
-
-    Attributes:
-        path: From that folder on; bytes that are no UTF-8 are surrogate-escaped.
-        folder: Whether it is a folder.
-        info: What ``lstat`` says, where that was asked already.
-    """
-
-    path: str
-    folder: bool
-    info: os.stat_result | None
-
-    @property
-    def hidden(self) -> bool:
-        """Whether it, or a folder on the way, begins with a dot."""
-        return self.path[0] == "." or "/." in self.path
+Name = tuple[str, bool, os.stat_result | None]
+"""A name below an opened folder: its path from there on (bytes that are no UTF-8 are
+surrogate-escaped), whether it is a folder, and what ``lstat`` says where that was asked already.
+A plain tuple, since folders of 10,000 are made of them whenever they change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +51,11 @@ def found(opened: int, words: str, *, stats: bool) -> Found:
     return _below(opened, _wish(words.strip()), stats=stats)
 
 
+def is_hidden(name: Name) -> bool:
+    """Whether it, or a folder on the way, begins with a dot."""
+    return name[0][0] == "." or "/." in name[0]
+
+
 def look(opened: int, path: str) -> os.stat_result:
     """``lstat`` of a path below an opened folder, through no link. Raises ``OSError``."""
     if "/" in path:
@@ -80,7 +71,7 @@ def _names(opened: int, at: str, *, stats: bool) -> Iterator[Name]:
                 folder = entry.is_dir(follow_symlinks=False)
             except OSError:
                 continue  # gone meanwhile
-            yield Name(paths.join(at, entry.name), folder, info)
+            yield paths.join(at, entry.name) if at else entry.name, folder, info
 
 
 def _below(opened: int, wish: Callable[[str], bool], *, stats: bool) -> Found:
@@ -93,8 +84,8 @@ def _below(opened: int, wish: Callable[[str], bool], *, stats: bool) -> Found:
                 inner = list(_names(folder, at, stats=stats))
         except OSError:
             continue  # gone meanwhile, or not ours to list
-        names += [name for name in inner if wish(name.path)]
-        waiting += [name.path for name in inner if name.folder]
+        names += [name for name in inner if wish(name[0])]
+        waiting += [path for path, is_folder, _ in inner if is_folder]
         if len(names) > MOST or time.monotonic() > end:
             return Found(names[:MOST], cut=True)
     return Found(names)

@@ -36,6 +36,7 @@ class Menu {
       item("button", "Copy the conversation", { type: "button", onclick: (event) => copyConversation(event.currentTarget) }),
       item("a", "Download the conversation", { download: "", "data-path": "conversation.md" }, "Markdown"),
       item("a", "Download the steps", { download: "", "data-path": "steps.csv" }, "CSV"),
+      item("a", "Download everything", { download: "", "data-path": "run.zip" }, "zip"),
     );
     this.list.addEventListener("keydown", (event) => this.key(event));
     this.list.addEventListener("click", (event) => event.target.closest("a") && this.show(false));

@@ -1,12 +1,15 @@
-// Files on their way into the run's workspace, a few at a time, each with its percentage.
+// Files and folders on their way into the run's workspace, a few at a time.
 
-import { h, icon } from "./dom.js";
-import { bytes } from "./format.js";
+import { h, icon, styled } from "./dom.js";
 import { api, ask, attach, emit, on, runApi, session } from "./session.js";
+import { BundleChip, FileChip } from "./uploads/chips.js";
+import { fromFiles, fromTransfer, named } from "./uploads/gifts.js";
+import { Sending } from "./uploads/sending.js";
 
 const AT_ONCE = 3; // a browser has six connections, and the run's stream is one
+const CHIPS = 6; // of more that come together the totals are told
 const waiting = [];
-let coming = 0; // given, but there is no run yet for them to go to
+let coming = 0; // given, but not in the queue yet
 let sending = 0;
 let draft = null;
 
@@ -20,105 +23,116 @@ async function someRun() {
 }
 
 export function mountUploads(element) {
+  styled("uploads.css");
   const chips = element.querySelector(".chips");
-  const input = element.querySelector("input");
-  const choose = element.querySelector(".choose");
-  choose.prepend(icon("clip"));
-  choose.addEventListener("click", () => input.click());
-  input.addEventListener("change", () => {
-    give([...input.files]);
-    input.value = "";
+  const clear = () => underWay() || chips.replaceChildren();
+  mountChoosing(element);
+  on("give", ({ files, items, folder = "input" }) => {
+    const given = items ? fromTransfer(items, folder) : fromFiles(files, folder);
+    give(given, items ? items.files.length || 1 : files.length);
   });
-  on("give", ({ files, folder }) => give(files, folder));
-  on("asked", () => underWay() || chips.replaceChildren());
-  on("reset", () => underWay() || chips.replaceChildren());
+  on("asked", clear);
+  on("reset", clear);
   mountDrop();
+  mountPaste();
 
-  async function give(files, folder = "input") {
-    if (!files.length) return;
-    coming += files.length;
+  async function give(promised, count) {
+    if (!count) return;
+    coming += count;
     emit("uploads");
     try {
-      await someRun();
-      waiting.push(...files.map((file) => new Upload(file, folder, chips)));
+      const [given] = await Promise.all([promised, someRun()]);
+      await Promise.all(given.folders.map(makeFolder));
+      queue(given);
     } catch (error) {
       emit("not-sent", error.message);
     } finally {
-      coming -= files.length;
+      coming -= count;
     }
     next();
   }
+
+  function queue({ items, name }) {
+    const bundled = items.length > CHIPS || name;
+    const sendings = items.map(({ file, path }) => new Sending(runApi("uploads"), file, path));
+    const made = bundled ? [gather(sendings, name)] : sendings.map((each) => gather([each]));
+    chips.append(...made.map(({ element: each }) => each));
+    waiting.push(...sendings);
+  }
+
+  /** One chip for these, shown anew at most once a frame. */
+  function gather(sendings, name) {
+    const deeds = { onRemove: () => remove(sendings, chip), onRetry: () => retry(sendings) };
+    const chip = name !== undefined ? new BundleChip(sendings, name, deeds) : new FileChip(sendings[0], deeds);
+    let frame = 0;
+    const show = () => (frame ||= requestAnimationFrame(() => ((frame = 0), chip.show())));
+    for (const each of sendings) each.onChange = show;
+    chip.show();
+    return chip;
+  }
 }
 
-function next() {
+async function makeFolder(path) {
+  const headers = { "Content-Type": "application/json" };
+  await ask(runApi("changes"), { method: "POST", headers, body: JSON.stringify({ do: "folder", path, merge: true }) });
+}
+
+async function next() {
   while (sending < AT_ONCE && waiting.length) {
     sending++;
-    waiting.shift().send();
+    one(waiting.shift());
   }
   emit("uploads");
 }
 
-class Upload {
-  constructor(file, folder, chips) {
-    this.file = file;
-    this.percent = h("span", { class: "num" }, "waiting");
-    this.name = h("b", {}, file.name);
-    const remove = h("button", { type: "button", class: "quiet", "aria-label": `Remove ${file.name}`, onclick: () => this.remove() }, icon("close"));
-    this.chip = h("span", { class: "chip" }, icon("file"), this.name, this.percent, remove);
-    chips.append(this.chip);
-    const path = [folder, file.name].filter(Boolean).map(encodeURIComponent).join("/");
-    this.address = runApi(`files/${path.replace(/%2F/g, "/")}`);
-  }
-
-  send() {
-    this.request = new XMLHttpRequest();
-    this.request.open("PUT", this.address);
-    this.request.upload.addEventListener("progress", ({ loaded, total }) => {
-      this.percent.textContent = `${Math.floor((100 * loaded) / (total || 1))} %`;
-    });
-    this.request.addEventListener("loadend", () => this.arrived());
-    this.percent.textContent = "0 %";
-    this.request.send(this.file);
-  }
-
-  arrived() {
-    sending--;
-    const entry = this.request.status === 201 ? JSON.parse(this.request.response) : null;
-    if (entry) {
-      this.percent.textContent = bytes(entry.size);
-      this.name.textContent = entry.name;
-      this.kept = runApi(`files/${entry.path}`);
-    } else if (this.chip.isConnected) {
-      this.chip.classList.add("bad");
-      this.percent.textContent = "not sent";
-      emit("not-sent", reason(this.request, this.file));
-    }
-    next();
-  }
-
-  async remove() {
-    const at = waiting.indexOf(this);
-    if (at >= 0) waiting.splice(at, 1);
-    else if (!this.kept) this.request.abort();
-    if (this.kept) await fetch(this.kept, { method: "DELETE" }).catch(() => {});
-    this.chip.remove();
-    emit("uploads");
-    document.querySelector("#task textarea").focus();
-  }
+async function one(each) {
+  await each.send();
+  sending--;
+  if (each.state === "failed") emit("not-sent", each.error);
+  next();
 }
 
-function reason(request, file) {
-  try {
-    return JSON.parse(request.response).error;
-  } catch {
-    return `${file.name} could not be sent: it is a folder, or the connection broke off.`;
+function retry(sendings) {
+  const failed = sendings.filter(({ state }) => state === "failed");
+  for (const each of failed) each.become("waiting");
+  waiting.push(...failed);
+  next();
+}
+
+async function remove(sendings, chip) {
+  for (const each of sendings) {
+    const at = waiting.indexOf(each);
+    if (at >= 0) waiting.splice(at, 1);
+  }
+  chip.element.remove();
+  emit("uploads");
+  document.querySelector("#task textarea").focus();
+  for (const each of sendings) await each.cancel();
+}
+
+function mountChoosing(element) {
+  const input = element.querySelector("input");
+  const choose = element.querySelector(".choose");
+  const folder = h("input", { type: "file", hidden: true, webkitdirectory: true, multiple: true, "aria-label": "Folder to attach" });
+  const chooseFolder = h("button", { type: "button", class: "quiet choose-folder", "aria-label": "Attach a folder", title: "Attach a folder", onclick: () => folder.click() }, icon("folder"));
+  input.after(folder);
+  choose.prepend(icon("clip"));
+  choose.after(chooseFolder);
+  choose.addEventListener("click", () => input.click());
+  for (const each of [input, folder]) {
+    each.addEventListener("change", () => {
+      emit("give", { files: [...each.files] });
+      each.value = "";
+    });
   }
 }
 
 function mountDrop() {
-  const veil = h("div", { class: "veil", hidden: true }, h("span", {}, "Drop files for the model here"));
+  const words = h("span", {}, "Drop files and folders for the model here");
+  const veil = h("div", { class: "veil", hidden: true }, words);
   document.body.append(veil);
   const carries = (event) => event.dataTransfer?.types.includes("Files");
+  on("drop-folder", (folder) => folder !== null && (veil.hidden = true));
   document.addEventListener("dragover", (event) => {
     if (!carries(event)) return;
     event.preventDefault();
@@ -129,6 +143,18 @@ function mountDrop() {
     veil.hidden = true;
     if (!carries(event)) return;
     event.preventDefault();
-    emit("give", { files: [...event.dataTransfer.files] });
+    emit("give", { items: event.dataTransfer });
+  });
+}
+
+/** Files and pictures of the clipboard; where it holds text too, the text is meant. */
+function mountPaste() {
+  document.addEventListener("paste", (event) => {
+    const { files, types } = event.clipboardData ?? {};
+    const other = event.target.closest?.("input, textarea, [contenteditable]");
+    if (!files?.length || types.includes("text/plain") || document.querySelector("dialog[open]")) return;
+    if (other && !other.closest("#task")) return;
+    event.preventDefault();
+    emit("give", { files: [...files].map(named) });
   });
 }

@@ -103,12 +103,12 @@ def holding(studio: Studio) -> Callable[[], None]:
     gone = False
 
     def hold(route: Route) -> None:
-        if route.request.method == "PUT" and not gone:
+        if route.request.method == "PATCH" and not gone:
             held.append(route)
         else:
             route.continue_()
 
-    studio.page.route("**/files/**", hold)
+    studio.page.route("**/uploads/**", hold)
 
     def let_go() -> None:
         nonlocal gone
@@ -117,6 +117,12 @@ def holding(studio: Studio) -> Callable[[], None]:
             route.continue_()
 
     return let_go
+
+
+def name_of(route: Route) -> str:
+    """The file that an upload is begun for."""
+    path: str = (route.request.post_data_json or {})["path"]
+    return path.rpartition("/")[2]
 
 
 def test_the_last_messages_come_back_by_arrow_keys_also_after_a_reload(
@@ -198,7 +204,7 @@ def test_a_file_that_could_not_be_sent_is_said_and_nothing_runs_without_it(
 ) -> None:
     studio = visit()
     held: dict[str, Route] = {}
-    studio.page.route("**/input/*.txt", lambda route: held.update({route.request.url[-7:]: route}))
+    studio.page.route("**/uploads", lambda route: held.update({name_of(route): route}))
     studio.page.evaluate(DROP, [["bad.txt", "its.txt"], 10])
     studio.task.fill("Read both")
     studio.button("Run").click()

@@ -21,6 +21,7 @@ from agent.sandbox.instance import DataFolder, places
 from agent.sandbox.network import Policy
 from agent.settings import Settings, load
 from agent.stop import Stop
+from tests.shelved import shelve
 
 T = TypeVar("T")
 
@@ -152,6 +153,32 @@ def test_a_run_that_had_a_sandbox_gets_a_new_one_on_the_same_files(computers: Co
     assert said(second, "cat output/a.txt") == "kept\n"
     assert second.id == first.id
     second.close()
+
+
+@pytest.mark.engine
+def test_what_root_made_in_a_sandbox_is_removed_by_root_in_another(
+    computers: Computers, data: DataFolder, engine: Client
+) -> None:
+    folder = draft(computers)
+    _, sandbox = take(computers, folder)
+    said(sandbox, "mkdir -m 700 -p own/deep; echo x > own/deep/f; ln -s /etc out; touch .hidden")
+    sandbox.close()
+    computers.empty(folder.sandbox)
+    assert list(folder.workspace.iterdir()) == []
+    assert folder.sandbox not in containers(engine, data)
+
+
+@pytest.mark.engine
+def test_the_files_of_a_run_whose_record_is_broken_are_no_orphans(
+    settings: Settings, data: DataFolder
+) -> None:
+    folder = shelve(data.path, files={"output/a": b"mine"})
+    (folder.path / "run.json").write_bytes(b"{")
+    orphan = data.path / "sandboxes" / "orphan"
+    orphan.mkdir()
+    Computers(settings, data).close()
+    assert (folder.workspace / "output/a").read_bytes() == b"mine"
+    assert not orphan.exists()
 
 
 @pytest.mark.engine

@@ -1,24 +1,35 @@
-"""Whatever has no preview of its own: its first bytes, as hex and as characters."""
+"""Whatever has no preview of its own: what it is, its bytes, the words among them."""
 
-from typing import BinaryIO
+import re
+from typing import Any, BinaryIO
 
 from sandbox_ui.preview.base import Ask, View
+from sandbox_ui.preview.signs import what_it_is
 
-ROWS = 64
-_WIDTH = 16
+FIRST = 2048
+_HEAD = 64 * 1024
+_NEAR = 64 * 1024
+_WORDS = 60
+_WORD = re.compile(rb"[\x20-\x7e]{6,}")
 
 
 def view(file: BinaryIO, ask: Ask) -> View:
-    """Rows of sixteen bytes from ``offset`` on: ``[offset, hex, characters]`` each."""
-    offset = ask.number("offset", 0) // _WIDTH * _WIDTH
+    """``what`` it is and ``facts`` of its header; ``first``, its first bytes in hex.
+
+    With ``near``, an offset: the ``words`` from there on, ``[offset, text]`` each.
+    """
+    if "near" in ask.options:
+        return View({"words": _words(file, ask.number("near", 0, most=ask.size))})
+    head = file.read(_HEAD)
+    what, facts = what_it_is(head, ask.size)
+    return View({"what": what, "facts": facts, "first": head[:FIRST].hex(), "size": ask.size})
+
+
+def _words(file: BinaryIO, offset: int) -> list[list[Any]]:
     file.seek(offset)
-    content = file.read(ROWS * _WIDTH)
-    rows = [
-        [offset + at, content[at : at + _WIDTH].hex(" "), _characters(content[at : at + _WIDTH])]
-        for at in range(0, len(content), _WIDTH)
-    ]
-    return View({"rows": rows, "offset": offset})
-
-
-def _characters(content: bytes) -> str:
-    return "".join(chr(byte) if 32 <= byte < 127 else "·" for byte in content)
+    found: list[list[Any]] = []
+    for each in _WORD.finditer(file.read(_NEAR)):
+        found.append([offset + each.start(), each[0][:200].decode()])
+        if len(found) >= _WORDS:
+            break
+    return found

@@ -68,7 +68,7 @@ def _answered(
         with _Clock(connection, SECONDS):
             if "cell" in ask.options:
                 return _cell(connection, chosen, ask)
-            grid = _grid(connection, chosen, ask)
+            grid = _grid(connection, chosen, ask, _counted(about, chosen.name))
     except sqlite3.DatabaseError as error:
         if name is not None:
             raise
@@ -90,10 +90,10 @@ def connected(file: BinaryIO, head: bytes) -> sqlite3.Connection:
     Raises:
         Unreadable: only its owner may open it, and it is too large to be copied.
     """
-    address = f"file:/proc/self/fd/{file.fileno()}?mode=ro&immutable=1"
     try:
+        address = f"file:/proc/self/fd/{file.fileno()}?mode=ro&immutable=1"
         connection = sqlite3.connect(address, uri=True, isolation_level=None)
-    except sqlite3.OperationalError:  # only its owner may open it once more
+    except (sqlite3.OperationalError, OSError):  # only its owner may open it, or it is no file
         connection = _copied(file, head)
     connection.text_factory = lambda content: content.decode("utf-8", "replace")
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST_VALUE)
@@ -192,7 +192,13 @@ def _least(connection: sqlite3.Connection, table: Table) -> list[Any] | None:
     return [last[0], True] if last and isinstance(last[0], int) and last[0] > 0 else None
 
 
-def _grid(connection: sqlite3.Connection, table: Table, ask: Ask) -> Grid:
+def _counted(about: dict[str, Any], name: str) -> list[Any] | None:
+    return next((each["rows"] for each in about.get("tables", ()) if each["name"] == name), None)
+
+
+def _grid(
+    connection: sqlite3.Connection, table: Table, ask: Ask, counted: list[Any] | None = None
+) -> Grid:
     """The beginning of a table; where it is copied, the columns asked for are whole."""
     columns = table.columns[:COLUMNS]
     left, right = copied(ask)
@@ -204,7 +210,8 @@ def _grid(connection: sqlite3.Connection, table: Table, ask: Ask) -> Grid:
     rows = connection.execute(query, (needed(ask),)).fetchall()
     if right < 0:
         rows = [tuple(map(_Blob.of, row)) for row in rows]
-    counted = _count(connection, table, COUNTING) if "start" not in ask.options else None
+    if counted is None and "start" not in ask.options:
+        counted = _count(connection, table, COUNTING)
     held = _held(connection, table, len(rows), needed(ask))
     total, more = counted or (held, held == ROWS)
     return Grid(

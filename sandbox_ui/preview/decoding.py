@@ -94,7 +94,7 @@ def boundary(content: bytes, script: Script) -> int:
 def complete(content: bytes, script: Script) -> int:
     """How many bytes make whole characters; those at the end may be cut."""
     decoder = codecs.getincrementaldecoder(script.encoding)("replace")
-    decoder.decode(content[-64 * script.unit :])
+    decoder.decode(content)
     return len(content) - len(decoder.getstate()[0])
 
 

@@ -49,6 +49,7 @@ class _Wanted(BaseModel):
     path: str
     base: str
     allowed: bool = False
+    step: int | None = None
 
 
 class Frames:
@@ -73,8 +74,8 @@ class Frames:
     async def make(self, request: Request) -> Response:
         """An address at which a frame finds a page and what lies beside it, for an hour.
 
-        The body names the page's ``path``, the ``base`` of the studio in this browser, and
-        whether the outside is ``allowed``.
+        The body names the page's ``path``, the ``base`` of the studio in this browser,
+        whether the outside is ``allowed``, and the ``step`` after which it is looked at.
         """
         run = run_of(request)
         self._runs.folder(run)
@@ -83,7 +84,7 @@ class Frames:
         except ValidationError:
             raise WorkspaceError("“path” and “base” are needed.") from None
         page = RelPath.from_url(wanted.path)
-        token = self._passes.make(run, page, wanted.base, allowed=wanted.allowed)
+        token = self._passes.make(run, page, wanted.base, allowed=wanted.allowed, step=wanted.step)
         return as_json({"prefix": f"frames/{token}/", "path": page.to_url()}, 201)
 
     async def file(self, request: Request) -> Response:
@@ -98,7 +99,7 @@ class Frames:
                 raise WorkspaceError(
                     f"“{path.shown}” is kept from a page that reaches the outside."
                 )
-            file = await run_sync(self._runs.workspace(shown.run).open_read, path)
+            file = await run_sync(self._runs.open_file, shown.run, path, shown.step)
         except StudioError as error:
             return _refusal(str(error), 404)
         response = await _answer(request, file, RelPath(path.name).shown)

@@ -29,6 +29,7 @@ class Pass:
         base: The address that the studio has in the person's browser, ending in ``/``.
         allowed: Whether the page may ask for things outside.
         until: Seconds since the epoch at which it ends.
+        step: The step after which the files are looked at; None as they are now.
     """
 
     run: str
@@ -36,6 +37,7 @@ class Pass:
     base: str
     allowed: bool
     until: int
+    step: int | None = None
 
     def opens(self, path: RelPath) -> bool:
         """Whether a file may be read with it.
@@ -56,7 +58,9 @@ class Passes:
     def __init__(self) -> None:
         self._secret = secrets.token_bytes(32)
 
-    def make(self, run: str, page: RelPath, base: str, *, allowed: bool) -> str:
+    def make(
+        self, run: str, page: RelPath, base: str, *, allowed: bool, step: int | None = None
+    ) -> str:
         """The token of a new pass for a page; safe in an address.
 
         Args:
@@ -64,6 +68,7 @@ class Passes:
             page: The page in its workspace.
             base: The address that the studio has in the person's browser.
             allowed: Whether the page may ask for things outside.
+            step: The step after which the files are looked at; None as they are now.
 
         Raises:
             NoPass: ``base`` is no such address.
@@ -71,7 +76,7 @@ class Passes:
         if not _BASE.fullmatch(base):
             raise NoPass("Pages cannot be shown at this address of the studio.")
         until = int(time.time()) + SECONDS
-        made = Pass(run, page.parent.to_url(), base, allowed, until)
+        made = Pass(run, page.parent.to_url(), base, allowed, until, step)
         said = _encoded(json.dumps(asdict(made)).encode())
         return f"{said}.{self._signature(said)}"
 

@@ -25,6 +25,7 @@ class Page {
     this.scroll = { x: 0, y: 0 };
     this.loaded = new Map(); // path → when it was changed; null until known
     this.path = file.path;
+    this.step = (file.step ?? null) === null ? null : Number(file.step);
     this.head(first);
     open_.add(this);
   }
@@ -68,7 +69,7 @@ class Page {
     if (this.made && Date.now() - this.made < FRESH) return;
     const { prefix } = await ask(runApi("frames"), {
       method: "POST",
-      body: JSON.stringify({ path: this.file.path, base: base(), allowed: this.allowed }),
+      body: JSON.stringify({ path: this.file.path, base: base(), allowed: this.allowed, step: this.step }),
     });
     Object.assign(this, { prefix: base() + prefix, made: Date.now() });
   }
@@ -166,6 +167,7 @@ class Page {
 
   /** Folders were written to: show the page anew where something that it loaded changed. */
   async written(folders) {
+    if (this.step !== null) return;
     const touched = [...this.loaded].filter(([path, changed]) =>
       changed !== null && (!folders || folders.includes(path.slice(0, Math.max(0, path.lastIndexOf("/"))))));
     const now = await Promise.all(touched.map(([path]) => this.age(path)));

@@ -1,6 +1,8 @@
 // What sound, film and notes share: playing goes on where it was, and a refusal is said.
 
-import { h, icon } from "../dom.js";
+import { h, icon, styled } from "../dom.js";
+
+await styled("preview/player.css");
 
 export const SPEEDS = [0.5, 0.75, 1, 1.25, 1.5, 2];
 

@@ -30,7 +30,7 @@ export async function open(file, first) {
 export async function source(file, { line } = {}) {
   await Promise.all([styled("preview/text.css"), styled("overview.css")]);
   const text = new Text(file, await file.ask({ as: "text" }), { within: true });
-  if (line) requestAnimationFrame(() => text.toLine(line));
+  if (line) requestAnimationFrame(() => text.toLine(line, false));
   return text;
 }
 
@@ -98,7 +98,7 @@ class Text {
     this.search.close();
   }
 
-  async toLine(asked) {
+  async toLine(asked, byHand = true) {
     const text = String(asked).trim();
     const { reader } = this;
     if (/^\d+(\.\d+)?\s*%$/.test(text)) return reader.to(Math.floor((reader.size * Math.min(100, parseFloat(text))) / 100));
@@ -109,7 +109,7 @@ class Text {
     for (;;) {
       const { at, left, upto } = await reader.ask(asking);
       if (reader.closed) return undefined;
-      if (at >= 0 && at < reader.size) return this.point(await this.lineAt(at, line));
+      if (at >= 0 && at < reader.size) return this.point(await this.lineAt(at, line), byHand);
       if (upto >= reader.size || at >= 0) return reader.toEnd();
       this.where.textContent = `looking for line ${number(line)} …`;
       asking = { line: left, start: upto };
@@ -121,10 +121,10 @@ class Text {
     return this.reader.to(offset);
   }
 
-  point(row) {
+  point(row, byHand) {
     this.element.querySelector(".row.now")?.classList.remove("now");
     row?.classList.add("now");
-    this.reader.element.focus({ preventScroll: true });
+    if (byHand) this.reader.element.focus({ preventScroll: true });
     return row;
   }
 

@@ -1,0 +1,69 @@
+"""What a document is: its pages, its words, and what it would cost to paste it into a prompt."""
+
+from collections import OrderedDict
+from typing import Any, BinaryIO
+
+from anyio import CapacityLimiter
+from anyio.to_thread import run_sync
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from agent.documents import text_of
+from agent.errors import WorkspaceError
+from agent.workspace.paths import RelPath
+from sandbox_ui.routes.serving import RUN, path_of, route, run_of
+from sandbox_ui.runs import Runs
+from sandbox_ui.transfers import etag_of
+
+_KEPT = 512
+_AT_ONCE = 2
+
+
+class About:
+    """The route that counts.
+
+    Args:
+        runs: The runs.
+    """
+
+    def __init__(self, runs: Runs) -> None:
+        self._runs = runs
+        self._known: OrderedDict[tuple[str, ...], dict[str, Any]] = OrderedDict()
+        self._limiter: CapacityLimiter | None = None
+
+    @property
+    def routes(self) -> list[Route]:
+        """The routes, to be put before Gradio's."""
+        return [route(f"{RUN}/about/{{path:any}}", self.about)]
+
+    async def about(self, request: Request) -> Response:
+        """``pages``, ``words``, ``tokens``, ``characters``; null with ``why`` where it has none."""
+        self._limiter = self._limiter or CapacityLimiter(_AT_ONCE)
+        run, path = run_of(request), path_of(request, b"/about/")
+        return JSONResponse(await run_sync(self._of, run, path, limiter=self._limiter))
+
+    def _of(self, run: str, path: RelPath) -> dict[str, Any]:
+        with self._runs.workspace(run).open_read(path) as file:
+            key = (run, path, etag_of(file))
+            if key not in self._known:
+                self._known[key] = counted(file, RelPath(path.name).shown)
+                while len(self._known) > _KEPT:
+                    self._known.popitem(last=False)
+            return self._known[key]
+
+
+def counted(file: BinaryIO, name: str) -> dict[str, Any]:
+    """What there is to say of an opened document."""
+    try:
+        document = text_of(file, name)
+    except WorkspaceError as error:
+        nothing = dict.fromkeys(("pages", "words", "tokens", "characters"))
+        return {**nothing, "why": str(error)}
+    return {
+        "pages": document.pages,
+        "words": document.words,
+        "tokens": document.tokens,
+        "characters": len(document.text),
+        "why": "",
+    }

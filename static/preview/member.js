@@ -1,0 +1,95 @@
+// One member of an archive, as a kind's module wants a file to be.
+
+import { h, icon, styled } from "../dom.js";
+import { bytes } from "../format.js";
+
+/** Stands for a file that lies in another: what is asked of it is asked of the archive. */
+class Member {
+  constructor(within, archive, at, name, size) {
+    Object.assign(this, { within, archive, at, name, step: archive.step || "0" });
+    this.path = archive.path;
+    this.entry = archive.entry && { ...archive.entry, size };
+    this.preview = { element: archive.preview.element, fill: (filled) => archive.preview.fill(filled), openAs: (kind) => within.show(kind) };
+  }
+
+  get version() {
+    return this.archive.version;
+  }
+
+  view({ as, ...options } = {}) {
+    return this.archive.view({ as: "archive", member: this.at, ...(as ? { inner: as } : {}), ...options });
+  }
+
+  raw() {
+    return this.archive.view({ as: "archive", member: this.at, take: 1 });
+  }
+
+  address(what, options = {}) {
+    return what === "files" ? this.raw() : this.view(options);
+  }
+
+  async ask(options = {}) {
+    const { as, ...rest } = options;
+    const { view } = await this.archive.ask({ as: "archive", member: this.at, ...(as ? { inner: as } : {}), ...rest });
+    return view;
+  }
+
+  tell(text) {
+    this.within.tell(text);
+  }
+
+  tools(...elements) {
+    this.within.tools.replaceChildren(...elements);
+  }
+}
+
+/** A member on the page: a head with the way back, and what its kind's module makes of it. */
+export class Within {
+  constructor(archive, { at, name, size, path, onBack }) {
+    Object.assign(this, { size });
+    this.member = new Member(this, archive, at, name, size);
+    this.about = h("small", { class: "num" });
+    this.tools = h("span", { class: "tools" });
+    this.canvas = h("div", { class: "inset", tabindex: "0" });
+    const back = h("button", { type: "button", class: "quiet", "aria-label": "Back to the archive", onclick: onBack }, h("span", { "aria-hidden": "true" }, "‹"), "Archive");
+    const take = h("a", { class: "quiet", href: this.member.raw(), download: name }, "Take");
+    this.element = h("div", { class: "within" }, h("div", { class: "hd" }, back, h("b", { title: path }, path), this.about, this.tools, take), this.canvas);
+    this.element.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape" || event.defaultPrevented) return;
+      event.preventDefault();
+      event.stopPropagation();
+      onBack();
+    });
+    this.tell("");
+    this.show("");
+  }
+
+  async show(as) {
+    const turn = (this.turn = {});
+    this.shown?.close?.();
+    this.shown = null;
+    this.tools.replaceChildren();
+    try {
+      const { kind, view } = await this.member.archive.ask({ as: "archive", member: this.member.at, ...(as ? { inner: as } : {}) });
+      const [module] = await Promise.all([import(`./${kind}.js`), styled(`preview/${kind}.css`)]);
+      const shown = await module.open(this.member, view);
+      if (turn !== this.turn) return void shown.close?.();
+      this.shown = shown;
+      this.canvas.className = `inset kind-${kind}`;
+      this.canvas.replaceChildren(shown.element);
+    } catch (error) {
+      if (turn !== this.turn) return;
+      this.canvas.className = "inset says";
+      this.canvas.replaceChildren(h("div", { class: "says" }, icon("file"), h("p", {}, error.message)));
+    }
+  }
+
+  tell(text) {
+    this.about.textContent = [text, this.size >= 0 ? bytes(this.size) : ""].filter(Boolean).join(" · ");
+  }
+
+  close() {
+    this.turn = null;
+    this.shown?.close?.();
+  }
+}

@@ -1,0 +1,84 @@
+"""A way to a server on which connections break: forwarded bytes, cut where a test says."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from urllib.parse import urlsplit
+
+
+class Cutting:
+    """Forwards connections to ``target``.
+
+    Attributes:
+        address: Where to reach it.
+        cut_after: Bytes that a connection may send until it is cut; None for no limit. A
+            connection that was cut uses this up: those that follow have no limit.
+        cuts: How many connections were cut.
+    """
+
+    def __init__(self, target: str) -> None:
+        where = urlsplit(target)
+        self._target = (where.hostname or "", where.port or 0)
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self._open: set[socket.socket] = set()
+        self.address = f"http://127.0.0.1:{self._server.getsockname()[1]}"
+        self.cut_after: int | None = None
+        self.cuts = 0
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        """Cut everything."""
+        with suppress(OSError):
+            self._server.shutdown(socket.SHUT_RDWR)
+        self._server.close()
+        for each in list(self._open):
+            _end(each)
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._server.accept()
+            except OSError:
+                return
+            try:
+                server = socket.create_connection(self._target)
+            except OSError:
+                _end(client)
+                continue
+            self._open |= {client, server}
+            for source, sink, limited in ((client, server, True), (server, client, False)):
+                threading.Thread(
+                    target=self._pump, args=(source, sink, limited), daemon=True
+                ).start()
+
+    def _pump(self, source: socket.socket, sink: socket.socket, limited: bool) -> None:
+        sent = 0
+        with suppress(OSError):
+            while data := source.recv(65536):
+                if limited and self.cut_after is not None and sent + len(data) > self.cut_after:
+                    sink.sendall(data[: max(0, self.cut_after - sent)])
+                    self.cut_after = None
+                    self.cuts += 1
+                    break
+                sink.sendall(data)
+                sent += len(data)
+        for each in (source, sink):
+            _end(each)
+            self._open.discard(each)
+
+
+def _end(connection: socket.socket) -> None:
+    with suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
+    connection.close()
+
+
+@contextmanager
+def cutting(target: str) -> Iterator[Cutting]:
+    """Such a way, for a while."""
+    made = Cutting(target)
+    try:
+        yield made
+    finally:
+        made.close()
