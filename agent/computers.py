@@ -240,12 +240,7 @@ class Computers:
             return None
         sandbox = self._pool.take()
         if sandbox is not None:
-            left = folder.sandbox_folder
-            with folder.settling:  # nobody puts a file where it would be left behind
-                _move(folder.workspace, sandbox.workspace)
-                _move_staging(left, sandbox.workspace.parent)
-                folder.use(sandbox.id)
-            shutil.rmtree(left, ignore_errors=True)
+            settle(folder, sandbox.id, sandbox.workspace)
         return sandbox
 
     def _create(self, sandbox_id: str, *, network: bool = True) -> DockerSandbox:
@@ -285,6 +280,22 @@ def _close_quietly(egress: Egress) -> None:
         egress.close()
     except SandboxError as error:
         _log.warning("%s", error)
+
+
+def settle(folder: RunFolder, sandbox: str, workspace: Path) -> None:
+    """Let a run's files, and uploads under way, live in another sandbox from now on.
+
+    Args:
+        folder: The run's folder; what lies in its workspace was put there by a person.
+        sandbox: The sandbox's id.
+        workspace: Its workspace, untouched as yet.
+    """
+    left = folder.sandbox_folder
+    with folder.settling:  # nobody puts a file where it would be left behind
+        _move(folder.workspace, workspace)
+        _move_staging(left, workspace.parent)
+        folder.use(sandbox)
+    shutil.rmtree(left, ignore_errors=True)
 
 
 def _move_staging(source: Path, destination: Path) -> None:

@@ -286,10 +286,9 @@ export class Tree {
     if (place >= 0) {
       this.selection.only(entry);
       if (byHand || !this.view.inner.contains(document.activeElement)) this.focused = path;
-      this.view.focused = this.focused;
-      this.view.bring(place);
     }
-    this.look(path, entry, byHand);
+    this.look(path, entry, byHand); // the preview may take from the tree's height
+    if (place >= 0) this.view.bring(place);
   }
 
   look(path, entry, byHand) {

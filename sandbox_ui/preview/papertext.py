@@ -104,7 +104,7 @@ def _rounded(box: Box) -> list[float]:
 
 
 class _Run:
-    """Characters beside each other on one line."""
+    """A word with the space behind it, or what else stands beside each other on one line."""
 
     def __init__(self) -> None:
         self.text = ""
@@ -130,9 +130,15 @@ class _Run:
             and -height <= box[0] - right < height * 1.5
         )
 
+    def reaching(self, box: Box) -> Box:
+        """Its box, up to what follows on the same line, so that a mark over both has no hole."""
+        assert self.box is not None
+        left, bottom, right, top = self.box
+        return (left, bottom, max(right, box[0]), top) if self.takes(box) else self.box
+
 
 def _runs(text: pypdfium2.PdfTextPage) -> Iterator[tuple[Box, str, bool]]:
-    """Each run's box and text, and whether a line ends after it."""
+    """Each word's box and text, and whether a line ends after it."""
     run = _Run()
     for character, box in _characters(text):
         if character in "\r\n":
@@ -142,8 +148,8 @@ def _runs(text: pypdfium2.PdfTextPage) -> Iterator[tuple[Box, str, bool]]:
         elif box is None:
             run.text += character if run.box else ""
         else:
-            if not run.takes(box) and run.box:
-                yield run.box, run.text, False
+            if run.box and (run.text.endswith(" ") or not run.takes(box)):
+                yield run.reaching(box), run.text, False
                 run = _Run()
             run.add(character, box)
     if run.box:

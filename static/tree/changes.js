@@ -32,7 +32,8 @@ export class Changes {
       const headers = { "Content-Type": "application/json" };
       const { paths, undo } = await request(runApi("changes"), { method: "POST", headers, body: JSON.stringify(body) });
       if (undo) this.undos.push(undo);
-      if (told) toast(told, { undo: undo && (() => this.undo(undo)) });
+      const text = typeof told === "function" ? told(paths) : told;
+      if (text) toast(text, { undo: undo && (() => this.undo(undo)) });
       this.tree.refresh();
       return paths;
     } catch (error) {
@@ -59,7 +60,8 @@ export class Changes {
     const name = await rename(row, entry);
     row.element.focus({ preventScroll: true });
     if (!name) return;
-    const paths = await this.change({ do: "rename", path: entry.path, name: encodeURIComponent(name) }, `“${entry.name}” is now called “${name}”.`);
+    const paths = await this.change({ do: "rename", path: entry.path, name: encodeURIComponent(name) },
+      ([path]) => `“${entry.name}” is now called “${nameOf(path)}”.`);
     await this.follow(entry.path, paths);
   }
 

@@ -1,0 +1,56 @@
+"""HTML that a file brings along, with nothing left in it but what can be read."""
+
+import re
+
+import nh3
+
+PICTURE = 6_000_000
+"""Characters of a picture within the HTML."""
+
+_TAGS = (
+    "p br hr em strong b i u s sub sup small mark code pre blockquote ul ol li dl dt dd h1 h2 h3 "
+    "h4 h5 h6 table caption colgroup col thead tbody tfoot tr th td a img div span figure "
+    "figcaption kbd samp var abbr cite q del ins details summary"
+)
+_OWN = re.compile(r"data:image/(png|jpeg|gif|webp|bmp);base64,[A-Za-z0-9+/=\s]+")
+_MARKUP = re.compile(r"<[^>]*>|&nbsp;")
+_WEB = re.compile(r"https?://", re.IGNORECASE)
+
+
+def clean(html: str) -> str:
+    """The HTML with known tags only: no scripts, styles, frames or forms.
+
+    Pictures are those that it holds itself; links lead to the web or within it.
+    """
+    return _CLEANER.clean(html)
+
+
+def says(html: str) -> bool:
+    """Whether there is anything to be read or seen in clean HTML."""
+    return "<img" in html or bool(_MARKUP.sub("", html).strip())
+
+
+def _kept(_tag: str, name: str, value: str) -> str | None:
+    if name == "src":
+        return value if len(value) <= PICTURE and _OWN.fullmatch(value) else None
+    if name == "href":
+        return value if _WEB.match(value) or value.startswith("#") else None
+    return value
+
+
+_CLEANER = nh3.Cleaner(
+    tags=set(_TAGS.split()),
+    clean_content_tags={"script", "style", "template", "svg", "math", "iframe", "title"},
+    attributes={
+        "*": {"id"},
+        "a": {"href"},
+        "img": {"src", "alt"},
+        "ol": {"start"},
+        "th": {"colspan", "rowspan", "style"},
+        "td": {"colspan", "rowspan", "style"},
+    },
+    attribute_filter=_kept,
+    filter_style_properties={"text-align"},
+    url_schemes={"http", "https", "data"},
+    link_rel=None,
+)
