@@ -9,7 +9,7 @@ import pytest
 from gradio_client import Client
 
 from agent import journal
-from agent.computers import settle
+from agent.settling import settle
 from agent.conversation import Conversation
 from agent.events import Event, StepStarted
 from agent.folder import RunFolder
