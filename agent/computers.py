@@ -34,8 +34,8 @@ from agent.sandbox.image import dockerfile_path, ensure_image, image_is_there
 from agent.sandbox.instance import DataFolder, abandoned, places
 from agent.sandbox.pool import Pool
 from agent.sandbox.progress import Progress
-from agent.settling import settle
 from agent.settings import Settings
+from agent.settling import settle
 from agent.stop import Stop
 from agent.workspace.blobs import BlobStore
 

@@ -9,7 +9,6 @@ import pytest
 from gradio_client import Client
 
 from agent import journal
-from agent.settling import settle
 from agent.conversation import Conversation
 from agent.events import Event, StepStarted
 from agent.folder import RunFolder
@@ -21,6 +20,7 @@ from agent.prompts import named
 from agent.recorder import RecordedRun, Task
 from agent.sandbox.base import Sandbox
 from agent.settings import Settings
+from agent.settling import settle
 from agent.stop import Stop
 from agent.workspace.paths import RelPath
 from tests.endpoint import Call, Endpoint, Turn
