@@ -54,9 +54,11 @@ def tab(browser: Browser, world: Made) -> Iterator[Tab]:
 
 
 def texts(rows: Locator) -> list[str]:
-    return rows.evaluate_all(
+    """What the rows' lines say."""
+    said: list[str] = rows.evaluate_all(
         "all => all.map((row) => row.querySelector('td:last-child').textContent)"
     )
+    return said
 
 
 def test_a_text_is_compared_line_by_line_and_word_by_word(tab: Tab) -> None:

@@ -51,17 +51,14 @@ class Tab(Studio):
 def tab(browser: Browser, world: Made) -> Iterator[Callable[..., Tab]]:
     """Opens the run; at the end no tab may have complained, nor asked another host."""
     opened: list[Tab] = []
-    foreign: list[str] = []
+    requested: list[str] = []
 
     def open_tab(size: tuple[int, int] = WIDE, scheme: Any = "light", run: str = "") -> Tab:
         viewport: Any = {"width": size[0], "height": size[1]}
         context = browser.new_context(viewport=viewport, color_scheme=scheme)
         context.set_default_timeout(PATIENCE)
         made = Tab(context.new_page())
-        own = (world.address, "data:", "blob:")
-        made.page.on(
-            "request", lambda asked: asked.url.startswith(own) or foreign.append(asked.url)
-        )
+        made.page.on("request", lambda asked: requested.append(asked.url))
         opened.append(made)
         made.open(f"{world.address}/?run={run or world.run}")
         return made
@@ -71,7 +68,8 @@ def tab(browser: Browser, world: Made) -> Iterator[Callable[..., Tab]]:
     for each in opened:
         each.page.context.close()
     assert [complaint for each in opened for complaint in each.complaints] == []
-    assert foreign == []
+    own = (world.address, "data:", "blob:")
+    assert [address for address in requested if not address.startswith(own)] == []
 
 
 # What was made
