@@ -18,6 +18,7 @@ from agent.events import Event, Mode, RunEnded, Status, encode
 from agent.legible import legible
 from agent.models import demonstration
 from agent.models.address import resolve_key
+from agent.models.answering import answering
 from agent.models.base import Model, ModelConfig
 from agent.recorder import Task
 from agent.sandbox.engine import connect
@@ -160,29 +161,21 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
 def _model(given: argparse.Namespace, settings: Settings) -> tuple[Model, Iterable[Path], str]:
     """The model that answers, the files that come with it, and the task's text."""
     base_url = given.base_url or settings.base_url
-    if given.model == "demonstration" or not base_url:
-        script = _script(given.task)
-        return demonstration.DemonstrationModel(script), script.inputs, script.task
-    name = given.model or settings.model
-    if not name:
-        raise RunError("Which model? Set OPENAI_MODEL, or give --model.")
-    from agent.models.openai import OpenAIModel  # half a second that the others can save
-
+    if given.model == "demonstration":
+        base_url = ""
+    known = {each.name: each for each in demonstration.demonstrations()}
+    script = None if base_url else demonstration.find(given.task) or known.get(given.task)
+    text, inputs = (script.task, script.inputs) if script else (given.task, ())
     key = resolve_key(base_url, "", settings.base_url, settings.api_key)
-    return OpenAIModel(ModelConfig(base_url, name, key)), (), given.task
-
-
-def _script(task: str) -> demonstration.Demonstration:
-    """The demonstration that a task names, by its whole text or by its name."""
-    known = {script.name: script for script in demonstration.demonstrations()}
-    script = demonstration.find(task) or known.get(task)
-    if script is None:
-        raise RunError(
-            "Connect a model for this: set OPENAI_BASE_URL, OPENAI_MODEL and OPENAI_API_KEY, "
-            "or give --base-url and --model. Without one, these demonstrations can be run: "
-            + ", ".join(known)
-        )
-    return script
+    model = answering(
+        text,
+        ModelConfig(base_url, given.model or settings.model, key),
+        unconnected="Connect a model for this: set OPENAI_BASE_URL, OPENAI_MODEL and "
+        "OPENAI_API_KEY, or give --base-url and --model. Without one, these demonstrations can "
+        "be run: " + ", ".join(known),
+        nameless="Which model? Set OPENAI_MODEL, or give --model.",
+    )
+    return model, inputs, text
 
 
 def _tell(report: Report) -> None:

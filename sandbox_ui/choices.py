@@ -8,16 +8,12 @@ from agent import examples, prompts
 from agent.errors import RunError
 from agent.events import Mode
 from agent.meter import Limits
-from agent.models import demonstration
 from agent.models.address import resolve_key
+from agent.models.answering import answering
 from agent.models.base import Model, ModelConfig
 from agent.recorder import Task
 from agent.sandbox.network import Access, Policy, hosts_of
 from agent.settings import Settings
-
-
-class ModelNeeded(RunError):
-    """There is no model for this; the page shows the fields to connect one beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,17 +62,12 @@ def model_for(text: str, choices: Choices, settings: Settings) -> Model:
         ModelNeeded: there is neither.
         RunError: a field holds what it cannot mean.
     """
-    chosen = config(choices, settings)
-    if not chosen.base_url:
-        script = demonstration.find(text)
-        if script is None:
-            raise ModelNeeded("Connect a model for this: an endpoint, its key and a model's name.")
-        return demonstration.DemonstrationModel(script)
-    if not chosen.model:
-        raise ModelNeeded("Choose a model: the endpoint is set, but not which of its models.")
-    from agent.models.openai import OpenAIModel  # it takes half a second that a start can save
-
-    return OpenAIModel(chosen)
+    return answering(
+        text,
+        config(choices, settings),
+        unconnected="Connect a model for this: an endpoint, its key and a model's name.",
+        nameless="Choose a model: the endpoint is set, but not which of its models.",
+    )
 
 
 def task_for(text: str, choices: Choices) -> Task:

@@ -7,11 +7,12 @@ import gradio as gr
 
 from agent import examples
 from agent.errors import StudioError
+from agent.models.answering import ModelNeeded
 from agent.settings import Settings
 from agent.workspace.paths import RelPath
 from agent.workspace.transfer import copy_in
 from sandbox_ui import choices as choosing
-from sandbox_ui.choices import Choices, ModelNeeded
+from sandbox_ui.choices import Choices
 from sandbox_ui.runs import Runs
 
 Notice = dict[str, Any] | None

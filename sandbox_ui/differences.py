@@ -123,5 +123,5 @@ def _found(
     why: str = "",
     text: bytes = b"null",
 ) -> Difference:
-    before, after = (node and node.to_json() for node in nodes)
+    before, after = (None if node is None else node.to_json() for node in nodes)
     return Difference(path.to_url(), step, before, after, shows, why, text)

@@ -34,14 +34,11 @@ def named(workspace: Workspace, words: Sequence[str]) -> dict[str, str]:
 
 
 def _meant(word: str) -> Iterator[RelPath]:
-    if word.startswith(_HOME):
-        word = word.removeprefix(_HOME)
-        where = _WHERE[:1]
-    else:
-        while word.startswith("./"):
-            word = word.removeprefix("./")
-        where = _WHERE[:1] if "/" in word else _WHERE
-    for folder in where:
+    below_home = word.startswith(_HOME)
+    word = word.removeprefix(_HOME)
+    while word.startswith("./"):
+        word = word.removeprefix("./")
+    for folder in _WHERE if not below_home and "/" not in word else _WHERE[:1]:
         try:
             yield RelPath(folder + word)
         except WorkspaceError:

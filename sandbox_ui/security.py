@@ -54,11 +54,24 @@ class Guard:
                     headers.setdefault(name, value)
             await send(message)
 
-        if scope["method"] not in _SAFE and _is_foreign(Headers(scope=scope)):
+        if _is_refused(scope):
             refusal = JSONResponse({"error": "This request came from another page."}, 403)
             await refusal(scope, receive, with_headers)
         else:
             await self._app(scope, receive, with_headers)
+
+
+def _is_refused(scope: Scope) -> bool:
+    """Whether a page of elsewhere wants to change something, or to load a part of ours.
+
+    A page of a run in its frame is such a page too, and has its own addresses.
+    """
+    headers = Headers(scope=scope)
+    if scope["method"] not in _SAFE:
+        return _is_foreign(headers)
+    within = headers.get("sec-fetch-mode", "navigate") != "navigate"
+    elsewhere = headers.get("sec-fetch-site") == "cross-site"
+    return elsewhere and within and not scope["path"].startswith("/frames/")
 
 
 def _is_foreign(headers: Headers) -> bool:

@@ -189,7 +189,10 @@ class Timeline {
     this.greeting = null;
     this.current?.end();
     leaveResults();
-    const chips = inputs.map((path) => h("span", { class: "chip" }, icon("file"), h("b", {}, shownPath(path).replace(/^input\//, ""))));
+    const chips = inputs.map((path) => {
+      const look = { type: "button", class: "chip", title: "Look at this file", onclick: () => emit("look", path) };
+      return h("button", look, icon("file"), h("b", {}, shownPath(path).replace(/^input\//, "")));
+    });
     const task = h("div", { class: "task" }, h("p", {}, text), chips.length ? h("div", {}, ...chips) : null);
     this.asked.push(task);
     link(task);

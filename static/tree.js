@@ -2,16 +2,13 @@
 
 import { session } from "./session.js";
 import { Folder, Forest, isBelow, parentOf } from "./tree/forest.js";
+import { Keeper, OPEN_AT_FIRST } from "./tree/keeper.js";
 import { keep, kept } from "./tree/kept.js";
 import { Marks } from "./tree/marks.js";
 import { Selection } from "./tree/selection.js";
 import { Shelf } from "./tree/shelf.js";
 import { View } from "./tree/view.js";
 
-const OPEN_AT_FIRST = ["input", "output"];
-const AROUND = 100; // rows asked for beyond those that are seen
-const WHOLE = 300; // folders up to this size are asked for whole
-const MOST_PLACES = 100; // selected rows whose places are followed
 
 const isHidden = (path) => path.startsWith(".") || path.includes("/.");
 
@@ -26,8 +23,9 @@ export class Tree {
     this.shelf = new Shelf(this.options);
     this.view = new View(element, this.forest, {
       stateOf: (spot) => this.stateOf(spot),
-      onMissing: (folders) => this.missing(folders),
+      onMissing: (folders) => this.keeper.missing(folders),
     });
+    this.keeper = new Keeper(this);
     element.addEventListener("focusin", (event) => this.focusCame(event));
     setInterval(() => this.view.soon(), 20_000); // the files' ages
     this.reset();
@@ -77,28 +75,8 @@ export class Tree {
     return Promise.all([...wanted].map((folder) => this.list(folder)));
   }
 
-  /** One request at a time for a folder, and one more if it changed meanwhile. */
   list(folder) {
-    folder.again = true;
-    folder.asking ??= this.askFor(folder).finally(() => (folder.asking = null));
-    return folder.asking;
-  }
-
-  async askFor(folder) {
-    while (folder.again) {
-      folder.again = false;
-      await this.askOnce(folder, this.epoch);
-    }
-  }
-
-  async askOnce(folder, epoch) {
-    if (!session.run) return;
-    try {
-      const listing = await this.shelf.rows(folder, ...this.range(folder), this.followed(folder));
-      if (epoch === this.epoch) this.take(folder, listing);
-    } catch (error) {
-      if (epoch === this.epoch) this.refused(folder, error);
-    }
+    return this.keeper.list(folder);
   }
 
   take(folder, listing) {
@@ -120,32 +98,6 @@ export class Tree {
     else this.forest.close(folder.path);
     this.forest.measure();
     return this.draw();
-  }
-
-  /** The rows to ask for: those near the eye. */
-  range(folder) {
-    const [first, last] = this.view.seen();
-    const seen = this.forest.ranges(first, last).get(folder);
-    if (!seen || folder.total <= WHOLE) return [0, WHOLE];
-    const from = Math.max(0, seen[0] - AROUND);
-    return [from, seen[1] - from + AROUND];
-  }
-
-  /** Paths whose places are to be known wherever they are. */
-  followed(folder) {
-    const selected = [...this.selection.entries.keys()].slice(0, MOST_PLACES);
-    const paths = [this.focused, this.wanted, this.current, this.selection.anchor, this.view.anchor()?.path, ...selected];
-    const inside = paths.filter((path) => path && (folder.filtered ? isBelow(path, folder.path) : parentOf(path) === folder.path));
-    const inner = this.forest.inner(folder).map((each) => each.path);
-    return [...new Set([...inside, ...inner, ...(folder.path || folder.filtered ? [] : OPEN_AT_FIRST)])].filter((path) => path !== folder.path);
-  }
-
-  missing(folders) {
-    for (const folder of folders) {
-      const around = this.range(folder).join();
-      if (folder.missed !== around) this.list(folder);
-      folder.missed = around;
-    }
   }
 
   /** What was given and what is handed back are open when they first appear. */

@@ -79,6 +79,7 @@ class Workspace {
   }
 
   look(path, entry, byHand) {
+    if (this.byHand && !byHand) return; // the person was faster
     this.byHand ||= byHand;
     this.preview.show(path, entry);
   }

@@ -1,9 +1,19 @@
 """A run that makes files of many kinds, step by step, as a model would."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
-from tests.endpoint import Call, Turn
+from agent.events import RunEnded
+from agent.folder import RunFolder
+from agent.models.base import ModelConfig
+from agent.models.openai import OpenAIModel
+from agent.recorder import RecordedRun, Task
+from agent.settings import Settings
+from tests.endpoint import Call, Endpoint, Turn
+from tests.studio import LocalMachine, create, served
 
 _PYTHON = sys.executable
 
@@ -111,3 +121,56 @@ def turns() -> list[Turn]:
         bash("And the rest.", MORE),
         *submit(ANSWER),
     ]
+
+
+def broken() -> list[Turn]:
+    """A run that makes files that are not what they are called."""
+    command = "echo no > output/broken.wav; printf '\\211PNG\\r\\n\\032\\nno' > output/broken.png"
+    return [bash("", command), *submit("<img src=x onerror='window.hacked = 1'>\n")]
+
+
+class Made:
+    """The application with such a run in it.
+
+    Attributes:
+        address: The application's address.
+        data: Its data folder.
+        run: The run, which has ended.
+        turns: What the model plays next, where the run goes on.
+    """
+
+    def __init__(self, data: Path, played: list[Turn]) -> None:
+        self.address, self.data, self.run = "", data, ""
+        self.turns = played
+
+    def play(self, _body: Any) -> Turn:
+        return self.turns.pop(0)
+
+    @property
+    def workspace(self) -> Path:
+        """The run's workspace on this machine."""
+        return RunFolder.open(self.data, self.run).workspace
+
+    @property
+    def files(self) -> str:
+        """The address of the run's files."""
+        return f"{self.address}/api/runs/{self.run}/files"
+
+
+@contextmanager
+def made(data: Path, played: list[Turn] | None = None) -> Iterator[Made]:
+    """The application while it serves a run that made files; the run has ended before."""
+    world = Made(data, turns() if played is None else played)
+    with Endpoint(world.play) as endpoint:
+        settings = Settings(data=data, base_url=endpoint.url, model="test-model")
+        machine = LocalMachine(data)
+        folder = RunFolder.create(data, machine.draft())
+        (folder.workspace / "input" / "rows.csv").write_text("a,1\nb,2\n")
+        model = OpenAIModel(ModelConfig(endpoint.url, "test-model"))
+        with RecordedRun(folder, machine) as run:
+            *_, ended = run.start(Task("Draw a chart of rows.csv."), model)
+            assert isinstance(ended, RunEnded)
+            assert ended.status == "submitted"
+        world.run = folder.id
+        with served(create(settings, machine)) as world.address:
+            yield world

@@ -1,6 +1,7 @@
 """What a person changes in a workspace, and takes back."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -162,7 +163,7 @@ def test_what_was_removed_is_kept_for_ten_minutes(workspace: Workspace) -> None:
 
 
 def test_nothing_is_done_without_a_name_or_to_the_workspace_itself(workspace: Workspace) -> None:
-    for act in (
+    acts: list[Callable[[], object]] = [
         lambda: changing.new_folder(workspace, ROOT),
         lambda: changing.new_file(workspace, ROOT),
         lambda: changing.move(workspace, [ROOT], RelPath("a")),
@@ -173,7 +174,8 @@ def test_nothing_is_done_without_a_name_or_to_the_workspace_itself(workspace: Wo
         lambda: changing.rename(workspace, RelPath("missing"), "a"),
         lambda: changing.undo(workspace, "../../x"),
         lambda: changing.undo(workspace, "0" * 24),
-    ):
+    ]
+    for act in acts:
         with pytest.raises(WorkspaceError):
             act()
     assert tree(workspace) == {}
@@ -185,14 +187,15 @@ def test_a_link_on_the_way_is_not_followed(workspace: Workspace, tmp_path: Path)
     (outside / "x").write_text("safe")
     (workspace.root / "in").symlink_to(outside)
     make(workspace, a="a")
-    for act in (
+    acts: list[Callable[[], object]] = [
         lambda: changing.new_folder(workspace, RelPath("in/a")),
         lambda: changing.new_file(workspace, RelPath("in/a")),
         lambda: changing.move(workspace, rel("a"), RelPath("in")),
         lambda: changing.move(workspace, rel("in/x"), ROOT),
         lambda: changing.rename(workspace, RelPath("in/x"), "y"),
         lambda: changing.remove(workspace, rel("in/x")),
-    ):
+    ]
+    for act in acts:
         with pytest.raises(WorkspaceError):
             act()
     assert [path.name for path in outside.iterdir()] == ["x"]

@@ -124,6 +124,16 @@ def test_a_frame_is_no_tab(client: httpx.Client, run: str) -> None:
     assert got.status_code == 403
 
 
+@pytest.mark.parametrize(
+    ("mode", "status"), [("no-cors", 403), ("cors", 403), ("navigate", 200), ("", 200)]
+)
+def test_a_page_loads_nothing_of_the_studio_itself(
+    client: httpx.Client, mode: str, status: int
+) -> None:
+    headers = {"Sec-Fetch-Site": "cross-site", **({"Sec-Fetch-Mode": mode} if mode else {})}
+    assert client.get("/api/examples", headers=headers).status_code == status
+
+
 def test_another_page_gets_no_pass(client: httpx.Client, run: str) -> None:
     wanted = {"path": "output/a.html", "base": BASE}
     got = client.post(f"/api/runs/{run}/frames", json=wanted, headers={"Origin": "null"})

@@ -14,13 +14,14 @@ from agent.folder import RunFolder
 from agent.journal import Journal
 from agent.meter import Limits
 from agent.models import demonstration
+from agent.models.answering import ModelNeeded
 from agent.models.base import ToolCall
 from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.recorder import INTERRUPTED, Task
 from agent.settings import Settings
 from agent.workspace.paths import ROOT
 from sandbox_ui import choices as choosing
-from sandbox_ui.choices import Choices, ModelNeeded
+from sandbox_ui.choices import Choices
 from sandbox_ui.controls import Controls
 from sandbox_ui.runs import DRAFT_SECONDS, IDLE_SECONDS, Runs
 from tests.studio import LocalMachine, wait_until

@@ -64,18 +64,19 @@ function gap(file, [, before, after, count], form) {
   const button = h("button", { type: "button" }, `⋯ ${words}`);
   const row = h("tr", { class: "gap" }, h("td", { colspan: "4" }, button));
   button.addEventListener("click", async () => {
+    const focused = document.activeElement === button;
     button.disabled = true;
     try {
       const { text } = await file.ask({ from: after, count: Math.min(count, MOST) });
       const shown = text.lines.map((line, at) => form.same(before + at, after + at, line));
       const left = count - shown.length;
       const rest = left > 0 && shown.length ? [gap(file, ["…", before + shown.length, after + shown.length, left], form)] : [];
-      const focused = row.contains(document.activeElement);
       row.replaceWith(...shown, ...rest);
       if (focused) (rest[0]?.querySelector("button") ?? shown[0]?.closest("table"))?.focus({ preventScroll: true });
     } catch (error) {
       button.textContent = error.message;
       button.disabled = false;
+      if (focused) button.focus();
     }
   });
   return row;

@@ -2,6 +2,7 @@
 
 import { h, icon, styled } from "../dom.js";
 import { number, plural } from "../format.js";
+import { sides } from "./sides.js";
 import { Zoom } from "./zoom.js";
 
 class Drawing {
@@ -14,7 +15,7 @@ class Drawing {
     this.why = h("div", { class: "says", role: "status", hidden: true });
     this.element.prepend(this.notes);
     this.element.append(this.why);
-    file.tools(h("button", { type: "button", class: "quiet", onclick: () => file.preview.openAs("text") }, "Source"));
+    file.tools(...sides(file, "drawing", ""));
   }
 
   show(first) {

@@ -7,6 +7,8 @@ import { Outside } from "./page-outside.js";
 
 const FRESH = 30 * 60 * 1000; // a pass lasts an hour
 const LARGE = 32 * 1024 * 1024;
+const NOISE = 1500; // messages at once, and
+const QUIET = 0.3; // a millisecond later on; more would hold up our own page
 const PATIENCE = 4000; // ms a page may load before it takes the place of the one before
 const SCRIPTS = "allow-scripts"; // never allow-same-origin: its scripts would be ours
 const open_ = new Set();
@@ -22,6 +24,7 @@ class Page {
     this.frames = h("div", { class: "frames" });
     this.element = h("div", { class: "page" }, this.outside.element, this.aside, this.frames);
     this.allowed = false;
+    this.messages = this.since = 0;
     this.scroll = { x: 0, y: 0 };
     this.loaded = new Map(); // path → when it was changed; null until known
     this.path = file.path;
@@ -110,7 +113,7 @@ class Page {
   /** What a frame says is its page's word: text of a known kind, or nothing. */
   heard({ source, data }) {
     const ours = [this.frame, this.coming].find((frame) => frame && frame.contentWindow === source);
-    if (!ours || !source || typeof data?.studio !== "string") return;
+    if (!ours || !source || this.noisy() || typeof data?.studio !== "string") return;
     const text = (value) => (typeof value === "string" ? value.slice(0, 300) : "");
     if (data.studio === "asked") this.outside.add([text(data.address)]);
     if (data.studio === "link") this.link(text(data.address));
@@ -118,6 +121,19 @@ class Page {
     if (data.studio === "loaded" && Array.isArray(data.paths)) this.took(data.paths.map(text));
     if (data.studio === "escape") this.file.preview.fill(false);
     if (data.studio === "scroll" && ours === this.frame) this.scroll = { x: Number(data.x) || 0, y: Number(data.y) || 0 };
+  }
+
+  noisy() {
+    const now = performance.now();
+    this.messages = Math.max(0, this.messages - (now - this.since) * QUIET) + 1;
+    this.since = now;
+    if (this.messages < NOISE) return false;
+    this.frame?.remove();
+    this.coming?.remove();
+    this.frame = this.coming = null;
+    clearTimeout(this.late);
+    this.say("This page was stopped: it called without end.");
+    return true;
   }
 
   went(pathname) {

@@ -100,7 +100,7 @@ export class Forest {
   }
 
   inner(folder) {
-    if (folder === this.found) return [];
+    if (folder.filtered) return [];
     return [...this.folders.values()].filter((each) => each.path && parentOf(each.path) === folder.path);
   }
 

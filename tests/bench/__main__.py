@@ -18,6 +18,7 @@ from tests.bench import (
     shell,
     startup,
     steps,
+    transfers,
     tree,
 )
 from tests.bench.figures import Table
@@ -35,6 +36,7 @@ TABLES: dict[str, Callable[[Place], Table]] = {
     "page": page.table,
     "opening": opening.table,
     "tree": tree.table,
+    "transfers": transfers.table,
 }
 QUICK: dict[str, Callable[[Place], Table]] = {
     "memory": partial(memory.table, count=1),
@@ -47,6 +49,7 @@ QUICK: dict[str, Callable[[Place], Table]] = {
     "page": partial(page.table, lengths=(2, 5), rivals=(2, 4), window=2),
     "opening": partial(opening.table, times=1, rival=1, lengths=(2, 5)),
     "tree": partial(tree.table, counts=(3, 1200), times=2, paints=1),
+    "transfers": partial(transfers.table, size=4 * 1024**2, times=1),
 }
 
 BROWSED = {"page", "opening", "tree"}

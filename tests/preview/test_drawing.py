@@ -178,7 +178,7 @@ def test_a_drawing_is_a_picture_with_its_source_a_click_away(looker: Looker) -> 
     expect(canvas.locator("img")).to_have_css("width", "600px")
     looker.preview.get_by_role("button", name="Source").click()
     expect(canvas).to_contain_text('fill="#0a0"')
-    looker.preview.get_by_role("button", name="Back").click()
+    looker.preview.get_by_role("button", name="Picture").click()
     drawn(canvas, 300)
 
 
@@ -247,7 +247,5 @@ def test_a_new_version_is_drawn_in_its_place(looker: Looker) -> None:
     looker.open()
     canvas = looker.look("plan.svg")
     drawn(canvas, 200)
-    address = f"{looker.address}/api/runs/{looker.run}/files/output/plan.svg"
-    httpx.delete(address).raise_for_status()
-    looker.give("plan.svg", drawing('width="333" height="100"').encode())
+    looker.replace("plan.svg", drawing('width="333" height="100"').encode())
     drawn(canvas, 333)

@@ -218,20 +218,32 @@ def test_what_a_page_wants_outside_is_listed_and_allowed_by_one_button(tab: Tab)
     expect(tab.frame.locator("body")).to_contain_text("no library; ")
 
 
-NOISE = """<script>for (let i = 0; i < 1e5; i++)
+NOISE = """<script>for (let i = 0; i < 1000; i++)
   parent.postMessage({ studio: "asked", address: `https://a${i}.example/` }, "*");
 </script><p>done"""
+
+
+ENDLESS = """<script>function call() {
+  for (let i = 0; i < 2000; i++) parent.postMessage(1, "*");
+  setTimeout(call);
+}
+call();</script>"""
 
 
 @pytest.mark.browser
 def test_a_page_that_never_rests_holds_up_nothing_else(tab: Tab) -> None:
     tab.give("output/loop.html", "<p>busy<script>for (;;) alert(1)</script>")
     tab.give("output/noise.html", NOISE)
+    tab.give("output/endless.html", ENDLESS)
     tab.look("loop.html")
     tab.tab.locator(".preview iframe").wait_for(state="attached")
     tab.studio.file("noise.html").click()
     expect(tab.frame.locator("p")).to_have_text("done")
     expect(tab.tab.locator(".outside summary")).to_contain_text("Asks for 60 things")
+    tab.studio.file("endless.html").click()
+    expect(tab.tab.locator(".canvas")).to_contain_text("This page was stopped")
+    tab.studio.button("Source").click()
+    expect(tab.tab.locator(".canvas")).to_contain_text("setTimeout(call)")
 
 
 TALL = "<!doctype html><link rel=stylesheet href=a.css><p>WORDS</p><div style='height: 5000px'>"

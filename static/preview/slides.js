@@ -1,0 +1,99 @@
+// A presentation: its slides as cards, each with its boxes at their places, its notes below.
+
+import { h } from "../dom.js";
+import { plural } from "../format.js";
+
+const USUAL = { title: 32, text: 18 }; // points where a presentation does not say
+const HIGH = 540; // points that a slide is high
+
+export function open(file, first) {
+  return new Slides(file, first);
+}
+
+class Slides {
+  constructor(file, first) {
+    this.file = file;
+    this.element = h("div", { class: "slides" });
+    this.more = h("div", { class: "more", role: "status" }, "More slides …");
+    this.near = new IntersectionObserver((seen) => seen.some(({ isIntersecting }) => isIntersecting) && this.next(), { rootMargin: "800px" });
+    this.update(first);
+  }
+
+  close() {
+    this.near.disconnect();
+  }
+
+  /** The slides anew, as many as there were, so that the place stays. */
+  async update(first) {
+    const slides = first.slides;
+    while (slides.length < Math.min(this.shown ?? 0, first.total)) {
+      const next = await this.file.ask({ start: slides.length });
+      if (!next.slides.length) break;
+      slides.push(...next.slides);
+    }
+    this.first = first;
+    this.element.style.setProperty("--ratio", first.ratio);
+    this.element.replaceChildren(...slides.map((slide, at) => this.card(slide, at)), this.more);
+    if (!slides.length) this.element.replaceChildren(h("p", { class: "dim" }, "This presentation has no slides."));
+    this.shown = slides.length;
+    this.told();
+  }
+
+  told() {
+    this.file.tell(plural(this.first.total, "slide"));
+    this.more.hidden = this.shown >= this.first.total;
+    this.near.disconnect();
+    if (!this.more.hidden) this.near.observe(this.more);
+  }
+
+  async next() {
+    if (this.asking) return;
+    this.asking = true;
+    const { first } = this;
+    try {
+      const { slides, start } = await this.file.ask({ start: this.shown });
+      if (first !== this.first || start !== this.shown) return;
+      this.more.before(...slides.map((slide, at) => this.card(slide, start + at)));
+      this.shown += slides.length;
+      this.told();
+    } catch (error) {
+      this.more.textContent = error.message;
+      this.near.disconnect();
+    } finally {
+      this.asking = false;
+    }
+  }
+
+  card({ title, boxes, notes, hidden, broken }, at) {
+    const placed = boxes.filter((box) => box.at);
+    const others = boxes.filter((box) => !box.at);
+    const name = `Slide ${at + 1}${title ? `: ${title}` : ""}`;
+    return h("section", { class: hidden ? "slide hidden-one" : "slide", "aria-label": name },
+      h("header", {}, h("b", { class: "num" }, `${at + 1}`), h("span", {}, title), hidden ? h("i", {}, "hidden") : null, broken ? h("i", { class: "bad" }, "not all of it can be read") : null),
+      h("div", { class: "board" }, ...placed.map((box) => this.box(box)), others.length ? h("div", { class: "flow" }, ...others.map((box) => this.box(box))) : null,
+        boxes.length ? null : h("p", { class: "dim" }, "Nothing on this slide can be shown here.")),
+      notes ? h("details", {}, h("summary", {}, "Notes"), h("p", {}, notes)) : null);
+  }
+
+  box(box) {
+    const [left, top, width, height] = box.at ?? [];
+    const style = box.at ? `left: ${left}%; top: ${top}%; width: ${width}%; ${box.kind === "picture" ? "height" : "min-height"}: ${height}%; max-height: ${100 - top}%` : null;
+    return h("div", { class: `box ${box.kind}${box.title ? " title" : ""}`, style }, ...this.within(box));
+  }
+
+  within({ kind, ...box }) {
+    if (kind === "picture") return [this.picture(box)];
+    if (kind === "table") return [h("table", {}, h("tbody", {}, ...box.rows.map((row) => h("tr", {}, ...row.map((cell) => h("td", {}, cell))))))];
+    if (kind === "other") return [h("span", { class: "dim" }, `${box.name}, not shown here`)];
+    return box.lines.map(([level, points, bold, text]) => h("p", {
+      style: `font-size: ${((100 * (points || (box.title ? USUAL.title : Math.max(12, USUAL.text - 2 * level)))) / HIGH).toFixed(2)}cqh; margin-left: ${level * 1.2}em; ${bold ? "font-weight: 650" : ""}`,
+    }, text));
+  }
+
+  picture({ path, shown, name }) {
+    if (!shown) return h("span", { class: "dim" }, `${name || "picture"}, not shown here`);
+    const image = h("img", { src: this.file.view({ image: path }), alt: name, loading: "lazy" });
+    image.addEventListener("error", () => image.replaceWith(h("span", { class: "dim" }, `${name}, broken`)));
+    return image;
+  }
+}
