@@ -100,7 +100,9 @@ def test_what_is_chosen_is_there_after_a_reload_and_the_key_is_not(
     expect(field(studio, "Key")).to_have_value("")
     expect(field(studio, "Steps at most")).to_have_value("7")
     expect(drawer(studio).get_by_role("radio", name="Listed hosts")).to_be_checked()
-    expect(drawer(studio).get_by_role("textbox", name="Hosts")).to_have_value("pypi.org .debian.org")
+    expect(drawer(studio).get_by_role("textbox", name="Hosts")).to_have_value(
+        "pypi.org .debian.org"
+    )
     expect(drawer(studio).get_by_role("radio", name="plain")).to_be_checked()
     assert SECRET not in studio.page.evaluate(STORED)
 
