@@ -1,7 +1,8 @@
 """The text of a document, and what it would cost to paste it into a prompt.
 
-A PDF is taken apart by a large C++ library, and the file is hostile: that happens in a
-process of its own, with limits on time and memory, and without our environment.
+A PDF is taken apart by a large C++ library, an office document is a zip full of XML, and the
+file is hostile: that happens in a process of its own, with limits on time and memory, and
+without our environment.
 """
 
 import json
@@ -10,11 +11,13 @@ import os
 import resource
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from agent.errors import WorkspaceError
+from agent.office import read_office
 
 MAX_TEXT = 32 * 1024**2
 """Bytes of a text file, or characters of a PDF's text, that are taken."""
@@ -33,6 +36,7 @@ _MARKS = (
     (b"\xff\xfe", "utf-16"),
     (b"\xfe\xff", "utf-16"),
 )
+_OFFICE = (".docx", ".pptx", ".xlsx", ".odt", ".ods", ".docm", ".xlsm", ".pptm")
 _CONTROLS = frozenset(range(32)) - frozenset(b"\t\n\r\f\x1b\x08")
 
 
@@ -43,7 +47,7 @@ class Document:
     Attributes:
         name: Its file name.
         text: What it says.
-        pages: Pages of a PDF; None for what has none.
+        pages: Pages or slides; None for what has none, or does not say.
     """
 
     name: str
@@ -62,7 +66,7 @@ class Document:
 
 
 def text_of(file: BinaryIO | Path, name: str = "") -> Document:
-    """The text of a document: a text file in a usual encoding, or a PDF.
+    """The text of a document: a text file in a usual encoding, a PDF, an office document.
 
     Args:
         file: A path of the host, or an open file (from ``Workspace.open_read``, say), which
@@ -80,8 +84,11 @@ def text_of(file: BinaryIO | Path, name: str = "") -> Document:
         with opened:
             return text_of(opened, name or file.name)
     file.seek(0)
-    if file.read(1024).lstrip().startswith(b"%PDF-"):
-        return _pdf(file, name)
+    head = file.read(1024).lstrip()
+    if head.startswith(b"%PDF-"):
+        return _apart(file, name, "PDF")
+    if head.startswith(b"PK\3\4") and name.lower().endswith(_OFFICE):
+        return _apart(file, name, "document")
     file.seek(0)
     raw = file.read(MAX_TEXT + 1)
     if len(raw) > MAX_TEXT:
@@ -112,12 +119,12 @@ def decode(raw: bytes, name: str) -> str:
 
 
 def _no_text(name: str) -> WorkspaceError:
-    return WorkspaceError(f"“{name}” cannot be pasted as text: it is neither text nor a PDF.")
+    return WorkspaceError(f"“{name}” cannot be pasted as text: it is neither text nor a document.")
 
 
-def _pdf(file: BinaryIO, name: str) -> Document:
-    """Let a process of its own read the PDF, fed through a pipe."""
-    command = [sys.executable, "-P", "-m", "agent.documents"]
+def _apart(file: BinaryIO, name: str, kind: str) -> Document:
+    """Let a process of its own read the file, fed through a pipe."""
+    command = [sys.executable, "-P", "-m", "agent.documents", kind]
     environment = {"PYTHONPATH": str(_ROOT), "PATH": os.defpath, "LANG": "C.UTF-8"}
     file.seek(0)
     raw = file.read(MAX_PDF + 1)
@@ -140,9 +147,10 @@ def _pdf(file: BinaryIO, name: str) -> Document:
     except subprocess.TimeoutExpired as error:
         raise WorkspaceError(f"“{name}” took too long to read; it may be damaged.") from error
     except (ValueError, KeyError, TypeError) as error:
-        raise WorkspaceError(f"“{name}” cannot be read as a PDF; it may be damaged.") from error
+        raise WorkspaceError(f"“{name}” cannot be read as a {kind}; it may be damaged.") from error
     if not text.strip():
-        raise WorkspaceError(f"“{name}” has {pages} pages but no text in it; it may be a scan.")
+        many = f"{pages} pages" if pages else "pages"
+        raise WorkspaceError(f"“{name}” has {many} but no text in it; it may be a scan.")
     return Document(name, text, pages)
 
 
@@ -168,14 +176,22 @@ def read_pdf(raw: bytes) -> tuple[str, int]:
     return "\f".join(pages), len(document)
 
 
+_READERS: dict[str, Callable[[bytes], tuple[str, int | None]]] = {
+    "PDF": read_pdf,
+    "document": read_office,
+}
+
+
 def main() -> None:
-    """Read a PDF from standard input, write its text as JSON, within limits."""
+    """Read a file from standard input, write its text as JSON, within limits."""
     resource.setrlimit(resource.RLIMIT_AS, (PDF_MEMORY, PDF_MEMORY))
     resource.setrlimit(resource.RLIMIT_CPU, (PDF_SECONDS, PDF_SECONDS))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:
-        text, pages = read_pdf(sys.stdin.buffer.read())
+        text, pages = _READERS[sys.argv[1]](sys.stdin.buffer.read())
+        if len(text) > MAX_TEXT:
+            raise OverflowError("too much text")
     except OverflowError:
         sys.stdout.write(json.dumps({"too_large": True}))
     else:

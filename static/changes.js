@@ -64,5 +64,5 @@ function chip({ what, path }, step) {
   const look = h("button", { type: "button", class: "name", title: `${what}: ${name}`, onclick: () => emit("look", path) }, `${SIGNS[what]} ${name}`);
   const label = `How step ${step} changed ${name}`;
   return h("span", { class: "chip file" }, look,
-    h("button", { type: "button", class: "differs", title: label, "aria-label": label, onclick: differs }, icon("differs")));
+    h("button", { type: "button", class: "differs", title: label, onclick: differs }, icon("differs")));
 }

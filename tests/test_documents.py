@@ -3,8 +3,13 @@
 import ctypes
 import io
 import os
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
+import docx
+import openpyxl
+import pptx
 import pypdfium2
 import pypdfium2.raw as pdfium
 import pytest
@@ -120,3 +125,56 @@ def test_the_reading_process_is_given_nothing_of_our_environment(
         'printf \'{"pages": 1, "text": "%s"}\' "$(env | tr \'\\n\' \' \')"'
     )
     assert "sk-private" not in text_of(io.BytesIO(b"%PDF-1.7"), "a.pdf").text
+
+
+# Office documents
+
+
+def docx_of(path: Path) -> None:
+    made = docx.Document()
+    made.add_heading("A title", 1)
+    made.add_paragraph("Four words in it.")
+    made.save(str(path))
+
+
+def pptx_of(path: Path) -> None:
+    made = pptx.Presentation()
+    for text in ("First slide", "Second slide"):
+        slide = made.slides.add_slide(made.slide_layouts[5])
+        slide.shapes.title.text = text
+    made.save(str(path))
+
+
+def xlsx_of(path: Path) -> None:
+    made = openpyxl.Workbook()
+    made.active.append(["lake", 12.5])
+    made.save(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "text", "pages"),
+    [
+        ("a.docx", docx_of, "A title\nFour words in it.\n", 1),
+        ("a.pptx", pptx_of, "First slide\n\fSecond slide\n", 2),
+        ("a.xlsx", xlsx_of, "Sheet\nlake\t12.5", None),
+    ],
+)
+def test_an_office_document_has_text(
+    tmp_path: Path, name: str, make: Callable[[Path], None], text: str, pages: int | None
+) -> None:
+    make(tmp_path / name)
+    document = text_of(tmp_path / name)
+    assert (document.text, document.pages) == (text, pages)
+
+
+def test_a_hostile_office_document_is_said_to_be_damaged(tmp_path: Path) -> None:
+    laughs = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 12))
+    bomb = f'<!DOCTYPE d [<!ENTITY e0 "lol">{laughs}]><d><p>&e11;</p></d>'
+    for name, content in (("bomb.docx", bomb.encode()), ("cut.docx", b"<d><p>")):
+        with zipfile.ZipFile(tmp_path / name, "w") as archive:
+            archive.writestr("word/document.xml", content)
+        with pytest.raises(WorkspaceError, match="damaged"):
+            text_of(tmp_path / name)
+    (tmp_path / "none.xlsx").write_bytes(b"PK\3\4" + bytes(100))
+    with pytest.raises(WorkspaceError, match="damaged"):
+        text_of(tmp_path / "none.xlsx")

@@ -133,16 +133,20 @@ def test_nothing_moves_while_pictures_come(
     context = browser.new_context(viewport={"width": size[0], "height": size[1]})
     page = Tab(context.new_page())
     held: list[Any] = []
-    page.page.route("**/view/**thumb**", lambda route: held.append(route))
+    holding = True
+    page.page.route(
+        "**/view/**thumb**",
+        lambda route: held.append(route) if holding else route.continue_(),
+    )
     page.open(f"{world.address}/?run={world.run}")
     tiles = page.outputs.locator("figure, .file, .gifts li")
     expect(tiles).to_have_count(13)
     tops = "all => all.map((each) => [each.offsetTop, each.offsetHeight])"
     before = tiles.evaluate_all(tops)
     page.outputs.scroll_into_view_if_needed()
-    page.page.unroute("**/view/**thumb**")
-    for route in held:
-        route.continue_()
+    holding = False
+    while held:
+        held.pop().continue_()
     picture = page.outputs.locator(".gallery img").first
     expect(picture).to_have_js_property("complete", True)
     page.page.wait_for_function(
@@ -159,7 +163,9 @@ def test_what_cannot_be_played_or_shown_says_so_and_can_be_taken(
         context = browser.new_context()
         page = Tab(context.new_page())
         page.open(f"{broken.address}/?run={broken.run}")
-        expect(page.outputs.locator(".files")).to_contain_text("This sound cannot be played here.")
+        expect(page.outputs.locator(".sounds .file")).to_contain_text(
+            "This sound cannot be played here."
+        )
         expect(page.outputs.locator(".gallery .says")).to_have_text(["cannot be shown"])
         expect(page.outputs.get_by_role("link", name="Download broken.png")).to_be_visible()
         assert page.page.evaluate("window.hacked") is None
@@ -208,7 +214,7 @@ def test_a_path_is_a_link_wherever_it_is_written(tab: Callable[..., Tab], world:
     expect(page.paths(".task")).to_have_text(["rows.csv"])
     expect(page.paths("#step-1 .say")).to_have_text(["draw.py", "input/rows.csv"])
     page.page.locator("#step-3 .card > summary").click()
-    output = page.page.locator("#step-3").get_by_label("Output")
+    output = page.page.locator("#step-3 pre.out")
     expect(output.locator("a.path")).to_have_text(["output/chart.png", "draw.py"])
     expect(output).to_contain_text("output/chart.png:1: drawn; see draw.py:5, /etc/hosts and")
     expect(output.locator("a.path").last).to_have_attribute(

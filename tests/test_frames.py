@@ -11,13 +11,18 @@ from agent.settings import Settings
 from agent.workspace.paths import RelPath
 from sandbox_ui.routes.passes import NoPass, Passes
 from tests.studio import LocalMachine, create, served
+from tests.test_versions_routes import Steps
 
 BASE = "http://studio.example:7860/"
 
 
 @pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    data: Path = tmp_path_factory.mktemp("data")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("data")
+
+
+@pytest.fixture(scope="module")
+def client(data: Path) -> Iterator[httpx.Client]:
     app = create(Settings(data=data), LocalMachine(data))
     with served(app) as address, httpx.Client(base_url=address) as client:
         yield client
@@ -68,8 +73,9 @@ def test_the_outside_that_is_allowed_is_secure_and_costs_the_other_folders(
     door = prefix(client, run, "output/a.html", allowed=True)
     got = client.get(f"{door}output/deep/a.txt")
     assert got.status_code == 200
-    assert f"img-src blob: data: {BASE}{door[1:]} https:;" in got.headers["content-security-policy"]
-    assert " http:;" not in got.headers["content-security-policy"]
+    policy = client.get(f"{door}output/a.html").headers["content-security-policy"]
+    assert f"img-src blob: data: {BASE}{door[1:]} https:;" in policy
+    assert " http:;" not in policy
     assert client.get(f"{door}input/a.txt").status_code == 404
     assert client.get(f"{door}top.txt").status_code == 404
     door = prefix(client, run, "top.html", allowed=True)
@@ -103,6 +109,20 @@ def test_what_lies_beside_a_page_has_its_type(
     assert "content-disposition" not in got.headers
 
 
+def test_a_page_of_an_earlier_step_finds_what_lay_beside_it_then(
+    client: httpx.Client, data: Path
+) -> None:
+    steps = Steps(data, client)
+    for words in ("one", "two"):
+        steps.write("output/a.html", f"<p>{words}")
+        steps.write("output/a.css", words)
+        steps.take()
+    wanted = {"path": "output/a.html", "base": BASE, "step": 1}
+    made = client.post(f"/api/runs/{steps.run}/frames", json=wanted).json()
+    assert client.get(f"/{made['prefix']}output/a.html").text.endswith("<p>one")
+    assert client.get(f"/{made['prefix']}output/a.css").text == "one"
+
+
 def test_a_folder_shows_its_index(client: httpx.Client, run: str) -> None:
     give(client, run, "output/site/index.html", b"<p>the index")
     door = prefix(client, run, "output/a.html")
@@ -115,6 +135,32 @@ def test_what_is_not_there_is_said_in_a_sentence(client: httpx.Client, run: str,
     got = client.get(f"{door}{path}")
     assert got.status_code == 404
     assert got.headers["content-type"].startswith("text/plain")
+
+
+def test_what_is_no_page_runs_no_script(client: httpx.Client, run: str) -> None:
+    give(client, run, "output/a.svg", b"<svg xmlns='http://www.w3.org/2000/svg'/>")
+    got = client.get(f"{prefix(client, run, 'output/a.html')}output/a.svg")
+    assert got.headers["content-security-policy"].startswith("sandbox; default-src 'none'")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"<!--><script>1</script>--><!doctype html>",
+        b"<!---><script>1</script>--><!doctype html>",
+        b"<!-- --!><script>1</script>--><!doctype html>",
+        b"<p><script>1</script><!doctype html>",
+        b"<meta charset=iso-2022-jp>\x1b$B<script>1</script>",
+        b"<meta charset=utf-16><script>1</script>",
+    ],
+)
+def test_no_script_of_a_page_comes_before_the_helper(
+    client: httpx.Client, run: str, content: bytes
+) -> None:
+    give(client, run, "output/a.html", content)
+    got = client.get(f"{prefix(client, run, 'output/a.html')}output/a.html")
+    assert got.content.startswith(b"<script>(() => {")
+    assert got.headers["content-type"] == "text/html; charset=utf-8"
 
 
 def test_a_frame_is_no_tab(client: httpx.Client, run: str) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -207,6 +208,17 @@ def test_a_run_is_taken_along_as_markdown_and_as_csv(tab: Callable[..., Tab], wo
             page.page.get_by_role("menuitem", name=name).click()
         assert download.value.suggested_filename == file
         assert Path(download.value.path()).read_text().startswith(begins)
+
+
+def test_the_whole_run_is_taken_along_as_a_zip(tab: Callable[..., Tab], world: World) -> None:
+    page = tab()
+    page.show(world.journal(2))
+    page.button("Take along").click()
+    with page.page.expect_download() as download:
+        page.page.get_by_role("menuitem", name="Download everything zip").click()
+    assert download.value.suggested_filename == "Look at every row.zip"
+    with zipfile.ZipFile(download.value.path()) as archive:
+        assert {"journal.jsonl", "trajectory.json", "steps.csv"} <= set(archive.namelist())
 
 
 def test_the_menu_is_walked_by_keyboard(tab: Callable[..., Tab], world: World) -> None:

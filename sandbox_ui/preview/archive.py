@@ -72,8 +72,8 @@ def _notes(archive: Archive) -> list[str]:
     notes = []
     out = sum(1 for entry in archive.entries if _leads_out(entry.name))
     if out:
-        lead = "One name leads" if out == 1 else f"{out:,} names lead"
-        notes.append(f"{lead} out of the archive; here they are only shown.")
+        lead, be = ("One name leads", "is") if out == 1 else (f"{out:,} names lead", "are")
+        notes.append(f"{lead} out of the archive, and {be} only shown.")
     if any(entry.kind == "locked" for entry in archive.entries):
         notes.append("What is protected with a password can be listed, not opened.")
     if archive.more:

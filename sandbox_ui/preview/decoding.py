@@ -19,6 +19,10 @@ _MARKS = (
 )
 _UNITS = {"utf-16-le": 2, "utf-16-be": 2, "utf-32-le": 4, "utf-32-be": 4}
 _GUESSED_FROM = 8 * 1024
+_LIKELY = [
+    "cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "koi8_r",
+    "gb18030", "big5", "cp932", "euc_jp", "cp949", "cp874", "mac_roman", "cp437", "cp850",
+]  # fmt: skip
 _ENDS = frozenset(("lf", "crlf", "cr", "mixed"))
 _SURROGATES = range(0xDC00, 0xE000)
 _LONGEST_CHARACTER = 4
@@ -127,7 +131,7 @@ def _guessed(head: bytes, tail: bytes) -> str:
 
 def _likeliest(sample: bytes) -> str:
     """The encoding that reads best; the western one where no other reads better."""
-    found = from_bytes(sample)
+    found = from_bytes(sample, cp_isolation=_LIKELY)
     best = found.best()
     if best is None:
         return "cp1252"

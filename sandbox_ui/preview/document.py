@@ -12,7 +12,7 @@ import mammoth
 
 from sandbox_ui.preview.base import Ask, Unreadable, View
 from sandbox_ui.preview.sanitise import clean, says
-from sandbox_ui.preview.zipped import guard
+from sandbox_ui.preview.zipped import guard, is_open_document
 
 PACKED = 200 * 1024**2
 """Bytes of a document that is read."""
@@ -61,6 +61,10 @@ def view(file: BinaryIO, ask: Ask) -> View:
         raise Unreadable(_old(file))
     archive = guard(file, UNPACKED)
     if _MAIN not in archive.namelist() and not _is_document(archive):
+        if is_open_document(archive):
+            raise Unreadable(
+                "This is an OpenDocument file, which cannot be shown here; download it."
+            )
         raise Unreadable("This is no Word document, whatever its name says.")
     size = max(
         (each.file_size for each in archive.infolist() if _is_text(each.filename)), default=0

@@ -78,6 +78,8 @@ class _Drawing:
             self._parser.Parse(content, True)
         except expat.ExpatError as error:
             what = expat.ErrorString(error.code) or "it is broken"
+            if what in ("no element found", "unclosed token"):
+                what = "it ends before the drawing does"
             self.wrong = f"This drawing cannot be read from line {error.lineno:,} on: {what}."
         self._judge()
 

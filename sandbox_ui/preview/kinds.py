@@ -18,8 +18,8 @@ _ENDINGS = {
     "database": "sqlite sqlite3 db db3",
     "tree": "json jsonl ndjson geojson yaml yml",
     "notebook": "ipynb",
-    "document": "docx",
-    "slides": "pptx",
+    "document": "docx doc odt",
+    "slides": "pptx ppt odp",
     "archive": "zip tar tgz tbz2 txz whl jar gz bz2 xz epub",
     "font": "ttf otf woff woff2",
 }

@@ -7,16 +7,18 @@ from urllib.parse import urlsplit
 
 from sandbox_ui.preview.base import Ask, View
 
-_READ = 1024**2
+_READ = 512 * 1024
 _MOST = 40
 _LONGEST = 300
 _TAG = re.compile(
-    r"<(?:script|img|iframe|source|video|audio|track|embed|input)\b[^>]{0,2000}?\s"
+    r"<(?:script|img|iframe|source|video|audio|track|embed|input)\b[^<>]{0,2000}?\s"
     r"(?:src|poster)\s*=\s*[\"']?((?:https?:)?//[^\s\"'<>]{1,2000})",
     re.I,
 )
-_LINK = re.compile(r"<link\b[^>]{0,2000}>", re.I)
-_LOADS = re.compile(r"\brel\s*=\s*[\"']?[^\"'>]*\b(?:stylesheet|preload|modulepreload)\b", re.I)
+_LINK = re.compile(r"<link\b[^<>]{0,2000}>", re.I)
+_LOADS = re.compile(
+    r"\brel\s*=\s*[\"']?[^\"'>]{0,60}\b(?:stylesheet|preload|modulepreload)\b", re.I
+)
 _HREF = re.compile(r"\bhref\s*=\s*[\"']?((?:https?:)?//[^\s\"'<>]{1,2000})", re.I)
 _STYLE = re.compile(r"(?:url\(\s*|@import\s+)[\"']?((?:https?:)?//[^\s\"'<>)]{1,2000})", re.I)
 _TITLE = re.compile(r"<title[^>]{0,400}>(.{1,400}?)</title", re.I | re.S)

@@ -14,6 +14,10 @@ PAGE = 48 * 1024
 """Bytes of every other page, at most."""
 
 
+LINES = 1000
+"""Lines of a page, at most."""
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
     """A piece of a text.
@@ -58,7 +62,7 @@ class Paper:
         if start + most < self.size:
             last = self._find_last(content)
             content = content[: last or complete(content, self.script)]
-        return Page(start, content, self._inside(start))
+        return Page(start, content[: self._end_of(content, LINES)], self._inside(start))
 
     def before(self, end: int, most: int = PAGE) -> Page:
         """The page that ends at an offset."""
@@ -69,7 +73,9 @@ class Paper:
         if start > self.script.mark:
             skipped = self._skipped(content)
             start, content = start + skipped, content[skipped:]
-        return Page(start, content, self._inside(start))
+        over = content.count(self.script.newline) - LINES
+        skipped = self._end_of(content, over) if over > 0 else 0
+        return Page(start + skipped, content[skipped:], self._inside(start + skipped))
 
     def around(self, offset: int) -> Page:
         """The page that begins with the line at an offset, or a little before it in a long one."""
@@ -92,6 +98,18 @@ class Paper:
         first = aligned(content, self.script.newline, self.script.unit)
         after = first + len(self.script.newline)
         return after if first >= 0 and after < len(content) else boundary(content, self.script)
+
+    def _end_of(self, content: bytes, count: int) -> int:
+        """Where so many lines end; the end where there are fewer."""
+        newline, at = self.script.newline, 0
+        if content.count(newline) <= count:
+            return len(content)
+        for _ in range(count):
+            found = aligned(content, newline, self.script.unit, at)
+            if found < 0:
+                return len(content)
+            at = found + len(newline)
+        return at
 
     def _find_last(self, content: bytes) -> int:
         """Where the last line that begins in it begins; 0 where none does."""

@@ -10,7 +10,7 @@ from pptx.enum.shapes import MSO_SHAPE_TYPE
 from pptx.exc import PackageNotFoundError
 
 from sandbox_ui.preview.base import Answer, Ask, Picture, Unreadable, View
-from sandbox_ui.preview.zipped import guard
+from sandbox_ui.preview.zipped import guard, is_open_document
 
 PACKED = 300 * 1024**2
 """Bytes of a presentation that is read."""
@@ -59,6 +59,10 @@ def view(file: BinaryIO, ask: Ask) -> Answer:
         raise Unreadable(f"A presentation of more than {PACKED >> 20} MB is not shown.")
     archive = guard(file, UNPACKED)
     if not any(posixpath.dirname(name) == "ppt" for name in archive.namelist()):
+        if is_open_document(archive):
+            raise Unreadable(
+                "This is an OpenDocument file, which cannot be shown here; download it."
+            )
         raise Unreadable("This is no presentation, whatever its name says.")
     file.seek(0)
     try:

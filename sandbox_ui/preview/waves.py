@@ -9,8 +9,8 @@ from typing import BinaryIO
 from sandbox_ui.preview.base import Unreadable
 
 COLUMNS = 1000
-_BLOCK = 1024
-_BLOCKS = 4
+_BLOCK = 512
+_BLOCKS = 2
 _CHUNKS = 200
 _PCM, _FLOAT, _EXTENSIBLE = 1, 3, 0xFFFE
 _NAMES = {_PCM: "PCM", _FLOAT: "float", 6: "A-law", 7: "µ-law", 2: "ADPCM", 17: "ADPCM", 85: "MP3"}

@@ -34,6 +34,15 @@ def guard(file: BinaryIO, most: int) -> zipfile.ZipFile:
     return archive
 
 
+def is_open_document(archive: zipfile.ZipFile) -> bool:
+    """Whether it says that it is a document of LibreOffice's kind."""
+    try:
+        with archive.open("mimetype") as member:
+            return member.read(40).startswith(b"application/vnd.oasis.opendocument")
+    except (KeyError, zipfile.BadZipFile, RuntimeError, NotImplementedError, OSError):
+        return False
+
+
 def _too_much(most: int) -> Unreadable:
     return Unreadable(
         f"It would unpack to more than {most >> 20} MB, which is too much to be shown."

@@ -22,12 +22,21 @@ from sandbox_ui.runs import Runs
 _HELPER = (Path(__file__).parents[2] / "static" / "preview" / "inside.js").read_bytes()
 _HEAD = 64 * 1024
 _RECODED = 32 * 1024**2
-_PAGES = {"html", "htm", "xhtml"}
+_PAGES = (".html", ".htm", ".xhtml")
 # What stands before the doctype may stay there; a script before it would mean quirks mode.
 _OPENING = re.compile(
-    rb"\s*(?:(?:<!--(?>.{0,4000}?-->)|<\?[^>]{0,400}>)\s*)*+<!doctype[^>]{0,400}>", re.I | re.S
+    rb"\s*(?:(?:<!--(?!-?>)(?>(?:(?!--!>).){0,4000}?-->)|<\?[^>]{0,400}>)\s*)*+<!doctype[^>]{0,400}>",
+    re.I | re.S,
 )
 _CHARSET = re.compile(rb"""charset\s*=\s*["']?\s*([\w-]+)""", re.I)
+# Our helper comes first in a page; an encoding with a memory could make it unreadable.
+_CHARSETS = re.compile(
+    r"utf-?8|us-ascii|ascii|latin-?1|iso-8859-\d+|windows-\d+|cp125\d|koi8-[ru]|macintosh"
+    r"|shift_jis|euc-(?:jp|kr)|gbk|gb2312|gb18030|big5",
+    re.I,
+)
+# What is no page runs no script where it is opened as one: it has no helper.
+_STILL = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _TYPES = {
     "js": "text/javascript; charset=utf-8",
     "mjs": "text/javascript; charset=utf-8",
@@ -103,7 +112,8 @@ class Frames:
         except StudioError as error:
             return _refusal(str(error), 404)
         response = await _answer(request, file, RelPath(path.name).shown)
-        response.headers["Content-Security-Policy"] = policy(shown, token)
+        page = path.lower().endswith(_PAGES)
+        response.headers["Content-Security-Policy"] = policy(shown, token) if page else _STILL
         response.headers["Access-Control-Allow-Origin"] = "null"
         response.headers["Cache-Control"] = "no-store"
         return response
@@ -124,7 +134,7 @@ def policy(shown: Pass, token: str) -> str:
             f"font-src blob: data: {sources}",
             f"connect-src blob: data: {sources}",
             "worker-src blob: data:",
-            f"frame-src blob: data: {prefix}",
+            f"frame-src {prefix}",
             f"base-uri {prefix}",
             "form-action 'none'",
         )
@@ -141,7 +151,7 @@ def _path(request: Request, token: str) -> RelPath:
 
 async def _answer(request: Request, file: BinaryIO, name: str) -> Response:
     ending = name.rpartition(".")[2].lower()
-    if ending in _PAGES:
+    if name.lower().endswith(_PAGES):
         return await run_sync(_page, file)
     response = await transfers.hand_out(request, file, name, inline=False)
     for header in _OURS:
@@ -160,7 +170,10 @@ def _page(file: BinaryIO) -> Response:
     size = file.seek(0, 2)
     file.seek(0)
     head = file.read(_HEAD)
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")) and size <= _RECODED:
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        if size > _RECODED:
+            file.close()
+            return _refusal("This page is too large for its encoding.", 413)
         head, charset, size = _recoded(head + file.read(_RECODED)), "utf-8", len(head)
     else:
         charset = _charset(head)
@@ -180,7 +193,8 @@ def _charset(head: bytes) -> str:
     """The encoding, which our helper may have pushed out of where a browser looks for it."""
     named = _CHARSET.search(head[:4096])
     if named and not head.startswith(b"\xef\xbb\xbf"):
-        return named[1].decode()
+        charset = named[1].decode()
+        return charset if _CHARSETS.fullmatch(charset) else "utf-8"
     try:
         head.decode()
     except UnicodeDecodeError as error:

@@ -5,6 +5,26 @@
   const tell = (what, more) => parent.postMessage({ studio: what, ...more }, "*");
   const short = (text) => String(text).slice(0, 300);
   for (const name of ["RTCPeerConnection", "webkitRTCPeerConnection"]) delete window[name];
+  const hush = (node) => {
+    for (const frame of node.querySelectorAll?.("iframe[srcdoc]") ?? []) quiet(frame);
+    if (node.localName === "iframe" && node.hasAttribute("srcdoc")) quiet(node);
+  };
+  const quiet = (frame) => {
+    if (frame.getAttribute("sandbox") === "") return;
+    frame.setAttribute("sandbox", "");
+    frame.srcdoc = frame.getAttribute("srcdoc");
+  };
+  const watch = (root) => new MutationObserver((all) => all.forEach((each) => {
+    if (each.type === "attributes") hush(each.target);
+    else each.addedNodes.forEach(hush);
+  })).observe(root, { childList: true, subtree: true, attributeFilter: ["srcdoc", "sandbox"] });
+  watch(document);
+  const { attachShadow } = Element.prototype;
+  Element.prototype.attachShadow = function (...given) {
+    const root = attachShadow.apply(this, given);
+    watch(root);
+    return root;
+  };
   Object.assign(window, { alert() {}, confirm: () => false, prompt: () => null, print() {} });
   let asked = 0;
   let loads = 0;

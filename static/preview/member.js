@@ -53,7 +53,7 @@ export class Within {
     this.canvas = h("div", { class: "inset", tabindex: "0" });
     const back = h("button", { type: "button", class: "quiet", "aria-label": "Back to the archive", onclick: onBack }, h("span", { "aria-hidden": "true" }, "‹"), "Archive");
     const take = h("a", { class: "quiet", href: this.member.raw(), download: name }, "Take");
-    this.element = h("div", { class: "within" }, h("div", { class: "hd" }, back, h("b", { title: path }, path), this.about, this.tools, take), this.canvas);
+    this.element = h("div", { class: "within" }, h("div", { class: "hd" }, h("span", {}, back), h("b", { title: path }, path), this.about, this.tools, h("span", {}, take)), this.canvas);
     this.element.addEventListener("keydown", (event) => {
       if (event.key !== "Escape" || event.defaultPrevented) return;
       event.preventDefault();

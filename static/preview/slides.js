@@ -68,7 +68,7 @@ class Slides {
     const placed = boxes.filter((box) => box.at);
     const others = boxes.filter((box) => !box.at);
     const name = `Slide ${at + 1}${title ? `: ${title}` : ""}`;
-    return h("section", { class: hidden ? "slide hidden-one" : "slide", "aria-label": name },
+    return h("section", { class: hidden ? "deck-card hidden-one" : "deck-card", "aria-label": name },
       h("header", {}, h("b", { class: "num" }, `${at + 1}`), h("span", {}, title), hidden ? h("i", {}, "hidden") : null, broken ? h("i", { class: "bad" }, "not all of it can be read") : null),
       h("div", { class: "board" }, ...placed.map((box) => this.box(box)), others.length ? h("div", { class: "flow" }, ...others.map((box) => this.box(box))) : null,
         boxes.length ? null : h("p", { class: "dim" }, "Nothing on this slide can be shown here.")),

@@ -42,7 +42,7 @@ class Text {
     this.where = h("span", { class: "where num" });
     this.element = h("div", { class: "text", "data-wrap": remembered() ? "yes" : "no" }, this.search.element, this.reader.element, this.bar());
     this.onKey = (event) => this.key(event);
-    file.preview.element.addEventListener("keydown", this.onKey);
+    document.addEventListener("keydown", this.onKey);
     this.reader.show(first);
     this.told(first);
     if (!within) this.offer();
@@ -129,9 +129,12 @@ class Text {
   }
 
   key(event) {
-    const { key } = event;
+    const { key, target } = event;
+    const { element, filled } = this.file.preview;
+    const alone = target === document.body && (filled || document.body.classList.contains("look"));
+    if (event.defaultPrevented || (!element.contains(target) && !alone)) return;
     const control = event.ctrlKey || event.metaKey;
-    const typing = event.target.closest("input, textarea, select");
+    const typing = target.closest("input, textarea, select");
     if (control && key.toLowerCase() === "f" && !event.shiftKey && !this.editor) this.search.open();
     else if (control && key.toLowerCase() === "g" && !this.editor) this.goTo.focus();
     else if (!typing && !this.editor && key === "Home") this.reader.toStart();
@@ -180,7 +183,7 @@ class Text {
   }
 
   close() {
-    this.file.preview.element.removeEventListener("keydown", this.onKey);
+    document.removeEventListener("keydown", this.onKey);
     this.editor?.close();
     this.tools?.forEach((each) => each.remove());
     this.search.close();

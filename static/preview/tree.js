@@ -62,8 +62,9 @@ class Tree {
     if (form === "lines" || (node.count !== undefined && node.type !== "documents" && node.count)) this.fill(top, node.children ?? [], next);
     else if (node.children) this.fill(top, node.children);
     else this.fill(top, [node]);
-    const shown = [...this.root.querySelectorAll("[role=treeitem]")].length;
-    for (const item of [...this.root.children]) if (shown <= FEW && item.ariaExpanded === "false" && item.branch.node.children) this.unfold(item);
+    const inside = [...this.root.children].filter((item) => item.branch?.node.children);
+    let room = FEW - this.root.children.length;
+    for (const item of inside) if ((room -= item.branch.node.children.length) >= 0) this.unfold(item);
     this.root.querySelector("[role=treeitem]")?.setAttribute("tabindex", "0");
     this.file.tell(form === "lines" ? `${number(this.lines)}${next ? "+" : ""} lines` : node.count === undefined ? "" : summary(node));
     this.path.textContent = "$";

@@ -9,6 +9,7 @@ from functools import partial
 
 from tests.bench import (
     firsts,
+    looks,
     machine,
     manifests,
     memory,
@@ -37,6 +38,7 @@ TABLES: dict[str, Callable[[Place], Table]] = {
     "opening": opening.table,
     "tree": tree.table,
     "transfers": transfers.table,
+    "looks": looks.table,
 }
 QUICK: dict[str, Callable[[Place], Table]] = {
     "memory": partial(memory.table, count=1),
@@ -50,9 +52,10 @@ QUICK: dict[str, Callable[[Place], Table]] = {
     "opening": partial(opening.table, times=1, rival=1, lengths=(2, 5)),
     "tree": partial(tree.table, counts=(3, 1200), times=2, paints=1),
     "transfers": partial(transfers.table, size=4 * 1024**2, times=1),
+    "looks": partial(looks.table, sights=looks.SIGHTS[:4], part=0.001, times=1),
 }
 
-BROWSED = {"page", "opening", "tree"}
+BROWSED = {"page", "opening", "tree", "looks"}
 """Tables that need Chromium."""
 
 

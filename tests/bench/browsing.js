@@ -31,6 +31,26 @@
         requestAnimationFrame(look);
       }),
 
+    /** Click on a file in the tree; milliseconds to the first frame in which it is seen. */
+    look: async (name) => {
+      const rows = [...document.querySelectorAll(".workspace [role=treeitem]")];
+      const row = rows.find((each) => each.textContent.includes(name) && !each.querySelector("[role=treeitem]"));
+      const began = performance.now();
+      (row.querySelector(".line") ?? row).click();
+      return (await bench.first(() => bench.shown(name))) - began;
+    },
+
+    /** Whether a file's preview is laid out, with what it has to fetch in view. */
+    shown: (name) => {
+      const canvas = document.querySelector(".preview .canvas");
+      if (document.querySelector(".preview .hd b")?.textContent !== name) return false;
+      if (!/kind-/.test(canvas.className) || !canvas.firstElementChild?.offsetHeight) return false;
+      const pictures = [...canvas.querySelectorAll("img")].filter(bench.inView);
+      const films = [...canvas.querySelectorAll("video")].filter(bench.inView);
+      if (!pictures.every((each) => each.complete && each.naturalWidth) || !films.every((each) => each.readyState > 1)) return false;
+      return Boolean(pictures.length || films.length || canvas.querySelector("canvas, audio, iframe") || canvas.innerText.trim());
+    },
+
     inView: (element) => {
       const box = element?.getBoundingClientRect();
       return Boolean(box?.height) && box.bottom > 0 && box.top < innerHeight && element.checkVisibility({ visibilityProperty: true, opacityProperty: true });

@@ -98,6 +98,15 @@ class Tab:
         entry = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
         return float(self.page.evaluate(entry)) / 1000
 
+    def forget(self) -> None:
+        """From now on keep nothing that was fetched."""
+        self._devtools.send("Network.enable")
+        self._devtools.send("Network.setCacheDisabled", {"cacheDisabled": True})
+
+    def look(self, name: str) -> float:
+        """Click on a file; seconds to the first frame in which its preview is seen."""
+        return float(self.page.evaluate("name => bench.look(name)", name)) / 1000
+
     def _metrics(self) -> dict[str, float]:
         answer = self._devtools.send("Performance.getMetrics")
         return {each["name"]: each["value"] for each in answer["metrics"]}

@@ -115,7 +115,7 @@ def test_names_that_lead_out_or_come_twice_are_only_shown() -> None:
     content = written.getvalue().replace(b"twicf", b"twice")
     data = told(content)
     assert [row[0] for row in data["entries"]] == ["../../x", "/abs", "twice", "twice"]
-    assert data["notes"] == ["2 names lead out of the archive; here they are only shown."]
+    assert data["notes"] == ["2 names lead out of the archive, and are only shown."]
     assert [told(content, member=at)["size"] for at in "23"] == [1, 1]
     taken = asked(content, member="3", take="1")
     assert isinstance(taken, Picture)

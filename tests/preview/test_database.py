@@ -255,7 +255,7 @@ def test_a_change_keeps_the_table(looker: Looker, made: Make) -> None:
     place.get_by_role("tab", name="b").click()
     expect(place.get_by_role("gridcell", name="1", exact=True)).to_be_visible()
     looker.replace("t.db", made("INSERT INTO b VALUES (77);").read_bytes())
-    expect(place.get_by_role("gridcell", name="77")).to_be_visible()
+    expect(place.get_by_role("gridcell", name="77")).to_be_visible(timeout=30_000)
 
 
 @pytest.mark.browser

@@ -13,6 +13,7 @@ from playwright.sync_api import expect
 
 from sandbox_ui.preview import document
 from sandbox_ui.preview.base import Ask, Unreadable
+from sandbox_ui.preview.kinds import kind_of
 from tests.preview.looking import Looker
 
 HOSTILE = "<img src=x onerror=window.hacked=1>"
@@ -148,6 +149,18 @@ def test_another_zip_is_no_document() -> None:
         told(written.getvalue())
 
 
+@pytest.mark.parametrize("name", ["a.odt", "a.docx"])
+def test_an_opendocument_text_says_what_it_is(name: str) -> None:
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w") as archive:
+        archive.writestr("mimetype", "application/vnd.oasis.opendocument.text")
+        archive.writestr("content.xml", "<x/>")
+    content = written.getvalue()
+    assert kind_of(name, content) == "document"
+    with pytest.raises(Unreadable, match="OpenDocument"):
+        told(content)
+
+
 def test_a_bomb_is_not_unpacked() -> None:
     written = io.BytesIO()
     with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
@@ -174,7 +187,7 @@ def test_a_change_is_shown_in_place(looker: Looker) -> None:
     place = looker.look("a.docx")
     expect(place).to_contain_text("First part")
     looker.replace("a.docx", made(lambda paper: paper.add_paragraph("Written anew")))
-    expect(place).to_contain_text("Written anew")
+    expect(place).to_contain_text("Written anew", timeout=30_000)
 
 
 @pytest.mark.browser

@@ -160,6 +160,33 @@ def test_a_page_asks_nothing_of_anybody(tab: Tab) -> None:
         expect(listed).to_contain_text(f"{elsewhere}/a not a secure address, stays blocked")
 
 
+CALLS = """<script>try {
+  const call = new RTCPeerConnection({ iceServers: [{ urls: "stun:127.0.0.1:PORT" }] });
+  call.createDataChannel("x");
+  call.createOffer().then((offer) => call.setLocalDescription(offer));
+} catch {}</script>"""
+NESTED = """<body>CALLS<iframe srcdoc='INNER'></iframe><iframe src="a.svg"></iframe><script>
+document.body.append("asked")</script>"""
+DRAWING = """<svg xmlns="http://www.w3.org/2000/svg">CALLS</svg>"""
+
+
+@pytest.mark.browser
+def test_a_page_calls_nobody_from_a_frame_within_it(tab: Tab) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
+        listener.bind(("127.0.0.1", 0))
+        calls = CALLS.replace("PORT", str(listener.getsockname()[1]))
+        inner = f"{calls}<p>within</p>"
+        page = NESTED.replace("CALLS", calls).replace("INNER", inner.replace("'", "&#39;"))
+        tab.give("output/page.html", page)
+        tab.give("output/a.svg", DRAWING.replace("CALLS", calls))
+        frame = tab.look()
+        expect(frame.locator("body")).to_contain_text("asked")
+        expect(frame.frame_locator("iframe[srcdoc]").locator("p")).to_have_text("within")
+        listener.settimeout(2)  # nothing tells that nothing comes
+        with pytest.raises(TimeoutError):
+            listener.recv(100)
+
+
 @pytest.mark.browser
 def test_a_page_that_sends_itself_away_goes_nowhere(tab: Tab) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:

@@ -340,7 +340,8 @@ def test_a_change_keeps_the_place_and_the_order(looker: Looker) -> None:
     place.get_by_role("grid").evaluate("body => body.scrollTo(0, 2700)")
     expect(place.locator('[data-row="100"][data-column="1"]')).to_have_text("1900")
     looker.replace("t.csv", rows(2100, 5))
-    expect(place.locator('[data-row="100"][data-column="1"]')).to_have_text("2000")
+    changed = place.locator('[data-row="100"][data-column="1"]')
+    expect(changed).to_have_text("2000", timeout=30_000)
     expect(looker.preview.locator(".hd small")).to_contain_text("2,100 rows")
 
 

@@ -70,6 +70,14 @@ def test_a_line_without_end_is_cut_between_characters(tmp_path: Path, encoding: 
     assert seen == "漢字😀é" * 30_000
 
 
+def test_a_page_of_short_lines_holds_no_more_than_a_thousand(tmp_path: Path) -> None:
+    path = write(tmp_path, "x\n" * 20_000)
+    first, last = view(path), view(path, end="1")
+    assert len(first["rows"]) == len(last["rows"]) == 1000
+    before = view(path, before=str(last["start"]))
+    assert (len(before["rows"]), before["end"]) == (1000, last["start"])
+
+
 def test_an_end_is_read_at_the_same_cost_however_large_the_file_is(tmp_path: Path) -> None:
     path = tmp_path / "sparse.log"
     with path.open("wb") as file:
