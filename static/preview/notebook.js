@@ -4,6 +4,7 @@ import { h, styled } from "../dom.js";
 import { number, plural } from "../format.js";
 import { put } from "../markdown.js";
 import { fill } from "./foreign.js";
+import { whenNear } from "./near.js";
 import { row } from "./rows.js";
 import { sides } from "./sides.js";
 
@@ -17,13 +18,12 @@ class Notebook {
     this.file = file;
     this.element = h("div", { class: "notebook" });
     this.more = h("div", { class: "more", role: "status" }, "More cells …");
-    this.near = new IntersectionObserver((seen) => seen.some(({ isIntersecting }) => isIntersecting) && this.next(), { rootMargin: "600px" });
     file.tools(...sides(file, "notebook", ""));
     this.update(first);
   }
 
   close() {
-    this.near.disconnect();
+    this.stop?.();
   }
 
   /** The cells anew, as many as there were, so that the place stays. */
@@ -45,8 +45,8 @@ class Notebook {
     const { total, language } = this.first;
     this.file.tell(`${plural(total, "cell")}, ${language}`);
     this.more.hidden = this.cells.length >= total;
-    this.near.disconnect();
-    if (!this.more.hidden) this.near.observe(this.more);
+    this.stop?.();
+    this.stop = this.more.hidden ? null : whenNear(this.more, () => this.next());
   }
 
   async next() {
@@ -61,7 +61,7 @@ class Notebook {
       this.told();
     } catch (error) {
       this.more.textContent = error.message;
-      this.near.disconnect();
+      this.stop?.();
     } finally {
       this.asking = false;
     }

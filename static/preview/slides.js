@@ -2,6 +2,7 @@
 
 import { h } from "../dom.js";
 import { plural } from "../format.js";
+import { whenNear } from "./near.js";
 
 const USUAL = { title: 32, text: 18 }; // points where a presentation does not say
 const HIGH = 540; // points that a slide is high
@@ -15,12 +16,11 @@ class Slides {
     this.file = file;
     this.element = h("div", { class: "slides" });
     this.more = h("div", { class: "more", role: "status" }, "More slides …");
-    this.near = new IntersectionObserver((seen) => seen.some(({ isIntersecting }) => isIntersecting) && this.next(), { rootMargin: "800px" });
     this.update(first);
   }
 
   close() {
-    this.near.disconnect();
+    this.stop?.();
   }
 
   /** The slides anew, as many as there were, so that the place stays. */
@@ -42,8 +42,8 @@ class Slides {
   told() {
     this.file.tell(plural(this.first.total, "slide"));
     this.more.hidden = this.shown >= this.first.total;
-    this.near.disconnect();
-    if (!this.more.hidden) this.near.observe(this.more);
+    this.stop?.();
+    this.stop = this.more.hidden ? null : whenNear(this.more, () => this.next());
   }
 
   async next() {
@@ -58,7 +58,7 @@ class Slides {
       this.told();
     } catch (error) {
       this.more.textContent = error.message;
-      this.near.disconnect();
+      this.stop?.();
     } finally {
       this.asking = false;
     }

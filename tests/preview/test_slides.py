@@ -152,7 +152,7 @@ def test_slides_are_seen_with_their_notes(looker: Looker) -> None:
     looker.open()
     place = looker.look("a.pptx")
     first = place.get_by_role("region", name="Slide 1: The lake")
-    expect(first).to_contain_text(HOSTILE)
+    expect(first).to_contain_text(HOSTILE, timeout=30_000)
     first.get_by_text("Notes").click()
     expect(first.get_by_text("Say it slowly.")).to_be_visible()
     second = place.get_by_role("region", name="Slide 2")
@@ -161,7 +161,7 @@ def test_slides_are_seen_with_their_notes(looker: Looker) -> None:
     expect(second.first.get_by_role("img").first).to_have_js_property("naturalWidth", 40)
     expect(looker.preview.locator(".hd small")).to_contain_text("32 slides")
     place.get_by_role("region", name="Slide 20").scroll_into_view_if_needed()
-    expect(place.get_by_role("region", name="Slide 32: Slide of 29")).to_be_attached()
+    expect(place.get_by_role("region", name="Slide 32: Slide of 29")).to_be_attached(timeout=30_000)
 
 
 @pytest.mark.browser

@@ -268,7 +268,7 @@ def test_a_long_table_is_scrolled_with_few_elements(looker: Looker) -> None:
     expect(grid).to_have_attribute("aria-rowcount", "5001")
     grid.focus()
     looker.page.keyboard.press("Control+End")
-    expect(cell(place, str(5000 * 199))).to_be_visible()
+    expect(cell(place, str(5000 * 199))).to_be_visible(timeout=30_000)
     assert place.locator("*").count() < 1500
 
 
