@@ -24,6 +24,7 @@ from tests.bench import (
 )
 from tests.bench.figures import Table
 from tests.bench.place import Place, place, progress_line
+from tests.bench.sights import SIGHTS
 from tests.browser import CHROMIUM
 
 TABLES: dict[str, Callable[[Place], Table]] = {
@@ -52,7 +53,7 @@ QUICK: dict[str, Callable[[Place], Table]] = {
     "opening": partial(opening.table, times=1, rival=1, lengths=(2, 5)),
     "tree": partial(tree.table, counts=(3, 1200), times=2, paints=1),
     "transfers": partial(transfers.table, size=4 * 1024**2, times=1),
-    "looks": partial(looks.table, sights=looks.SIGHTS[:4], part=0.001, times=1),
+    "looks": partial(looks.table, sights=SIGHTS[:4], part=0.001, times=1),
 }
 
 BROWSED = {"page", "opening", "tree", "looks"}

@@ -35,7 +35,7 @@ class Sight:
     make: Make
 
 
-def repeated(unit: str, size: float, before: str = "") -> Make:
+def repeated(unit: str, size: float, before: str = "", after: str = "") -> Make:
     """A text that says the same again and again, ``{}`` being the number of the repetition."""
 
     def make(path: Path, part: float) -> None:
@@ -44,6 +44,7 @@ def repeated(unit: str, size: float, before: str = "") -> Make:
             block = "".join(unit.replace("{}", str(number)) for number in range(20_000))
             for _ in range(max(1, int(size * part / len(block)))):
                 file.write(block)
+            file.write(after)
 
     return make
 
@@ -152,7 +153,9 @@ SIGHTS = (
     Sight("small.md", "Markdown", small("# Title\n\nSome *words* and $x^2$.\n")),
     Sight("huge.md", "Markdown of 1 MB", repeated("Some *words*, {}.\n\n", _MB)),
     Sight("small.json", "JSON", small(json.dumps({"a": [1, 2, {"b": None}]}))),
-    Sight("huge.json", "JSON of 12 MB", repeated('{"id": {}, "name": "n"},\n', 12 * _MB, "[")),
+    Sight(
+        "huge.json", "JSON of 12 MB", repeated(',\n{"id": {}, "name": "n"}', 12 * _MB, "[0", "]")
+    ),
     Sight("huge.jsonl", "JSON lines of 1 GB", repeated('{"id": {}, "name": "n"}\n', 1e9)),
     Sight("small.png", "a picture", _image(400)),
     Sight("huge.png", "a picture of 100 MP", _image(10_000)),
