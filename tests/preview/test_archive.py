@@ -253,6 +253,7 @@ def test_a_hundred_thousand_entries_are_few_elements(looker: Looker) -> None:
         ("text.tar", b"hello " * 200, "cut or broken"),
         ("cut.tgz", tarred("w:gz")[:60], "cut or broken"),
     ],
+    ids=["empty", "nothing", "cut zip", "text", "cut tar"],
 )
 def test_something_right_is_shown_of_everything(
     looker: Looker, name: str, content: bytes, says: str
