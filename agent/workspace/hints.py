@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from agent.workspace.paths import RelPath
 
 MAX_HINTS = 50_000
+_SOON = 0.02
+"""Seconds from the first change after a rest until it is told, with those that came with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ class Gathered:
 
 
 class News:
-    """Gathers dirty folders and hands them on after ``pause`` seconds, in its own thread."""
+    """Gathers dirty folders and hands them on in its own thread: soon, then once in ``pause`` s."""
 
     def __init__(self, on_dirty: Callable[[frozenset[RelPath]], None] | None, pause: float) -> None:
         self._on_dirty, self._pause = on_dirty, pause
@@ -98,10 +100,13 @@ class News:
             self._thread.join()
 
     def _run(self) -> None:
+        handed_on = -self._pause
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._folders or self._closed)
-            time.sleep(0 if self._closed else self._pause)
+            rest = handed_on + self._pause - time.monotonic()
+            time.sleep(0 if self._closed else max(min(_SOON, self._pause), rest))
+            handed_on = time.monotonic()
             with self._changed:
                 if self._closed:
                     return

@@ -57,7 +57,7 @@ class Watch:
     Args:
         folder: The sandbox's folder.
         on_dirty: Called with the folders whose listing changed, from a thread of the watch,
-            at most once in ``pause``; must not raise.
+            soon after the first change and at most once in ``pause``; must not raise.
         pause: Seconds over which changes are gathered for ``on_dirty``.
         max_folders: Above this many folders the watch gives up, since watches are shared by
             all that runs under this user.
