@@ -80,6 +80,11 @@ def proxy_address(text: str) -> str:
     return f"{host}:{port or 3128}"
 
 
+def names(text: str) -> tuple[str, ...]:
+    """Names, separated by white space or commas."""
+    return tuple(text.replace(",", " ").split())
+
+
 def _path(text: str) -> Path:
     return Path(text).expanduser().absolute()
 
@@ -112,6 +117,9 @@ class Settings:
     model: str = _setting("OPENAI_MODEL", "", str, "The model's name at that endpoint")
     host: str = _setting("GRADIO_SERVER_NAME", "127.0.0.1", str, "Address the page is served on")
     port: int = _setting("GRADIO_SERVER_PORT", 7860, count, "Its port")
+    hosts: tuple[str, ...] = _setting(
+        "STUDIO_HOSTS", (), names, "Names it answers under, besides `localhost` and addresses"
+    )
     data: Path = field(
         default_factory=_default_data,
         metadata={
@@ -247,7 +255,9 @@ def table() -> str:
     rows = ["| variable | default | what |", "|---|---|---|"]
     for item in fields(Settings):
         default = (
-            "" if item.default in ("", None, MISSING) else f"`{_shown(item.name, item.default)}`"
+            ""
+            if item.default in ("", None, (), MISSING)
+            else f"`{_shown(item.name, item.default)}`"
         )
         rows.append(f"| `{item.metadata['key']}` | {default} | {item.metadata['doc']} |")
     return "\n".join(rows)

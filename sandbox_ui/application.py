@@ -78,7 +78,7 @@ def create(settings: Settings, machine: Machine) -> FastAPI:
     app.state.closing = closing
     app.add_middleware(CORSMiddleware, allow_origins=[])
     app.add_middleware(Opening, head=page.head())
-    app.add_middleware(Guard)
+    app.add_middleware(Guard, names=settings.hosts)
     for room in (
         StudioRoutes(lambda: health.report(machine, settings), workshop),
         RunRoutes(runs, closing),

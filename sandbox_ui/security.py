@@ -1,5 +1,7 @@
 """Headers that every answer carries, and the refusal of requests from other pages."""
 
+import ipaddress
+from collections.abc import Collection
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -22,6 +24,9 @@ PAGE_POLICY = "; ".join(
         "frame-ancestors 'self'",
     )
 )
+_OTHER_NAME = (
+    "The studio is not served under this name. Whoever runs it can add the name to STUDIO_HOSTS."
+)
 _SAFE = {"GET", "HEAD", "OPTIONS"}
 _HEADERS = {
     "Content-Security-Policy": PAGE_POLICY,
@@ -32,14 +37,17 @@ _HEADERS = {
 
 
 class Guard:
-    """Adds the headers, and lets only our own page change anything.
+    """Adds the headers, answers under its own names only, and lets only our page change anything.
 
     Args:
         app: The application behind it.
+        names: Names that it answers under, besides addresses and ``localhost``. A page of
+            elsewhere can have its own name lead to this machine, but never an address.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, names: Collection[str] = ()) -> None:
         self._app = app
+        self._names = frozenset(name.lower() for name in names)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
@@ -54,11 +62,29 @@ class Guard:
                     headers.setdefault(name, value)
             await send(message)
 
-        if _is_refused(scope):
+        if not self._is_ours(Headers(scope=scope).get("host", "")):
+            refusal = JSONResponse({"error": _OTHER_NAME}, 421)
+            await refusal(scope, receive, with_headers)
+        elif _is_refused(scope):
             refusal = JSONResponse({"error": "This request came from another page."}, 403)
             await refusal(scope, receive, with_headers)
         else:
             await self._app(scope, receive, with_headers)
+
+    def _is_ours(self, host: str) -> bool:
+        try:
+            name = (urlsplit(f"//{host}").hostname or "").rstrip(".")
+        except ValueError:
+            return False
+        return name in ("", "localhost") or name in self._names or _is_address(name)
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
 
 
 def _is_refused(scope: Scope) -> bool:

@@ -446,6 +446,30 @@ def test_another_page_can_change_nothing(
     assert list((workspace / "input").iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    "name", ["evil.example", "127.0.0.1.evil.example", "localhost.evil", "a@b"]
+)
+def test_a_name_that_leads_here_by_another_page_is_not_answered(
+    client: httpx.Client, name: str
+) -> None:
+    for path in ("/", "/api/runs", "/healthz"):
+        answer = client.get(path, headers={"Host": name})
+        assert answer.status_code == 421
+        assert "STUDIO_HOSTS" in answer.json()["error"]
+
+
+@pytest.mark.parametrize("name", ["localhost:7860", "LOCALHOST", "192.0.2.7:80", "[::1]:7860"])
+def test_addresses_and_localhost_are_answered(client: httpx.Client, name: str) -> None:
+    assert client.get("/healthz", headers={"Host": name}).status_code == 200
+
+
+def test_a_name_that_the_operator_gave_is_answered(tmp_path: Path) -> None:
+    settings = Settings(data=tmp_path, hosts=("Studio.example",))
+    with served(create(settings, LocalMachine(tmp_path))) as address:
+        named = {"Host": "studio.example:8443"}
+        assert httpx.get(f"{address}/healthz", headers=named).status_code == 200
+
+
 def test_another_page_can_read_nothing(client: httpx.Client, run: str) -> None:
     for path in ("/", "/healthz", f"/api/runs/{run}/files", "/gradio_api/info"):
         answer = client.get(path, headers={"Origin": "https://evil.example"})
