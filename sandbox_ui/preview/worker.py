@@ -32,6 +32,8 @@ SECONDS = 20
 """Seconds, by the clock, that one look may take."""
 
 REQUEST = 64 * 1024
+_BROKEN = "This file cannot be read; it may be broken."
+_MISSING = "Files of this kind cannot be shown here: a part of the application is missing."
 _LENGTH = struct.Struct("!I")
 _NEW_NETWORK, _NEW_USER = 0x40000000, 0x10000000
 _NO_NEW_PRIVILEGES = 38
@@ -61,9 +63,19 @@ def serve(control: int, shows: Mapping[str, Show]) -> None:
 
 
 def shower(kind: str) -> Show:
-    """The ``view`` of a kind's module."""
-    show: Show = importlib.import_module(f"sandbox_ui.preview.{kind}").view
+    """The ``view`` of a kind's module; where that cannot be imported, one that says so."""
+    try:
+        show: Show = importlib.import_module(f"sandbox_ui.preview.{kind}").view
+    except Exception as error:  # noqa: BLE001 - the boundary: one kind must not fell the others
+        return _without(kind, _why(error))
     return show
+
+
+def _without(kind: str, why: str) -> Show:
+    def view(_file: BinaryIO, _ask: Ask) -> Answer:
+        raise ImportError(f"the preview “{kind}” cannot be imported: {why}")
+
+    return view
 
 
 def _know_encodings() -> None:
@@ -96,14 +108,16 @@ def _look(
             head, content = {"error": str(error)}, b""
         except MemoryError:
             head, content = {"error": "This file needs more memory to be shown than it may."}, b""
+        except ImportError as error:
+            head, content = {"error": _MISSING, "why": _why(error)}, b""
         except Exception as error:  # noqa: BLE001 - the boundary: any library, any file
-            why = f"{type(error).__name__}: {error}"[:300]
-            head, content = (
-                {"error": "This file cannot be read; it may be broken.", "why": why},
-                b"",
-            )
+            head, content = {"error": _BROKEN, "why": _why(error)}, b""
         written = json.dumps(head).encode()
         answer.write(_LENGTH.pack(len(written)) + written + content)
+
+
+def _why(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:300]
 
 
 def _nothing(_ask: Ask) -> None:

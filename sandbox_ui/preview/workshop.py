@@ -73,7 +73,8 @@ class Workshop:
                 with theirs:
                     self._send(json.dumps(request).encode(), file, theirs.fileno(), ask.other)
                 ours.settimeout(SECONDS + _PATIENCE)
-                return _answered(_whole(ours), time.monotonic() - began)
+                reply = _whole(ours)
+        return _answered(reply, time.monotonic() - began, f"{ask.name!a} as {kind}")
 
     def _send(
         self, request: bytes, file: BinaryIO, reply: int, other: BinaryIO | None = None
@@ -143,15 +144,17 @@ def _whole(reply: socket.socket) -> bytes:
     return b"".join(parts)
 
 
-def _answered(reply: bytes, seconds: float) -> Look:
+def _answered(reply: bytes, seconds: float, what: str) -> Look:
     if len(reply) < _LENGTH.size:
-        if seconds >= SECONDS:
+        late = seconds >= SECONDS
+        _log.warning("The look at %s ended %s.", what, "at its time limit" if late else "early")
+        if late:
             raise WorkspaceError(f"Looking at this file took longer than {SECONDS} seconds.")
         raise WorkspaceError("This file cannot be read: it made its reader fail.")
     (length,) = _LENGTH.unpack_from(reply)
     head = json.loads(reply[_LENGTH.size : _LENGTH.size + length])
     if "error" in head:
         if "why" in head:
-            _log.info("A look at a file failed: %s", head["why"])
+            _log.warning("The look at %s failed: %a", what, head["why"])
         raise WorkspaceError(head["error"])
     return Look(reply[_LENGTH.size + length :], head.get("media", ""))

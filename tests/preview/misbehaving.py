@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from sandbox_ui.preview import bytes as plain
 from sandbox_ui.preview.base import Answer, Ask, Picture, Unreadable, View
-from sandbox_ui.preview.worker import serve
+from sandbox_ui.preview.worker import serve, shower
 
 _kept: list[str] = []
 
@@ -71,5 +71,6 @@ if __name__ == "__main__":
     SHOWS = {
         "crash": _crash, "sleep": _sleep, "eat": _eat, "refuse": _refuse, "fail": _fail,
         "flood": _flood, "remember": _remember, "reach": _reach, "bytes": plain.view,
+        "missing": shower("no_such_kind"),
     }  # fmt: skip
     serve(int(sys.argv[1]), SHOWS)

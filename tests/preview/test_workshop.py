@@ -37,11 +37,11 @@ def test_it_answers_with_what_a_kind_sees(workshop: Workshop, tmp_path: Path) ->
         file.seek(3)
         seen = workshop.look("bytes", file, Ask("a.bin", 5))
         assert file.tell() == 3
-    assert json.loads(seen.content)["rows"] == [[0, "68 65 6c 6c 6f", "hello"]]
+    assert json.loads(seen.content)["first"] == b"hello".hex()
 
 
 def test_bytes_that_are_no_file_are_looked_at_alike(workshop: Workshop) -> None:
-    assert look(workshop, "bytes", b"hi")["rows"] == [[0, "68 69", "hi"]]
+    assert look(workshop, "bytes", b"hi")["first"] == b"hi".hex()
 
 
 @pytest.mark.parametrize(
@@ -52,6 +52,7 @@ def test_bytes_that_are_no_file_are_looked_at_alike(workshop: Workshop) -> None:
         ("refuse", "This one is refused."),
         ("fail", "may be broken"),
         ("flood", "too much"),
+        ("missing", "a part of the application is missing"),
     ],
 )
 def test_what_fails_is_a_sentence_and_the_next_look_works(
@@ -59,7 +60,23 @@ def test_what_fails_is_a_sentence_and_the_next_look_works(
 ) -> None:
     with pytest.raises(WorkspaceError, match=says):
         look(workshop, kind)
-    assert look(workshop, "bytes", b"hi")["rows"]
+    assert look(workshop, "bytes", b"hi")["first"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "why"),
+    [
+        ("crash", "'a.bin' as crash ended early"),
+        ("fail", "ValueError: a library"),
+        ("missing", "No module named"),
+    ],
+)
+def test_the_log_says_why_a_look_failed(
+    workshop: Workshop, caplog: pytest.LogCaptureFixture, kind: str, why: str
+) -> None:
+    with pytest.raises(WorkspaceError):
+        look(workshop, kind)
+    assert why in caplog.text
 
 
 @pytest.mark.long
@@ -93,7 +110,7 @@ def test_a_process_that_was_killed_is_made_anew(workshop: Workshop) -> None:
     assert process is not None
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
-    assert look(workshop, "bytes", b"hi")["rows"]
+    assert look(workshop, "bytes", b"hi")["first"]
 
 
 def test_many_looks_at_once_leave_no_descriptor(workshop: Workshop) -> None:
@@ -101,5 +118,5 @@ def test_many_looks_at_once_leave_no_descriptor(workshop: Workshop) -> None:
     before = len(list(Path("/proc/self/fd").iterdir()))
     with ThreadPoolExecutor(12) as threads:
         done = list(threads.map(lambda _: look(workshop, "bytes", b"hi"), range(200)))
-    assert all(each["rows"] for each in done)
+    assert all(each["first"] for each in done)
     assert len(list(Path("/proc/self/fd").iterdir())) <= before
