@@ -275,7 +275,7 @@ export class Tree {
   }
 
   note(step, changes) {
-    this.marks.note(step, changes);
+    this.marks.note(step, changes, this.current);
     this.view.soon();
   }
 }

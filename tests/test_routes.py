@@ -278,8 +278,10 @@ def test_a_workspace_on_its_way_into_a_sandbox_is_empty_for_a_moment(
     assert (answer.status_code, answer.json()["entries"]) == (200, [])
 
 
-def test_a_folder_that_is_none_is_refused(client: httpx.Client, run: str) -> None:
-    assert client.get(f"/api/runs/{run}/files?folder=nope").status_code == 400
+def test_a_folder_that_is_not_there_is_gone(client: httpx.Client, run: str) -> None:
+    answer = client.get(f"/api/runs/{run}/files?folder=nope")
+    assert answer.status_code == 200
+    assert answer.json() == {"folder": "nope", "entries": [], "total": 0, "more": 0, "gone": True}
 
 
 def test_a_download_is_an_attachment_that_cannot_act_on_our_page(

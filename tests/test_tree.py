@@ -29,6 +29,7 @@ class Files:
         self.page, self.studio = looker.page, looker.studio
         self.open, self.look = looker.open, looker.look
         self.canvas, self.preview = looker.canvas, looker.preview
+        self.address = looker.address
         self.folder = RunFolder.open(data, looker.run)
 
     @property
@@ -250,6 +251,37 @@ def test_new_and_changed_files_are_marked_with_their_step_until_looked_at(files:
     expect(files.row("sub").locator(".new")).to_have_text("")
 
 
+def test_a_file_that_is_looked_at_while_its_step_ends_is_not_marked_as_unseen(
+    files: Files,
+) -> None:
+    files.write("output/shown.txt", "output/other.txt")
+    files.open()
+    files.look("shown.txt")
+    note_step(files.folder, [Change(f"output/{name}.txt", "added") for name in ("shown", "other")])
+    expect(files.row("other.txt")).to_contain_text("new · step 1")
+    expect(files.row("shown.txt").locator(".new")).to_have_text("step 1")
+
+
+def test_of_a_name_that_does_not_fit_the_end_is_seen(files: Files) -> None:
+    name = f"{'a very long name of a ' * 6}photograph_0042.jpeg"
+    files.write(f"output/{name}")
+    files.open()
+    whole = files.row(name).locator(".name")
+    expect(whole).to_have_text(name)
+    assert whole.evaluate("it => it.scrollWidth <= it.clientWidth")
+    head, end = whole.locator(".head"), whole.locator(".tail")
+    expect(end).to_have_text("0042.jpeg")
+    assert head.evaluate("it => it.scrollWidth > it.clientWidth")
+    assert end.evaluate("it => it.scrollWidth <= it.clientWidth")
+
+
+def test_before_there_is_a_run_the_workspace_says_what_it_is_for(files: Files) -> None:
+    files.studio.open(files.address)
+    expect(files.studio.workspace.locator(".none")).to_contain_text("Drop files or folders")
+    files.open()
+    expect(files.studio.workspace.locator(".none")).to_be_hidden()
+
+
 # Ten thousand files, a hundred levels, any name
 
 
@@ -322,7 +354,7 @@ def test_any_name_is_shown_opened_and_downloaded(files: Files, name: bytes) -> N
     files.open()
     row = files.tree.locator(".row.file")
     expect(row).to_have_count(1)
-    assert row.locator(".name").inner_text() == HOSTILE[name]
+    assert row.locator(".name").text_content() == HOSTILE[name]
     expect(row.locator(".name")).to_have_css("unicode-bidi", "isolate")
     row.click()
     expect(files.canvas).to_contain_text("What it says.")

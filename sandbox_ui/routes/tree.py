@@ -7,6 +7,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from agent.errors import WorkspaceError
+from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
 from sandbox_ui import listing
 from sandbox_ui.listing import MAX_ROWS, SORTS, Wanted
@@ -37,7 +38,8 @@ class Tree:
 
         ``from`` and ``count`` say which, in the order of ``sort`` (name, time or size);
         ``filter`` looks through all folders below; ``hidden=1`` shows names with a dot, too;
-        ``at`` (percent-encoded, as often as wished) and ``seek`` ask where a name is.
+        ``at`` (percent-encoded, as often as wished) and ``seek`` ask where a name is. A folder
+        that is not there has no rows and is ``gone``: a page asks for what has just been there.
         """
         folder = RelPath.from_url(request.query_params.get("folder", ""))
         wanted = _wanted(request.query_params)
@@ -45,15 +47,22 @@ class Tree:
         try:
             return as_json(await run_sync(listing.listing, workspace, folder, wanted))
         except WorkspaceError:
-            if workspace.root.is_dir():
+            is_there = workspace.root.is_dir()
+            if is_there and await run_sync(_is_folder, workspace, folder):
                 raise
-        # It is being moved into a sandbox; the stream says when to list it again.
-        return as_json({"folder": folder.to_url(), "entries": [], "total": 0, "more": 0})
+        # Where all is gone it is being moved into a sandbox; the stream says when to list again.
+        nothing = {"folder": folder.to_url(), "entries": [], "total": 0, "more": 0}
+        return as_json(nothing | {"gone": is_there})
 
     async def entry(self, request: Request) -> Response:
         """What a folder's listing says of one path; null where it is not there."""
         path = path_of(request, b"/entries/")
         return as_json(await run_sync(listing.row_of, self._runs.workspace(run_of(request)), path))
+
+
+def _is_folder(workspace: Workspace, path: RelPath) -> bool:
+    row = listing.row_of(workspace, path) if path else None
+    return not path or (row is not None and row["kind"] == "folder")
 
 
 def _wanted(query: QueryParams) -> Wanted:

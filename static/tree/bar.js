@@ -2,6 +2,7 @@
 
 import { h, icon } from "../dom.js";
 import { number, plural, shownPath } from "../format.js";
+import { session } from "../session.js";
 import { openMenu } from "./menu.js";
 import { parentOf } from "./forest.js";
 
@@ -83,12 +84,12 @@ export class Bar {
   /** Why no row is shown. */
   tell() {
     const { forest, options, problem } = this.tree;
-    const empty = forest.base.known && !forest.base.total;
+    const empty = !session.run || (forest.base.known && !forest.base.total);
     const hidden = empty && forest.base.hidden;
     let text = "";
     if (problem) text = problem;
     else if (forest.found && empty) text = `No name in here has “${options.words}” in it.`;
-    else if (empty) text = forest.root ? "This folder is empty." : "Files that you give and files that the model makes appear here.";
+    else if (empty) text = forest.root ? "This folder is empty." : "Files that you give and files that the model makes appear here. Drop files or folders to give them.";
     if (hidden) text += ` ${plural(hidden, "hidden file is", "hidden files are")} not shown.`;
     this.none.hidden = !text;
     if (this.none.textContent !== text) this.none.textContent = text;

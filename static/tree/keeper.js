@@ -33,7 +33,9 @@ export class Keeper {
     const { tree } = this;
     try {
       const listing = await tree.shelf.rows(folder, ...this.range(folder), this.followed(folder));
-      if (this.counts(folder, epoch)) tree.take(folder, listing);
+      if (!this.counts(folder, epoch)) return;
+      if (listing.gone) tree.refused(folder, new Error("This folder is gone."));
+      else tree.take(folder, listing);
     } catch (error) {
       if (this.counts(folder, epoch)) tree.refused(folder, error);
     }

@@ -16,7 +16,8 @@ export class Marks {
     this.looked = new Map(files);
   }
 
-  note(step, changes) {
+  /** `shown` is the file that is looked at while this comes. */
+  note(step, changes, shown = null) {
     for (const { path, what } of changes) {
       const before = this.marks.get(path);
       if (before && before.step > step) continue;
@@ -28,6 +29,7 @@ export class Marks {
       const unseen = step > this.all && step > (this.looked.get(path) ?? 0);
       this.marks.set(path, { step, what: before?.unseen && before.what === "added" ? "added" : what, unseen });
       if (unseen) this.count(path, 1);
+      if (path === shown) this.look(path);
     }
   }
 

@@ -3,6 +3,9 @@
 import { h } from "../dom.js";
 import { bytes, plural } from "../format.js";
 
+const LONG = 16; // letters from which on a name may be cut
+const MOST_ENDING = 9;
+const BEFORE_ENDING = 4; // letters kept with the ending: they often number a file
 const ODD = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/u;
 const SIGNS = { "\n": "↵", "\r": "␍", "\t": "⇥" };
 const CALLED = {
@@ -15,6 +18,16 @@ const CALLED = {
 export function nameParts(name) {
   if (!ODD.test(name)) return [name];
   return [...name].map((char) => (ODD.test(char) ? h("i", { class: "odd" }, sign(char)) : char));
+}
+
+/** A long name in two: its beginning, which may be cut, and its end with the ending. */
+export function nameEnds(name) {
+  const letters = [...name];
+  const dot = letters.lastIndexOf(".");
+  const ending = dot > 0 ? letters.length - dot : 0;
+  let at = letters.length - (ending <= MOST_ENDING ? ending : 0) - BEFORE_ENDING;
+  while (at > 0 && /\p{M}/u.test(letters[at])) at--;
+  return letters.length < LONG || at < 1 ? [name] : [letters.slice(0, at).join(""), letters.slice(at).join("")];
 }
 
 function sign(char) {

@@ -2,7 +2,7 @@
 
 import { h, icon } from "../dom.js";
 import { kindOf } from "../format.js";
-import { age, extent, markText, nameParts } from "./names.js";
+import { age, extent, markText, nameEnds, nameParts } from "./names.js";
 
 /** A row that is not known yet. */
 export function blank() {
@@ -15,7 +15,7 @@ export class Row {
     this.kind = kind;
     this.path = entry.path;
     this.caret = kind === "folder" ? icon("caret") : h("span", { class: "ic" });
-    this.name = h("bdi", { class: "name", title: entry.name }, ...nameParts(entry.name));
+    this.name = h("bdi", { class: "name", title: entry.name }, ...cuttable(entry.name));
     this.aside = h("bdi", { class: "aside" });
     this.mark = h("span", { class: "new" });
     this.size = h("small", { class: "num size" });
@@ -64,6 +64,11 @@ export class Row {
     if (place === this.aside) place.replaceChildren(...nameParts(text));
     else place.textContent = text;
   }
+}
+
+function cuttable(name) {
+  const [head, tail] = nameEnds(name);
+  return tail ? [h("span", { class: "head" }, ...nameParts(head)), h("span", { class: "tail" }, ...nameParts(tail))] : nameParts(name);
 }
 
 const sign = ({ kind, name }) => (kind === "folder" ? "folder" : kind === "link" ? "link" : kindOf(name));
