@@ -65,15 +65,23 @@ export function icon(name) {
 
 const sheets = new Map();
 
-/** Fetch a style sheet of `static/` once; resolves when it holds. */
+/** Fetch a style sheet of `static/` once; resolves when it holds, or cannot be had for now. */
 export function styled(name) {
-  if (!sheets.has(name)) {
-    sheets.set(name, new Promise((resolve) => {
-      const href = new URL(name, import.meta.url).href;
-      document.head.append(h("link", { rel: "stylesheet", href, onload: resolve, onerror: resolve }));
-    }));
-  }
+  if (!sheets.has(name)) sheets.set(name, sheet(name));
   return sheets.get(name);
+}
+
+async function sheet(name, tries = 2) {
+  const link = h("link", { rel: "stylesheet", href: new URL(name, import.meta.url).href });
+  const there = new Promise((resolve) => {
+    link.onload = () => resolve(true);
+    link.onerror = () => resolve(false);
+  });
+  document.head.append(link);
+  if (await there) return undefined;
+  link.remove();
+  if (tries) return new Promise((resolve) => setTimeout(resolve, 500)).then(() => sheet(name, tries - 1));
+  return void sheets.delete(name);
 }
 
 /** The element, as soon as Gradio has made it. */

@@ -1,7 +1,9 @@
 // A look at one file: the server finds what kind it is, that kind's module shows it.
 
-import { h, icon, styled } from "./dom.js";
+import { h, icon } from "./dom.js";
 import { ago, bytes, shownPath } from "./format.js";
+import { kind as kindOf } from "./preview/kind.js";
+import { waiting } from "./preview/waiting.js";
 import { ask, runApi, session } from "./session.js";
 
 const PAUSE = 250; // ms between two looks at a file that keeps changing
@@ -14,7 +16,7 @@ const PAUSE = 250; // ms between two looks at a file that keeps changing
  */
 class File {
   constructor(preview, path, entry, step, compared) {
-    Object.assign(this, { preview, path, entry, step, compared });
+    Object.assign(this, { preview, path, entry, step, compared, left: new AbortController() });
     this.name = shownPath(path.slice(path.lastIndexOf("/") + 1));
   }
 
@@ -38,9 +40,14 @@ class File {
     return `${runApi(`${what}/${this.path}`)}?${query}`;
   }
 
-  /** What the server's twin says with these options; its refusal is an Error with a sentence. */
+  /**
+   * What the server's twin says with these options; its refusal is an Error with a sentence.
+   * Once another file is looked at there is no answer any more, and nobody who waits for it.
+   */
   async ask(options = {}) {
-    const { view, error } = await ask(this.view(options));
+    const { signal } = this.left;
+    const answer = ask(this.view(options), { signal });
+    const { view, error } = await answer.catch((cause) => (signal.aborted ? new Promise(() => {}) : Promise.reject(cause)));
     if (error) throw new Error(error);
     return view;
   }
@@ -52,7 +59,7 @@ class File {
 
   /** Put tools into the preview's head. */
   tools(...elements) {
-    this.preview.tools.replaceChildren(...elements);
+    if (this === this.preview.file) this.preview.tools.replaceChildren(...elements);
   }
 }
 
@@ -62,13 +69,14 @@ export class Preview {
     Object.assign(this, { element, onMove, onClose });
     this.name = h("b");
     this.about = h("small", { class: "num" });
+    this.busy = h("span", { class: "busy" });
     this.tools = h("span", { class: "tools" });
     this.download = tool("down", "Download", "a", { download: "" });
     this.apart = tool("link", "Open in a tab of its own", "a", { target: "_blank" });
     this.whole = tool("whole", "Full screen", "button", { onclick: () => this.fill(!this.filled) });
     this.canvas = h("div", { class: "canvas", tabindex: "0" });
     this.back = h("button", { type: "button", class: "quiet", hidden: true, onclick: () => this.openAs("") }, "Back");
-    this.head = h("div", { class: "hd" }, this.name, this.about, this.back, this.tools);
+    this.head = h("div", { class: "hd" }, this.name, this.about, this.busy, this.back, this.tools);
     if (onMove) this.head.append(
       tool("above", "The file before", "button", { onclick: () => onMove(-1) }),
       tool("below", "The next file", "button", { onclick: () => onMove(1) }));
@@ -88,6 +96,7 @@ export class Preview {
   }
 
   end() {
+    this.file?.left.abort();
     this.shown?.close?.();
     this.shown = null;
     this.kind = this.chosen = "";
@@ -101,7 +110,7 @@ export class Preview {
    */
   show(path, entry = null, step = null, compared = false) {
     const same = path === this.path && step === this.file.step && compared === this.file.compared;
-    if (same && (!entry || (this.file.entry?.changed === entry.changed && this.file.entry.size === entry.size))) return undefined;
+    if (same && (!entry || alike(this.file.entry, entry))) return undefined;
     if (same) {
       this.file.entry = entry;
     } else {
@@ -113,6 +122,7 @@ export class Preview {
     this.name.textContent = this.name.title = this.file.name;
     this.download.href = this.file.address("files", {});
     this.download.setAttribute("download", this.file.name);
+    this.download.hidden = Boolean(unlike(entry));
     this.apart.href = new URL(`look?${new URLSearchParams({ run: session.run, path, ...(step ? { step } : {}), ...(compared ? { compared: 1 } : {}) })}`, document.baseURI).href;
     this.element.hidden = false;
     this.element.classList.remove("gone");
@@ -126,33 +136,62 @@ export class Preview {
     this.about.textContent = "This file is gone.";
   }
 
-  /** One look at a time, and one more where the file changed meanwhile. */
-  async look() {
-    if (this.looking) return void (this.again = true);
-    this.looking = true;
-    do {
-      this.again = false;
-      await this.lookOnce(this.file);
-      if (this.again) await new Promise((resolve) => setTimeout(resolve, PAUSE));
-    } while (this.again && this.file);
-    this.looking = false;
+  /** One look at a file at a time, and one more where it changed meanwhile. */
+  async look(file = this.file) {
+    if (file.looking) return void (file.again = true);
+    file.looking = true;
+    try {
+      do {
+        file.again = false;
+        await this.lookOnce(file);
+        if (file.again) await new Promise((resolve) => setTimeout(resolve, PAUSE));
+      } while (file.again && file === this.file);
+    } finally {
+      file.looking = false;
+    }
   }
 
   async lookOnce(file) {
     this.tell(file);
+    const what = unlike(file.entry);
+    if (what) return void this.put(file, { element: h("div", { class: "says" }, icon("file"), h("p", {}, what)) });
+    const done = waiting(this.shown ? "Reading again" : "Reading", (words) => file === this.file && this.wait(words));
     try {
-      const { kind, view, error } = await ask(file.view(this.chosen ? { as: this.chosen } : {}));
-      if (file !== this.file) return void (this.again = true);
-      if (error) this.put(file, sentence(error, kind, file));
-      else if (kind === this.kind && this.shown?.update) await this.shown.update(view);
-      else await this.open(file, kind, view);
+      await this.see(file);
     } catch (error) {
-      if (file === this.file) this.put(file, sentence(error.message, "", file));
+      if (file === this.file) this.failed(file, error);
+    } finally {
+      done();
     }
   }
 
+  async see(file) {
+    const chosen = this.chosen;
+    const { kind, view, error } = await ask(file.view(chosen ? { as: chosen } : {}), { signal: file.left.signal });
+    if (file !== this.file) return;
+    if (chosen !== this.chosen) return void (file.again = true);
+    if (error) this.put(file, sentence(error, kind, file));
+    else if (kind === this.kind && this.shown?.update) await this.shown.update(view);
+    else await this.open(file, kind, view);
+  }
+
+  /** Say that it takes longer: in the place itself, or beside the name where there is something to see. */
+  wait(words) {
+    if (this.shown) return this.busy.replaceChildren(words);
+    this.canvas.className = "canvas says";
+    return this.canvas.replaceChildren(h("div", { class: "says" }, icon("file"), words));
+  }
+
+  /** What is seen already stays where the connection alone is to blame. */
+  failed(file, error) {
+    const broken = error instanceof TypeError && /fetch|network|load failed/i.test(error.message);
+    if (!broken && error.constructor !== Error) console.error(error);
+    if (broken && this.kind) this.about.textContent = "The connection broke off; this is how the file was.";
+    else this.put(file, sentence(broken ? "The connection broke off." : error.message, "", file, true));
+  }
+
   async open(file, kind, first) {
-    const [module] = await Promise.all([import(`./preview/${kind}.js`), styled(`preview/${kind}.css`)]);
+    const module = await kindOf(kind);
     const shown = await module.open(file, first);
     if (file !== this.file) return void shown.close?.();
     const at = this.kind === kind ? this.canvas.scrollTop : 0;
@@ -207,10 +246,23 @@ function tool(sign, label, tag, attributes) {
   return h(tag, { class: "quiet sign", "aria-label": label, title: label, ...type, ...attributes }, icon(sign));
 }
 
+/** Whether two entries tell of the same content. */
+const alike = (one, other) => one?.changed === other.changed && one.size === other.size && one.kind === other.kind;
+
+/** What an entry is that is no file, in a sentence; empty for files. */
+function unlike(entry) {
+  if (!entry || entry.kind === "file") return "";
+  if (entry.kind === "folder") return "This is a folder: its files are in the tree.";
+  if (entry.kind === "link") return `This is a link${entry.to ? ` to “${entry.to}”` : ""}. Links are shown, and never followed.`;
+  return "This is no regular file but a pipe, a socket or a device: there is nothing in it to be shown.";
+}
+
 /** Nothing can be shown of it: why, and what can be done. */
-function sentence(text, kind, file) {
-  const raw = kind && kind !== "bytes"
-    ? h("button", { type: "button", class: "quiet", onclick: () => file.preview.openAs("bytes") }, "Look at its bytes") : null;
+function sentence(text, kind, file, again = false) {
+  const button = (words, act) => h("button", { type: "button", class: "quiet", onclick: act }, words);
   return { element: h("div", { class: "says" }, icon("file"), h("p", {}, text),
-    h("div", {}, h("a", { class: "quiet", href: file.address("files", {}), download: file.name }, "Download"), raw)) };
+    h("div", {},
+      again ? button("Try again", () => file.preview.look()) : null,
+      h("a", { class: "quiet", href: file.address("files", {}), download: file.name }, "Download"),
+      kind && kind !== "bytes" ? button("Look at its bytes", () => file.preview.openAs("bytes")) : null)) };
 }

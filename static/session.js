@@ -38,7 +38,8 @@ export async function persist(url, options) {
   for (const pause of PATIENCE) {
     try {
       return await fetch(url, options);
-    } catch {
+    } catch (error) {
+      if (options?.signal?.aborted) throw error;
       await new Promise((resolve) => setTimeout(resolve, pause));
     }
   }

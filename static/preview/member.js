@@ -1,7 +1,9 @@
 // One member of an archive, as a kind's module wants a file to be.
 
-import { h, icon, styled } from "../dom.js";
+import { h, icon } from "../dom.js";
 import { bytes } from "../format.js";
+import { kind as kindOf } from "./kind.js";
+import { waiting } from "./waiting.js";
 
 /** Stands for a file that lies in another: what is asked of it is asked of the archive. */
 class Member {
@@ -69,19 +71,24 @@ export class Within {
     this.shown?.close?.();
     this.shown = null;
     this.tools.replaceChildren();
+    const done = waiting("Reading", (words) => turn === this.turn && this.says(words));
     try {
       const { kind, view } = await this.member.archive.ask({ as: "archive", member: this.member.at, ...(as ? { inner: as } : {}) });
-      const [module] = await Promise.all([import(`./${kind}.js`), styled(`preview/${kind}.css`)]);
-      const shown = await module.open(this.member, view);
+      const shown = await (await kindOf(kind)).open(this.member, view);
       if (turn !== this.turn) return void shown.close?.();
       this.shown = shown;
       this.canvas.className = `inset kind-${kind}`;
       this.canvas.replaceChildren(shown.element);
     } catch (error) {
-      if (turn !== this.turn) return;
-      this.canvas.className = "inset says";
-      this.canvas.replaceChildren(h("div", { class: "says" }, icon("file"), h("p", {}, error.message)));
+      if (turn === this.turn) this.says(h("p", {}, error.message));
+    } finally {
+      done();
     }
+  }
+
+  says(words) {
+    this.canvas.className = "inset says";
+    this.canvas.replaceChildren(h("div", { class: "says" }, icon("file"), words));
   }
 
   tell(text) {
