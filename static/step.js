@@ -100,7 +100,7 @@ export class Step {
     if (this.held === "coming") this.held = "head";
     if (this.partial || !this.ended) return;
     this.held = "head";
-    this.element.style.minHeight = `${height}px`;
+    if (height) this.element.style.minHeight = `${height}px`; // none is known of what is not laid out
     for (const card of this.cards) card.shed();
     this.thinking?.text.clear();
     if (this.said && this.lastText.length > SHORT) {

@@ -15,6 +15,7 @@ import { welcome } from "./welcome.js";
 
 const WAITING = new Set(["preparing_image", "starting_sandbox", "waiting_model", "retrying"]);
 const NEAR = "1000px"; // from the view: nearer steps are whole, of others only the head is kept
+const BATCH = 25; // steps that are laid out, or left out, together
 const PASSING = 60; // milliseconds; what is only scrolled past is not asked for
 
 class Timeline {
@@ -48,7 +49,7 @@ class Timeline {
     this.steps = new Map();
     this.asked = [];
     this.endings = [];
-    this.current = this.ending = this.context = this.wanted = null;
+    this.current = this.ending = this.context = this.wanted = this.last = null;
     this.before = 0;
     this.status = h("div", { class: "status", hidden: true },
       h("span", { class: "dot" }), h("span", { class: "words" }), h("span", { class: "time num" }),
@@ -115,7 +116,7 @@ class Timeline {
     this.steps.set(step.number, step);
     session.step = step.number;
     this.current = step;
-    this.put(step.element);
+    this.batch(step.element);
     this.near.observe(step.element);
     this.watchGrowth(step.element);
   }
@@ -226,6 +227,16 @@ class Timeline {
 
   put(element) {
     this.status.before(element);
+    this.last = null; // steps after it stand in a batch of their own
+  }
+
+  /** Put a step with some before it: the browser lays far ones out by the batch, not one by one. */
+  batch(element) {
+    if (!this.last || this.last.childElementCount >= BATCH) {
+      this.last = h("div", { class: "batch" });
+      this.status.before(this.last);
+    }
+    this.last.append(element);
   }
 
   settle() {
