@@ -2,7 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PYTEST_FLAGS ?=
+# Two files of tests side by side, whatever the machine: they wait more than they work.
+PYTEST_FLAGS ?= -n 2 --dist loadfile
 SOURCES := app.py agent sandbox_ui tests
 ENGINE := $(BIN)/python -m agent.sandbox.engine_setup \
 	--host "$${DOCKER_HOST:-}" --runtime-dir "$${XDG_RUNTIME_DIR:-}"
@@ -21,7 +22,7 @@ test: .make/dev image .make/chromium
 		$(BIN)/python -m pytest -m "not long" $(PYTEST_FLAGS) || status=1; exit $$status
 
 test-long: .make/dev .make/llama image .make/chromium
-	@$(BIN)/python -m pytest -m long $(PYTEST_FLAGS)
+	@$(BIN)/python -m pytest -m long
 
 check: .make/dev
 	@$(BIN)/ruff format --check $(SOURCES)

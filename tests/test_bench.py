@@ -18,8 +18,8 @@ from tests.bench.figures import Sample, Table, shown
 from tests.bench.place import ROOT
 from tests.browser import CHROMIUM
 
-LONG = ("programs", "startup")
-"""Tables that start whole programs, and install the reference where it can be had."""
+LONG = {"programs", "startup", "transfers", *BROWSED}
+"""Tables that start whole programs, one of them a browser, or install the reference."""
 
 
 def marked(name: str) -> Any:
