@@ -2,6 +2,7 @@
 
 import { h, icon } from "./dom.js";
 import { ago, bytes, shownPath } from "./format.js";
+import { Cost } from "./preview/cost.js";
 import { kind as kindOf } from "./preview/kind.js";
 import { waiting } from "./preview/waiting.js";
 import { ask, runApi, session } from "./session.js";
@@ -70,6 +71,7 @@ export class Preview {
     this.name = h("b");
     this.about = h("small", { class: "num" });
     this.busy = h("span", { class: "busy" });
+    this.cost = new Cost();
     this.tools = h("span", { class: "tools" });
     this.download = tool("down", "Download", "a", { download: "" });
     this.apart = tool("link", "Open in a tab of its own", "a", { target: "_blank" });
@@ -82,7 +84,7 @@ export class Preview {
       tool("below", "The next file", "button", { onclick: () => onMove(1) }));
     this.head.append(this.download, this.apart, this.whole);
     if (onClose) this.head.append(tool("close", "Close preview", "button", { onclick: () => this.close() }));
-    element.append(this.head, this.canvas);
+    element.append(this.head, this.cost.element, this.canvas);
     element.addEventListener("keydown", (event) => this.key(event));
     this.close();
   }
@@ -100,6 +102,7 @@ export class Preview {
     this.shown?.close?.();
     this.shown = null;
     this.kind = this.chosen = "";
+    this.cost.clear();
     this.canvas.replaceChildren();
     this.tools.replaceChildren();
   }
@@ -126,6 +129,7 @@ export class Preview {
     this.apart.href = new URL(`look?${new URLSearchParams({ run: session.run, path, ...(step ? { step } : {}), ...(compared ? { compared: 1 } : {}) })}`, document.baseURI).href;
     this.element.hidden = false;
     this.element.classList.remove("gone");
+    this.cost.show(this.file);
     return this.look();
   }
 
@@ -218,7 +222,7 @@ export class Preview {
     const { entry } = file;
     const parts = [file.step && !file.compared ? `as it was after step ${file.step}` : "", extra];
     if (entry) parts.push(bytes(entry.size), `written ${ago(session.now() - entry.changed)}`);
-    this.about.textContent = parts.filter(Boolean).join(" · ");
+    this.about.textContent = this.about.title = parts.filter(Boolean).join(" · ");
   }
 
   fill(filled) {

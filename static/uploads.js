@@ -25,6 +25,7 @@ async function someRun() {
 export function mountUploads(element) {
   styled("uploads.css");
   const chips = element.querySelector(".chips");
+  const singles = new Set();
   const clear = () => underWay() || chips.replaceChildren();
   mountChoosing(element);
   on("give", ({ files, items, folder = "input" }) => {
@@ -33,6 +34,12 @@ export function mountUploads(element) {
   });
   on("asked", clear);
   on("reset", clear);
+  on("workspace", ({ folders }) => {
+    for (const chip of singles) {
+      if (!chip.element.isConnected) singles.delete(chip);
+      else if (chip.isIn(folders)) still(chip);
+    }
+  });
   mountDrop();
   mountPaste();
 
@@ -64,12 +71,19 @@ export function mountUploads(element) {
   function gather(sendings, name) {
     const deeds = { onRemove: () => remove(sendings, chip), onRetry: () => retry(sendings) };
     const chip = name !== undefined ? new BundleChip(sendings, name, deeds) : new FileChip(sendings[0], deeds);
+    if (name === undefined) singles.add(chip);
     let frame = 0;
     const show = () => (frame ||= requestAnimationFrame(() => ((frame = 0), chip.show())));
     for (const each of sendings) each.onChange = show;
     chip.show();
     return chip;
   }
+}
+
+/** A file that was deleted or moved meanwhile is given no more. */
+async function still(chip) {
+  const entry = await ask(runApi(`entries/${chip.sending.entry.path}`)).catch(() => undefined);
+  if (entry === null) chip.element.remove();
 }
 
 async function makeFolder(path) {

@@ -1,6 +1,7 @@
 """The tree of files in the real browser: seen, walked, selected, changed, whatever the names."""
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
@@ -280,6 +281,20 @@ def test_before_there_is_a_run_the_workspace_says_what_it_is_for(files: Files) -
     expect(files.studio.workspace.locator(".none")).to_contain_text("Drop files or folders")
     files.open()
     expect(files.studio.workspace.locator(".none")).to_be_hidden()
+
+
+def test_under_a_document_stands_what_it_would_cost_in_a_prompt(files: Files) -> None:
+    files.write("output/other.txt")
+    (files.root / "output" / "long.md").write_text("word " * 5000)
+    (files.root / "output" / "raw.bin").write_bytes(bytes(100))
+    files.open()
+    cost = files.preview.locator(".cost")
+    files.look("long.md")
+    expect(cost).to_contain_text(re.compile(r"^5,000 words · ≈ [\d.]+k tokens if pasted$"))
+    files.look("other.txt")
+    expect(cost).to_contain_text("3 words")
+    files.look("raw.bin")
+    expect(cost).to_be_hidden()
 
 
 # Ten thousand files, a hundred levels, any name

@@ -169,6 +169,19 @@ def test_beside_a_document_stands_what_it_would_cost(studio: Studio, tmp_path: P
     expect(chips(studio).last).not_to_contain_text("tokens")
 
 
+def test_what_is_deleted_in_the_tree_is_attached_no_more(studio: Studio, tmp_path: Path) -> None:
+    for name in ("kept.txt", "thrown.txt"):
+        (tmp_path / name).write_text(name)
+    studio.page.get_by_label("Files to attach").set_input_files(
+        [tmp_path / "kept.txt", tmp_path / "thrown.txt"]
+    )
+    expect(chips(studio)).to_have_count(2)
+    studio.file("thrown.txt").click()
+    studio.file("thrown.txt").press("Delete")
+    expect(chips(studio)).to_have_count(1)
+    expect(chips(studio)).to_contain_text("kept.txt")
+
+
 def test_an_upload_whose_connection_breaks_goes_on_where_it_was(
     browser: Browser, address: str, data: Path, tmp_path: Path
 ) -> None:

@@ -13,7 +13,7 @@ export function openMenu(items, at, back) {
   const buttons = [];
   const parts = items.map((item) => (item ? buttons[buttons.push(button(item)) - 1] : h("hr")));
   const element = h("div", { class: "context-menu", role: "menu" }, ...parts);
-  const place = document.querySelector(".gradio-container");
+  const place = back?.closest?.("dialog, section[aria-label]") ?? document.querySelector(".gradio-container");
   place.append(element);
   shown = { element, back };
   put(element, at);

@@ -59,6 +59,12 @@ export class FileChip extends Chip {
     else if (state === "done") this.arrived(entry);
   }
 
+  /** Whether it has arrived in one of these folders; any, where none are named. */
+  isIn(folders) {
+    const path = this.sending.state === "done" && this.sending.entry.path;
+    return Boolean(path) && (!folders || folders.includes(path.slice(0, Math.max(0, path.lastIndexOf("/")))));
+  }
+
   arrived(entry) {
     this.tell(bytes(entry.size));
     this.name.textContent = entry.name;
