@@ -96,6 +96,18 @@ def test_lines_that_are_the_same_unfold(tab: Tab) -> None:
     expect(shown.locator("table")).to_be_focused()
 
 
+def test_the_lines_have_the_room_whatever_comes_first(tab: Tab) -> None:
+    shown = tab.compare(3, "draw.py")
+    shown.locator("tbody").evaluate("it => it.prepend(it.querySelector('.gap'))")
+    expect(shown.locator("tr").first).to_have_class("gap")
+    number, _, line = shown.locator("tr.add").first.locator("th, td:not(.sign)").all()
+    narrow, wide = number.bounding_box(), line.bounding_box()
+    assert narrow is not None
+    assert wide is not None
+    assert narrow["width"] < 60
+    assert wide["width"] > 300
+
+
 def test_what_was_made_and_what_was_removed_is_shown_whole(tab: Tab) -> None:
     shown = tab.compare(1, "notes.txt")
     expect(shown.locator(".about")).to_contain_text("made by step 1")

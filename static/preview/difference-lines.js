@@ -26,7 +26,8 @@ export function lines(file, { before, after, text }, offer) {
     split = beside;
     turn.setAttribute("aria-pressed", String(beside));
     table.classList.toggle("split", beside);
-    table.replaceChildren(body(file, text.rows, beside ? SPLIT : UNIFIED));
+    const form = beside ? SPLIT : UNIFIED;
+    table.replaceChildren(h("colgroup", {}, ...form.columns.map((each) => h("col", { class: each }))), body(file, text.rows, form));
   };
   const size = new ResizeObserver(([{ contentRect }]) => lay(chosen ?? contentRect.width >= WIDE));
   size.observe(element);
@@ -83,6 +84,7 @@ function gap(file, [, before, after, count], form) {
 }
 
 const UNIFIED = {
+  columns: ["number", "number", "sign", "text"],
   same: (before, after, text) => h("tr", {}, at(before), at(after), sign(" "), words([text])),
   *changed(rows) {
     for (const row of rows) {
@@ -97,6 +99,7 @@ const UNIFIED = {
 };
 
 const SPLIT = {
+  columns: ["number", "text", "number", "text"],
   same: (before, after, text) => h("tr", {}, at(before), words([text]), at(after), words([text])),
   *changed(rows) {
     let [gone, come] = [[], []];
