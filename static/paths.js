@@ -1,6 +1,7 @@
 // Paths in what was said, run and answered: those that name a file of the run become links to it.
 
 import { h } from "./dom.js";
+import { shownPath } from "./format.js";
 import { emit, on, persist, runApi, session } from "./session.js";
 
 const PAUSE = 40; // ms in which what is to be looked at is gathered
@@ -8,6 +9,7 @@ const SCANNED = 100_000; // characters of one element
 const ASKED = 400; // words that are asked for at once
 const MOST = 300; // links in one element
 const LONGEST = 300;
+const MISSED = 500; // words that are remembered as no file yet
 const WORD = /(?<![\p{L}\p{N}_/.~@%-])[\p{L}\p{N}_./~@%+,-]+/gu;
 const QUOTED = /(["'`])([^"'`\n]{1,200}? [^"'`\n]{1,200}?)\1/gu;
 const FILE = /[^/.][^/]*\.[A-Za-z][A-Za-z0-9]{0,9}$/;
@@ -16,18 +18,38 @@ const NOT_IN = "a, button, summary, input, textarea, .foot";
 
 const known = new Map(); // word → path, or null
 let waiting = new Map(); // element → what is done once its links are there
+const missed = new Map(); // word that is no file yet → the elements it stands in, and what is done there
 let timer = 0;
 
 on("reset", () => {
   known.clear();
+  missed.clear();
   waiting = new Map();
 });
-on("changed", forget);
+on("changed", ({ changes }) => {
+  forget();
+  for (const { what, path } of changes) if (what === "added") again(shownPath(path));
+});
 on("workspace", forget);
 
 /** What was no file may be one now. */
 function forget() {
   for (const [word, path] of known) if (path === null) known.delete(word);
+}
+
+/** Where a file was named before it was there, its name becomes a link now. */
+function again(path) {
+  if (!missed.size) return;
+  for (const word of [path, HOME + path, `./${path}`, path.slice(path.lastIndexOf("/") + 1)]) {
+    for (const [element, done] of missed.get(word) ?? []) if (element.isConnected) link(element, done);
+    missed.delete(word);
+  }
+}
+
+function miss(word, element, done) {
+  if (!missed.has(word)) missed.set(word, new Map());
+  missed.get(word).set(element, done);
+  if (missed.size > MISSED) missed.delete(missed.keys().next().value);
 }
 
 /** Make links of the paths in an element whose text is what it stays. */
@@ -50,7 +72,10 @@ async function work() {
     return; // it can be read without
   }
   if (run !== session.run) return;
-  for (const [element, all] of found) if (wrap(all)) batch.get(element)();
+  for (const [element, all] of found) {
+    for (const { word } of all) if (known.get(word) === null) miss(word, element, batch.get(element));
+    if (wrap(all)) batch.get(element)();
+  }
 }
 
 async function learn(words) {

@@ -231,6 +231,27 @@ def test_a_link_opens_in_a_tab_of_its_own_where_that_is_wished(tab: Callable[...
     expect(opened.value.locator(".preview .hd b")).to_have_text("chart.png")
 
 
+def test_a_path_becomes_a_link_once_its_file_is_there(browser: Browser, tmp_path: Path) -> None:
+    with making.made(tmp_path) as world:
+        context = browser.new_context(viewport={"width": WIDE[0], "height": WIDE[1]})
+        page = Tab(context.new_page())
+        page.open(f"{world.address}/?run={world.run}")
+        expect(page.outputs).to_be_visible()
+        world.turns += [
+            making.bash("Is output/late.txt there?", "ls output/late.txt"),
+            making.bash("", "echo late > output/late.txt"),
+            *making.submit("It is there.\n"),
+        ]
+        page.send("Write output/late.txt, and not output/never.txt.")
+        expect(page.paths(".task")).to_have_text(["rows.csv", "output/late.txt"])
+        expect(page.paths("#step-8 .say")).to_have_text(["output/late.txt"])
+        expect(page.state).to_have_text("submitted")
+        page.paths(".task").last.click()
+        expect(page.looked_at).to_have_text("late.txt")
+        assert page.complaints == []
+        context.close()
+
+
 def named(world: Made, *words: str) -> dict[str, str]:
     answer = httpx.post(f"{world.address}/api/runs/{world.run}/named", json=list(words))
     found: dict[str, str] = answer.json()["named"]
