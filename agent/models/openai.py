@@ -8,10 +8,11 @@ conversation, go to the address that was entered and nowhere else.
 import asyncio
 import concurrent.futures
 import json
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import replace
 from functools import cache
+from typing import cast
 
 import httpx2
 from openai import APIConnectionError, APIError, APIStatusError, AsyncOpenAI, AsyncStream, Omit
@@ -206,8 +207,8 @@ class _Connection:
                 stream=True,
                 stream_cls=AsyncStream[object],
             )
-            async with stream:
-                yield self._chunks(stream)
+            async with stream, aclosing(self._chunks(stream)) as chunks:
+                yield chunks
 
     async def get(self, path: str) -> object:
         """The JSON at ``path``; raises as ``post`` does."""
@@ -215,7 +216,7 @@ class _Connection:
             response = await self._client.get(path, cast_to=httpx2.Response)
             return self._parsed(response.text)
 
-    async def _chunks(self, stream: AsyncStream[object]) -> AsyncIterator[object]:
+    async def _chunks(self, stream: AsyncStream[object]) -> AsyncGenerator[object]:
         """The stream's chunks; one, where the server answered with a whole JSON body."""
         kind = stream.response.headers.get("content-type", "").lower()
         if "json" in kind or "html" in kind:
@@ -227,9 +228,10 @@ class _Connection:
             yield whole
             return
         count = 0
-        async for chunk in stream:
-            count += 1
-            yield chunk
+        async with aclosing(cast(AsyncGenerator[object], aiter(stream))) as parts:
+            async for chunk in parts:
+                count += 1
+                yield chunk
         if not count and "event-stream" not in kind:
             raise not_an_answer(self.endpoint)
 
