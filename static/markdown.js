@@ -1,6 +1,6 @@
 // Text as Markdown: the server renders it, and only known tags are taken over.
 
-import { styled } from "./dom.js";
+import { h, styled } from "./dom.js";
 import { api, ask } from "./session.js";
 
 const TAGS = new Set(
@@ -18,10 +18,15 @@ const OF_FORMULAS = new Set(
 );
 const MARKED = /^#{1,6} |^\s*([-*+]|\d+[.)]) |^\s*(```|>|\|)|`[^`]+`|\*\*|__|\]\(|(^|\s)[*_]\S|\$\S|\\[([]/m;
 const COLUMNS = /^\s{4,}\S|\S {3,}\S/m;
+const SET = /^\s|\S( {2,}|\t)\S/; // a line that loses its sense where it is wrapped
 
 /** Show `text` in `element` as Markdown, where it is any; text set in columns stays as it is. */
 export async function render(element, text) {
-  if (COLUMNS.test(text) && !text.includes("```")) return void element.classList.add("columns");
+  if (COLUMNS.test(text) && !text.includes("```")) {
+    element.classList.add("columns");
+    const lines = text.split(/(?<=\n)/);
+    return element.replaceChildren(...lines.map((line) => (SET.test(line) ? line : h("span", { class: "running" }, line))));
+  }
   if (!MARKED.test(text)) return;
   try {
     const { html } = await ask(api("markdown"), { method: "POST", body: text });

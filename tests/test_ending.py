@@ -202,6 +202,22 @@ def test_another_round_shows_first_what_is_new(
         context.close()
 
 
+def test_an_answer_set_in_columns_keeps_them_and_its_sentences_wrap(
+    browser: Browser, tmp_path: Path
+) -> None:
+    table = "Singapore    12 h 12 min\nOslo         18 h 49 min\n"
+    answer = f"{'The longest and the shortest day. ' * 5}\n\n{table}"
+    with making.made(tmp_path, [*making.submit(answer)]) as world:
+        context = browser.new_context(viewport={"width": NARROW[0], "height": NARROW[1]})
+        page = Tab(context.new_page())
+        page.open(f"{world.address}/?run={world.run}")
+        shown = page.timeline.locator(".answer.columns")
+        expect(shown).to_contain_text("Oslo")
+        assert table.strip() in shown.inner_text()
+        assert shown.evaluate("it => it.scrollWidth <= it.clientWidth")
+        context.close()
+
+
 # Paths
 
 
