@@ -14,10 +14,15 @@ const SEARCHED = "titles, tasks, messages, answers, models and names of files";
 
 export const list = (asked) => ask(api(`runs?${new URLSearchParams(asked)}`));
 
-/** Call a run so; who shows its title hears of it. */
+const others = new BroadcastChannel("renamed"); // other tabs of this browser
+others.onmessage = ({ data }) => emit("renamed", { ...data, elsewhere: true });
+
+/** Call a run so; who shows its title hears of it, in other tabs, too. */
 export async function retitle(run, title) {
   const told = await ask(api(`runs/${run}`), { method: "PATCH", body: JSON.stringify({ title }) });
-  emit("renamed", { run, title: told.title, own: Boolean(title) });
+  const news = { run, title: told.title, own: Boolean(title) };
+  emit("renamed", news);
+  others.postMessage(news);
   return told.title;
 }
 
@@ -34,7 +39,7 @@ class History {
     button.addEventListener("click", () => this.open());
     document.addEventListener("keydown", (event) => this.shortcut(event));
     on("history", () => this.open());
-    on("renamed", ({ run, title, own }) => this.renamed(run, title, own));
+    on("renamed", (news) => this.renamed(news));
   }
 
   build() {
@@ -364,13 +369,13 @@ class History {
     });
   }
 
-  renamed(run, title, own) {
+  renamed({ run, title, own, elsewhere }) {
     const known = this.rows.get(run);
     if (!known) return;
     known.row = { ...known.row, title, renamed: own };
     known.renaming = false;
     this.fill(known.element, known.row);
-    known.element.querySelector(".open").focus();
+    if (!elsewhere) known.element.querySelector(".open").focus();
   }
 
   key(event) {

@@ -216,6 +216,10 @@ def test_words_are_searched_while_they_are_written(visit: Visit, data: Path) -> 
 def test_a_run_is_renamed_in_place_and_keeps_its_name(visit: Visit, data: Path) -> None:
     folder = shelve(data, "Survey the lake")
     visitor = visit(f"?run={folder.id}")
+    other = visitor.page.context.new_page()
+    other.goto(visitor.page.url)
+    expect(other).to_have_title("Survey the lake")
+    visitor.page.bring_to_front()
     visitor.history()
     entry = visitor.entry("Survey")
     entry.hover()
@@ -231,6 +235,7 @@ def test_a_run_is_renamed_in_place_and_keeps_its_name(visit: Visit, data: Path) 
     expect(visitor.titles).to_have_text(["Trout and perch"])
     expect(visitor.page).to_have_title("Trout and perch")
     assert RunFolder.open(data, folder.id).title == "Trout and perch"
+    expect(other).to_have_title("Trout and perch")
     visitor.page.keyboard.press("Escape")
     visitor.page.reload()
     expect(visitor.page).to_have_title("Trout and perch")
