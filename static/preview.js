@@ -268,5 +268,5 @@ function sentence(text, kind, file, again = false) {
     h("div", {},
       again ? button("Try again", () => file.preview.look()) : null,
       h("a", { class: "quiet", href: file.address("files", {}), download: file.name }, "Download"),
-      kind && kind !== "bytes" ? button("Look at its bytes", () => file.preview.openAs("bytes")) : null)) };
+      kind && kind !== "bytes" && file.entry?.size !== 0 ? button("Look at its bytes", () => file.preview.openAs("bytes")) : null)) };
 }

@@ -87,6 +87,8 @@ def opened(file: BinaryIO, name: str) -> Archive:
     """
     head = file.read(512)
     file.seek(0)
+    if not head:
+        raise Unreadable("This file is empty.")
     if head[:2] == b"PK":
         return _zip(file)
     if head[:2] in _OPENERS:

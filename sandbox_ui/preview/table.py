@@ -4,7 +4,7 @@ from dataclasses import asdict
 from typing import BinaryIO
 
 from sandbox_ui.preview import delimited, parquet, workbook
-from sandbox_ui.preview.base import Ask, View
+from sandbox_ui.preview.base import Ask, Unreadable, View
 from sandbox_ui.preview.grid import answer
 
 _COUNTED = 256 * 1024**2
@@ -23,8 +23,10 @@ def view(file: BinaryIO, ask: Ask) -> View:
     ``count`` asks how many rows a long text has, and goes on from its last answer.
 
     Raises:
-        Unreadable: it is no table.
+        Unreadable: it is no table, or empty.
     """
+    if not ask.size:
+        raise Unreadable("This file is empty.")
     head = file.read(8)
     file.seek(0)
     if head[:4] == b"PAR1":

@@ -89,7 +89,7 @@ class Specimen {
       ["Design", [first.designer]], ["Rights", [first.copyright]], ["Licence", [first.licence]],
     ];
     const told = rows.map(([name, parts]) => [name, [...new Set(parts.filter(Boolean))].join(", ")]).filter(([, text]) => text);
-    return h("dl", {}, ...told.flatMap(([name, text]) => [h("dt", {}, name), h("dd", {}, text)]));
+    return h("dl", {}, ...told.flatMap(([name, text]) => [h("dt", {}, name), h("dd", text.length > 120 ? { tabindex: "0" } : {}, text)]));
   }
 
   /** Some of its characters, for fonts without letters. */

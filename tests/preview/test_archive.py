@@ -248,7 +248,7 @@ def test_a_hundred_thousand_entries_are_few_elements(looker: Looker) -> None:
     ("name", "content", "says"),
     [
         ("empty.zip", zipped({}), "empty"),
-        ("nothing.zip", b"", "no archive"),
+        ("nothing.zip", b"", "This file is empty."),
         ("cut.zip", zipped({"a": b"x" * 99})[:-25], "cut or broken"),
         ("text.tar", b"hello " * 200, "cut or broken"),
         ("cut.tgz", tarred("w:gz")[:60], "cut or broken"),
