@@ -379,7 +379,9 @@ def test_what_has_no_text_says_so(client: httpx.Client, run: str, workspace: Pat
     (workspace / "input" / "a.bin").write_bytes(b"\0\1")
     about = client.get(f"/api/runs/{run}/about/input/a.bin").json()
     assert (about["tokens"], "cannot be pasted" in about["why"]) == (None, True)
-    assert client.get(f"/api/runs/{run}/about/input/missing").status_code == 400
+    gone = client.get(f"/api/runs/{run}/about/input/missing").json()
+    assert gone["words"] is None
+    assert "is not there" in gone["why"]
 
 
 # Everything

@@ -138,6 +138,22 @@ def test_a_chosen_folder_is_one_line_with_totals_and_is_taken_back_whole(
     expect(chips(studio)).to_have_count(0)
 
 
+@pytest.mark.long
+def test_a_thousand_files_arrive_behind_one_line(
+    studio: Studio, data: Path, tmp_path: Path
+) -> None:
+    many = tmp_path / "many"
+    many.mkdir()
+    for number in range(1000):
+        (many / f"{number}.txt").write_text(f"{number}")
+    studio.page.get_by_label("Folder to attach").set_input_files(many)
+    expect(chips(studio)).to_have_text(re.compile("^many.*1,000 files"), timeout=240_000)
+    expect(chips(studio)).to_have_count(1)
+    arrived = workspace(studio, data) / "input" / "many"
+    assert given(arrived) == {f"{number}.txt": f"{number}" for number in range(1000)}
+    expect(studio.file("many")).to_contain_text("1,000+ entries")
+
+
 def test_a_file_that_is_there_already_keeps_both(
     studio: Studio, data: Path, tmp_path: Path
 ) -> None:

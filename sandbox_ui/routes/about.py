@@ -38,13 +38,20 @@ class About:
         return [route(f"{RUN}/about/{{path:any}}", self.about)]
 
     async def about(self, request: Request) -> Response:
-        """``pages``, ``words``, ``tokens``, ``characters``; null with ``why`` where it has none."""
+        """``pages``, ``words``, ``tokens``, ``characters``; null with ``why`` where it has none.
+
+        A file that is not there has none: a page asks for what has just been there.
+        """
         self._limiter = self._limiter or CapacityLimiter(_AT_ONCE)
         run, path = run_of(request), path_of(request, b"/about/")
         return JSONResponse(await run_sync(self._of, run, path, limiter=self._limiter))
 
     def _of(self, run: str, path: RelPath) -> dict[str, Any]:
-        with self._runs.workspace(run).open_read(path) as file:
+        try:
+            opened = self._runs.workspace(run).open_read(path)
+        except WorkspaceError as error:
+            return _nothing(error)
+        with opened as file:
             key = (run, path, etag_of(file))
             if key not in self._known:
                 self._known[key] = counted(file, RelPath(path.name).shown)
@@ -58,8 +65,7 @@ def counted(file: BinaryIO, name: str) -> dict[str, Any]:
     try:
         document = text_of(file, name)
     except WorkspaceError as error:
-        nothing = dict.fromkeys(("pages", "words", "tokens", "characters"))
-        return {**nothing, "why": str(error)}
+        return _nothing(error)
     return {
         "pages": document.pages,
         "words": document.words,
@@ -67,3 +73,7 @@ def counted(file: BinaryIO, name: str) -> dict[str, Any]:
         "characters": len(document.text),
         "why": "",
     }
+
+
+def _nothing(error: WorkspaceError) -> dict[str, Any]:
+    return {**dict.fromkeys(("pages", "words", "tokens", "characters")), "why": str(error)}
