@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from agent.settings import Settings
+from sandbox_ui.preview.worker import SECONDS
 from tests.preview.looking import Looker, looking
 from tests.studio import LocalMachine, create, served
 from tests.tab import chromium
@@ -26,8 +27,10 @@ def address(data: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
+    expect.set_options(timeout=1000 * SECONDS)  # so long may a look take where all is busy
     with chromium() as browser:
         yield browser
+    expect.set_options(timeout=5000)
 
 
 @pytest.fixture
