@@ -7,6 +7,7 @@ import { sides } from "./sides.js";
 
 const HEADINGS = "h1, h2, h3";
 const MANY = 5; // headings from which an outline helps
+const MOST = 400; // entries of the contents
 const SHOWN = /\.(png|jpe?g|gif|webp|avif|bmp|svg)$/i;
 const OWN = /^data:image\/(png|jpeg|gif|webp);base64,/i;
 
@@ -34,7 +35,7 @@ const slug = (text) => text.trim().toLowerCase().replace(/[^\p{L}\p{N}\s_-]/gu, 
 function outline(headings) {
   const entry = (heading) => h("li", { class: heading.tagName.toLowerCase() },
     h("button", { type: "button", class: "inline", onclick: () => heading.scrollIntoView({ block: "start" }) }, heading.textContent));
-  return h("details", { class: "outline" }, h("summary", {}, "Contents"), h("ul", {}, ...headings.map(entry)));
+  return h("details", { class: "outline" }, h("summary", {}, "Contents"), h("ul", {}, ...headings.slice(0, MOST).map(entry)));
 }
 
 /** Where an address in the file leads in the workspace, percent-encoded; null if out of it. */
