@@ -112,7 +112,7 @@ HUGE: dict[str, Callable[[], Sample]] = {
     ),
     "document": lambda: Sample("huge.docx", test_document.made(test_document.long), "word word"),
     "slides": lambda: Sample("huge.pptx", test_slides.deck(300), "The lake"),
-    "archive": lambda: Sample("huge.zip", zip_of_many(), "folder1"),
+    "archive": lambda: Sample("huge.zip", zip_of_many(), "folder0"),
     "bytes": lambda: Sample("huge.bin", bytes(range(256)) * 400_000, "00 01 02"),
 }
 
