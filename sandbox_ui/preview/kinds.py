@@ -1,7 +1,5 @@
 """Which kind of preview a file gets: by its name's ending, unless its first bytes say otherwise."""
 
-from pathlib import Path
-
 HEAD = 4096
 """Bytes of a file's beginning that are looked at."""
 
@@ -49,9 +47,8 @@ _PICTURES = {b"avi", b"hei", b"hev", b"mif", b"msf"}
 _ZIPPED = {"archive", "drawing", "document", "slides", "table"}
 _PLAYED = {"sound", "film"}  # the same containers hold both
 _AS_TEXT = {"markdown", "drawing", "page", "tree", "notebook"}
-KINDS = frozenset({*_ENDINGS, "text", "bytes"}) & {
-    path.stem for path in Path(__file__).parent.glob("*.py")
-}
+KINDS = frozenset({*_ENDINGS, "text", "bytes"})
+"""Each has a module here, and a twin in ``static/preview/``."""
 
 COMPARED = "difference"
 """Shows two versions of a file beside each other; no file is of this kind."""
@@ -64,11 +61,6 @@ def kind_of(name: str, head: bytes) -> str:
         name: Its name.
         head: Its first ``HEAD`` bytes, or all of it.
     """
-    found = _kind(name, head)
-    return found if found in KINDS else "bytes"
-
-
-def _kind(name: str, head: bytes) -> str:
     lowered = name.lower()
     by_name = _BY_ENDING.get(lowered.rpartition(".")[2], "") if "." in lowered else ""
     found = _signature(head)
