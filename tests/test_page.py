@@ -132,7 +132,7 @@ def test_a_whole_run_is_seen_as_it_happens(
     expect(studio.state).to_have_text("submitted")
     ending = studio.timeline.get_by_role("region", name="Answer")
     expect(ending.locator(".answer")).to_have_text("3")
-    expect(ending.get_by_role("link", name="Download answer.txt")).to_be_visible()
+    expect(ending.get_by_role("link", name="Download early.txt")).to_be_visible()
     expect(studio.timeline.get_by_role("group", name="Totals")).to_contain_text("3 steps")
 
 

@@ -196,6 +196,10 @@ export class Reader {
   /** Number the lines of all pages of which it is known how many lines come before. */
   number() {
     let before;
+    for (const page of this.pages.toReversed()) { // pages that came in front of one that is counted
+      const lines = this.counted.get(page.end);
+      if (lines !== undefined && !this.counted.has(page.start)) this.counted.set(page.start, lines - page.breaks);
+    }
     for (const page of this.pages) {
       const lines = this.counted.get(page.start) ?? (before?.end === page.start ? before.after : undefined);
       page.number = lines === undefined ? null : lines + (page.inside ? 1 : 0);

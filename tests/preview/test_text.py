@@ -313,7 +313,7 @@ def test_a_change_in_the_middle_leaves_the_place_alone(looker: Looker) -> None:
     where = canvas.locator(".where").inner_text()
     rewrite(looker, "file.txt", log(2000).replace("0000300", "changed").encode())
     expect(canvas.get_by_text("line changed of")).to_be_attached()
-    assert canvas.locator(".where").inner_text() == where
+    expect(canvas.locator(".where")).to_have_text(where)
 
 
 @browser
