@@ -17,15 +17,16 @@ run: .make/venv engine
 	@exec $(BIN)/python app.py
 
 # All always run, so that one's failure does not hide another's. The browser's come by themselves:
-# it drops its connections whenever a container's network comes or goes.
+# it drops its connections whenever a container's network comes or goes, also in the midst of a
+# test, which then is done once more.
 test: .make/dev image .make/chromium
 	@status=0; $(MAKE) --no-print-directory check || status=1; \
 		$(BIN)/python -m pytest -m "not long and not browser" $(PYTEST_FLAGS) || status=1; \
-		$(BIN)/python -m pytest -m "not long and browser" $(PYTEST_FLAGS) || status=1; \
+		$(BIN)/python -m pytest -m "not long and browser" --reruns 1 $(PYTEST_FLAGS) || status=1; \
 		exit $$status
 
 test-long: .make/dev .make/llama image .make/chromium
-	@$(BIN)/python -m pytest -m long
+	@$(BIN)/python -m pytest -m long --reruns 1
 
 check: .make/dev
 	@$(BIN)/ruff format --check $(SOURCES)
