@@ -81,6 +81,7 @@ def looking(browser: Browser, address: str, *, excused: tuple[str, ...] = ()) ->
         assert looker.page.evaluate("window.hacked") is None
         assert looker.foreign == []
         complaints = looker.studio.complaints
-        assert [each for each in complaints if not any(word in each for word in excused)] == []
+        meant = [each for each in complaints if not any(word in each for word in excused)]
+        assert not meant, meant
     finally:
         context.close()
