@@ -226,16 +226,6 @@ def test_the_hosts_certificates_are_trusted_inside(make: Make) -> None:
     assert run(sandbox, "echo x >> $SSL_CERT_FILE").code != 0
 
 
-@pytest.mark.long
-def test_apt_and_pip_install_inside(make: Make) -> None:
-    sandbox = make(certificates=True)
-    apt = "apt-get update && apt-get install -y openssh-client cowsay"
-    result = run(sandbox, apt, timeout=170)
-    assert result.code == 0, result
-    result = run(sandbox, "pip install six && python3 -c 'import six'", timeout=120)
-    assert result.code == 0, result
-
-
 # The places that recorded commands name
 
 

@@ -131,6 +131,16 @@ def test_packages_of_python_and_debian_come_through(make: Make) -> None:
     assert said(sandbox, "apt-get update -qq && echo done").strip().endswith("done")
 
 
+@pytest.mark.long
+def test_apt_and_pip_install_inside(make: Make) -> None:
+    sandbox = make()
+    apt = "apt-get update && apt-get install -y openssh-client cowsay"
+    result = run(sandbox, apt, timeout=170)
+    assert result.code == 0, result
+    result = run(sandbox, "pip install six && python3 -c 'import six'", timeout=120)
+    assert result.code == 0, result
+
+
 def test_what_was_fetched_is_measured(make: Make) -> None:
     sandbox = make()
     assert run(sandbox, "pip download -q --no-deps -d /tmp/x six").code == 0

@@ -80,7 +80,7 @@ class _Server:
     def ask(self, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
         """A small request; status and body."""
         with self.connect() as connection:
-            head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+            head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
             connection.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
             return _answer(connection)
 
@@ -119,7 +119,7 @@ class _Downloads(_Way):
         buffer = bytearray(_PIECE)
         with self.server.connect() as connection:
             path = f"/api/runs/{self.server.run}/{self.what}"
-            head = f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+            head = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
             connection.sendall(head.encode())
             came = 0
             while count := connection.recv_into(buffer):
@@ -145,7 +145,7 @@ def _post(
 ) -> None:
     with server.connect() as connection, source.open("rb") as file:
         size = len(before) + source.stat().st_size + len(after)
-        more = f"Host: x\r\nConnection: close\r\nContent-Length: {size}\r\n\r\n"
+        more = f"Host: localhost\r\nConnection: close\r\nContent-Length: {size}\r\n\r\n"
         connection.sendall((head + more).encode() + before)
         connection.sendfile(file)
         connection.sendall(after)
