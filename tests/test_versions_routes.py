@@ -200,7 +200,7 @@ def test_lines_that_are_far_from_a_change_are_left_out_until_they_are_asked_for(
     rows = differs(steps, "a.txt", step=2)["text"]["rows"]
     assert rows[0] == ["…", 1, 1, 46]
     assert rows[-1] == ["…", 54, 54, 47]
-    assert [row[0] for row in rows[1:-1]] == [*'===-+===']
+    assert [row[0] for row in rows[1:-1]] == [*"===-+==="]
     text = differs(steps, "a.txt", step=2, **{"from": 54, "count": 47})["text"]
     assert text == {"lines": lines[53:]}
 
