@@ -32,9 +32,11 @@ SECONDS = 20
 """Seconds, by the clock, that one look may take."""
 
 REQUEST = 64 * 1024
+LENGTH = struct.Struct("!I")
+"""How long an answer's head is; stands before it."""
+
 _BROKEN = "This file cannot be read; it may be broken."
 _MISSING = "Files of this kind cannot be shown here: a part of the application is missing."
-_LENGTH = struct.Struct("!I")
 _NEW_NETWORK, _NEW_USER = 0x40000000, 0x10000000
 _NO_NEW_PRIVILEGES = 38
 _NOBODY = 65534
@@ -113,7 +115,7 @@ def _look(
         except Exception as error:  # noqa: BLE001 - the boundary: any library, any file
             head, content = {"error": _BROKEN, "why": _why(error)}, b""
         written = json.dumps(head).encode()
-        answer.write(_LENGTH.pack(len(written)) + written + content)
+        answer.write(LENGTH.pack(len(written)) + written + content)
 
 
 def _why(error: Exception) -> str:

@@ -4,7 +4,6 @@ import json
 import logging
 import os
 import socket
-import struct
 import subprocess
 import sys
 import threading
@@ -15,14 +14,13 @@ from typing import BinaryIO
 
 from agent.errors import WorkspaceError
 from sandbox_ui.preview.base import Ask
-from sandbox_ui.preview.worker import SECONDS
+from sandbox_ui.preview.worker import LENGTH, SECONDS
 
 AT_ONCE = 3
 LARGEST = 48 * 1024**2
 _ROOT = Path(__file__).resolve().parents[2]
 _PATIENCE = 5.0
 _log = logging.getLogger(__name__)
-_LENGTH = struct.Struct("!I")
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,16 +143,16 @@ def _whole(reply: socket.socket) -> bytes:
 
 
 def _answered(reply: bytes, seconds: float, what: str) -> Look:
-    if len(reply) < _LENGTH.size:
+    if len(reply) < LENGTH.size:
         late = seconds >= SECONDS
         _log.warning("The look at %s ended %s.", what, "at its time limit" if late else "early")
         if late:
             raise WorkspaceError(f"Looking at this file took longer than {SECONDS} seconds.")
         raise WorkspaceError("This file cannot be read: it made its reader fail.")
-    (length,) = _LENGTH.unpack_from(reply)
-    head = json.loads(reply[_LENGTH.size : _LENGTH.size + length])
+    (length,) = LENGTH.unpack_from(reply)
+    head = json.loads(reply[LENGTH.size : LENGTH.size + length])
     if "error" in head:
         if "why" in head:
             _log.warning("The look at %s failed: %a", what, head["why"])
         raise WorkspaceError(head["error"])
-    return Look(reply[_LENGTH.size + length :], head.get("media", ""))
+    return Look(reply[LENGTH.size + length :], head.get("media", ""))
