@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Protocol
 
@@ -11,6 +11,7 @@ os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 import gradio as gr
 from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
+from starlette.routing import BaseRoute
 from starlette.staticfiles import StaticFiles
 
 from agent.settings import Settings
@@ -79,21 +80,11 @@ def create(settings: Settings, machine: Machine) -> FastAPI:
     app.add_middleware(CORSMiddleware, allow_origins=[])
     app.add_middleware(Opening, head=page.head())
     app.add_middleware(Guard, names=settings.hosts)
-    for room in (
-        StudioRoutes(lambda: health.report(machine, settings), workshop),
-        RunRoutes(runs, closing),
-        HistoryRoutes(shelf),
-        Tree(runs),
-        Files(runs),
-        Uploads(runs),
-        Changes(runs),
-        Archives(runs),
-        About(runs),
-        Views(runs, workshop),
-        VersionRoutes(runs, workshop),
-        Frames(runs),
-    ):
-        app.router.routes.extend(room.routes)
+    app.router.routes.extend(
+        StudioRoutes(lambda: health.report(machine, settings), workshop).routes
+    )
+    app.router.routes.extend(HistoryRoutes(shelf).routes)
+    app.router.routes.extend(_of_a_run(runs, workshop, closing))
     app.mount("/studio", StaticFiles(directory=page.STATIC))
     gr.mount_gradio_app(
         app,
@@ -106,3 +97,20 @@ def create(settings: Settings, machine: Machine) -> FastAPI:
         max_file_size=0,
     )
     return app
+
+
+def _of_a_run(runs: Runs, workshop: Workshop, closing: asyncio.Event) -> Iterator[BaseRoute]:
+    """The routes of one run: its stream, its files, what is seen of them."""
+    for room in (
+        RunRoutes(runs, closing),
+        Tree(runs),
+        Files(runs),
+        Uploads(runs),
+        Changes(runs),
+        Archives(runs),
+        About(runs),
+        Views(runs, workshop),
+        VersionRoutes(runs, workshop),
+        Frames(runs),
+    ):
+        yield from room.routes
