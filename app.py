@@ -8,7 +8,8 @@ from types import FrameType
 import uvicorn
 
 from agent import cli
-from agent.computers import Computers, Readiness
+from agent.computers import Computers
+from agent.engine_room import Readiness
 from agent.sandbox.instance import DataFolder
 from agent.settings import Settings
 

@@ -12,6 +12,7 @@ from agent import journal
 from agent.errors import DataFolderBusy
 from agent.events import RunEnded
 from agent.folder import RunFolder
+from agent.sandbox import disk
 from agent.sandbox.instance import DataFolder, places
 from agent.workspace.blobs import BlobStore
 
@@ -49,7 +50,7 @@ def _adopt(place: Path, data: Path, blobs: BlobStore, *, ended: bool) -> None:
         blobs.take_over(BlobStore(place / "blobs"))
         for folder in found:
             if folder.sandbox_folder.is_dir():
-                folder.sandbox_folder.rename(data / "sandboxes" / folder.sandbox)
+                disk.move(folder.sandbox_folder, data / "sandboxes" / folder.sandbox)
             folder.path.rename(data / "runs" / folder.id)
 
 

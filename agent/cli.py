@@ -1,34 +1,38 @@
-"""Runs without a page: ``python -m agent run "TASK"`` and ``python -m agent build``."""
+"""Runs without a page: ``python -m agent run "TASK"``, and what else is done at a terminal."""
 
 import argparse
 import os
-import signal
 import sys
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from types import FrameType
 from typing import get_args
 
 from agent import prompts
+from agent.arguments import policy, positive
 from agent.errors import RunError, StudioError
 from agent.events import Event, Mode, RunEnded, Status, encode
+from agent.interrupting import interruptible
 from agent.legible import legible
 from agent.models import demonstration
 from agent.models.address import resolve_key
 from agent.models.answering import answering
 from agent.models.base import Model, ModelConfig
+from agent.models.builtin.model import prompt_for, suited
+from agent.models.builtin.parts import CHOSEN
 from agent.recorder import Task
 from agent.sandbox.engine import connect
 from agent.sandbox.image import Target, dockerfile_path, ensure_image
-from agent.sandbox.network import Policy, policy_of
+from agent.sandbox.network import Policy
 from agent.sandbox.progress import Progress
 from agent.settings import Settings, load
 from agent.stop import Stop
 from agent.studio import Studio, hand_over
+from agent.tasks import commands as tasks
 from agent.terminal import Terminal
+from agent.train import commands as training
+from agent.train import rolling
 from agent.workspace.transfer import Report
 
 EXIT_CODES: dict[Status, int] = {
@@ -58,6 +62,9 @@ def parser(*, page: bool) -> argparse.ArgumentParser:
         commands.add_parser("serve", help="serve the page (what happens without a command)")
     commands.add_parser("build", help="build the sandbox image where it is missing")
     _add_run(commands.add_parser("run", help="do one run without the page"))
+    tasks.add(commands)
+    rolling.add(commands)
+    training.add(commands)
     return root
 
 
@@ -68,32 +75,18 @@ def _add_run(run: argparse.ArgumentParser) -> None:
         help="a file or folder to put into input/; may be given again")  # fmt: skip
     add("--output", metavar="DIR", type=Path,
         help="where the workspace's output/, the journal and the trajectory go")  # fmt: skip
-    add("--model", metavar="M", default="", help="the model's name, or: demonstration")
+    add("--model", metavar="M", default="", help="the model's name, or: demonstration, builtin")
     add("--base-url", metavar="U", default="",
         help="the endpoint; OPENAI_API_KEY is sent to OPENAI_BASE_URL only")  # fmt: skip
-    add("--max-steps", metavar="N", type=_positive, help="limit on the model's turns")
+    add("--max-steps", metavar="N", type=positive, help="limit on the model's turns")
     add("--mode", choices=get_args(Mode), default="sandbox",
         help="in a sandbox, or plain: the documents in the prompt, no tools")  # fmt: skip
-    add("--prompt", metavar="NAME|FILE", default="general",
+    add("--prompt", metavar="NAME|FILE", default="",
         help=f"one of {', '.join(prompts.names())}; or a file")  # fmt: skip
-    add("--network", metavar="POLICY", type=_policy, default=Policy(),
+    add("--network", metavar="POLICY", type=policy, default=Policy(),
         help="what the sandbox may reach: open, none, packages, or names of hosts")  # fmt: skip
     add("--image", metavar="TAG", default="", help="another sandbox image")
     add("--json", action="store_true", help="write the events as JSON lines to stdout")
-
-
-def _policy(text: str) -> Policy:
-    try:
-        return policy_of(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("must be 1 or more")
-    return number
 
 
 def main(arguments: Sequence[str] | None = None, serve: Serve | None = None) -> int:
@@ -114,6 +107,14 @@ def main(arguments: Sequence[str] | None = None, serve: Serve | None = None) -> 
             return build(load())
         if given.command == "run":
             return run(given, load())
+        if given.command in ("tasks", "chores", "score"):
+            return tasks.carry_out(given)
+        if given.command == "rollout":
+            return rolling.roll(given, load())
+        if given.command == "train":
+            return training.train(given)
+        if given.command == "compare":
+            return training.compare(given)
         if serve is not None:
             serve(load())
             return 0
@@ -140,14 +141,15 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
     """Do one run, shown as it happens; its answer goes to stdout."""
     settings = replace(settings, image=given.image or settings.image, pool=0)
     model, inputs, text = _model(given, settings)
-    task = Task(text, prompts.load(given.prompt), given.mode, network=given.network)
-    limits = settings.limits()
+    prompt = prompts.load(given.prompt or prompt_for(model))
+    task = Task(text, prompt, given.mode, network=given.network)
+    limits = suited(settings.limits(), model)
     if given.max_steps:
         limits = replace(limits, steps=given.max_steps)
     stop, copied = Stop(), Report()
     with Studio(settings) as studio, studio.new([*inputs, *given.input], copied) as recorded:
         _tell(copied)
-        with _interruptible(stop):
+        with interruptible(stop):
             ended = _show(recorded.start(task, model, limits, stop), stop, as_json=given.json)
         if given.output:
             _tell(hand_over(recorded, given.output))
@@ -161,15 +163,17 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
 def _model(given: argparse.Namespace, settings: Settings) -> tuple[Model, Iterable[Path], str]:
     """The model that answers, the files that come with it, and the task's text."""
     base_url = given.base_url or settings.base_url
-    if given.model == "demonstration":
+    if given.model in ("demonstration", CHOSEN):
         base_url = ""
     known = {each.name: each for each in demonstration.demonstrations()}
-    script = None if base_url else demonstration.find(given.task) or known.get(given.task)
+    mine = bool(base_url) or given.model == CHOSEN
+    script = None if mine else demonstration.find(given.task) or known.get(given.task)
     text, inputs = (script.task, script.inputs) if script else (given.task, ())
     key = resolve_key(base_url, "", settings.base_url, settings.api_key)
     model = answering(
         text,
         ModelConfig(base_url, given.model or settings.model, key),
+        builtin=settings.builtin and given.model != "demonstration",
         unconnected="Connect a model for this: set OPENAI_BASE_URL, OPENAI_MODEL and "
         "OPENAI_API_KEY, or give --base-url and --model. Without one, these demonstrations can "
         "be run: " + ", ".join(known),
@@ -213,23 +217,3 @@ def _show_nobody() -> None:
     with open(os.devnull, "w") as nothing:  # noqa: PTH123 - it is no path of ours
         for stream in (sys.stdout, sys.stderr):
             os.dup2(nothing.fileno(), stream.fileno())
-
-
-@contextmanager
-def _interruptible(stop: Stop) -> Iterator[None]:
-    """Ctrl-C and TERM stop the run, so that it ends in order; a second one ends the program."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        del frame
-        signal.signal(number, signal.SIG_DFL)
-        # Not from here: the thread that is interrupted may hold the stop's lock.
-        threading.Thread(target=stop.set, name="interrupt").start()
-
-    before = {
-        number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)
-    }
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -13,8 +13,12 @@ The audience is in the branch:
     │   ├── NoRoom               the disk, or what a run may use of it, is full
     │   └── NotKept              an upload or a removal that is not kept any more
     ├── JournalError             a journal cannot be read
+    ├── TaskError                a file of tasks or answers is wrong; file, line and key are named
+    ├── TrainError               a recipe is wrong, or a training cannot go on
     ├── RunError                 a run cannot be started, continued or found
-    │   └── RunAtWork            it is at work, which it must not be for this
+    │   ├── OverLimit            a person has as much as one may have
+    │   ├── RunAtWork            it is at work, which it must not be for this
+    │   └── RunPinned            a person keeps it, and it is to be removed
     └── ModelError               the model cannot answer; ``loop`` decides what follows
         ├── ModelRefused         it will not pass by waiting: a wrong key, address or model
         ├── ModelUnavailable     it may pass: busy, unreachable, broken off, silent
@@ -71,12 +75,28 @@ class JournalError(StudioError):
     """A journal cannot be read at this cursor, or not at all."""
 
 
+class TaskError(StudioError):
+    """Tasks or answers are wrong. The text names the file, the line and the key."""
+
+
+class TrainError(StudioError):
+    """A recipe is wrong (file, line and key are named), or a training cannot go on."""
+
+
 class RunError(StudioError):
     """A run cannot be started, continued or found."""
 
 
+class OverLimit(RunError):
+    """A person has as much as one may have."""
+
+
 class RunAtWork(RunError):
     """A run is at work, which it must not be for what was asked."""
+
+
+class RunPinned(RunError):
+    """A run that a person keeps is to be removed."""
 
 
 class ModelError(StudioError):

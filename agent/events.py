@@ -6,14 +6,17 @@ the model or the person is an event; whatever else is shown (steps, totals, stat
 over them (``agent.fold``).
 """
 
+import json
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError
 
 from agent.errors import JournalError
-from agent.models.base import FinishReason, ToolCall, Usage
+from agent.legible import whole
+from agent.models.base import FinishReason, Tokens, ToolCall, Usage
 from agent.sandbox.base import Ending, Stream
 from agent.sandbox.network import Access, Request
 
@@ -25,7 +28,8 @@ Status = Literal[
 # Journals of earlier versions say whether there was a network at all.
 Network = Annotated[Access, BeforeValidator(lambda said: _EARLIER.get(said, said))]
 _EARLIER = {True: "open", False: "none"}
-Preparation = Literal["preparing_image", "starting_sandbox", "ready"]
+Origin = Literal["new", "woken", "remade"]
+Preparation = Literal["in_line", "preparing_image", "starting_sandbox", "ready"]
 
 
 def now() -> float:
@@ -102,7 +106,7 @@ class RunContinued(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preparing(_Event):
-    """The sandbox is being made; ``progress`` from 0 to 1 where it is known."""
+    """The run waits for its turn, or its sandbox is being made; ``progress`` from 0 to 1."""
 
     state: Preparation
     detail: str = ""
@@ -112,11 +116,20 @@ class Preparing(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxReady(_Event):
-    """The sandbox takes commands; ``pooled`` if it was waiting warm."""
+    """The sandbox takes commands.
+
+    Attributes:
+        sandbox: Its id.
+        seconds: How long that took.
+        pooled: Whether it was waiting warm.
+        origin: ``new``; ``woken`` after it rested, with what was installed in it; ``remade``
+            on the files of one that is gone with what was installed.
+    """
 
     sandbox: str
     seconds: float
     pooled: bool
+    origin: Origin = "new"
     kind: Literal["sandbox_ready"] = "sandbox_ready"
 
 
@@ -180,7 +193,13 @@ class Notice(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelAnswered(_Event):
-    """A model turn, whole. ``usage`` is None for a model that is not metered."""
+    """A model turn, whole.
+
+    Attributes:
+        usage: None for a model that is not metered.
+        tokens: The turn as ids, where the model gave them. They are for the trainer; nobody
+            who follows a run is sent them (``without_tokens``).
+    """
 
     step: int
     text: str
@@ -190,6 +209,7 @@ class ModelAnswered(_Event):
     usage: Usage | None
     estimated: bool
     seconds: float
+    tokens: Tokens | None = None
     kind: Literal["model_answered"] = "model_answered"
 
 
@@ -231,6 +251,7 @@ class ToolEnded(_Event):
     Attributes:
         observation: Exactly what the model is told.
         requests: What the sandbox asked of the network meanwhile, as the proxy measured it.
+        full: What of the disk was full, in a sentence; empty where it was not.
     """
 
     step: int
@@ -242,6 +263,7 @@ class ToolEnded(_Event):
     seconds: float
     observation: str
     requests: tuple[Request, ...] = ()
+    full: str = ""
     kind: Literal["tool_ended"] = "tool_ended"
 
 
@@ -332,12 +354,21 @@ Event = (
 )
 KINDS: tuple[type[Event], ...] = get_args(Event)
 
+# Inside a text its quotes would be escaped; other events may hold it, and stay as they are.
+_HAS_TOKENS = b'"tokens":{'
 _adapter: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="kind")])
 
 
 def encode(event: Event) -> bytes:
-    """The event as one line of JSON, without the line's end."""
-    return _adapter.dump_json(event)
+    """The event as one line of JSON, without the line's end.
+
+    Half a character, such as a task from a command line may hold, becomes ``�``.
+    """
+    try:
+        return _adapter.dump_json(event)
+    except PydanticSerializationError:
+        text = json.dumps(_adapter.dump_python(event), ensure_ascii=False)
+        return whole(text).encode()
 
 
 def decode(line: bytes) -> Event:
@@ -350,3 +381,11 @@ def decode(line: bytes) -> Event:
         return _adapter.validate_json(line)
     except ValidationError as error:
         raise JournalError(f"Not an event: {line[:80]!r}: {error.errors()[0]['msg']}") from error
+
+
+def without_tokens(line: bytes) -> bytes:
+    """The line of an event without the ids of a turn, which are longer than all the rest."""
+    if _HAS_TOKENS not in line:
+        return line
+    event = decode(line)
+    return encode(replace(event, tokens=None)) if isinstance(event, ModelAnswered) else line

@@ -1,6 +1,6 @@
-"""Tasks to begin with: the demonstrations, and others that need a model."""
+"""Tasks to begin with: demonstrations, what the built-in model can do, others that need a model."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -10,6 +10,7 @@ import yaml
 from agent.models import demonstration
 
 _FILE = Path(__file__).parent / "examples.yaml"
+_OFFERS = Path(__file__).parent / "models" / "builtin" / "offers.yaml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,7 @@ class Example:
         inputs: Files that belong into ``input/``.
         seconds: About how long its demonstration plays; None where it needs a model.
         demonstration: The demonstration's name; empty where it needs a model.
+        builtin: Whether it is small enough for the built-in model.
     """
 
     title: str
@@ -33,6 +35,7 @@ class Example:
     inputs: tuple[Path, ...] = ()
     seconds: int | None = None
     demonstration: str = ""
+    builtin: bool = False
 
 
 @cache
@@ -42,7 +45,17 @@ def examples() -> Sequence[Example]:
         Example(each.title, each.watch, each.task, "general", each.inputs, each.seconds, each.name)
         for each in demonstration.demonstrations()
     ]
-    return (*scripted, *(Example(**fields) for fields in yaml.safe_load(_FILE.read_text())))
+    return (
+        *scripted,
+        *_offers(),
+        *(Example(**fields) for fields in yaml.safe_load(_FILE.read_text())),
+    )
+
+
+def _offers() -> Iterator[Example]:
+    for fields in yaml.safe_load(_OFFERS.read_text()):
+        inputs = tuple(_OFFERS.parent / "inputs" / name for name in fields.pop("inputs", ()))
+        yield Example(**fields, prompt="small", inputs=inputs, builtin=True)
 
 
 def find(task: str) -> Example | None:

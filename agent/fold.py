@@ -37,6 +37,7 @@ from agent.sandbox.network import Access
 State = (
     Literal[
         "draft",
+        "in_line",
         "preparing_image",
         "starting_sandbox",
         "waiting_model",

@@ -2,7 +2,7 @@
 
 ::
 
-    <data>/runs/<run>/run.json         when it was made, which sandbox, its title
+    <data>/runs/<run>/run.json         when it was made, which sandbox, its title, if pinned
                       journal.jsonl    its events
                       summary.json     what a list says of it; made again from the journal
                       outputs/         outputs too long for the journal
@@ -15,6 +15,7 @@ import secrets
 import threading
 import time
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,9 +24,11 @@ from pydantic import TypeAdapter
 
 from agent.errors import RunError
 from agent.events import Network
+from agent.sandbox import disk
 from agent.sandbox.network import Policy
 
 MAX_TITLE = 200
+NO_RUN = "There is no such run. It may have been deleted."
 _ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
 
 
@@ -37,6 +40,9 @@ class _About:
     network: Network = "open"
     hosts: tuple[str, ...] = ()
     title: str = ""
+    owner: str = ""
+    shares: tuple[str, ...] = ()
+    pinned: bool = False
 
 
 _ABOUT = TypeAdapter(_About)
@@ -59,14 +65,16 @@ class RunFolder:
         self.settling = threading.RLock()
 
     @classmethod
-    def create(cls, data: Path, sandbox: str) -> "RunFolder":
+    def create(cls, data: Path, sandbox: str, owner: str = "") -> "RunFolder":
         """A new run's folder, with an id that cannot be guessed.
 
         Args:
             data: The data folder.
             sandbox: The id of the sandbox folder that holds the run's workspace.
+            owner: Whose it is; empty for the operator's, as all of the command line are.
         """
-        folder = cls(data, secrets.token_urlsafe(12), _About(time.time(), sandbox))
+        about = _About(time.time(), sandbox, owner=owner)
+        folder = cls(data, secrets.token_urlsafe(12), about)
         folder.outputs.mkdir(parents=True, mode=0o700)
         folder._write()
         return folder
@@ -80,7 +88,7 @@ class RunFolder:
         """
         path = data / "runs" / run_id / "run.json"
         if not _ID.fullmatch(run_id) or not path.is_file():
-            raise RunError("There is no such run. It may have been deleted.")
+            raise RunError(NO_RUN)
         try:
             about = _ABOUT.validate_json(path.read_bytes())
             _check(about)
@@ -121,7 +129,12 @@ class RunFolder:
 
     @property
     def workspace(self) -> Path:
-        """The folder that is ``/workspace`` inside the sandbox."""
+        """The folder that is ``/workspace`` inside the sandbox, its disk mounted.
+
+        Raises:
+            SandboxError: it is on a disk of its own, which cannot be mounted.
+        """
+        disk.attach(self.sandbox_folder)
         return self.sandbox_folder / "workspace"
 
     @property
@@ -150,6 +163,21 @@ class RunFolder:
         return self._about.title
 
     @property
+    def owner(self) -> str:
+        """Whose the run is; empty for the operator's."""
+        return self._about.owner
+
+    @property
+    def shares(self) -> tuple[str, ...]:
+        """The digests of the links that show the run to others."""
+        return tuple(self._about.shares)
+
+    @property
+    def pinned(self) -> bool:
+        """Whether a person keeps it: then nothing but their unpinning lets it be removed."""
+        return self._about.pinned
+
+    @property
     def used(self) -> bool:
         """Whether a sandbox has worked in the workspace; before, only the person has."""
         return self._about.used
@@ -168,11 +196,20 @@ class RunFolder:
         """Remember that this sandbox works in the workspace from now on, and holds it."""
         self._change(sandbox=sandbox, used=True)
 
+    def share(self, digests: Iterable[str]) -> None:
+        """Let the links of these digests show the run, and no others."""
+        self._change(shares=tuple(digests))
+
     def rename(self, title: str) -> None:
         """Call the run so: one line without control characters; an empty one takes it back."""
         line = " ".join(title.split())
         kept = (each for each in line if unicodedata.category(each) not in ("Cc", "Cs"))
         self._change(title="".join(kept)[:MAX_TITLE].strip())
+
+    def pin(self, pinned: bool) -> None:
+        """Keep the run, or let it go as others do."""
+        if pinned != self.pinned:
+            self._change(pinned=pinned)
 
     def _change(self, **changes: Any) -> None:
         with self._lock:

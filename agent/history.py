@@ -32,10 +32,13 @@ class Entry:
         run: Its id.
         title: What a person called it, or the first line of its task.
         renamed: Whether a person called it so.
+        pinned: Whether a person keeps it.
         at: When its last round ended, or began where it goes on; the list is in this order.
+        sandbox: The id of its sandbox, where that can be read.
         summary: What is known of it; None where nothing can be read, or not yet.
         problem: What is wrong with its record; empty where nothing is.
         found: Where words that were searched stand, beside the title; empty without a search.
+        owner: Whose the run is; empty for the operator's.
     """
 
     run: str
@@ -45,6 +48,9 @@ class Entry:
     summary: Summary | None
     problem: str = ""
     found: str = ""
+    owner: str = ""
+    pinned: bool = False
+    sandbox: str = ""
 
     @property
     def cursor(self) -> str:
@@ -54,12 +60,21 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A part of the list: ``next`` leads on, empty at its end; ``total`` counts all matches."""
+    """A part of the list.
+
+    Attributes:
+        entries: The runs.
+        next: What leads on; empty at the list's end.
+        total: How many match in all.
+        size: Bytes on disk of those, without the kept versions of their files.
+        versions: What the versions take, as in ``Summary``.
+    """
 
     entries: list[Entry]
     next: str
     total: int
     size: int
+    versions: int
 
 
 class History:
@@ -75,7 +90,15 @@ class History:
         self._live = live
         self._known: dict[str, tuple[tuple[int, ...], Entry]] = {}
 
-    def page(self, words: str = "", before: str = "", most: int = 50) -> Page:
+    def page(
+        self,
+        words: str = "",
+        before: str = "",
+        most: int = 50,
+        owner: str | None = None,
+        *,
+        pinned: bool = False,
+    ) -> Page:
         """Runs that have begun, newest first; drafts are none.
 
         Args:
@@ -83,19 +106,29 @@ class History:
                 name or a file's name; of long texts the first 2,000 characters count.
             before: ``next`` of the page before; empty for the first one.
             most: Entries at most.
+            owner: Only this person's runs; None for everybody's.
+            pinned: Only runs that a person keeps.
 
         Raises:
             StudioError: ``before`` is none.
         """
         wanted = [_plain(word) for word in words.split()]
-        entries = sorted(self._entries(), key=_place, reverse=True)
+        entries = [entry for entry in self.entries(owner) if entry.pinned or not pinned]
         if wanted:
             whole = (self._derived(entry) for entry in entries)
             entries = [found for entry in whole if (found := _searched(entry, wanted))]
-        size = sum(entry.summary.size for entry in entries if entry.summary)
+        known = [entry.summary for entry in entries if entry.summary]
+        versions = sum(each.versions for each in known)
+        size = sum(each.size for each in known) - versions
         rest = [entry for entry in entries if not before or _place(entry) < _parsed(before)]
         shown = [self._derived(entry) for entry in rest[:most]]
-        return Page(shown, rest[most - 1].cursor if len(rest) > most else "", len(entries), size)
+        following = rest[most - 1].cursor if len(rest) > most else ""
+        return Page(shown, following, len(entries), size, versions)
+
+    def entries(self, owner: str | None = None) -> list[Entry]:
+        """All runs that have begun, or one person's, newest first, as much as is known of each."""
+        theirs = (each for each in self._entries() if owner is None or each.owner == owner)
+        return sorted(theirs, key=_place, reverse=True)
 
     def title(self, folder: RunFolder) -> str:
         """What a run is called in the list."""
@@ -104,7 +137,7 @@ class History:
 
     def fill(self) -> Iterator[str]:
         """Make the summaries that are missing, newest first; yields each run that had none."""
-        for entry in sorted(self._entries(), key=_place, reverse=True):
+        for entry in self.entries():
             if entry.summary is None and not entry.problem:
                 self._derived(entry)
                 yield entry.run
@@ -143,7 +176,7 @@ class History:
             return Entry(run, "", False, stamp[1] / 1e9, None, BROKEN)
         summary = summaries.load(folder)
         if summary is None:
-            return Entry(run, folder.title, bool(folder.title), _last(folder, stamp[1]), None)
+            return _entry(folder, folder.title, _last(folder, stamp[1]))
         return _entry_of(folder, summary)
 
     def _derived(self, entry: Entry) -> Entry:
@@ -190,7 +223,20 @@ def _last(folder: RunFolder, modified: int) -> float:
 
 def _entry_of(folder: RunFolder, summary: Summary) -> Entry:
     title = folder.title or next(iter(summary.task.strip().splitlines()), "")
-    return Entry(folder.id, title[:MAX_TITLE], bool(folder.title), summary.at, summary)
+    return _entry(folder, title, summary.at, summary)
+
+
+def _entry(folder: RunFolder, title: str, at: float, summary: Summary | None = None) -> Entry:
+    return Entry(
+        folder.id,
+        title[:MAX_TITLE],
+        bool(folder.title),
+        at,
+        summary,
+        owner=folder.owner,
+        pinned=folder.pinned,
+        sandbox=folder.sandbox,
+    )
 
 
 def _place(entry: Entry) -> tuple[float, str]:

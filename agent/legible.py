@@ -7,6 +7,8 @@ _PICTURES |= {0x7F: 0x2421} | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
 _PICTURES |= dict.fromkeys(range(0xD800, 0xE000), 0xFFFD)
 _CONTROL = re.compile("[\x00-\x08\x0b\x0d-\x1f\x7f-\x9f\ud800-\udfff]")
 
+_HALF = re.compile("[\ud800-\udfff]")
+
 _CSI = re.compile(r"\x1b\[[0-?]*[ -/]*")
 _SHORT = re.compile(r"\x1b[ -/]*")
 _STRING_END = re.compile(r"[\x07\x18\x1a\x1b\n]")
@@ -20,6 +22,11 @@ def legible(text: str) -> str:
     C1 controls become ``�``. The length stays the same.
     """
     return text.translate(_PICTURES) if _CONTROL.search(text) else text
+
+
+def whole(text: str) -> str:
+    """``text`` with half characters, which no encoder takes, as ``�``; of the same length."""
+    return _HALF.sub("\ufffd", text)
 
 
 def one_line(text: str) -> str:

@@ -105,7 +105,8 @@ class _Loop:
         except OutOfTime:
             outcome = _Outcome("time_limit", REASONS["time_limit"])
         except StudioError as error:
-            outcome = _Outcome("failed", str(error))
+            failed = _Outcome("failed", str(error))
+            outcome = self._stopped() if self._stop.is_set else failed
         except Exception as error:  # noqa: BLE001 - the boundary: a run never ends without a word
             _log.exception("The loop failed")
             outcome = _Outcome("failed", f"The studio itself failed ({error!r}); see its log.")
@@ -120,8 +121,8 @@ class _Loop:
 
     def _steps(self) -> Generator[Event, None, _Outcome]:
         while True:
-            if self._stop.is_set:
-                return _Outcome("stopped")
+            if self._stop.is_near:
+                return self._stopped()
             last = self._meter.near()
             outcome = yield from self._one_step(last)
             if outcome is not None:
@@ -134,7 +135,7 @@ class _Loop:
         yield StepStarted(step=self._step, note=self._note(last))
         answer = yield from self._turn.take(self._step, self._meter.turn_seconds())
         if answer is None:
-            return _Outcome("stopped")
+            return self._stopped()
         self._meter.count_turn(answer.usage, estimated=answer.estimated, seconds=answer.seconds)
         outcome = yield from self._act(answer)
         yield StepEnded(step=self._step, totals=self._meter.totals)
@@ -156,8 +157,11 @@ class _Loop:
         self._plain_answers = 0
         submitted = yield from self._execute_all(answer)
         if self._stop.is_set:
-            return _Outcome("stopped")
+            return self._stopped()
         return _Outcome("submitted") if submitted else None
+
+    def _stopped(self) -> _Outcome:
+        return _Outcome("stopped", self._stop.reason)
 
     def _plain_answer(self, answer: ModelAnswered) -> Generator[Event, None, _Outcome | None]:
         self._plain_answers += 1
@@ -251,6 +255,7 @@ class _Loop:
             seconds=outcome.seconds,
             observation=outcome.text,
             requests=outcome.requests,
+            full=outcome.full,
         )
 
     def _answer_file(self) -> str:

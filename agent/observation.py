@@ -75,6 +75,8 @@ class Collector:
         parts += ["[STDOUT]", shown["stdout"]]
         if shown["stderr"].strip():
             parts += ["[STDERR]", shown["stderr"]]
+        if finished.full:
+            parts.append(f"Note: {finished.full}")
         if finished.note:
             parts.append(f"Note: {finished.note}")
         return "\n".join(parts)
@@ -85,6 +87,8 @@ def _headline(finished: Finished, timeout: float) -> str:
         case "timeout":
             limit = f"its time limit of {round(timeout, 1):g} s"
             return f"Error: the command was ended after {limit}; its output until then is below."
+        case "full":
+            return "Error: the command was ended because the disk was full; see the note below."
         case "stop":
             return "Error: the command was ended because the run was stopped."
         case "lost":

@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
@@ -44,7 +45,8 @@ class LongOutputs:
     def end_call(self) -> None:
         """The call has ended: close its files."""
         for file in self._files.values():
-            file.close()
+            with suppress(OSError):  # what it held is lost, as the event before says
+                file.close()
         self._files.clear()
         self._short.clear()
         self._sizes.clear()

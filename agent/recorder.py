@@ -3,38 +3,34 @@
 The page, the command line and the trainer record alike; whoever iterates a round drives it.
 """
 
-import logging
-import threading
 from collections.abc import Generator, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Protocol, Self
 
-from agent import journal, loop, prompts, summary
-from agent.conversation import Conversation
-from agent.errors import RunError, StudioError
+from agent import loop, prompts
+from agent.errors import RunError, SandboxError, StudioError
 from agent.events import (
     Event,
     Mode,
+    Notice,
+    Origin,
     RunContinued,
     RunEnded,
     RunStarted,
-    Status,
+    SandboxReady,
     StepEnded,
-    ToolEnded,
-    ToolOutput,
+    StepStarted,
 )
-from agent.fold import RunPicture
 from agent.folder import RunFolder
 from agent.inputs import given, pasted
-from agent.journal import Journal
+from agent.legible import whole
 from agent.meter import Limits
 from agent.models.base import Model
 from agent.news import News
-from agent.outputs import LongOutputs
 from agent.prompts import Prompt
+from agent.record import Record
 from agent.sandbox.base import Sandbox
 from agent.sandbox.network import Policy
 from agent.stop import Stop
@@ -43,9 +39,14 @@ from agent.workplace import Workplace
 from agent.workspace.blobs import BlobStore
 from agent.workspace.files import Workspace
 
-INTERRUPTED = "The application was ended in the middle of the run. Send a message to go on."
+FATES: dict[Origin, str] = {
+    "new": "",
+    "woken": "The sandbox was stopped meanwhile and is back: its files, what was installed and "
+    "the shell are as they were; what ran in the background has ended.",
+    "remade": "The sandbox had to be made anew: the files in /workspace are as they were; what "
+    "was installed, files elsewhere and the shell's variables are gone.",
+}
 NEWS = "news.jsonl"
-_log = logging.getLogger(__name__)
 
 
 class Computers(Protocol):
@@ -66,6 +67,13 @@ class Computers(Protocol):
         """
 
 
+class Turn(Protocol):
+    """A run's turn to be at work, among others."""
+
+    def wait(self, stop: Stop) -> Generator[Event, None, bool]:
+        """Wait for it, yielding what a person sees of that; False where a stop came first."""
+
+
 @dataclass(frozen=True, slots=True)
 class Task:
     """What a run is given first; ``network`` is what its sandbox may reach."""
@@ -74,23 +82,6 @@ class Task:
     prompt: Prompt = field(default_factory=lambda: prompts.named("general"))
     mode: Mode = "sandbox"
     network: Policy = field(default_factory=Policy)
-
-
-def close_interrupted(data: Path, computers: Computers) -> None:
-    """Close, as interrupted, the runs that an earlier process left alive, and sweep after it.
-
-    Args:
-        data: The data folder, which this process holds.
-        computers: As for ``RecordedRun``; no sandbox is taken.
-    """
-    for folder in RunFolder.all(data):
-        with suppress(OSError):
-            Workspace(folder.workspace).staging.tidy()
-        try:
-            if folder.journal.exists() and not journal.ends_in(folder.journal, RunEnded):
-                RecordedRun(folder, computers).close()
-        except OSError:
-            _log.exception("The record of run %s cannot be read", folder.id)
 
 
 class RecordedRun:
@@ -106,14 +97,12 @@ class RecordedRun:
     def __init__(self, folder: RunFolder, computers: Computers, news: News | None = None) -> None:
         self.folder = folder
         self.news = news or News(folder.path / NEWS)
-        self.journal = Journal(folder.journal)
-        self.picture = RunPicture(run=folder.id)
-        self.conversation = Conversation()
-        self.lock = threading.Lock()
+        self._record = Record(folder)
+        self.journal, self.lock = self._record.journal, self._record.lock
+        self.picture, self.conversation = self._record.picture, self._record.conversation
         self._computers = computers
-        self._outputs = LongOutputs(folder.outputs)
+        self._fate = self._told = ""
         self._computer: Workplace | None = None
-        self._take_up()
 
     def __enter__(self) -> Self:
         return self
@@ -127,19 +116,32 @@ class RecordedRun:
         self.close()
 
     def start(
-        self, task: Task, model: Model, limits: Limits | None = None, stop: Stop | None = None
+        self,
+        task: Task,
+        model: Model,
+        limits: Limits | None = None,
+        stop: Stop | None = None,
+        turn: Turn | None = None,
     ) -> Iterator[Event]:
-        """The first round, in events as they happen.
+        """The first round, in events as they happen; with a ``turn`` it waits for that first.
 
         Raises:
-            RunError: the run has begun before.
+            RunError: the run has begun before, or there is no room for its record.
         """
         if self.picture.rounds:
             raise RunError("This run has begun already; send a message to go on.")
-        return self._record(self._first_round(task, model, limits or Limits(), stop or Stop()))
+        self._record.make_room()
+        stop = stop or Stop()
+        events = self._first_round(task, model, limits or Limits(), stop, turn)
+        return self._record.kept(events, self._with_workspace)
 
     def follow_up(
-        self, text: str, model: Model, limits: Limits | None = None, stop: Stop | None = None
+        self,
+        text: str,
+        model: Model,
+        limits: Limits | None = None,
+        stop: Stop | None = None,
+        turn: Turn | None = None,
     ) -> Iterator[Event]:
         """Another round in the same conversation and sandbox.
 
@@ -148,8 +150,11 @@ class RecordedRun:
         """
         if not self.picture.rounds or self.picture.alive:
             raise RunError("A message can follow when the run has begun and has come to an end.")
-        opening = RunContinued(text=text, model=model.name, metered=model.metered)
-        return self._record(self._round(opening, model, limits or Limits(), stop or Stop()))
+        self._record.make_room()
+        opening = RunContinued(text=whole(text), model=model.name, metered=model.metered)
+        stop = stop or Stop()
+        events = self._round(opening, model, limits or Limits(), stop, turn)
+        return self._record.kept(events, self._with_workspace)
 
     @property
     def workspace(self) -> Workspace:
@@ -157,23 +162,42 @@ class RecordedRun:
         computer = self._computer
         return Workspace(self.folder.workspace, rescue=computer.sandbox if computer else None)
 
+    def rest(self) -> None:
+        """Stop the sandbox, so that another message wakes it, and close the journal.
+
+        Raises:
+            SandboxError: it cannot be stopped; the journal is closed all the same.
+        """
+        computer, self._computer = self._computer, None
+        try:
+            if computer is not None:
+                computer.rest()
+        finally:
+            self._record.close()
+
+    def settle(self) -> None:
+        """Keep the end of a round that could not be kept when it came.
+
+        Raises:
+            OSError: there is still no room.
+        """
+        self._record.settle()
+
+    @property
+    def has_sandbox(self) -> bool:
+        """Whether a sandbox of its own runs, at work or idle."""
+        return self._computer is not None
+
     def close(self) -> None:
         """End the sandbox and close the journal; folder and workspace stay."""
         if self._computer is not None:
             self._computer.close()
             self._computer = None
-        self.journal.close()
+        self._record.close()
 
-    def _take_up(self) -> None:
-        """Fold what the journal holds already, and close a round that nobody ended."""
-        event = None
-        for cursor, event in journal.read(self.folder.journal):
-            self.picture.apply(event, cursor)
-            self.conversation.apply(event)
-        if self.picture.alive and event is not None:
-            self._keep(replace(self._ended("failed", INTERRUPTED), at=event.at))
-
-    def _first_round(self, task: Task, model: Model, limits: Limits, stop: Stop) -> Iterator[Event]:
+    def _first_round(
+        self, task: Task, model: Model, limits: Limits, stop: Stop, turn: Turn | None
+    ) -> Generator[Event, None, None]:
         self.folder.restrict(task.network)
         workspace = self.workspace
         inputs = tuple(given(workspace))
@@ -184,25 +208,34 @@ class RecordedRun:
             user = task.prompt.user(task.text, [path.shown for path in inputs])
         opening = RunStarted(
             run=self.folder.id,
-            task=task.text,
+            task=whole(task.text),
             mode=task.mode,
             model=model.name,
             metered=model.metered,
             prompt=task.prompt.name,
             system=system,
-            user=user,
+            user=whole(user),
             inputs=tuple(path.to_url() for path in inputs),
             network=task.network.access,
             hosts=task.network.hosts,
             limits=limits.shown(),
         )
-        yield from self._round(opening, model, limits, stop)
+        yield from self._round(opening, model, limits, stop, turn)
 
     def _round(
-        self, opening: RunStarted | RunContinued, model: Model, limits: Limits, stop: Stop
-    ) -> Iterator[Event]:
+        self,
+        opening: RunStarted | RunContinued,
+        model: Model,
+        limits: Limits,
+        stop: Stop,
+        turn: Turn | None,
+    ) -> Generator[Event, None, None]:
         yield opening
         self.conversation.apply(opening)
+        if turn is not None and not (yield from turn.wait(stop)):
+            yield self._record.ended("stopped", stop.reason)
+            return
+        self._let_go_of_lost(stop)
         if self.picture.mode == "sandbox" and self._computer is None:
             ended = yield from self._prepare(stop)
             if ended is not None:
@@ -216,9 +249,27 @@ class RecordedRun:
                 limits=limits,
                 stop=stop,
                 totals=self.picture.totals,
-                news=self.news.take,
+                news=self._tell,
             )
         )
+
+    def _let_go_of_lost(self, stop: Stop) -> None:
+        """Keep the sandbox of the round before, if it is there or can be brought back."""
+        if self._computer is None:
+            return
+        sandbox = self._computer.sandbox
+        sandbox.attend(stop)
+        with suppress(SandboxError):
+            if not sandbox.lost:
+                return sandbox.check()
+        lost, self._computer = self._computer, None
+        with suppress(SandboxError):
+            lost.rest()
+
+    def _tell(self) -> str:
+        """What the model is to know since its last step, the sandbox's fate first."""
+        self._told, self._fate = self._fate, ""
+        return "\n".join(filter(None, (self._told and f"[{self._told}]", self.news.take())))
 
     def _toolbox(self, limits: Limits) -> Toolbox | None:
         if self._computer is None:
@@ -229,50 +280,14 @@ class RecordedRun:
         try:
             sandbox = yield from self._computers.take(self.folder, stop)
         except StudioError as error:
-            return self._ended("failed", str(error))
+            return self._record.ended("failed", str(error))
         if sandbox is None:
-            return self._ended("stopped", "")
+            return self._record.ended("stopped", "")
+        sandbox.attend(stop)
         self._computer = Workplace(sandbox, self.folder, self._computers.blobs)
         for _ in self._computer.versioned(len(self.picture.steps)):
             pass  # what was there before is no step's doing
         return None
-
-    def _record(self, events: Iterator[Event]) -> Iterator[Event]:
-        """Write each event to the journal, then hand it on."""
-        try:
-            for event in events:
-                for kept in self._with_workspace(event):
-                    yield self._keep(kept)
-        except OSError as error:
-            yield self._unrecorded(error)
-        except Exception as error:  # noqa: BLE001 - the boundary: no run ends without a word
-            _log.exception("Run %s failed", self.folder.id)
-            reason = f"The studio itself failed ({error!r}); its log has the details."
-            yield self._keep(self._ended("failed", reason))
-
-    def _unrecorded(self, error: OSError) -> Event:
-        """The end of a round whose record cannot be written, kept if that still can be."""
-        _log.error("Run %s cannot be recorded: %s", self.folder.id, error)
-        reason = f"The run's record cannot be written: {error}. Make room on the disk, and go on."
-        ended = self._ended("failed", reason)
-        try:
-            return self._keep(ended)
-        except OSError:
-            with self.lock:
-                self.picture.apply(ended, self.journal.end)
-            return ended
-
-    def _keep(self, event: Event) -> Event:
-        if isinstance(event, ToolOutput):
-            event = self._outputs.shorten(event)
-        elif isinstance(event, ToolEnded):
-            self._outputs.end_call()
-        with self.lock:
-            cursor = self.journal.append(event)
-            self.picture.apply(event, cursor)
-        if isinstance(event, RunEnded):
-            summary.keep(self.folder, self.picture)
-        return event
 
     def _with_workspace(self, event: Event) -> Iterator[Event]:
         """The event, and before the end of a step or a round what that did to the files."""
@@ -282,6 +297,8 @@ class RecordedRun:
             ended, step = isinstance(event, RunEnded), len(self.picture.steps)
             yield from self._computer.versioned(step, final=ended)
         yield event
-
-    def _ended(self, status: Status, reason: str) -> RunEnded:
-        return RunEnded(status=status, reason=reason, answer="", totals=self.picture.totals)
+        if isinstance(event, SandboxReady):
+            self._fate = FATES[event.origin]
+        elif isinstance(event, StepStarted) and self._told:
+            yield Notice(step=event.step, text=self._told)
+            self._told = ""

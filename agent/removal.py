@@ -15,6 +15,8 @@ from agent import journal
 from agent.errors import JournalError, RunError, StudioError
 from agent.events import SandboxReady, decode
 from agent.folder import RunFolder
+from agent.sandbox import disk
+from agent.sandbox.instance import places
 from agent.workspace import paths
 from agent.workspace.blobs import BlobStore
 from agent.workspace.staging import Staging
@@ -40,6 +42,14 @@ def on_disk(folder: Path) -> int:
     return total
 
 
+def sandbox_on_disk(folder: Path) -> int:
+    """The bytes that a sandbox's folder takes: where it is a disk of its own, those of its file."""
+    try:
+        return disk.image(folder).lstat().st_blocks * _BLOCK
+    except OSError:
+        return on_disk(folder)
+
+
 def sandboxes_of(data: Path, run_id: str) -> set[str]:
     """The ids of a run's sandboxes; where its record cannot be read, those its journal tells."""
     try:
@@ -47,6 +57,16 @@ def sandboxes_of(data: Path, run_id: str) -> set[str]:
     except RunError:
         told = set(_told(data / "runs" / run_id / "journal.jsonl"))
         return told - {folder.sandbox for folder in RunFolder.all(data)}
+
+
+def named_sandboxes(data: Path) -> set[str]:
+    """The ids of the sandboxes that a run has, in the data folder and all places within it."""
+    return {
+        sandbox
+        for place in places(data)
+        for run in RunFolder.ids(place)
+        for sandbox in sandboxes_of(place, run)
+    }
 
 
 class Removal:
@@ -67,10 +87,11 @@ class Removal:
     def frees(self, runs: Collection[str]) -> int:
         """The bytes on disk that removing these runs frees at this moment."""
         folders = [self._data / "runs" / run for run in runs]
+        sandboxes = list[Path]()
         contents = self._blobs.on_disk(self._named_only_in(folders))
         for run in runs:
-            folders += [self._data / "sandboxes" / each for each in sandboxes_of(self._data, run)]
-        return sum(map(on_disk, folders)) + contents
+            sandboxes += [self._data / "sandboxes" / each for each in sandboxes_of(self._data, run)]
+        return sum(map(on_disk, folders)) + sum(map(sandbox_on_disk, sandboxes)) + contents
 
     def remove(self, runs: Iterable[str]) -> int:
         """Remove runs that nobody is at work in.
@@ -108,7 +129,10 @@ class Removal:
 
     def _remove_sandbox(self, sandbox: str) -> int:
         folder = self._data / "sandboxes" / sandbox
-        size = on_disk(folder)
+        size = sandbox_on_disk(folder)
+        if disk.image(folder).exists():
+            disk.discard(folder)
+            return size
         if not _removable(folder):
             self._empty(sandbox)
         self._discard(folder)
@@ -126,7 +150,10 @@ class Removal:
         return freed
 
     def _discard(self, folder: Path) -> None:
-        with suppress(FileNotFoundError), paths.opened_folder_path(folder.parent) as parent:
+        with (
+            suppress(FileNotFoundError),
+            paths.opened_folder_path(folder.parent.resolve()) as parent,
+        ):
             self._ruins.discard(parent, folder.name)
 
     def _named_only_in(self, folders: Collection[Path]) -> set[str]:

@@ -5,88 +5,29 @@ stand beside each other, and the README's table is made from them.
 """
 
 import os
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, cast
-from urllib.parse import urlsplit
 
 from agent.errors import SettingError
 from agent.meter import Limits, Price
 from agent.sandbox.base import SandboxLimits
-
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?", re.IGNORECASE)
-_UNITS = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4}
-
-
-def size(text: str) -> int:
-    """A number of bytes: ``1048576``, ``512 MB``, ``2g``."""
-    match = _SIZE.fullmatch(text.strip())
-    if not match:
-        raise ValueError("a size such as 512MB or 2GB")
-    return int(float(match[1]) * _UNITS[match[2].lower()])
-
-
-def count(text: str) -> int:
-    """A whole number from 0 on."""
-    if not text.strip().isdecimal():
-        raise ValueError("a whole number")
-    return int(text)
-
-
-def at_least_one(parse: Callable[[str], int]) -> Callable[[str], int]:
-    """The same, but 0, which a container engine takes for no limit at all, is refused."""
-
-    def parse_some(text: str) -> int:
-        number = parse(text)
-        if number < 1:
-            raise ValueError("above 0")
-        return number
-
-    return parse_some
-
-
-def amount(text: str) -> float:
-    """A number above 0."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not 0 < number < float("inf"):
-        raise ValueError("a number above 0")
-    return number
-
-
-def optional_count(text: str) -> int | None:
-    """A whole number, or ``none``."""
-    return None if text.strip().lower() == "none" else count(text)
-
-
-def optional_amount(text: str) -> float | None:
-    """A number above 0, or ``none``."""
-    return None if text.strip().lower() == "none" else amount(text)
-
-
-def proxy_address(text: str) -> str:
-    """``host:port`` of an HTTP proxy's URL, ``http://proxy.example:3128``."""
-    try:
-        parts = urlsplit(text.strip() if "//" in text else f"//{text.strip()}")
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        host, port = None, None
-    if not host or ":" in host or parts.scheme not in ("", "http"):
-        raise ValueError("an HTTP proxy's address, http://host:port")
-    return f"{host}:{port or 3128}"
-
-
-def names(text: str) -> tuple[str, ...]:
-    """Names, separated by white space or commas."""
-    return tuple(text.replace(",", " ").split())
-
-
-def _path(text: str) -> Path:
-    return Path(text).expanduser().absolute()
+from agent.values import (
+    amount,
+    at_least_one,
+    count,
+    names,
+    on_or_off,
+    optional_amount,
+    optional_count,
+    optional_size,
+    path,
+    prefix,
+    proxy_address,
+    size,
+    users,
+)
 
 
 def _setting(key: str, default: Any, parse: Callable[[str], Any], doc: str) -> Any:
@@ -95,7 +36,7 @@ def _setting(key: str, default: Any, parse: Callable[[str], Any], doc: str) -> A
 
 def _default_data() -> Path:
     base = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
-    return _path(base) / "llm-in-sandbox-studio"
+    return path(base) / "llm-in-sandbox-studio"
 
 
 @dataclass(frozen=True)
@@ -115,17 +56,36 @@ class Settings:
         },
     )
     model: str = _setting("OPENAI_MODEL", "", str, "The model's name at that endpoint")
+    builtin: bool = _setting(
+        "STUDIO_BUILTIN", True, on_or_off,
+        "Whether the built-in model answers where no endpoint is set: `on` or `off`",
+    )  # fmt: skip
     host: str = _setting("GRADIO_SERVER_NAME", "127.0.0.1", str, "Address the page is served on")
     port: int = _setting("GRADIO_SERVER_PORT", 7860, count, "Its port")
     hosts: tuple[str, ...] = _setting(
         "STUDIO_HOSTS", (), names, "Names it answers under, besides `localhost` and addresses"
     )
+    root_path: str = _setting(
+        "GRADIO_ROOT_PATH", "", prefix, "Path below which a reverse proxy serves it, `/studio`"
+    )
+    users: tuple[tuple[str, str], ...] = field(
+        default=(),
+        repr=False,
+        metadata={
+            "key": "STUDIO_USERS",
+            "parse": users,
+            "doc": "Accounts, `name:hash`, or a file of such lines; without any, nobody signs in",
+        },
+    )
+    operators: tuple[str, ...] = _setting(
+        "STUDIO_OPERATORS", (), names, "Accounts that see and change everybody's runs"
+    )
     data: Path = field(
         default_factory=_default_data,
         metadata={
             "key": "STUDIO_DATA",
-            "parse": _path,
-            "doc": "Data folder; `~/.local/share/llm-in-sandbox-studio` by default",
+            "parse": path,
+            "doc": "Data folder; by default one below `XDG_DATA_HOME` or `~/.local/share`",
         },
     )
     docker_host: str = _setting(
@@ -136,6 +96,9 @@ class Settings:
     )
     image: str = _setting(
         "STUDIO_IMAGE", "", str, "Sandbox image; empty: built from the `Dockerfile`"
+    )
+    runtime: str = _setting(
+        "STUDIO_RUNTIME", "", str, "The engine's runtime, such as `runsc`; empty: its default"
     )
     proxy: str = _setting(
         "HTTPS_PROXY",
@@ -152,10 +115,19 @@ class Settings:
     open_files: int = _setting(
         "STUDIO_OPEN_FILES", 4096, at_least_one(count), "Open files per process in it"
     )
+    disk: int = _setting(
+        "STUDIO_DISK", 10 * 1024**3, at_least_one(size), "Disk of a sandbox, its workspace included"
+    )
     keep: int = _setting(
         "STUDIO_KEEP_OUTPUT", 8 * 1024**2, size, "Bytes kept of a command's stdout, and stderr"
     )
     pool: int = _setting("STUDIO_POOL", 1, count, "Sandboxes kept warm")
+    idle: float = _setting(
+        "STUDIO_IDLE", 1800.0, amount, "Seconds after which an idle sandbox is stopped"
+    )
+    resting_days: float = _setting(
+        "STUDIO_RESTING_DAYS", 7.0, amount, "Days that a stopped one keeps what was installed in it"
+    )
     command_timeout: float = _setting(
         "STUDIO_COMMAND_TIMEOUT", 120.0, amount, "Seconds a command may take by default"
     )
@@ -191,6 +163,31 @@ class Settings:
         "STUDIO_BLOB_STORE", 4 * 1024**3, size, "Size limit of the store of file versions"
     )
 
+    runs: int | None = _setting(
+        "STUDIO_RUNS", None, at_least_one(count),
+        "Runs at work at once, others wait in line; 4 per processor, as memory allows",
+    )  # fmt: skip
+    runs_each: int | None = _setting(
+        "STUDIO_RUNS_EACH", None, at_least_one(count), "Those of one person; half of them"
+    )
+    sandboxes: int = _setting(
+        "STUDIO_SANDBOXES", 64, at_least_one(count),
+        "Sandboxes that run at once; for those at work, idle ones are stopped early",
+    )  # fmt: skip
+    keep_days: float | None = _setting(
+        "STUDIO_KEEP_DAYS", None, optional_amount,
+        "Days after which runs are deleted that nobody pinned; for ever by default",
+    )  # fmt: skip
+    keep_size: int | None = _setting(
+        "STUDIO_KEEP_SIZE", None, optional_size,
+        "What all runs may take before the oldest are deleted that nobody pinned; half of the "
+        "data folder's disk, or `none` for no limit",
+    )  # fmt: skip
+    keep_each: int | None = _setting(
+        "STUDIO_KEEP_EACH", None, optional_size,
+        "What one person's runs may take before they can begin no more; half of that, or `none`",
+    )  # fmt: skip
+
     def limits(self) -> Limits:
         """Where a round ends at the latest."""
         price = None
@@ -214,6 +211,7 @@ class Settings:
             cpus=self.cpus,
             pids=self.pids,
             open_files=self.open_files,
+            disk=self.disk,
             keep_bytes=self.keep,
         )
 
@@ -264,6 +262,8 @@ def table() -> str:
 
 
 def _shown(name: str, value: Any) -> str:
-    if name in ("memory", "keep", "blob_store"):
+    if name in ("memory", "disk", "keep", "blob_store"):
         return f"{value // 1024**3} GB" if value >= 1024**3 else f"{value // 1024**2} MB"
+    if isinstance(value, bool):
+        return "on" if value else "off"
     return f"{value:g}" if isinstance(value, float) else str(value)

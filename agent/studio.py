@@ -2,19 +2,21 @@
 
 import json
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
-from agent import journal
+from agent import journal, recorder
 from agent.computers import Computers
 from agent.errors import DataFolderBusy, WorkspaceError
 from agent.folder import RunFolder
 from agent.inputs import INPUT
-from agent.recorder import RecordedRun, close_interrupted
+from agent.record import close_interrupted
+from agent.recorder import RecordedRun
+from agent.sandbox import disk
 from agent.sandbox.instance import DataFolder, places
 from agent.settings import Settings, load
 from agent.trajectory import trajectory
@@ -25,6 +27,16 @@ from agent.workspace.transfer import Report, copy_in, copy_out
 OUTPUT = RelPath("output")
 
 
+class Source(recorder.Computers, Protocol):
+    """Where a studio's sandboxes come from; ``agent.computers.Computers`` is one."""
+
+    def draft(self) -> str:
+        """Make a sandbox's folder with an empty workspace; its id."""
+
+    def close(self) -> None:
+        """Let go of what is held."""
+
+
 class Studio:
     """Sandboxes for runs, on a data folder that this process holds.
 
@@ -33,18 +45,24 @@ class Studio:
 
     Args:
         settings: What to use; by default the environment's, with no sandboxes kept warm.
+        source: Makes what gives the sandboxes, for the data folder that is held.
     """
 
-    def __init__(self, settings: Settings | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        source: Callable[[Settings, DataFolder], Source] = Computers,
+    ) -> None:
         self.settings = settings or replace(load(), pool=0)
+        self._source = source
         self._held = ExitStack()
 
     def __enter__(self) -> Self:
         """Hold the data folder. Raises ``DataFolderBusy`` where every place is taken."""
         data = self._held.enter_context(_data_folder(self.settings.data))
         self._data = data.path
-        self._computers = self._held.enter_context(closing(Computers(self.settings, data)))
-        close_interrupted(self._data, self._computers)
+        self._computers = self._held.enter_context(closing(self._source(self.settings, data)))
+        close_interrupted(self._data)
         return self
 
     def __exit__(
@@ -67,8 +85,8 @@ class Studio:
         """
         folder = RunFolder.create(self._data, self._computers.draft())
         with ExitStack() as on_failure:
-            for made in (folder.path, folder.sandbox_folder):
-                on_failure.callback(shutil.rmtree, made, ignore_errors=True)
+            on_failure.callback(shutil.rmtree, folder.path, ignore_errors=True)
+            on_failure.callback(disk.discard, folder.sandbox_folder)
             for path in inputs:
                 copied = copy_in(Workspace(folder.workspace), path, INPUT)
                 if report is not None:

@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -15,8 +16,9 @@ from agent import journal
 from agent.events import Mode
 from agent.fold import RoundHead, RunPicture
 from agent.folder import RunFolder
-from agent.removal import on_disk
-from agent.workspace.manifest import Manifest
+from agent.removal import on_disk, sandbox_on_disk
+from agent.sandbox import disk
+from agent.workspace.manifest import Delta, Manifest
 from agent.workspace.paths import RelPath
 from agent.workspace.versions import Versions
 
@@ -28,7 +30,8 @@ MAX_NAMES = 200
 
 _PICTURES = 3
 _IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".bmp", ".svg")
-_FORM = 1
+_BLOCK = 4096
+_FORM = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +49,10 @@ class Summary:
         prompt_tokens: Tokens read by the model, and ``generated_tokens`` written by it.
         files: What is in the workspace, as URLs: what was made first, what was given last.
         pictures: Images that were made, as URLs; a few.
-        size: Bytes on disk of the run's folder and its workspace, when it was made.
+        workspace: Bytes on disk of its workspace, when it was made.
+        versions: Bytes of the contents that its manifests name, each once and in whole blocks;
+            what another run names, too, is counted in both.
+        size: Bytes on disk when it was made: record, workspace and versions together.
         form: Which form of summary this is.
     """
 
@@ -69,6 +75,8 @@ class Summary:
     estimated: bool
     files: tuple[str, ...]
     pictures: tuple[str, ...]
+    workspace: int
+    versions: int
     size: int
     form: int = _FORM
 
@@ -76,13 +84,25 @@ class Summary:
 _adapter = TypeAdapter(Summary)
 
 
-def summarize(picture: RunPicture, files: Iterable[str] = (), *, size: int = 0) -> Summary:
+@dataclass(frozen=True, slots=True)
+class Space:
+    """Bytes on disk that a run takes; see ``Summary``."""
+
+    record: int = 0
+    workspace: int = 0
+    versions: int = 0
+
+
+_NOT_KNOWN = Space()
+
+
+def summarize(picture: RunPicture, files: Iterable[str] = (), space: Space = _NOT_KNOWN) -> Summary:
     """The summary of a run that has begun.
 
     Args:
         picture: The run.
         files: What is in its workspace, as URLs; by default what its steps changed.
-        size: Its bytes on disk.
+        space: What it takes on the disk.
     """
     names = _in_order(list(files) or [*_changed(picture), *picture.inputs])
     made = [name for name in names if not name.startswith("input/")]
@@ -107,26 +127,29 @@ def summarize(picture: RunPicture, files: Iterable[str] = (), *, size: int = 0) 
         estimated=totals.estimated,
         files=tuple(names[:MAX_NAMES]),
         pictures=tuple(name for name in made if name.lower().endswith(_IMAGES))[:_PICTURES],
-        size=size,
+        workspace=space.workspace,
+        versions=space.versions,
+        size=space.record + space.workspace + space.versions,
     )
 
 
-def keep(folder: RunFolder, picture: RunPicture, manifest: Manifest | None = None) -> Summary:
+def keep(folder: RunFolder, picture: RunPicture) -> Summary:
     """Write the summary of a run beside its journal; where it cannot be written, it is made anew.
 
     Args:
         folder: The run's folder.
         picture: The run, all of its journal folded.
-        manifest: Its workspace; read from the folder by default.
     """
-    manifest = manifest or Versions(folder.manifests).manifest()
+    contents: dict[str, int] = {}
+    manifest = Manifest.after(_deltas(folder, contents))
     files = (
         RelPath.trusted(path).to_url()
         for path, node in manifest.nodes.items()
         if node.kind == "file"
     )
-    size = on_disk(folder.path) + on_disk(folder.sandbox_folder)
-    summary = summarize(picture, files, size=size)
+    versions = sum(-(-size // _BLOCK) * _BLOCK for size in contents.values())
+    space = Space(on_disk(folder.path), _in_sandbox(folder.sandbox_folder), versions)
+    summary = summarize(picture, files, space)
     part = folder.summary.with_name(f"{folder.summary.name}.{secrets.token_hex(4)}")
     with suppress(OSError):
         try:
@@ -135,6 +158,11 @@ def keep(folder: RunFolder, picture: RunPicture, manifest: Manifest | None = Non
         finally:
             part.unlink(missing_ok=True)
     return summary
+
+
+def _in_sandbox(folder: Path) -> int:
+    """What its files take at this moment; of a disk that is not mounted, what its file does."""
+    return on_disk(folder) if disk.attached(folder) else sandbox_on_disk(folder)
 
 
 def load(folder: RunFolder) -> Summary | None:
@@ -156,6 +184,14 @@ def derive(folder: RunFolder) -> Summary | None:
         return None
     picture.cursor = folder.journal.stat().st_size
     return keep(folder, picture)
+
+
+def _deltas(folder: RunFolder, contents: dict[str, int]) -> Iterator[Delta]:
+    """A run's manifests; meanwhile the contents that they name are noted with their sizes."""
+    for _, delta in Versions(folder.manifests).read():
+        named = (node for node in delta.changed.values() if node.hash and node.kept)
+        contents.update((str(node.hash), node.size) for node in named)
+        yield delta
 
 
 def _seconds(round_: RoundHead) -> float:

@@ -37,6 +37,7 @@ class ToolOutcome:
         seconds: Wall time in the sandbox.
         submitted: Whether the model said that it is done.
         requests: What was asked of the network meanwhile.
+        full: What of the disk was full, in a sentence; empty where it was not.
     """
 
     ok: bool
@@ -46,6 +47,7 @@ class ToolOutcome:
     seconds: float = 0.0
     submitted: bool = False
     requests: tuple[Request, ...] = ()
+    full: str = ""
 
     @classmethod
     def failed(cls, text: str) -> "ToolOutcome":
@@ -149,6 +151,7 @@ class Toolbox:
             ending=finished.ending,
             seconds=finished.seconds,
             requests=requests,
+            full=finished.full,
         )
 
     def _edit(self, work: View | Create | Replace | Insert) -> ToolOutcome:

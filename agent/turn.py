@@ -173,6 +173,7 @@ class Turn:
             usage=finish.usage,
             estimated=False,
             seconds=seconds,
+            tokens=finish.tokens,
         )
         if finish.usage is None and self._model.metered:
             return replace(answer, usage=self._estimate(answer), estimated=True)

@@ -59,6 +59,11 @@ class Workplace:
         with suppress(SandboxError):
             self.sandbox.end_processes()
 
+    def rest(self) -> None:
+        """Stop the sandbox, which can be woken; see ``Sandbox.rest``."""
+        self._watch.close()
+        self.sandbox.rest()
+
     def close(self) -> None:
         """End the sandbox; the workspace stays."""
         self._watch.close()

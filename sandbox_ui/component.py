@@ -10,7 +10,7 @@ from typing import Any
 
 import gradio as gr
 
-_MAIN = "import(new URL('studio/main.js', document.baseURI).href)"
+_MAIN = "import(new URL('ui/main.js', document.baseURI).href)"
 
 
 def mounted(mount: str, place: str, **kwargs: Any) -> gr.HTML:

@@ -15,7 +15,7 @@ from pydantic_core import to_json
 
 from agent import finding, journal
 from agent.errors import JournalError, RunError
-from agent.events import Event
+from agent.events import Event, without_tokens
 from agent.export import steps_csv
 from agent.fold import RunPicture
 from agent.folder import RunFolder
@@ -71,6 +71,7 @@ class Feed:
                 "alive": picture.alive,
                 "state": picture.state,
                 "detail": picture.detail,
+                "model": picture.model,
                 "steps": len(picture.steps),
                 "totals": asdict(picture.totals),
                 "reason": last.reason if last else "",
@@ -89,7 +90,7 @@ class Feed:
             return None
         lines, size, end = [], 0, cursor
         for end, line in journal.lines(self._path, cursor):  # noqa: B007
-            lines.append(line)
+            lines.append(without_tokens(line))
             size += len(line)
             if size >= BATCH_BYTES:
                 break
@@ -106,7 +107,8 @@ class Feed:
             if not 1 <= number <= len(self._picture.steps):
                 raise RunError(f"This run has no step {number}.")
             head = self._picture.steps[number - 1]
-        lines = (line for _, line in journal.lines(self._path, head.begin, head.end))
+        kept = journal.lines(self._path, head.begin, head.end)
+        lines = (without_tokens(line) for _, line in kept)
         return _array(lines)
 
     def events(self) -> Iterator[Event]:

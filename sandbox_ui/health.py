@@ -2,7 +2,8 @@
 
 from typing import Any, Protocol
 
-from agent.computers import Readiness
+from agent.engine_room import Readiness
+from agent.models.builtin.parts import NAME, parts
 from agent.settings import Settings
 
 
@@ -32,9 +33,15 @@ def report(computers: Ready, settings: Settings) -> dict[str, Any]:
             "detail": now.detail,
             "progress": now.progress,
         },
-        "model": {
-            "ok": bool(settings.base_url and settings.model),
-            "name": settings.model,
-            "detail": "" if settings.base_url else "No endpoint: demonstrations only.",
-        },
+        "model": _model(settings),
+    }
+
+
+def _model(settings: Settings) -> dict[str, Any]:
+    if not settings.base_url and settings.builtin and parts():
+        return {"ok": True, "name": NAME, "detail": "No endpoint: small tasks only."}
+    return {
+        "ok": bool(settings.base_url and settings.model),
+        "name": settings.model,
+        "detail": "" if settings.base_url else "No endpoint: demonstrations only.",
     }

@@ -100,9 +100,9 @@ def row_of(workspace: Workspace, path: RelPath) -> dict[str, Any] | None:
 
 def row(folder: RelPath, entry: FileEntry) -> dict[str, Any]:
     """One name of a folder as the page is told of it."""
-    path = folder.child(entry.name)
+    path = RelPath.trusted(paths.join(folder, entry.name))  # it may be too long to be opened
     return {
-        "name": RelPath(entry.name).shown,
+        "name": paths.shown(entry.name),
         "path": path.to_url(),
         "kind": entry.kind,
         "size": entry.size,

@@ -2,10 +2,19 @@
 
 What Gradio is given as a head it adds by a script of its own, after the page has begun to be
 drawn: too late for the colours, and for noticing that one of its own parts did not arrive.
+The scripts that stand in the page get a nonce, so that none that is put into it later runs.
 """
+
+import re
+import secrets
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from sandbox_ui.prefix import path_below
+from sandbox_ui.security import policy_for
+
+_SCRIPT = re.compile(rb"<script(?=[ >])")
 
 
 class Opening:
@@ -22,7 +31,7 @@ class Opening:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on; the page's answer is held until it is whole."""
-        if scope["type"] != "http" or scope["path"] != "/" or scope["method"] != "GET":
+        if scope["type"] != "http" or path_below(scope) != "/" or scope["method"] != "GET":
             await self._app(scope, receive, send)
             return
         start: Message = {}
@@ -44,8 +53,11 @@ class Opening:
     def _whole(self, start: Message, body: bytes) -> bytes:
         headers = MutableHeaders(scope=start)
         if headers.get("content-type", "").startswith("text/html"):
+            nonce = secrets.token_urlsafe(16)
             body = body.replace(b"<head>", b"<head>" + self._head, 1)
+            body = _SCRIPT.sub(b'<script nonce="%b"' % nonce.encode(), body)
             headers["content-length"] = str(len(body))
+            headers["content-security-policy"] = policy_for(nonce)
         return body
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import fields as fields_of
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import gradio as gr
 from gradio.components import Component
 
 from agent import prompts
+from agent.models.builtin.parts import ABOUT, CHOSEN, MISSING, NAME, parts
 from agent.sandbox.network import READY_LIST
 from agent.settings import Settings
 from sandbox_ui.choices import Choices
@@ -32,26 +34,38 @@ _STYLES = (
     "preview",
     "history",
 )
-_APART = ("steady.js", "look.js")
+# Gradio holds some 60 KB for each visit and each call; nothing of the page's own is in it.
+_SESSIONS = 50
+_APART = ("steady.js", "look.js", "login.js")
 _SHOW_HOSTS = "(network) => ({ __type__: 'update', visible: network === 'listed' })"
 _SANS = ["ui-sans-serif", "system-ui", "Inter", "Segoe UI", "DejaVu Sans", "sans-serif"]
 _MONO = ["ui-monospace", "SF Mono", "JetBrains Mono", "DejaVu Sans Mono", "monospace"]
 
 
-def head() -> str:
-    """What the page begins with: style sheets, and its modules all at once."""
+def head(*, alone: bool, builtin: bool) -> str:
+    """What the page begins with: style sheets, and its modules all at once.
+
+    Args:
+        alone: Whether everybody who sees it is the studio's one owner.
+        builtin: Whether the built-in model may answer.
+    """
     modules = [path for path in sorted(STATIC.glob("*.js")) if path.name not in _APART]
-    modules += sorted(STATIC.glob("tree/*.js"))
+    modules += sorted(STATIC.glob("tree/*.js")) + sorted(STATIC.glob("history/*.js"))
     lines = [
         f"<script>{(STATIC / 'steady.js').read_text()}</script>",
-        '<link rel="icon" href="studio/icon.svg" type="image/svg+xml">',
-        *(f'<link rel="stylesheet" href="studio/{name}.css">' for name in _STYLES),
-        *(
-            f'<link rel="modulepreload" href="studio/{path.relative_to(STATIC)}">'
-            for path in modules
-        ),
+        *(['<meta name="studio-alone">'] if alone else []),
+        *([_told_of_builtin()] if builtin else []),
+        '<link rel="icon" href="ui/icon.svg" type="image/svg+xml">',
+        *(f'<link rel="stylesheet" href="ui/{name}.css">' for name in _STYLES),
+        *(f'<link rel="modulepreload" href="ui/{path.relative_to(STATIC)}">' for path in modules),
     ]
     return "\n".join(lines)
+
+
+def _told_of_builtin() -> str:
+    here = parts() is not None
+    told = escape(ABOUT if here else MISSING)
+    return f'<meta name="studio-builtin" content="{told}"{" data-here" if here else ""}>'
 
 
 def theme() -> gr.themes.Base:
@@ -62,6 +76,7 @@ def theme() -> gr.themes.Base:
 def build(controls: Controls, programs: Programs, settings: Settings) -> gr.Blocks:
     """The page's components, wired to the controls, and what programs may call."""
     page = gr.Blocks(title="LLM-in-Sandbox Studio", analytics_enabled=False)
+    page.state_session_capacity = _SESSIONS
     with page:
         masthead(elem_id="masthead")
         with gr.Row(elem_id="studio"):
@@ -111,6 +126,8 @@ def _keep(page: gr.Blocks, fields: Sequence[Component], forget: gr.Button) -> No
     known = [{"name": name, **_takes(each)} for name, each in named.items()]
     page.load(None, kept, kept, js=calling("recall", known))
     gr.on([each.change for each in kept], None, kept, js=calling("remember", known))
+    of_a_place: list[Any] = [named["base_url"], key]
+    gr.on([each.blur for each in of_a_place], None, of_a_place, key, js=calling("bind", None))
     forget.click(None, None, [*kept, key], js=calling("forget", known))
 
 
@@ -128,46 +145,9 @@ def _takes(field: Component) -> dict[str, Any]:
 def _drawer(settings: Settings) -> tuple[Sequence[Component], gr.Button, gr.Textbox]:
     """The settings; the fields in the order of ``choices.Choices``."""
     with gr.Column():
-        base_url = gr.Textbox(
-            settings.base_url, label="Endpoint", placeholder="https://…/v1",
-            info="Any OpenAI-compatible chat endpoint", elem_id="endpoint",
-        )  # fmt: skip
-        api_key = gr.Textbox(
-            label="Key", type="password", info="Kept in memory only, for this page",
-            html_attributes=gr.InputHTMLAttributes(autocomplete="off"),
-        )  # fmt: skip
-        model = gr.Dropdown(
-            [settings.model] if settings.model else [], value=settings.model or None,
-            label="Model", allow_custom_value=True, interactive=True,
-            info="Test lists what the endpoint offers; any name can be typed",
-        )  # fmt: skip
-        test = gr.Button("Test", elem_id="test")
-        told = gr.Textbox(
-            label="Result of the test",
-            show_label=False,
-            interactive=False,
-            elem_id="told",
-            container=False,
-            lines=1,
-            max_lines=6,
-        )
+        base_url, api_key, model, test, told = _endpoint(settings)
     with gr.Accordion("Run", open=True):
-        mode = gr.Radio(["sandbox", "plain"], value="sandbox", label="Mode")
-        prompt = gr.Dropdown(
-            prompts.names(), value="general", label="Prompt", interactive=True, filterable=False
-        )
-        steps = gr.Number(
-            settings.steps, label="Steps at most", precision=0, minimum=1, maximum=settings.steps
-        )
-        network = gr.Radio(
-            [("Open", "open"), ("Listed hosts", "listed"), ("None", "none")], value="open",
-            label="Network", info="HTTP and HTTPS; never this machine, its networks, or other runs",
-        )  # fmt: skip
-        hosts = gr.Textbox(
-            " ".join(READY_LIST), label="Hosts", lines=2, elem_id="hosts", visible=False,
-            info=".example.org is a domain with all below it",
-        )  # fmt: skip
-        network.change(None, network, hosts, js=_SHOW_HOSTS)
+        mode, prompt, steps, network, hosts = _round(settings)
     with gr.Accordion("Sampling and protocol", open=False):
         temperature = _number("Temperature", 2)
         top_p = _number("Top p", 1)
@@ -180,6 +160,60 @@ def _drawer(settings: Settings) -> tuple[Sequence[Component], gr.Button, gr.Text
         send_reasoning, mode, prompt, steps, network, hosts,
     ]  # fmt: skip
     return fields, test, told
+
+
+def _endpoint(
+    settings: Settings,
+) -> tuple[gr.Textbox, gr.Textbox, gr.Dropdown, gr.Button, gr.Textbox]:
+    """Where the model is, its test, and what that said."""
+    own = [(NAME, CHOSEN)] if settings.builtin and parts() else []
+    base_url = gr.Textbox(
+        settings.base_url, label="Endpoint", placeholder="https://…/v1",
+        info=f"Any OpenAI-compatible chat endpoint{'; empty for the built-in one' if own else ''}",
+        elem_id="endpoint",
+    )  # fmt: skip
+    api_key = gr.Textbox(
+        label="Key", type="password",
+        info="Kept in memory only, for this page and this endpoint",
+        html_attributes=gr.InputHTMLAttributes(autocomplete="off"),
+    )  # fmt: skip
+    model = gr.Dropdown(
+        [*([settings.model] if settings.model else []), *own], value=settings.model or None,
+        label="Model", allow_custom_value=True, interactive=True,
+        info="Test lists what the endpoint offers; any name can be typed",
+    )  # fmt: skip
+    test = gr.Button("Test", elem_id="test")
+    told = gr.Textbox(
+        label="Result of the test",
+        show_label=False,
+        interactive=False,
+        elem_id="told",
+        container=False,
+        lines=1,
+        max_lines=6,
+    )
+    return base_url, api_key, model, test, told
+
+
+def _round(settings: Settings) -> tuple[gr.Radio, gr.Dropdown, gr.Number, gr.Radio, gr.Textbox]:
+    """What a run is begun with."""
+    mode = gr.Radio(["sandbox", "plain"], value="sandbox", label="Mode")
+    prompt = gr.Dropdown(
+        prompts.names(), value="general", label="Prompt", interactive=True, filterable=False
+    )
+    steps = gr.Number(
+        settings.steps, label="Steps at most", precision=0, minimum=1, maximum=settings.steps
+    )
+    network = gr.Radio(
+        [("Open", "open"), ("Listed hosts", "listed"), ("None", "none")], value="open",
+        label="Network", info="HTTP and HTTPS; never this machine, its networks, or other runs",
+    )  # fmt: skip
+    hosts = gr.Textbox(
+        " ".join(READY_LIST), label="Hosts", lines=2, elem_id="hosts", visible=False,
+        info=".example.org is a domain with all below it",
+    )  # fmt: skip
+    network.change(None, network, hosts, js=_SHOW_HOSTS)
+    return mode, prompt, steps, network, hosts
 
 
 def _number(label: str, maximum: float) -> gr.Number:

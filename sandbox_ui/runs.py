@@ -1,41 +1,45 @@
 """The runs that are alive: begin, go on, stop, be followed, come to an end."""
 
 import logging
-import shutil
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from agent import recorder
-from agent.errors import RunAtWork, RunError, StudioError
+from agent import clock, recorder
+from agent.errors import RunError
 from agent.events import Event, SandboxReady
 from agent.folder import RunFolder
 from agent.meter import Limits
 from agent.models.base import Model
-from agent.news import Item, News
-from agent.recorder import RecordedRun, Task, close_interrupted
+from agent.news import Item
+from agent.record import close_interrupted
+from agent.recorder import RecordedRun, Task
+from agent.removal import sandboxes_of
 from agent.stop import Stop
-from agent.summary import Summary, summarize
+from agent.summary import Summary
 from agent.workspace.files import Workspace
 from agent.workspace.past import Past
 from agent.workspace.paths import RelPath
+from sandbox_ui.admission import Admission, Place
 from sandbox_ui.feed import Feed
+from sandbox_ui.housekeeping import IDLE_SECONDS, Housekeeping, Rests
+from sandbox_ui.live import LiveRun, join
 from sandbox_ui.pasts import Pasts
+from sandbox_ui.registry import Registry
 
-DRAFT_SECONDS = 24 * 3600.0
-IDLE_SECONDS = 30 * 60.0
-_PAUSE = 60.0
 _PATIENCE = 10.0
-_LEAVING = 1.0
+_HANDS = 8
+GRACE = 5.0
+"""Seconds that steps under way have to end when the application is told to."""
+CLOSED = "The studio was closed meanwhile."
 _log = logging.getLogger(__name__)
-_Begin = Callable[[RecordedRun, Stop], Iterator[Event]]
+_Begin = Callable[[RecordedRun, Stop, recorder.Turn], Iterator[Event]]
 
 
-class Computers(recorder.Computers, Protocol):
+class Computers(recorder.Computers, Rests, Protocol):
     """Where sandboxes come from, and the folders of those to come."""
 
     def draft(self) -> str:
@@ -48,38 +52,8 @@ class Computers(recorder.Computers, Protocol):
             StudioError: it cannot be done.
         """
 
-
-@dataclass
-class _Run:
-    """What is known of one run here; ``recorded`` while it has a sandbox or could have one."""
-
-    folder: RunFolder
-    feed: Feed
-    news: News
-    recorded: RecordedRun | None = None
-    stop: Stop = field(default_factory=Stop)
-    worker: threading.Thread | None = None
-    used: float = field(default_factory=time.time)
-
-    @property
-    def working(self) -> bool:
-        return self.worker is not None and self.worker.is_alive()
-
-    def summary(self) -> Summary | None:
-        """What a list says of it, while a round of it goes on; None just before the first."""
-        assert self.recorded is not None
-        with self.recorded.lock:
-            picture = self.recorded.picture
-            return summarize(picture) if picture.rounds else None
-
-    def let_leave(self) -> None:
-        """Wait for a worker that has told the end of its round, which it does just before."""
-        if self.recorded is None or self.worker is None:
-            return
-        with self.recorded.lock:
-            ended = not self.recorded.picture.alive
-        if ended:
-            self.worker.join(_LEAVING)
+    def discard(self, sandbox_id: str) -> None:
+        """Remove what is kept of a sandbox that rests, but for its workspace."""
 
 
 class Runs:
@@ -88,58 +62,90 @@ class Runs:
     Args:
         data: The data folder.
         computers: Where sandboxes come from.
+        admission: What limits how many may be at work; by default nothing does.
+        idle: Seconds after which the sandbox of a run that nobody uses is stopped.
     """
 
-    def __init__(self, data: Path, computers: Computers) -> None:
+    def __init__(
+        self,
+        data: Path,
+        computers: Computers,
+        admission: Admission | None = None,
+        idle: float = IDLE_SECONDS,
+    ) -> None:
         self._data = data
+        self.admission = admission or Admission()
         self._computers = computers
         self._pasts = Pasts(computers.blobs)
-        self._runs: dict[str, _Run] = {}
-        self._lock = threading.Lock()
-        self._withdrawn: set[str] = set()
+        self._registry = Registry(data)
+        self._house = Housekeeping(data, self._registry, computers, idle)
         self._closing = threading.Event()
-        self._keeper = threading.Thread(target=self._keep_house, name="housekeeping", daemon=True)
 
     def open(self) -> None:
         """Close what an earlier process left alive, and begin to keep house."""
-        close_interrupted(self._data, self._computers)
-        self._keeper.start()
+        close_interrupted(self._data)
+        self._house.open()
 
     def close(self) -> None:
-        """Stop all runs and end their sandboxes; returns when that is done."""
+        """Let the steps under way end, for a moment, and stop the sandboxes; then it returns.
+
+        Runs that this cuts off end as stopped, with the reason; a message goes on with them.
+        """
         self._closing.set()
-        with self._lock:
-            runs = list(self._runs.values())
+        self._house.close()
+        runs = self._registry.all()
+        for run in runs:
+            run.stop.after_step(CLOSED)
+        self.admission.line.close()
+        join(runs, GRACE)
         for run in runs:
             run.stop.set()
-        for run in runs:
-            if run.worker is not None:
-                run.worker.join(_PATIENCE)
-            if run.recorded is not None:
-                run.recorded.close()
+        join(runs, _PATIENCE)
+        with ThreadPoolExecutor(_HANDS) as hands:
+            list(hands.map(LiveRun.rest, runs))
 
-    def create_draft(self) -> str:
+    def create_draft(self, owner: str = "") -> str:
         """A run that has not begun, with a workspace to put files into; returns its id.
 
         It goes by itself when it is not used for a day.
+
+        Args:
+            owner: The id of the person whose it is; empty for the operator.
+
+        Raises:
+            OverLimit: the person has no room for another.
+            RunError: the disk has none.
         """
-        return RunFolder.create(self._data, self._computers.draft()).id
+        self.admission.check_draft(owner)
+        try:
+            folder = RunFolder.create(self._data, self._computers.draft(), owner)
+        except OSError as error:
+            why = error.strerror or error
+            raise RunError(f"No run can be made: {why}. Make room on the studio's disk.") from error
+        self.admission.made(folder)
+        return self._registry.known(folder.id).folder.id
 
     def start(self, run_id: str, task: Task, model: Model, limits: Limits) -> None:
         """Begin a draft's first round, in a thread of its own.
 
         Raises:
+            OverLimit: the person may begin no more.
             RunError: there is no such run, or it has begun already.
         """
-        self._begin(run_id, lambda run, stop: run.start(task, model, limits, stop))
+        self._begin(
+            run_id, task.text, lambda run, stop, turn: run.start(task, model, limits, stop, turn)
+        )
 
     def follow_up(self, run_id: str, text: str, model: Model, limits: Limits) -> None:
         """Another round after a message, in the same sandbox and conversation.
 
         Raises:
+            OverLimit: the person may begin no more.
             RunError: there is no such run, or a round of it is going on.
         """
-        self._begin(run_id, lambda run, stop: run.follow_up(text, model, limits, stop))
+        self._begin(
+            run_id, text, lambda run, stop, turn: run.follow_up(text, model, limits, stop, turn)
+        )
 
     def stop(self, run_id: str) -> None:
         """Ask a run to stop; one that is not at work is left as it is.
@@ -147,7 +153,7 @@ class Runs:
         Raises:
             RunError: there is no such run.
         """
-        self._known(run_id).stop.set()
+        self._registry.known(run_id).stop.set()
 
     def begun(self, run_id: str) -> bool:
         """Whether the run has had its task.
@@ -155,32 +161,42 @@ class Runs:
         Raises:
             RunError: there is no such run.
         """
-        journal = self._known(run_id).folder.journal
+        journal = self._registry.known(run_id).folder.journal
         return journal.exists() and journal.stat().st_size > 0
 
     def at_work(self) -> dict[str, Summary | None]:
         """The runs that a round goes on in; None for one just about to begin."""
-        with self._lock:
-            working = {key: run for key, run in self._runs.items() if run.working}
-        return {key: run.summary() for key, run in working.items()}
+        working = [run for run in self._registry.all() if run.working]
+        return {run.folder.id: run.summary() for run in working}
+
+    def in_use(self) -> set[str]:
+        """The runs that somebody works in or looks at."""
+        known = self._registry.all()
+        return {run.folder.id for run in known if run.working or run.feed.followed}
 
     @contextmanager
-    def withdrawn(self, run_ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    def withdrawn(self, run_ids: Sequence[str], *, unseen: bool = False) -> Iterator[Sequence[str]]:
         """Runs that are to be deleted in the block: nobody begins, finds or follows them.
 
+        Args:
+            run_ids: Their ids.
+            unseen: Only those that nobody looks at.
+
         Raises:
-            RunAtWork: one of them is at work.
+            RunAtWork: one of them is at work, or is looked at and must not be.
             SandboxError: the sandbox of one cannot be ended.
         """
-        taken = self._take_out(run_ids)
+        taken = self._registry.withdraw(run_ids, unseen=unseen)
         try:
             for run in taken:
-                if run.recorded is not None:
-                    run.recorded.close()
+                with run.resting:
+                    if run.recorded is not None:
+                        run.recorded.close()
+            for sandbox in {each for run in run_ids for each in sandboxes_of(self._data, run)}:
+                self._computers.discard(sandbox)
             yield run_ids
         finally:
-            with self._lock:
-                self._withdrawn.difference_update(run_ids)
+            self._registry.restore(run_ids)
             for run in taken:
                 run.feed.wake()
 
@@ -190,7 +206,7 @@ class Runs:
         Raises:
             RunError: there is no such run.
         """
-        return self._known(run_id).feed
+        return self._registry.known(run_id).feed
 
     def folder(self, run_id: str) -> RunFolder:
         """The run's folder.
@@ -198,7 +214,15 @@ class Runs:
         Raises:
             RunError: there is no such run.
         """
-        return self._known(run_id).folder
+        return self._registry.known(run_id).folder
+
+    def record(self, run_id: str) -> RunFolder:
+        """The run's folder, to be read only: the run does not count as used.
+
+        Raises:
+            RunError: there is no such run.
+        """
+        return self._registry.record(run_id)
 
     def workspace(self, run_id: str) -> Workspace:
         """The run's files.
@@ -206,7 +230,7 @@ class Runs:
         Raises:
             RunError: there is no such run.
         """
-        run = self._known(run_id)
+        run = self._registry.known(run_id)
         return run.recorded.workspace if run.recorded else Workspace(run.folder.workspace)
 
     @contextmanager
@@ -216,7 +240,7 @@ class Runs:
         Raises:
             RunError: there is no such run.
         """
-        with self._known(run_id).folder.settling:
+        with self._registry.known(run_id).folder.settling:
             yield self.workspace(run_id)
 
     def tell(self, run_id: str, items: Iterable[Item]) -> None:
@@ -225,7 +249,7 @@ class Runs:
         Raises:
             RunError: there is no such run.
         """
-        run = self._known(run_id)
+        run = self._registry.known(run_id)
         if run.recorded is not None or self.begun(run_id):
             run.news.put(items)
 
@@ -248,36 +272,11 @@ class Runs:
             return self.workspace(run_id).open_read(path)
         return self.past(run_id).open(path, step)
 
-    def _known(self, run_id: str) -> _Run:
-        with self._lock:
-            run = self._runs.get(run_id)
-            if run is None:
-                if run_id in self._withdrawn:
-                    raise RunError("This run is being deleted.")
-                folder = RunFolder.open(self._data, run_id)
-                news = News(folder.path / recorder.NEWS)
-                run = self._runs[run_id] = _Run(folder, Feed(folder), news)
-            run.used = time.time()
-            return run
-
-    def _take_out(self, run_ids: Sequence[str]) -> Sequence[_Run]:
-        """Forget runs that nobody works in; those of them that were known."""
-        with self._lock:
-            taken = [self._runs[each] for each in run_ids if each in self._runs]
-        for run in taken:
-            run.let_leave()
-        with self._lock:
-            if any(run.working for run in taken):
-                raise RunAtWork("A run that is at work cannot be deleted. Stop it first.")
-            self._withdrawn.update(run_ids)
-            for run in taken:
-                self._runs.pop(run.folder.id, None)
-        return taken
-
-    def _begin(self, run_id: str, begin: _Begin) -> None:
-        run = self._known(run_id)
+    def _begin(self, run_id: str, text: str, begin: _Begin) -> None:
+        run = self._registry.known(run_id)
+        self.admission.check(run.folder.owner, text)
         run.let_leave()
-        with self._lock:
+        with run.resting, self._registry.lock:
             if self._closing.is_set():
                 raise RunError("The studio is being closed.")
             if run.working:
@@ -286,52 +285,32 @@ class Runs:
                 run.recorded = RecordedRun(run.folder, self._computers, run.news)
                 run.recorded.journal.follow(run.feed.wake)
             run.stop = Stop()
-            events = begin(run.recorded, run.stop)
-            run.worker = threading.Thread(
-                target=self._drive, args=(run, events), name=f"run {run_id}", daemon=True
-            )
-            run.worker.start()
+            turn = self.admission.enter(run.folder.owner, lambda: self._idle_beside(run))
+            with ExitStack() as on_failure:
+                on_failure.callback(turn.leave)
+                events = begin(run.recorded, run.stop, turn)
+                run.worker = threading.Thread(
+                    target=self._drive, args=(run, events, turn), name=f"run {run_id}", daemon=True
+                )
+                run.worker.start()
+                on_failure.pop_all()
 
-    def _drive(self, run: _Run, events: Iterator[Event]) -> None:
-        for event in events:
-            if isinstance(event, SandboxReady):
-                run.feed.watch()
-        run.used = time.time()
+    def _idle_beside(self, run: LiveRun) -> Sequence[LiveRun]:
+        """The runs that could give their sandbox up for this one; none where it needs none."""
+        if run.recorded is None or run.recorded.picture.mode == "plain":
+            return []
+        known = sorted(self._registry.all(), key=lambda run: run.used)
+        return [run for run in known if run.idle]
 
-    def _keep_house(self) -> None:
-        while not self._closing.wait(_PAUSE):
-            try:
-                self.tidy()
-            except (OSError, StudioError):
-                _log.exception("Tidying up failed; it is tried again in a minute.")
+    def _drive(self, run: LiveRun, events: Iterator[Event], turn: Place) -> None:
+        try:
+            for event in events:
+                if isinstance(event, SandboxReady):
+                    run.feed.watch()
+        finally:
+            turn.leave()
+            run.used = clock.steady()
 
     def tidy(self, now: float | None = None) -> None:
-        """End the sandboxes of runs that rest, and remove drafts that nobody used.
-
-        Args:
-            now: Seconds since the epoch; the present by default.
-        """
-        now = time.time() if now is None else now
-        with self._lock:
-            for run in list(self._runs.values()):
-                self._rest(run, now)
-        for folder in RunFolder.all(self._data):
-            with suppress(OSError):
-                Workspace(folder.workspace).staging.tidy(now, alone=False)
-            if now - folder.created > DRAFT_SECONDS and not folder.journal.exists():
-                self._remove(folder)
-
-    def _rest(self, run: _Run, now: float) -> None:
-        if now - run.used <= IDLE_SECONDS or run.working:
-            return
-        if run.recorded is not None:
-            run.recorded.close()
-            run.recorded = None
-        if not run.feed.followed:
-            del self._runs[run.folder.id]
-
-    def _remove(self, folder: RunFolder) -> None:
-        with self._lock:
-            self._runs.pop(folder.id, None)
-        shutil.rmtree(folder.sandbox_folder, ignore_errors=True)
-        shutil.rmtree(folder.path, ignore_errors=True)
+        """Stop idle sandboxes, remove what nobody used for long; see ``Housekeeping.tidy``."""
+        self._house.tidy(now)

@@ -8,11 +8,13 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-# Gradio compiles its templates and styles in the page, hence the two "unsafe" words.
+from sandbox_ui.prefix import path_below
+
+# Gradio compiles its templates in the page and writes styles into it, hence the "unsafe" words.
 PAGE_POLICY = "; ".join(
     (
         "default-src 'self'",
-        "script-src 'self' 'unsafe-inline' 'unsafe-eval'",
+        "script-src 'self' 'unsafe-eval'",
         "style-src 'self' 'unsafe-inline'",
         "img-src 'self' data: blob:",
         "media-src 'self' blob:",
@@ -24,6 +26,13 @@ PAGE_POLICY = "; ".join(
         "frame-ancestors 'self'",
     )
 )
+
+
+def policy_for(nonce: str) -> str:
+    """The policy of a page whose own scripts carry this nonce; no others run in it."""
+    return PAGE_POLICY.replace("script-src 'self'", f"script-src 'self' 'nonce-{nonce}'")
+
+
 _OTHER_NAME = (
     "The studio is not served under this name. Whoever runs it can add the name to STUDIO_HOSTS."
 )
@@ -51,6 +60,9 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
+        if scope["type"] == "websocket":  # the studio has none
+            await send({"type": "websocket.close", "code": 1008})
+            return
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -88,16 +100,18 @@ def _is_address(name: str) -> bool:
 
 
 def _is_refused(scope: Scope) -> bool:
-    """Whether a page of elsewhere wants to change something, or to load a part of ours.
+    """Whether a page of elsewhere, of another port too, wants to change or to load a part of ours.
 
-    A page of a run in its frame is such a page too, and has its own addresses.
+    A link that somebody follows leads here. What an answer weighs, or how long it takes, is told
+    to no page. A page of a run in its frame is of elsewhere too, and has its own addresses.
     """
     headers = Headers(scope=scope)
-    if scope["method"] not in _SAFE:
-        return _is_foreign(headers)
-    within = headers.get("sec-fetch-mode", "navigate") != "navigate"
-    elsewhere = headers.get("sec-fetch-site") == "cross-site"
-    return elsewhere and within and not scope["path"].startswith("/frames/")
+    if scope["method"] in _SAFE:
+        whole = headers.get("sec-fetch-dest") == "document"
+        followed = whole and headers.get("sec-fetch-mode") == "navigate"
+        if followed or path_below(scope).startswith("/frames/"):
+            return False
+    return _is_foreign(headers)
 
 
 def _is_foreign(headers: Headers) -> bool:

@@ -3,12 +3,13 @@
 import logging
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from agent.adoption import adopt
-from agent.errors import RunError, StudioError
-from agent.folder import RunFolder
-from agent.history import History, Page
+from agent.errors import RunError, RunPinned, StudioError
+from agent.folder import NO_RUN, RunFolder
+from agent.history import Entry, History, Page
 from agent.removal import Removal
 from agent.workspace.blobs import BlobStore
 from sandbox_ui.runs import Computers, Runs
@@ -50,14 +51,23 @@ class Shelf:
         if self._filler.is_alive():
             self._filler.join(_PATIENCE)
 
-    def list(self, words: str = "", before: str = "", most: int = 50) -> Page:
+    def list(
+        self,
+        words: str = "",
+        before: str = "",
+        most: int = 50,
+        *,
+        pinned: bool = False,
+        owner: str | None = None,
+    ) -> Page:
         """The runs that have begun, those of the command line too; see ``History.page``.
 
         Raises:
             StudioError: ``before`` is no place in the list.
         """
         adopt(self._data, self._blobs)
-        return self._history.page(words, before, most)
+        page = self._history.page(words, before, most, pinned=pinned, owner=owner)
+        return replace(page, versions=min(page.versions, self._blobs.size))
 
     def rename(self, run_id: str, title: str) -> str:
         """Call a run so, as its task begins if empty; what it is called then.
@@ -68,6 +78,16 @@ class Shelf:
         folder = self._runs.folder(run_id)
         folder.rename(title)
         return self._history.title(folder)
+
+    def pin(self, run_id: str, pinned: bool) -> bool:
+        """Keep a run whatever its age and size, or let it go as others do; what it is then.
+
+        Raises:
+            RunError: there is no such run.
+        """
+        folder = self._runs.folder(run_id)
+        folder.pin(pinned)
+        return folder.pinned
 
     def frees(self, run_ids: Sequence[str]) -> int:
         """The bytes on disk that deleting these runs frees at this moment.
@@ -85,15 +105,53 @@ class Shelf:
 
         Raises:
             RunAtWork: one of them is at work; none is deleted.
+            RunPinned: one of them is pinned; none is deleted.
             RunError: there is no such run, or its files cannot be removed.
         """
         with self._runs.withdrawn(self._checked(run_ids)) as idle:
+            for run in idle:
+                self._refuse_pinned(run)
             return self._removal.remove(idle)
+
+    def entries(self, owner: str | None = None) -> Sequence[Entry]:
+        """All runs that have begun, or one person's, newest first; see ``History.entries``."""
+        return self._history.entries(owner)
+
+    def in_use(self) -> set[str]:
+        """The runs that somebody works in or looks at."""
+        return self._runs.in_use()
+
+    def used(self, owner: str | None = None) -> int:
+        """The bytes on disk that all runs take, or one person's, as known from their lists."""
+        known = [entry.summary for entry in self.entries(owner) if entry.summary]
+        versions = sum(each.versions for each in known)
+        return sum(each.size for each in known) - versions + min(versions, self._blobs.size)
+
+    def expire(self, run_id: str) -> int:
+        """Delete a run that has been kept for long enough, unless somebody uses or keeps it.
+
+        Returns:
+            The bytes on disk that this freed.
+
+        Raises:
+            RunError: it stays.
+        """
+        with self._runs.withdrawn([run_id], unseen=True) as idle:
+            self._refuse_pinned(run_id)
+            return self._removal.remove(idle)
+
+    def _refuse_pinned(self, run: str) -> None:
+        try:
+            folder = RunFolder.open(self._data, run)
+        except RunError:
+            return  # what cannot be read was pinned by nobody
+        if folder.pinned:
+            raise RunPinned(f"“{self._history.title(folder)}” is pinned. Unpin it, then delete it.")
 
     def _checked(self, run_ids: Sequence[str]) -> Sequence[str]:
         unique = list(dict.fromkeys(run_ids))
         if not unique or not set(RunFolder.ids(self._data)).issuperset(unique):
-            raise RunError("There is no such run. It may have been deleted.")
+            raise RunError(NO_RUN)
         return unique
 
     def _fill(self) -> None:

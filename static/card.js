@@ -10,7 +10,9 @@ import { emit, runApi, session } from "./session.js";
 const HOSTS = 6; // named under a command
 
 const LIVE = new Set(["command", "file_text", "new_str", "old_str"]);
-const ENDINGS = { timeout: "time limit", stop: "stopped", lost: "sandbox lost" };
+const ENDINGS = {
+  timeout: "time limit", stop: "stopped", lost: "sandbox lost", full: "disk full", cut: "cut off",
+};
 
 export class Card {
   constructor(name) {
@@ -33,7 +35,7 @@ export class Card {
     card.id = head.id;
     card.showHead(head.head);
     card.element.classList.toggle("plain", head.name === "submit");
-    if (head.ending) card.settle(head);
+    head.ending ? card.settle(head) : card.cutOff();
     return card;
   }
 
@@ -186,6 +188,11 @@ export class Card {
     this.state.setAttribute("aria-label", this.failed ? this.state.textContent : `done ${time}`);
   }
 
+  /** Its round ended before it did: nobody knows how far it came. */
+  cutOff() {
+    if (!this.ended) this.settle({ ok: false, exit_code: null, ending: "cut", seconds: 0 });
+  }
+
   foot(event, observation) {
     if (this.name === "submit") return;
     const parts = [];
@@ -195,6 +202,7 @@ export class Card {
       const address = runApi(`outputs/${encodeURIComponent(name)}`);
       parts.push(h("a", { href: address, download: "" }, `whole ${stream}`));
     }
+    if (event.full) parts.push(h("span", { class: "host bad" }, event.full));
     if (this.requests?.length) parts.push(...asked(this.requests));
     const source = this.arguments.command && this.name === "execute_bash"
       ? this.arguments.command : this.arguments.file_text;

@@ -56,9 +56,14 @@ export function factsOf(row, now) {
     row.steps ? h("span", { class: "num" }, plural(row.steps, "step")) : null,
     tokens(row),
     took,
-    row.size ? h("span", { class: "num space", title: "On the disk" }, bytes(row.size)) : null,
+    row.size ? h("span", { class: "num space", title: spaceOf(row) }, bytes(row.size)) : null,
   ].filter(Boolean);
 }
+
+/** What a run's size is made of. */
+const spaceOf = ({ size, workspace = 0, versions = 0 }) =>
+  `On the disk: ${bytes(workspace)} files, ${bytes(versions)} kept versions, ${bytes(size - workspace - versions)} record.
+Versions that several runs share are counted in each.`;
 
 function tokens({ metered, estimated, prompt_tokens: read, generated_tokens: written }) {
   const sum = read + written;

@@ -1,5 +1,6 @@
 // Tasks to begin with. Without a model those that are demonstrations play.
 
+import { builtin } from "./builtin.js";
 import { h, icon } from "./dom.js";
 import { plural } from "./format.js";
 import { connected } from "./memory.js";
@@ -7,13 +8,13 @@ import { api, ask, attach, emit, on, session } from "./session.js";
 
 let known = null;
 
-/** All examples, those that play without a model first; asked for once. */
-export function examples() {
+/** The examples that suit who answers, those that play without a model first; asked for once. */
+export async function examples() {
   known ??= ask(api("examples")).catch((error) => {
     known = null;
     throw error;
   });
-  return known;
+  return (await known).filter((each) => !each.builtin || (builtin && !connected()));
 }
 
 /** Run a task as if it had been written; a run that has begun is left for a new one. */
@@ -25,10 +26,16 @@ export function tryOut(task) {
   setTimeout(() => document.querySelector("#run").click());
 }
 
+/** The files that come with an example. */
+export function files(example) {
+  const many = example.inputs.length;
+  return many ? [icon("file"), plural(many, "file")] : [];
+}
+
 /** What comes with an example, or what it takes. */
 export function needs(example) {
-  const files = example.inputs.length;
-  if (connected()) return files ? [icon("file"), plural(files, "file")] : [];
+  if (connected()) return files(example);
+  if (example.builtin) return ["built-in model"];
   return example.seconds ? [icon("play"), `about ${example.seconds} s`] : ["needs a model"];
 }
 
@@ -54,7 +61,7 @@ export function mountExamples(element) {
       const all = await examples();
       note.textContent = connected()
         ? "Each goes to your model, with its files and its prompt."
-        : "Demonstrations are scripted turns with real commands in a real sandbox. For the others connect a model.";
+        : `Demonstrations are scripted turns with real commands in a real sandbox.${builtin ? " The built-in model does small tasks." : ""} For the others connect a model.`;
       list.replaceChildren(...all.map((example) => row(example, dialog)));
       dialog.showModal();
       list.firstChild?.focus();

@@ -36,7 +36,7 @@ export function ago(s) {
   if (s < 10) return "just now";
   if (s < 60) return `${Math.round(s)} s ago`;
   if (s < 3600) return `${Math.round(s / 60)} min ago`;
-  return s < 86_400 ? `${Math.round(s / 3600)} h ago` : `${Math.round(s / 86_400)} days ago`;
+  return s < 86_400 ? `${Math.round(s / 3600)} h ago` : `${plural(Math.round(s / 86_400), "day")} ago`;
 }
 
 export const plural = (n, one, many = `${one}s`) => `${number(n)} ${n === 1 ? one : many}`;

@@ -27,4 +27,4 @@ export const mountNotice = counted("notice", composer.mountNotice);
 export const mountTools = counted("tools", composer.mountTools);
 export const mountWorkspace = counted("workspace", workspace.mountWorkspace);
 export const recall = counted("settings", memory.recall);
-export const { remember, forget } = memory;
+export const { bind, remember, forget } = memory;

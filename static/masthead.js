@@ -4,9 +4,11 @@ import { appear, h, icon } from "./dom.js";
 import { rename } from "./entry.js";
 import { clock, firstLine } from "./format.js";
 import { mountHistory, retitle } from "./history.js";
+import { mountPeople } from "./people.js";
 import { attach, emit, on, session } from "./session.js";
 import { tone, words } from "./states.js";
 import { mountTheme } from "./theme.js";
+import "./usage.js";
 
 const NETWORKS = { none: "no network", listed: "listed hosts" };
 
@@ -15,15 +17,17 @@ export async function mountMasthead(element) {
   const [title, state, model, fresh] = ["title", "state", "model", "new"].map(find);
   mountTheme(find("theme"));
   find("settings").prepend(icon("sliders"));
-  mountDrawer(find("settings"), await appear("#settings"));
+  const drawer = await appear("#settings");
+  mountDrawer(find("settings"), drawer);
+  mountPeople(element.querySelector(".masthead"), drawer);
   mountHistory(element.querySelector("dialog.history"), element.querySelector("button.history"));
   fresh.addEventListener("click", () => attach(null));
   const name = mountTitle(title);
 
   let task = "";
   const tick = () => {
-    const { head } = session;
-    state.querySelector(".time").textContent = head.alive ? ` · ${clock(session.now() - head.since)}` : "";
+    const { away, head } = session;
+    state.querySelector(".time").textContent = head.alive && !away ? ` · ${clock(session.now() - head.since)}` : "";
   };
   on("reset", () => {
     name("");
@@ -34,18 +38,23 @@ export async function mountMasthead(element) {
   on("asked", ({ text, first }) => {
     if (first) task = text;
   });
+  const stand = () => {
+    const { away, head } = session;
+    state.dataset.tone = away ? "warn" : tone(head);
+    state.toggleAttribute("data-live", head.alive && !away);
+    const said = away ? "Reconnecting" : words(head);
+    if (state.querySelector(".words").textContent !== said) state.querySelector(".words").textContent = said;
+    tick();
+  };
+  on("away", () => session.head && stand());
   on("head", () => {
     const { head } = session;
     state.hidden = model.hidden = !session.begun;
-    state.dataset.tone = tone(head);
-    state.toggleAttribute("data-live", head.alive);
-    const said = words(head);
-    if (state.querySelector(".words").textContent !== said) state.querySelector(".words").textContent = said;
     model.textContent = [head.model, session.mode === "plain" ? "plain" : "", NETWORKS[session.network] ?? ""].filter(Boolean).join(" · ");
     const called = head.title || firstLine(task, 200);
     name(session.begun ? called : "");
     document.title = session.begun ? `${head.alive ? "● " : ""}${called || "Run"}` : document.title;
-    tick();
+    stand();
   });
   on("tick", tick);
 }
@@ -87,6 +96,7 @@ function mountDrawer(button, drawer) {
     else if (drawer.contains(document.activeElement)) button.focus();
   };
   show(false);
+  drawer.append(h("button", { type: "button", class: "space", onclick: () => (show(false), emit("usage")) }, "Space and limits"));
   button.addEventListener("click", () => show(!drawer.classList.contains("open")));
   close.addEventListener("click", () => show(false));
   document.addEventListener("keydown", (event) => {

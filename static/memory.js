@@ -5,6 +5,7 @@ import { emit } from "./session.js";
 const SETTINGS = "studio-settings";
 const SENT = "studio-sent";
 const MOST_SENT = 50;
+const BUILTIN = "builtin";
 const MOST_CHARACTERS = 20_000;
 
 function read(name, otherwise) {
@@ -24,14 +25,16 @@ function write(name, value) {
 }
 
 let defaults = [];
-let endpoint = "";
+let endpoint = ""; // empty where the built-in model was chosen, too
+let keysOrigin = ""; // where the entered key is for
 
 /** Whether an endpoint is set: tasks then go to its model. */
 export const connected = () => Boolean(endpoint);
 
 function heed(fields, values) {
   const before = endpoint;
-  endpoint = values[fields.findIndex(({ name }) => name === "base_url")]?.trim() ?? "";
+  const chosen = (wanted) => values[fields.findIndex(({ name }) => name === wanted)]?.trim() ?? "";
+  endpoint = chosen("model") === BUILTIN ? "" : chosen("base_url");
   if (endpoint !== before) emit("endpoint");
 }
 
@@ -53,6 +56,15 @@ export function remember(fields, values) {
   const chosen = values.flatMap((value, at) => (
     same(value, defaults[at]) || holdsSecret(fields[at], value) ? [] : [[fields[at].name, value]]));
   write(SETTINGS, Object.fromEntries(chosen));
+}
+
+/** Leaves the key as long as the endpoint is of the place that it was entered for; else none. */
+export function bind(_, [url, key]) {
+  const origin = URL.canParse(url ?? "") ? new URL(url).origin : "";
+  const elsewhere = Boolean(key && keysOrigin && origin !== keysOrigin);
+  keysOrigin = key && !elsewhere ? origin : "";
+  if (elsewhere) emit("notice", { text: "The key was entered for another endpoint, and was forgotten. Enter this one's." });
+  return elsewhere ? "" : { __type__: "update" }; // what has been typed meanwhile stays
 }
 
 /** The operator's own settings, and an empty key. */

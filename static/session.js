@@ -8,6 +8,8 @@ export const session = {
   mode: "sandbox",
   limits: {},
   begun: false,
+  away: false, // whether the server has not been reached for a moment
+  owned: true, // whether it may be changed from here
   step: 0, // the one that goes on, or the last
   skew: 0, // the server's clock minus ours, seconds
   now: () => Date.now() / 1000 + session.skew,
@@ -56,7 +58,7 @@ export async function ask(url, options) {
   } catch {
     // no JSON: the status says enough
   }
-  if (!response.ok) throw new Error(value?.error ?? `The server answered ${response.status}.`);
+  if (!response.ok) throw Object.assign(new Error(value?.error ?? `The server answered ${response.status}.`), { status: response.status });
   return value;
 }
 
@@ -71,12 +73,13 @@ export function attach(run) {
   close();
   const address = new URL(location.href);
   if (session.run) address.hash = ""; // it named a step of the run before
-  Object.assign(session, { run, head: null, begun: false, step: 0, limits: {}, mode: "sandbox" });
+  Object.assign(session, { run, head: null, begun: false, step: 0, limits: {}, mode: "sandbox", owned: true });
   cursor = null;
   if (run) address.searchParams.set("run", run);
   else address.searchParams.delete("run");
   history.replaceState(null, "", address);
   emit("reset");
+  emit("owned");
   open();
 }
 
@@ -86,11 +89,40 @@ function open() {
   source.addEventListener("picture", (message) => take("picture", message));
   source.addEventListener("message", (message) => take("events", message));
   source.addEventListener("workspace", (message) => emit("workspace", JSON.parse(message.data)));
-  source.addEventListener("error", () => source?.readyState === EventSource.CLOSED && refused());
+  source.addEventListener("shown", () => {
+    session.owned = false;
+    emit("owned");
+  });
+  source.addEventListener("open", reached);
+  source.addEventListener("error", () => {
+    missed();
+    if (source?.readyState === EventSource.CLOSED) refused();
+  });
+}
+
+let leaving = 0;
+
+/** The stream is there. */
+function reached() {
+  clearTimeout(leaving);
+  leaving = 0;
+  if (session.away) {
+    session.away = false;
+    emit("away");
+  }
+}
+
+/** The stream broke off; the browser asks for it again. It is said once that takes a while. */
+function missed() {
+  leaving ||= setTimeout(() => {
+    session.away = true;
+    emit("away");
+  }, 1500);
 }
 
 function close() {
   source?.close();
+  reached();
   source = null;
   if (frame) cancelAnimationFrame(frame);
   flush();
@@ -103,12 +135,14 @@ async function refused() {
     await ask(runApi("files"));
   } catch (error) {
     if (run !== session.run) return;
+    if (error.status === 401) return void location.reload(); // signed out: the server says where to
     if (error.message.startsWith("There is no such run")) {
       attach(null);
       emit("notice", { text: error.message });
       return;
     }
   }
+  missed();
   setTimeout(open, 2000);
 }
 

@@ -4,6 +4,7 @@ import { plural } from "./format.js";
 
 const WORDS = {
   draft: "draft",
+  in_line: "in line",
   preparing_image: "preparing the sandbox image",
   starting_sandbox: "starting a sandbox",
   waiting_model: "waiting for the model",
@@ -27,6 +28,8 @@ export function words(head) {
   if (head.state === "preparing_image" && head.progress !== null) {
     return `preparing image ${Math.round(head.progress * 100)} %`;
   }
+  // Its place comes first, then perhaps why it waits.
+  if (head.state === "in_line" && head.detail) return head.detail.split(";")[0];
   return text;
 }
 

@@ -86,6 +86,7 @@ export class Step {
     this.clear();
     this.held = "all";
     for (const event of events) this.apply(event);
+    this.cutOff();
     this.settle();
     this.rest();
     this.element.append(this.body);
@@ -112,7 +113,12 @@ export class Step {
   /** Nothing more comes. */
   end() {
     this.ended = true;
+    this.cutOff();
     if (!this.near) this.unload(this.element.offsetHeight);
+  }
+
+  cutOff() {
+    for (const card of this.cards) card.cutOff();
   }
 
   unfold(open) {

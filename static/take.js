@@ -1,7 +1,9 @@
 // The tools of the timeline: find, unfold and fold, and the run to take along.
 
 import { copy, h, icon } from "./dom.js";
+import { alone } from "./people.js";
 import { persist, runApi } from "./session.js";
+import { share } from "./share.js";
 
 /** Fill `place`; returns what a run that is shown anew must set back. */
 export function mountTools(place, { unfold, find }) {
@@ -38,6 +40,7 @@ class Menu {
       item("a", "Download the steps", { download: "", "data-path": "steps.csv" }, "CSV"),
       item("a", "Download everything", { download: "", "data-path": "run.zip" }, "zip"),
     );
+    if (!alone) this.list.append(item("button", "Share a link …", { type: "button", class: "own-only", onclick: () => (this.show(false), share()) }));
     this.list.addEventListener("keydown", (event) => this.key(event));
     this.list.addEventListener("click", (event) => event.target.closest("a") && this.show(false));
     document.addEventListener("pointerdown", (event) => place.contains(event.target) || this.show(false));
@@ -54,7 +57,7 @@ class Menu {
   }
 
   key(event) {
-    const items = [...this.list.children];
+    const items = [...this.list.children].filter((each) => each.checkVisibility());
     const now = items.indexOf(document.activeElement);
     const to = { ArrowDown: now + 1, ArrowUp: now - 1, Home: 0, End: -1 }[event.key];
     if (to !== undefined) items.at(to % items.length).focus();

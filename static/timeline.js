@@ -13,7 +13,7 @@ import { Step, folding } from "./step.js";
 import { mountTools } from "./take.js";
 import { welcome } from "./welcome.js";
 
-const WAITING = new Set(["preparing_image", "starting_sandbox", "waiting_model", "retrying"]);
+const WAITING = new Set(["in_line", "preparing_image", "starting_sandbox", "waiting_model", "retrying"]);
 const NEAR = "1000px"; // from the view: nearer steps are whole, of others only the head is kept
 const BATCH = 25; // steps that are laid out, or left out, together
 const PASSING = 60; // milliseconds; what is only scrolled past is not asked for
@@ -256,8 +256,7 @@ class Timeline {
     this.status.hidden = !head.alive || !WAITING.has(head.state);
     this.status.dataset.tone = tone(head);
     const [text, bar, fill] = ["words", "progress", "progress i"].map((name) => this.status.querySelector(`.${name}`));
-    const detail = head.detail && head.state !== "retrying" ? `: ${head.detail}` : "";
-    text.textContent = words(head) + (head.state === "waiting_model" ? "" : detail);
+    text.textContent = words(head) + detailOf(head);
     bar.hidden = head.state !== "preparing_image";
     bar.classList.toggle("unsure", head.progress === null || head.progress === undefined);
     fill.style.width = `${100 * (head.progress ?? 0)}%`;
@@ -275,6 +274,14 @@ class Timeline {
   offerLatest() {
     this.latest.hidden = this.follow.here() || !session.alive;
   }
+}
+
+/** What is said of a state beyond its words. */
+function detailOf({ state, detail }) {
+  if (!detail || ["retrying", "waiting_model"].includes(state)) return "";
+  if (state !== "in_line") return `: ${detail}`;
+  const why = detail.indexOf(";");
+  return why < 0 ? ". It begins by itself." : `${detail.slice(why)}.`;
 }
 
 export function mountTimeline(element, props, watch) {

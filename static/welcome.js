@@ -1,28 +1,32 @@
 // The page before there is a run: what can be tried at once, and how to connect a model.
 
+import { aboutBuiltin, builtin } from "./builtin.js";
 import { h, icon } from "./dom.js";
 import { addressOf, stateOf, titleOf } from "./entry.js";
-import { about, examples, needs, tryOut } from "./examples.js";
+import { about, examples, files, needs, tryOut } from "./examples.js";
 import { ago, plural } from "./format.js";
 import { list } from "./history.js";
 import { connected } from "./memory.js";
 import { api, ask, attach, emit, on } from "./session.js";
 
 const FIRST = ["chart", "poster", "music", "journey", "physics", "survey"];
+const OFFERED = 6;
 const LATEST = 3;
 let cards = null;
 let words = null;
+let own = null;
 let mine = null;
 
 export function welcome() {
   cards = h("div", { class: "cards" });
   words = [h("h3"), h("p", { class: "connect" })];
+  own = h("section", { class: "own", "aria-label": "Built-in model", hidden: true });
   const ready = h("p", { class: "ready", role: "status", hidden: true });
   const latest = h("section", { "aria-label": "Your runs", hidden: true });
   const box = h("div", { class: "welcome" },
     h("h2", {}, "Give a language model a computer and watch it work."),
     h("p", {}, "Write a task below and press Run. Every thought, command and file appears as it happens."),
-    ready, words[0], cards, words[1], latest);
+    ready, own, words[0], cards, words[1], latest);
   fill();
   showLatest(latest);
   mine = latest;
@@ -37,28 +41,42 @@ export function openSettings() {
   document.querySelector(".masthead .settings").click();
 }
 
+const link = (text, onclick) => h("button", { type: "button", class: "inline", onclick }, text);
+
 async function fill() {
-  const [place, [title, note]] = [cards, words];
-  const link = (text, onclick) => h("button", { type: "button", class: "inline", onclick }, text);
+  const [place, [title, note], ours] = [cards, words, own];
   title.textContent = connected() ? "Try one" : "Watch one now";
   try {
     const all = await examples();
     const first = FIRST.map((name) => all.find((each) => each.demonstration === name)).filter(Boolean);
     place.replaceChildren(...first.map(card));
+    ours.hidden = !builtin || connected();
+    ours.replaceChildren(...(ours.hidden ? [] : offers(all)));
     const more = link(`all ${all.length} examples`, () => emit("examples"));
     if (connected()) note.replaceChildren("Each goes to your model, with its files. See ", more, ".");
     else {
       note.replaceChildren("Scripted turns with real commands in a real sandbox; see ", more,
-        ". For tasks of your own ", link("connect a model", openSettings), ": an endpoint, its key and a model's name.");
+        ". For ", builtin ? "anything else " : "tasks of your own ", link("connect a model", openSettings),
+        ": an endpoint, its key and a model's name.", builtin || !aboutBuiltin ? "" : ` ${aboutBuiltin}`);
     }
   } catch {
     place.replaceChildren();
   }
 }
 
+/** What the built-in model knows, and tasks of that kind. */
+function offers(all) {
+  const known = all.filter((each) => each.builtin).slice(0, OFFERED);
+  return [
+    h("h3", {}, "Ask the built-in model"),
+    h("p", { class: "connect" }, `${aboutBuiltin}.`),
+    h("div", { class: "cards" }, ...known.map(card)),
+  ];
+}
+
 function card(example) {
-  const needed = needs(example);
-  const label = `${connected() ? "Try" : "Watch"}: ${example.title}`;
+  const needed = example.builtin ? files(example) : needs(example);
+  const label = `${connected() || example.builtin ? "Try" : "Watch"}: ${example.title}`;
   return h("button", { type: "button", class: "demo", "aria-label": label, onclick: () => tryOut(example.task) },
     h("b", {}, example.title), h("span", { title: about(example) }, about(example)),
     h("small", { class: "num" }, ...(needed.length ? needed : [icon("play"), "try"])));

@@ -1,18 +1,31 @@
-"""What the rooms' tests share: the real engine, the real image, and no silent skips in CI."""
+"""What the rooms' tests share: engine, image, browser, a studio, and no silent skips in CI."""
 
 import os
 import sys
 from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import docker
+import hypothesis
 import pytest
+from playwright.sync_api import Browser
 
 from agent.errors import EngineError
+from agent.sandbox import disk
 from agent.sandbox.engine import connect
 from agent.sandbox.image import dockerfile_path, ensure_image
 from agent.sandbox.progress import Progress
+from agent.sandbox.resting import INSTANCE_LABEL, remove
+from agent.workspace.blobs import BlobStore
+from agent.workspace.files import Workspace
+from agent.workspace.snapshots import Snapshots
+from tests.tab import chromium
 
-NEVER_SKIPPED = ("engine", "browser")
+NEVER_SKIPPED = ("engine", "browser", "builtin")
+
+# The ordinary suite tries the same examples each time; tests/properties tries others under `long`.
+hypothesis.settings.register_profile("ordinary", derandomize=True, deadline=None)
+hypothesis.settings.load_profile("ordinary")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -29,12 +42,37 @@ def pytest_runtest_makereport(
 
 
 def in_ci() -> bool:
-    """Whether skips for want of an engine or a browser are failures."""
+    """Whether skips for want of an engine, a browser or a model are failures."""
     return os.environ.get("CI", "").lower() == "true"
 
 
 def _reason(report: pytest.TestReport) -> str:
     return report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_disk_is_left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Sandboxes of processes that a test killed leave their disks mounted; not past the tests."""
+    yield
+    begin = f"{tmp_path_factory.getbasetemp()}/"
+    mounted = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()]
+    for data in {Path(each).parents[1] for each in mounted if each.startswith(begin)}:
+        disk.detach_all(data)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _cleared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What rests at the engine when the tests are over goes with their folders."""
+    yield
+    begin = f"{tmp_path_factory.getbasetemp()}/"
+    try:
+        client = connect(os.environ.get("DOCKER_HOST"), os.environ.get("XDG_RUNTIME_DIR"))
+    except EngineError:
+        return
+    for found in client.api.containers(all=True, filters={"label": INSTANCE_LABEL}):
+        if any(str(mount.get("Source")).startswith(begin) for mount in found["Mounts"]):
+            remove(client, found["Id"])
+    client.close()
 
 
 @pytest.fixture(scope="session")
@@ -56,3 +94,42 @@ def image(engine: docker.DockerClient) -> str:
         print(f"{progress.fraction:4.0%} {progress.line}", file=sys.stderr)
 
     return ensure_image(engine, dockerfile_path(), show)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Chromium, one a file: while it is there, its thread can run no event loop of a test's."""
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The data folder of a file's studio."""
+    return tmp_path_factory.mktemp("data")
+
+
+@pytest.fixture(scope="module")
+def address(data: Path) -> Iterator[str]:
+    """A studio on plain-process sandboxes, one a file."""
+    # Imported where it is wanted: Gradio takes seconds, which most files need not wait for.
+    from agent.settings import Settings
+    from tests.local_machine import LocalMachine
+    from tests.studio import create, served
+
+    with served(create(Settings(data=data), LocalMachine(data))) as address:
+        yield address
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    """A sandbox's workspace with nothing in it yet."""
+    root = tmp_path / "sandbox" / "workspace"
+    (root / "output").mkdir(parents=True)
+    return Workspace(root)
+
+
+@pytest.fixture
+def snapshots(workspace: Workspace, tmp_path: Path) -> Snapshots:
+    """What keeps that workspace's versions."""
+    return Snapshots(workspace.root, BlobStore(tmp_path / "blobs"))

@@ -13,7 +13,8 @@ from agent.models.openai import OpenAIModel
 from agent.recorder import RecordedRun, Task
 from agent.settings import Settings
 from tests.endpoint import Call, Endpoint, Turn
-from tests.studio import LocalMachine, create, served
+from tests.local_machine import LocalMachine
+from tests.studio import create, served
 
 _PYTHON = sys.executable
 

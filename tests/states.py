@@ -15,7 +15,8 @@ from agent.sandbox.base import Sandbox
 from agent.settings import Settings
 from agent.stop import Stop
 from tests.endpoint import Call, Endpoint, Turn
-from tests.studio import LocalMachine, create, served
+from tests.local_machine import LocalMachine
+from tests.studio import create, served
 from tests.tab import Studio
 
 SIZES = ((1280, 860), (390, 844))
@@ -137,6 +138,14 @@ def draft(studio: Studio, stage: Stage) -> None:
     studio.task.fill("Which of the reports names the most airlines?")
 
 
+def in_line(studio: Studio, stage: Stage) -> None:
+    detail = "2nd in line; one person may have 3 runs at work at once"
+    stage.machine.stages = [Preparing(state="in_line", detail=detail)]
+    studio.send("Chart the length of the day")
+    expect(studio.state).to_contain_text("2nd in line")
+    expect(studio.timeline).to_contain_text("2nd in line; one person may have 3 runs at work")
+
+
 def preparing_image(studio: Studio, stage: Stage) -> None:
     stage.machine.stages = [
         Preparing(state="preparing_image", detail="installing python3-numpy", progress=0.42)
@@ -240,7 +249,7 @@ def refused(studio: Studio, stage: Stage) -> None:
 STATES = tuple(
     State(reach.__name__.replace("_", "-"), reach)
     for reach in (
-        nothing_yet, examples, settings, draft, refused, preparing_image, starting_sandbox,
+        nothing_yet, examples, settings, draft, refused, in_line, preparing_image, starting_sandbox,
         waiting_for_the_model, running_a_command, retrying, stopped, limit_reached, failed,
         submitted, answered, huge_output,
     )

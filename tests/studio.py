@@ -5,61 +5,20 @@ import gc
 import json
 import threading
 import time
-import uuid
 import warnings
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import httpx
 import uvicorn
 from fastapi import FastAPI
 
-from agent.computers import Readiness
-from agent.events import Event, Preparing, SandboxReady
-from agent.folder import RunFolder
-from agent.sandbox.base import Sandbox
 from agent.settings import Settings
-from agent.stop import Stop
-from agent.workspace.blobs import BlobStore
 from sandbox_ui import application
 from sandbox_ui.application import Machine
-from tests.process_sandbox import ProcessSandbox
 
 PATIENCE = 20.0
-
-
-class LocalMachine:
-    """Gives each run a plain-process sandbox on its own workspace."""
-
-    def __init__(self, data: Path) -> None:
-        self.data = data
-        self.blobs = BlobStore(data / "blobs")
-        self.readiness = Readiness("ready", image="none")
-        self.taken = 0
-
-    def open(self) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
-
-    def draft(self) -> str:
-        sandbox = uuid.uuid4().hex
-        for name in ("input", "output"):
-            (self.data / "sandboxes" / sandbox / "workspace" / name).mkdir(parents=True)
-        return sandbox
-
-    def empty(self, sandbox_id: str) -> None:
-        pass
-
-    def take(self, folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
-        yield Preparing(state="starting_sandbox")
-        folder.use(folder.sandbox)
-        self.taken += 1
-        yield SandboxReady(sandbox=folder.sandbox, seconds=0.0, pooled=False)
-        return ProcessSandbox(folder.sandbox_folder)
 
 
 def create(settings: Settings, machine: Machine) -> FastAPI:

@@ -30,6 +30,19 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
+@contextmanager
+def visiting(browser: Browser, address: str, size: tuple[int, int] = WIDE) -> Iterator["Studio"]:
+    """The page in a tab of its own, which at the end may not have complained."""
+    context = browser.new_context(viewport={"width": size[0], "height": size[1]})
+    context.set_default_timeout(20_000)
+    expect.set_options(timeout=20_000)
+    studio = Studio(context.new_page())
+    studio.open(address)
+    yield studio
+    context.close()
+    assert studio.complaints == []
+
+
 class Studio:
     """One tab, and what it complained of.
 

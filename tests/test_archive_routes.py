@@ -12,22 +12,12 @@ import pytest
 
 from agent.folder import RunFolder
 from agent.journal import Journal
-from agent.settings import Settings
-from tests.studio import LocalMachine, create, served
 from tests.test_routes import ENDED, STARTED, write_step
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("data")
-
-
-@pytest.fixture(scope="module")
-def client(data: Path) -> Iterator[httpx.Client]:
-    with (
-        served(create(Settings(data=data), LocalMachine(data))) as address,
-        httpx.Client(base_url=address) as client,
-    ):
+def client(address: str) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=address) as client:
         yield client
 
 

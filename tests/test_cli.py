@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from agent import journal
+from agent import journal, prompts
 from agent.events import RunEnded, RunStarted
+from agent.models.builtin.parts import parts
 from tests.endpoint import Endpoint, Turn
 
 ROOT = Path(__file__).parents[1]
@@ -111,6 +112,7 @@ def test_a_model_that_removes_output_leaves_a_record_all_the_same(
 
 
 @pytest.mark.engine
+@pytest.mark.long
 def test_the_key_is_nowhere_but_in_the_request(studio: Studio, tmp_path: Path, image: str) -> None:
     out = tmp_path / "out"
     with Endpoint([bash("env; cat /proc/*/environ"), SUBMIT]) as endpoint:
@@ -151,6 +153,7 @@ def test_ctrl_c_stops_the_run_in_order(studio: Studio, image: str) -> None:
 
 
 @pytest.mark.engine
+@pytest.mark.long
 def test_a_demonstration_needs_no_endpoint(studio: Studio, tmp_path: Path, image: str) -> None:
     done = studio.run("run", "chart", "--output", str(tmp_path))
     assert done.returncode == 0, done.stderr
@@ -210,10 +213,31 @@ def test_without_an_engine_the_run_fails_and_says_what_to_do(studio: Studio) -> 
 
 
 def test_without_a_model_it_says_how_to_connect_one(studio: Studio) -> None:
-    done = studio.run("run", "Something of mine.")
+    done = studio.run("run", "Something of mine.", STUDIO_BUILTIN="off")
     assert done.returncode == 1
     assert "OPENAI_BASE_URL" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.engine
+@pytest.mark.builtin
+def test_the_built_in_model_is_asked_by_its_name_whatever_endpoint_is_set(
+    studio: Studio, tmp_path: Path, image: str
+) -> None:
+    if parts() is None:
+        pytest.skip("the built-in model is not installed (requirements-builtin.txt)")
+    out = tmp_path / "out"
+    with Endpoint([]) as endpoint:
+        done = studio.run(
+            "run", "Write hello to a.txt.", "--model", "builtin", "--output", str(out),
+            **connected(endpoint),
+        )  # fmt: skip
+        assert not endpoint.received
+    assert done.returncode in (0, 3), done.stderr
+    started = next(event for _, event in journal.read(out / "journal.jsonl"))
+    assert isinstance(started, RunStarted)
+    assert (started.model, started.metered) == ("Built-in model", True)
+    assert started.system == prompts.named("small").system
 
 
 def test_a_data_folder_that_cannot_be_made_is_told(studio: Studio) -> None:

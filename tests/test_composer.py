@@ -11,8 +11,9 @@ from agent.examples import examples
 from agent.models import demonstration
 from agent.settings import Settings
 from tests.endpoint import Call, Endpoint, Turn
-from tests.studio import LocalMachine, create, served
-from tests.tab import NARROW, WIDE, Studio, chromium
+from tests.local_machine import LocalMachine
+from tests.studio import create, served
+from tests.tab import NARROW, WIDE, Studio
 
 pytestmark = pytest.mark.browser
 
@@ -41,12 +42,6 @@ class Model:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
-
-
-@pytest.fixture(scope="module")
 def script() -> Model:
     return Model()
 
@@ -59,7 +54,7 @@ def addresses(script: Model, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         connected = Settings(data=data, base_url=endpoint.url, model="test-model")
         with (
             served(create(connected, LocalMachine(data))) as first,
-            served(create(Settings(data=bare), LocalMachine(bare))) as second,
+            served(create(Settings(data=bare, builtin=False), LocalMachine(bare))) as second,
         ):
             yield {"connected": first, "bare": second}
 
@@ -251,7 +246,7 @@ def test_the_examples_are_walked_by_keyboard_and_give_the_focus_back(
     studio.page.keyboard.press("Enter")
     dialog = studio.page.get_by_role("dialog", name="Examples")
     rows = dialog.locator(".example")
-    expect(rows).to_have_count(len(examples()))
+    expect(rows).to_have_count(len([each for each in examples() if not each.builtin]))
     expect(rows.first).to_be_focused()
     studio.page.keyboard.press("ArrowDown")
     expect(rows.nth(1)).to_be_focused()
@@ -267,7 +262,8 @@ def test_without_a_model_ten_examples_play_and_the_others_say_that_they_need_one
 ) -> None:
     studio = visit("bare")
     expect(studio.page.locator(".welcome .demo")).to_have_count(6)
-    studio.button(f"all {len(examples())} examples").click()
+    shown = [each for each in examples() if not each.builtin]
+    studio.button(f"all {len(shown)} examples").click()
     dialog = studio.page.get_by_role("dialog", name="Examples")
     playing = [each for each in examples() if each.seconds]
     assert len(playing) >= 10
@@ -316,6 +312,6 @@ def test_the_welcome_follows_the_endpoint_that_is_entered(visit: Callable[..., S
     expect(welcome).to_contain_text("Watch one now")
     studio.button("connect a model").click()
     drawer = studio.page.get_by_role("dialog", name="Settings")
-    drawer.get_by_label("Endpoint").fill("http://127.0.0.1:9/v1")
+    drawer.get_by_label("Endpoint").first.fill("http://127.0.0.1:9/v1")
     expect(welcome).to_contain_text("Try one")
     expect(welcome).to_contain_text("goes to your model")

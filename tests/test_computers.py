@@ -9,18 +9,20 @@ from typing import TypeVar
 
 import pytest
 
-from agent.computers import Computers, Readiness
+from agent.computers import Computers
+from agent.engine_room import Readiness
 from agent.errors import EngineError
 from agent.events import Event, Preparing, SandboxReady
 from agent.folder import RunFolder
 from agent.sandbox.base import Finished, Sandbox
-from agent.sandbox.docker import INSTANCE_LABEL, SANDBOX_LABEL
 from agent.sandbox.engine import Client
 from agent.sandbox.image import dockerfile_path, image_tag, stage
 from agent.sandbox.instance import DataFolder, places
 from agent.sandbox.network import Policy
+from agent.sandbox.resting import INSTANCE_LABEL, SANDBOX_LABEL
 from agent.settings import Settings, load
 from agent.stop import Stop
+from tests.contract.sandbox_use import eventually
 from tests.shelved import shelve
 
 T = TypeVar("T")
@@ -60,6 +62,12 @@ def take(computers: Computers, folder: RunFolder) -> tuple[list[Event], Sandbox]
     return events, sandbox
 
 
+def bury(computers: Computers) -> None:
+    """Let them be as those of a process that died: nothing is brought back any more."""
+    assert computers._room.egress is not None
+    computers._room.egress._closing.set()
+
+
 def draft(computers: Computers) -> RunFolder:
     return RunFolder.create(computers.data.path, computers.draft())
 
@@ -92,7 +100,7 @@ def test_a_new_run_gets_a_warm_sandbox_and_keeps_its_files(computers: Computers)
     assert said(sandbox, "cat 'input/sub/a b.txt' note.txt") == "givenbeside"
     assert sandbox.workspace == folder.workspace
     assert RunFolder.open(computers.data.path, folder.id).sandbox == sandbox.id
-    assert not old.exists()
+    assert eventually(lambda: not old.exists())
     sandbox.close()
 
 
@@ -207,6 +215,7 @@ def test_what_a_dead_instance_left_is_removed_at_the_next_start(
         for each in (dead, neighbour):
             each.open()
             assert each.wait_for_pool(60)
+        bury(dead)
         left, theirs = containers(engine, data) - {"proxy"}, containers(engine, neighbours)
         again = Computers(settings, data)
         again.open()
@@ -231,6 +240,7 @@ def test_what_a_dead_command_left_beside_is_removed_too(
         other = Computers(settings, beside)
         other.open()
         assert other.wait_for_pool(60)
+        bury(other)
         start()
         assert containers(engine, beside)
     start()
@@ -297,7 +307,7 @@ def test_who_waits_for_the_image_sees_how_far_it_is(
     proxy = stage(dockerfile_path(), "proxy")
     lines = [f"FROM {settings.image} AS sandbox", f"RUN echo one {data.instance}", "RUN echo two"]
     small.write_text("\n".join([*lines, proxy]))
-    monkeypatch.setattr("agent.computers.dockerfile_path", lambda: small)
+    monkeypatch.setattr("agent.engine_room.dockerfile_path", lambda: small)
     computers = Computers(replace(settings, image="", pool=0), data)
     events, sandbox = take(computers, draft(computers))
     sandbox.close()

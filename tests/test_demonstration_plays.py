@@ -24,7 +24,8 @@ from agent.models.demonstration import (
     DemonstrationModel,
     load,
 )
-from agent.sandbox.docker import ContainerSpec, DockerSandbox
+from agent.sandbox.container import ContainerSpec
+from agent.sandbox.docker import DockerSandbox
 from agent.sandbox.engine import Client
 from agent.stop import Stop
 from agent.tools import Toolbox

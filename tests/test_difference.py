@@ -7,16 +7,10 @@ from playwright.sync_api import Browser, Locator, expect
 
 from tests import making
 from tests.making import Made
-from tests.tab import WIDE, Studio, chromium
+from tests.tab import WIDE, Studio
 
 pytestmark = pytest.mark.browser
 PATIENCE = 60_000
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")

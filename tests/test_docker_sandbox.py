@@ -10,15 +10,10 @@ import pytest
 
 from agent.errors import SandboxError
 from agent.sandbox.base import SandboxLimits
-from agent.sandbox.docker import (
-    INSTANCE_LABEL,
-    SANDBOX_LABEL,
-    ContainerSpec,
-    DockerSandbox,
-    host_certificates,
-    reap,
-)
+from agent.sandbox.container import ContainerSpec, host_certificates
+from agent.sandbox.docker import DockerSandbox
 from agent.sandbox.pool import Pool
+from agent.sandbox.resting import INSTANCE_LABEL, SANDBOX_LABEL, reap
 from agent.stop import Stop
 from tests.contract.sandbox_suite import SandboxSuite
 from tests.contract.sandbox_use import (
@@ -71,6 +66,22 @@ class TestDockerSandbox(SandboxSuite):
 
 
 # Coming back
+
+
+def test_what_a_model_put_in_the_place_of_its_folders_does_not_keep_it_from_coming_back(
+    engine: docker.DockerClient, image: str, instance: str, tmp_path: Path
+) -> None:
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    (workspace / "input").write_text("a file")
+    (workspace / "output").symlink_to(tmp_path / "made-outside")
+    spec = ContainerSpec(image, instance, uuid.uuid4().hex, workspace)
+    sandbox = DockerSandbox.create(engine, spec)
+    try:
+        assert say(sandbox, "cat /workspace/input") == "a file"
+    finally:
+        sandbox.close()
+    assert not (tmp_path / "made-outside").exists()
 
 
 def test_killing_every_process_brings_the_container_back(sandbox: DockerSandbox) -> None:
@@ -261,8 +272,11 @@ def test_containers_of_an_instance_are_reaped_and_no_others(
 ) -> None:
     other = f"test-{uuid.uuid4().hex}"
     mine, theirs = make(), make(instance=other)
-    assert reap(engine, instance) == [mine.id]
     assert reap(engine, instance) == []
+    label = f"{INSTANCE_LABEL}={instance}"
+    assert engine.api.containers(all=True, filters={"label": label}) == []
+    with pytest.raises(SandboxError, match="not there any more"):
+        run(mine, "true")
     assert run(theirs, "echo on").stdout == b"on\n"
 
 

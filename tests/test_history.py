@@ -28,9 +28,10 @@ from agent.workspace.blobs import BlobStore
 from agent.workspace.manifest import Delta, Node
 from agent.workspace.versions import Versions
 from tests.endpoint import Call, Endpoint, Turn
+from tests.local_machine import LocalMachine
 from tests.ordinary_user import NOBODY, as_ordinary_user
 from tests.shelved import about, contents, digest_of, shelve
-from tests.studio import LocalMachine, create, following, served, wait_until
+from tests.studio import create, following, served, wait_until
 
 SUBMIT = Turn(text="Done.", calls=[Call("submit")])
 
@@ -60,9 +61,10 @@ def test_a_list_says_what_a_run_was_and_what_it_made(tmp_path: Path) -> None:
     assert (said.prompt_tokens, said.generated_tokens) == (30_000, 1_500)
     assert said.files == ("output/a.txt", "output/b.png", "notes", "input/given.csv")
     assert said.pictures == ("output/b.png",)
-    assert said.size == on_disk(folder.path) - _size(folder.summary) + on_disk(
-        folder.sandbox_folder
-    )
+    record = on_disk(folder.path) - _size(folder.summary)
+    assert said.workspace == on_disk(folder.sandbox_folder)
+    assert said.versions == sum(map(_size, (tmp_path / "blobs").glob("??/*")))
+    assert said.size == record + said.workspace + said.versions
 
 
 def _size(path: Path) -> int:
@@ -227,6 +229,51 @@ def test_a_record_of_another_version_is_read_as_far_as_it_is_known(tmp_path: Pat
         f'{{"created": 1, "sandbox": "{folder.sandbox}", "to_come": 1}}'
     )
     assert titles(History(tmp_path)) == ["The task"]
+
+
+# What a person keeps
+
+
+def test_what_is_pinned_is_found_among_the_pinned_and_is_not_removed_unasked(
+    client: httpx.Client, tmp_path: Path
+) -> None:
+    pinned, other = shelve(tmp_path, "Keep this"), shelve(tmp_path, "Not this")
+    answer = client.patch(f"/api/runs/{pinned.id}", json={"pinned": True})
+    assert answer.json() == {"pinned": True}
+    assert RunFolder.open(tmp_path, pinned.id).pinned
+    assert [row["title"] for row in listed(client, pinned="1")] == ["Keep this"]
+    assert {row["title"]: row["pinned"] for row in listed(client)} == {
+        "Keep this": True,
+        "Not this": False,
+    }
+    both = {"run": [other.id, pinned.id]}
+    refusal = client.delete("/api/runs", params=both)
+    assert refusal.status_code == 409
+    assert "“Keep this” is pinned" in refusal.json()["error"]
+    assert len(listed(client)) == 2
+    client.patch(f"/api/runs/{pinned.id}", json={"pinned": False, "title": "Let go"})
+    assert listed(client, pinned="1") == []
+    client.delete("/api/runs", params=both).raise_for_status()
+    assert listed(client) == []
+
+
+@pytest.mark.parametrize("wish", [{}, {"pinned": 1}, {"pinned": "yes"}, {"pinned": None}])
+def test_a_run_is_pinned_or_not(client: httpx.Client, tmp_path: Path, wish: dict[str, Any]) -> None:
+    folder = shelve(tmp_path)
+    assert client.patch(f"/api/runs/{folder.id}", json=wish).status_code == 400
+    assert not RunFolder.open(tmp_path, folder.id).pinned
+
+
+def test_what_several_runs_share_is_counted_once_in_all(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        shelve(tmp_path, name, files={"output/same": b"x" * 400_000})
+    list(History(tmp_path).fill())
+    app = create(Settings(data=tmp_path), LocalMachine(tmp_path))
+    with served(app) as address:
+        answer = httpx.get(f"{address}/api/runs").json()
+    alone = [row["size"] - row["versions"] for row in answer["runs"]]
+    assert [row["versions"] for row in answer["runs"]] == [401_408, 401_408]
+    assert answer["size"] == sum(alone) + 400_000
 
 
 # What is broken

@@ -21,9 +21,10 @@ from agent.folder import RunFolder
 from agent.sandbox.instance import DataFolder
 from agent.settings import Settings
 from tests.endpoint import Call, Endpoint, Turn
+from tests.local_machine import LocalMachine
 from tests.shelved import shelve
-from tests.studio import LocalMachine, create, served
-from tests.tab import NARROW, WIDE, Studio, chromium
+from tests.studio import create, served
+from tests.tab import NARROW, WIDE, Studio
 
 pytestmark = pytest.mark.browser
 
@@ -74,12 +75,6 @@ class Visitor(Studio):
     @property
     def titles(self) -> Locator:
         return self.dialog.locator(".entry .title")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")
@@ -146,6 +141,7 @@ def test_runs_stand_under_their_day_with_what_they_were(visit: Visit, data: Path
     visitor = visit()
     dialog = visitor.history()
     expect(dialog.get_by_role("status")).to_contain_text("2 runs · ")
+    expect(dialog).to_contain_text("Runs that are not pinned are deleted when all take more than")
     first, last = visitor.entry("Chart the data"), visitor.entry("A demonstration")
     for fact in ("submitted", "test-model", "1 step", "≈ 31.5k tokens", "5.0 s", "KB"):
         expect(first).to_contain_text(fact)
@@ -296,6 +292,36 @@ def test_several_are_deleted_at_once(visit: Visit, data: Path) -> None:
     dialog.get_by_role("button", name="Delete", exact=True).click()
     expect(visitor.titles).to_have_text(["Two"])
     assert len(RunFolder.all(data)) == 1
+
+
+def test_a_run_is_pinned_and_is_not_deleted_before_it_is_let_go(visit: Visit, data: Path) -> None:
+    folder = shelve(data, "Survey the lake")
+    shelve(data, "Something else")
+    visitor = visit()
+    dialog = visitor.history()
+    entry = visitor.entry("Survey")
+    pin = entry.get_by_role("button", name="Pin “Survey the lake”")
+    entry.hover()
+    pin.click()
+    expect(pin).to_have_attribute("aria-pressed", "true")
+    assert RunFolder.open(data, folder.id).pinned
+    only = dialog.get_by_role("button", name="Pinned", exact=True)
+    only.click()
+    expect(visitor.titles).to_have_text(["Survey the lake"])
+    expect(dialog.get_by_role("status")).to_contain_text("1 run found")
+    entry.get_by_role("link").press("Delete")
+    expect(dialog).to_contain_text("“Survey the lake” is pinned. Unpin it first, then delete.")
+    expect(dialog.get_by_role("button", name="Delete", exact=True)).to_have_count(0)
+    dialog.get_by_role("button", name="Unpin …").click()
+    expect(dialog).to_contain_text("Delete “Survey the lake” with all files?")
+    dialog.get_by_role("button", name="Keep", exact=True).click()
+    only.click()
+    expect(visitor.titles).to_have_count(2)
+    entry.get_by_role("link").press("p")
+    expect(pin).to_have_attribute("aria-pressed", "true")
+    expect(entry.get_by_role("link")).to_be_focused()
+    entry.get_by_role("link").press("p")
+    expect(pin).to_have_attribute("aria-pressed", "false")
 
 
 def test_a_run_at_work_is_live_in_the_list_and_is_not_deleted(visit: Visit, played: Played) -> None:

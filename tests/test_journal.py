@@ -1,6 +1,7 @@
 """The journal: append-only, read from a cursor, valid after a kill at any byte."""
 
 import resource
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,9 +22,10 @@ from agent.events import (
     WorkspaceChanged,
     decode,
     encode,
+    without_tokens,
 )
 from agent.journal import Journal, ends_in, lines, read
-from agent.models.base import ToolCall, Usage
+from agent.models.base import Tokens, ToolCall, Usage
 
 EVENTS: list[Event] = [
     RunStarted(
@@ -35,6 +37,10 @@ EVENTS: list[Event] = [
     ModelAnswered(
         step=1, text="", reasoning="r", calls=(ToolCall("1", "submit", "{"),), finish="length",
         usage=Usage(10, 2, cached=3), estimated=False, seconds=0.5,
+    ),
+    ModelAnswered(
+        step=2, text='"tokens":{', reasoning="", calls=(), finish="stop",
+        usage=None, estimated=False, seconds=0.5, tokens=Tokens(7, (1, 2), (3,), (-0.25,)),
     ),
     ToolOutput(step=1, call_id="1", stream="stderr", text="x" * 1000, skipped=7),
     WorkspaceChanged(step=1, changes=(Change("a%FF", "added", 3),), total=1),
@@ -58,6 +64,18 @@ def write(path: Path, events: list[Event]) -> list[int]:
 @pytest.mark.parametrize("event", EVENTS, ids=lambda event: event.kind)
 def test_an_event_survives_being_written(event: Event) -> None:
     assert decode(encode(event)) == event
+
+
+def test_an_event_of_an_earlier_version_has_no_tokens() -> None:
+    line = encode(EVENTS[3]).replace(b'"tokens":null,', b"")
+    assert b"tokens" not in line
+    assert decode(line) == EVENTS[3]
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=lambda event: event.kind)
+def test_a_follower_is_sent_everything_but_the_tokens(event: Event) -> None:
+    expected = replace(event, tokens=None) if isinstance(event, ModelAnswered) else event
+    assert decode(without_tokens(encode(event))) == expected
 
 
 def test_every_kind_has_a_name_of_its_own() -> None:

@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 
 from agent.errors import ModelError, ModelRefused
 from agent.models.address import read_address, resolve_key, same_endpoint
-from agent.models.base import ModelConfig
+from agent.models.base import Finish, ModelConfig, Piece, TextPiece
 from agent.models.listing import check, list_models
 from agent.models.openai import OpenAIModel
 from agent.models.redact import redact
+from agent.models.withholding import Withholder
 from agent.stop import Stop
 from tests.contract.model_suite import REQUEST
-from tests.endpoint import Endpoint, Turn
+from tests.endpoint import Call, Endpoint, Turn
 
 KEY = "sk-proj-Abcdefgh0123456789ijkl"
 HOME = "https://models.example.com/v1"
@@ -171,7 +172,7 @@ AMBIENT = {
 }
 ASK = """
 import json, sys
-from agent.models.base import ModelConfig
+from agent.models.base import Finish, ModelConfig, Piece, TextPiece
 from agent.models.openai import OpenAIModel
 from agent.stop import Stop
 from tests.contract.model_suite import REQUEST, said
@@ -256,3 +257,45 @@ def test_redacting_leaves_the_rest_of_the_text() -> None:
         "The key [key] is wrong, testing is not."
     )
     assert redact("x is wrong", "x") == "x is wrong"
+
+
+@given(
+    st.lists(st.sampled_from([KEY, KEY[:9], KEY[9:], "sk-", "s", " text "]), max_size=8),
+    st.lists(st.integers(1, 12), min_size=1),
+)
+@settings(deadline=None)
+def test_a_key_is_taken_out_of_a_stream_wherever_it_is_cut(
+    parts: list[str], cuts: list[int]
+) -> None:
+    text, pieces, at = "".join(parts), list[Piece](), 0
+    while at < len(text):
+        size = cuts[len(pieces) % len(cuts)]
+        pieces.append(TextPiece(text[at : at + size]))
+        at += size
+    shown = Withholder(KEY).through([*pieces, Finish("stop")])
+    said = "".join(piece.text for piece in shown if isinstance(piece, TextPiece))
+    assert said == text.replace(KEY, "[key]")
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        Turn(text=f"You sent {KEY}."),
+        Turn(reasoning=f"They sent {KEY}."),
+        Turn(calls=[Call("execute_bash", {"command": f"curl -H 'Authorization: Bearer {KEY}'"})]),
+    ],
+)
+def test_an_endpoint_that_says_the_key_in_its_answer_does_not_get_it_into_the_run(
+    turn: Turn,
+) -> None:
+    with Endpoint([turn]) as endpoint:
+        model = OpenAIModel(ModelConfig(endpoint.url, "m", api_key=KEY))
+        said = str(list(model.stream(REQUEST, Stop())))
+    assert KEY not in said
+    assert "[key]" in said
+
+
+def test_a_line_of_five_megabytes_is_an_answer_like_any_other() -> None:
+    with Endpoint([Turn(text="x" * 5_000_000, chunking=5_000_000)]) as endpoint:
+        pieces = list(OpenAIModel(ModelConfig(endpoint.url, "m")).stream(REQUEST, Stop()))
+    assert sum(len(piece.text) for piece in pieces if isinstance(piece, TextPiece)) == 5_000_000

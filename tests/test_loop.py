@@ -36,10 +36,10 @@ from agent.meter import Limits, Price
 from agent.models.base import ModelConfig, Piece, ReasoningPiece, Request, ToolCall
 from agent.models.openai import OpenAIModel
 from agent.models.scripted import ScriptedModel, ScriptedTurn
+from agent.sandbox.process import ProcessSandbox
 from agent.stop import Stop
 from agent.tools import Toolbox
 from tests.endpoint import Call, Endpoint, Turn
-from tests.process_sandbox import ProcessSandbox
 
 E = TypeVar("E", bound=Event)
 SUBMIT = Turn(calls=[("submit", {})])

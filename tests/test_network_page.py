@@ -1,7 +1,6 @@
 """What a run asked of the network, measured by the proxy, on the page and to the model."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,17 +12,11 @@ from agent.settings import Settings
 from tests.endpoint import Endpoint
 from tests.states import SUBMIT, bash
 from tests.studio import create, served
-from tests.tab import WIDE, Studio, chromium
+from tests.tab import WIDE, Studio
 
 pytestmark = [pytest.mark.browser, pytest.mark.engine]
 
 COMMAND = "pip download -q --no-deps -d /tmp/x six; curl -s -m 20 http://10.0.0.1/ -o /dev/null"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
 
 
 def test_a_command_shows_what_it_fetched_and_what_was_refused(

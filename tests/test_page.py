@@ -16,7 +16,7 @@ from agent.sandbox.instance import DataFolder
 from agent.settings import Settings
 from tests.endpoint import Call, Endpoint, Turn
 from tests.studio import create, served
-from tests.tab import NARROW, WIDE, Studio, chromium
+from tests.tab import NARROW, WIDE, Studio
 
 pytestmark = [pytest.mark.engine, pytest.mark.browser]
 
@@ -58,7 +58,7 @@ def addresses(
             data=tmp_path_factory.mktemp("data"), image=image, base_url=endpoint.url,
             model="test-model",
         )  # fmt: skip
-        bare = Settings(data=tmp_path_factory.mktemp("bare"), image=image)
+        bare = Settings(data=tmp_path_factory.mktemp("bare"), image=image, builtin=False)
         with _running(connected) as first, _running(bare) as second:
             yield {"connected": first, "bare": second}
 
@@ -66,12 +66,6 @@ def addresses(
 def _running(settings: Settings) -> Any:
     data = DataFolder(settings.data)
     return served(create(settings, Computers(settings, data)))
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import pytest
 from agent.errors import SandboxError
 from agent.sandbox import pool as pool_module
 from agent.sandbox.pool import Pool
+from agent.sandbox.process import ProcessSandbox
 from tests.contract.sandbox_use import say
-from tests.process_sandbox import ProcessSandbox
 
 Create = Callable[[], ProcessSandbox]
 

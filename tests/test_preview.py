@@ -6,8 +6,9 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from agent.settings import Settings
-from tests.studio import LocalMachine, create, served
-from tests.tab import WIDE, Studio, chromium
+from tests.local_machine import LocalMachine
+from tests.studio import create, served
+from tests.tab import WIDE, Studio
 
 pytestmark = pytest.mark.browser
 
@@ -20,12 +21,6 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     data = tmp_path_factory.mktemp("data")
     with served(create(Settings(data=data), LocalMachine(data))) as address:
         yield address
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
 
 
 @pytest.fixture

@@ -14,7 +14,8 @@ from gradio_client.exceptions import AppError
 from agent.models import demonstration
 from agent.settings import load
 from tests.endpoint import Call, Endpoint, Turn
-from tests.studio import LocalMachine, create, served
+from tests.local_machine import LocalMachine
+from tests.studio import create, served
 
 SUBMIT = Turn(text="Done.", calls=[Call("submit")])
 

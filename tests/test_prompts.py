@@ -21,7 +21,7 @@ TRICKY = "Solve {x} in {task}, {inputs} and {house}: \\boxed{a_1} \\\\ 100% $HOM
 
 
 def test_the_papers_domains_are_there_and_the_general_one_comes_first() -> None:
-    assert set(prompts.names()) == DOMAINS
+    assert set(prompts.names()) == DOMAINS | {"small"}
     assert prompts.names()[0] == "general"
 
 
@@ -67,6 +67,14 @@ class TestEveryPrompt:
         assert "BEGIN DOCUMENT 1: a.txt\none {x}\nEND DOCUMENT 1" in plain
         assert "BEGIN DOCUMENT 2: b.txt\ntwo\nEND DOCUMENT 2" in plain
         assert "/workspace" not in plain
+
+
+def test_the_small_one_is_one_sentence_for_models_that_know_the_rest() -> None:
+    prompt = prompts.named("small")
+    assert len(prompt.system.split()) < 20
+    assert "/workspace" in prompt.system
+    assert prompt.user(TRICKY, ["a.csv"]) == (f"'input/a.csv'\n\n{TRICKY}")
+    assert prompt.plain("T", [("a.txt", "x")]).endswith("END DOCUMENT 1\n\nT")
 
 
 def test_math_and_physics_ask_for_a_box() -> None:

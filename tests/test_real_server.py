@@ -1,6 +1,6 @@
 """The adapter against a real server: llama.cpp with SmolLM2-135M, on this machine's processors.
 
-Needs the packages of ``tests/requirements-llama.txt``.
+Needs the packages of ``requirements-builtin.txt``.
 """
 
 import importlib.util
@@ -34,7 +34,7 @@ def _weights() -> Path | None:
 def url() -> Iterator[str]:
     weights = _weights()
     if weights is None or importlib.util.find_spec("xllamacpp") is None:
-        pytest.skip("llama.cpp is not installed (tests/requirements-llama.txt)")
+        pytest.skip("llama.cpp is not installed (requirements-builtin.txt)")
     script = Path(__file__).with_name("llama_server.py")
     with subprocess.Popen(
         [sys.executable, str(script), str(weights), str(CONTEXT)],

@@ -1,5 +1,6 @@
 """A run kept: what is in the journal is what happened, and the next round goes on from it."""
 
+import errno
 import resource
 import threading
 from collections.abc import Generator, Iterator, Sequence
@@ -26,12 +27,13 @@ from agent.folder import RunFolder
 from agent.meter import Limits
 from agent.models.base import Model, Piece, Request, ToolCall
 from agent.models.scripted import ScriptedModel, ScriptedTurn
-from agent.recorder import INTERRUPTED, RecordedRun, Task, close_interrupted
+from agent.record import INTERRUPTED, close_interrupted
+from agent.recorder import RecordedRun, Task
 from agent.sandbox.base import Sandbox
+from agent.sandbox.process import ProcessSandbox
 from agent.stop import Stop
 from agent.workspace.blobs import BlobStore
 from agent.workspace.versions import Versions
-from tests.process_sandbox import ProcessSandbox
 
 GENERAL = prompts.named("general")
 
@@ -100,6 +102,15 @@ def test_the_journal_holds_what_was_yielded(run: RecordedRun) -> None:
     assert play(run, bash("echo hi"), SUBMIT) == kept(run)
 
 
+def test_a_task_of_bytes_that_are_no_text_is_asked_all_the_same(run: RecordedRun) -> None:
+    """As a command line brings it; a message may, too."""
+    model = ScriptedModel([ScriptedTurn(text="one"), ScriptedTurn(text="two")])
+    (*_, first) = run.start(Task("caf\udce9"), model, Limits(reminders=None))
+    (*_, second) = run.follow_up("\ud800", model, Limits(reminders=None))
+    assert [isinstance(event, RunEnded) for event in (first, second)] == [True, True]
+    assert [each.text for each in run.picture.rounds] == ["caf�", "�"]
+
+
 def test_the_journal_is_written_as_it_happens(run: RecordedRun) -> None:
     for event in run.start(Task("t", GENERAL), scripted([bash("true"), SUBMIT]), Limits(), Stop()):
         assert kept(run)[-1] == event
@@ -166,7 +177,7 @@ def test_at_a_start_the_runs_that_a_dead_process_left_alive_are_closed(
     for event in run.start(Task("t", GENERAL), scripted([bash("true")]), Limits(), Stop()):
         if isinstance(event, ToolOutput | StepEnded):
             break
-    close_interrupted(computers.data, computers)
+    close_interrupted(computers.data)
     assert [event.status for event in kept(run) if isinstance(event, RunEnded)] == ["failed"]
     assert [event.status for event in kept(whole) if isinstance(event, RunEnded)] == ["submitted"]
     assert not draft.journal.exists()
@@ -307,11 +318,38 @@ def room_in_files(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-@pytest.mark.parametrize("size", [20_000, 0])
-def test_a_run_that_can_not_be_recorded_ends_and_says_why(
-    run: RecordedRun, computers: LocalComputers, size: int
+def test_a_run_without_room_for_its_record_is_refused(run: RecordedRun) -> None:
+    with room_in_files(0), pytest.raises(RunError, match="Make room"):
+        play(run, SUBMIT)
+    assert [type(event) for event in play(run, SUBMIT)][-1] is RunEnded
+
+
+def test_an_end_for_which_there_was_no_room_is_kept_before_anything_else(
+    run: RecordedRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with room_in_files(size):
+    append = run.journal.append
+
+    def full(event: Event) -> int:
+        if isinstance(event, ToolEnded | RunEnded):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return append(event)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run.journal, "append", full)
+        play(run, bash("echo on"), SUBMIT)
+        assert not journal.ends_in(run.folder.journal, RunEnded)
+        with pytest.raises(OSError, match="No space"):
+            run.settle()
+    run.settle()
+    events = [event for _, event in journal.read(run.folder.journal)]
+    assert [e.status for e in events if isinstance(e, RunEnded)] == ["failed"]
+    assert list(run.follow_up("Go on.", scripted([SUBMIT])))[-1].kind == "run_ended"
+
+
+def test_a_run_that_can_not_be_recorded_ends_and_says_why(
+    run: RecordedRun, computers: LocalComputers
+) -> None:
+    with room_in_files(20_000):
         events = play(run, ScriptedTurn(text="x" * 30_000), SUBMIT)
     assert [event.status for event in events if isinstance(event, RunEnded)] == ["failed"]
     assert isinstance(events[-1], RunEnded)

@@ -17,9 +17,10 @@ from agent.actions import Action, Mistake
 from agent.calls import TimeLimits, parse
 from agent.models.base import ToolCall
 from agent.sandbox.base import Sandbox, SandboxLimits
-from agent.sandbox.docker import ContainerSpec, DockerSandbox
+from agent.sandbox.container import ContainerSpec
+from agent.sandbox.docker import DockerSandbox
+from agent.sandbox.process import ProcessSandbox
 from agent.tools import ToolOutcome
-from tests.process_sandbox import ProcessSandbox
 from tests.workbench import Bench
 
 EDITOR = "str_replace_editor"

@@ -13,24 +13,15 @@ import pytest
 from agent.events import RunEnded, RunStarted, StepEnded, StepStarted, TextDelta, Totals
 from agent.folder import RunFolder
 from agent.journal import Journal
+from agent.models.builtin.parts import parts
 from agent.settings import Settings
-from tests.studio import LocalMachine, create, following, served, wait_until
+from tests.local_machine import LocalMachine
+from tests.studio import create, following, served, wait_until
 
 STARTED = RunStarted(
     run="r", task="t", mode="sandbox", model="m", metered=True, prompt="", system="", user=""
 )
 ENDED = RunEnded(status="answered", reason="", answer="a", totals=Totals())
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("data")
-
-
-@pytest.fixture(scope="module")
-def address(data: Path) -> Iterator[str]:
-    with served(create(Settings(data=data), LocalMachine(data))) as address:
-        yield address
 
 
 @pytest.fixture
@@ -79,7 +70,8 @@ def test_health_tells_of_engine_image_and_model(client: httpx.Client) -> None:
     assert health["ok"]
     assert health["engine"]["ok"]
     assert health["image"] == {"ok": True, "tag": "none", "detail": "", "progress": None}
-    assert health["model"]["ok"] is False
+    assert health["model"]["ok"] is (parts() is not None)
+    assert "No endpoint" in health["model"]["detail"]
 
 
 def test_the_examples_are_listed_with_what_to_watch_for(client: httpx.Client) -> None:

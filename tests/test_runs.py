@@ -1,10 +1,13 @@
 """The runs that are alive: begun, stopped, gone on with, kept house for."""
 
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import fastapi
+import gradio as gr
 import pytest
 
 from agent import journal, prompts
@@ -17,14 +20,20 @@ from agent.models import demonstration
 from agent.models.answering import ModelNeeded
 from agent.models.base import ToolCall
 from agent.models.scripted import ScriptedModel, ScriptedTurn
-from agent.recorder import INTERRUPTED, Task
+from agent.record import INTERRUPTED
+from agent.recorder import Task
 from agent.settings import Settings
 from agent.workspace.paths import ROOT
 from sandbox_ui import choices as choosing
+from sandbox_ui import runs as running
 from sandbox_ui.choices import Choices
 from sandbox_ui.controls import Controls
-from sandbox_ui.runs import DRAFT_SECONDS, IDLE_SECONDS, Runs
-from tests.studio import LocalMachine, wait_until
+from sandbox_ui.housekeeping import DRAFT_SECONDS, IDLE_SECONDS
+from sandbox_ui.people.access import Access
+from sandbox_ui.people.person import OPERATOR
+from sandbox_ui.runs import CLOSED, Runs
+from tests.local_machine import LocalMachine
+from tests.studio import wait_until
 
 SUBMIT = ScriptedTurn(text="Done.", calls=(ToolCall("", "submit", "{}"),))
 TASK = Task("Do it.", prompts.named("general"))
@@ -134,13 +143,17 @@ def test_what_a_dead_process_left_alive_is_closed_as_interrupted(tmp_path: Path)
     runs.close()
 
 
-def test_closing_stops_what_runs(tmp_path: Path) -> None:
+def test_closing_stops_what_does_not_end_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "GRACE", 0.2)
     runs = Runs(tmp_path, LocalMachine(tmp_path))
     runs.open()
     run = start(runs, bash("echo up; sleep 60"), SUBMIT)
     wait_for_output(runs, run)
     runs.close()
-    assert wait_for_end(runs, run).status == "stopped"
+    end = wait_for_end(runs, run)
+    assert (end.status, end.reason) == ("stopped", CLOSED)
     with pytest.raises(RunError, match="closed"):
         runs.follow_up(run, "More", ScriptedModel([SUBMIT]), Limits())
 
@@ -185,22 +198,42 @@ def _thread(runs: Runs, run: str) -> bool:
 
 @pytest.fixture
 def controls(runs: Runs, tmp_path: Path) -> Controls:
-    return Controls(runs, Settings(data=tmp_path))
+    return Controls(runs, Settings(data=tmp_path, builtin=False))
 
 
-def test_without_a_model_a_task_of_ones_own_is_refused_with_what_helps(controls: Controls) -> None:
-    run, notice, _ = controls.run("Write a poem", None)
+@pytest.fixture
+def asking(runs: Runs) -> gr.Request:
+    """The operator's request."""
+    state = {"access": Access(OPERATOR, (), runs.record)}
+    return gr.Request(fastapi.Request({"type": "http", "headers": [], "state": state}))
+
+
+def test_without_a_model_a_task_of_ones_own_is_refused_with_what_helps(
+    controls: Controls, asking: gr.Request
+) -> None:
+    run, notice, _ = controls.run("Write a poem", None, asking)
     assert run is None
     assert notice
     assert notice["connect"]
     assert notice["text"].startswith("Connect a model for this")
 
 
+def test_where_the_built_in_model_is_missing_it_is_told_how_to_have_it(
+    runs: Runs, asking: gr.Request, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", [each for each in sys.path if "site-packages" not in each])
+    _, notice, _ = Controls(runs, Settings(data=tmp_path)).run("Write a poem", None, asking)
+    assert notice
+    assert notice["connect"]
+    assert notice["text"].startswith("Connect a model for this")
+    assert notice["text"].endswith("pip install --no-deps -r requirements-builtin.txt")
+
+
 def test_without_a_model_a_demonstration_plays_with_its_files(
-    controls: Controls, runs: Runs
+    controls: Controls, runs: Runs, asking: gr.Request
 ) -> None:
     script = next(each for each in demonstration.demonstrations() if each.inputs)
-    run, notice, text = controls.run(script.task, None)
+    run, notice, text = controls.run(script.task, None, asking)
     assert run
     assert (notice, text) == (None, "")
     wait_until(lambda: runs.begun(run))
@@ -212,39 +245,51 @@ def test_without_a_model_a_demonstration_plays_with_its_files(
     assert not started.metered
 
 
-def test_an_empty_task_is_refused(controls: Controls) -> None:
-    _, notice, _ = controls.run("  \n", None)
+def test_an_empty_task_is_refused(controls: Controls, asking: gr.Request) -> None:
+    _, notice, _ = controls.run("  \n", None, asking)
     assert notice
 
 
-def test_a_run_that_is_gone_is_said_to_be(controls: Controls) -> None:
+def test_a_run_that_is_gone_is_said_to_be(controls: Controls, asking: gr.Request) -> None:
     script = demonstration.demonstrations()[0]
-    _, notice, _ = controls.run(script.task, "goneforever1")
+    _, notice, _ = controls.run(script.task, "goneforever1", asking)
     assert notice
     assert "no such run" in notice["text"]
 
 
 def test_the_environments_key_goes_to_the_environments_endpoint_only() -> None:
     settings = Settings(base_url="http://one.test/v1", api_key="secret", model="m")
-    own = choosing.config(Choices(), settings)
-    other = choosing.config(Choices(base_url="http://two.test/v1"), settings)
-    entered = choosing.config(Choices(base_url="http://two.test/v1", api_key="mine"), settings)
+    own = choosing.config(Choices(), settings, OPERATOR)
+    other = choosing.config(Choices(base_url="http://two.test/v1"), settings, OPERATOR)
+    entered = choosing.config(
+        Choices(base_url="http://two.test/v1", api_key="mine"), settings, OPERATOR
+    )
     assert (own.api_key, other.api_key, entered.api_key) == ("secret", "", "mine")
+
+
+@pytest.mark.parametrize("choices", [Choices(base_url=" "), Choices(model="builtin")])
+def test_an_emptied_endpoint_and_the_built_in_models_name_leave_the_operators(
+    choices: Choices,
+) -> None:
+    settings = Settings(base_url="http://one.test/v1", api_key="secret", model="m")
+    left = choosing.config(choices, settings, OPERATOR)
+    assert (left.base_url, left.api_key) == ("", "")
 
 
 def test_an_endpoint_without_a_models_name_asks_for_one() -> None:
     with pytest.raises(ModelNeeded, match="which of its models"):
-        choosing.model_for("t", Choices(base_url="http://one.test/v1"), Settings())
+        choosing.model_for("t", Choices(base_url="http://one.test/v1"), Settings(), OPERATOR)
 
 
 @pytest.mark.parametrize("extra", ["{", "[1]", '"x"'])
 def test_an_extra_body_that_is_no_object_is_refused(extra: str) -> None:
     with pytest.raises(RunError, match="extra body"):
-        choosing.config(Choices(extra_body=extra), Settings())
+        choosing.config(Choices(extra_body=extra), Settings(), OPERATOR)
 
 
 def test_a_person_can_lower_the_operators_step_limit_but_not_raise_it() -> None:
     settings = Settings(steps=10)
-    assert choosing.limits_for(Choices(steps=3), settings).steps == 3
-    assert choosing.limits_for(Choices(steps=99), settings).steps == 10
-    assert choosing.limits_for(Choices(max_tokens=50), settings).turn_tokens == 50
+    model = ScriptedModel([])
+    assert choosing.limits_for(Choices(steps=3), settings, model).steps == 3
+    assert choosing.limits_for(Choices(steps=99), settings, model).steps == 10
+    assert choosing.limits_for(Choices(max_tokens=50), settings, model).turn_tokens == 50

@@ -13,14 +13,15 @@ from pathlib import Path
 import docker
 import pytest
 
-from agent.sandbox.docker import reap
+from agent.sandbox.resting import reap
 
 pytestmark = pytest.mark.engine
 
 ORDINARY = """
 import sys, uuid
 from pathlib import Path
-from agent.sandbox.docker import ContainerSpec, DockerSandbox
+from agent.sandbox.container import ContainerSpec
+from agent.sandbox.docker import DockerSandbox
 from agent.sandbox.engine import connect
 from agent.sandbox.instance import DataFolder
 from agent.stop import Stop

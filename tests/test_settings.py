@@ -38,6 +38,12 @@ def test_a_size_is_read_as_people_write_it(text: str, size: int) -> None:
         ("STUDIO_SECONDS", "0"),
         ("STUDIO_PIDS", "0"),
         ("STUDIO_MEMORY", "0"),
+        ("GRADIO_ROOT_PATH", "/api"),
+        ("GRADIO_ROOT_PATH", "/a b"),
+        ("GRADIO_ROOT_PATH", "/../x"),
+        ("STUDIO_USERS", "ann"),
+        ("STUDIO_USERS", "ann:"),
+        ("STUDIO_USERS", "/no/such/file"),
     ],
 )
 def test_a_wrong_value_is_named_with_its_key(key: str, value: str) -> None:

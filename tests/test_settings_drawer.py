@@ -8,8 +8,9 @@ from playwright.sync_api import Browser, Locator, expect
 
 from agent.settings import Settings
 from tests.endpoint import Call, Endpoint, Turn
-from tests.studio import LocalMachine, create, served
-from tests.tab import Studio, chromium
+from tests.local_machine import LocalMachine
+from tests.studio import create, served
+from tests.tab import Studio, visiting
 
 pytestmark = pytest.mark.browser
 
@@ -19,12 +20,6 @@ STORED = "JSON.stringify([{...localStorage}, {...sessionStorage}])"
 
 def answer(_body: object) -> Turn:
     return Turn(calls=[Call("ready")])
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")
@@ -53,15 +48,9 @@ def address(own: Endpoint, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 @pytest.fixture
 def studio(browser: Browser, address: str) -> Iterator[Studio]:
-    context = browser.new_context(viewport={"width": 1280, "height": 860})
-    context.set_default_timeout(20_000)
-    expect.set_options(timeout=20_000)
-    studio = Studio(context.new_page())
-    studio.open(address)
-    studio.button("Settings").click()
-    yield studio
-    context.close()
-    assert studio.complaints == []
+    with visiting(browser, address) as studio:
+        studio.button("Settings").click()
+        yield studio
 
 
 def drawer(studio: Studio) -> Locator:
@@ -105,6 +94,20 @@ def test_what_is_chosen_is_there_after_a_reload_and_the_key_is_not(
     )
     expect(drawer(studio).get_by_role("radio", name="plain")).to_be_checked()
     assert SECRET not in studio.page.evaluate(STORED)
+
+
+def test_a_key_does_not_go_to_another_endpoint_than_it_was_entered_for(
+    studio: Studio, other: Endpoint
+) -> None:
+    field(studio, "Endpoint").fill(other.url)
+    field(studio, "Key").fill(SECRET)
+    field(studio, "Endpoint").fill(f"{other.url}/v2")
+    field(studio, "Key").focus()
+    expect(field(studio, "Key")).to_have_value(SECRET)
+    field(studio, "Endpoint").fill("https://elsewhere.example/v1")
+    field(studio, "Key").focus()
+    expect(field(studio, "Key")).to_have_value("")
+    expect(studio.page.get_by_text("was entered for another endpoint")).to_be_visible()
 
 
 def test_settings_can_be_forgotten(studio: Studio, own: Endpoint) -> None:

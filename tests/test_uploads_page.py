@@ -9,10 +9,9 @@ import pytest
 from playwright.sync_api import Browser, Locator, expect
 
 from agent.folder import RunFolder
-from agent.settings import Settings
 from tests.cutting import cutting
-from tests.studio import LocalMachine, create, served, wait_until
-from tests.tab import WIDE, Studio, chromium
+from tests.studio import wait_until
+from tests.tab import WIDE, Studio
 
 pytestmark = pytest.mark.browser
 
@@ -24,23 +23,6 @@ PASTE = """([files, text]) => {
   document.querySelector('#task textarea').dispatchEvent(event);
   return event.defaultPrevented;
 }"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("data")
-
-
-@pytest.fixture(scope="module")
-def address(data: Path) -> Iterator[str]:
-    with served(create(Settings(data=data), LocalMachine(data))) as address:
-        yield address
 
 
 @contextmanager
@@ -192,7 +174,10 @@ def test_what_is_deleted_in_the_tree_is_attached_no_more(studio: Studio, tmp_pat
         [tmp_path / "kept.txt", tmp_path / "thrown.txt"]
     )
     expect(chips(studio)).to_have_count(2)
-    studio.file("thrown.txt").click()
+    with studio.page.expect_response(
+        lambda said: "thrown.txt" in said.url and "start=0" in said.url
+    ):
+        studio.file("thrown.txt").click()
     studio.file("thrown.txt").press("Delete")
     expect(chips(studio)).to_have_count(1)
     expect(chips(studio)).to_contain_text("kept.txt")

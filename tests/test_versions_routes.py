@@ -10,22 +10,9 @@ import httpx
 import pytest
 
 from agent.folder import RunFolder
-from agent.settings import Settings
 from agent.workspace.blobs import BlobStore
 from agent.workspace.snapshots import Snapshots
 from agent.workspace.versions import Versions
-from tests.studio import LocalMachine, create, served
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("data")
-
-
-@pytest.fixture(scope="module")
-def address(data: Path) -> Iterator[str]:
-    with served(create(Settings(data=data), LocalMachine(data))) as address:
-        yield address
 
 
 class Steps:

@@ -1,6 +1,6 @@
 """One answer from the chunks of a stream, as pieces."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from agent.models.base import (
@@ -9,12 +9,10 @@ from agent.models.base import (
     FinishReason,
     Piece,
     ReasoningPiece,
-    TextPiece,
     Usage,
 )
 from agent.models.fragments import CallReader
-from agent.models.text_calls import TextCallSplitter
-from agent.models.think import ThinkSplitter
+from agent.models.spoken import SpokenReader
 from agent.models.wire import clean
 
 _REASONS: dict[str, FinishReason] = {
@@ -44,8 +42,7 @@ class AnswerReader:
     """
 
     def __init__(self, text_calls: bool) -> None:
-        self._think = ThinkSplitter()
-        self._split = TextCallSplitter() if text_calls else None
+        self._spoken = SpokenReader(text_calls)
         self._calls = CallReader()
         self._reason = ""
         self._any_call = False
@@ -84,10 +81,7 @@ class AnswerReader:
 
     def end(self) -> Iterator[Piece]:
         """What was held back, then the ``Finish``."""
-        for piece in self._think.flush():
-            yield from self._answer(piece)
-        if self._split is not None:
-            yield from self._noted(self._split.flush())
+        yield from self._noted(self._spoken.flush())
         yield from self._noted(self._calls.flush())
         reason = _REASONS.get(self._reason, "other" if self._reason else "stop")
         if reason in ("stop", "tool_calls"):
@@ -112,22 +106,16 @@ class AnswerReader:
             if kind == "thinking":
                 yield ReasoningPiece(clean(text))
                 continue
-            for piece in self._think.feed(clean(text)):
-                yield from self._answer(piece)
+            yield from self._noted(self._spoken.feed(clean(text)))
         calls = delta.get("tool_calls")
         for fragment in calls if isinstance(calls, list) else []:
             if isinstance(fragment, Mapping):
                 yield from self._noted(self._calls.feed(fragment))
 
-    def _answer(self, piece: TextPiece | ReasoningPiece) -> Iterator[Piece]:
-        if self._split is None or isinstance(piece, ReasoningPiece):
+    def _noted(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
+        for piece in pieces:
+            self._any_call = self._any_call or isinstance(piece, CallPiece)
             yield piece
-        else:
-            yield from self._noted(self._split.feed(piece.text))
-
-    def _noted(self, pieces: list[TextPiece | CallPiece] | list[CallPiece]) -> Iterator[Piece]:
-        self._any_call = self._any_call or any(isinstance(piece, CallPiece) for piece in pieces)
-        yield from pieces
 
 
 def _parts(content: object) -> list[tuple[str, str]]:

@@ -120,11 +120,38 @@ class Adapted:
 
 
 @dataclass(frozen=True, slots=True)
+class Tokens:
+    """A turn as token ids, so that what is trained on is what was sampled.
+
+    A run's sequence after the turn is its first ``kept`` ids, then ``read``, then ``generated``.
+
+    Attributes:
+        kept: Ids of the run's sequence so far that still stand in front: all of them, unless
+            the conversation was cut.
+        read: Ids after those and before the answer. The environment's, never trained on.
+        generated: The answer's ids as they were sampled, the one that ends the turn included.
+        logprobs: The log-probability of each generated id, at the temperature of sampling.
+    """
+
+    kept: int
+    read: tuple[int, ...]
+    generated: tuple[int, ...]
+    logprobs: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Finish:
-    """The end of a turn; always the last piece. ``usage`` where the endpoint gave one."""
+    """The end of a turn; always the last piece.
+
+    Attributes:
+        reason: Why it ended.
+        usage: The turn's tokens as they were counted, where they were.
+        tokens: The turn's ids, where the model works with them (``agent.models.tokenwise``).
+    """
 
     reason: FinishReason
     usage: Usage | None = None
+    tokens: Tokens | None = None
 
 
 Piece = TextPiece | ReasoningPiece | CallPiece | Adapted | Finish
@@ -166,6 +193,8 @@ class ModelConfig:
         calls: ``native`` tool calls, or read from the ``text`` (``agent.models.text_calls``).
         send_reasoning: Whether earlier reasoning is sent back to the endpoint.
         silence: Seconds without a byte after which a stream counts as broken.
+        public: Whether only the public internet may be reached: somebody entered the address
+            who is not the operator.
     """
 
     base_url: str
@@ -178,3 +207,4 @@ class ModelConfig:
     calls: Literal["native", "text"] = "native"
     send_reasoning: bool = True
     silence: float = 120.0
+    public: bool = False

@@ -26,8 +26,10 @@ from agent.models.answer import AnswerReader
 from agent.models.base import Adapted, ModelConfig, Piece, Request
 from agent.models.faults import Endpoint, Failure, error_of, failure_inside, not_an_answer
 from agent.models.merging import joined, same_kind
+from agent.models.public import PublicTransport, refuse_private
 from agent.models.unreachable import CONNECT_SECONDS, unreachable
 from agent.models.wire import Body, request_body
+from agent.models.withholding import Withholder
 from agent.stop import Stop
 
 # Seconds for the usage after an answer's end, and then for the stream's own end, which
@@ -98,10 +100,11 @@ class OpenAIModel:
     async def _ask(self, body: Body, channel: Channel[Piece]) -> Failure | None:
         """Stream the answer into ``channel``; return what the endpoint said against it."""
         answer = AnswerReader(text_calls=self._config.calls == "text")
+        keyless = Withholder(self._config.api_key)
         try:
             async with asyncio.timeout(None) as patience, self._connection.post(body) as chunks:
                 async for chunk in chunks:
-                    for piece in answer.feed(chunk):
+                    for piece in keyless.through(answer.feed(chunk)):
                         channel.put(piece)
                     patience.reschedule(_until(answer))
                     while len(channel) > _AHEAD:
@@ -111,7 +114,7 @@ class OpenAIModel:
         except (ModelUnavailable, TimeoutError):
             if not answer.finished:
                 raise
-        for piece in self._ended(answer):
+        for piece in keyless.through(self._ended(answer)):
             channel.put(piece)
         return None
 
@@ -189,7 +192,7 @@ class _Connection:
         address = read_address(config.base_url)
         self._silence = config.silence
         self.endpoint = Endpoint(address.shown, config.model, config.api_key)
-        self._client = _client(address, config.api_key, config.silence)
+        self._client = _client(address, config)
 
     @asynccontextmanager
     async def post(self, body: Body) -> AsyncIterator[AsyncIterator[object]]:
@@ -248,10 +251,14 @@ def _told_apart(endpoint: Endpoint, silence: float) -> Iterator[None]:
     """Turn what the package raises into refusals and ``ModelUnavailable``."""
     try:
         yield
+    except APIConnectionError as error:
+        if isinstance(error.__cause__, ModelRefused):
+            raise error.__cause__ from None
+        raise unreachable(error, endpoint, silence) from None
     except APIStatusError as error:
         headers = {name.lower(): value for name, value in error.response.headers.items()}
         raise _Refusal(Failure(error.status_code, error.body, headers)) from None
-    except (APIConnectionError, httpx2.HTTPError, *_UNREADABLE) as error:
+    except (httpx2.HTTPError, *_UNREADABLE) as error:
         raise unreachable(error, endpoint, silence) from None
     except APIError as error:
         raise _Refusal(
@@ -259,7 +266,8 @@ def _told_apart(endpoint: Endpoint, silence: float) -> Iterator[None]:
         ) from None
 
 
-def _client(address: Address, key: str, silence: float) -> _Client:
+def _client(address: Address, config: ModelConfig) -> _Client:
+    key, silence = config.api_key, config.silence
     if not key.isascii() or not key.isprintable():
         raise ModelRefused("The API key holds characters that no key has. Enter it again.")
     try:
@@ -273,7 +281,7 @@ def _client(address: Address, key: str, silence: float) -> _Client:
             default_query=address.query,
             max_retries=0,
             timeout=httpx2.Timeout(silence, connect=min(CONNECT_SECONDS, silence)),
-            http_client=_connections(address.loopback),
+            http_client=_connections(address.loopback, config.public),
         )
     except (httpx2.InvalidURL, ValueError, ImportError, OSError) as error:
         # A proxy or a certificate file of the environment that can't be used, or a host.
@@ -281,14 +289,17 @@ def _client(address: Address, key: str, silence: float) -> _Client:
 
 
 @cache
-def _connections(loopback: bool) -> httpx2.AsyncClient:
+def _connections(loopback: bool, public: bool) -> httpx2.AsyncClient:
     """The process's connections, shared by all models; idle ones are few and closed soon."""
+    limits = httpx2.Limits(max_keepalive_connections=_IDLE_CONNECTIONS, keepalive_expiry=30.0)
+    hooks = [_without_cookies, refuse_private] if public else [_without_cookies]
     return httpx2.AsyncClient(
         trust_env=not loopback,  # proxies
         verify=httpx2.create_ssl_context(),
         follow_redirects=False,
-        limits=httpx2.Limits(max_keepalive_connections=_IDLE_CONNECTIONS, keepalive_expiry=30.0),
-        event_hooks={"request": [_without_cookies]},
+        limits=limits,
+        transport=PublicTransport(httpx2.create_ssl_context(), limits) if public else None,
+        event_hooks={"request": hooks},
     )
 
 

@@ -2,7 +2,9 @@
 
 import re
 
-_SHOWN = "[key]"
+SHOWN = "[key]"
+"""What stands where a key stood."""
+
 _TOKEN = re.compile(r"[^\s\"'`,;()<>{}\[\]]+")
 _MASKED = re.compile(r"\*{3,}|\.{3}|…|x{6,}|•{2,}", re.IGNORECASE)
 _KNOWN = re.compile(r"\b(sk|gsk|xai|hf|nvapi|AIza|pplx|key)[-_][A-Za-z0-9_\-]{12,}")
@@ -13,15 +15,15 @@ _PART, _WORD = 8, 4
 def redact(text: str, key: str) -> str:
     """``text`` without ``key``, whole, in part or masked as endpoints like to echo it."""
     if len(key) >= _PART:
-        text = text.replace(key, _SHOWN)
+        text = text.replace(key, SHOWN)
     elif len(key) >= _WORD:
-        text = re.sub(rf"(?<!\w){re.escape(key)}(?!\w)", _SHOWN, text)
-    text = _TOKEN.sub(lambda match: _SHOWN if _tells(match.group(), key) else match.group(), text)
-    return _KNOWN.sub(_SHOWN, text)
+        text = re.sub(rf"(?<!\w){re.escape(key)}(?!\w)", SHOWN, text)
+    text = _TOKEN.sub(lambda match: SHOWN if _tells(match.group(), key) else match.group(), text)
+    return _KNOWN.sub(SHOWN, text)
 
 
 def _tells(token: str, key: str) -> bool:
-    if not key or token == _SHOWN:
+    if not key or token == SHOWN:
         return False
     if any(key[at : at + _PART] in token for at in range(len(key) - _PART + 1)):
         return True

@@ -7,6 +7,7 @@ Only known placeholders are replaced, once, so braces in a task or in a prompt a
     {output_dir}   where results go, ``/workspace/output``
     {task}         what the person wrote; in ``user`` and ``plain``
     {inputs}       the names of the person's files; in ``user``
+    {paths}        the same as a command in the workspace names them; in ``user``
     {documents}    the text of the person's files; in ``plain``
 """
 
@@ -24,7 +25,7 @@ INPUT_DIR = "/workspace/input"
 OUTPUT_DIR = "/workspace/output"
 
 _FOLDER = Path(__file__).parent
-_PLACEHOLDER = re.compile(r"\{(house|input_dir|output_dir|task|inputs|documents)\}")
+_PLACEHOLDER = re.compile(r"\{(house|input_dir|output_dir|task|inputs|paths|documents)\}")
 _FIELDS = ("title", "about", "system", "user", "plain")
 _FIRST = "general"
 _LISTED = 50
@@ -53,7 +54,8 @@ class Prompt:
 
     def user(self, task: str, inputs: Sequence[str] = ()) -> str:
         """The first message in a sandbox; ``inputs`` are paths within the input folder."""
-        return _fill(self.user_template, {"task": task, "inputs": _listing(inputs)})
+        given = {"task": task, "inputs": _listing(inputs), "paths": _paths(inputs)}
+        return _fill(self.user_template, given)
 
     def plain(self, task: str, documents: Sequence[tuple[str, str]] = ()) -> str:
         """The only message without a sandbox; ``documents`` are names and texts."""
@@ -148,9 +150,16 @@ def _fill(template: str, values: Mapping[str, str]) -> str:
 
 
 def _listing(inputs: Sequence[str]) -> str:
-    if not inputs:
-        return ""
-    rows = [f"- {one_line(name)}" for name in inputs[:_LISTED]]
-    if len(inputs) > _LISTED:
-        rows.append(f"- and {len(inputs) - _LISTED} more")
-    return "\n".join([f"Files given, in {INPUT_DIR}:", *rows])
+    rows = _rows([f"- {one_line(name)}" for name in inputs], "- ")
+    return "\n".join([f"Files given, in {INPUT_DIR}:", *rows]) if rows else ""
+
+
+def _paths(inputs: Sequence[str]) -> str:
+    quoted = (one_line(name).replace("'", "'\\''") for name in inputs)
+    return "\n".join(_rows([f"'input/{name}'" for name in quoted], ""))
+
+
+def _rows(rows: list[str], begin: str) -> list[str]:
+    """At most so many, and how many more there are."""
+    more = len(rows) - _LISTED
+    return [*rows[:_LISTED], f"{begin}and {more} more"] if more > 0 else rows

@@ -12,7 +12,7 @@ from agent.sandbox.network import Policy, Request
 from agent.stop import Stop
 
 Stream = Literal["stdout", "stderr"]
-Ending = Literal["exit", "timeout", "stop", "lost"]
+Ending = Literal["exit", "timeout", "stop", "lost", "full"]
 FileKind = Literal["file", "folder", "other", "missing"]
 
 
@@ -37,16 +37,19 @@ class Finished:
 
     Attributes:
         exit_code: Its exit code; None where it was ended before it had one.
-        ending: ``exit`` by itself, ``timeout``, ``stop``, or ``lost`` with the sandbox.
+        ending: ``exit`` by itself, ``timeout``, ``stop``, ``lost`` with the sandbox, or
+            ``full``, stopped since the disk was.
         seconds: Wall time in the sandbox.
         note: A plain sentence for the model where something else changed
             (the shell was restored, background processes were ended); else empty.
+        full: What of the disk was full, how much, and what to do; else empty.
     """
 
     exit_code: int | None
     ending: Ending
     seconds: float
     note: str = ""
+    full: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,7 @@ class SandboxLimits:
         cpus: Processors.
         pids: Processes and threads.
         open_files: Descriptors per process.
+        disk: Bytes of the workspace and of what is written elsewhere, together; and of one file.
         keep_bytes: Bytes of one command's output, per stream, kept from the sandbox.
     """
 
@@ -74,6 +78,7 @@ class SandboxLimits:
     cpus: float = 2.0
     pids: int = 512
     open_files: int = 4096
+    disk: int = 10 * 1024**3
     keep_bytes: int = 8 * 1024**2
 
 
@@ -136,6 +141,29 @@ class Sandbox(Protocol):
 
     def requests(self) -> list[Request]:
         """What it has asked of the network since the last time; empty where none is measured."""
+
+    @property
+    def lost(self) -> bool:
+        """Whether it has to be brought back before it can do anything."""
+
+    def check(self) -> None:
+        """See whether it answers, and bring it back where it does not.
+
+        Raises:
+            SandboxError: it is gone and could not be brought back.
+        """
+
+    def attend(self, stop: Stop) -> None:
+        """From now on wait for what is lost, or does not answer, no longer than until this."""
+
+    def rest(self) -> None:
+        """End what runs in it, and keep what was installed for who wakes it again.
+
+        As ``close`` where a sandbox cannot be kept; like that its end here.
+
+        Raises:
+            SandboxError: it cannot be stopped.
+        """
 
     def close(self) -> None:
         """End the sandbox for good. The workspace folder stays. May be called twice."""

@@ -8,7 +8,6 @@ import contextlib
 import os
 import re
 import socket
-from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -19,77 +18,27 @@ import docker.types
 import requests.exceptions
 
 from agent.errors import SandboxError
-from agent.sandbox import supervisor
-from agent.sandbox.base import SandboxLimits
-from agent.sandbox.egress import RESOLVER, Egress, Place
-from agent.sandbox.engine import engine_errors
+from agent.sandbox import gauge, resting, shell
+from agent.sandbox.container import HOME, PLACE, ContainerSpec, create_container
+from agent.sandbox.engine import BACK_SECONDS, await_engine, engine_errors
 from agent.sandbox.link import Connection
 from agent.sandbox.network import Policy, Request
 from agent.sandbox.streams import SUPERVISOR_CODE, EngineConnection
+from agent.sandbox.subnets import Place
 from agent.sandbox.supervised import SupervisedSandbox
 
-INSTANCE_LABEL = "llm-in-sandbox-studio.instance"
-SANDBOX_LABEL = "llm-in-sandbox-studio.sandbox"
-
-HOME = "/workspace"
-_PLACE = "/opt/studio"
-_CERTIFICATES = f"{_PLACE}/ca-certificates.crt"
-_STATE = "/run/studio/shell"
-
-# What apt and dpkg do as root, and KILL: Stop must reach processes of other users, too.
-_CAPABILITIES = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETUID"]
-_CPU_SHARES = 256  # the engine's default, which the application runs with, is 1024
-
-_ENVIRONMENT = {
-    "DEBIAN_FRONTEND": "noninteractive",
-    "GIT_PAGER": "cat",
-    "GIT_SSH_COMMAND": "ssh -o BatchMode=yes",
-    "GIT_TERMINAL_PROMPT": "0",
-    "PAGER": "cat",
-    "PIP_BREAK_SYSTEM_PACKAGES": "1",
-    "PIP_NO_INPUT": "1",
-    "PYTHONUNBUFFERED": "1",
-    "TERM": "dumb",
-}
-_CERTIFICATE_VARIABLES = (
-    "SSL_CERT_FILE",
-    "REQUESTS_CA_BUNDLE",
-    "PIP_CERT",
-    "CURL_CA_BUNDLE",
-    "GIT_SSL_CAINFO",
-    "NODE_EXTRA_CA_CERTS",
+_REMOVED = (
+    "The sandbox's container is not there any more: something else removed it. Send a message to "
+    "go on in a new one, with the same files."
 )
-
-_PROXY_VARIABLES = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")
-_NO_PROXY = dict.fromkeys(("no_proxy", "NO_PROXY"), "localhost,127.0.0.1,::1")
+_NO_MEMORY = "The sandbox ran out of memory and ended."
+_FRESH = "The shell of this sandbox was lost; this is a new one, in /workspace."
+_STATE = "/run/studio/shell"
 
 # Recorded commands say /testbed/documents where the input was. /testbed is a link to the
 # workspace, which must hold no "documents" that the person never put there, so this name is
 # replaced in commands and paths.
 _DOCUMENTS = re.compile(r"(?<![\w./~-])/testbed/documents(?![\w-]|\.\w)")
-
-
-@dataclass(frozen=True)
-class ContainerSpec:
-    """What one sandbox's container is made from.
-
-    Attributes:
-        image: The image's tag.
-        instance: Id of the data folder that owns it (a label).
-        sandbox_id: The sandbox's id (a label).
-        workspace: The host folder to mount; made where it is missing.
-        limits: What it may use.
-        certificates: A bundle of the host's certificate authorities to trust inside.
-        egress: Its way to the network; None for none at all.
-    """
-
-    image: str
-    instance: str
-    sandbox_id: str
-    workspace: Path
-    limits: SandboxLimits = field(default_factory=SandboxLimits)
-    certificates: Path | None = None
-    egress: Egress | None = None
 
 
 class DockerSandbox(SupervisedSandbox):
@@ -110,10 +59,11 @@ class DockerSandbox(SupervisedSandbox):
         place: Place | None = None,
     ) -> None:
         super().__init__(spec.sandbox_id, spec.workspace, HOME, spec.limits.keep_bytes)
-        self._api = client.api
+        self._client, self._api = client, client.api
         self._container = container
-        self._egress, self._place = spec.egress, place
+        self._spec, self._egress, self._place = spec, spec.egress, place
         self._connected = False
+        self._patience = BACK_SECONDS
 
     @classmethod
     def create(cls, client: docker.DockerClient, spec: ContainerSpec) -> "DockerSandbox":
@@ -124,7 +74,8 @@ class DockerSandbox(SupervisedSandbox):
         """
         try:
             for name in ("input", "output"):
-                (spec.workspace / name).mkdir(parents=True, exist_ok=True)
+                with contextlib.suppress(FileExistsError):  # a link or file of the model's, too
+                    (spec.workspace / name).mkdir(parents=True)
         except OSError as error:
             raise SandboxError(f"The workspace can't be made: {error}") from error
         with contextlib.ExitStack() as on_failure:
@@ -133,16 +84,84 @@ class DockerSandbox(SupervisedSandbox):
                 place = spec.egress.attach()
                 on_failure.callback(spec.egress.detach, place)
             with engine_errors("The sandbox can't be created"):
-                container = _create_container(client, spec, place)
+                container = create_container(client, spec, place)
             on_failure.pop_all()
         sandbox = cls(client, container, spec, place)
         with contextlib.ExitStack() as on_failure:
             on_failure.callback(sandbox.close)
-            with engine_errors("The sandbox can't be started"):
-                client.api.start(container)
-            sandbox.start()
+            sandbox._begin()
             on_failure.pop_all()
         return sandbox
+
+    @classmethod
+    def wake(cls, client: docker.DockerClient, spec: ContainerSpec) -> "DockerSandbox | None":
+        """Start the container again that a sandbox rested in, or that a dead process left.
+
+        Its shell comes back as it was after its last command; where it does not, the next
+        command's note says so.
+
+        Returns:
+            The sandbox; None where it has no container any more.
+
+        Raises:
+            SandboxError: it cannot be started; it rests as before.
+        """
+        for kept in resting.listed(client, spec.instance, spec.sandbox_id):
+            sandbox = cls(client, kept.container, spec, kept.place)
+            with contextlib.ExitStack() as on_failure:
+                on_failure.callback(sandbox.rest)
+                sandbox._return(kept)
+                on_failure.pop_all()
+            return sandbox
+        return None
+
+    def _return(self, kept: resting.Kept) -> None:
+        if kept.state != "exited":
+            resting.stop(self._client, kept.container, kept.place)
+        if kept.place is not None and self._egress is not None:
+            self._egress.attach_again(kept.place)
+            with engine_errors("The sandbox's network can't be joined"):
+                self._api.connect_container_to_network(
+                    kept.container, kept.place.network, ipv4_address=kept.place.address
+                )
+        self._begin()
+        if not self._restored:
+            self._note = _FRESH
+
+    def _begin(self) -> None:
+        with engine_errors("The sandbox can't be started"):
+            self._api.start(self._container)
+            self._gauge = self._watched()
+        self.start()
+
+    def _watched(self) -> gauge.Gauge | None:
+        spec = self._spec
+        if spec.usage is None:
+            return None
+        usage, hosts = spec.usage, [spec.workspace.parent.parent]
+        graph = self._api.inspect_container(self._container).get("GraphDriver") or {}
+        upper = Path((graph.get("Data") or {}).get("UpperDir") or "/nowhere")
+        elsewhere = self._layer
+        if os.access(upper, os.R_OK | os.X_OK):
+            hosts.append(upper)
+            elsewhere = lambda: usage(upper)  # noqa: E731 - counted here, where that may be
+        places = gauge.Places(spec.workspace, elsewhere, usage, tuple(hosts))
+        return gauge.Gauge(places, spec.limits.disk, self._halt, floor=spec.floor)
+
+    def _layer(self) -> int:
+        """Bytes that the container wrote outside of its mounts, as the engine counts them."""
+        with engine_errors("The sandbox's size is not known"):
+            found = self._api.containers(all=True, size=True, filters={"id": self._container})
+        return int(found[0].get("SizeRw") or 0) if found else 0
+
+    def _halt(self, force: bool) -> None:
+        """End all that commands started; by force, the container with all that is in it."""
+        link = self._link
+        if force or link is None:
+            with engine_errors("The sandbox can't be stopped"):
+                self._api.kill(self._container)
+        else:
+            shell.ask_to_end(link)
 
     @property
     def container(self) -> str:
@@ -161,6 +180,10 @@ class DockerSandbox(SupervisedSandbox):
         return self._egress.requests(self._place)
 
     def _connect(self) -> Connection:
+        if self._connected:
+            patience, self._patience = self._patience, 0.0  # once is enough, until it is back
+            await_engine(self._client, self._stop, patience)
+            self._patience = BACK_SECONDS
         with engine_errors("The sandbox's shell can't be started"):
             if self._connected:
                 self._revive()
@@ -168,7 +191,7 @@ class DockerSandbox(SupervisedSandbox):
             return EngineConnection(self._exec_supervisor())
 
     def _exec_supervisor(self) -> socket.socket:
-        command = ["/usr/bin/python3", "-I", "-S", "-c", SUPERVISOR_CODE, _PLACE]
+        command = ["/usr/bin/python3", "-I", "-S", "-c", SUPERVISOR_CODE, PLACE]
         arguments = ["container", _STATE, HOME]
         try:
             created = self._api.exec_create(self._container, [*command, *arguments], stdin=True)
@@ -182,115 +205,37 @@ class DockerSandbox(SupervisedSandbox):
         return ours
 
     def _revive(self) -> None:
-        """Start the container again if it has ended, or is just about to."""
+        """Start the container again if it has ended, or is just about to; or was paused."""
+        if self._state()["Paused"]:
+            self._api.unpause(self._container)
         with contextlib.suppress(requests.exceptions.RequestException):
             self._api.wait(self._container, timeout=1)
-        if not self._api.inspect_container(self._container)["State"]["Running"]:
+        state = self._state()
+        if not state["Running"]:
+            self._note = _NO_MEMORY if state["OOMKilled"] else self._note
             self._api.start(self._container)
+
+    def _state(self) -> Any:
+        """How the container is, as the engine says."""
+        try:
+            state = self._api.inspect_container(self._container)["State"]
+        except docker.errors.NotFound as error:
+            raise SandboxError(_REMOVED) from error
+        if state["Dead"] or state["Status"] == "removing":
+            raise SandboxError(_REMOVED)
+        return state
 
     def _translate(self, text: str) -> str:
         if os.path.lexists(self.workspace / "documents"):
             return text
         return _DOCUMENTS.sub(f"{HOME}/input", text)
 
+    def _pause(self) -> None:
+        resting.stop(self._client, self._container, self._place)
+        if self._egress is not None and self._place is not None:
+            self._egress.rest(self._place)
+
     def _dispose(self) -> None:
-        with (
-            engine_errors("The sandbox can't be removed"),
-            contextlib.suppress(docker.errors.NotFound),
-        ):
-            self._api.remove_container(self._container, force=True, v=True)
+        resting.remove(self._client, self._container)
         if self._egress is not None and self._place is not None:
             self._egress.detach(self._place)
-
-
-def _create_container(client: docker.DockerClient, spec: ContainerSpec, place: Place | None) -> str:
-    limits = spec.limits
-    host = client.api.create_host_config(
-        init=True,
-        cap_drop=["ALL"],
-        cap_add=_CAPABILITIES,
-        security_opt=["no-new-privileges"],
-        mem_limit=limits.memory,
-        memswap_limit=limits.memory,
-        nano_cpus=int(min(limits.cpus, os.cpu_count() or 1) * 1e9),
-        cpu_shares=_CPU_SHARES,
-        pids_limit=limits.pids,
-        ulimits=[
-            docker.types.Ulimit(name="nofile", soft=limits.open_files, hard=limits.open_files)
-        ],
-        log_config=docker.types.LogConfig(type="none"),
-        mounts=_mounts(spec),
-        network_mode=place.network if place else "none",
-        dns=["127.0.0.1"] if place else None,  # the container's own: nobody answers there
-    )
-    created = client.api.create_container(
-        spec.image,
-        command=["sleep", "infinity"],
-        hostname="sandbox",
-        working_dir=HOME,
-        environment=_environment(spec, place),
-        labels={INSTANCE_LABEL: spec.instance, SANDBOX_LABEL: spec.sandbox_id},
-        host_config=host,
-        networking_config=_endpoint(client, place) if place else None,
-    )
-    return str(created["Id"])
-
-
-def _endpoint(client: docker.DockerClient, place: Place) -> Any:
-    endpoint: Any = client.api.create_endpoint_config(ipv4_address=place.address)
-    networks: Any = {place.network: endpoint}
-    return client.api.create_networking_config(networks)
-
-
-def _mounts(spec: ContainerSpec) -> list[docker.types.Mount]:
-    mount = docker.types.Mount
-    code = str(Path(supervisor.__file__).resolve().parent)
-    mounts = [
-        mount(HOME, str(spec.workspace.resolve()), type="bind"),
-        mount(f"{_PLACE}/supervisor", code, type="bind", read_only=True),
-    ]
-    if spec.certificates is not None:
-        bundle = str(spec.certificates.resolve())
-        mounts.append(mount(_CERTIFICATES, bundle, type="bind", read_only=True))
-    if spec.egress is not None:
-        mounts.append(mount("/etc/resolv.conf", str(RESOLVER), type="bind", read_only=True))
-    return mounts
-
-
-def _environment(spec: ContainerSpec, place: Place | None) -> dict[str, str]:
-    trusted = _CERTIFICATE_VARIABLES if spec.certificates is not None else ()
-    environment = _ENVIRONMENT | dict.fromkeys(trusted, _CERTIFICATES)
-    if place is not None:
-        environment |= dict.fromkeys(_PROXY_VARIABLES, place.proxy) | _NO_PROXY
-    return environment
-
-
-_BUNDLES = (
-    "/etc/ssl/certs/ca-certificates.crt",
-    "/etc/pki/tls/certs/ca-bundle.crt",
-    "/etc/ssl/ca-bundle.pem",
-    "/etc/ssl/cert.pem",
-)
-
-
-def host_certificates() -> Path | None:
-    """The host's bundle of certificate authorities, where its system keeps one."""
-    return next((path for path in map(Path, _BUNDLES) if path.is_file()), None)
-
-
-def reap(client: docker.DockerClient, instance: str) -> list[str]:
-    """Remove every container of an instance, and of no other; return their sandbox ids.
-
-    Only for who holds the lock of that instance's data folder: then nobody uses them.
-
-    Raises:
-        SandboxError: the engine refused.
-    """
-    removed = []
-    label = f"{INSTANCE_LABEL}={instance}"
-    with engine_errors("Sandboxes of an earlier start can't be removed"):
-        for found in client.api.containers(all=True, filters={"label": label}):
-            with contextlib.suppress(docker.errors.NotFound):
-                client.api.remove_container(found["Id"], force=True, v=True)
-            removed.append(str(found["Labels"].get(SANDBOX_LABEL, "")))
-    return removed

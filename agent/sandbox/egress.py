@@ -5,52 +5,32 @@ is nothing else that its network leads to, and no name server.
 """
 
 import contextlib
-import ipaddress
-import secrets
+import logging
+import threading
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import docker
 import docker.errors
 import docker.types
 
+from agent.addresses import own_addresses
 from agent.errors import SandboxError
-from agent.sandbox import proxy
+from agent.sandbox import proxy, subnets
 from agent.sandbox.access_log import AccessLog
-from agent.sandbox.engine import engine_errors
+from agent.sandbox.engine import ENGINE_ERRORS, answers, engine_errors
 from agent.sandbox.network import Policy, Request
-from agent.sandbox.own_addresses import own_addresses
-
-PORT = 3128
-SUBNETS = ipaddress.ip_network("198.18.0.0/15")
-"""Where the sandboxes' networks are made: a range kept for benchmarks, which no host is in."""
+from agent.sandbox.subnets import Place
 
 RESOLVER = Path(proxy.__file__).resolve().parent / "resolv.conf"
 """The sandboxes' resolv.conf: no name server, so that a look-up fails at once."""
 
-_PREFIX = 29
-_TRIES = 20
 _READY_SECONDS = 30.0
+_LOOK = 10
+_PAUSE = 0.5
+_log = logging.getLogger(__name__)
 _LISTENING = "Accepting HTTP Socket connections"
 _PROXY_LABEL = "llm-in-sandbox-studio.proxy"
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A sandbox's own network.
-
-    Attributes:
-        network: Its name at the engine.
-        address: The sandbox's address in it.
-        proxy: The proxy's URL as the sandbox reaches it.
-    """
-
-    network: str
-    address: str
-    proxy: str
 
 
 class Egress:
@@ -75,7 +55,17 @@ class Egress:
         self._client, self._image, self._folder = client, image, folder
         self._label, self._parent = label, parent
         self._proxy = ""
+        self._resting: set[str] = set()
+        self._places: dict[str, Place] = {}
+        self._lock = threading.RLock()
+        self._closing = threading.Event()
+        self._keeper = threading.Thread(target=self._keep, name="proxy keeper", daemon=True)
         self._log = AccessLog(folder / "log" / "access.log")
+
+    @property
+    def image(self) -> str:
+        """The tag of the proxy's image."""
+        return self._image
 
     def open(self) -> None:
         """Start the proxy; returns when it listens.
@@ -93,13 +83,18 @@ class Egress:
         with engine_errors("The sandboxes' proxy can't be started"):
             self._proxy = self._start()
         self._wait(logs / "squid.log")
+        self._keeper.start()
 
     def close(self) -> None:
         """Remove the proxy."""
-        with engine_errors("The proxy can't be removed"), _unless_gone():
+        self._closing.set()
+        gone = contextlib.suppress(docker.errors.NotFound)
+        with self._lock, engine_errors("The proxy can't be removed"), gone:
             if self._proxy:
                 self._client.api.remove_container(self._proxy, force=True, v=True)
-        self._proxy = ""
+            self._proxy = ""
+        if self._keeper.is_alive():
+            self._keeper.join(_LOOK)
 
     def attach(self) -> Place:
         """A new network with the proxy in it; nothing is allowed there yet.
@@ -107,16 +102,85 @@ class Egress:
         Raises:
             SandboxError: the engine refused; nothing is left behind.
         """
-        with engine_errors("The sandbox's network can't be made"):
-            network, subnet = self._network()
-            ours, theirs = str(subnet[2]), str(subnet[3])
-            with contextlib.ExitStack() as on_failure:
-                on_failure.callback(self._client.api.remove_network, network)
-                self._client.api.connect_container_to_network(
-                    self._proxy, network, ipv4_address=ours
-                )
-                on_failure.pop_all()
-        return Place(network, theirs, f"http://{ours}:{PORT}")
+        with self._lock, engine_errors("The sandbox's network can't be made"):
+            self._bring_back()
+            place = subnets.new_place(self._client, self._label, self._resting)
+            self._join(place)
+        return place
+
+    def attach_again(self, place: Place) -> None:
+        """Make the network of a sandbox that rested again; nothing is allowed there yet.
+
+        Raises:
+            SandboxError: the engine refused, or another has the addresses by now.
+        """
+        with self._lock, engine_errors("The sandbox's network can't be made again"):
+            self._bring_back()
+            subnets.remove(self._client, place.network)
+            subnets.make(self._client, place, self._label)
+            self._join(place)
+        self._resting.discard(place.address)
+
+    def rest(self, place: Place) -> None:
+        """Give a sandbox's network back; its addresses are kept for when it comes again.
+
+        Its container must be out of it.
+        """
+        self._resting.add(place.address)
+        self._leave(place)
+
+    def reserve(self, place: Place) -> None:
+        """Keep the addresses of a sandbox that has rested since an earlier start."""
+        self._resting.add(place.address)
+
+    def _join(self, place: Place) -> None:
+        """Put the proxy into a sandbox's network, which goes where that fails."""
+        with contextlib.ExitStack() as on_failure:
+            on_failure.callback(self._client.api.remove_network, place.network)
+            self._enter(place)
+            on_failure.pop_all()
+        self._places[place.network] = place
+
+    def _enter(self, place: Place) -> None:
+        self._client.api.connect_container_to_network(
+            self._proxy, place.network, ipv4_address=place.door
+        )
+
+    def _keep(self) -> None:
+        """See to it that the proxy is there, whatever ends it."""
+        told = ""
+        while not self._closing.is_set():
+            try:
+                self._client.api.wait(self._proxy, timeout=_LOOK)
+            except ENGINE_ERRORS:  # it has not ended, or the engine has
+                self._closing.wait(_PAUSE)
+            if not answers(self._client):
+                continue
+            try:
+                with self._lock, engine_errors("The proxy can't be started again"):
+                    self._bring_back()
+                told = ""
+            except SandboxError as error:
+                if not told:
+                    _log.warning("%s", error)
+                told = str(error)
+
+    def _bring_back(self) -> None:
+        """Start the proxy again where somebody ended it; what a run may reach is on the disk."""
+        if self._closing.is_set():
+            return
+        try:
+            state = self._client.api.inspect_container(self._proxy)["State"]
+        except docker.errors.NotFound:
+            self._proxy = self._start()
+            for place in list(self._places.values()):
+                with contextlib.suppress(docker.errors.NotFound):
+                    self._enter(place)
+            return
+        if state["Paused"]:
+            self._client.api.unpause(self._proxy)
+        elif not state["Running"]:
+            self._client.api.start(self._proxy)
 
     def allow(self, place: Place, policy: Policy) -> None:
         """Let a sandbox reach what a policy names, from its next request on."""
@@ -131,6 +195,11 @@ class Egress:
 
     def detach(self, place: Place) -> None:
         """Remove a sandbox's network. Its container must be gone from it."""
+        self._resting.discard(place.address)
+        self._leave(place)
+
+    def _leave(self, place: Place) -> None:
+        self._places.pop(place.network, None)
         (self._folder / "policies" / place.address).unlink(missing_ok=True)
         self.requests(place)
         with engine_errors("The sandbox's network can't be removed"):
@@ -138,8 +207,7 @@ class Egress:
                 self._client.api.disconnect_container_from_network(
                     self._proxy, place.network, force=True
                 )
-            with _unless_gone():
-                self._client.api.remove_network(place.network)
+            subnets.remove(self._client, place.network)
 
     def _start(self) -> str:
         mount = docker.types.Mount
@@ -181,50 +249,3 @@ class Egress:
             said = self._client.api.logs(self._proxy, tail=5).decode(errors="replace")
         self.close()
         raise SandboxError(f"The sandboxes' proxy did not start: {said.strip() or 'no word of it'}")
-
-    def _network(self) -> tuple[str, ipaddress.IPv4Network]:
-        """A network on a subnet that nobody has yet."""
-        room = 2 ** (_PREFIX - SUBNETS.prefixlen)
-        for left in reversed(range(_TRIES)):
-            size = 2 ** (32 - _PREFIX)
-            base = int(SUBNETS.network_address) + secrets.randbelow(room) * size
-            subnet = ipaddress.IPv4Network((base, _PREFIX))
-            try:
-                return self._make(subnet), subnet
-            except docker.errors.APIError as error:
-                if not left or "overlap" not in str(error).lower():
-                    raise
-        raise AssertionError("the last try returns or raises")
-
-    def _make(self, subnet: ipaddress.IPv4Network) -> str:
-        name = f"studio-{secrets.token_hex(6)}"
-        pool = docker.types.IPAMPool(subnet=str(subnet))
-        self._client.api.create_network(
-            name,
-            driver="bridge",
-            internal=True,
-            ipam=docker.types.IPAMConfig(pool_configs=[pool]),
-            # Else the host itself could be reached at the bridge's address, and from there
-            # at all of its own.
-            options={"com.docker.network.bridge.inhibit_ipv4": "true"},
-            labels=dict([self._label]),
-        )
-        return name
-
-
-def reap(client: docker.DockerClient, label: tuple[str, str]) -> None:
-    """Remove an instance's networks that an earlier process left; its containers are gone already.
-
-    Raises:
-        SandboxError: the engine refused.
-    """
-    with engine_errors("Networks of an earlier start can't be removed"):
-        for found in client.api.networks(filters={"label": "=".join(label)}):
-            with _unless_gone():
-                client.api.remove_network(found["Id"])
-
-
-@contextlib.contextmanager
-def _unless_gone() -> Iterator[Any]:
-    with contextlib.suppress(docker.errors.NotFound):
-        yield

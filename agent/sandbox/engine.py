@@ -1,6 +1,7 @@
 """The container engine of this machine, as a client."""
 
 import contextlib
+import time
 from collections.abc import Iterator
 
 import docker
@@ -10,6 +11,7 @@ import urllib3.exceptions
 
 from agent.errors import EngineError, SandboxError
 from agent.sandbox.address import find
+from agent.stop import Stop
 
 Client = docker.DockerClient
 """A connected engine, for the annotations of those who only hand it on."""
@@ -20,6 +22,12 @@ ENGINE_ERRORS = (
     urllib3.exceptions.HTTPError,
 )
 """What a call of the client may raise: a refusal, no answer, an answer that breaks off."""
+
+BACK_SECONDS = 30.0
+_LOOK = 0.25
+GONE = (
+    "The container engine does not answer any more. Start it again, then send a message to go on."
+)
 
 
 def connect(
@@ -46,6 +54,22 @@ def connect(
         ) from error
 
 
+def check_runtime(client: docker.DockerClient, name: str) -> None:
+    """Make sure that the engine has a runtime of this name, where one is named.
+
+    Raises:
+        EngineError: it has none; says which it has.
+    """
+    with engine_errors("The engine's runtimes are not known"):
+        offered = sorted(client.info().get("Runtimes") or {})
+    if name and name not in offered:
+        raise EngineError(
+            f"STUDIO_RUNTIME is {name!r}, which this engine does not have. "
+            f"It has: {', '.join(offered) or 'none that it names'}. "
+            "Register it with the engine, or unset STUDIO_RUNTIME."
+        )
+
+
 @contextlib.contextmanager
 def engine_errors(what: str) -> Iterator[None]:
     """Turn what the engine says inside the block into a ``SandboxError`` that begins with ``what``.
@@ -61,3 +85,28 @@ def engine_errors(what: str) -> Iterator[None]:
         raise SandboxError(f"{what}: {error.explanation or error}") from error
     except ENGINE_ERRORS as error:
         raise SandboxError(f"{what}: the container engine does not answer ({error}).") from error
+
+
+def await_engine(client: Client, stop: Stop, seconds: float = BACK_SECONDS) -> None:
+    """Wait while the engine does not answer, as when it is being restarted.
+
+    Raises:
+        SandboxError: it does not come back for so long, or the stop came first.
+    """
+    end = time.monotonic() + seconds
+    while not answers(client):
+        if stop.wait(_LOOK) or time.monotonic() > end:
+            raise SandboxError(GONE)
+
+
+def answers(client: Client) -> bool:
+    """Whether the engine takes requests.
+
+    One that is ending serves the connections that it has, to the harm of what is started then,
+    and takes no new one; so those are let go of before it is asked.
+    """
+    client.close()
+    try:
+        return bool(client.ping())
+    except ENGINE_ERRORS:
+        return False

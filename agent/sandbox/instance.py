@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 
 from agent.errors import DataFolderBusy
+from agent.sandbox import disk
 
 _WITHIN, _SLOTS = "headless", 64
 
@@ -52,10 +53,15 @@ class DataFolder:
         return fresh
 
     def workspace(self, sandbox_id: str) -> Path:
-        """The workspace of a sandbox; its parents are made, for the owner only."""
+        """The workspace of a sandbox; its parents are made, for the owner only.
+
+        Raises:
+            SandboxError: it is on a disk of its own, which cannot be mounted.
+        """
         parent = self.path / "sandboxes" / sandbox_id
         for folder in (parent.parent, parent):
             folder.mkdir(mode=0o700, exist_ok=True)
+        disk.attach(parent)
         return parent / "workspace"
 
     def close(self) -> None:

@@ -27,6 +27,7 @@ class Pool:
         self._create = create
         self._size = size
         self._idle: deque[Sandbox] = deque()
+        self._lost: deque[Sandbox] = deque()
         self._changed = threading.Condition()
         self._closed = False
         self._taken = 0.0
@@ -37,11 +38,14 @@ class Pool:
     def take(self) -> Sandbox | None:
         """A ready sandbox, now the caller's; None if none is ready at this moment."""
         with self._changed:
-            if not self._idle:
-                return None
-            self._taken = time.monotonic()
-            self._changed.notify_all()
-            return self._idle.popleft()
+            while self._idle:
+                self._taken = time.monotonic()
+                self._changed.notify_all()
+                sandbox = self._idle.popleft()
+                if not sandbox.lost:
+                    return sandbox
+                self._lost.append(sandbox)
+            return None
 
     @property
     def idle(self) -> int:
@@ -60,11 +64,13 @@ class Pool:
             self._changed.notify_all()
         if self._thread.ident is not None:
             self._thread.join()
-        while self._idle:
-            _close(self._idle.popleft())
+        while self._idle or self._lost:
+            _close((self._idle or self._lost).popleft())
 
     def _fill(self) -> None:
         while self._wanted():
+            while self._lost:
+                _close(self._lost.popleft())
             try:
                 sandbox = self._create()
             except StudioError as error:

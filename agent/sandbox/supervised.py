@@ -5,21 +5,27 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
 from agent.errors import SandboxError, ToolError
 from agent.sandbox import files, shell
 from agent.sandbox.base import Ending, Entry, FileKind, Finished, Output
+from agent.sandbox.gauge import Gauge
 from agent.sandbox.link import Connection, Link, LinkLost
 from agent.sandbox.network import Policy, Request
 from agent.sandbox.supervisor import frames
 from agent.stop import Stop
+from agent.waiting import beside
 
 T = TypeVar("T")
 
 _GREETING_SECONDS = 20.0
 _ATTEMPTS = 3
+_ANSWER_SECONDS = 2.5
+_CHECK_SECONDS = 4.0
+_STOPPED_SECONDS = 6.0
 _BACK = "The shell was lost and was started again; its folder, variables and functions are {what}."
 
 
@@ -45,7 +51,10 @@ class SupervisedSandbox(ABC):
         self._running = threading.Lock()
         self._link: Link | None = None
         self._closed = False
+        self._restored = False
         self._note = ""
+        self._gauge: Gauge | None = None
+        self._stop = Stop()
 
     def allow(self, policy: Policy) -> None:  # noqa: B027 - whoever has no network allows nothing
         """Let it ask of the network what a policy names."""
@@ -66,6 +75,10 @@ class SupervisedSandbox(ABC):
     @abstractmethod
     def _dispose(self) -> None:
         """End the computer for good."""
+
+    def _pause(self) -> None:
+        """End the computer so that it can be begun again, where that can be."""
+        self._dispose()
 
     @property
     def id(self) -> str:
@@ -98,41 +111,85 @@ class SupervisedSandbox(ABC):
         finally:
             self._running.release()
 
+    def check(self) -> None:
+        """See ``Sandbox.check``."""
+        link = self._live_link()
+        timer = threading.Timer(_CHECK_SECONDS, link.fail, ("It did not answer.",))
+        timer.start()
+        try:
+            files.kind(link, "/")
+        except LinkLost:
+            self._live_link()
+        finally:
+            timer.cancel()
+
+    def attend(self, stop: Stop) -> None:
+        """See ``Sandbox.attend``."""
+        self._stop = stop
+
+    @property
+    def lost(self) -> bool:
+        """Whether it has to be brought back before it can do anything."""
+        return self._link is None or bool(self._link.failure)
+
     def _execute_alone(
         self, text: bytes, timeout: float, stop: Stop
     ) -> Iterator[Output | Finished]:
         link = self._live_link()
+        if self._gauge is not None:
+            self._gauge.begin()
         started = time.monotonic()
         items = shell.execute(link, text, timeout=timeout, keep=self._keep_bytes, stop=stop)
         try:
             with contextlib.closing(items):
                 for item in items:
-                    yield self._with_note(item) if isinstance(item, Finished) else item
+                    yield self._judged(item, stop) if isinstance(item, Finished) else item
         except LinkLost:
-            self._live_link()
             ending: Ending = "stop" if stop.is_set else "lost"
             lost = Finished(None, ending, time.monotonic() - started)
-            yield self._with_note(lost)
+            try:
+                self._live_link()
+            except SandboxError:
+                if not stop.is_set:
+                    raise
+                lost = replace(lost, ending="stop")
+            yield self._judged(lost, stop)
 
-    def _with_note(self, finished: Finished) -> Finished:
-        with self._lock:
-            note = " ".join(filter(None, (self._note, finished.note)))
-            self._note = ""
-        return Finished(finished.exit_code, finished.ending, finished.seconds, note)
+    def _judged(self, finished: Finished, stop: Stop) -> Finished:
+        """The end of a command with what is to be said of the sandbox, too."""
+        # Without the lock, which whoever brings the sandbox back may hold for long.
+        said, self._note = self._note, ""
+        note = " ".join(filter(None, (said, finished.note)))
+        full = self._gauge.told() if self._gauge is not None else ""
+        stopped = full and finished.ending in ("stop", "lost") and not stop.is_set
+        ending = "full" if stopped else finished.ending
+        return replace(finished, ending=ending, note=note, full=full)
 
     def _live_link(self) -> Link:
-        """The link, made anew where it is broken."""
+        """The link, made anew where it is broken, for which a stop is not kept waiting."""
+        link = self._link
+        if link is not None and not link.failure and not self._closed:
+            return link
+        return beside(self._renewed_link, self._stop, grace=_STOPPED_SECONDS)
+
+    def _renewed_link(self) -> Link:
         with self._lock:
-            if self._closed:
-                raise SandboxError("The sandbox was closed.")
+            self._refuse_closed()
             if self._link is not None and not self._link.failure:
                 return self._link
             again = self._link is not None
-            self._link, restored = self._new_link()
+            self._link, self._restored = self._new_link()
+            self._refuse_closed()  # whoever closed it did not wait for this
             if again:
-                what = "as they were before that" if restored else "lost"
-                self._note = _BACK.format(what=what)
+                what = "as they were before that" if self._restored else "lost"
+                self._note = " ".join(filter(None, (self._note, _BACK.format(what=what))))
             return self._link
+
+    def _refuse_closed(self) -> None:
+        if self._closed:
+            if self._link is not None:
+                self._link.close()
+            raise SandboxError("The sandbox was closed.")
 
     def _new_link(self) -> tuple[Link, bool]:
         failure = ""
@@ -147,9 +204,19 @@ class SupervisedSandbox(ABC):
     def _on_link(self, call: Callable[[Link], T]) -> T:
         """Do something over the link; once more where it was lost meanwhile."""
         try:
-            return call(self._live_link())
+            return self._hurried(call, self._live_link())
         except LinkLost:
-            return call(self._live_link())
+            return self._hurried(call, self._live_link())
+
+    def _hurried(self, call: Callable[[Link], T], link: Link) -> T:
+        """Do it; once a stop has come the sandbox has a moment to answer, and no more."""
+        timer = threading.Timer(_ANSWER_SECONDS, link.fail, ("It did not answer a stop.",))
+        timer.daemon = True
+        with self._stop.calling(timer.start):
+            try:
+                return call(link)
+            finally:
+                timer.cancel()
 
     def _translate(self, text: str) -> str:
         """A command or a path as this sandbox knows its places."""
@@ -189,6 +256,8 @@ class SupervisedSandbox(ABC):
     def end_processes(self) -> None:
         """See ``Sandbox.end_processes``."""
         self._on_link(files.end_processes)
+        if self._gauge is not None:
+            self._gauge.end()
 
     def peak_memory(self) -> int | None:
         """See ``Sandbox.peak_memory``."""
@@ -196,12 +265,23 @@ class SupervisedSandbox(ABC):
 
     def close(self) -> None:
         """See ``Sandbox.close``."""
-        with self._lock:
-            if self._closed:
-                return
-            self._closed = True
+        self._end(self._dispose)
+
+    def rest(self) -> None:
+        """See ``Sandbox.rest``."""
+        self._end(self._pause)
+
+    def _end(self, computer: Callable[[], None]) -> None:
+        waited = self._lock.acquire(timeout=_ANSWER_SECONDS)  # it may be being brought back
+        closed, self._closed = self._closed, True
+        if waited:
+            self._lock.release()
+        if closed:
+            return
+        if self._gauge is not None:
+            self._gauge.end()
         try:
             if self._link is not None:
                 self._link.close()
         finally:
-            self._dispose()
+            computer()

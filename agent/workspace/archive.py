@@ -5,6 +5,7 @@ import stat
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+from agent.legible import size_of
 from agent.workspace import paths
 from agent.workspace.files import RESCUE_LIMIT, Workspace
 from agent.workspace.paths import ROOT, RelPath
@@ -15,6 +16,7 @@ MOST = 1_000_000
 """Names in one archive; what comes behind them is left out."""
 
 _LONGEST = 60_000
+_HUGE, _HOLLOW = 4 * 1024**3, 16
 
 
 class Packing:
@@ -78,6 +80,8 @@ class Packing:
             self._left_out.append(f"{path.shown}: {kind}")
         elif info.st_size > RESCUE_LIMIT and not _readable(info):
             self._left_out.append(f"{path.shown}: the application may not read it")
+        elif _hollow(info):
+            self._left_out.append(f"{path.shown}: {size_of(info.st_size)}, nearly all of it holes")
         else:
             mode = stat.S_IFREG | info.st_mode & 0o777
             opens = partial(workspace.open_read, path)
@@ -109,6 +113,11 @@ def _found(
 
 def _within(path: RelPath, selected: Sequence[RelPath]) -> bool:
     return any(path.startswith(f"{other}/") for other in selected)
+
+
+def _hollow(info: os.stat_result) -> bool:
+    """Whether a file says that it is huge and holds next to nothing: sent, it would be huge."""
+    return info.st_size > _HUGE and info.st_blocks * 512 * _HOLLOW < info.st_size
 
 
 def _readable(info: os.stat_result) -> bool:

@@ -158,7 +158,7 @@ class BlobStore:
             with suppress(FileNotFoundError):
                 size = place.stat().st_size
                 place.unlink()
-                self._size = counted - size
+                self._size = max(0, counted - size)
             return freed
 
     def _rely(self, digest: str) -> bool:

@@ -54,7 +54,7 @@ def new_folder(workspace: Workspace, path: RelPath, *, merge: bool = False) -> C
         for name in free_names(path.name):
             with suppress(FileExistsError):
                 os.mkdir(name, 0o755, dir_fd=folder)
-                return Changed((path.parent.child(name),))
+                return Changed((_in(path.parent, name),))
     raise WorkspaceError(f"“{path.shown}” and all names like it are taken.")
 
 
@@ -160,6 +160,11 @@ def _apart(given: Sequence[RelPath]) -> list[RelPath]:
     ]
 
 
+def _in(folder: RelPath, name: str) -> RelPath:
+    """The path of what was put there, which a free name may have made too long to be used."""
+    return RelPath.trusted(paths.join(folder, name))
+
+
 def _above(path: RelPath) -> Iterator[RelPath]:
     while path := path.parent:
         yield path
@@ -180,13 +185,14 @@ def _moved(workspace: Workspace, path: RelPath, to: RelPath, name: str) -> RelPa
     if path.parent == to and path.name == name:
         workspace.stat(path)
         return path
+    to.child(name)  # refused before anything is moved
     with (
         workspace.opened(path) as root,
         paths.opened_folder(root, path.parent) as source,
         _folder(root, to) as target,
     ):
         os.stat(path.name, dir_fd=source, follow_symlinks=False)
-        return to.child(move_free(source, path.name, target, name))
+        return _in(to, move_free(source, path.name, target, name))
 
 
 def _taken(workspace: Workspace, path: RelPath, bin_: int, name: str) -> bool:
@@ -213,7 +219,7 @@ def _put_back(workspace: Workspace, token: str, gone: Iterator[RelPath]) -> Iter
                 workspace.opened(path) as root,
                 _folder(root, path.parent) as folder,
             ):
-                yield path.parent.child(move_free(bin_, str(number), folder, path.name))
+                yield _in(path.parent, move_free(bin_, str(number), folder, path.name))
         except (WorkspaceError, OSError) as error:
             failed = failed or error
     if isinstance(failed, OSError):

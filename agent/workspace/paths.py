@@ -55,13 +55,16 @@ class RelPath(str):
         return str.__new__(cls, text)
 
     @classmethod
-    def from_url(cls, quoted: str) -> "RelPath":
+    def from_url(cls, quoted: str | bytes) -> "RelPath":
         """The path that ``to_url`` wrote; an empty text is the root itself.
 
         Raises:
             WorkspaceError: as the constructor.
         """
-        raw = unquote_to_bytes(quoted)
+        try:
+            raw = unquote_to_bytes(quoted)
+        except UnicodeEncodeError as error:
+            raise WorkspaceError("The path is not valid text.") from error
         return cls(raw) if raw else ROOT
 
     def to_url(self) -> str:
@@ -221,8 +224,11 @@ def lstat_below(root: int, path: str) -> os.stat_result:
 
 @contextmanager
 def opened_folder_path(path: Path) -> Iterator[int]:
-    """A descriptor of a folder that we own ourselves, closed at the end of the block."""
-    opened = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    """A descriptor of a folder that we own ourselves, closed at the end of the block.
+
+    Its last name may be no link, in case that somebody else came to own it after all.
+    """
+    opened = os.open(path, _FOLDER)
     try:
         yield opened
     finally:

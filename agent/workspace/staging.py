@@ -1,6 +1,5 @@
 """A folder beside the workspace, out of the sandbox's sight: files not yet whole, and ruins."""
 
-import errno
 import os
 import secrets
 import stat
@@ -15,6 +14,7 @@ from agent.errors import ChangedMeanwhile, WorkspaceError
 from agent.workspace import paths
 from agent.workspace.paths import RelPath
 from agent.workspace.renaming import exchange, rename_new
+from agent.workspace.ruins import demolish, taken_out
 from agent.workspace.tree import free_names, make_folders, version_of
 
 UNDO_SECONDS = 600.0
@@ -26,7 +26,6 @@ UPLOAD_SECONDS = 24 * 3600.0
 ANY = "*"
 """Stands for whatever version of a file is there."""
 
-_PATIENCE = 100
 _KEPT = {"upload-": UPLOAD_SECONDS, "gone-": UNDO_SECONDS}
 
 
@@ -65,10 +64,9 @@ class Staging:
             OSError: it cannot be removed; it is back in its place where that was possible.
         """
         with self.opened() as here:
-            ruin = f"ruin-{secrets.token_hex(8)}"
-            os.rename(name, ruin, src_dir_fd=folder, dst_dir_fd=here)
+            ruin = taken_out(folder, name, here)
             try:
-                _demolish(here, ruin)
+                demolish(here, ruin)
             except OSError:
                 with suppress(OSError):
                     os.rename(ruin, name, src_dir_fd=here, dst_dir_fd=folder)
@@ -77,7 +75,7 @@ class Staging:
     def drop(self, name: str) -> None:
         """Remove ``name`` here, with all it holds; missing is no error. Raises ``OSError``."""
         with self.opened() as here:
-            _demolish(here, name)
+            demolish(here, name)
 
     def tidy(self, now: float | None = None, *, alone: bool = True) -> None:
         """Remove what is left here: by a process that died, or by people for too long.
@@ -95,52 +93,7 @@ class Staging:
                 with suppress(OSError):
                     age = now - entry.stat(follow_symlinks=False).st_mtime
                     if age > (kept or (0.0 if alone else UPLOAD_SECONDS)) or (alone and not kept):
-                        _demolish(here, entry.name)
-
-
-def _demolish(here: int, ruin: str) -> None:
-    """Remove a name in ``here``; folders are flattened first, so that depth costs nothing."""
-    waiting = [ruin]
-    for _ in range(_PATIENCE):
-        left = []
-        while waiting:
-            name = waiting.pop()
-            try:
-                os.unlink(name, dir_fd=here)
-            except IsADirectoryError:
-                waiting += _flatten(here, name)
-                left.append(name)
-            except FileNotFoundError:
-                continue
-        waiting = [name for name in left if not _rmdir(here, name)]
-        if not waiting:
-            return
-
-
-def _rmdir(here: int, name: str) -> bool:
-    try:
-        os.rmdir(name, dir_fd=here)
-    except OSError as error:
-        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-            raise
-        return False
-    return True
-
-
-def _flatten(here: int, name: str) -> list[str]:
-    """Empty the folder ``name``; its folders are moved beside it under the names returned."""
-    moved = []
-    with paths.opened_folder(here, name) as folder, os.scandir(folder) as entries:
-        for entry in entries:
-            if not entry.is_dir(follow_symlinks=False):
-                with suppress(FileNotFoundError, IsADirectoryError):
-                    os.unlink(entry.name, dir_fd=folder)
-                continue
-            beside = f"ruin-{secrets.token_hex(8)}"
-            with suppress(FileNotFoundError):
-                os.rename(entry.name, beside, src_dir_fd=folder, dst_dir_fd=here)
-                moved.append(beside)
-    return moved
+                        demolish(here, entry.name)
 
 
 class Home(Protocol):

@@ -2,18 +2,19 @@
 
 import errno
 import os
-import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
 from agent.errors import WorkspaceError
 from agent.workspace import paths
 from agent.workspace.files import Workspace
 from agent.workspace.paths import ROOT, RelPath
 from agent.workspace.tree import free_names, walk
+from agent.workspace.uploads import check_room
 
 _CHUNK = 1024**2
 
@@ -49,7 +50,9 @@ def copy_in(workspace: Workspace, source: Path, folder: RelPath = ROOT) -> Repor
         given = source.resolve(strict=True)
         path = folder.child(source.name or given.name)
         if given.is_file():
-            _take(workspace, given, path, report)
+            with given.open("rb") as file:
+                _take(workspace, file, path)
+            report.copied.append(str(given))
         elif given.is_dir():
             _take_folder(workspace, given, path, report)
         else:
@@ -79,12 +82,12 @@ def copy_out(workspace: Workspace, folder: RelPath, destination: Path) -> Report
     return report
 
 
-def _take(workspace: Workspace, source: Path, path: RelPath, report: Report) -> None:
-    with source.open("rb") as file, workspace.begin(path) as upload:
+def _take(workspace: Workspace, file: BinaryIO, path: RelPath) -> None:
+    check_room(workspace, path, os.fstat(file.fileno()).st_size, floor=0)
+    with workspace.begin(path) as upload:
         while chunk := file.read(_CHUNK):
             upload.write(chunk)
         upload.commit()
-    report.copied.append(str(source))
 
 
 def _take_folder(workspace: Workspace, source: Path, path: RelPath, report: Report) -> None:
@@ -96,16 +99,14 @@ def _take_folder(workspace: Workspace, source: Path, path: RelPath, report: Repo
             elif stat.S_ISDIR(info.st_mode):
                 workspace.make_folder(RelPath(f"{path}/{name}"))
             elif stat.S_ISREG(info.st_mode):
-                _take_below(workspace, source / name, RelPath(f"{path}/{name}"), report)
+                try:
+                    with os.fdopen(paths.open_file(root, name), "rb") as file:
+                        _take(workspace, file, RelPath(f"{path}/{name}"))
+                    report.copied.append(str(source / name))
+                except OSError as error:
+                    report.leave(name, f"cannot be read: {error.strerror}")
             else:
                 report.leave(name, _why(info.st_mode))
-
-
-def _take_below(workspace: Workspace, source: Path, path: RelPath, report: Report) -> None:
-    try:
-        _take(workspace, source, path, report)
-    except OSError as error:
-        report.leave(str(source), f"cannot be read: {error.strerror}")
 
 
 def _hand_out(
@@ -135,8 +136,35 @@ def _hand_file(workspace: Workspace, path: RelPath, place: Path, report: Report)
         mode = _plain_mode(source.fileno()) if hasattr(source, "raw") else 0o644
         target = _new_file(place, path.name, mode)
         with os.fdopen(target, "wb") as file:
-            shutil.copyfileobj(source, file, _CHUNK)
+            _copy(source, file)
     report.copied.append(path)
+
+
+def _copy(source: BinaryIO, target: BinaryIO) -> None:
+    """All that ``source`` holds as it begins; holes of a file stay holes."""
+    if not hasattr(source, "raw"):
+        target.write(source.read())
+        return
+    size = os.fstat(source.fileno()).st_size
+    for start, end in _pieces(source.fileno(), size):
+        for at in range(start, end, _CHUNK):
+            target.seek(at)
+            target.write(os.pread(source.fileno(), min(_CHUNK, end - at), at))
+    target.truncate(size)
+
+
+def _pieces(file: int, size: int) -> Iterator[tuple[int, int]]:
+    """Where there is something other than holes, from and to."""
+    end = 0
+    while end < size:
+        try:
+            start = os.lseek(file, end, os.SEEK_DATA)
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+            return
+        end = min(os.lseek(file, start, os.SEEK_HOLE), size)
+        yield start, end
 
 
 def _plain_mode(file: int) -> int:

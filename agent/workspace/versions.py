@@ -25,8 +25,12 @@ class Versions:
         if not self._mended:
             self._mend()
         line = json.dumps({"step": step, **delta.to_json()}).encode() + b"\n"
-        with self._path.open("ab") as file:
-            file.write(line)
+        try:
+            with self._path.open("ab") as file:
+                file.write(line)
+        except OSError:
+            self._mended = False  # a part of it may be there
+            raise
 
     def read(self) -> Iterator[tuple[int, Delta]]:
         """The deltas in order, each with its step; ends at the first that is not whole."""

@@ -20,6 +20,9 @@ SIZES = 500
 MOST_PAGES = 20_000
 """Pages that are shown."""
 
+LARGEST = 2 * 1024**3
+"""Bytes of a PDF that is looked at; its format hardly goes beyond."""
+
 _ENTRIES = 2000
 _TAIL = 2048
 _WHY = {
@@ -37,6 +40,8 @@ def view(file: BinaryIO, ask: Ask) -> Answer:
     """
     if ask.size == 0:
         raise Unreadable("This file is empty.")
+    if ask.size > LARGEST:
+        raise Unreadable(f"A PDF of more than {LARGEST // 1024**3} GB is not shown.")
     with _opened(file) as pdf:
         options = ask.options
         if "thumb" in options:

@@ -15,6 +15,7 @@ from typing import BinaryIO
 from agent.errors import WorkspaceError
 from sandbox_ui.preview.base import Ask
 from sandbox_ui.preview.worker import LENGTH, SECONDS
+from sandbox_ui.turns import Turns
 
 AT_ONCE = 3
 LARGEST = 48 * 1024**2
@@ -38,11 +39,15 @@ class Workshop:
 
     Args:
         worker: The module that is run as the process.
+
+    Attributes:
+        turns: For looks that people ask for; without them, whoever waits takes a thread.
     """
 
     def __init__(self, worker: str = "sandbox_ui.preview.worker") -> None:
         self._worker = worker
         self._lock = threading.Lock()
+        self.turns = Turns(AT_ONCE, AT_ONCE - 1)
         self._turn = threading.BoundedSemaphore(AT_ONCE)
         self._process: subprocess.Popen[bytes] | None = None
         self._channel: socket.socket | None = None

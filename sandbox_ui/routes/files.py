@@ -1,5 +1,6 @@
 """A run's workspace over HTTP: handed out, added to, changed."""
 
+from collections.abc import Callable
 from contextlib import suppress
 
 from anyio.to_thread import run_sync
@@ -19,6 +20,7 @@ from sandbox_ui.pouring import pour
 from sandbox_ui.routes.serving import RUN, path_of, route, run_of, step_of
 from sandbox_ui.runs import Runs
 
+Room = Callable[[str], int | None]
 _FILE = f"{RUN}/files/{{path:any}}"
 
 
@@ -27,10 +29,12 @@ class Files:
 
     Args:
         runs: The runs.
+        room: How many bytes a run may still take; None where there is no limit.
     """
 
-    def __init__(self, runs: Runs) -> None:
+    def __init__(self, runs: Runs, room: Room = lambda _: None) -> None:
         self._runs = runs
+        self._room = room
 
     @property
     def routes(self) -> list[Route]:
@@ -75,7 +79,7 @@ class Files:
 
     def _begin(self, run: str, path: RelPath, size: int) -> Upload:
         with self._runs.settled(run) as workspace:
-            check_room(workspace, path, size)
+            check_room(workspace, path, size, room=self._room(run))
             return workspace.begin(path)
 
     def _place(self, run: str, upload: Upload, version: str) -> tuple[dict[str, object], str]:

@@ -76,7 +76,7 @@ class Frames:
     def routes(self) -> list[Route]:
         """The routes, to be put before Gradio's."""
         return [
-            route(f"{RUN}/frames", self.make, "POST"),
+            route(f"{RUN}/frames", self.make, "POST", needs="see"),
             Route("/frames/{token}/{path:any}", self.file, methods=["GET"]),
         ]
 
@@ -145,7 +145,7 @@ def _path(request: Request, token: str) -> RelPath:
     raw: bytes = request.scope.get("raw_path") or request.url.path.encode()
     if raw.partition(b"?")[0].endswith(b"/"):
         below = raw.partition(b"?")[0].partition(f"/{token}/".encode())[2]
-        return RelPath.from_url(f"{below.decode('latin-1')}index.html")
+        return RelPath.from_url(below + b"index.html")
     return path_of(request, f"/{token}/".encode())
 
 

@@ -1,20 +1,21 @@
-"""All runs over HTTP: listed and searched, renamed, deleted."""
+"""All runs over HTTP: listed and searched, renamed, pinned, deleted."""
 
 import time
+from functools import partial
 from typing import Any
 
 from anyio.to_thread import run_sync
-from pydantic_core import from_json
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from agent.errors import StudioError
 from agent.history import Entry, Page
-from sandbox_ui.routes.serving import RUN, as_json, route, run_of
+from sandbox_ui.people.access import access_of
+from sandbox_ui.routes.serving import RUN, as_json, body_of, route, run_of
 from sandbox_ui.shelf import Shelf
 
-_MOST, _WORDS, _BODY, _RUNS = 200, 200, 100_000, 500
+_MOST, _WORDS, _RUNS = 200, 200, 500
 _TASK = 300
 
 
@@ -23,10 +24,12 @@ class HistoryRoutes:
 
     Args:
         shelf: The runs.
+        kept: How long they are kept, in words.
     """
 
-    def __init__(self, shelf: Shelf) -> None:
+    def __init__(self, shelf: Shelf, kept: str) -> None:
         self._shelf = shelf
+        self._kept = kept
 
     @property
     def routes(self) -> list[Route]:
@@ -35,7 +38,7 @@ class HistoryRoutes:
             route("/api/runs", self.list),
             route("/api/runs", self.delete_several, "DELETE"),
             route("/api/space", self.space),
-            route(RUN, self.rename, "PATCH"),
+            route(RUN, self.change, "PATCH"),
             route(RUN, self.delete, "DELETE"),
         ]
 
@@ -43,30 +46,39 @@ class HistoryRoutes:
         """Runs that have begun, newest first.
 
         ``q``: words that are all to be found in title, task, messages, answer, model and file
-        names; ``before``: the answer's ``next``, for those that follow; ``most``: how many.
+        names; ``before``: the answer's ``next``, for those that follow; ``most``: how many;
+        ``pinned=1``: only those that are pinned.
         """
+        if access_of(request).guest:
+            return as_json(listed(Page([], "", 0, 0, 0)) | {"now": time.time()})
         asked = request.query_params
         most = asked.get("most", "50")
         if not most.isdecimal() or not 1 <= int(most[:6]) <= _MOST:
             raise StudioError(f"“most” is a number from 1 to {_MOST}.")
         words, before = asked.get("q", "")[:_WORDS], asked.get("before", "")
-        page = await run_sync(self._shelf.list, words, before, int(most))
-        return as_json(listed(page) | {"now": time.time()})
+        owner, pinned = access_of(request).owner, asked.get("pinned", "") == "1"
+        ask = partial(self._shelf.list, words, before, int(most), pinned=pinned, owner=owner)
+        page = await run_sync(ask)
+        return as_json(listed(page) | {"now": time.time(), "kept": self._kept})
 
     async def space(self, request: Request) -> Response:
         """What deleting these runs (``run``, given again for each) frees: ``{"frees": bytes}``."""
-        return as_json({"frees": await run_sync(self._shelf.frees, _several(request))})
+        return as_json({"frees": await run_sync(self._shelf.frees, await _several(request))})
 
-    async def rename(self, request: Request) -> Response:
-        """Another title, as ``{"title": …}``; an empty one is the task's first line again."""
-        body = await request.body()
-        try:
-            title = from_json(body[:_BODY])["title"]
-        except (ValueError, KeyError, TypeError):
-            title = None
-        if not isinstance(title, str):
-            raise StudioError("A title is given as JSON: {“title”: “…”}.")
-        return as_json({"title": await run_sync(self._shelf.rename, run_of(request), title)})
+    async def change(self, request: Request) -> Response:
+        """Another ``title`` (empty: the task's first line again), or whether it is ``pinned``."""
+        wish, run = await body_of(request), run_of(request)
+        title, pinned = wish.get("title", ""), wish.get("pinned", False)
+        if not wish.keys() & {"title", "pinned"}:
+            raise StudioError("What can be changed is the title, and whether it is pinned.")
+        if not isinstance(title, str) or not isinstance(pinned, bool):
+            raise StudioError("It is changed with JSON: {“title”: “…”, “pinned”: true}.")
+        told: dict[str, Any] = {}
+        if "title" in wish:
+            told["title"] = await run_sync(self._shelf.rename, run, title)
+        if "pinned" in wish:
+            told["pinned"] = await run_sync(self._shelf.pin, run, pinned)
+        return as_json(told)
 
     async def delete(self, request: Request) -> Response:
         """Delete a run with all that is its own: ``{"freed": bytes}``."""
@@ -74,7 +86,7 @@ class HistoryRoutes:
 
     async def delete_several(self, request: Request) -> Response:
         """Delete runs (``run``, given again for each): ``{"freed": bytes}``."""
-        return as_json({"freed": await run_sync(self._shelf.delete, _several(request))})
+        return as_json({"freed": await run_sync(self._shelf.delete, await _several(request))})
 
 
 def listed(page: Page) -> dict[str, Any]:
@@ -83,7 +95,7 @@ def listed(page: Page) -> dict[str, Any]:
         "runs": [_row(entry) for entry in page.entries],
         "next": page.next,
         "total": page.total,
-        "size": page.size,
+        "size": page.size + page.versions,
     }
 
 
@@ -92,6 +104,7 @@ def _row(entry: Entry) -> dict[str, Any]:
         "run": entry.run,
         "title": entry.title,
         "renamed": entry.renamed,
+        "pinned": entry.pinned,
         "at": entry.at,
         "problem": entry.problem,
         "found": entry.found,
@@ -115,11 +128,17 @@ def _row(entry: Entry) -> dict[str, Any]:
         "estimated": summary.estimated,
         "pictures": summary.pictures,
         "size": summary.size,
+        "workspace": summary.workspace,
+        "versions": summary.versions,
     }
 
 
-def _several(request: Request) -> list[str]:
+async def _several(request: Request) -> list[str]:
+    """The runs that are named, all of which must be the person's."""
     runs = request.query_params.getlist("run")
     if len(runs) > _RUNS:
         raise StudioError(f"At most {_RUNS} runs at once.")
+    access = access_of(request)
+    for run in runs:
+        await run_sync(access.change, run)
     return runs

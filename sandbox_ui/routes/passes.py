@@ -1,15 +1,14 @@
 """Passes: what a frame of opaque origin, which has no name to give, may read, and for how long."""
 
-import base64
-import hmac
 import json
 import re
-import secrets
 import time
 from dataclasses import asdict, dataclass
 
 from agent.errors import StudioError
 from agent.workspace.paths import RelPath
+from sandbox_ui.letters import data_of, letters
+from sandbox_ui.people.signer import Signer
 
 SECONDS = 3600
 _BASE = re.compile(r"https?://[\w.\-]+(:\d+)?(/[\w.~%\-]+)*/|https?://\[[0-9a-f:]+\](:\d+)?/")
@@ -56,7 +55,7 @@ class Passes:
     """Makes passes and knows them again, as long as this process lives."""
 
     def __init__(self) -> None:
-        self._secret = secrets.token_bytes(32)
+        self._signer = Signer()
 
     def make(
         self, run: str, page: RelPath, base: str, *, allowed: bool, step: int | None = None
@@ -77,8 +76,7 @@ class Passes:
             raise NoPass("Pages cannot be shown at this address of the studio.")
         until = int(time.time()) + SECONDS
         made = Pass(run, page.parent.to_url(), base, allowed, until, step)
-        said = _encoded(json.dumps(asdict(made)).encode())
-        return f"{said}.{self._signature(said)}"
+        return self._signer.sign("pass", letters(json.dumps(asdict(made)).encode()))
 
     def read(self, token: str) -> Pass:
         """The pass of a token.
@@ -86,17 +84,10 @@ class Passes:
         Raises:
             NoPass: it is not one of ours, or its time is over.
         """
-        said, _, signature = token.partition(".")
-        if not hmac.compare_digest(self._signature(said).encode(), signature.encode()):
+        said = self._signer.read("pass", token)
+        if said is None:
             raise NoPass("This view is not known here; press Reload.")
-        known = Pass(**json.loads(base64.urlsafe_b64decode(said + "=" * (-len(said) % 4))))
+        known = Pass(**json.loads(data_of(said)))
         if known.until < time.time():
             raise NoPass("This view has been open for long and has ended; press Reload.")
         return known
-
-    def _signature(self, said: str) -> str:
-        return _encoded(hmac.digest(self._secret, said.encode(), "sha256"))
-
-
-def _encoded(content: bytes) -> str:
-    return base64.urlsafe_b64encode(content).decode().rstrip("=")

@@ -9,6 +9,7 @@ from starlette.routing import Route
 
 from agent.export import conversation_markdown
 from sandbox_ui import stream
+from sandbox_ui.people.access import access_of
 from sandbox_ui.routes.serving import RUN, as_json, route, run_of, saved
 from sandbox_ui.runs import Runs
 
@@ -40,14 +41,21 @@ class RunRoutes:
             route(f"{RUN}/steps.csv", self.steps_csv),
         ]
 
-    async def create(self, _request: Request) -> Response:
+    async def create(self, request: Request) -> Response:
         """A draft, to attach files to."""
-        return JSONResponse({"run": await run_sync(self._runs.create_draft)}, 201)
+        owner = access_of(request).person.id
+        return JSONResponse({"run": await run_sync(self._runs.create_draft, owner)}, 201)
 
     async def events(self, request: Request) -> Response:
         """The run's stream; ``Last-Event-ID`` or ``cursor`` resumes it."""
-        feed = self._runs.feed(run_of(request))
-        return await stream.respond(feed, stream.cursor_of(request), self._closing)
+        run, access = run_of(request), access_of(request)
+        feed, cursor = self._runs.feed(run), stream.cursor_of(request)
+        return await stream.respond(
+            feed,
+            cursor,
+            lambda: self._closing.is_set() or not access.sees(run),
+            owned=access.owns(run),
+        )
 
     async def step(self, request: Request) -> Response:
         """The events of one step."""

@@ -3,8 +3,9 @@
 import json
 from collections.abc import Awaitable, Callable
 from functools import wraps
-from typing import Any
+from typing import Any, Literal
 
+from anyio.to_thread import run_sync
 from pydantic_core import to_json
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import Request
@@ -15,23 +16,31 @@ from agent.errors import (
     ChangedMeanwhile,
     NoRoom,
     NotKept,
+    OverLimit,
     RunAtWork,
     RunError,
+    RunPinned,
     StudioError,
     WorkspaceError,
 )
 from agent.workspace.paths import RelPath
+from sandbox_ui.people.access import ReadOnly, SignedOut, access_of
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 RUN = "/api/runs/{run}"
 _MOST_JSON = 4 * 1024**2
 _STATUS: dict[type[Exception], int] = {
     RunError: 404,
+    OverLimit: 429,
     RunAtWork: 409,
+    RunPinned: 409,
     ChangedMeanwhile: 412,
     NoRoom: 507,
     NotKept: 404,
+    SignedOut: 401,
+    ReadOnly: 403,
 }
+Needs = Literal["see", "change"]
 
 
 class _Anything(Convertor[str]):
@@ -49,9 +58,21 @@ class _Anything(Convertor[str]):
 register_url_convertor("any", _Anything())
 
 
-def route(path: str, endpoint: Endpoint, method: str = "GET") -> Route:
-    """A route whose failures are told as JSON: ``{"error": a sentence}``."""
-    return Route(path, _speaking(endpoint), methods=[method])
+def route(
+    path: str, endpoint: Endpoint, method: str = "GET", *, needs: Needs | None = None
+) -> Route:
+    """A route whose failures are told as JSON: ``{"error": a sentence}``.
+
+    Where its address names a ``{run}``, only who may is answered.
+
+    Args:
+        path: The address.
+        endpoint: What answers.
+        method: The one method that is taken.
+        needs: What one must be allowed to do with the run; by the method where not said.
+    """
+    needs = needs or ("see" if method == "GET" else "change")
+    return Route(path, _speaking(endpoint, needs), methods=[method])
 
 
 def run_of(request: Request) -> str:
@@ -71,7 +92,7 @@ def path_of(request: Request, after: bytes) -> RelPath:
         WorkspaceError: it is no path below a workspace.
     """
     raw: bytes = request.scope.get("raw_path") or request.url.path.encode()
-    return RelPath.from_url(raw.partition(b"?")[0].partition(after)[2].decode("latin-1"))
+    return RelPath.from_url(raw.partition(b"?")[0].partition(after)[2])
 
 
 def step_of(request: Request) -> int | None:
@@ -86,20 +107,28 @@ def step_of(request: Request) -> int | None:
     return int(step) if step else None
 
 
+async def bytes_of(request: Request, most: int) -> bytes | None:
+    """A request's body; None where it is longer than ``most`` bytes, and the rest is not read."""
+    raw = bytearray()
+    async for chunk in request.stream():
+        raw += chunk
+        if len(raw) > most:
+            return None
+    return bytes(raw)
+
+
 async def body_of(request: Request) -> dict[str, Any]:
     """The JSON object in a request's body, at most 4 MB of it.
 
     Raises:
         WorkspaceError: it is none.
     """
-    raw = b""
-    async for chunk in request.stream():
-        raw += chunk
-        if len(raw) > _MOST_JSON:
-            raise WorkspaceError("That is too much for one request.")
+    raw = await bytes_of(request, _MOST_JSON)
+    if raw is None:
+        raise WorkspaceError("That is too much for one request.")
     try:
         value = json.loads(raw)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise WorkspaceError("The request's body is not JSON.") from error
     if not isinstance(value, dict):
         raise WorkspaceError("The request's body is not a JSON object.")
@@ -116,10 +145,14 @@ def saved(name: str) -> dict[str, str]:
     return {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
 
 
-def _speaking(endpoint: Endpoint) -> Endpoint:
+def _speaking(endpoint: Endpoint, needs: Needs) -> Endpoint:
     @wraps(endpoint)
     async def answer(request: Request) -> Response:
         try:
+            if "run" in request.path_params:
+                access = access_of(request)
+                check = access.see if needs == "see" else access.change
+                await run_sync(check, run_of(request))
             return await endpoint(request)
         except StudioError as error:
             return JSONResponse({"error": str(error)}, _status(error))

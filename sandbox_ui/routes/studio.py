@@ -1,6 +1,7 @@
 """What the page asks of the studio itself: its health, examples, Markdown rendered."""
 
 from collections.abc import Callable
+from functools import partial
 from io import BytesIO
 from typing import Any
 
@@ -10,9 +11,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from agent.examples import examples
+from sandbox_ui.people.access import access_of
 from sandbox_ui.preview.base import Ask
 from sandbox_ui.preview.workshop import Workshop
-from sandbox_ui.routes.serving import as_json, route
+from sandbox_ui.routes.serving import as_json, bytes_of, route
 
 _LONGEST = 1024**2
 
@@ -38,9 +40,10 @@ class StudioRoutes:
             route("/api/markdown", self.markdown, "POST"),
         ]
 
-    async def healthz(self, _request: Request) -> Response:
-        """The state of engine, image and model."""
-        return as_json(self._health())
+    async def healthz(self, request: Request) -> Response:
+        """The state of engine, image and model; only whether all is well where nobody asks."""
+        health = self._health()
+        return as_json({"ok": health["ok"]} if access_of(request).guest else health)
 
     async def examples(self, _request: Request) -> Response:
         """What can be tried; those with ``seconds`` play without a model."""
@@ -54,6 +57,7 @@ class StudioRoutes:
                     "prompt": each.prompt,
                     "seconds": each.seconds,
                     "demonstration": each.demonstration,
+                    "builtin": each.builtin,
                     "inputs": [path.name for path in each.inputs],
                 }
                 for each in known
@@ -62,11 +66,10 @@ class StudioRoutes:
 
     async def markdown(self, request: Request) -> Response:
         """The body's Markdown as HTML that can do no harm."""
-        text = bytearray()
-        async for chunk in request.stream():
-            text += chunk
-            if len(text) > _LONGEST:
-                return as_json({"error": "The text is longer than 1 MB."}, 413)
+        text = await bytes_of(request, _LONGEST)
+        if text is None:
+            return as_json({"error": "The text is longer than 1 MB."}, 413)
         ask = Ask("said.md", len(text), {"said": "1"})
-        look = await run_sync(self._workshop.look, "markdown", BytesIO(text), ask)
+        ask_for = partial(self._workshop.look, "markdown", BytesIO(text), ask)
+        look = await self._workshop.turns.take(access_of(request).who, ask_for)
         return Response(look.content, media_type="application/json")

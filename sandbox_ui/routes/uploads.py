@@ -1,7 +1,7 @@
 """Uploads that go on where they were: begun, sent in as many parts as it takes, forgotten."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -17,12 +17,12 @@ from agent.workspace.paths import RelPath
 from agent.workspace.uploads import Part, Pending
 from sandbox_ui.listing import row
 from sandbox_ui.pouring import pour
+from sandbox_ui.routes.files import Room
 from sandbox_ui.routes.serving import RUN, body_of, route, run_of
 from sandbox_ui.runs import Runs
 
 _UPLOAD = f"{RUN}/uploads/{{upload}}"
 _LARGEST = 1 << 50
-Room = Callable[[str], int | None]
 
 
 class _Superseded(Exception):

@@ -1,6 +1,7 @@
 """What the steps did to the files, and which of them there are to show, over HTTP."""
 
 import json
+from functools import partial
 
 from anyio.to_thread import run_sync
 from pydantic_core import to_json
@@ -12,6 +13,7 @@ from agent.errors import WorkspaceError
 from agent.workspace.paths import RelPath
 from sandbox_ui.differences import Difference, Differences
 from sandbox_ui.naming import named
+from sandbox_ui.people.access import access_of
 from sandbox_ui.preview.kinds import COMPARED
 from sandbox_ui.preview.workshop import Workshop
 from sandbox_ui.results import results
@@ -33,6 +35,7 @@ class VersionRoutes:
     def __init__(self, runs: Runs, workshop: Workshop) -> None:
         self._runs = runs
         self._differences = Differences(workshop)
+        self._turns = workshop.turns
 
     @property
     def routes(self) -> list[Route]:
@@ -40,7 +43,7 @@ class VersionRoutes:
         return [
             route(f"{RUN}/difference/{{path:any}}", self.difference),
             route(f"{RUN}/results", self.results),
-            route(f"{RUN}/named", self.named, "POST"),
+            route(f"{RUN}/named", self.named, "POST", needs="see"),
         ]
 
     async def results(self, request: Request) -> Response:
@@ -66,7 +69,8 @@ class VersionRoutes:
         path = path_of(request, b"/difference/")
         past = await run_sync(self._runs.past, run_of(request))
         options = {key: each for key, each in request.query_params.items() if key not in _OURS}
-        found = await run_sync(self._differences.of, past, path, step_of(request), options)
+        look = partial(self._differences.of, past, path, step_of(request), options)
+        found = await self._turns.take(access_of(request).who, look)
         headers = {"Cache-Control": "no-store"}
         return Response(_described(found, path), headers=headers, media_type="application/json")
 

@@ -1,10 +1,9 @@
 """What the page sees of a file: its kind, and what the kind's preview says of it."""
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import BinaryIO
 
-from anyio.to_thread import run_sync
 from pydantic_core import to_json
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
@@ -12,6 +11,7 @@ from starlette.routing import Route
 
 from agent.errors import WorkspaceError
 from agent.workspace.paths import RelPath
+from sandbox_ui.people.access import access_of
 from sandbox_ui.preview.base import Ask
 from sandbox_ui.preview.kinds import HEAD, KINDS, kind_of
 from sandbox_ui.preview.workshop import Workshop
@@ -66,8 +66,8 @@ class Views:
         """
         path = path_of(request, b"/view/")
         options = dict(request.query_params)
-        file = await run_sync(self._runs.open_file, run_of(request), path, step_of(request))
-        seen = await run_sync(self._seen, file, RelPath(path.name).shown, options)
+        look = partial(self._seen, run_of(request), path, step_of(request), options)
+        seen = await self._workshop.turns.take(access_of(request).who, look)
         headers = {
             "Cache-Control": _KEPT if options.get("v") and not seen.error else "no-store",
             "Content-Security-Policy": _POLICY,
@@ -76,8 +76,9 @@ class Views:
             return Response(seen.content, headers=headers, media_type=seen.media)
         return Response(_described(seen), headers=headers, media_type="application/json")
 
-    def _seen(self, file: BinaryIO, name: str, options: dict[str, str]) -> _Seen:
-        with file:
+    def _seen(self, run: str, path: RelPath, step: int | None, options: dict[str, str]) -> _Seen:
+        name = RelPath(path.name).shown
+        with self._runs.open_file(run, path, step) as file:
             size = file.seek(0, 2)
             file.seek(0)
             named = kind_of(name, file.read(HEAD))

@@ -4,7 +4,7 @@ import { h, styled } from "../dom.js";
 import { number, plural } from "../format.js";
 import { put } from "../markdown.js";
 import { fill } from "./foreign.js";
-import { whenNear } from "./near.js";
+import { Parts } from "./parts.js";
 import { row } from "./rows.js";
 import { sides } from "./sides.js";
 
@@ -13,61 +13,17 @@ export async function open(file, first) {
   return new Notebook(file, first);
 }
 
-class Notebook {
+class Notebook extends Parts {
   constructor(file, first) {
-    this.file = file;
-    this.element = h("div", { class: "notebook" });
-    this.more = h("div", { class: "more", role: "status" }, "More cells …");
+    super(file, first, "cells", "notebook", "This notebook has no cells.");
     file.tools(...sides(file, "notebook", ""));
-    this.update(first);
   }
 
-  close() {
-    this.stop?.();
+  about({ total, language }) {
+    return `${plural(total, "cell")}, ${language}`;
   }
 
-  /** The cells anew, as many as there were, so that the place stays. */
-  async update(first) {
-    const wanted = this.cells?.length ?? 0;
-    const cells = first.cells;
-    while (cells.length < Math.min(wanted, first.total)) {
-      const next = await this.file.ask({ start: cells.length });
-      if (!next.cells.length) break;
-      cells.push(...next.cells);
-    }
-    Object.assign(this, { first, cells });
-    this.element.replaceChildren(...cells.map((cell, at) => this.cell(cell, at)), this.more);
-    if (!cells.length) this.element.replaceChildren(h("p", { class: "dim" }, "This notebook has no cells."));
-    this.told();
-  }
-
-  told() {
-    const { total, language } = this.first;
-    this.file.tell(`${plural(total, "cell")}, ${language}`);
-    this.more.hidden = this.cells.length >= total;
-    this.stop?.();
-    this.stop = this.more.hidden ? null : whenNear(this.more, () => this.next());
-  }
-
-  async next() {
-    if (this.asking) return;
-    this.asking = true;
-    const { first } = this;
-    try {
-      const { cells, start } = await this.file.ask({ start: this.cells.length });
-      if (first !== this.first || start !== this.cells.length) return;
-      this.more.before(...cells.map((cell, at) => this.cell(cell, start + at)));
-      this.cells.push(...cells);
-      this.told();
-    } catch (error) {
-      this.more.textContent = error.message;
-      this.stop?.();
-    } finally {
-      this.asking = false;
-    }
-  }
-
-  cell(cell, at) {
+  part(cell, at) {
     if (cell.kind === "markdown") return h("section", { class: "cell words" }, h("span", { class: "no" }), h("div", {}, rendered(cell.html), cutBy(cell.cut)));
     const input = h("pre", { class: cell.kind, tabindex: "0" }, ...cell.rows.map((pieces) => row(pieces, false)));
     const count = cell.kind === "code" ? `[${cell.count ?? " "}]` : "";

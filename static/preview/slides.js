@@ -2,7 +2,7 @@
 
 import { h } from "../dom.js";
 import { plural } from "../format.js";
-import { whenNear } from "./near.js";
+import { Parts } from "./parts.js";
 
 const USUAL = { title: 32, text: 18 }; // points where a presentation does not say
 const HIGH = 540; // points that a slide is high
@@ -11,60 +11,21 @@ export function open(file, first) {
   return new Slides(file, first);
 }
 
-class Slides {
+class Slides extends Parts {
   constructor(file, first) {
-    this.file = file;
-    this.element = h("div", { class: "slides" });
-    this.more = h("div", { class: "more", role: "status" }, "More slides …");
-    this.update(first);
-  }
-
-  close() {
-    this.stop?.();
-  }
-
-  /** The slides anew, as many as there were, so that the place stays. */
-  async update(first) {
-    const slides = first.slides;
-    while (slides.length < Math.min(this.shown ?? 0, first.total)) {
-      const next = await this.file.ask({ start: slides.length });
-      if (!next.slides.length) break;
-      slides.push(...next.slides);
-    }
-    this.first = first;
-    this.element.style.setProperty("--ratio", first.ratio);
-    this.element.replaceChildren(...slides.map((slide, at) => this.card(slide, at)), this.more);
-    if (!slides.length) this.element.replaceChildren(h("p", { class: "dim" }, "This presentation has no slides."));
-    this.shown = slides.length;
-    this.told();
+    super(file, first, "slides", "slides", "This presentation has no slides.");
   }
 
   told() {
-    this.file.tell(plural(this.first.total, "slide"));
-    this.more.hidden = this.shown >= this.first.total;
-    this.stop?.();
-    this.stop = this.more.hidden ? null : whenNear(this.more, () => this.next());
+    this.element.style.setProperty("--ratio", this.first.ratio);
+    super.told();
   }
 
-  async next() {
-    if (this.asking) return;
-    this.asking = true;
-    const { first } = this;
-    try {
-      const { slides, start } = await this.file.ask({ start: this.shown });
-      if (first !== this.first || start !== this.shown) return;
-      this.more.before(...slides.map((slide, at) => this.card(slide, start + at)));
-      this.shown += slides.length;
-      this.told();
-    } catch (error) {
-      this.more.textContent = error.message;
-      this.stop?.();
-    } finally {
-      this.asking = false;
-    }
+  about({ total }) {
+    return plural(total, "slide");
   }
 
-  card({ title, boxes, notes, hidden, broken }, at) {
+  part({ title, boxes, notes, hidden, broken }, at) {
     const placed = boxes.filter((box) => box.at);
     const others = boxes.filter((box) => !box.at);
     const name = `Slide ${at + 1}${title ? `: ${title}` : ""}`;

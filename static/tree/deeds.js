@@ -1,5 +1,6 @@
 // What can be done with rows: the menu beside them, and the same by keyboard.
 
+import { session } from "../session.js";
 import { openMenu } from "./menu.js";
 import { parentOf } from "./forest.js";
 
@@ -59,7 +60,7 @@ export class Deeds {
       !folder && { text: "Open in a tab of its own", run: () => changes.apart(entry) },
       entry.kind !== "link" && { text: folder ? "Download as zip" : "Download", run: () => changes.download([entry]) },
       { text: "Copy path", keys: "Ctrl C", run: () => changes.copyPaths([entry]) },
-      ...(folder ? [null, ...this.forNew(entry.path)] : []),
+      ...(folder && session.owned ? [null, ...this.forNew(entry.path)] : []),
       ...this.forChanging([entry]),
     ].filter((item) => item !== false);
   }
@@ -75,6 +76,7 @@ export class Deeds {
 
   forChanging(entries) {
     const { changes } = this;
+    if (!session.owned) return [];
     const some = entries.filter(({ path }) => !SHARED.has(path));
     if (!some.length) return [];
     return [
@@ -87,6 +89,7 @@ export class Deeds {
   }
 
   forNew(folder) {
+    if (!session.owned) return [];
     const { changes, tree } = this;
     const paste = tree.cut.size ? [{ text: `Paste ${tree.cut.size === 1 ? "what was cut" : `${tree.cut.size} entries`}`, keys: "Ctrl V", run: () => changes.paste(folder) }] : [];
     return [
@@ -98,7 +101,8 @@ export class Deeds {
   }
 
   forNone() {
-    return [...this.forNew(this.tree.forest.root), null, ...this.forAll()];
+    const make = this.forNew(this.tree.forest.root);
+    return [...make, ...(make.length ? [null] : []), ...this.forAll()];
   }
 
   /** What is for the whole workspace. */

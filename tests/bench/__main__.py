@@ -8,7 +8,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from tests.bench import (
+    builtin,
     firsts,
+    load,
     looks,
     machine,
     manifests,
@@ -16,6 +18,7 @@ from tests.bench import (
     opening,
     page,
     programs,
+    rolling,
     shell,
     startup,
     steps,
@@ -39,7 +42,10 @@ TABLES: dict[str, Callable[[Place], Table]] = {
     "opening": opening.table,
     "tree": tree.table,
     "transfers": transfers.table,
+    "load": load.table,
+    "rollouts": rolling.table,
     "looks": looks.table,
+    "builtin": builtin.table,
 }
 QUICK: dict[str, Callable[[Place], Table]] = {
     "memory": partial(memory.table, count=1),
@@ -50,10 +56,13 @@ QUICK: dict[str, Callable[[Place], Table]] = {
     "manifests": partial(manifests.table, counts=(10, 700), times=3),
     "startup": partial(startup.table, times=1),
     "page": partial(page.table, lengths=(2, 5), rivals=(2, 4), window=2),
-    "opening": partial(opening.table, times=1, rival=1, lengths=(2, 5)),
+    "opening": partial(opening.table, times=1, rival=1, lengths=(2, 5), cold=1),
     "tree": partial(tree.table, counts=(3, 1200), times=2, paints=1),
     "transfers": partial(transfers.table, size=4 * 1024**2, times=1),
+    "load": partial(load.table, crowds=(1, 2), steps=3, resting=2, watching=3),
+    "rollouts": partial(rolling.table, many=2, at_once=(1, 2), think=0.1),
     "looks": partial(looks.table, sights=SIGHTS[:4], part=0.001, times=1),
+    "builtin": partial(builtin.table, trials=1, only=("count", "outside")),
 }
 
 BROWSED = {"page", "opening", "tree", "looks"}

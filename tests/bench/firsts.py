@@ -8,8 +8,8 @@ from agent.computers import Computers
 from agent.events import RunEnded, ToolEnded
 from agent.meter import Limits
 from agent.models.scripted import ScriptedModel
-from agent.sandbox.docker import INSTANCE_LABEL, reap
 from agent.sandbox.instance import DataFolder
+from agent.sandbox.resting import INSTANCE_LABEL, reap
 from agent.stop import Stop
 from tests.bench.figures import SAMPLED, Sample, Table, repeated, timed
 from tests.bench.place import PATIENCE, SUBMIT, TASK, Place, bash

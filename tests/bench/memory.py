@@ -10,7 +10,7 @@ from pathlib import Path
 from agent.computers import Computers
 from agent.meter import Limits
 from agent.models.scripted import ScriptedModel
-from agent.sandbox.docker import INSTANCE_LABEL
+from agent.sandbox.resting import INSTANCE_LABEL
 from agent.stop import Stop
 from tests.bench.figures import Table, megabytes
 from tests.bench.place import SUBMIT, TASK, Place, bash

@@ -6,10 +6,13 @@ from agent.events import RunEnded, RunStarted, Totals
 from agent.folder import RunFolder
 from agent.journal import Journal
 from tests.bench.browsing import Tab, browser
-from tests.bench.figures import SAMPLED, Sample, Table
+from tests.bench.figures import SAMPLED, Sample, Table, megabytes
 from tests.bench.place import Place
 from tests.bench.script import Script, Source
 from tests.bench.wire import Wire
+
+_LARGE = 20_000
+"""Characters of an output, which stands in the journal twice."""
 
 _PAINTED = "performance.getEntriesByName('first-contentful-paint').length"
 _ANSWERS = "'mounted' in document.documentElement.dataset"
@@ -17,7 +20,12 @@ _TYPED = "document.querySelector('textarea')"
 
 
 def table(
-    place: Place, *, times: int = 8, rival: int = 4, lengths: tuple[int, ...] = (20, 1000)
+    place: Place,
+    *,
+    times: int = 8,
+    rival: int = 4,
+    lengths: tuple[int, ...] = (20, 1000),
+    cold: int = 4,
 ) -> Table:
     """First visits with nothing in the cache, and runs of several lengths loaded again."""
     made = Table(
@@ -25,7 +33,8 @@ def table(
         ("from the navigation on, in Chromium", *SAMPLED),
         notes=[
             "Ready: what is typed or pressed does something. A run is shown when its last step "
-            "is in view. Bar: a second for a run of 1,000 steps."
+            "is in view. Cold: nobody has looked at the run since the application began. Bar: a "
+            "second for a run of 1,000 steps."
         ],
     )
     data = place.folder / "opening"
@@ -33,17 +42,21 @@ def table(
         from tests.bench.shows import chat, draft, studio
 
         runs = {length: _played(draft(data), length) for length in lengths}
+        large = [_played(draft(data), lengths[-1], _LARGE) for _ in range(cold)]
         with studio(data, Source(), Wire()) as address:
             _add_visits(made, "studio", _visits(chromium, address, _ANSWERS, times))
             for length, run in runs.items():
                 loads = _loads(chromium, f"{address}/?run={run}", _in_view(length), times)
                 made.add(f"studio: a run of {length:,} steps, loaded again", *loads.cells())
+            size = megabytes((data / "runs" / large[0] / "journal.jsonl").stat().st_size)
+            name = f"studio: a run of {lengths[-1]:,} steps, a journal of {size}, cold"
+            made.add(name, *_colds(chromium, address, large, _in_view(lengths[-1])).cells())
         with chat(Source(), Wire()) as address:
             _add_visits(made, "`gr.Chatbot`", _visits(chromium, address, _TYPED, rival))
     return made
 
 
-def _played(folder: RunFolder, length: int) -> str:
+def _played(folder: RunFolder, length: int, output: int = 4096) -> str:
     """Make it a run of so many steps that has come to its end; returns its id."""
     journal = Journal(folder.journal)
     journal.append(
@@ -52,7 +65,7 @@ def _played(folder: RunFolder, length: int) -> str:
             prompt="general", system="", user="Measure.",
         )
     )  # fmt: skip
-    for event in Script().steps(length):
+    for event in Script(output).steps(length):
         journal.append(event)
     journal.append(RunEnded(status="answered", reason="", answer="", totals=Totals(steps=length)))
     journal.close()
@@ -82,6 +95,18 @@ def _loads(chromium: Browser, address: str, shown: str, times: int) -> Sample:
         tab.page.goto(address)
         tab.first(shown)
         return Sample.of([_again(tab, shown) for _ in range(times)])
+
+
+def _colds(chromium: Browser, address: str, runs: list[str], shown: str) -> Sample:
+    """Each run looked at for the first time, in a browser that knows the page."""
+    seconds = []
+    with Tab(chromium) as tab:
+        tab.page.goto(address)
+        tab.first(_ANSWERS)
+        for run in runs:
+            tab.page.goto(f"{address}/?run={run}", wait_until="commit")
+            seconds.append(tab.first(shown))
+    return Sample.of(seconds)
 
 
 def _again(tab: Tab, shown: str) -> float:

@@ -17,11 +17,12 @@ from agent.folder import RunFolder
 from agent.models.base import ToolCall
 from agent.models.scripted import ScriptedTurn
 from agent.recorder import RecordedRun, Task
+from agent.sandbox import disk
 from agent.sandbox.address import find
-from agent.sandbox.docker import reap
 from agent.sandbox.engine import Client, connect
 from agent.sandbox.image import dockerfile_path, ensure_image
 from agent.sandbox.instance import DataFolder
+from agent.sandbox.resting import reap
 from agent.settings import load
 
 ROOT = Path(__file__).parents[2]
@@ -57,8 +58,8 @@ class Place:
         settings = load({"STUDIO_POOL": str(pool), "DOCKER_HOST": self.engine})
         with DataFolder(self.folder / name) as data:
             computers = Computers(settings, data)
-            computers.open()
             try:
+                computers.open()
                 if not computers.wait_for_pool(PATIENCE):
                     raise RuntimeError(f"The pool stays empty: {computers.readiness}")
                 yield computers
@@ -89,6 +90,7 @@ class Place:
         for file in [*self.folder.glob("*/instance"), *self.folder.glob("*/headless/*/instance")]:
             with suppress(SandboxError):
                 reap(self.client, file.read_text().strip())
+            disk.detach_all(file.parent)  # whose closing was interrupted, too
         shutil.rmtree(self.folder, ignore_errors=True)
 
 

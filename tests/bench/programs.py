@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from agent.sandbox.docker import INSTANCE_LABEL
 from agent.sandbox.instance import DataFolder
+from agent.sandbox.resting import INSTANCE_LABEL
 from tests.bench.figures import SAMPLED, Sample, Table
 from tests.bench.place import PATIENCE, ROOT, Place, program, progress_line
 
@@ -60,19 +60,19 @@ def table(place: Place, *, short: int = 50, long: int = 200, rounds: int = 3) ->
         ],
     )
     found: dict[str, list[_Played]] = defaultdict(list)
-    with _endpoint(place) as (url, endpoint):
+    with endpoint(place) as (url, lines):
         programs = [_studio(place, url)]
-        _play(programs[0], 2, endpoint)
+        _play(programs[0], 2, lines)
         try:
             _install()
-            _play(rival := _reference(place, url), 2, endpoint)
+            _play(rival := _reference(place, url), 2, lines)
             programs.append(rival)
         except _Unusable as error:
             made.notes.append(f"The reference was left out: {error}")
         for steps in [short] * rounds + [long]:
             for one in programs:
                 progress_line(f"{one.name}, {steps} steps")
-                found[f"{one.name}, {steps}"].append(_play(one, steps, endpoint))
+                found[f"{one.name}, {steps}"].append(_play(one, steps, lines))
         names = [one.name for one in programs]
     _add(made, found, names, (short, long))
     return made
@@ -93,7 +93,7 @@ def _add(
 
 
 @contextmanager
-def _endpoint(place: Place) -> Iterator[tuple[str, _Lines]]:
+def endpoint(place: Place) -> Iterator[tuple[str, _Lines]]:
     """The endpoint's address, and the lines that it prints."""
     command = [sys.executable, "-m", "tests.bench.endpoint_program"]
     with program(command, place.environment("endpoint"), output=True) as process:
@@ -113,7 +113,7 @@ def _read(source: IO[str], lines: _Lines) -> None:
         lines.put(line)
 
 
-def _play(one: _Program, steps: int, endpoint: _Lines) -> _Played:
+def _play(one: _Program, steps: int, lines: _Lines) -> _Played:
     command = [word.format(task=f"Run {steps} steps of `true`.") for word in one.command]
     began = time.monotonic()
     with program(command, one.environment) as process:
@@ -122,7 +122,7 @@ def _play(one: _Program, steps: int, endpoint: _Lines) -> _Played:
     asked: list[float] = []
     with suppress(queue.Empty):
         while len(asked) <= steps:
-            asked.append(float(endpoint.get(timeout=1)))
+            asked.append(float(lines.get(timeout=1)))
     if code or len(asked) <= steps:
         raise _Unusable(f"{one.name} ended with {code} after {len(asked)} requests of {steps + 1}.")
     between = tuple(after - before for before, after in itertools.pairwise(asked))

@@ -35,15 +35,19 @@ _WORDS = "so the next thing to look at is the row below, "
 class Script:
     """A run's steps, one after the other.
 
+    Args:
+        output: Characters of each step's output.
+
     Attributes:
         made: When each marked event was made, in the order of their marks: seconds since the
             epoch.
         events: How many events there were, those without a mark too.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, output: int = _OUTPUT) -> None:
         self.made: list[float] = []
         self.events = 0
+        self._output = output
         self._step = 0
         self._due = 0.0
 
@@ -72,7 +76,7 @@ class Script:
         yield ToolStarted(
             step=step, call_id=call, name="execute_bash", arguments=arguments, head=_COMMAND
         )
-        text = _output(self._mark(pace))
+        text = _output(self._mark(pace), self._output)
         yield ToolOutput(step=step, call_id=call, stream="stdout", text=text, at=self.made[-1])
         yield ToolEnded(
             step=step, call_id=call, name="execute_bash", ok=True, exit_code=0, ending="exit",
@@ -87,9 +91,10 @@ class Script:
         return f"§{len(self.made) - 1}§"
 
 
-def _output(mark: str) -> str:
-    lines = [mark, *(f"row {number:4} of the table: {number * 37 % 101}" for number in range(200))]
-    return "\n".join(lines)[: _OUTPUT - 1] + "\n"
+def _output(mark: str, size: int) -> str:
+    rows = range(size // 20)
+    lines = [mark, *(f"row {number:4} of the table: {number * 37 % 101}" for number in rows)]
+    return "\n".join(lines)[: size - 1] + "\n"
 
 
 class Source:

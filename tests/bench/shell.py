@@ -5,7 +5,8 @@ import subprocess
 import uuid
 from collections.abc import Callable
 
-from agent.sandbox.docker import ContainerSpec, DockerSandbox
+from agent.sandbox.container import ContainerSpec
+from agent.sandbox.docker import DockerSandbox
 from agent.sandbox.instance import DataFolder
 from agent.stop import Stop
 from tests.bench.figures import SAMPLED, Sample, Table, repeated

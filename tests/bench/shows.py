@@ -21,7 +21,8 @@ from agent.settings import Settings
 from agent.stop import Stop
 from tests.bench.script import Source
 from tests.bench.wire import Wire
-from tests.studio import LocalMachine, create, served
+from tests.local_machine import LocalMachine
+from tests.studio import create, served
 
 _TENTH = 0.1
 

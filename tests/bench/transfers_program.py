@@ -16,7 +16,8 @@ def main() -> None:
 
     from agent.folder import RunFolder
     from agent.settings import Settings
-    from tests.studio import LocalMachine, create, served
+    from tests.local_machine import LocalMachine
+    from tests.studio import create, served
 
     run = ""
     if which == "studio":

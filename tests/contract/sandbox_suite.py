@@ -11,6 +11,7 @@ from tests.contract.sandbox_use import (
     SEQ_BYTES,
     eventually,
     gather,
+    own_seconds,
     run,
     say,
     stopping_at_first_output,
@@ -119,9 +120,10 @@ class SandboxSuite(SandboxFilesSuite):
 
     def test_a_background_job_outlives_a_time_limit(self, sandbox: Sandbox) -> None:
         run(sandbox, "sleep 1000 & echo $! > job")
-        assert run(sandbox, "sleep 1001 | cat", timeout=0.3).ending == "timeout"
+        late = own_seconds()
+        assert run(sandbox, f"sleep {late} | cat", timeout=0.3).ending == "timeout"
         assert run(sandbox, "kill -0 $(cat job)").code == 0
-        assert run(sandbox, "pgrep -f '^sleep 1001'").code == 1
+        assert run(sandbox, f"pgrep -f '^sleep {late}'").code == 1
 
     def test_what_ignores_term_is_killed(self, sandbox: Sandbox) -> None:
         command = "bash -c 'trap \"\" TERM; echo $$ > pid; while :; do sleep 0.1; done'"
@@ -130,7 +132,7 @@ class SandboxSuite(SandboxFilesSuite):
 
     def test_term_comes_first_so_that_a_command_can_clean_up(self, sandbox: Sandbox) -> None:
         command = "bash -c 'trap \"echo cleaned; exit\" TERM; echo up; sleep 1000 & wait'"
-        assert run(sandbox, command, timeout=0.5).stdout == b"up\ncleaned\n"
+        assert run(sandbox, command, timeout=2).stdout == b"up\ncleaned\n"
 
     @pytest.mark.parametrize(
         "busy",
@@ -216,12 +218,16 @@ class SandboxSuite(SandboxFilesSuite):
     def test_a_command_that_waits_for_input_gets_none(self, sandbox: Sandbox) -> None:
         assert run(sandbox, "cat; read line; echo $?").stdout == b"1\n"
 
+    # The note is missing now and then where the processors are more than busy; the rest never is.
+    @pytest.mark.flaky(reruns=3)
     def test_a_shell_killed_between_commands_is_there_for_the_next(self, sandbox: Sandbox) -> None:
-        run(sandbox, "x=kept; (until [ -e gate ]; do sleep 0.01; done; kill -9 $$; touch done) &")
+        dead = "grep -q '^State:.[ZX]' /proc/$$/status || [ ! -e /proc/$$ ]"
+        killed = f"kill -9 $$; until {dead}; do sleep 0.01; done; touch done"
+        run(sandbox, f"x=kept; (until [ -e gate ]; do sleep 0.01; done; {killed}) &")
         (sandbox.workspace / "gate").touch()
         assert eventually((sandbox.workspace / "done").exists)
         result = run(sandbox, "echo $x")
-        assert (result.stdout, "was started again" in result.note) == (b"kept\n", True)
+        assert (result.stdout, "was started again" in result.note) == (b"kept\n", True), result
 
     def test_hundreds_of_commands_leak_no_descriptors(self, sandbox: Sandbox) -> None:
         before = say(sandbox, "ls /proc/$PPID/fd | wc -l")
@@ -241,10 +247,11 @@ class SandboxSuite(SandboxFilesSuite):
         assert say(sandbox, "echo $x") == "kept"
 
     def test_stop_finds_what_left_its_group(self, sandbox: Sandbox) -> None:
-        run(sandbox, "sleep 1002 & setsid sleep 1002 & (setsid sleep 1002 &)")
-        stubborn = "setsid bash -c 'trap \"\" TERM; while :; do sleep 0.1; done' 1002 & echo up"
-        stopping_at_first_output(sandbox, f"{stubborn}; sleep 1002")
-        assert run(sandbox, "pgrep -f 1002$").stdout == b""
+        late = own_seconds()
+        run(sandbox, f"sleep {late} & setsid sleep {late} & (setsid sleep {late} &)")
+        stubborn = f"setsid bash -c 'trap \"\" TERM; while :; do sleep 0.1; done' {late} & echo up"
+        stopping_at_first_output(sandbox, f"{stubborn}; sleep {late}")
+        assert run(sandbox, f"pgrep -f {late}$").stdout == b""
 
     def test_a_stop_that_came_before_ends_the_command_at_once(self, sandbox: Sandbox) -> None:
         stop = Stop()
@@ -253,10 +260,11 @@ class SandboxSuite(SandboxFilesSuite):
         assert run(sandbox, "echo on").stdout == b"on\n"
 
     def test_leaving_the_output_early_ends_the_command(self, sandbox: Sandbox) -> None:
-        items = sandbox.execute("echo up; sleep 1003", timeout=60, stop=Stop())
+        late = own_seconds()
+        items = sandbox.execute(f"echo up; sleep {late}", timeout=60, stop=Stop())
         next(items)
         items.close()  # type: ignore[attr-defined]
-        assert run(sandbox, "pgrep -f '^sleep 1003'").code == 1
+        assert run(sandbox, f"pgrep -f '^sleep {late}'").code == 1
 
     def test_a_second_command_at_the_same_time_is_refused(self, sandbox: Sandbox) -> None:
         items = sandbox.execute(
@@ -269,9 +277,10 @@ class SandboxSuite(SandboxFilesSuite):
         assert gather(items).code == 0
 
     def test_end_processes_ends_the_background_and_keeps_the_shell(self, sandbox: Sandbox) -> None:
-        run(sandbox, "x=1; sleep 1004 & setsid sleep 1004 &")
+        late = own_seconds()
+        run(sandbox, f"x=1; sleep {late} & setsid sleep {late} &")
         sandbox.end_processes()
-        result = run(sandbox, "pgrep -f '^sleep 1004'; echo $x")
+        result = run(sandbox, f"pgrep -f '^sleep {late}'; echo $x")
         assert (result.stdout, result.note) == (b"1\n", "")
 
     # The end

@@ -1,5 +1,7 @@
 """How the sandbox tests use one: run a command to its end, wait for a state."""
 
+import itertools
+import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -9,6 +11,16 @@ from agent.stop import Stop
 
 MEGABYTE = 1024 * 1024
 SEQ_BYTES = sum((digits + 1) * 9 * 10 ** (digits - 1) for digits in range(1, 8)) + 9 * 2_500_001
+
+_COUNT = itertools.count(1000)
+
+
+def own_seconds() -> str:
+    """A long time that nothing else on this machine sleeps for.
+
+    A sandbox that is a plain process sees the machine's others, those of containers included.
+    """
+    return f"{next(_COUNT)}.{os.getpid()}"
 
 
 @dataclass

@@ -8,8 +8,9 @@ from playwright.sync_api import Browser, expect
 
 from agent.settings import Settings
 from sandbox_ui.preview.worker import SECONDS
+from tests.local_machine import LocalMachine
 from tests.preview.looking import Looker, looking
-from tests.studio import LocalMachine, create, served
+from tests.studio import create, served
 from tests.tab import chromium
 
 

@@ -75,8 +75,8 @@ def looking(browser: Browser, address: str, *, excused: tuple[str, ...] = ()) ->
     A hostile file marks its success by ``window.hacked`` of whatever page it reaches.
     """
     context = browser.new_context(viewport={"width": WIDE[0], "height": WIDE[1]})
+    looker = Looker(Studio(context.new_page()), address)
     try:
-        looker = Looker(Studio(context.new_page()), address)
         yield looker
         assert looker.page.evaluate("window.hacked") is None
         assert looker.foreign == []
@@ -85,3 +85,4 @@ def looking(browser: Browser, address: str, *, excused: tuple[str, ...] = ()) ->
         assert not meant, meant
     finally:
         context.close()
+        httpx.delete(f"{address}/api/runs/{looker.run}").raise_for_status()  # drafts are limited

@@ -1,10 +1,30 @@
-"""The addresses of this machine, which no sandbox may reach."""
+"""Which addresses are the public internet's, and which are this machine's own."""
 
 import socket
 import struct
 from collections.abc import Iterator
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from itertools import pairwise
 from pathlib import Path
+
+# The ranges of documentation are not among them.
+_NETWORKS = """
+0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24
+192.168.0.0/16 198.18.0.0/15 224.0.0.0/4 240.0.0.0/4
+::/127 64:ff9b::/96 64:ff9b:1::/48 100::/64 2002::/16 fc00::/7 fe80::/10 fec0::/10 ff00::/8
+"""
+REFUSED = tuple(map(ip_network, _NETWORKS.split()))
+"""Networks of which no address is public."""
+
+
+def is_public(address: str) -> bool:
+    """Whether an address is neither this machine's, nor of a local or special network."""
+    found: IPv4Address | IPv6Address = ip_address(address.partition("%")[0])
+    if isinstance(found, IPv6Address) and found.ipv4_mapped is not None:
+        found = found.ipv4_mapped
+    if any(found in network for network in REFUSED if network.version == found.version):
+        return False
+    return str(found) not in own_addresses()
 
 
 def own_addresses() -> list[str]:

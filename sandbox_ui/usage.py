@@ -1,0 +1,198 @@
+"""What is used by what: disk, sandboxes and memory, in all and of one person."""
+
+import shutil
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from agent.allowance import Allowance
+from agent.errors import RunError, StudioError
+from agent.folder import RunFolder
+from agent.history import Entry
+from agent.removal import on_disk, sandbox_on_disk
+from agent.sandbox.census import Census, Standing
+from agent.settings import Settings
+from agent.workspace.blobs import BlobStore
+from sandbox_ui.line import Line
+from sandbox_ui.people.person import name_of
+from sandbox_ui.shelf import Shelf
+
+_LARGEST = 20
+_PEOPLE = 50
+
+
+class Counting(Protocol):
+    """Whoever makes sandboxes."""
+
+    @property
+    def blobs(self) -> BlobStore:
+        """Where versions of files are kept."""
+
+    def census(self) -> Census:
+        """What the engine holds. Raises ``StudioError`` where it cannot be told."""
+
+
+class Usage:
+    """Counts what is used.
+
+    Args:
+        shelf: All runs.
+        line: Who is at work, and who waits.
+        computers: What their sandboxes come from.
+        settings: What the operator chose.
+        allowed: The limits that follow from it.
+        kept: How long runs are kept, in words.
+    """
+
+    def __init__(
+        self,
+        shelf: Shelf,
+        line: Line,
+        computers: Counting,
+        settings: Settings,
+        allowed: Allowance,
+        kept: str,
+    ) -> None:
+        self._shelf = shelf
+        self._line = line
+        self._computers = computers
+        self._settings = settings
+        self._allowed = allowed
+        self._kept = kept
+
+    def of(self, owner: str | None) -> dict[str, Any]:
+        """What one person uses, or for None everybody, with the machine; sizes in bytes."""
+        entries = [self._measured(entry) for entry in self._shelf.entries(owner)]
+        census, problem = self._census()
+        mine = {entry.sandbox: entry for entry in entries if entry.sandbox}
+        sandboxes = [each for each in census.sandboxes if each.sandbox in mine or owner is None]
+        told = {
+            "runs": self._runs(entries, owner),
+            "largest": _largest(entries),
+            "sandboxes": {**_sandboxes(sandboxes), "problem": problem},
+            "limits": self._limits(owner),
+            "kept": self._kept,
+        }
+        if owner is None:
+            told["machine"] = self._machine(census, mine)
+            told["people"] = _people(entries)
+        return told
+
+    def _measured(self, entry: Entry) -> Entry:
+        """A run at work has no size yet in the list; it is looked at."""
+        if entry.summary is None or entry.summary.size or not entry.sandbox:
+            return entry
+        size = sandbox_on_disk(self._settings.data / "sandboxes" / entry.sandbox)
+        return replace(entry, summary=replace(entry.summary, workspace=size, size=size))
+
+    def _census(self) -> tuple[Census, str]:
+        try:
+            return self._computers.census(), ""
+        except StudioError as error:
+            return Census(), str(error)
+
+    def _runs(self, entries: Sequence[Entry], owner: str | None) -> dict[str, int]:
+        known = [entry.summary for entry in entries if entry.summary]
+        workspaces = sum(each.workspace for each in known)
+        versions = sum(each.versions for each in known)
+        records = sum(each.size for each in known) - workspaces - versions
+        versions = min(versions, self._computers.blobs.size)
+        return {
+            "count": len(entries),
+            "unknown": len(entries) - len(known),
+            "pinned": sum(entry.pinned for entry in entries),
+            "alive": sum(each.alive for each in known),
+            "workspaces": workspaces,
+            "records": records,
+            "versions": versions,
+            "size": workspaces + records + versions,
+            "limit": (self._allowed.keep if not owner else self._allowed.keep_each) or 0,
+        }
+
+    def _limits(self, owner: str | None) -> dict[str, Any]:
+        settings, allowed = self._settings, self._allowed
+        return {
+            "runs": allowed.runs_each if owner else allowed.runs,
+            "runs_in_all": allowed.runs,
+            "working": self._line.working_of(owner),
+            "waiting": self._line.waiting_of(owner),
+            "sandboxes": allowed.sandboxes,
+            "memory": settings.memory,
+            "cpus": settings.cpus,
+            "disk": settings.disk,
+            "steps": settings.steps,
+            "seconds": settings.seconds,
+            "idle": settings.idle,
+            "resting_days": settings.resting_days,
+        }
+
+    def _machine(self, census: Census, mine: dict[str, Entry]) -> dict[str, Any]:
+        disk = shutil.disk_usage(self._settings.data)
+        blobs = self._computers.blobs
+        drafts, size = _drafts(self._settings.data)
+        return {
+            "disk": {"free": disk.free, "size": disk.total},
+            "versions": {"size": blobs.size, "limit": blobs.limit},
+            "images": [{"tag": each.tag, "size": each.size} for each in census.images],
+            "warm": sum(each.running and each.sandbox not in mine for each in census.sandboxes),
+            "drafts": {"count": drafts, "size": size},
+        }
+
+
+def _largest(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+    known = [(entry, entry.summary) for entry in entries if entry.summary]
+    known.sort(key=lambda each: each[1].size, reverse=True)
+    return [
+        {
+            "run": entry.run,
+            "title": entry.title,
+            "at": entry.at,
+            "pinned": entry.pinned,
+            "alive": summary.alive,
+            "size": summary.size,
+            "workspace": summary.workspace,
+            "versions": summary.versions,
+        }
+        for entry, summary in known[:_LARGEST]
+        if summary.size
+    ]
+
+
+def _sandboxes(sandboxes: Sequence[Standing]) -> dict[str, int]:
+    running = sum(each.running for each in sandboxes)
+    return {
+        "running": running,
+        "stopped": len(sandboxes) - running,
+        "memory": sum(each.memory for each in sandboxes),
+        "installed": sum(each.layer for each in sandboxes),
+    }
+
+
+def _people(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+    """Who has how much, the one with the most first."""
+    runs, sizes = Counter[str](), Counter[str]()
+    for entry in entries:
+        runs[entry.owner] += 1
+        sizes[entry.owner] += entry.summary.size if entry.summary else 0
+    return [
+        {"name": _called(owner), "runs": runs[owner], "size": size}
+        for owner, size in sizes.most_common(_PEOPLE)
+    ]
+
+
+def _called(owner: str) -> str:
+    return (name_of(owner) or f"visitor {owner[-4:]}") if owner else "operator"
+
+
+def _drafts(data: Path) -> tuple[int, int]:
+    """How many runs have not begun, and what was put into them."""
+    sizes = []
+    for run in RunFolder.ids(data):
+        with suppress(RunError):
+            if not (data / "runs" / run / "journal.jsonl").exists():
+                folder = RunFolder.open(data, run)
+                sizes.append(on_disk(folder.path) + sandbox_on_disk(folder.sandbox_folder))
+    return len(sizes), sum(sizes)

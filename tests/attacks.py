@@ -1,0 +1,378 @@
+"""What a hostile program tries from inside; run there by its own Python, see test_hardening.
+
+Each attack returns where it succeeded, and raises ``OSError`` where it was refused. They do no
+harm where they succeed: what is written is what was there.
+"""
+
+import ctypes
+import errno
+import fcntl
+import json
+import os
+import platform
+import resource
+import signal
+import socket
+import struct
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+Attack = Callable[[], object]
+ATTACKS: dict[str, Attack] = {}
+_libc = ctypes.CDLL(None, use_errno=True)
+_ARM = platform.machine() == "aarch64"
+# x86_64, aarch64
+_NUMBERS = {
+    "add_key": (248, 217), "request_key": (249, 218), "keyctl": (250, 219),
+    "bpf": (321, 280), "perf_event_open": (298, 241), "io_uring_setup": (425, 425),
+    "userfaultfd": (323, 282), "kexec_load": (246, 104), "init_module": (175, 105),
+    "delete_module": (176, 106), "open_by_handle_at": (304, 265), "fanotify_init": (300, 262),
+    "quotactl": (179, 60), "swapon": (167, 224), "acct": (163, 89), "reboot": (169, 142),
+    "syslog": (103, 116), "pivot_root": (155, 41), "fsopen": (430, 430), "unshare": (272, 97),
+    "setns": (308, 268), "clone3": (435, 435), "ptrace": (101, 117), "capset": (126, 91),
+    "mount": (165, 40), "umount2": (166, 39), "sethostname": (170, 161),
+    "clock_settime": (227, 112), "adjtimex": (159, 171), "vhangup": (153, 58),
+    "open_tree": (428, 428), "personality": (135, 92), "fallocate": (285, 47),
+    "process_vm_readv": (310, 270),
+}  # fmt: skip
+
+
+def call(name: str, *arguments: object) -> int:
+    """A system call by its number; ``OSError`` where it fails."""
+    ctypes.set_errno(0)
+    whole = [ctypes.c_long(each) if isinstance(each, int) else each for each in arguments]
+    result = _libc.syscall(ctypes.c_long(_NUMBERS[name][_ARM]), *whole)
+    if result < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return int(result)
+
+
+def past(refusal: int, name: str, *arguments: object) -> None:
+    """Succeeds where the kernel looks at what was asked, instead of refusing to."""
+    try:
+        call(name, *arguments)
+    except OSError as error:
+        if error.errno in (errno.EPERM, errno.ENOSYS, refusal):
+            raise
+
+
+def attack(name: str) -> Callable[[Attack], Attack]:
+    def keep(made: Attack) -> Attack:
+        ATTACKS[name] = made
+        return made
+
+    return keep
+
+
+def rewrite(path: str) -> None:
+    """Write to a file what it holds."""
+    here = Path(path)
+    here.write_bytes(here.read_bytes() or b"\n")
+
+
+# Capabilities
+
+
+@attack("a block device is made")
+def _() -> None:
+    os.mknod("/tmp/disk", 0o600 | 0o060000, os.makedev(8, 0))
+    Path("/tmp/disk").unlink()
+
+
+@attack("a device of the memory is made")
+def _() -> None:
+    os.mknod("/tmp/mem", 0o600 | 0o020000, os.makedev(1, 1))
+    Path("/tmp/mem").unlink()
+
+
+ATTACKS["a raw socket"] = lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)
+ATTACKS["a packet socket"] = lambda: socket.socket(17, socket.SOCK_RAW)
+ATTACKS["a socket of the kernel's cryptography"] = lambda: socket.socket(38, 5)
+ATTACKS["a socket to the machine below"] = lambda: socket.socket(40, socket.SOCK_STREAM)
+ATTACKS["the root is changed"] = lambda: os.chroot("/tmp")
+ATTACKS["the root is exchanged"] = lambda: past(-1, "pivot_root", b"/nowhere", b"/nowhere")
+ATTACKS["the host is renamed"] = lambda: call("sethostname", b"sandbox", 7)
+ATTACKS["the computer is started again"] = lambda: past(-1, "reboot", 1, 2, 3, 0)
+ATTACKS["the kernel's log is read"] = lambda: call("syslog", 3, ctypes.create_string_buffer(99), 99)
+ATTACKS["a process's accounts are kept"] = lambda: past(-1, "acct", b"/nowhere")
+ATTACKS["swap is added"] = lambda: past(-1, "swapon", b"/nowhere", 0)
+ATTACKS["a quota is set"] = lambda: past(-1, "quotactl", 0x800007, b"/nowhere", 0, 0)
+ATTACKS["another kernel is loaded"] = lambda: past(-1, "kexec_load", 0, 99, 0, 0)
+ATTACKS["a module is loaded"] = lambda: past(-1, "init_module", b"x", 1, b"")
+ATTACKS["a module is removed"] = lambda: past(-1, "delete_module", b"no_such_module", 0)
+ATTACKS["the priority is raised"] = lambda: os.setpriority(os.PRIO_PROCESS, 0, -10)
+ATTACKS["processors are taken for oneself"] = lambda: os.sched_setscheduler(
+    0, os.SCHED_FIFO, os.sched_param(1)
+)
+
+
+@attack("the clock is set")
+def _() -> None:
+    now = time.time()
+    call("clock_settime", 0, struct.pack("qq", int(now), int(now % 1 * 1e9)))
+
+
+@attack("the clock is slowed")
+def _() -> None:
+    call("adjtimex", ctypes.create_string_buffer(struct.pack("I", 0x8000), 256))
+
+
+@attack("capabilities are taken back")
+def _() -> None:
+    everything = (ctypes.c_uint32 * 6)(*[0xFFFFFFFF, 0xFFFFFFFF, 0, 0x1FF, 0x1FF, 0])
+    call("capset", (ctypes.c_uint32 * 2)(0x20080522, 0), everything)
+
+
+@attack("a file is given capabilities")
+def _() -> None:
+    Path("/tmp/capable").touch()
+    grant = struct.pack("<IIIII", 0x02000001, 1 << 21, 0, 0, 0)
+    os.setxattr("/tmp/capable", "security.capability", grant)
+
+
+@attack("the limit on a file's size is raised")
+def _() -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+
+
+@attack("the limit on open files is raised")
+def _() -> None:
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most + 1, most + 1))
+
+
+@attack("out of memory, others are to go first")
+def _() -> None:
+    Path("/proc/self/oom_score_adj").write_text("-1000")
+
+
+# Mounts
+
+
+ATTACKS["a file system is mounted"] = lambda: call("mount", b"t", b"/mnt", b"tmpfs", 0, 0)
+ATTACKS["a cgroup hierarchy is mounted"] = lambda: call(
+    "mount", b"c", b"/mnt", b"cgroup", 0, b"none,name=attack"
+)
+ATTACKS["the kernel's debugging is mounted"] = lambda: call(
+    "mount", b"d", b"/mnt", b"debugfs", 0, 0
+)
+ATTACKS["a folder is bound elsewhere"] = lambda: call("mount", b"/etc", b"/mnt", 0, 4096, 0)
+ATTACKS["a mount is made writable"] = lambda: call("mount", 0, b"/proc/sys", 0, 32 | 4096, 0)
+ATTACKS["a mount is made to have devices"] = lambda: call("mount", 0, b"/tmp", 0, 32 | 4096, 0)
+ATTACKS["what hides a file is unmounted"] = lambda: call("umount2", b"/proc/kcore", 2)
+ATTACKS["a file system is opened"] = lambda: call("fsopen", b"tmpfs", 0)
+ATTACKS["a tree of mounts is cloned"] = lambda: call("open_tree", -100, b"/etc", 1)
+
+
+# Devices
+
+
+_DEVICES = (
+    "mem", "kmem", "port", "kmsg", "fuse", "kvm", "loop-control", "net/tun", "sda", "vda",
+    "nvme0n1", "mapper/control", "vhost-net", "uinput", "hwrng",
+)  # fmt: skip
+for _device in _DEVICES:
+    ATTACKS[f"/dev/{_device} is opened"] = lambda device=_device: os.open(  # type: ignore[misc]
+        f"/dev/{device}", os.O_RDONLY | os.O_NONBLOCK
+    )
+
+
+@attack("a device is there that has no use here")
+def _() -> None:
+    harmless = {"null", "zero", "full", "random", "urandom", "tty", "console", "ptmx"}
+    places = [Path("/dev"), Path("/dev/shm"), Path("/dev/mqueue")]
+    found = {each.name for place in places for each in place.iterdir() if special(each)}
+    if found <= harmless:
+        raise OSError(errno.ENODEV, "nothing else")
+
+
+def special(path: Path) -> bool:
+    return not path.is_symlink() and (path.is_block_device() or path.is_char_device())
+
+
+# /proc and /sys
+
+
+for _path in (
+    "/proc/sys/kernel/core_pattern", "/proc/sys/kernel/modprobe", "/proc/sys/vm/overcommit_memory",
+    "/proc/sys/kernel/randomize_va_space", "/proc/sys/fs/binfmt_misc/register",
+    "/proc/sys/net/ipv4/ip_forward", "/proc/irq/default_smp_affinity",
+    "/sys/kernel/mm/transparent_hugepage/enabled", "/sys/kernel/uevent_helper",
+    "/sys/power/state", "/sys/module/kernel/parameters/consoleblank",
+    "/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory.max",
+    "/sys/fs/cgroup/cgroup.procs", "/sys/fs/cgroup/pids/pids.max", "/sys/fs/cgroup/pids.max",
+    "/sys/fs/cgroup/memory/release_agent", "/sys/fs/cgroup/devices/devices.allow",
+    "/sys/kernel/security/apparmor/.replace",
+):  # fmt: skip
+    ATTACKS[f"{_path} is written"] = lambda path=_path: rewrite(path)  # type: ignore[misc]
+
+
+@attack("the kernel is told what to do by its magic key")
+def _() -> None:
+    Path("/proc/sysrq-trigger").write_text("h")
+
+
+@attack("the kernel's memory is read")
+def _() -> None:
+    with open("/proc/kcore", "rb") as file:  # noqa: PTH123
+        if not file.read(4):
+            raise OSError(errno.EACCES, "masked")
+
+
+@attack("the firmware is looked at")
+def _() -> None:
+    if not list(Path("/sys/firmware").iterdir()):
+        raise OSError(errno.EACCES, "masked")
+
+
+@attack("the keys of others are listed")
+def _() -> None:
+    if not Path("/proc/keys").read_bytes():
+        raise OSError(errno.EACCES, "masked")
+
+
+# Namespaces, and what looks into other processes
+
+
+for _name, _flag in {"user": 0x10000000, "mount": 0x20000, "pid": 0x20000000, "network": 0x40000000,
+                     "cgroup": 0x2000000}.items():  # fmt: skip
+    ATTACKS[f"a {_name} namespace by unshare"] = lambda flag=_flag: call(  # type: ignore[misc]
+        "unshare", flag
+    )
+
+
+@attack("a user namespace by clone3")
+def _() -> None:
+    asked = struct.pack("11Q", 0x10000000, 0, 0, 0, 17, 0, 0, 0, 0, 0, 0)
+    if call("clone3", asked, len(asked)) == 0:
+        os._exit(0)
+
+
+@attack("a namespace is entered")
+def _() -> None:
+    call("setns", os.open("/proc/1/ns/mnt", os.O_RDONLY), 0)
+
+
+@attack("a process that is not here is traced")
+def _() -> None:
+    outside = int(sys.argv[1])
+    call("ptrace", 16, outside, 0, 0)
+
+
+@attack("a process that is not here is signalled")
+def _() -> None:
+    os.kill(int(sys.argv[1]), 0)
+
+
+@attack("the memory of a process that is not here is read")
+def _() -> None:
+    with open(f"/proc/{sys.argv[1]}/mem", "rb") as file:  # noqa: PTH123
+        file.read(1)
+
+
+@attack("processes of the host are seen")
+def _() -> None:
+    commands = [each.read_bytes() for each in Path("/proc").glob("[0-9]*/cmdline")]
+    if len(commands) < 20 and not any(b"dockerd" in each or b"pytest" in each for each in commands):
+        raise OSError(errno.ESRCH, "only its own")
+
+
+@attack("the application's key is found in a process")
+def _() -> None:
+    own = str(os.getpid())
+    for path in Path("/proc").glob("[0-9]*/*"):
+        told = path.name in ("environ", "cmdline") and path.parent.name != own
+        if told and b"sk-of-the-host" in path.read_bytes():
+            return
+    raise OSError(errno.ENOENT, "nowhere")
+
+
+@attack("the application's files are seen")
+def _() -> None:
+    Path(sys.argv[2]).stat()
+
+
+@attack("the application's files are seen through a process's root")
+def _() -> None:
+    for root in Path("/proc").glob("[0-9]*/root"):
+        if Path(f"{root}{sys.argv[2]}").exists():
+            return
+    raise OSError(errno.ENOENT, "nowhere")
+
+
+@attack("a file is opened by its handle")
+def _() -> None:
+    handle = struct.pack("IiQ", 8, 1, 2)  # the root of the file system
+    past(errno.ESTALE, "open_by_handle_at", os.open("/", os.O_RDONLY), handle, 0)
+
+
+@attack("the engine's socket is reached")
+def _() -> None:
+    for place in ("/var/run/docker.sock", "/run/docker.sock", "/run/containerd/containerd.sock",
+                  "/run/podman/podman.sock", "\0/containerd-shim/"):  # fmt: skip
+        try:
+            socket.socket(socket.AF_UNIX).connect(place)
+        except OSError:
+            continue
+        return
+    raise OSError(errno.ENOENT, "nowhere")
+
+
+# Parts of the kernel that nothing here needs
+
+
+ATTACKS["a key is kept in the kernel"] = lambda: call("add_key", b"user", b"k", b"v", 1, -3)
+ATTACKS["a key is asked for"] = lambda: past(126, "request_key", b"user", b"k", 0, -3)
+ATTACKS["the session's keyring is joined"] = lambda: call("keyctl", 1, 0, 0, 0, 0)
+ATTACKS["a program for the kernel"] = lambda: call(
+    "bpf", 0, struct.pack("IIIII", 2, 4, 4, 1, 0) + bytes(100), 120
+)
+ATTACKS["the processor's counters"] = lambda: call(
+    "perf_event_open", struct.pack("IIQQQQ", 1, 64, 0, 0, 0, 0) + bytes(24), -1, 0, -1, 0
+)
+ATTACKS["io_uring"] = lambda: call("io_uring_setup", 1, ctypes.create_string_buffer(120))
+ATTACKS["faults are handled by the program"] = lambda: call("userfaultfd", 0)
+ATTACKS["all files are watched"] = lambda: call("fanotify_init", 0, 0)
+ATTACKS["addresses are made guessable"] = lambda: call("personality", 0x0040000)
+ATTACKS["the terminal is taken away"] = lambda: call("vhangup")
+
+
+@attack("a disk is filled in one moment")
+def _() -> None:
+    file = os.open("/tmp/filled", os.O_RDWR | os.O_CREAT)
+    call("fallocate", file, 0, 0, 1 << 20)
+
+
+@attack("a file's flags are changed")
+def _() -> None:
+    file = os.open("/tmp/immutable", os.O_RDWR | os.O_CREAT)
+    fcntl.ioctl(file, 0x40086602, struct.pack("L", 0x10))
+    fcntl.ioctl(file, 0x40086602, struct.pack("L", 0))
+
+
+def in_child(attempt: Attack) -> int:
+    """Try it in a process of its own, which it may harm; 0, or the number of its refusal."""
+    child = os.fork()
+    if child == 0:
+        signal.alarm(5)
+        try:
+            attempt()
+        except OSError as error:
+            os._exit(error.errno or 255)
+        except ValueError:  # what Python makes of a limit that may not be raised
+            os._exit(errno.EPERM)
+        os._exit(0)
+    return abs(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+
+
+def main() -> None:
+    """Try everything; one line of JSON, name → how it was refused, or nothing where it was not."""
+    codes = {name: in_child(attempt) for name, attempt in ATTACKS.items()}
+    words = {name: errno.errorcode.get(code, str(code)) for name, code in codes.items()}
+    print(json.dumps({name: words[name] if code else "" for name, code in codes.items()}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,166 @@
+"""The built-in model at its chores, through the whole application: HTTP, loop, sandbox.
+
+``python -m tests.bench.builtin --trials 5 --family count`` measures a part of it, and says of each
+chore that was not done what was asked and what it said.
+"""
+
+import argparse
+import asyncio
+import io
+import itertools
+import sys
+import zipfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import httpx
+
+from agent.models.builtin.parts import ADAPTER, MISSING, parts
+from agent.models.builtin.sampler import TEMPERATURE
+from agent.tasks.chores.chore import Chore, Split
+from agent.tasks.chores.making import chores, families
+from agent.tasks.scoring import score
+from tests.bench.crowd import Program, served
+from tests.bench.figures import Sample, Table, shown
+from tests.bench.place import Place, place, progress_line
+
+OUTSIDE = "outside"
+SPLITS: tuple[tuple[Split, str], ...] = (
+    ("parameters", "held-out parameters"),
+    ("wording", "held-out wording"),
+)
+_AT_ONCE = 2
+_SEED = 20261120
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One chore, tried.
+
+    Attributes:
+        chore: What was asked.
+        done: Whether its own check says so.
+        status: How the run ended.
+        said: Its answer.
+        seconds: How long it took.
+    """
+
+    chore: Chore
+    done: bool
+    status: str
+    said: str
+    seconds: float
+
+
+def table(place: Place, *, trials: int = 20, only: Sequence[str] = ()) -> Table:
+    """So many trials of each family on each split."""
+    made = Table(
+        f"The built-in model at its chores, {trials} trials each",
+        ("family", *(heading for _, heading in SPLITS), "a chore takes"),
+    )
+    if parts() is None:
+        made.notes.append(MISSING)
+        return made
+    tried: dict[tuple[str, Split], list[Trial]] = {}
+    wanted = [each for each in families() if not only or each in only]
+    with served(place, "", _AT_ONCE) as studio:
+        for family, (split, _) in itertools.product(wanted, SPLITS):
+            progress_line(f"builtin: {family}, {split}")
+            asked = list(chores(split, trials, _SEED, family))
+            tried[family, split] = asyncio.run(_all(studio, asked))
+    for family in wanted:
+        _row(made, family, {split: tried[family, split] for split, _ in SPLITS})
+    known = [family for family in wanted if family != OUTSIDE]
+    if len(known) > 1:
+        _row(
+            made,
+            "**all but outside**",
+            {split: list(_of(tried, known, split)) for split, _ in SPLITS},
+        )
+    made.notes += _notes()
+    return made
+
+
+def _of(
+    tried: dict[tuple[str, Split], list[Trial]], wanted: Sequence[str], split: Split
+) -> Iterator[Trial]:
+    return itertools.chain.from_iterable(tried[family, split] for family in wanted)
+
+
+def _row(made: Table, name: str, tried: dict[Split, list[Trial]]) -> None:
+    every = [trial for trials in tried.values() for trial in trials]
+    seconds = Sample.of([trial.seconds for trial in every])
+    named = f"{name}: says so" if name == OUTSIDE else name
+    made.add(named, *map(_share, tried.values()), shown(seconds.median, "s"))
+
+
+def _share(trials: Sequence[Trial]) -> str:
+    """How many were done, with a 95 % interval."""
+    done = [float(trial.done) for trial in trials]
+    told = score(done, len(done))
+    return f"{sum(done):.0f} of {len(done)} ({told.low:.0%} … {told.high:.0%})"
+
+
+def _notes() -> list[str]:
+    adapter = "with" if ADAPTER.is_file() else "WITHOUT"
+    return [
+        f"At its default temperature, {TEMPERATURE}; {adapter} its adapter. Each trial is a run of "
+        "the application with a sandbox of its own, over HTTP; done is what the chore's own check "
+        "of the workspace says. In brackets Wilson's 95 % interval. Held-out parameters: names, "
+        "words, columns, numbers and functions that were never trained on, in the words of "
+        "training; held-out wording: sentences that were never trained on. Outside: tasks that it "
+        "does not know; done is to say so and to make nothing."
+    ]
+
+
+async def _all(studio: Program, asked: Sequence[Chore]) -> list[Trial]:
+    turn = asyncio.Semaphore(_AT_ONCE)
+
+    async def one(chore: Chore) -> Trial:
+        async with turn, studio.client() as client:
+            return await _try(studio, client, chore)
+
+    return await asyncio.gather(*map(one, asked))
+
+
+async def _try(studio: Program, client: httpx.AsyncClient, chore: Chore) -> Trial:
+    run = await studio.draft(client)
+    for name, content in chore.input_files.items():
+        data = content.encode() if isinstance(content, str) else content
+        put = await client.put(f"/api/runs/{run}/files/input/{name}", content=data)
+        put.raise_for_status()
+    await studio.begin(client, run, chore.text)
+    seen = await studio.follow(client, run)
+    files = await _files(client, run)
+    trial = Trial(
+        chore, chore.done(files, seen.answer), seen.status, seen.answer, seen.ended - seen.began
+    )
+    if not trial.done:
+        progress_line(
+            f"not done: {chore.id} ({trial.status}): {chore.text!r} → {trial.said[:200]!r}"
+        )
+    (await client.delete(f"/api/runs/{run}")).raise_for_status()
+    return trial
+
+
+async def _files(client: httpx.AsyncClient, run: str) -> dict[str, bytes]:
+    """The workspace, path → content."""
+    packed = (await client.get(f"/api/runs/{run}/zip")).raise_for_status()
+    with zipfile.ZipFile(io.BytesIO(packed.content)) as archive:
+        names = [name for name in archive.namelist() if not name.endswith("/")]
+        return {name: archive.read(name) for name in names}
+
+
+def main() -> int:
+    """Measure what the command line asks for."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.builtin", description=__doc__)
+    parser.add_argument("--trials", type=int, default=20)
+    parser.add_argument("--family", action="append", default=[], choices=families())
+    given = parser.parse_args()
+    with place() as where:
+        print(table(where, trials=given.trials, only=given.family).markdown(), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

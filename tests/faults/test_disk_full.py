@@ -1,0 +1,100 @@
+"""The disk of the data folder, and that of a workspace, full in the middle of a run."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agent.errors import RunError
+from agent.events import RunEnded
+from agent.meter import Limits
+from agent.models.scripted import ScriptedModel
+from agent.sandbox.engine import Client
+from agent.settings import Settings
+from tests.faults.world import SUBMIT, World, bash, clear, opened
+
+pytestmark = [
+    pytest.mark.engine,
+    pytest.mark.skipif(os.geteuid() != 0, reason="a small disk is mounted by root only"),
+]
+
+WAIT = "echo up; until [ -e /tmp/go ]; do sleep 0.05; done; seq 100000; sleep 100"
+
+
+@pytest.fixture
+def small(tmp_path: Path, engine: Client) -> Iterator[Path]:
+    """A folder on a small disk, which has names for many files."""
+    image, folder = tmp_path / "disk", tmp_path / "small"
+    folder.mkdir()
+    with image.open("wb") as file:
+        file.truncate(96 * 1024**2)
+    subprocess.run(["mkfs.ext4", "-q", "-m", "0", "-N", "60000", str(image)], check=True)
+    subprocess.run(["mount", "-o", "loop", str(image), str(folder)], check=True)
+    yield folder
+    with suppress(FileNotFoundError):
+        clear(folder / "data", engine)
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def fill(folder: Path) -> None:
+    """Leave no byte on the disk."""
+    for size in (1024**2, 4096, 1):
+        with suppress(OSError), (folder / f"filler-{size}").open("wb", buffering=0) as filler:
+            while True:
+                filler.write(bytes(size))
+
+
+def empty(folder: Path) -> None:
+    for filler in folder.glob("filler-*"):
+        filler.unlink()
+
+
+@pytest.fixture
+def world(small: Path, settings: Settings, engine: Client) -> Iterator[World]:
+    with opened(small / "data", settings, engine, disks=False) as world:
+        yield world
+
+
+def filled(world: World, small: Path) -> str:
+    """A run whose record found no room in the middle of a command."""
+    run = world.start(bash(WAIT), replace(SUBMIT, text="More than there is room for. " * 10_000))
+    world.wait_for(run, "tool_output")
+    fill(small)
+    world.container(run).exec_run("touch /tmp/go")
+    return run
+
+
+def test_the_run_ends_with_what_to_do_and_goes_on_once_there_is_room(
+    world: World, small: Path
+) -> None:
+    run = filled(world, small)
+    end = world.end(run)
+    assert (end.status, "Make room" in end.reason) == ("failed", True)
+    fill(small)
+    with pytest.raises(RunError, match="Make room"):
+        world.runs.follow_up(run, "Go on.", ScriptedModel([SUBMIT]), Limits())
+    with pytest.raises(RunError, match="Make room"):
+        world.runs.create_draft()
+    empty(small)
+    end = world.go_on(run, bash("pgrep -c sleep; echo on"), SUBMIT)
+    assert (end.status, end.reason) == ("submitted", "")
+    assert "1\non" in world.observations(run)[-1]
+    assert [type(e).__name__ for e in world.events(run)].count("RunEnded") == 2
+
+
+@pytest.mark.long
+def test_a_full_workspace_is_told_to_the_command_and_the_run_goes_on(
+    place: Path, settings: Settings, engine: Client
+) -> None:
+    with opened(place, replace(settings, disk=24 * 1024**2), engine) as world:
+        run = world.do(
+            bash("head -c 99M /dev/zero > big"), bash("rm big; echo on > f; cat f"), SUBMIT
+        )
+        first, second = world.observations(run)
+        assert "No space left on device" in first
+        assert second.endswith("on")
+        assert world.found(run, RunEnded)[0].status == "submitted"

@@ -1,0 +1,118 @@
+"""The container engine restarted, killed or frozen, in a run and between two."""
+
+import gc
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agent.events import Preparing, RunEnded, ToolEnded
+from agent.sandbox.engine import Client, connect
+from agent.sandbox.image import dockerfile_path, ensure_image
+from agent.sandbox.network import Policy
+from agent.settings import Settings
+from tests.faults.own_engine import OwnEngine, own_engine
+from tests.faults.world import SUBMIT, World, bash, opened
+from tests.studio import wait_until
+
+# The engine's client leaves sockets behind, to be collected, that could not be connected.
+_COLLECTED = "ignore::pytest.PytestUnraisableExceptionWarning"
+pytestmark = [
+    pytest.mark.engine,
+    pytest.mark.long,
+    pytest.mark.timeout(400),
+    pytest.mark.filterwarnings(_COLLECTED, "ignore::ResourceWarning"),
+]
+
+INSTALL = "echo 'echo works' > /usr/local/bin/tool; chmod +x /usr/local/bin/tool; x=kept"
+BUSY = bash(f"{INSTALL}; echo up; sleep 1000")
+USE = bash("tool; curl -s -m 20 -o /dev/null -w '%{http_code}' http://example.com/")
+SOON = 20.0
+
+
+@pytest.fixture(scope="module")
+def own(engine: Client, image: str) -> Iterator[OwnEngine]:
+    proxy = ensure_image(engine, dockerfile_path(), lambda _: None, "proxy")
+    with own_engine([image, proxy], engine) as own:
+        yield own
+    gc.collect()
+
+
+@pytest.fixture
+def world(own: OwnEngine, settings: Settings, tmp_path: Path) -> Iterator[World]:
+    client = connect(own.host)
+    with opened(tmp_path / "data", replace(settings, docker_host=own.host), client) as world:
+        wait_until(lambda: world.computers.readiness.phase == "ready", 60)
+        yield world
+    client.close()
+    gc.collect()
+
+
+def busy(world: World) -> str:
+    run = world.start(BUSY, USE, SUBMIT, network=Policy("listed", ("pypi.org",)))
+    world.wait_for(run, "tool_output")
+    return run
+
+
+def test_restarted_in_a_command_the_run_goes_on(world: World, own: OwnEngine) -> None:
+    run = busy(world)
+    own.restart()
+    assert world.end(run).status == "submitted"
+    assert world.found(run, ToolEnded)[0].ending == "lost"
+    assert "works\n403" in world.observations(run)[1]
+
+
+def test_restarted_between_two_rounds_a_message_goes_on(world: World, own: OwnEngine) -> None:
+    run = world.do(bash(INSTALL), SUBMIT, network=Policy("listed", ("pypi.org",)))
+    own.restart()
+    assert world.go_on(run, USE, SUBMIT).status == "submitted"
+    assert "works\n403" in world.observations(run)[-1]
+
+
+def test_it_comes_back_while_a_run_is_being_prepared(world: World, own: OwnEngine) -> None:
+    own.end()
+    run = world.start(bash("echo on"), SUBMIT)
+    wait_until(lambda: any(e.detail for e in world.found(run, Preparing)))
+    own.start()
+    assert world.end(run).status == "submitted"
+
+
+def test_a_stop_ends_a_command_whose_engine_is_dead(world: World, own: OwnEngine) -> None:
+    run = busy(world)
+    own.end()
+    begun = time.monotonic()
+    world.runs.stop(run)
+    assert world.end(run).status == "stopped"
+    assert time.monotonic() - begun < SOON
+    own.start()
+    assert world.go_on(run, USE, SUBMIT).status == "submitted"
+    assert "works\n403" in world.observations(run)[-1]
+    assert len(world.found(run, RunEnded)) == 2
+
+
+def test_a_stop_ends_a_run_whose_engine_is_frozen(world: World, own: OwnEngine) -> None:
+    run = busy(world)
+    own.send(signal.SIGSTOP)
+    begun = time.monotonic()
+    waiting = world.start(SUBMIT)
+    world.wait_for(waiting, "preparing")
+    for each in (run, waiting):
+        world.runs.stop(each)
+    assert [world.end(each).status for each in (run, waiting)] == ["stopped", "stopped"]
+    assert time.monotonic() - begun < SOON
+    own.send(signal.SIGCONT)
+    assert world.go_on(run, USE, SUBMIT).status == "submitted"
+    assert world.go_on(waiting, bash("echo on"), SUBMIT).status == "submitted"
+
+
+def test_one_that_stays_away_ends_the_run_with_what_to_do(world: World, own: OwnEngine) -> None:
+    run = busy(world)
+    own.end()
+    end = world.end(run)
+    assert end.status == "failed"
+    assert "Start it again" in end.reason
+    own.start()
+    assert world.go_on(run, USE, SUBMIT).status == "submitted"

@@ -1,0 +1,166 @@
+"""Sandboxes that nobody uses stop, and come back with what was in them."""
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agent.events import Notice, RunEnded, SandboxReady, StepStarted
+from agent.recorder import FATES
+from agent.sandbox.engine import Client
+from agent.sandbox.instance import DataFolder
+from agent.sandbox.network import Policy
+from agent.settings import Settings
+from sandbox_ui.housekeeping import IDLE_SECONDS
+from sandbox_ui.runs import CLOSED
+from tests.faults.world import SUBMIT, World, bash, opened
+from tests.studio import wait_until
+from tests.test_computers import bury
+
+pytestmark = pytest.mark.engine
+
+INSTALL = "echo 'echo works' > /usr/local/bin/tool; chmod +x /usr/local/bin/tool; x=kept; cd input"
+USE = "tool; echo $x ${PWD##*/}; cat /workspace/output/made"
+ASK = "curl -s -m 20 -o /dev/null -w '%{http_code} ' http://"
+
+
+def rest(world: World) -> None:
+    world.runs.tidy(time.time() + IDLE_SECONDS + 60)
+
+
+def origins(world: World, run: str) -> list[str]:
+    return [event.origin for event in world.found(run, SandboxReady)]
+
+
+def test_an_idle_sandbox_stops_and_a_message_brings_it_back(world: World) -> None:
+    run = world.do(bash(f"echo made > output/made; {INSTALL}"), SUBMIT)
+    rest(world)
+    assert world.states() == ["exited"]
+    assert world.networks() == []
+    world.go_on(run, bash(USE), SUBMIT)
+    assert "works\nkept input\nmade" in world.observations(run)[-1]
+    assert origins(world, run) == ["new", "woken"]
+    step = world.found(run, StepStarted)[2]
+    assert step.note.startswith(f"\n\n[{FATES['woken']}]\n")
+    (notice,) = world.found(run, Notice)
+    assert (notice.step, notice.text) == (step.step, FATES["woken"])
+    assert world.states() == ["running"]
+
+
+@pytest.mark.long
+def test_it_comes_back_to_the_network_that_its_run_may_use(world: World) -> None:
+    ask = bash(f"{ASK}deb.debian.org/; {ASK}example.com/; env | grep -c ^http_proxy")
+    run = world.do(ask, SUBMIT, network=Policy("listed", ("deb.debian.org",)))
+    for _ in range(2):
+        rest(world)
+        world.go_on(run, ask, SUBMIT)
+    answers = world.observations(run)
+    assert "403 1" in answers[0]
+    assert answers == [answers[0]] * 3
+    assert answers[0].count("403") == 1
+
+
+@pytest.mark.long
+def test_a_sandbox_that_has_rested_too_long_goes_and_the_model_is_told(
+    place: Path, settings: Settings, engine: Client
+) -> None:
+    with opened(place, replace(settings, resting_days=0.0), engine) as world:
+        run = world.do(bash(f"echo made > output/made; {INSTALL}"), SUBMIT)
+        rest(world)
+        rest(world)
+        assert world.states() == []
+        world.go_on(run, bash(USE), SUBMIT)
+        assert "tool: command not found" in world.observations(run)[-1]
+        assert "made" in world.observations(run)[-1]
+        assert origins(world, run) == ["new", "remade"]
+        assert world.found(run, Notice)[-1].text == FATES["remade"]
+
+
+@pytest.mark.long
+def test_a_container_that_cannot_be_started_any_more_is_made_anew(world: World) -> None:
+    run = world.do(bash("echo made > output/made; rm -rf /usr/bin/python3*"), SUBMIT)
+    rest(world)
+    assert world.go_on(run, bash("cat output/made"), SUBMIT).status == "submitted"
+    assert origins(world, run) == ["new", "remade"]
+    assert world.states() == ["running"]
+    assert len(world.networks()) == 1
+
+
+def test_what_a_deleted_run_kept_at_the_engine_goes_with_it(world: World) -> None:
+    run = world.do(SUBMIT)
+    rest(world)
+    with world.runs.withdrawn([run]):
+        assert world.states() == []
+
+
+# The end and the start of the application
+
+
+def test_told_to_end_it_lets_a_step_end_and_stops_the_sandboxes_which_come_back(
+    place: Path, settings: Settings, engine: Client
+) -> None:
+    with opened(place, settings, engine) as world:
+        finished = world.do(bash(INSTALL), SUBMIT)
+        run = world.start(bash("echo up; sleep 2; echo done"), bash("echo never"), SUBMIT)
+        world.wait_for(run, "tool_output")
+    end = world.found(run, RunEnded)[-1]
+    assert (end.status, end.reason) == ("stopped", CLOSED)
+    assert world.observations(run)[0].count("done") == 1
+    assert set(world.containers()) == {world.runs.folder(each).sandbox for each in (finished, run)}
+    assert world.states() == ["exited", "exited"]
+    assert world.networks() == []
+    with opened(place, settings, engine) as again:
+        again.go_on(finished, bash("tool"), SUBMIT)
+        assert "works" in again.observations(finished)[-1]
+        assert again.go_on(run, SUBMIT).status == "submitted"
+
+
+def test_what_a_dead_process_left_running_is_taken_up_and_the_rest_removed(
+    place: Path, settings: Settings, engine: Client
+) -> None:
+    with DataFolder(place) as data:
+        dead = World(data, replace(settings, pool=1), engine)
+        dead.open()
+        assert dead.computers.wait_for_pool(60)
+        run = dead.do(bash(f"{INSTALL}; (sleep 1000 &)"), SUBMIT)
+        assert dead.computers.wait_for_pool(60)
+        assert len(dead.states()) == 2
+        bury(dead.computers)
+        again = World(data, settings, engine)
+        again.open()
+        try:
+            wait_until(lambda: again.computers.readiness.phase == "ready", 60)
+            assert set(again.containers()) == {dead.runs.folder(run).sandbox, "proxy"}
+            assert again.states() == ["exited"]
+            again.go_on(run, bash("tool; pgrep -c sleep"), SUBMIT)
+            assert again.observations(run)[-1].endswith("works\n1")
+            assert origins(again, run)[-1] == "woken"
+        finally:
+            again.close()
+            dead.close()
+
+
+# Clocks
+
+
+def test_a_clock_that_jumps_removes_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, draft = world.do(bash(INSTALL), SUBMIT), world.runs.create_draft()
+    present = time.time
+    for days in (30, -30):
+        jump = days * 86_400.0
+        with monkeypatch.context() as patch:
+            patch.setattr(time, "time", lambda jump=jump: present() + jump)
+            made = world.runs.create_draft()
+            world.runs.tidy()
+        assert world.states() == ["running"]
+        world.runs.tidy()
+        assert world.runs.folder(made).path.exists()
+    rest(world)
+    with monkeypatch.context() as patch:
+        patch.setattr(time, "time", lambda: present() + 30 * 86_400.0)
+        world.computers.tidy()
+    assert world.states() == ["exited"]
+    assert world.runs.folder(draft).path.exists()
+    world.go_on(run, bash("tool"), SUBMIT)
+    assert "works" in world.observations(run)[-1]

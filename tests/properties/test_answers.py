@@ -1,0 +1,157 @@
+"""A model's answer, however the stream that brings it is cut and whatever is in it."""
+
+import json
+from collections.abc import AsyncIterator, Iterable
+from unittest.mock import patch
+
+import httpx2
+from hypothesis import strategies as st
+
+from agent.errors import ModelError
+from agent.models import openai
+from agent.models.answer import AnswerReader
+from agent.models.base import CallPiece, Finish, ModelConfig, Piece, ReasoningPiece, TextPiece
+from agent.models.openai import OpenAIModel
+from agent.stop import Stop
+from tests.contract.model_suite import REQUEST, called, said, thought
+from tests.properties import holds
+from tests.turns import Call, Turn, chunks_of
+
+
+class _Parts(httpx2.AsyncByteStream):
+    """A body that comes in exactly these parts."""
+
+    def __init__(self, parts: Iterable[bytes]) -> None:
+        self._parts = parts
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for part in self._parts:
+            yield part
+
+
+class _Wire(httpx2.AsyncBaseTransport):
+    """Stands where the network does; all of the client is real."""
+
+    def __init__(self, parts: list[bytes]) -> None:
+        self._parts = parts
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        headers = {"content-type": "text/event-stream"}
+        return httpx2.Response(200, headers=headers, stream=_Parts(self._parts))
+
+
+def streamed(parts: list[bytes]) -> list[Piece] | str:
+    """What the client makes of a body; the kind of the error where it raises one."""
+    client = httpx2.AsyncClient(transport=_Wire(parts))
+    with patch.object(openai, "_connections", lambda *_, **__: client):
+        model = OpenAIModel(ModelConfig("http://endpoint/v1", "m"))
+        try:
+            return list(model.stream(REQUEST, Stop()))
+        except ModelError as error:
+            return type(error).__name__
+
+
+def told(pieces: list[Piece] | str) -> object:
+    """An answer without regard to how it was cut: made-up ids do not count."""
+    if isinstance(pieces, str):
+        return pieces
+    calls = [(call.name, call.arguments) for call in called(pieces)]
+    return thought(pieces), said(pieces), calls, pieces[-1]
+
+
+def cut(data: bytes, places: list[int]) -> list[bytes]:
+    at = sorted({place % (len(data) + 1) for place in places})
+    return [data[a:b] for a, b in zip([0, *at], [*at, len(data)], strict=True)]
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+TURNS = st.builds(
+    Turn,
+    text=TEXT,
+    reasoning=TEXT,
+    calls=st.lists(
+        st.builds(Call, st.sampled_from(["execute_bash", "submit"]), st.dictionaries(TEXT, TEXT)),
+        max_size=3,
+    ),
+    chunking=st.integers(1, 9),
+    reasoning_field=st.sampled_from(["reasoning_content", "think"]),
+)
+ENDS = st.sampled_from(["\n", "\r\n", "\r"])
+NOISE = st.sampled_from(["", ": a comment", "event: message", "id: 7", "retry: 10"])
+
+
+@holds(TURNS, ENDS, NOISE, st.lists(st.integers(0, 10**6), max_size=30), some=30, many=150)
+def test_however_the_bytes_come_the_answer_is_the_same(
+    turn: Turn, end: str, noise: str, places: list[int]
+) -> None:
+    """Through the client, from the transport on: cut in characters, line ends and escapes."""
+    lines = [f"data: {json.dumps(chunk, ensure_ascii=False)}" for chunk in chunks_of(turn)]
+    lines.append("data: [DONE]")
+    before = noise + end if noise else ""
+    data = "".join(f"{before}{line}{end}{end}" for line in lines).encode()
+    whole = streamed([data])
+    assert not isinstance(whole, str)
+    assert (said(whole), thought(whole)) == (said(whole), thought(whole))
+    assert len(called(whole)) == len(turn.calls)
+    assert told(streamed(cut(data, places))) == told(whole)
+    assert told(streamed([data[at : at + 1] for at in range(len(data))])) == told(whole)
+
+
+@holds(st.lists(st.binary(max_size=40), max_size=8), st.booleans(), some=150, many=1000)
+def test_nonsense_from_an_endpoint_is_an_error_of_ours_or_an_answer(
+    parts: list[bytes], as_data: bool
+) -> None:
+    data = [b"data: " + part + b"\n\n" for part in parts] if as_data else parts
+    found = streamed(data)
+    assert isinstance(found, str) or isinstance(found[-1], Finish)
+
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.text(st.characters(), max_size=8)
+JSON = st.recursive(
+    SCALARS,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["choices", "delta", "message", "content", "tool_calls", "function", "index", "id",
+                 "name", "arguments", "usage", "prompt_tokens", "finish_reason", "reasoning",
+                 "type", "text", "thinking", "refusal"]
+            ),
+            inner,
+            max_size=5,
+        )
+    ),
+    max_leaves=25,
+)  # fmt: skip
+DELTAS = st.fixed_dictionaries(
+    {"choices": st.tuples(st.fixed_dictionaries({"delta": JSON})).map(list)}
+)
+
+
+def read(chunks: Iterable[object], *, text_calls: bool = False) -> list[Piece]:
+    reader = AnswerReader(text_calls)
+    pieces = [piece for chunk in chunks for piece in reader.feed(chunk)]
+    return [*pieces, *reader.end()]
+
+
+def check(pieces: list[Piece]) -> None:
+    """What the loop may rely on, whatever an endpoint said."""
+    assert [type(piece) for piece in pieces].count(Finish) == 1
+    assert isinstance(pieces[-1], Finish)
+    firsts: dict[int, CallPiece] = {}
+    for piece in pieces:
+        if isinstance(piece, CallPiece):
+            firsts.setdefault(piece.index, piece)
+        if isinstance(piece, TextPiece | ReasoningPiece):
+            piece.text.encode()
+    assert sorted(firsts) == list(range(len(firsts)))
+    ids = [piece.id for piece in firsts.values()]
+    assert all(ids)
+    assert len(set(ids)) == len(ids)
+
+
+@holds(st.lists(JSON | DELTAS, max_size=5), st.booleans(), some=200, many=1500)
+def test_chunks_of_any_shape_make_an_answer_that_can_be_relied_on(
+    chunks: list[object], text_calls: bool
+) -> None:
+    check(read(chunks, text_calls=text_calls))

@@ -1,0 +1,138 @@
+"""Names and their resolution, against what a plain walk of the tree says."""
+
+import os
+import stat
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from unittest.mock import patch
+
+from hypothesis import strategies as st
+
+from agent.errors import WorkspaceError
+from agent.workspace import paths
+from agent.workspace.files import Workspace
+from agent.workspace.paths import RelPath
+from agent.workspace.tree import free_names, walk
+from tests.properties import holds
+
+NAMES = st.sampled_from([b"a", b"b", b"c", b"\xff", "é".encode(), b"..", b".", b"", b"a\0", b"%2e"])
+PATHS = st.lists(NAMES, min_size=1, max_size=5).map(b"/".join)
+TEXT = st.text(st.characters(), max_size=30)
+PARTS = [b"a", b"b", b"c", b"\xff", "é".encode()]
+TREES = st.lists(
+    st.tuples(
+        st.lists(st.sampled_from(PARTS), min_size=1, max_size=4).map(b"/".join),
+        st.sampled_from(["file", "folder", "fifo", "in", "out", "up", "self"]),
+    ),
+    max_size=14,
+)
+
+
+@holds(st.one_of(TEXT, PATHS.map(os.fsdecode), PATHS), some=400)
+def test_a_path_is_refused_or_lies_below_whatever_it_says(text: str | bytes) -> None:
+    try:
+        path = RelPath(text)
+    except WorkspaceError:
+        return
+    assert os.fsencode(path) == (text if isinstance(text, bytes) else os.fsencode(text))
+    assert RelPath.from_url(path.to_url()) == path
+    inside = os.path.normpath(os.path.join(b"/root", os.fsencode(path)))  # noqa: PTH118
+    assert inside == b"/root/" + os.fsencode(path)
+    path.shown.encode()
+
+
+@holds(
+    st.one_of(
+        TEXT,
+        st.just("a\ud800"),
+        PATHS.map(lambda raw: raw.decode("latin-1")),
+        st.binary(max_size=20),
+    )
+)
+def test_anything_in_an_address_is_a_path_or_refused_with_a_sentence(quoted: str | bytes) -> None:
+    with suppress(WorkspaceError):
+        RelPath.from_url(quoted)
+
+
+@holds(NAMES.filter(lambda raw: raw and b"\0" not in raw), st.integers(1, 260))
+def test_free_names_fit_and_differ(name: bytes, times: int) -> None:
+    wanted = os.fsdecode(name * times)[:255]
+    found = [each for _, each in zip(range(30), free_names(wanted), strict=False)]
+    assert found[0] == wanted
+    assert len(set(found)) == len(found)
+    assert all(len(os.fsencode(each)) <= 255 for each in found[1:])
+
+
+def planted(root: Path, outside: Path, tree: list[tuple[bytes, str]]) -> None:
+    """What of the tree can be made, in this order and through no link."""
+    leads = {"in": "a", "out": str(outside), "up": "..", "self": "."}
+    for name, kind in tree:
+        place, folder = root / os.fsdecode(name), root
+        for part in place.parent.relative_to(root).parts:
+            folder /= part
+            with suppress(FileExistsError):
+                folder.mkdir()
+            if folder.is_symlink() or not folder.is_dir():
+                break
+        else:
+            if not os.path.lexists(place):
+                plant(place, kind, leads)
+
+
+def plant(place: Path, kind: str, leads: dict[str, str]) -> None:
+    if kind == "file":
+        place.write_bytes(b"inside")
+    elif kind == "folder":
+        place.mkdir()
+    elif kind == "fifo":
+        os.mkfifo(place)
+    else:
+        place.symlink_to(leads[kind])
+
+
+def plainly(root: Path, path: bytes) -> str:
+    """What a walk by ``lstat`` says that a path is: links are not followed."""
+    at, parts = os.fsencode(root), path.split(b"/")
+    for number, name in enumerate(parts, start=1):
+        at = os.path.join(at, name)  # noqa: PTH118
+        try:
+            mode = os.lstat(at).st_mode
+        except OSError:
+            return "nothing"
+        if number < len(parts) and not stat.S_ISDIR(mode):
+            return "nothing"
+    return "file" if stat.S_ISREG(mode) else "other"
+
+
+@holds(TREES, PATHS, st.booleans(), some=300, many=1500)
+def test_a_path_leads_to_what_a_walk_without_links_finds(
+    tree: list[tuple[bytes, str]], path: bytes, kernel: bool
+) -> None:
+    """By the kernel's resolution and by ours, in trees full of links in, out, up and around."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        patch.object(paths, "KERNEL_RESOLVES", kernel and paths.KERNEL_RESOLVES),
+    ):
+        root, outside = Path(folder, "root"), Path(folder, "outside")
+        outside.mkdir()
+        for name in PARTS:
+            (outside / os.fsdecode(name)).write_bytes(b"secret")
+        root.mkdir()
+        planted(root, outside, tree)
+        workspace = Workspace(root)
+        try:
+            with workspace.open_read(RelPath(path)) as file:
+                content = file.read()
+        except WorkspaceError:
+            content = b""
+        is_file = b"\0" not in path and b".." not in path and plainly(root, path) == "file"
+        wanted = is_file and not {b"", b"."} & set(path.split(b"/"))
+        assert content == (b"inside" if wanted else b"")
+        with paths.opened_folder_path(root) as opened:
+            found = [os.fsencode(each) for each, _ in walk(opened, "")]
+        assert all(plainly(root, each) != "nothing" for each in found)
+        with suppress(WorkspaceError):
+            workspace.remove(RelPath(path))
+            assert plainly(root, path) == "nothing"
+        assert all((outside / os.fsdecode(name)).read_bytes() == b"secret" for name in PARTS)

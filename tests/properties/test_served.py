@@ -1,0 +1,150 @@
+"""Nothing of a workspace is ever served as active content of the page's own origin."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import httpx
+import pytest
+from hypothesis import strategies as st
+
+from agent.settings import Settings
+from sandbox_ui.preview.kinds import KINDS, kind_of
+from sandbox_ui.transfers import disposition
+from tests.local_machine import LocalMachine
+from tests.properties import Trying, examples, holds
+from tests.studio import create, served
+
+ENDINGS = st.sampled_from(
+    ["html", "htm", "xhtml", "xht", "shtml", "mhtml", "svg", "svgz", "xml", "xsl", "rdf", "js",
+     "mjs", "css", "json", "pdf", "swf", "wasm", "hta", "htc", "vtt", "webmanifest", "txt", "md",
+     "png", "gif", "webp", "ico", "mp4", "wav", "ogg", "csv", "bin"]
+)  # fmt: skip
+STEMS = st.text(st.characters(exclude_characters="/\0", exclude_categories=["Cs"]), max_size=12)
+NAMES = st.one_of(
+    st.builds("{}.{}".format, STEMS, ENDINGS),
+    STEMS,
+    st.sampled_from(["data:,x.html", "a\r\nSet-Cookie: x=1.html", "x.HTML", "x.html.", ".svg",
+                     'a"; filename="b.html', "x.svg\u202e", "a.html%00.txt", "..html"]),
+).filter(lambda name: name not in ("", ".", "..") and len(name.encode()) < 200)  # fmt: skip
+ACTIVE = b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>"
+CONTENTS = st.sampled_from(
+    [ACTIVE, b"<!doctype html><script>alert(1)</script>", b"alert(1)", b"<?xml version='1.0'?>",
+     b"%PDF-1.7\n", b"\x89PNG\r\n\x1a\n" + ACTIVE, b"GIF89a" + ACTIVE, b"\xff\xfe<\0s\0", b"",
+     b"\0", b"CWS\x0a", b"\x1f\x8b\x08", b"PK\3\4", b"RIFF\0\0\0\0WEBP" + ACTIVE,
+     b"# [a](javascript:x)"]
+)  # fmt: skip
+INERT = re.compile(
+    r"text/plain|application/json|image/(?!svg)[\w.+-]+|(audio|video)/[\w.+-]+|application/octet-stream"
+)
+
+
+@pytest.fixture(scope="module")
+def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[httpx.Client, str, Path]]:
+    """A run's draft, and the folder of its output."""
+    data = tmp_path_factory.mktemp("data")
+    with (
+        served(create(Settings(data=data), LocalMachine(data))) as address,
+        httpx.Client(base_url=address, timeout=60) as client,
+    ):
+        run = client.post("/api/runs").json()["run"]
+        (output,) = data.glob("sandboxes/*/workspace/output")
+        yield client, run, output
+
+
+def directives(policy: str) -> dict[str, list[str]]:
+    parts = [part.split() for part in policy.split(";") if part.strip()]
+    return {name: values for name, *values in parts}
+
+
+def check(response: httpx.Response) -> None:
+    """A browser that is led here runs nothing as the page's origin."""
+    headers = response.headers
+    assert headers["x-content-type-options"] == "nosniff"
+    policy = directives(headers["content-security-policy"])
+    inert = INERT.fullmatch(headers.get("content-type", "").partition(";")[0])
+    if response.is_success or not inert:
+        assert "sandbox" in policy
+        assert "allow-same-origin" not in policy["sandbox"]
+        assert policy["default-src"] == ["'none'"]
+    if not inert:
+        kept = headers.get("content-disposition", "").startswith("attachment")
+        assert kept or "allow-scripts" not in policy["sandbox"] or "/frames/" in response.url.path
+    assert "set-cookie" not in headers
+
+
+def check_all(studio: tuple[httpx.Client, str, Path], name: str, content: bytes) -> None:
+    client, run, output = studio
+    file = output / name
+    file.write_bytes(content)
+    quoted = quote(f"output/{name}", safe="/")
+    try:
+        for query in ("", "?inline=1"):
+            check(client.get(f"/api/runs/{run}/files/{quoted}{query}"))
+        made = client.post(
+            f"/api/runs/{run}/frames", json={"path": quoted, "base": f"{client.base_url}/"}
+        ).json()
+        check(client.get(f"/{made['prefix']}{quoted}", headers={"sec-fetch-dest": "iframe"}))
+        refused = client.get(f"/{made['prefix']}{quoted}", headers={"sec-fetch-dest": "document"})
+        assert refused.status_code == 403
+        check(client.get(f"/api/runs/{run}/view/{quoted}"))
+    finally:
+        file.unlink()
+
+
+@examples(some=60, many=300)
+def test_whatever_a_file_is_called_and_holds(
+    studio: tuple[httpx.Client, str, Path], trying: Trying
+) -> None:
+    def law(name: str, content: bytes) -> None:
+        check_all(studio, name, content)
+
+    trying(law, NAMES, CONTENTS)
+
+
+TEXT = st.one_of(NAMES, st.text(st.characters(), max_size=5), st.just("\ud800"))
+VALUES = st.recursive(
+    TEXT | st.none() | st.integers() | st.floats(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=2),
+    max_leaves=5,
+)
+DEEDS = st.sampled_from(["rename", "move", "remove", "undo", "folder", "file"])
+WISHES = st.dictionaries(
+    st.sampled_from(["path", "paths", "name", "to", "folder", "undo", "merge"]), VALUES
+)
+BODIES = st.one_of(
+    st.builds(lambda do, wish: json.dumps({"do": do, **wish}), DEEDS, WISHES),
+    VALUES.map(json.dumps),
+    st.just("[" * 100_000),
+)
+
+
+@examples(some=60, many=300)
+def test_whatever_is_wished_is_done_or_refused_with_a_sentence(
+    studio: tuple[httpx.Client, str, Path], trying: Trying
+) -> None:
+    client, run, _ = studio
+
+    def law(body: str) -> None:
+        answer = client.post(f"/api/runs/{run}/changes", content=body)
+        assert answer.status_code < 500
+        assert answer.is_success or answer.json()["error"]
+
+    trying(law, BODIES)
+
+
+@holds(st.text(st.characters(exclude_categories=["Cs"])), st.booleans(), some=400)
+def test_a_name_adds_nothing_to_the_headers(name: str, inline: bool) -> None:
+    header = disposition(name, inline=inline)
+    assert header.isascii()
+    assert header.isprintable()
+    assert header.startswith("inline; " if inline else "attachment; ")
+    assert header.count('"') == 2
+    assert header.count(";") == 2 + header.split('"')[1].count(";")
+
+
+@holds(st.text(max_size=12), st.binary(max_size=300), some=400)
+def test_every_file_is_of_a_kind_that_there_is(name: str, head: bytes) -> None:
+    assert kind_of(name, head) in KINDS

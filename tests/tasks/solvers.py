@@ -1,0 +1,324 @@
+"""The generator's questions answered from the documents' text alone, in ways of their own."""
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from decimal import Decimal
+
+Files = Mapping[str, str]
+Slots = Mapping[str, str]
+Solver = Callable[[Slots, Files], object]
+
+_DATE = r"\d{1,2} [A-Z][a-z]+ \d{4}"
+
+
+def day_of(text: str) -> datetime:
+    return datetime.strptime(text, "%d %B %Y")
+
+
+def texts(files: Files, folder: str) -> list[str]:
+    return [text for name, text in files.items() if name.startswith(folder)]
+
+
+def rows(files: Files, start: str) -> Iterator[dict[str, str]]:
+    for text in texts(files, start):
+        yield from csv.DictReader(io.StringIO(text))
+
+
+def proposal(slots: Slots, files: Files) -> str:
+    """The sentence of a meeting, through all the letters that refer to another's."""
+    writer = slots["person"]
+    while True:
+        (letter,) = [text for text in files.values() if text.endswith(f"Yours,\n\n{writer}\n")]
+        if found := re.search(r"what (.+) proposes\.", letter):
+            writer = found[1]
+            continue
+        (sentence,) = [line for line in letter.splitlines() if re.search(rf"meet.*{_DATE}", line)]
+        return sentence
+
+
+def meeting_day(slots: Slots, files: Files) -> object:
+    found = re.search(_DATE, proposal(slots, files))
+    assert found
+    return day_of(found[0]).date()
+
+
+def meeting_place(slots: Slots, files: Files) -> object:
+    return re.findall(r"in ([A-Z]\w+)", proposal(slots, files))[0]
+
+
+def decisions(files: Files) -> list[tuple[datetime, str, str]]:
+    found = []
+    for text in files.values():
+        (held,) = re.findall(rf"# Meeting of ({_DATE})", text)
+        for person, project in re.findall(r"Decided: (.+) takes over (\w+)\.", text):
+            found.append((day_of(held), person, project))
+    return sorted(found)
+
+
+def owner(slots: Slots, files: Files) -> object:
+    return [who for _, who, what in decisions(files) if what == slots["project"]][-1]
+
+
+def assigned(slots: Slots, files: Files) -> object:
+    return sum(who == slots["person"] for _, who, _ in decisions(files))
+
+
+def project_day(files: Files, project: str, verb: str) -> datetime:
+    (text,) = [text for text in files.values() if f"Project {project} began" in text]
+    found = re.search(rf"{verb} on ({_DATE})", text)
+    assert found
+    return day_of(found[1])
+
+
+def lasted(slots: Slots, files: Files) -> object:
+    name = slots["project"]
+    return (project_day(files, name, "finished") - project_day(files, name, "began")).days
+
+
+def apart(slots: Slots, files: Files) -> object:
+    one, other = (project_day(files, slots[key], "began") for key in ("project", "other"))
+    return abs((one - other).days)
+
+
+def sooner(slots: Slots, files: Files) -> object:
+    return min(slots["project"], slots["other"], key=lambda p: project_day(files, p, "finished"))
+
+
+def bills(slots: Slots, files: Files) -> dict[int, Decimal]:
+    found = {}
+    for text in files.values():
+        parties = f"From: {slots['seller']}\nTo: {slots['company']}\n"
+        if parties in text and "cancelled" not in text:
+            lines = re.findall(r"^(\d+) x .* at (\d+\.\d\d)$", text, re.MULTILINE)
+            total = sum((int(count) * Decimal(price) for count, price in lines), Decimal(0))
+            found[int(text.split()[1])] = total
+            told = re.search(r"Total: (.+)", text)
+            assert told is None or Decimal(told[1]) == total
+    return found
+
+
+def billed(slots: Slots, files: Files) -> object:
+    return sum(bills(slots, files).values(), Decimal(0))
+
+
+def dearest(slots: Slots, files: Files) -> object:
+    found = bills(slots, files)
+    return max(found, key=found.__getitem__)
+
+
+def sold(slots: Slots, files: Files) -> Iterator[tuple[str, int]]:
+    for row in rows(files, "sales/sales-"):
+        if row["product"] == slots["product"]:
+            yield row["town"], int(row["units"])
+
+
+def units(slots: Slots, files: Files) -> object:
+    return sum(count for town, count in sold(slots, files) if town == slots["town"])
+
+
+def mean_units(slots: Slots, files: Files) -> object:
+    counts = [count for town, count in sold(slots, files) if town != slots["town"]]
+    return sum(counts) / len(counts)
+
+
+def best_town(slots: Slots, files: Files) -> object:
+    found: dict[str, int] = {}
+    for town, count in sold(slots, files):
+        found[town] = found.get(town, 0) + count
+    del found[slots["town"]]
+    return max(found, key=found.__getitem__)
+
+
+def column(files: Files, name: str) -> dict[str, str]:
+    return dict(list(csv.reader(io.StringIO(files[name])))[1:])
+
+
+def quantities(slots: Slots, files: Files) -> dict[str, int]:
+    held = column(files, f"stock/{slots['town'].lower()}.csv")
+    return {product: int(count) for product, count in held.items()}
+
+
+def short(slots: Slots, files: Files) -> object:
+    least = column(files, "minimum.csv")
+    return {each for each, count in quantities(slots, files).items() if count < int(least[each])}
+
+
+def worth(slots: Slots, files: Files) -> Decimal:
+    price = column(files, "prices.csv")
+    held = quantities(slots, files)
+    return sum((Decimal(price[each]) * count for each, count in held.items()), Decimal(0))
+
+
+def worth_of_maker(slots: Slots, files: Files) -> object:
+    made = {each for each, by in column(files, "makers.csv").items() if by == slots["company"]}
+    kept = [line for line in files["prices.csv"].splitlines() if line.split(",")[0] in made]
+    left = {each: count for each, count in quantities(slots, files).items() if each in made}
+    held = "\n".join(["product,quantity", *(f"{each},{left[each]}" for each in left)])
+    stock = {f"stock/{slots['town'].lower()}.csv": held}
+    return worth(slots, {"prices.csv": "\n".join(["product,price", *kept]), **stock})
+
+
+def rides(files: Files) -> list[tuple[str, str, str, str]]:
+    found = []
+    for text in files.values():
+        ((one, other),) = re.findall(r"Buses from (.+) to (.+)", text)
+        for leave, there in re.findall(r"(\d\d:\d\d) arrives (\d\d:\d\d)", text):
+            found.append((leave, there, one, other))
+    return sorted(found)
+
+
+def arrival(slots: Slots, files: Files) -> object:
+    """By bus stops in the order of time: where can one be, and since when."""
+    since = {slots["from"]: slots["time"]}
+    for leave, there, one, other in rides(files):
+        if since.get(one, "99") <= leave:
+            since[other] = min(there, since.get(other, "99"))
+    return since[slots["to"]]
+
+
+def departures(slots: Slots, files: Files) -> object:
+    way = (slots["from"], slots["to"])
+    return sum(r[2:] == way and slots["time"] <= r[0] <= slots["end"] for r in rides(files))
+
+
+def cookbook(files: Files) -> dict[str, dict[str, Decimal]]:
+    """Dish → ingredient → grams for one person."""
+    found = {}
+    for text in files.values():
+        dish, serves = text.splitlines()[0], Decimal(re.findall(r"For (\d+) people", text)[0])
+        lines = re.findall(r"^(\d+) g (.+)$", text, re.MULTILINE)
+        found[dish] = {name: Decimal(amount) / serves for amount, name in lines}
+    return found
+
+
+def grams(slots: Slots, files: Files) -> object:
+    return int(cookbook(files)[slots["dish"]][slots["ingredient"]] * int(slots["people"]))
+
+
+def grams_of_both(slots: Slots, files: Files) -> object:
+    book = cookbook(files)
+    each = sum(book[slots[key]][slots["ingredient"]] for key in ("dish", "other"))
+    return int(each * int(slots["people"]))
+
+
+def dishes(slots: Slots, files: Files) -> object:
+    book = cookbook(files).items()
+    return {d for d, has in book if slots["ingredient"] in has and slots["without"] not in has}
+
+
+def person(slots: Slots, files: Files) -> dict[str, str]:
+    (found,) = [row for row in rows(files, "staff/people") if row["name"] == slots["person"]]
+    return found
+
+
+def department(slots: Slots, files: Files) -> dict[str, str]:
+    wanted = person(slots, files)["department"]
+    (found,) = [row for row in rows(files, "staff/dep") if row["department"] == wanted]
+    return found
+
+
+def team(slots: Slots, files: Files) -> object:
+    return {
+        row["name"]
+        for row in rows(files, "staff/people")
+        if row["department"] == slots["department"] and slots["letter"] in row["name"].casefold()
+    }
+
+
+def errors(files: Files, service: str, first: str, last: str) -> int:
+    lines = [line.split() for text in files.values() for line in text.splitlines()]
+    return sum(
+        first <= at[:10] <= last and (level, who) == ("ERROR", f"{service}:")
+        for at, level, who, *_ in lines
+    )
+
+
+def errors_of_day(slots: Slots, files: Files) -> object:
+    return errors(files, slots["service"], slots["date"], slots["date"])
+
+
+def errors_of_days(slots: Slots, files: Files) -> object:
+    return errors(files, slots["service"], slots["date"], slots["end"])
+
+
+def more_errors(slots: Slots, files: Files) -> object:
+    day = slots["date"]
+    return max(slots["service"], slots["other"], key=lambda who: errors(files, who, day, day))
+
+
+def lent(files: Files) -> list[tuple[datetime, str, str, str]]:
+    found = []
+    for text in files.values():
+        for event in re.findall(rf"({_DATE}): (.+) (borrowed|returned) “(.+)”", text):
+            found.append((day_of(event[0]), *event[1:]))
+    return found
+
+
+def borrower(slots: Slots, files: Files) -> object:
+    return next(
+        who for _, who, did, what in lent(files) if (did, what) == ("borrowed", slots["book"])
+    )
+
+
+def kept_for(slots: Slots, files: Files) -> object:
+    days = {did: day for day, _, did, what in lent(files) if what == slots["book"]}
+    return (days["returned"] - days["borrowed"]).days
+
+
+def still_out(slots: Slots, files: Files) -> object:
+    did = [verb for _, who, verb, _ in lent(files) if who == slots["person"]]
+    return did.count("borrowed") - did.count("returned")
+
+
+def measured(slots: Slots, files: Files) -> list[tuple[int, str]]:
+    lines = files[f"readings/{slots['town'].lower()}.jsonl"].splitlines()
+    found = [json.loads(line) for line in lines]
+    return [(r["celsius"], r["time"][11:]) for r in found if r["time"].startswith(slots["date"])]
+
+
+def mean_reading(slots: Slots, files: Files) -> object:
+    found = measured(slots, files)
+    return sum(degrees for degrees, _ in found) / len(found)
+
+
+def on_card(slots: Slots, files: Files) -> object:
+    """What a card says, through those that refer to another."""
+    cards = {name.split("/")[1].removesuffix(".txt"): text for name, text in files.items()}
+    thing = slots["thing"]
+    while True:
+        text = cards[re.sub(r"[^a-z0-9]+", "-", thing.lower())]
+        if refers := re.search(r"same as for (.+)\.", text):
+            thing = refers[1]
+            continue
+        (said,) = [line for line in text.splitlines() if thing in line]
+        return re.findall(r"(?:is|in|the) ([^ ,]+(?: & \S+)?)\.", said)[-1]
+
+
+SOLVERS: Mapping[str, Mapping[str, Solver]] = {
+    **{each: {each: on_card} for each in ("codes", "homes", "makers", "secrets")},
+    "letters": {"day": meeting_day, "place": meeting_place},
+    "minutes": {"owner": owner, "count": assigned},
+    "notes": {"days": lasted, "apart": apart, "sooner": sooner},
+    "invoices": {"total": billed, "largest": dearest},
+    "sales": {"units": units, "mean": mean_units, "best": best_town},
+    "stock": {"short": short, "value": worth, "maker": worth_of_maker},
+    "timetable": {"arrival": arrival, "count": departures},
+    "recipes": {"grams": grams, "both": grams_of_both, "with": dishes},
+    "staff": {
+        "room": lambda slots, files: int(person(slots, files)["room"]),
+        "head": lambda slots, files: department(slots, files)["head"],
+        "town": lambda slots, files: department(slots, files)["town"],
+        "members": team,
+    },
+    "logs": {"errors": errors_of_day, "over": errors_of_days, "more": more_errors},
+    "loans": {"borrower": borrower, "days": kept_for, "still": still_out},
+    "readings": {
+        "highest": lambda slots, files: max(measured(slots, files))[0],
+        "mean": mean_reading,
+        "when": lambda slots, files: max(measured(slots, files))[1],
+    },
+}

@@ -1,0 +1,97 @@
+"""Chores: the same for a seed, nothing held out is trained on, every way does what it should."""
+
+import hashlib
+import itertools
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from agent.errors import TaskError
+from agent.tasks.chores import making
+from agent.tasks.chores.coining import code_of, coined, shape_of, vocabulary
+from agent.tasks.chores.drawing import values
+from agent.tasks.chores.making import chores, families, kinds
+from agent.tasks.chores.words import Part, wordings
+from agent.tasks.generator.dice import Dice
+
+TOLD_BY_VALUES = [("outside", "chat"), ("outside", "knowledge")]
+KINDS = [(family, kind) for family in families() for kind in kinds(family)]
+_CHOICE = re.compile(r"\[([^\[\]]*\|[^\[\]]*)\]")
+
+
+def expansions(frame: str) -> Iterator[str]:
+    """All that a frame may become, in lower case."""
+    pieces = _CHOICE.split(frame)
+    choices = [part.split("|") if at % 2 else [part] for at, part in enumerate(pieces)]
+    for chosen in itertools.product(*choices):
+        yield " ".join("".join(chosen).lower().split())
+
+
+def sentences(part: Part, family: str, kind: str) -> set[str]:
+    return {
+        re.sub(r"\{(to|then|range)\}", "", each).strip(" ?")
+        for frame in wordings(part)[family][kind]
+        for each in expansions(frame)
+    }
+
+
+@pytest.mark.parametrize(("family", "kind"), KINDS)
+def test_the_wordings_are_many_and_none_that_is_held_out_is_trained_on(
+    family: str, kind: str
+) -> None:
+    train, held_out = (sentences(part, family, kind) for part in ("train", "held_out"))
+    if (family, kind) not in TOLD_BY_VALUES:
+        assert len(train) >= 25
+    assert len(held_out) >= 6
+    assert not train & held_out
+
+
+def test_no_value_that_is_held_out_is_trained_on() -> None:
+    for kind, parts in values().items():
+        train, held_out = ({each.lower() for each in parts[part]} for part in parts)
+        assert not train & held_out, kind
+        assert len(parts["train"]) == len(set(parts["train"])), kind
+        words = {word for each in held_out for word in re.findall("[a-z]+", each)}
+        assert not words & set(vocabulary()), kind
+
+
+def test_functions_are_made_up_of_what_python_can_compute() -> None:
+    for number in range(300):
+        function = coined("function", Dice("function", number))
+        compile(code_of((function or "x").format(a=2, b=3)), "function", "eval")
+    assert code_of("2x^2 + 3sin(4x)") == "2*x**2 + 3*sin(4*x)"
+    assert shape_of("5x^3 + 1") == shape_of("2 * x**3+7") != shape_of("5x^4 + 1")
+
+
+def test_what_differs_between_the_splits_is_what_they_say() -> None:
+    used = set(values()["stem"]["train"])
+    names = {
+        re.split(r"[_\-. \d]", name)[0]
+        for chore in chores("parameters", 200, 1)
+        for name in chore.input_files
+    }
+    assert not names & used
+
+
+def told(seed: int) -> str:
+    made = chores("train", 200, seed)
+    return "\n".join(f"{each.text} {each.ways} {each.input_files}" for each in made)
+
+
+def test_the_same_seed_makes_the_same_chores() -> None:
+    assert told(seed=3) == told(seed=3)
+    assert told(seed=3) != told(seed=4)
+    assert hashlib.sha256(told(seed=3).encode()).hexdigest()[:16] == "40db33dd8d36bf79"
+
+
+def test_a_family_that_there_is_not_is_named() -> None:
+    with pytest.raises(TaskError, match="'cooking'"):
+        list(chores("train", 1, 0, "cooking"))
+
+
+def test_every_kind_has_its_wordings() -> None:
+    made: dict[str, set[str]] = {family: set(table) for family, table in making.FAMILIES.items()}
+    for part in ("train", "held_out"):
+        found = wordings(part)
+        assert made == {family: set(found[family]) for family in made}

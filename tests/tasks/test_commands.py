@@ -1,0 +1,129 @@
+"""Tasks and scores at the command line, and a task done as a run."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agent.cli import main
+from agent.models.base import ModelConfig
+from agent.models.openai import OpenAIModel
+from agent.settings import Settings
+from agent.studio import Studio
+from agent.tasks.generator.making import TRAINED
+from agent.tasks.laying import ANSWER, lay, task_of
+from agent.tasks.lines import read_problems
+from agent.tasks.record import Problem
+from agent.tasks.rewards import reward
+from agent.tasks.scoring import score, scored
+from tests.endpoint import Endpoint, Turn
+from tests.test_structure import ROOT, importers
+
+
+def tasks(folder: Path, *options: str) -> list[Problem]:
+    path = folder / "tasks.jsonl"
+    assert main(["tasks", "--output", str(path), *options]) == 0
+    return list(read_problems(path))
+
+
+def results(folder: Path, answers: dict[str, str | None]) -> str:
+    path = folder / "results.jsonl"
+    lines = [json.dumps({"id": name, "answer": answer}) for name, answer in answers.items()]
+    path.write_text("\n".join(lines))
+    return str(path)
+
+
+def test_tasks_are_made_and_answers_to_them_scored(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = tasks(tmp_path, "--split", "names", "--count", "20", "--seed", "3")
+    assert len({each.domain for each in made}) == len(TRAINED)
+    answers = {each.id: each.ground_truth for each in made[:10]} | {made[10].id: None}
+    capsys.readouterr()
+    assert main(["score", str(tmp_path / "tasks.jsonl"), results(tmp_path, answers)]) == 0
+    head, *rows = capsys.readouterr().out.splitlines()
+    assert head.split()[:4] == ["family", "tasks", "answered", "mean"]
+    assert [row.split()[0] for row in rows] == [*sorted({each.domain for each in made}), "all"]
+    assert rows[-1].split() == ["all", "20", "10", "0.500", "0.299", "to", "0.701"]
+
+
+def test_a_family_and_levels_are_chosen(tmp_path: Path) -> None:
+    made = tasks(tmp_path, "--family", "logs", "--level", "2", "--level", "4", "--count", "4")
+    assert [each.id for each in made] == [
+        f"logs-train-{n}-0-0000{i}" for i, n in enumerate([2, 4, 2, 4])
+    ]
+    assert made == tasks(
+        tmp_path, "--family", "logs", "--level", "2", "--level", "4", "--count", "4"
+    )
+
+
+@pytest.mark.parametrize(
+    ("answers", "told"),
+    [({"nobody": "x"}, "'nobody' is the id of no task"), (None, "results.jsonl cannot be read")],
+)
+def test_what_is_wrong_is_told_in_a_line(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    answers: dict[str, str | None] | None,
+    told: str,
+) -> None:
+    tasks(tmp_path, "--count", "1")
+    path = str(tmp_path / "results.jsonl") if answers is None else results(tmp_path, answers)
+    assert main(["score", str(tmp_path / "tasks.jsonl"), path]) == 1
+    assert told in capsys.readouterr().err
+
+
+def test_a_family_that_is_not_there_leaves_no_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "t.jsonl"
+    assert main(["tasks", "--family", "loans", "--output", str(path)]) == 1
+    assert "has none named 'loans'" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_intervals_stay_within_their_bounds_and_have_a_width() -> None:
+    assert score([1.0] * 20, 20).high == 1
+    assert 0.8 < score([1.0] * 20, 20).low < 0.9
+    assert score([0.0], 0).low == 0
+    assert score([0.5] * 4, 4).mean == 0.5
+    both = scored([Problem("a", "?", "B", "single_choice", "x")], {})
+    assert (both["x"].mean, both[""].answered) == (0, 0)
+
+
+def test_the_page_has_nothing_of_it_on_its_way() -> None:
+    inside = ("agent.tasks", "agent.train")
+    outside = {name for name in importers("agent.tasks") if not name.startswith(inside)}
+    assert outside == {"agent.cli"}
+    program = "import sys, agent.cli; print(*sys.modules)"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+    )
+    loaded = {name for name in done.stdout.split() if name.startswith(("agent.tasks", "math_ver"))}
+    assert loaded == {"agent.tasks", "agent.tasks.commands"}
+
+
+@pytest.mark.engine
+def test_a_task_is_done_as_a_run_and_rewarded(tmp_path: Path, image: str) -> None:
+    (problem,) = tasks(
+        tmp_path, "--family", "recipes", "--count", "1", "--level", "1", "--seed", "4"
+    )
+    truth = problem.ground_truth
+    command = f"cat input/recipes/*.txt && printf '%s\\n' '{truth}' > output/answer.txt"
+    turns = [Turn(calls=[("execute_bash", {"command": command})]), Turn(calls=[("submit", {})])]
+    settings = Settings(data=tmp_path / "data", image=image, pool=0)
+    with Endpoint(turns) as endpoint, Studio(settings) as studio, studio.new() as run:
+        lay(problem, run.workspace)
+        model = OpenAIModel(ModelConfig(endpoint.url, "test-model"))
+        assert [*run.start(task_of(problem), model)]
+        with run.workspace.open_read(ANSWER) as answer:
+            assert reward(problem, answer.read().decode()) == 1
+    first, second = (request.body["messages"] for request in endpoint.requests)
+    assert problem.problem_statement in first[-1]["content"]
+    assert all(name in first[-1]["content"] for name in problem.input_files)
+    assert all(str(text)[:20] in second[-1]["content"] for text in problem.input_files.values())
+    assert endpoint.complaints == []

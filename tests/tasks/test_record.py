@@ -1,0 +1,183 @@
+"""The record of a task: read, written, refused, and laid into a workspace."""
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.errors import TaskError
+from agent.tasks.laying import lay, task_of
+from agent.tasks.lines import read_answers, read_problems, write_problems
+from agent.tasks.record import Content, FileAt, Problem
+from agent.workspace.files import Workspace
+from agent.workspace.paths import RelPath
+
+GOOD: dict[str, Any] = {
+    "id": "a-1",
+    "domain": "letters",
+    "problem_statement": "Who wrote on {date}?",
+    "ground_truth": "Anna",
+    "input_files": {"letters/2026/anna.txt": "Dear Bert,\r\n{x} é\n"},
+    "qa_type": "exact",
+}
+NO_FILES: list[object] = [[], "x", "[]", "[" * 100_000, '{"../a": "x"}', 3, {"a": 3}, {"a": None}]
+WRONG_CONTENTS: list[object] = [
+    {}, {"base64": "%"}, {"path": "/etc/x"}, {"path": "../b"}, {"path": "a", "base64": ""},
+    "\udfff",
+]  # fmt: skip
+
+
+def tasks_file(folder: Path, *values: object) -> Path:
+    path = folder / "tasks.jsonl"
+    path.write_text("".join(json.dumps(value) + "\n" for value in values))
+    return path
+
+
+def workspace(folder: Path) -> Workspace:
+    (folder / "run" / "workspace").mkdir(parents=True)
+    return Workspace(folder / "run" / "workspace")
+
+
+def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+    pdf = b"%PDF-1.4\n\x00\xff\xfe"
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "map.pdf").write_bytes(pdf)
+    files: dict[str, Content] = {
+        "a/b.txt": "é\u2028\n",
+        "x.png": pdf,
+        "m.pdf": FileAt(tmp_path, RelPath("files/map.pdf")),
+    }
+    problem = Problem("q", "What?", "AC", "multiple_choice", "maps", files)
+    path = tmp_path / "tasks.jsonl"
+    assert write_problems(path, [problem]) == 1
+    (read,) = read_problems(path)
+    assert read == problem
+    place = workspace(tmp_path)
+    lay(read, place)
+    given = {name: (place.root / "input" / name).read_bytes() for name in files}
+    assert given == {"a/b.txt": "é\u2028\n".encode(), "x.png": pdf, "m.pdf": pdf}
+
+
+def test_the_reference_records_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    inside = json.dumps({**GOOD, "id": "b", "input_files": json.dumps(GOOD["input_files"])})
+    path.write_text("\ufeff" + json.dumps({**GOOD, "input_files": None}) + "\r\n\n" + inside)
+    without, within = read_problems(path)
+    assert (without.input_files, within.input_files) == ({}, GOOD["input_files"])
+
+
+@pytest.mark.parametrize(
+    ("change", "key"),
+    [({key: None}, key) for key in ("id", "problem_statement", "ground_truth", "qa_type")]
+    + [({key: " "}, key) for key in ("id", "problem_statement", "ground_truth", "qa_type")]
+    + [({"qa_type": "guess"}, "qa_type"), ({"qa_typ": "exact"}, "qa_typ")]
+    + [({"domain": 3}, "domain")]
+    + [({"qa_type": "single_choice"}, "ground_truth"), ({"id": "\ud800"}, "id")]
+    + [({"input_files": value}, "input_files") for value in NO_FILES]
+    + [({"input_files": {"a": value}}, "'a'") for value in WRONG_CONTENTS]
+    + [({"input_files": {"a": "", "a/b": ""}}, "'a'")],
+)
+def test_a_wrong_record_is_named_by_file_line_and_key(
+    tmp_path: Path, change: dict[str, object], key: str
+) -> None:
+    path = tasks_file(tmp_path, GOOD, {**GOOD, "id": "a-2", **change})
+    with pytest.raises(TaskError) as told:
+        list(read_problems(path))
+    assert str(told.value).startswith(f"{path}, line 2: ")
+    assert key in str(told.value)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "/etc/passwd", "../up", "a/../../up", "a//b", "a/", "./a", "a\0b", "x" * 256, "\ud800",
+     "a/" * 3000 + "b"],
+)  # fmt: skip
+def test_hostile_names_are_refused(tmp_path: Path, name: str) -> None:
+    path = tasks_file(tmp_path, {**GOOD, "input_files": {name: "x"}})
+    with pytest.raises(TaskError, match="line 1: input_files"):
+        list(read_problems(path))
+    place = workspace(tmp_path)
+    with pytest.raises(TaskError, match="input_files"):
+        lay(Problem("q", "?", "x", "exact", "", {name: "x"}), place)
+    assert not (tmp_path / "up").exists()
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["{", "[]", "3", '"x"', "[" * 100_000, "\ud800", '{"id": "a", "id": "b"}', "9" * 5_000, "\0"],
+)
+def test_a_line_that_is_no_record_is_named(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "tasks.jsonl"
+    path.write_bytes(line.encode("utf-8", "surrogatepass") + b"\n")
+    with pytest.raises(TaskError, match="line 1: "):
+        list(read_problems(path))
+
+
+def test_an_id_that_comes_twice_is_told(tmp_path: Path) -> None:
+    with pytest.raises(TaskError, match="line 3: id: 'a-1' is that of line 1"):
+        list(read_problems(tasks_file(tmp_path, GOOD, {**GOOD, "id": "b"}, GOOD)))
+
+
+def test_a_file_that_is_a_link_or_gone_is_not_laid(tmp_path: Path) -> None:
+    (tmp_path / "secret").symlink_to("/etc/hostname")
+    (tmp_path / "folder").mkdir()
+    for name in ("secret", "gone", "folder"):
+        place = tmp_path / f"of-{name}"
+        problem = Problem("q", "?", "x", "exact", "", {"a": FileAt(tmp_path, RelPath(name))})
+        with pytest.raises(TaskError, match="'q': input_files"):
+            lay(problem, workspace(place))
+
+
+def test_a_name_that_is_taken_is_told(tmp_path: Path) -> None:
+    place = workspace(tmp_path)
+    problem = Problem("q", "?", "x", "exact", "", {"a.txt": "1"})
+    lay(problem, place)
+    with pytest.raises(TaskError, match="there already"):
+        lay(problem, place)
+
+
+def test_what_cannot_be_written_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tasks_file(tmp_path, GOOD)
+    before = path.read_bytes()
+    elsewhere = Problem(
+        "q", "?", "x", "exact", "", {"a": FileAt(Path("/etc"), RelPath("hostname"))}
+    )
+    with pytest.raises(TaskError, match="beside"):
+        write_problems(path, [elsewhere])
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+    with pytest.raises(TaskError, match="cannot be written"):
+        write_problems(tmp_path / "no" / "t.jsonl", [])
+
+
+def test_answers_are_read_by_id(tmp_path: Path) -> None:
+    path = tasks_file(tmp_path, {"id": "a", "answer": "B", "steps": 3}, {"id": "b", "answer": None})
+    assert read_answers(path) == {"a": "B", "b": None}
+
+
+@pytest.mark.parametrize(
+    ("value", "key"), [({"answer": "x"}, "id"), ({"id": "b", "answer": 3}, "answer"), ([], "id")]
+)
+def test_a_wrong_answer_is_named(tmp_path: Path, value: object, key: str) -> None:
+    path = tasks_file(tmp_path, {"id": "a"}, value)
+    with pytest.raises(TaskError, match=f"line 2: {key}"):
+        read_answers(path)
+
+
+def test_a_run_is_told_where_files_lie_and_where_the_answer_goes() -> None:
+    problem = Problem("q", "Which {task}?", "AC", "multiple_choice", "", {"a.txt": "x"})
+    task = task_of(problem)
+    assert (task.mode, task.prompt.name) == ("sandbox", "general")
+    assert task.text.startswith("Which {task}?\n\n")
+    assert "/workspace/input" in task.text
+    assert task.text.endswith("to /workspace/output/answer.txt.")
+    assert "/workspace" not in task_of(problem, "plain").text
+
+
+def test_base64_is_as_long_as_it_is(tmp_path: Path) -> None:
+    data = bytes(range(256)) * 100
+    value = {"base64": base64.b64encode(data).decode()}
+    (read,) = read_problems(tasks_file(tmp_path, {**GOOD, "input_files": {"x.bin": value}}))
+    assert read.input_files == {"x.bin": data}

@@ -1,0 +1,242 @@
+"""Rewards: right, wrong, and whatever looks right."""
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent.errors import TaskError
+from agent.tasks import mathematics
+from agent.tasks.final import LONGEST
+from agent.tasks.overlap import rouge_l
+from agent.tasks.record import Problem, QaType
+from agent.tasks.rewards import reward
+from tests.dependencies import ROOT, direct
+
+
+def worth(qa_type: QaType, truth: str, answer: str | None) -> float:
+    return reward(Problem("a", "Which?", truth, qa_type), answer)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["B", "b", " B\n", "B.", "(B)", "[B]", "**B**", "`B`", "$B$", "\ufeffB\r\n", "Option B",
+     "(B): a fracture", "B) It is a fever", "B. vitamin", "Option (B): a fracture",
+     "Answer: B", "**Answer:** B", "The answer is B.", "The correct option is (B)", r"\boxed{B}",
+     r"So the final answer is \boxed{\text{B}}.", "A is wrong, as C is.\nAnswer: B",
+     "Let me see. A? No.\n\nThe answer is B.", "Answer: B\nAnswer: B."],
+)  # fmt: skip
+def test_one_letter_plainly_named_is_right(answer: str) -> None:
+    assert worth("single_choice", "B", answer) == 1
+    assert worth("single_choice", "A", answer) == 0
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["", " \n\t", "A B C D", "ABCD", "A, B", "A or B", "A/B", "A. B. C. D.", "A\nB\nC\nD",
+     "the answer is not A", "The answer is A or B.", "not A", "Answer: A\nAnswer: B",
+     "I would choose A because a fever", "A fracture", "A: no, B is right", "A. red B. blue",
+     r"\boxed{A} \boxed{B}", r"\boxed{A}" + "\n" + r"\boxed{B}", "It is this:\nA",
+     "Which is it? A. red\nB. blue\nC. green\nD. white", "А", "Ａ", "𝐀", "ᗅ", "A\u0301", "1", "-",
+     "A" * LONGEST, "A" + " " * 10_000_000, "Answer: " * 1_000_000 + "A", "A" + " B" * 9_000],
+)  # fmt: skip
+def test_no_letter_is_picked_out_of_anything_else(answer: str) -> None:
+    assert worth("single_choice", "A", answer) == 0
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["A, C", "AC", "CA", "a, c", "A C", "A and C", "A,C.", "[A, C]", "(A) (C)", "A\u00a0C", "C; A",
+     "Answer: A, C", r"\boxed{A, C}", "A, and C", "Because of this.\nThe answers are A and C."],
+)  # fmt: skip
+def test_the_right_letters_in_any_order_are_right(answer: str) -> None:
+    assert worth("multiple_choice", "AC", answer) == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("A", 2 / 3),
+        ("A, B", 1 / 2),
+        ("A, B, C", 4 / 5),
+        ("A B C D", 2 / 3),
+        ("B", 0),
+        ("A A", 2 / 3),
+    ]
+    + [
+        (answer, 0) for answer in ("", "not A", "A but not C", "all", "a bad face", "A, C?", "А, С")
+    ],
+)
+def test_letters_too_many_and_too_few_cost(answer: str, expected: float) -> None:
+    assert worth("multiple_choice", "AC", answer) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("answer", ["12.50", " 12.50 \r\n", "\ufeff12.50"])
+def test_exact_is_the_same_text(answer: str) -> None:
+    assert worth("exact", "12.50", answer) == 1
+
+
+@pytest.mark.parametrize("answer", ["", "12.5", "12.50 EUR", "It is 12.50", "12.50\n13", "１2.50"])
+def test_exact_is_nothing_else(answer: str) -> None:
+    assert worth("exact", "12.50", answer) == 0
+
+
+def test_exact_lines_may_end_in_any_way() -> None:
+    assert worth("exact", "Anna\nBert", "Anna \r\nBert\r\n") == 1
+    assert worth("exact", "Anna\nBert", "Bert\nAnna") == 0
+
+
+@pytest.mark.parametrize("qa_type", ["single_choice", "multiple_choice", "open_ended", "exact"])
+def test_no_answer_is_worth_nothing(qa_type: QaType) -> None:
+    for answer in (None, "", "   \n", "\u00a0", "A" * 10_000_000):
+        assert worth(qa_type, "A", answer) == 0
+
+
+@pytest.mark.parametrize(
+    ("truth", "answer"),
+    [("12", "12.0"), ("1234", "1,234"), (r"\frac{1}{2}", "0.5"), (r"\frac12", r"\boxed{1/2}"),
+     ("x^2+2x+1", "$(x+1)^2$"), (r"\sqrt{8}", r"2\sqrt{2}"), ("3", "x = 3"), ("12", "**12**"),
+     ("12", "First 10, then 2 more.\nAnswer: 12"), ("12", r"Thus \boxed{12}.")],
+)  # fmt: skip
+def test_what_is_mathematically_equal_is_right(truth: str, answer: str) -> None:
+    assert worth("open_ended", truth, answer) == 1
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["13", "-12", "10 11 12", "10, 11, 12", "12 or 13", r"12 \text{ or } 13", "not 12", "x < 12",
+     "The answer is not 12", "12 = 13", r"12 \pm 1", "11 12", r"\infty - \infty", r"\emptyset",
+     "1 = 12", "13 = 12", "12 = 12 = 12", "12}{13", "12 < 13",
+     "12\n13", r"\boxed{12} \boxed{13}", "}{", r"\frac{" * 60, "__import__('os')", "\0"],
+)  # fmt: skip
+def test_mathematics_is_not_found_in_anything_else(answer: str) -> None:
+    assert worth("open_ended", "12", answer) == 0
+
+
+def test_a_relation_of_numbers_is_not_any_that_is_true() -> None:
+    assert worth("open_ended", "1 < 2", "1 < 2") == 1
+    assert worth("open_ended", "1 < 2", "3 < 4") < 1
+    assert worth("open_ended", r"2 \leq 3", r"1 = 1") < 1
+
+
+@pytest.mark.parametrize(("truth", "answer"), [("A1", "1A"), ("R2D2", "D2R2"), ("7h05", "5h7")])
+def test_a_code_of_letters_and_digits_is_no_product(truth: str, answer: str) -> None:
+    assert worth("open_ended", truth, answer) == 0
+    assert worth("open_ended", truth, truth) == 1
+
+
+def test_what_would_be_computed_for_ever_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert mathematics.equal("12.0", "12")
+    monkeypatch.setattr(mathematics, "SECONDS", 0.3)
+    assert not mathematics.equal("10^{10^{10}}", "12")
+    monkeypatch.undo()
+    assert mathematics.equal("12.0", "12")
+
+
+def test_rollouts_compare_from_threads() -> None:
+    with ThreadPoolExecutor(4) as threads:
+        said = list(threads.map(lambda at: mathematics.equal(f"{at}.0", str(at % 3)), range(8)))
+    assert said == [True, True, True, *[False] * 5]
+
+
+def test_a_forked_process_asks_one_of_its_own() -> None:
+    program = """if True:
+        import os
+        from agent.tasks.mathematics import equal
+        assert equal("5", "2+3")
+        child = os.fork()
+        right = equal("5", "2+3") and not equal("6", "2+3")
+        if not child:
+            os._exit(not right)
+        assert right and os.waitpid(child, 0)[1] == 0
+    """
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True, timeout=60)
+
+
+def test_what_is_tested_is_what_training_installs() -> None:
+    train, dev = direct("requirements-train.txt"), direct("requirements-dev.txt")
+    assert train["math-verify"] == dev["math-verify"]
+
+
+_PARTS = [
+    "A",
+    "B",
+    "C",
+    "D",
+    " ",
+    "\n",
+    ".",
+    ")",
+    "Answer: ",
+    "The answer is ",
+    r"\boxed{",
+    "}",
+    "not",
+]
+
+
+@settings(max_examples=50)
+@given(st.lists(st.sampled_from(_PARTS) | st.text(max_size=4), max_size=12).map("".join))
+def test_any_answer_is_worth_something_from_nothing_to_one(answer: str) -> None:
+    worths = [worth("single_choice", letter, answer) for letter in "ABCD"]
+    assert sum(worths) <= 1
+    letters: list[QaType] = ["multiple_choice", "exact"]
+    assert all(0 <= worth(qa_type, "AC", answer) <= 1 for qa_type in letters)
+    assert 0 <= worth("open_ended", "A text with A", answer) <= 1
+
+
+def test_a_missing_package_is_told_where_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mathematics, "find_spec", lambda _: None)
+    with pytest.raises(TaskError, match=r"requirements-train\.txt"):
+        worth("open_ended", "12", "13")
+    assert worth("open_ended", "12", "12") == 1
+    assert worth("open_ended", "On 2026-03-05 in Paris", "In Rome") < 1
+
+
+@pytest.mark.parametrize("truth", ["2026-03-05", "05.03.2026", "12:30", "Paris in 1900", "Paris"])
+def test_a_date_is_no_mathematics(truth: str) -> None:
+    assert not mathematics.mathematical(truth)
+
+
+@pytest.mark.parametrize(
+    ("answer", "truth", "expected"),
+    [("the cat sat", "the cat sat", 1), ("The CAT sat!", "the cat sat", 1), ("dog", "cat", 0),
+     ("the cat", "the cat sat here", 2 / 3), ("sat cat the", "the cat sat", 1 / 3), ("…", "a", 0),
+     ("東京は晴れ", "東京は雨", 6 / 9), ("Ångström über", "ångström über", 1)],
+)  # fmt: skip
+def test_rouge_counts_words_in_the_same_order(answer: str, truth: str, expected: float) -> None:
+    assert rouge_l(answer, truth) == pytest.approx(expected)
+
+
+def test_rouge_agrees_with_the_table_everybody_knows() -> None:
+    words = ["a", "b", "c", "a", "b", "d"]
+    for number in range(500):
+        first = [words[number * place % 6] for place in range(1, number % 9 + 2)]
+        second = [words[(number + place * place) % 6] for place in range(number % 7 + 1)]
+        expected = 2 * table(first, second) / (len(first) + len(second))
+        assert rouge_l(" ".join(first), " ".join(second)) == pytest.approx(expected)
+
+
+def table(first: list[str], second: list[str]) -> int:
+    above = [0] * (len(second) + 1)
+    for word in first:
+        row = [0]
+        for place, other in enumerate(second):
+            row.append(above[place] + 1 if word == other else max(row[-1], above[place + 1]))
+        above = row
+    return above[-1]
+
+
+def test_repeating_the_question_or_all_there_is_earns_little() -> None:
+    truth = "The harbour was closed after the storm of March"
+    question = "Why was the harbour closed, and after which event?"
+    assert worth("open_ended", truth, question) < 0.6
+    assert worth("open_ended", truth, f"{truth}. " + "Or it was opened again. " * 40) < 0.1
+    assert worth("open_ended", truth, truth.upper() + ".") == 1
+
+
+def test_the_longest_answers_are_compared_soon() -> None:
+    assert 0 < worth("open_ended", "a b " * 16_000, "b a " * 16_000) < 1

@@ -1,0 +1,29 @@
+"""What a run's followers are told of it."""
+
+from pathlib import Path
+
+from agent.events import ModelAnswered, RunContinued, StepStarted
+from agent.journal import Journal
+from agent.models.base import Tokens
+from sandbox_ui.feed import Feed
+from tests.shelved import shelve
+
+
+def test_the_ids_of_a_turn_stay_in_the_journal(tmp_path: Path) -> None:
+    folder = shelve(tmp_path)
+    turn = ModelAnswered(
+        step=2, text="I work.", reasoning="", calls=(), finish="stop", usage=None,
+        estimated=False, seconds=1.0, tokens=Tokens(0, (11, 12), (13,), (-0.5,)),
+    )  # fmt: skip
+    journal = Journal(folder.journal)
+    journal.append(RunContinued(text="Go on.", model="m", metered=True))
+    journal.append(StepStarted(step=2, note=""))
+    journal.append(turn)
+    journal.close()
+    feed = Feed(folder)
+    followed = feed.after(0)
+    assert followed is not None
+    for sent in (followed.data, feed.step(2)):
+        assert b'"I work."' in sent
+        assert b'"generated":[13]' not in sent
+    assert turn in feed.events()

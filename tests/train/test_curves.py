@@ -1,0 +1,75 @@
+"""A training's log as a picture and a table."""
+
+from pathlib import Path
+
+import pytest
+
+from agent.train.log import Log
+
+pytestmark = pytest.mark.usefixtures("trainable")
+
+
+def log(folder: Path) -> Log:
+    made = Log(folder / "log.jsonl")
+    for stage, step, mean in (
+        ("untrained", 0, 0.0),
+        ("supervised", 9, 0.25),
+        ("reinforced", 7, 0.5),
+    ):
+        made.write("evaluation", stage=stage, step=step, split="names", tasks=8, answered=8,
+                   mean=mean, low=mean / 2, high=0.75)  # fmt: skip
+    for step in range(1, 8):
+        made.write("step", stage="reinforced", step=step, reward=step / 10)
+    # It was resumed at the sixth step, which came out otherwise.
+    made.write("step", stage="reinforced", step=7, reward=0.9)
+    return made
+
+
+def test_the_table_has_a_row_a_moment_and_the_rewards(tmp_path: Path) -> None:
+    from agent.train.curves import table
+
+    assert table(log(tmp_path)).splitlines() == [
+        "| after | held-out names |",
+        "| --- | --- |",
+        "| untrained | 0.00 (0.00-0.75) |",
+        "| supervised, step 9 | 0.25 (0.12-0.75) |",
+        "| reinforced, step 7 | 0.50 (0.25-0.75) |",
+        "",
+        "| steps | 1-5 | 6-7 |",
+        "| --- | --- | --- |",
+        "| reward | 0.30 | 0.75 |",
+    ]
+
+
+def test_the_curve_is_drawn(tmp_path: Path) -> None:
+    from PIL import Image
+
+    from agent.train.curves import draw
+
+    assert draw(log(tmp_path), tmp_path / "curve.png")
+    with Image.open(tmp_path / "curve.png") as picture:
+        assert picture.size == (900, 480)
+        assert len(picture.convert("RGB").getcolors(10**6) or ()) > 20
+
+
+def test_without_a_reward_there_is_no_curve(tmp_path: Path) -> None:
+    from agent.train.curves import draw
+
+    assert not draw(Log(tmp_path / "none.jsonl"), tmp_path / "curve.png")
+    assert not (tmp_path / "curve.png").exists()
+
+
+def test_a_line_that_was_cut_off_is_passed_over(tmp_path: Path) -> None:
+    made = log(tmp_path)
+    with made.path.open("a") as file:
+        file.write('{"kind": "step", "st')
+    assert len(list(made.lines("step"))) == 8
+    made.write("step", stage="reinforced", step=8)
+    assert len(list(made.lines("step"))) == 9
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(12.4, "12 s"), (120.0, "2 min"), (7200.0, "2.0 h")])
+def test_time_is_told_as_people_say_it(seconds: float, told: str) -> None:
+    from agent.train.log import spoken
+
+    assert spoken(seconds) == told

@@ -1,0 +1,143 @@
+"""The model in training as a sampler: side by side, each answer is what it would be alone."""
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from agent.errors import ModelError
+from agent.stop import Stop
+
+if TYPE_CHECKING:
+    from agent.train.policy import Policy
+
+pytestmark = pytest.mark.usefixtures("trainable")
+
+
+@pytest.fixture
+def policy(tiny_model: Path) -> "Policy":
+    from agent.train.policy import Policy
+    from agent.train.recipe import Weights
+    from agent.train.weights import load
+
+    return Policy(*load(Weights(str(tiny_model))), context=4096, dtype="float32")
+
+
+def asked(policy: "Policy", prompts: Sequence[Sequence[int]], most: int = 20) -> list[Any]:
+    """The answers to prompts that are asked at the same time."""
+    answers: list[Any] = [None] * len(prompts)
+
+    def ask(at: int) -> None:
+        (answers[at],) = policy.sample(prompts[at], most, Stop())
+
+    with policy.at_work(1.0, "a seed") as batcher:
+        batcher.join(len(prompts))
+        threads = [threading.Thread(target=ask, args=(at,)) for at in range(len(prompts))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+    return answers
+
+
+def test_what_looks_like_a_control_token_is_text(policy: "Policy") -> None:
+    ids = policy.encode("a<|im_end|>")
+    assert policy.control("<|im_end|>") not in ids
+    assert policy.tokenizer.decode(ids) == "a<|im_end|>"
+
+
+def test_an_answer_does_not_depend_on_those_beside_it(policy: "Policy") -> None:
+    prompts = [policy.encode(text) for text in ("one", "another that is longer", "third")]
+    together = asked(policy, prompts)
+    alone = [asked(policy, [prompt])[0] for prompt in prompts]
+    assert [answer.ids for answer in together] == [answer.ids for answer in alone]
+
+
+def test_the_same_question_has_many_answers(policy: "Policy") -> None:
+    prompt = policy.encode("say")
+    assert len({answer.ids for answer in asked(policy, [prompt] * 4)}) == 4
+
+
+def test_log_probabilities_are_those_of_the_model(policy: "Policy") -> None:
+    import torch
+
+    prompts = [policy.encode(text) for text in ("a short one", "one that is quite a bit longer")]
+    for prompt, answer in zip(prompts, asked(policy, prompts), strict=True):
+        ids = torch.tensor([[*prompt, *answer.ids]])
+        with torch.no_grad():
+            every = torch.log_softmax(policy.model(input_ids=ids).logits[0], dim=-1)
+        place = range(len(prompt) - 1, ids.shape[1] - 1)
+        wanted = [float(every[at, ids[0, at + 1]]) for at in place]
+        assert answer.logprobs == pytest.approx(wanted, abs=1e-4)
+
+
+def test_an_answer_ends_at_its_last_token_or_at_its_budget(policy: "Policy") -> None:
+    end = policy.control("<|im_end|>")
+    answers = asked(policy, [policy.encode(f"question {at}") for at in range(12)], most=300)
+    assert any(answer.ids[-1] == end for answer in answers)
+    for answer in answers:
+        assert end not in answer.ids[:-1]
+        assert len(answer.ids) == 300 or answer.ids[-1] == end
+        assert "<|im_end|>" not in answer.text
+
+
+def test_a_stop_ends_the_wait(policy: "Policy") -> None:
+    stop = Stop()
+    stop.set()
+    with policy.at_work(1.0):
+        assert list(policy.sample(policy.encode("a"), 9, stop)) == []
+
+
+def test_nobody_waits_for_one_who_does_not_ask(policy: "Policy") -> None:
+    with policy.at_work(1.0) as batcher:
+        batcher.join(5)
+        assert list(policy.sample(policy.encode("a"), 9, Stop()))
+
+
+def test_those_who_ask_together_are_answered_together(trainable: None) -> None:
+    from agent.train.batcher import Batcher
+    from agent.train.decoding import Row
+
+    sizes: list[int] = []
+    batcher = Batcher(lambda rows: sizes.append(len(rows)), patience=60)
+    with batcher:
+        batcher.join(3)
+        threads = [
+            threading.Thread(target=batcher.ask, args=(Row([1], 1, at), Stop())) for at in range(3)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+        batcher.join(-2)
+        assert batcher.ask(Row([1], 1, 4), Stop())
+    assert sizes == [3, 1]
+
+
+def test_who_leaves_is_not_waited_for(trainable: None) -> None:
+    from agent.train.batcher import Batcher
+    from agent.train.decoding import Row
+
+    with Batcher(lambda _: None, patience=60) as batcher:
+        batcher.join(2)
+        answered: list[bool] = []
+        asks = threading.Thread(target=lambda: answered.append(batcher.ask(Row([1], 1, 0), Stop())))
+        asks.start()
+        batcher.join(-1)
+        asks.join(30)
+        assert answered == [True]
+
+
+def test_a_decoder_that_fails_is_told_to_all_who_wait(trainable: None) -> None:
+    from agent.train.batcher import Batcher
+    from agent.train.decoding import Row
+
+    def fail(rows: object) -> None:
+        raise MemoryError("no room")
+
+    with Batcher(fail) as batcher:
+        batcher.join()
+        with pytest.raises(ModelError, match="no room"):
+            batcher.ask(Row([1], 1, 0), Stop())

@@ -1,0 +1,115 @@
+"""Recipes: those that come with the program can be read, and a wrong one is told where."""
+
+from pathlib import Path
+
+import pytest
+
+from agent.errors import TrainError
+from agent.train import recipe
+from agent.train.recipe import Recipe
+
+SMALL = """\
+model: {name: somewhere}
+tasks: {count: 4, kinds: [staff.room]}
+rollouts:
+  at_once: 2
+  steps: 3
+  turn_tokens: 20
+  tokens: 300
+  seconds: 60
+  command_seconds: 5
+evaluation: {tasks: 2}
+stages: [reinforced]
+reinforced:
+  steps: 2
+  prompts: 1
+  rollouts: 2
+  learning_rate: 1e-3
+"""
+
+
+def load(folder: Path, text: str, **changes: str) -> Recipe:
+    path = folder / "mine.yaml"
+    path.write_text(text)
+    return recipe.load(str(path), {key.replace("__", "."): each for key, each in changes.items()})
+
+
+@pytest.mark.parametrize("name", recipe.names())
+def test_a_recipe_of_the_program_can_be_read(name: str) -> None:
+    assert recipe.load(name).stages
+
+
+def test_the_paper_s_recipe_has_the_paper_s_figures() -> None:
+    paper = recipe.load("paper")
+    assert paper.reinforced is not None
+    assert paper.reinforced.advantage == "rloo"
+    assert paper.reinforced.loss == "sequence-mean-token-sum"
+    assert (paper.reinforced.prompts, paper.reinforced.rollouts) == (8, 8)
+    assert (paper.reinforced.learning_rate, paper.reinforced.clip_high) == (1e-6, 0.28)
+    assert (paper.rollouts.steps, paper.rollouts.seconds) == (100, 5400)
+
+
+def test_what_a_recipe_leaves_out_is_as_described(tmp_path: Path) -> None:
+    made = load(tmp_path, SMALL)
+    assert made.rollouts.mode == "sandbox"
+    assert made.model.lora is None
+    assert made.reinforced is not None
+    assert made.reinforced.clip_high == 0.28
+
+
+def test_a_value_can_be_changed_for_once(tmp_path: Path) -> None:
+    made = load(tmp_path, SMALL, reinforced__steps="7", model__lora="{rank: 2, alpha: 4}")
+    assert made.reinforced is not None
+    assert made.reinforced.steps == 7
+    assert made.model.lora is not None
+    assert made.model.lora.rank == 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("  steps: 3", "  steps: three", "line 5: rollouts.steps: must be a whole number"),
+        ("  steps: 3", "  steps: 0", "line 5: rollouts.steps: must be 1 or more, not 0"),
+        ("  steps: 3", "  stepz: 3", "line 5: rollouts.stepz: no such key; known are"),
+        ("  steps: 3\n", "", "line 4: rollouts.steps: is missing"),
+        ("  steps: 3", "  steps: 3\n  steps: 4", "line 6: rollouts.steps: stands there twice"),
+        ("1e-3", "yes", "line 16: reinforced.learning_rate: must be a number"),
+        ("1e-3", ".nan", "line 16: reinforced.learning_rate: must be 0 or more, not nan"),
+        ("[reinforced]", "[sleep]", "line 11: stages: must be one of supervised, reinforced"),
+        ("[reinforced]", "reinforced", "line 11: stages: must be a list"),
+        ("[reinforced]", "[]", "line 11: stages: must be supervised, reinforced, or both"),
+        ("[reinforced]", "[supervised]", "supervised: is missing, and the stages name it"),
+        ("kinds: [staff.room]", "kinds: []", "line 2: tasks: must name either a file or kinds"),
+        (
+            "kinds: [staff.room]",
+            "kinds: [staff.room], levels: []",
+            "line 2: tasks.levels: must name",
+        ),
+        (
+            "  rollouts: 2",
+            "  rollouts: 2\n  batch: 3",
+            "line 16: reinforced.batch: must divide the 2 rollouts",
+        ),
+        ("stages:", "seed: -1\nstages:", "line 11: seed: must be from 0 to 4294967295, not -1"),
+        ("{tasks: 2}", "2", "line 10: evaluation: must be keys with values"),
+        ("{tasks: 2}", "{tasks: 2", "no YAML"),
+        ("{tasks: 2}", "{tasks: !!python/name:os.system 2}", "evaluation.tasks"),
+    ],
+)
+def test_a_wrong_recipe_names_line_and_key(tmp_path: Path, old: str, new: str, told: str) -> None:
+    with pytest.raises(TrainError) as caught:
+        load(tmp_path, SMALL.replace(old, new, 1))
+    assert told in str(caught.value)
+    assert str(tmp_path / "mine.yaml") in str(caught.value)
+
+
+def test_a_wrong_change_names_its_key(tmp_path: Path) -> None:
+    with pytest.raises(TrainError, match=r"--set rollouts.steps, line 1: rollouts.steps: must be"):
+        load(tmp_path, SMALL, rollouts__steps="many")
+    with pytest.raises(TrainError, match=r"--set rolls.steps: the recipe has no part named 'rolls"):
+        load(tmp_path, SMALL, rolls__steps="2")
+
+
+def test_a_recipe_that_is_not_there_is_told_with_those_that_are() -> None:
+    with pytest.raises(TrainError, match=r"there are builtin, cpu, gpu, paper"):
+        recipe.load("nowhere")

@@ -1,0 +1,23 @@
+"""What demonstrations are made of: commands that take a file's name for nothing else."""
+
+import json
+import shlex
+
+from agent.tasks.generator.dice import Dice
+from agent.tasks.record import Problem
+from agent.train.ways import way
+
+HOSTILE = "$(touch pwned)/berlin.txt"
+
+
+def test_the_name_of_a_file_is_no_command() -> None:
+    files = {HOSTILE: "Anna lives here.", "oslo.txt": "Bert lives here."}
+    problem = Problem("1", "Who lives in Berlin?", "Anna", "exact", "homes", files)
+    seen = set()
+    for number in range(200):
+        turns = way(problem, 0.3, ["Bert", "Carla"], Dice("way", number))
+        calls = [json.loads(call.arguments) for turn in turns for call in turn.calls]
+        commands = [call["command"] for call in calls if "command" in call]
+        seen |= {tuple(shlex.split(command)) for command in commands if "echo" not in command}
+    assert ("cat", f"input/{HOSTILE}") in seen
+    assert all(len(command) == 2 for command in seen)
