@@ -15,6 +15,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import BaseRoute, Mount
 from starlette.staticfiles import StaticFiles
 
+from agent import threads
 from agent.allowance import allowance
 from agent.models.builtin import engine
 from agent.retention import Retention
@@ -54,6 +55,9 @@ from sandbox_ui.security import Guard
 from sandbox_ui.shelf import Shelf
 from sandbox_ui.sizes import Sizes
 from sandbox_ui.usage import Counting, Usage
+
+_THREADS = 2
+"""Of the loop that serves: for what is done after a follower has gone."""
 
 
 class Machine(running.Computers, health.Ready, Counting, Protocol):
@@ -97,6 +101,7 @@ class _Rooms:
     @asynccontextmanager
     async def opened(self, _app: FastAPI) -> AsyncIterator[None]:
         """All at work, for as long as the application is served."""
+        threads.lend(asyncio.get_running_loop(), "application", _THREADS)
         self.machine.open()
         self.shelf.open()
         self.runs.open()

@@ -5,6 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import docker
+import httpx
 import pytest
 
 from agent.sandbox.resting import INSTANCE_LABEL
@@ -38,7 +39,11 @@ async def delete_all(program: Program) -> None:
 
 
 def held(program: Program, engine: docker.DockerClient, instance: str) -> dict[str, int]:
-    """What the application and the engine hold for it."""
+    """What the application and the engine hold for it.
+
+    Threads that serve requests and have been idle for a while go when another request comes.
+    """
+    httpx.get(f"{program.address}/api/runs").raise_for_status()
     mine = {"label": f"{INSTANCE_LABEL}={instance}"}
     return {
         "threads": len(list(Path(f"/proc/{program.process}/task").iterdir())),

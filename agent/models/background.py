@@ -12,7 +12,12 @@ from collections.abc import Coroutine
 from functools import cache
 from typing import Any, TypeVar
 
+from agent import threads
+
 Result = TypeVar("Result")
+
+_LOOKUPS = 8
+"""Names of endpoints that are looked up at once: a slow one holds up one thread."""
 
 _starting = threading.Lock()
 
@@ -20,6 +25,7 @@ _starting = threading.Lock()
 @cache
 def _made() -> asyncio.AbstractEventLoop:
     loop = asyncio.new_event_loop()
+    threads.lend(loop, "endpoints", _LOOKUPS)
     threading.Thread(target=loop.run_forever, name="endpoints", daemon=True).start()
     return loop
 
