@@ -167,6 +167,16 @@ def test_a_host_that_is_not_listed_is_refused_and_told(make: Make) -> None:
     assert run(sandbox, "pip download -q --no-deps -d /tmp/x six").code == 0
 
 
+def test_a_program_that_is_refused_prints_a_line_and_no_page(make: Make) -> None:
+    sandbox = make()
+    assert said(sandbox, f"curl -s http://{METADATA}/").splitlines() == [
+        f"{METADATA} refused: the network of this sandbox does not lead there."
+    ]
+    assert said(sandbox, "curl -s http://nowhere.invalid/").splitlines() == [
+        "nowhere.invalid not found: no address is known by this name."
+    ]
+
+
 def test_nothing_is_allowed_before_a_policy_says_so(
     engine: docker.DockerClient, image: str, egress: Egress, instance: str, tmp_path: Path
 ) -> None:
