@@ -211,7 +211,7 @@ export class Card {
     if (source) tools.push(copier(this.name === "execute_bash" ? "command" : "text", () => source));
     if (this.out) tools.push(copier("output", () => this.outPre.textContent));
     if (observation) tools.push(this.sawButton(observation));
-    this.body.append(h("div", { class: "foot num" }, ...parts, h("span", { class: "grow" }), ...tools));
+    this.body.append(h("div", { class: "foot num" }, ...parts, h("span", { class: "tools" }, ...tools)));
   }
 
   sawButton(observation) {
