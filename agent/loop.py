@@ -55,6 +55,8 @@ class Round:
         limits: Where the round ends at the latest.
         stop: Ends the round early.
         totals: What earlier rounds of the run used.
+        begun: The steps that earlier rounds began, those that were cut off and counted nowhere
+            included: this round's numbers go on from there.
         news: What a person did to the files since it was asked last, in words; each step
             begins with it.
     """
@@ -65,6 +67,7 @@ class Round:
     limits: Limits
     stop: Stop
     totals: Totals | None = None
+    begun: int = 0
     news: Callable[[], str] = str
 
 
@@ -92,7 +95,7 @@ class _Loop:
         self._meter = Meter(round_.limits, round_.totals)
         tools = round_.toolbox.schemas if round_.toolbox else ()
         self._turn = Turn(round_.model, round_.conversation, tools, round_.limits, round_.stop)
-        self._step = self._meter.totals.steps
+        self._step = round_.begun
         self._plain_answers = 0
         self._last_text = ""
 

@@ -41,8 +41,9 @@ from agent.workspace.files import Workspace
 
 FATES: dict[Origin, str] = {
     "new": "",
-    "woken": "The sandbox was stopped meanwhile and is back: its files, what was installed and "
-    "the shell are as they were; what ran in the background has ended.",
+    "woken": "The sandbox was stopped meanwhile and is back: its files and what was installed are "
+    "as they were, the shell as its last finished command left it; what ran in the background has "
+    "ended.",
     "remade": "The sandbox had to be made anew: the files in /workspace are as they were; what "
     "was installed, files elsewhere and the shell's variables are gone.",
 }
@@ -249,6 +250,7 @@ class RecordedRun:
                 limits=limits,
                 stop=stop,
                 totals=self.picture.totals,
+                begun=len(self.picture.steps),
                 news=self._tell,
             )
         )

@@ -198,7 +198,7 @@ def stopped(studio: Studio, stage: Stage) -> None:
 
 def limit_reached(studio: Studio, stage: Stage) -> None:
     studio.page.evaluate("localStorage.setItem('studio-settings', '{\"steps\": 2}')")
-    studio.page.reload()
+    studio.reload()
     studio.task.wait_for()
     stage.play(*(bash(f"echo {number}") for number in range(3)))
     studio.send("Count for ever")

@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import (
     Browser,
     ConsoleMessage,
+    Error,
     Locator,
     Page,
     TimeoutError,
@@ -76,6 +77,17 @@ class Studio:
                     raise
         if self._shaken:
             self.complaints.clear()
+
+    def reload(self) -> None:
+        """As a person does it: once more, where the machine's networks changed meanwhile."""
+        while True:
+            try:
+                self.page.reload()
+            except Error as error:
+                if "ERR_NETWORK_CHANGED" not in error.message:
+                    raise
+            else:
+                return
 
     @property
     def task(self) -> Locator:

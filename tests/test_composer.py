@@ -128,7 +128,7 @@ def test_the_last_messages_come_back_by_arrow_keys_also_after_a_reload(
         studio.send(text)
         expect(studio.state).to_have_text("submitted")
         studio.button("New").click()
-    studio.page.reload()
+    studio.reload()
     studio.task.wait_for()
     studio.task.focus()
     for key, text in (

@@ -177,7 +177,7 @@ def test_a_reload_and_a_second_tab_show_the_same_run_and_go_on(
     address = studio.page.url
     assert re.search(r"\?run=[\w-]{16}$", address)
 
-    studio.page.reload()
+    studio.reload()
     other = visit()
     other.open(address)
     for tab in (studio, other):
@@ -192,7 +192,7 @@ def test_a_reload_and_a_second_tab_show_the_same_run_and_go_on(
         expect(tab.state).to_have_text("submitted")
         expect(tab.timeline.locator(".step")).to_have_count(3)
         assert tab.timeline.get_by_label("Output").last.inner_text().count("third") <= 1
-    studio.page.reload()
+    studio.reload()
     expect(studio.timeline.locator(".step")).to_have_count(3)
     studio.timeline.locator(".card").first.click()
     expect(studio.timeline.get_by_label("Output").first).to_contain_text("first")
@@ -252,7 +252,7 @@ def test_hostile_text_stays_text_everywhere(visit: Callable[..., Studio], played
     expect(studio.state).to_have_text("submitted")
     expect(studio.timeline.get_by_label("Output")).to_contain_text(HOSTILE)
     expect(studio.file(f"{quoted}.txt")).to_be_visible()
-    studio.page.reload()
+    studio.reload()
     expect(studio.state).to_have_text("submitted")
     expect(studio.timeline.locator(".task")).to_contain_text(HOSTILE)
     assert studio.page.locator(".thread img, .thread script, .tree img").count() == 0
@@ -351,7 +351,7 @@ def test_light_and_dark_follow_the_system_until_one_is_chosen(
     assert studio.page.evaluate(theme) == "dark"
     studio.button("Light or dark").click()
     assert studio.page.evaluate(theme) == "light"
-    studio.page.reload()
+    studio.reload()
     studio.task.wait_for()
     assert studio.page.evaluate(theme) == "light"
 

@@ -19,6 +19,7 @@ from agent.events import (
     RunEnded,
     SandboxReady,
     StepEnded,
+    StepStarted,
     ToolEnded,
     ToolOutput,
     WorkspaceChanged,
@@ -98,6 +99,11 @@ def kept(run: RecordedRun) -> list[Event]:
     return [event for _, event in journal.read(run.folder.journal)]
 
 
+def begun(run: RecordedRun) -> list[int]:
+    """The numbers of the steps, as they began."""
+    return [event.step for event in kept(run) if isinstance(event, StepStarted)]
+
+
 def test_the_journal_holds_what_was_yielded(run: RecordedRun) -> None:
     assert play(run, bash("echo hi"), SUBMIT) == kept(run)
 
@@ -166,6 +172,17 @@ def test_a_run_whose_process_died_is_closed_as_interrupted_and_can_go_on(
     again.close()
     assert isinstance(ended, RunEnded)
     assert ended.status == "submitted"
+    assert begun(again) == [1, 2]
+
+
+def test_a_step_whose_turn_was_stopped_keeps_its_number(run: RecordedRun) -> None:
+    """What was seen of it, and of its files, is not the next one's."""
+    stop = Stop()
+    for event in run.start(Task("t", GENERAL), scripted([bash("true")]), Limits(), stop):
+        if isinstance(event, StepStarted):
+            stop.set()
+    list(run.follow_up("Go on.", scripted([bash("true"), SUBMIT]), Limits(), Stop()))
+    assert begun(run) == [1, 2, 3]
 
 
 def test_at_a_start_the_runs_that_a_dead_process_left_alive_are_closed(

@@ -62,7 +62,7 @@ def field(studio: Studio, name: str) -> Locator:
 
 
 def reopened(studio: Studio) -> Studio:
-    studio.page.reload()
+    studio.reload()
     studio.task.wait_for()
     studio.button("Settings").click()
     return studio

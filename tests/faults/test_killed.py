@@ -164,10 +164,14 @@ def test_killed_while_a_command_runs_the_page_goes_on_by_itself(
         expect(tab.timeline).to_contain_text(INTERRUPTED)
         for _ in range(2):
             expect(tab.timeline.locator(".card .state").last).to_have_text("cut off")
-            tab.page.reload()
+            tab.reload()
         tab.send("Go on.")
         expect(tab.state).to_have_text("submitted", timeout=60_000)
         expect(tab.timeline).to_contain_text(FATES["woken"])
+        for _ in range(2):
+            expect(tab.timeline.locator("a.no")).to_have_text(["1", "2", "3", "4"])
+            expect(tab.timeline.locator(".card").nth(1)).to_contain_text("sleep 1000")
+            tab.reload()
     assert [end.status for end in program.ends()] == ["failed", "submitted"]
     told = [event.observation for event in program.events() if isinstance(event, ToolEnded)]
     assert told[-2].endswith("works\nkept\n1")
