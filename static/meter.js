@@ -20,6 +20,7 @@ function* figures(limit, context) {
   const { totals, metered } = session.head;
   const steps = session.step;
   const most = limit ? h("span", { class: "dim" }, session.alive ? ` of ${number(limit)}` : `, of ${number(limit)}`) : null;
+  if (session.alive && !steps) return;
   if (session.alive) yield { words: ["step ", h("b", {}, number(steps)), most].filter(Boolean) };
   else yield { words: [h("b", {}, number(steps)), steps === 1 ? " step" : " steps", most].filter(Boolean) };
   if (!metered && !totals.prompt_tokens) yield { words: ["no tokens: scripted"] };
