@@ -96,11 +96,16 @@ class RunStarted(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunContinued(_Event):
-    """A follow-up message begins another round in the same conversation and sandbox."""
+    """A follow-up message begins another round in the same conversation and sandbox.
+
+    Attributes:
+        limits: The round's own; none in journals of earlier versions.
+    """
 
     text: str
     model: str
     metered: bool
+    limits: dict[str, float | None] = field(default_factory=dict)
     kind: Literal["run_continued"] = "run_continued"
 
 

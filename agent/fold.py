@@ -135,6 +135,33 @@ class RunPicture:
         """Whether a round has begun and not ended."""
         return bool(self.rounds) and self.rounds[-1].status is None
 
+    @property
+    def going_on(self) -> StepHead | None:
+        """The step that goes on; one that an earlier round's end cut off does not."""
+        last = self.steps[-1] if self.alive and self.steps else None
+        if last is None or last.ended or last.round != len(self.rounds):
+            return None
+        return last
+
+    @property
+    def used(self) -> Totals:
+        """The totals, with what the step used that goes on; its price is known when it ends."""
+        step = self.going_on
+        if step is None or step.usage is None:
+            return self.totals
+        old, usage = self.totals, step.usage
+        return replace(
+            old,
+            steps=old.steps + 1,
+            prompt_tokens=old.prompt_tokens + usage.prompt,
+            cached_tokens=old.cached_tokens + usage.cached,
+            generated_tokens=old.generated_tokens + usage.generated,
+            peak_context=max(old.peak_context, usage.prompt + usage.generated),
+            estimated=old.estimated or step.estimated,
+            model_seconds=old.model_seconds + step.model_seconds,
+            sandbox_seconds=old.sandbox_seconds + sum(call.seconds for call in step.calls),
+        )
+
     def apply(self, event: Event, cursor: int) -> None:
         """Take in one event; ``cursor`` is the journal's behind it."""
         begin, self.cursor = self.cursor, cursor
@@ -163,6 +190,7 @@ class RunPicture:
             self.network = event.network
             text = event.task
         else:
+            self.limits = event.limits or self.limits
             text = event.text
         self.model, self.metered = event.model, event.metered
         self.rounds.append(RoundHead(text, event.at, len(self.steps) + 1))

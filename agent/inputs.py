@@ -8,10 +8,13 @@ from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
 
 INPUT = RelPath("input")
+_TOP = RelPath.from_url("")
 
 
 def given(workspace: Workspace) -> list[RelPath]:
-    """The files below ``input/``, in order, as paths from there."""
+    """The files below ``input/``, in order, as paths from there; none where it is gone."""
+    if not any(entry.name == str(INPUT) for entry in workspace.list(_TOP)):
+        return []
     return [RelPath.trusted(path.removeprefix("input/")) for path in _files(workspace, INPUT)]
 
 

@@ -22,17 +22,25 @@ class Journal:
     """The writing end. One process writes a journal, many threads may follow it.
 
     Args:
-        path: The file; made where missing, mended at its end where torn.
+        path: The file; mended at its end where torn, and made with the first event: before that
+            the run has not begun.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        self._end = _whole_end(self._file)
-        os.ftruncate(self._file, self._end)
-        os.lseek(self._file, self._end, os.SEEK_SET)
         self._lock = threading.Lock()
         self._followers: list[Callable[[], None]] = []
+        self._file: int | None = None
+        self._end = 0
+        if path.exists():
+            self._file = self._opened()
+
+    def _opened(self) -> int:
+        file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._end = _whole_end(file)
+        os.ftruncate(file, self._end)
+        os.lseek(file, self._end, os.SEEK_SET)
+        return file
 
     @property
     def end(self) -> int:
@@ -50,22 +58,34 @@ class Journal:
         """
         line = encode(event) + b"\n"
         with self._lock:
-            self._write(line)
+            file = self._begin(line) if self._file is None else self._write(self._file, line)
             if isinstance(event, _SYNCED):
-                os.fdatasync(self._file)
+                os.fdatasync(file)
             followers = list(self._followers)
         for wake in followers:
             wake()
         return self._end
 
-    def _write(self, line: bytes) -> None:
+    def _begin(self, line: bytes) -> int:
+        file = self._opened()
         try:
-            _write_all(self._file, line)
+            self._write(file, line)
         except OSError:
-            os.ftruncate(self._file, self._end)
-            os.lseek(self._file, self._end, os.SEEK_SET)
+            os.close(file)
+            self.path.unlink()
+            raise
+        self._file = file
+        return file
+
+    def _write(self, file: int, line: bytes) -> int:
+        try:
+            _write_all(file, line)
+        except OSError:
+            os.ftruncate(file, self._end)
+            os.lseek(file, self._end, os.SEEK_SET)
             raise
         self._end += len(line)
+        return file
 
     def follow(self, wake: Callable[[], None]) -> Callable[[], None]:
         """Have ``wake`` called, from the writing thread, after each event.
@@ -86,9 +106,9 @@ class Journal:
     def close(self) -> None:
         """Close the file; the journal can still be read."""
         with self._lock:
-            if self._file >= 0:
+            if self._file is not None and self._file >= 0:
                 os.close(self._file)
-                self._file = -1
+            self._file = -1
 
 
 def read(path: Path, cursor: int = 0, end: int | None = None) -> Iterator[tuple[int, Event]]:

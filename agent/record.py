@@ -83,6 +83,9 @@ class Record:
         Args:
             events: The round; one that breaks off is ended as failed.
             along: What is written for an event: itself, and what goes along with it.
+
+        Raises:
+            RunError: there is no room for what begins the round; nothing of it is kept.
         """
         try:
             with closing(events):  # a command that goes on is ended first
@@ -91,8 +94,13 @@ class Record:
                         yield self._keep(each)
         except OSError as error:
             _log.error("Run %s cannot be recorded: %s", self._folder.id, error)
-            yield self._failed(UNRECORDED.format(why=error.strerror or error))
-        except Exception as error:  # noqa: BLE001 - the boundary: no run ends without a word
+            why = UNRECORDED.format(why=error.strerror or error)
+            if not self.picture.alive:  # no round has begun that could be ended
+                raise RunError(why) from error
+            yield self._failed(why)
+        except Exception as error:  # the boundary: no run ends without a word
+            if not self.picture.alive:
+                raise
             _log.exception("Run %s failed", self._folder.id)
             yield self._failed(f"The studio itself failed ({error!r}); its log has the details.")
         finally:
@@ -100,7 +108,12 @@ class Record:
 
     def ended(self, status: Status, reason: str) -> RunEnded:
         """The end of a round that ends so now, not written yet."""
-        return RunEnded(status=status, reason=reason, answer="", totals=self.picture.totals)
+        return RunEnded(status=status, reason=reason, answer="", totals=self.picture.used)
+
+    @property
+    def owing(self) -> bool:
+        """Whether the end of a round is still to be kept."""
+        return self._owed is not None
 
     def settle(self) -> None:
         """Keep the end of a round that could not be kept when it came.
@@ -120,7 +133,8 @@ class Record:
     def _take_up(self) -> None:
         """Fold what the journal holds already, and close a round that nobody ended."""
         event = None
-        for cursor, event in journal.read(self._folder.journal):
+        written = self._folder.journal.exists()
+        for cursor, event in journal.read(self._folder.journal) if written else ():
             self.picture.apply(event, cursor)
             self.conversation.apply(event)
         if self.picture.alive and event is not None:

@@ -152,9 +152,11 @@ class RecordedRun:
         if not self.picture.rounds or self.picture.alive:
             raise RunError("A message can follow when the run has begun and has come to an end.")
         self._record.make_room()
-        opening = RunContinued(text=whole(text), model=model.name, metered=model.metered)
-        stop = stop or Stop()
-        events = self._round(opening, model, limits or Limits(), stop, turn)
+        limits, stop = limits or Limits(), stop or Stop()
+        opening = RunContinued(
+            text=whole(text), model=model.name, metered=model.metered, limits=limits.shown()
+        )
+        events = self._round(opening, model, limits, stop, turn)
         return self._record.kept(events, self._with_workspace)
 
     @property
@@ -166,6 +168,8 @@ class RecordedRun:
     def rest(self) -> None:
         """Stop the sandbox, so that another message wakes it, and close the journal.
 
+        The journal stays open where the end of a round is still to be kept in it.
+
         Raises:
             SandboxError: it cannot be stopped; the journal is closed all the same.
         """
@@ -174,7 +178,13 @@ class RecordedRun:
             if computer is not None:
                 computer.rest()
         finally:
-            self._record.close()
+            if not self.owing:
+                self._record.close()
+
+    @property
+    def owing(self) -> bool:
+        """Whether the end of a round waits for room on the disk to be kept."""
+        return self._record.owing
 
     def settle(self) -> None:
         """Keep the end of a round that could not be kept when it came.
@@ -284,7 +294,7 @@ class RecordedRun:
         except StudioError as error:
             return self._record.ended("failed", str(error))
         if sandbox is None:
-            return self._record.ended("stopped", "")
+            return self._record.ended("stopped", stop.reason)
         sandbox.attend(stop)
         self._computer = Workplace(sandbox, self.folder, self._computers.blobs)
         for _ in self._computer.versioned(len(self.picture.steps)):

@@ -9,6 +9,7 @@ from agent.events import Event, Notice
 from agent.folder import RunFolder
 from agent.sandbox.base import Sandbox
 from agent.workspace.blobs import BlobStore
+from agent.workspace.manifest import Delta
 from agent.workspace.snapshots import Snapshots
 from agent.workspace.versions import Versions
 from agent.workspace.watch import Watch
@@ -26,10 +27,10 @@ class Workplace:
     def __init__(self, sandbox: Sandbox, folder: RunFolder, blobs: BlobStore) -> None:
         self.sandbox = sandbox
         self._blobs = blobs
+        self._workspace = folder.workspace
         self._versions = Versions(folder.manifests)
         self._watch = Watch(folder.sandbox_folder)
-        known = self._versions.manifest()
-        self._snapshots = Snapshots(folder.workspace, blobs, self._watch, manifest=known)
+        self._snapshots = self._recorded()
 
     def versioned(self, step: int, *, final: bool = False) -> Iterator[Event]:
         """Keep the workspace's version; where that cannot be read, the run goes on.
@@ -45,7 +46,7 @@ class Workplace:
             with self._blobs.relied_on():
                 delta = self._snapshots.take(final=final)
                 if delta:
-                    self._versions.append(step, delta)
+                    self._append(step, delta)
         except WorkspaceError as error:
             yield Notice(step=step, text=f"What this step did to the files is not known: {error}")
             return
@@ -53,6 +54,18 @@ class Workplace:
             change = changed(step, delta)
             if change.total:
                 yield change
+
+    def _append(self, step: int, delta: Delta) -> None:
+        try:
+            self._versions.append(step, delta)
+        except OSError:
+            self._snapshots = self._recorded()  # what could not be kept is found again
+            raise
+
+    def _recorded(self) -> Snapshots:
+        """What follows the files, from where their versions stand."""
+        known = self._versions.manifest()
+        return Snapshots(self._workspace, self._blobs, self._watch, manifest=known)
 
     def end_processes(self) -> None:
         """Leave nothing at work behind a round; a sandbox that is lost has nothing."""

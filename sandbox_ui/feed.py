@@ -56,8 +56,9 @@ class Feed:
         with self._lock:
             self._catch_up()
             picture, cursor = self._picture, self._picture.cursor
-            if picture.alive and picture.steps and not picture.steps[-1].ended:
-                cursor = picture.steps[-1].begin
+            going_on = picture.going_on
+            if going_on is not None:
+                cursor = going_on.begin
                 picture = replace(picture, steps=picture.steps[:-1])
             return Message(to_json(self._clock() | {"picture": picture}), cursor)
 

@@ -3,19 +3,24 @@
 import logging
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from agent import clock
 from agent.errors import StudioError
+from agent.events import Event, SandboxReady
 from agent.folder import RunFolder
 from agent.news import News
 from agent.recorder import RecordedRun
 from agent.stop import Stop
 from agent.summary import Summary, summarize
+from sandbox_ui.admission import Place
 from sandbox_ui.feed import Feed
 
-_LEAVING = 1.0
+_LEAVING = 60.0
+"""Seconds for what a worker does when the end is told: what a list says of the run is made."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -56,11 +61,43 @@ class LiveRun:
             recorded = None if self.working else self.recorded
             if recorded is None:
                 return
-            self.recorded = None
+            if not recorded.owing:
+                self.recorded = None
             try:
                 recorded.rest()
             except StudioError as error:
                 _log.warning("The sandbox of run %s: %s", self.folder.id, error)
+
+    def work(self, events: Iterator[Event], turn: Place) -> "Future[None]":
+        """Play a round in a thread of its own.
+
+        Returns:
+            What is done when the round has begun, or holds why it could not begin.
+        """
+        opened: Future[None] = Future()
+        self.worker = threading.Thread(
+            target=self._play,
+            args=(events, turn, opened),
+            name=f"run {self.folder.id}",
+            daemon=True,
+        )
+        self.worker.start()
+        return opened
+
+    def _play(self, events: Iterator[Event], turn: Place, opened: "Future[None]") -> None:
+        try:
+            for event in events:
+                if not opened.done():
+                    opened.set_result(None)
+                if isinstance(event, SandboxReady):
+                    self.feed.watch()
+        except Exception as error:  # told to whoever asked for the round
+            if opened.done():
+                raise
+            opened.set_exception(error)
+        finally:
+            turn.leave()
+            self.used = clock.steady()
 
     def let_leave(self) -> None:
         """Wait for a worker that has told the end of its round, which it does just before."""

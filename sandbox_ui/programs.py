@@ -1,10 +1,10 @@
 """What programs may call, beside the page: Gradio's API page shows it, ``gradio_client`` calls it.
 
-    client = Client("http://127.0.0.1:7860")
-    run = client.predict("Plot sin(x).", api_name="/start")
-    for state in client.submit(run, api_name="/follow"):
-        print(state["state"], state["steps"])
-    print(client.predict(run, api_name="/files"))
+client = Client("http://127.0.0.1:7860")
+run = client.predict("Plot sin(x).", api_name="/start")
+for state in client.submit(run, api_name="/follow"):
+    print(state["state"], state["steps"])
+print(client.predict(run, api_name="/files"))
 """
 
 import asyncio

@@ -8,9 +8,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from agent import clock, recorder
+from agent import recorder
 from agent.errors import RunError
-from agent.events import Event, SandboxReady
+from agent.events import Event
 from agent.folder import RunFolder
 from agent.meter import Limits
 from agent.models.base import Model
@@ -23,7 +23,7 @@ from agent.summary import Summary
 from agent.workspace.files import Workspace
 from agent.workspace.past import Past
 from agent.workspace.paths import RelPath
-from sandbox_ui.admission import Admission, Place
+from sandbox_ui.admission import Admission
 from sandbox_ui.feed import Feed
 from sandbox_ui.housekeeping import IDLE_SECONDS, Housekeeping, Rests
 from sandbox_ui.live import LiveRun, join
@@ -288,12 +288,9 @@ class Runs:
             turn = self.admission.enter(run.folder.owner, lambda: self._idle_beside(run))
             with ExitStack() as on_failure:
                 on_failure.callback(turn.leave)
-                events = begin(run.recorded, run.stop, turn)
-                run.worker = threading.Thread(
-                    target=self._drive, args=(run, events, turn), name=f"run {run_id}", daemon=True
-                )
-                run.worker.start()
+                opened = run.work(begin(run.recorded, run.stop, turn), turn)
                 on_failure.pop_all()
+        opened.result()
 
     def _idle_beside(self, run: LiveRun) -> Sequence[LiveRun]:
         """The runs that could give their sandbox up for this one; none where it needs none."""
@@ -301,15 +298,6 @@ class Runs:
             return []
         known = sorted(self._registry.all(), key=lambda run: run.used)
         return [run for run in known if run.idle]
-
-    def _drive(self, run: LiveRun, events: Iterator[Event], turn: Place) -> None:
-        try:
-            for event in events:
-                if isinstance(event, SandboxReady):
-                    run.feed.watch()
-        finally:
-            turn.leave()
-            run.used = clock.steady()
 
     def tidy(self, now: float | None = None) -> None:
         """Stop idle sandboxes, remove what nobody used for long; see ``Housekeeping.tidy``."""

@@ -114,6 +114,7 @@ export class Step {
   end() {
     this.ended = true;
     this.cutOff();
+    if (!this.partial && !this.tickLine) this.settle(); // it was cut off
     if (!this.near) this.unload(this.element.offsetHeight);
   }
 

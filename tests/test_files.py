@@ -1,7 +1,6 @@
 """The workspace's files as the page and the command line use them."""
 
 import os
-import resource
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 from agent.errors import ToolError, WorkspaceError
 from agent.workspace.files import Workspace
 from agent.workspace.paths import ROOT, RelPath
+from tests.cramped import room_in_files
 from tests.ordinary_user import as_ordinary_user
 
 
@@ -136,13 +136,8 @@ def test_a_folder_that_is_a_link_receives_nothing(workspace: Workspace, tmp_path
 
 def test_what_does_not_fit_is_said_and_leaves_nothing(workspace: Workspace) -> None:
     """A limit on file size stands in for a full disk: the kernel refuses the write."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
-    try:
-        with pytest.raises(WorkspaceError, match="larger"):
-            workspace.write(RelPath("big"), [b"x" * 2000])
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    with room_in_files(1000), pytest.raises(WorkspaceError, match="larger"):
+        workspace.write(RelPath("big"), [b"x" * 2000])
     assert names(workspace) == []
     assert staged(workspace) == []
 

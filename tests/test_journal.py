@@ -1,6 +1,5 @@
 """The journal: append-only, read from a cursor, valid after a kill at any byte."""
 
-import resource
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,6 +25,7 @@ from agent.events import (
 )
 from agent.journal import Journal, ends_in, lines, read
 from agent.models.base import Tokens, ToolCall, Usage
+from tests.cramped import room_in_files
 
 EVENTS: list[Event] = [
     RunStarted(
@@ -139,8 +139,18 @@ def test_its_last_event_is_known_without_reading_it_all(path: Path) -> None:
 
 
 def test_an_empty_journal_is_a_journal(path: Path) -> None:
-    write(path, [])
+    path.touch()
     assert list(read(path)) == []
+
+
+def test_a_journal_is_made_with_its_first_event(path: Path) -> None:
+    journal = Journal(path)
+    with room_in_files(0), pytest.raises(OSError, match="too large"):
+        journal.append(EVENTS[0])
+    assert not path.exists()
+    journal.append(EVENTS[0])
+    journal.close()
+    assert [event for _, event in read(path)] == EVENTS[:1]
 
 
 def test_a_follower_is_woken_for_each_event_until_it_lets_go(path: Path) -> None:
@@ -157,13 +167,8 @@ def test_a_follower_is_woken_for_each_event_until_it_lets_go(path: Path) -> None
 def test_an_event_that_could_not_be_written_leaves_nothing(path: Path) -> None:
     journal = Journal(path)
     journal.append(EVENTS[1])
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (journal.end + 100, before[1]))
-    try:
-        with pytest.raises(OSError, match="too large"):
-            journal.append(EVENTS[4])
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    with room_in_files(journal.end + 100), pytest.raises(OSError, match="too large"):
+        journal.append(EVENTS[4])
     end = journal.append(EVENTS[-1])
     journal.close()
     assert list(read(path))[-1] == (end, EVENTS[-1])

@@ -1,10 +1,8 @@
 """A run kept: what is in the journal is what happened, and the next round goes on from it."""
 
 import errno
-import resource
 import threading
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,8 +12,10 @@ from agent.conversation import Conversation
 from agent.errors import EngineError, RunError, StudioError
 from agent.events import (
     Event,
+    ModelAnswered,
     Notice,
     Preparing,
+    RunContinued,
     RunEnded,
     SandboxReady,
     StepEnded,
@@ -25,8 +25,9 @@ from agent.events import (
     WorkspaceChanged,
 )
 from agent.folder import RunFolder
+from agent.journal import Journal
 from agent.meter import Limits
-from agent.models.base import Model, Piece, Request, ToolCall
+from agent.models.base import Model, Piece, Request, ToolCall, Usage
 from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.record import INTERRUPTED, close_interrupted
 from agent.recorder import RecordedRun, Task
@@ -34,7 +35,9 @@ from agent.sandbox.base import Sandbox
 from agent.sandbox.process import ProcessSandbox
 from agent.stop import Stop
 from agent.workspace.blobs import BlobStore
+from agent.workspace.manifest import Delta
 from agent.workspace.versions import Versions
+from tests.cramped import room_in_files
 
 GENERAL = prompts.named("general")
 
@@ -324,20 +327,79 @@ def test_folders_alone_are_no_change_that_is_told(run: RecordedRun) -> None:
     assert not [event for event in events if isinstance(event, WorkspaceChanged)]
 
 
-@contextmanager
-def room_in_files(size: int) -> Iterator[None]:
-    """No file can grow beyond ``size`` here, as on a disk that is full."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
 def test_a_run_without_room_for_its_record_is_refused(run: RecordedRun) -> None:
     with room_in_files(0), pytest.raises(RunError, match="Make room"):
         play(run, SUBMIT)
+    assert not run.folder.journal.exists()
+    assert [type(event) for event in play(run, SUBMIT)][-1] is RunEnded
+
+
+def test_a_round_that_finds_no_room_to_begin_leaves_nothing_behind(run: RecordedRun) -> None:
+    """Not an end without a beginning, nor one that takes the place of the last round's."""
+    with room_in_files(20_000), pytest.raises(RunError, match="Make room"):
+        list(run.start(Task("x" * 30_000, GENERAL), scripted([SUBMIT])))
+    assert not run.folder.journal.exists()
+    play(run, ScriptedTurn(text="The answer."), SUBMIT)
+    before = kept(run)
+    with room_in_files(20_000), pytest.raises(RunError, match="Make room"):
+        list(run.follow_up("x" * 30_000, scripted([SUBMIT])))
+    assert kept(run) == before
+    assert list(run.follow_up("Go on.", scripted([SUBMIT])))[-1].kind == "run_ended"
+
+
+def test_a_step_whose_files_found_no_room_is_made_up_for_by_the_next(
+    run: RecordedRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append = Versions.append
+
+    def full(versions: Versions, step: int, delta: Delta) -> None:
+        if "output/one" in delta.changed:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        append(versions, step, delta)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Versions, "append", full)
+        play(run, bash("echo 1 > output/one"), SUBMIT)
+    list(run.follow_up("Go on.", scripted([bash("echo 2 > output/two"), SUBMIT])))
+    known = Versions(run.folder.manifests).manifest().nodes
+    assert {"output/one", "output/two"} <= set(known)
+
+
+def test_what_a_step_used_before_it_was_cut_off_counts(
+    run: RecordedRun, computers: LocalComputers
+) -> None:
+    play(run, SUBMIT)
+    written = Journal(run.folder.journal)
+    written.append(RunContinued(text="Go on.", model="m", metered=True))
+    written.append(StepStarted(step=2, note=""))
+    turn = ModelAnswered(
+        step=2, text="I work.", reasoning="", calls=(), finish="stop", usage=Usage(9000, 400),
+        estimated=False, seconds=3.0,
+    )  # fmt: skip
+    written.append(turn)
+    written.close()
+    with RecordedRun(run.folder, computers) as again:
+        totals = again.picture.totals
+    assert (totals.steps, totals.prompt_tokens, totals.generated_tokens) == (2, 9000, 400)
+
+
+def test_a_round_has_its_own_limits(run: RecordedRun) -> None:
+    play(run, SUBMIT)
+    list(run.follow_up("Go on.", scripted([SUBMIT]), Limits(steps=7)))
+    assert run.picture.limits["steps"] == 7
+
+
+def test_a_stop_before_there_is_a_sandbox_keeps_its_reason(run: RecordedRun) -> None:
+    stop = Stop()
+    stop.reason = "The studio was closed meanwhile."
+    stop.set()
+    *_, ended = run.start(Task("t", GENERAL), scripted([SUBMIT]), Limits(), stop)
+    assert isinstance(ended, RunEnded)
+    assert (ended.status, ended.reason) == ("stopped", stop.reason)
+
+
+def test_a_task_begins_also_where_nobody_left_a_folder_for_input(run: RecordedRun) -> None:
+    (run.folder.workspace / "input").rmdir()
     assert [type(event) for event in play(run, SUBMIT)][-1] is RunEnded
 
 
@@ -355,6 +417,7 @@ def test_an_end_for_which_there_was_no_room_is_kept_before_anything_else(
         patch.setattr(run.journal, "append", full)
         play(run, bash("echo on"), SUBMIT)
         assert not journal.ends_in(run.folder.journal, RunEnded)
+        run.rest()
         with pytest.raises(OSError, match="No space"):
             run.settle()
     run.settle()
