@@ -329,6 +329,25 @@ def _wait_for_the_end(page: Tab) -> None:
     )
 
 
+def test_a_thought_that_was_stopped_is_over(tab: Callable[..., Tab], world: World) -> None:
+    world.turns = [
+        Turn(reasoning="Perhaps the third. " * 20, fault="silent"),
+        Turn(text="Done.", calls=[Call("submit")]),
+    ]
+    page = tab()
+    page.open(world.address)
+    page.send("Choose one")
+    thought = page.step(1).locator(".thought summary")
+    expect(thought).to_contain_text("Thinking · ")
+    page.button("Stop").click()
+    expect(page.state).to_have_text("stopped")
+    expect(thought).to_contain_text("Thought · ")
+    page.send("Go on")
+    expect(page.state).to_have_text("submitted")
+    expect(thought).to_contain_text("Thought · ")
+    expect(page.timeline.locator("a.no")).to_have_text(["1", "2"])
+
+
 # Find
 
 
