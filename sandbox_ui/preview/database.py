@@ -29,6 +29,10 @@ _ALLOWED = frozenset(
 _PRAGMAS = ("table_xinfo", "table_list", "index_list", "foreign_key_list", "data_version")
 _REFUSED = frozenset({"load_extension", "readfile", "writefile", "edit", "fts3_tokenizer"})
 _WAL = 2
+_TOO_LARGE = (
+    "This database is larger than 512 MB, which this studio cannot look into. Download it, or ask "
+    "the model for what is in it."
+)
 _NOTHING = "It holds no tables."
 
 
@@ -88,7 +92,9 @@ def connected(file: BinaryIO, head: bytes) -> sqlite3.Connection:
         head: Its first 100 bytes.
 
     Raises:
-        Unreadable: only its owner may open it, and it is too large to be copied.
+        Unreadable: it cannot be opened where it is, and it is too large to be copied. So it is
+            for whoever looks at files as nobody: SQLite opens by name, and no folder on the way
+            is theirs.
     """
     try:
         address = f"file:/proc/self/fd/{file.fileno()}?mode=ro&immutable=1"
@@ -108,7 +114,7 @@ def _copied(file: BinaryIO, head: bytes) -> sqlite3.Connection:
     file.seek(len(head))
     rest = file.read(_COPIED)
     if len(rest) == _COPIED:
-        raise Unreadable("This database may only be opened by its owner, and is too large to copy.")
+        raise Unreadable(_TOO_LARGE)
     connection = sqlite3.connect(":memory:", isolation_level=None)
     connection.deserialize(head[:18] + b"\1\1" + head[20:] + rest)
     return connection

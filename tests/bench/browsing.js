@@ -31,13 +31,15 @@
         requestAnimationFrame(look);
       }),
 
-    /** Click on a file in the tree; milliseconds to the first frame in which it is seen. */
+    /** Click on a file in the tree; milliseconds to the first frame in which it is seen, or null. */
     look: async (name) => {
       const rows = [...document.querySelectorAll(".workspace [role=treeitem]")];
       const row = rows.find((each) => each.textContent.includes(name) && !each.querySelector("[role=treeitem]"));
       const began = performance.now();
       (row.querySelector(".line") ?? row).click();
-      return (await bench.first(() => bench.shown(name))) - began;
+      const never = new Promise((resolve) => setTimeout(() => resolve(null), 60_000));
+      const at = await Promise.race([bench.first(() => bench.shown(name)), never]);
+      return at === null ? null : at - began;
     },
 
     /** Whether a file's preview is laid out, with what it has to fetch in view. */

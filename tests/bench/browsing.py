@@ -44,6 +44,10 @@ class Holdings:
     private: int
 
 
+class NotShown(Exception):
+    """A file has no preview here."""
+
+
 class Tab:
     """A tab of its own, with nothing in the cache, that notes the marks it shows."""
 
@@ -104,8 +108,15 @@ class Tab:
         self._devtools.send("Network.setCacheDisabled", {"cacheDisabled": True})
 
     def look(self, name: str) -> float:
-        """Click on a file; seconds to the first frame in which its preview is seen."""
-        return float(self.page.evaluate("name => bench.look(name)", name)) / 1000
+        """Click on a file; seconds to the first frame in which its preview is seen.
+
+        Raises:
+            NotShown: none is seen within a minute.
+        """
+        found = self.page.evaluate("name => bench.look(name)", name)
+        if found is None:
+            raise NotShown(name)
+        return float(found) / 1000
 
     def _metrics(self) -> dict[str, float]:
         answer = self._devtools.send("Performance.getMetrics")

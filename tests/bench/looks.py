@@ -4,7 +4,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser
 
-from tests.bench.browsing import Tab, browser
+from tests.bench.browsing import NotShown, Tab, browser
 from tests.bench.figures import SAMPLED, Sample, Table, megabytes, shown
 from tests.bench.place import Place, progress_line
 from tests.bench.script import Source
@@ -46,8 +46,13 @@ def table(
                 run = draft(data)
                 size = _written(run.workspace / "output", sight, part)
                 page = f"{address}/?run={run.id}"
-                first, *others = _looked(chromium, page, sight.name, times + 1)
-                made.add(sight.about, megabytes(size), shown(first), *Sample.of(others).cells())
+                try:
+                    first, *others = _looked(chromium, page, sight.name, times + 1)
+                except NotShown:
+                    made.add(sight.about, megabytes(size), "not shown", *("" for _ in SAMPLED))
+                else:
+                    cells = Sample.of(others).cells()
+                    made.add(sight.about, megabytes(size), shown(first), *cells)
                 (run.workspace / "output" / sight.name).unlink()
     return made
 
