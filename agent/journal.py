@@ -131,6 +131,8 @@ def read(path: Path, cursor: int = 0, end: int | None = None) -> Iterator[tuple[
 
 def lines(path: Path, cursor: int = 0, end: int | None = None) -> Iterator[tuple[int, bytes]]:
     """As ``read``, with the events as they are written, undecoded."""
+    if not cursor and not path.exists():
+        return  # the run has not begun
     with path.open("rb") as file:
         if cursor and not _is_boundary(file.fileno(), cursor):
             raise JournalError(f"{cursor} is not a cursor of this journal.")

@@ -133,8 +133,7 @@ class Record:
     def _take_up(self) -> None:
         """Fold what the journal holds already, and close a round that nobody ended."""
         event = None
-        written = self._folder.journal.exists()
-        for cursor, event in journal.read(self._folder.journal) if written else ():
+        for cursor, event in journal.read(self._folder.journal):
             self.picture.apply(event, cursor)
             self.conversation.apply(event)
         if self.picture.alive and event is not None:

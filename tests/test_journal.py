@@ -148,6 +148,7 @@ def test_a_journal_is_made_with_its_first_event(path: Path) -> None:
     with room_in_files(0), pytest.raises(OSError, match="too large"):
         journal.append(EVENTS[0])
     assert not path.exists()
+    assert list(read(path)) == []
     journal.append(EVENTS[0])
     journal.close()
     assert [event for _, event in read(path)] == EVENTS[:1]
