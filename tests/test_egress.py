@@ -155,6 +155,20 @@ def test_what_was_fetched_is_measured(make: Make) -> None:
     assert sandbox.requests() == []
 
 
+def test_of_a_request_host_and_port_are_written_down_and_no_more(
+    make: Make, egress: Egress
+) -> None:
+    sandbox = make()
+    long, six = f"http://{METADATA}/secret{'x' * 4000}", "http://[2606:4700::1]:8080/secret"
+    codes(sandbox, long, six, "https://pypi.org/secret")
+    asked = {(each.host, each.port, bool(each.refused)) for each in sandbox.requests()}
+    assert {(METADATA, 80, True), ("pypi.org", 443, False)} <= asked
+    assert ("2606:4700::1", 8080) in {(host, port) for host, port, _ in asked}
+    log = (egress._folder / "log" / "access.log").read_text()
+    assert "secret" not in log
+    assert max(map(len, log.splitlines())) < 500
+
+
 # What the policy refuses
 
 

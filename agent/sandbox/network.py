@@ -15,6 +15,10 @@ READY_LIST = (
 """The hosts of Python's, Debian's and npm's packages."""
 
 MOST_HOSTS = 200
+
+MOST_TOLD = 100
+"""Refusals of one command that the model is told of; of the others, how many."""
+
 _HOST = re.compile(r"\.?(?!-)[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})*", re.IGNORECASE)
 
 
@@ -92,4 +96,6 @@ class Request:
 def refusals(requests: Iterable[Request]) -> str:
     """What the model is told of requests that were refused; empty where none was."""
     why = {f"{each.host}:{each.port}": each.refused for each in requests if each.refused}
-    return "".join(f"\n[The network refused {to}: {reason}.]" for to, reason in why.items())
+    told = list(why.items())[:MOST_TOLD]
+    more = f"\n[And {len(why) - len(told):,} more.]" if len(why) > len(told) else ""
+    return "".join(f"\n[The network refused {to}: {reason}.]" for to, reason in told) + more
