@@ -259,6 +259,20 @@ def test_only_the_web_leaves(make: Make) -> None:
     assert "Error" in said(sandbox, f'python3 -c "{connect}" 2>&1 | tail -1')
 
 
+def test_a_tunnel_leads_to_ports_of_https_alone(make: Make) -> None:
+    """What is inside of one is not looked at: at other ports it would be any protocol."""
+    sandbox = make()
+    ports = " ".join(f"deb.debian.org:{port}" for port in (80, 8000, 8080))
+    tried = run(
+        sandbox,
+        f"for to in {ports}; do curl -s -m 5 -p -x $http_proxy -o /dev/null "
+        "-w '%{http_connect} ' http://$to/; done",
+    )
+    assert tried.stdout.decode().split() == ["403"] * 3
+    assert {each.port for each in sandbox.requests() if each.refused} == {80, 8000, 8080}
+    assert codes(sandbox, "https://pypi.org/") != ["000"]
+
+
 def test_the_filter_refuses_even_what_the_proxy_itself_would_ask(
     egress: Egress, engine: docker.DockerClient
 ) -> None:

@@ -28,7 +28,7 @@ class Policy:
 
     Attributes:
         access: ``none``; ``listed``, the named hosts; ``open``, the public internet. Never the
-            host, its networks, or another sandbox; never anything but HTTP and HTTPS.
+            host, its networks, or another sandbox; never a port that is not the web's.
         hosts: For ``listed``: ``pypi.org`` is that host, ``.debian.org`` a domain with all
             below it.
     """
