@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.addresses import REFUSED, is_public, own_addresses
+from agent import addresses
+from agent.addresses import REFUSED, is_public, own_addresses, own_and_next, own_networks
 from agent.errors import ModelRefused
 from agent.models import listing
 from agent.models.base import ModelConfig
@@ -31,8 +32,9 @@ ANSWER = Turn(
 @pytest.mark.parametrize(
     "address",
     [
-        "0.0.0.0", "10.1.2.3", "100.64.0.1", "127.0.0.1", "127.9.9.9", "169.254.169.254",
-        "172.31.255.255", "192.168.1.1", "198.18.0.1", "224.0.0.1", "255.255.255.255",
+        "0.0.0.0", "10.1.2.3", "100.64.0.1", "127.0.0.1", "127.9.9.9", "168.63.129.16",
+        "169.254.169.254", "172.31.255.255", "192.168.1.1", "198.18.0.1", "224.0.0.1",
+        "255.255.255.255",
         "::", "::1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::a00:1", "fc00::1",
         "fd00:ec2::254", "fe80::1", "fe80::1%eth0", "ff02::1", "2002:7f00:1::",
     ],
@@ -55,6 +57,59 @@ def test_the_sandboxes_proxy_refuses_the_same_networks() -> None:
 
 def test_this_machine_is_not_public_by_any_of_its_addresses() -> None:
     assert not [address for address in own_addresses() if is_public(address)]
+
+
+# A machine with public addresses: at 203.0.113.9 in a /26, with a VPN's two halves of the internet,
+# a network behind another machine, one that is refused, and one that is not public anyway.
+ROUTES = """Iface Destination Gateway Flags RefCnt Use Metric Mask MTU Window IRTT
+eth0 00000000 017100CB 0003 0 0 0 00000000 0 0 0
+eth0 007100CB 00000000 0001 0 0 0 C0FFFFFF 0 0 0
+tun0 00000000 00000000 0001 0 0 0 00000080 0 0 0
+tun0 00000080 00000000 0001 0 0 0 00000080 0 0 0
+eth0 006433C6 057100CB 0003 0 0 0 00FFFFFF 0 0 0
+*    00010106 00000000 0201 0 0 0 00FFFFFF 0 0 0
+br0  0000A8C0 00000000 0001 0 0 0 00FFFFFF 0 0 0
+"""
+ADDRESSES = "|-- 203.0.113.9\n/32 host LOCAL\n|-- 198.51.100.9\n/32 host LOCAL\n"
+ZERO, NEXT = "0" * 32, f"20010db8000000010000{'0' * 12}"
+ROUTES_OF_SIX = f"""{NEXT} 40 {ZERO} 00 {ZERO} 00000100 00000001 00000000 00000001 eth0
+{ZERO} 00 {ZERO} 00 {NEXT[:-1]}1 00000400 00000003 00000000 00000003 eth0
+{ZERO} 00 {ZERO} 00 {ZERO} ffffffff 00000001 00000000 00200200 lo
+{ZERO[:-1]}1 80 {ZERO} 00 {ZERO} 00000000 00000004 00000000 80200001 lo
+2{ZERO[1:]} 03 {ZERO} 00 {ZERO} 00000100 00000001 00000000 00000001 tun0
+"""
+TABLES = {"route": ROUTES, "ipv6_route": ROUTES_OF_SIX, "fib_trie": ADDRESSES, "if_inet6": ""}
+
+
+@pytest.fixture
+def public_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This machine has public addresses, and others beside it."""
+    tables = {f"/proc/net/{name}": text.splitlines() for name, text in TABLES.items()}
+    monkeypatch.setattr(addresses, "_lines", tables.__getitem__)
+
+
+@pytest.mark.skipif(sys.byteorder == "big", reason="the tables are of the usual machines")
+@pytest.mark.usefixtures("public_machine")
+def test_a_network_that_this_machine_is_in_is_not_public_whatever_its_addresses() -> None:
+    assert [str(each) for each in own_networks()] == [
+        "203.0.113.0/26", "192.168.0.0/24", "2001:db8:0:1::/64"
+    ]  # fmt: skip
+    for neighbour in ("203.0.113.1", "203.0.113.63", "::ffff:203.0.113.1", "2001:db8:0:1::7"):
+        assert not is_public(neighbour)
+    for elsewhere in ("203.0.113.64", "198.51.100.1", "6.1.1.1", "1.1.1.1", "2001:db8:0:2::7"):
+        assert is_public(elsewhere)
+
+
+@pytest.mark.skipif(sys.byteorder == "big", reason="the tables are of the usual machines")
+@pytest.mark.usefixtures("public_machine")
+def test_the_sandboxes_proxy_is_told_each_of_these_once() -> None:
+    """What lies within another, or is refused anyway, is left out."""
+    assert own_and_next() == ["198.51.100.9/32", "203.0.113.0/26", "2001:db8:0:1::/64"]
+
+
+def test_without_tables_there_are_no_networks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(addresses, "_lines", lambda _: [])
+    assert own_and_next() == []
 
 
 @pytest.fixture

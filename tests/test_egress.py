@@ -11,7 +11,7 @@ from pathlib import Path
 import docker
 import pytest
 
-from agent.addresses import own_addresses
+from agent.addresses import own_addresses, own_networks
 from agent.errors import SandboxError
 from agent.sandbox import egress as way_out
 from agent.sandbox import subnets
@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.flaky(reruns=1)]
 OPEN, READY = Policy(), Policy("listed", READY_LIST)
 CODE = "curl -s -m 5 -o /dev/null -w '%{{http_code}} ' {}"
 BY_PROXY = "curl -s --noproxy '' -x $http_proxy -m 20 -o /dev/null -w '%{{http_code}} ' {}"
-METADATA = "169.254.169.254"
+METADATA, WIRE_SERVER = "169.254.169.254", "168.63.129.16"
 
 
 @pytest.fixture(scope="module")
@@ -241,9 +241,23 @@ def test_another_sandbox_is_out_of_reach(make: Make) -> None:
 
 def test_addresses_that_are_not_the_public_internets_are_refused(make: Make) -> None:
     sandbox = make()
-    refused = [METADATA, "10.0.0.1", "192.168.0.1", "172.16.0.1", "100.64.0.1", "224.0.0.1"]
+    refused = [
+        METADATA,
+        WIRE_SERVER,
+        "10.0.0.1",
+        "192.168.0.1",
+        "172.16.0.1",
+        "100.64.0.1",
+        "224.0.0.1",
+    ]
     assert codes(sandbox, *(f"http://{each}/" for each in refused)) == ["403"] * len(refused)
-    assert {each.host for each in sandbox.requests()} == set(refused)
+    assert {each.host for each in sandbox.requests() if each.refused} == set(refused)
+
+
+def test_the_machines_beside_the_host_are_refused_whatever_their_addresses(make: Make) -> None:
+    sandbox = make()
+    beside = [str(each[-2]) for each in own_networks() if each.version == 4 and each.prefixlen < 31]
+    assert codes(sandbox, *(f"http://{each}/" for each in beside)) == ["403"] * len(beside)
 
 
 def test_only_the_web_leaves(make: Make) -> None:

@@ -14,7 +14,7 @@ import docker
 import docker.errors
 import docker.types
 
-from agent.addresses import own_addresses
+from agent.addresses import own_and_next
 from agent.errors import SandboxError
 from agent.sandbox import proxy, subnets
 from agent.sandbox.access_log import AccessLog
@@ -232,7 +232,7 @@ class Egress:
             self._image,
             command=["sh", "/opt/studio/proxy/start.sh"],
             hostname="proxy",
-            environment={"REFUSED": " ".join(own_addresses()), "PARENT": self._parent},
+            environment={"REFUSED": " ".join(own_and_next()), "PARENT": self._parent},
             labels=dict([self._label, (_PROXY_LABEL, "1")]),
             host_config=host,
         )

@@ -1,12 +1,14 @@
 #!/bin/sh
-# The proxy's container: a packet filter first, then Squid. REFUSED holds the host's own addresses.
+# The proxy's container: a packet filter first, then Squid. REFUSED holds the host's own addresses
+# and networks.
 set -eu
 
-four="0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24
-192.168.0.0/16 198.18.0.0/15 224.0.0.0/4 240.0.0.0/4"
+four="0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 168.63.129.16/32 169.254.0.0/16 172.16.0.0/12
+192.0.0.0/24 192.168.0.0/16 198.18.0.0/15 224.0.0.0/4 240.0.0.0/4"
 six="::/127 ::ffff:0:0/96 64:ff9b::/96 64:ff9b:1::/48 100::/64 2002::/16 fc00::/7 fe80::/10 fec0::/10 ff00::/8"
-for address in ${REFUSED:-}; do
-    case $address in *:*) six="$six $address" ;; *) four="$four $address" ;; esac
+# The host's first: Squid passes over a network that comes after one within it.
+for network in ${REFUSED:-}; do
+    case $network in *:*) six="$network $six" ;; *) four="$network $four" ;; esac
 done
 
 # Without IPv6 here Squid can neither reach such an address nor read one.
