@@ -1,10 +1,11 @@
 """The text of a document, and what it would cost to paste it into a prompt.
 
 A PDF is taken apart by a large C++ library, an office document is a zip full of XML, and the
-file is hostile: that happens in a process of its own, with limits on time and memory, and
-without our environment.
+file is hostile: that happens in a process of its own, without the network and our environment,
+as nobody where we are root, with limits on time and memory.
 """
 
+import importlib
 import json
 import math
 import os
@@ -12,11 +13,13 @@ import resource
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from agent.errors import WorkspaceError
+from agent.isolation import become_nobody, know_encodings, leave_network
 from agent.office import read_office
 
 MAX_TEXT = 32 * 1024**2
@@ -180,22 +183,34 @@ _READERS: dict[str, Callable[[bytes], tuple[str, int | None]]] = {
     "PDF": read_pdf,
     "document": read_office,
 }
+_LIBRARIES = {"PDF": "pypdfium2", "document": "python_calamine"}
 
 
 def main() -> None:
-    """Read a file from standard input, write its text as JSON, within limits."""
+    """Read a file from standard input, write its text as JSON: alone, and within limits."""
+    kind = sys.argv[1]
+    _give_up(kind)
     resource.setrlimit(resource.RLIMIT_AS, (PDF_MEMORY, PDF_MEMORY))
     resource.setrlimit(resource.RLIMIT_CPU, (PDF_SECONDS, PDF_SECONDS))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:
-        text, pages = _READERS[sys.argv[1]](sys.stdin.buffer.read())
+        text, pages = _READERS[kind](sys.stdin.buffer.read())
         if len(text) > MAX_TEXT:
             raise OverflowError("too much text")
     except OverflowError:
         sys.stdout.write(json.dumps({"too_large": True}))
     else:
         sys.stdout.write(json.dumps({"text": text, "pages": pages}))
+
+
+def _give_up(kind: str) -> None:
+    """Leave the network and our user; what the kind needs is imported before."""
+    know_encodings()
+    with suppress(ImportError):  # a file that needs it says so
+        importlib.import_module(_LIBRARIES[kind])
+    leave_network()
+    become_nobody()
 
 
 if __name__ == "__main__":

@@ -2,7 +2,11 @@
 
 import ctypes
 import io
+import json
 import os
+import socket
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -125,6 +129,42 @@ def test_the_reading_process_is_given_nothing_of_our_environment(
         'printf \'{"pages": 1, "text": "%s"}\' "$(env | tr \'\\n\' \' \')"'
     )
     assert "sk-private" not in text_of(io.BytesIO(b"%PDF-1.7"), "a.pdf").text
+
+
+REACH = """
+import json, os, socket, sys
+from agent import documents
+
+def tried(what):
+    try:
+        what()
+    except OSError as error:
+        return type(error).__name__
+    return "done"
+
+def reach(raw):
+    port, secret = json.loads(raw)
+    network = tried(lambda: socket.create_connection(("127.0.0.1", port), 2))
+    file = tried(lambda: os.open(secret, os.O_RDONLY))
+    return json.dumps([os.getresuid(), os.getgroups(), network, file]), 1
+
+documents._READERS[sys.argv[1]] = reach
+documents.main()
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can leave its user and its network")
+@pytest.mark.parametrize("kind", ["PDF", "document"])
+def test_the_reading_process_reaches_nothing(kind: str, tmp_path: Path) -> None:
+    """A reader in the place of its kind's tells what it could do."""
+    secret = tmp_path / "secret"
+    secret.write_text("the key")
+    secret.chmod(0o600)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        asked = json.dumps([server.getsockname()[1], str(secret)])
+        told = subprocess.check_output([sys.executable, "-c", REACH, kind], input=asked.encode())
+    seen = json.loads(json.loads(told)["text"])
+    assert seen == [[65534] * 3, [], "OSError", "PermissionError"]
 
 
 # Office documents

@@ -7,21 +7,18 @@ imported with the kind's module, or by its ``prepare(ask)``, if it has one, whic
 the file is there and sees its name alone.
 """
 
-import ctypes
-import encodings
 import importlib
 import json
 import os
-import pkgutil
 import resource
 import signal
 import socket
 import struct
 import sys
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import BinaryIO
 
+from agent.isolation import become_nobody, know_encodings, leave_network
 from sandbox_ui.preview.base import Answer, Ask, Picture, Show, Unreadable
 from sandbox_ui.preview.kinds import COMPARED, KINDS
 
@@ -37,10 +34,6 @@ LENGTH = struct.Struct("!I")
 
 _BROKEN = "This file cannot be read; it may be broken."
 _MISSING = "Files of this kind cannot be shown here: a part of the application is missing."
-_NEW_NETWORK, _NEW_USER = 0x40000000, 0x10000000
-_NO_NEW_PRIVILEGES = 38
-_NOBODY = 65534
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 def serve(control: int, shows: Mapping[str, Show]) -> None:
@@ -49,8 +42,8 @@ def serve(control: int, shows: Mapping[str, Show]) -> None:
     Returns when the other end is closed.
     """
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    _know_encodings()
-    _alone()
+    know_encodings()
+    leave_network()
     with socket.socket(fileno=control) as channel:
         while True:
             message, descriptors, _, _ = socket.recv_fds(channel, REQUEST, 3)
@@ -78,20 +71,6 @@ def _without(kind: str, why: str) -> Show:
         raise ImportError(f"the preview “{kind}” cannot be imported: {why}")
 
     return view
-
-
-def _know_encodings() -> None:
-    """Import them all, since Python does so only when one is asked for."""
-    for module in pkgutil.iter_modules(encodings.__path__):
-        with suppress(ImportError):  # those of other systems
-            importlib.import_module(f"encodings.{module.name}")
-
-
-def _alone() -> None:
-    """Leave the network, where the kernel lets us."""
-    if _libc.unshare(_NEW_NETWORK) != 0:
-        _libc.unshare(_NEW_USER | _NEW_NETWORK)
-    _libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
 
 
 def _look(
@@ -145,11 +124,7 @@ def _limit() -> None:
         (resource.RLIMIT_NOFILE, 64),
     ):
         resource.setrlimit(which, (most, most))
-    if os.geteuid() == 0:
-        with suppress(OSError):
-            os.setgroups([])
-            os.setgid(_NOBODY)
-            os.setuid(_NOBODY)
+    become_nobody()
 
 
 def _own_size() -> int:
