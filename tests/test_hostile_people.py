@@ -9,6 +9,7 @@ from typing import BinaryIO
 import httpx
 import pytest
 
+from agent.documents import Document
 from agent.settings import Settings
 from sandbox_ui.people import accounts as accounts_module
 from sandbox_ui.people.accounts import Accounts, TooManyTries, WrongPassword
@@ -16,6 +17,7 @@ from sandbox_ui.people.passwords import hash_password
 from sandbox_ui.people.tokens import Tokens
 from sandbox_ui.preview.base import Ask
 from sandbox_ui.preview.workshop import Look, Workshop
+from sandbox_ui.routes import about
 from tests.endpoint import Endpoint, Turn
 from tests.local_machine import LocalMachine
 from tests.studio import PATIENCE, create, served, wait_until
@@ -238,6 +240,36 @@ def test_a_crowd_of_looks_is_in_nobodys_way(
         wait_until(lambda: len(under_way) == 2)
         assert [bob.get("/api/runs").status_code for _ in range(20)] == [200] * 20
         assert bob.post("/api/markdown", content=b"quick").status_code == 200
+        held.set()
+
+
+def test_a_crowd_of_counted_documents_is_in_nobodys_way(
+    address: str,
+    bob: httpx.Client,
+    held: threading.Event,
+    crowd: Callable[[Callable[[int], object]], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    under_way: list[str] = []
+
+    def slowly(file: BinaryIO, name: str) -> Document:
+        under_way.append(name)
+        if file.read() == b"slow":
+            held.wait(PATIENCE)
+        return Document(name, "two words")
+
+    def document(client: httpx.Client, content: bytes) -> str:
+        run = client.post("/api/runs").json()["run"]
+        client.put(f"/api/runs/{run}/files/a", content=content).raise_for_status()
+        return f"/api/runs/{run}/about/a"
+
+    monkeypatch.setattr(about, "text_of", slowly)
+    with httpx.Client(base_url=address, limits=httpx.Limits(max_connections=60)) as ann:
+        ann.post("/login", data={"name": "ann", "password": NAMES["ann"]})
+        slow = document(ann, b"slow")
+        crowd(lambda _: ann.get(slow, timeout=PATIENCE))
+        wait_until(lambda: len(under_way) == 2)
+        assert bob.get(document(bob, b"quick")).json()["words"] == 2
         held.set()
 
 

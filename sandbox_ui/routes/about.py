@@ -1,10 +1,9 @@
 """What a document is: its pages, its words, and what it would cost to paste it into a prompt."""
 
 from collections import OrderedDict
+from functools import partial
 from typing import Any, BinaryIO
 
-from anyio import CapacityLimiter
-from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -12,12 +11,14 @@ from starlette.routing import Route
 from agent.documents import text_of
 from agent.errors import WorkspaceError
 from agent.workspace.paths import RelPath
+from sandbox_ui.people.access import access_of
 from sandbox_ui.routes.serving import RUN, path_of, route, run_of
 from sandbox_ui.runs import Runs
 from sandbox_ui.transfers import etag_of
+from sandbox_ui.turns import Turns
 
 _KEPT = 512
-_AT_ONCE = 2
+_AT_ONCE, _EACH = 3, 2
 
 
 class About:
@@ -30,7 +31,7 @@ class About:
     def __init__(self, runs: Runs) -> None:
         self._runs = runs
         self._known: OrderedDict[tuple[str, ...], dict[str, Any]] = OrderedDict()
-        self._limiter: CapacityLimiter | None = None
+        self._turns = Turns(_AT_ONCE, _EACH)
 
     @property
     def routes(self) -> list[Route]:
@@ -42,9 +43,9 @@ class About:
 
         A file that is not there has none: a page asks for what has just been there.
         """
-        self._limiter = self._limiter or CapacityLimiter(_AT_ONCE)
         run, path = run_of(request), path_of(request, b"/about/")
-        return JSONResponse(await run_sync(self._of, run, path, limiter=self._limiter))
+        count = partial(self._of, run, path)
+        return JSONResponse(await self._turns.take(access_of(request).who, count))
 
     def _of(self, run: str, path: RelPath) -> dict[str, Any]:
         try:
