@@ -295,6 +295,15 @@ def test_an_endpoint_that_says_the_key_in_its_answer_does_not_get_it_into_the_ru
     assert "[key]" in said
 
 
+@pytest.mark.parametrize("call", [Call("go", {}, id=f"call-{KEY}"), Call(f"go-{KEY}", {})])
+def test_nor_into_what_a_call_is_called(call: Call) -> None:
+    with Endpoint([Turn(calls=[call])]) as endpoint:
+        model = OpenAIModel(ModelConfig(endpoint.url, "m", api_key=KEY))
+        said = str(list(model.stream(REQUEST, Stop())))
+    assert KEY not in said
+    assert "[key]" in said
+
+
 def test_a_line_of_five_megabytes_is_an_answer_like_any_other() -> None:
     with Endpoint([Turn(text="x" * 5_000_000, chunking=5_000_000)]) as endpoint:
         pieces = list(OpenAIModel(ModelConfig(endpoint.url, "m")).stream(REQUEST, Stop()))

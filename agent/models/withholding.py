@@ -40,6 +40,7 @@ class Withholder:
         if not isinstance(piece, _Said):
             yield piece
             return
+        piece = self._named(piece)
         text = (before + _text(piece)).replace(self._key, SHOWN)
         held = self._beginning(text)
         shown, tail = text[: len(text) - held], text[len(text) - held :]
@@ -48,6 +49,13 @@ class Withholder:
             self._held = _with(rest, tail)
         if shown or (isinstance(piece, CallPiece) and (piece.id or piece.name)):
             yield _with(piece, shown)
+
+    def _named(self, piece: _Said) -> _Said:
+        """The piece without the key in what a call is called; that comes whole."""
+        if not isinstance(piece, CallPiece):
+            return piece
+        name, said = piece.name.replace(self._key, SHOWN), piece.id.replace(self._key, SHOWN)
+        return replace(piece, id=said, name=name)
 
     def _let_go(self) -> Iterator[Piece]:
         """What is held, where nothing follows that would make it the key."""
