@@ -46,6 +46,7 @@ def config(choices: Choices, settings: Settings, person: Person) -> ModelConfig:
     """The endpoint that was chosen; its key is the entered one, or the environment's own.
 
     Who is not the operator reaches the operator's endpoint, and those on the public internet.
+    The environment's key is sent for them only where the operator named its endpoint.
 
     Raises:
         RunError: a field holds what it cannot mean.
@@ -55,10 +56,13 @@ def config(choices: Choices, settings: Settings, person: Person) -> ModelConfig:
     if model == CHOSEN:
         base_url = model = ""
     trusted = person.operator or same_endpoint(base_url, settings.base_url)
+    # Without an endpoint of the environment's the key is for the SDK's own, which anybody may
+    # enter, and which the operator offered to nobody.
+    key = settings.api_key if person.operator or settings.base_url.strip() else ""
     return ModelConfig(
         base_url=base_url,
         model=model,
-        api_key=resolve_key(base_url, choices.api_key or "", settings.base_url, settings.api_key),
+        api_key=resolve_key(base_url, choices.api_key or "", settings.base_url, key),
         temperature=choices.temperature,
         top_p=choices.top_p,
         extra_body=_extra(choices.extra_body or ""),

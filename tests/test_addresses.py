@@ -20,7 +20,7 @@ from agent.settings import Settings
 from agent.stop import Stop
 from sandbox_ui import choices as choosing
 from sandbox_ui.choices import Choices
-from sandbox_ui.people.person import OPERATOR, visitor
+from sandbox_ui.people.person import OPERATOR, account, visitor
 from tests.contract.model_suite import REQUEST
 from tests.endpoint import Endpoint, Turn
 
@@ -156,6 +156,15 @@ def test_visitors_reach_the_operators_endpoint_wherever_it_is(
     config = choosing.config(Choices(), settings, visitor("x"))
     assert (config.public, config.api_key) == (False, "secret")
     assert list(OpenAIModel(config).stream(REQUEST, Stop()))
+
+
+@pytest.mark.parametrize("url", ["https://api.openai.com/v1", "https://API.openai.com:443/v1/"])
+def test_a_key_without_an_endpoint_is_the_operators_alone(tmp_path: Path, url: str) -> None:
+    settings = Settings(data=tmp_path, api_key="secret")
+    chosen = Choices(base_url=url, model="m")
+    assert choosing.config(chosen, settings, visitor("x")).api_key == ""
+    assert choosing.config(chosen, settings, account("ann")).api_key == ""
+    assert choosing.config(chosen, settings, OPERATOR).api_key == "secret"
 
 
 def test_only_the_operator_names_endpoints_of_private_networks(tmp_path: Path) -> None:
