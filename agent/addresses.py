@@ -29,6 +29,9 @@ REFUSED = tuple(map(ip_network, _NETWORKS.split()))
 # A route that is wider leads to the internet (by a VPN, say), and to no network next to us.
 _WIDEST = {4: 8, 6: 32}
 
+# No real network: machines that are set up in one may have their packages from there.
+_DOCUMENTATION = tuple(map(ip_network, ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24")))
+
 _UP, _GATEWAY, _REJECT = 0x1, 0x2, 0x200
 
 
@@ -60,7 +63,8 @@ def own_addresses() -> list[str]:
 def own_networks() -> list[Network]:
     """The networks that this machine is in: those that it reaches without a gateway."""
     found: list[Network] = [*_networks_of_four(), *_networks_of_six()]
-    return [each for each in found if each.prefixlen >= _WIDEST[each.version]]
+    real = [each for each in found if each not in _DOCUMENTATION]
+    return [each for each in real if each.prefixlen >= _WIDEST[each.version]]
 
 
 def _is_refused(network: Network) -> bool:
