@@ -1,27 +1,67 @@
 (() => {
+  "use strict";
   if (parent === window) return;
   const prefix = /^.*?\/frames\/[^/]+\//.exec(location.href)?.[0];
   if (!prefix) return;
   const tell = (what, more) => parent.postMessage({ studio: what, ...more }, "*");
   const short = (text) => String(text).slice(0, 300);
   for (const name of ["RTCPeerConnection", "webkitRTCPeerConnection"]) delete window[name];
-  const hush = (node) => {
-    for (const frame of node.querySelectorAll?.("iframe[srcdoc]") ?? []) quiet(frame);
-    if (node.localName === "iframe" && node.hasAttribute("srcdoc")) quiet(node);
+  // What quiets frames within is taken before the page runs, and asks nothing of what it may replace.
+  const { apply } = Reflect;
+  const taken = (call) => (it, ...given) => apply(call, it, given);
+  const got = (type, name) => taken(Object.getOwnPropertyDescriptor(type.prototype, name).get);
+  const { attachShadow, getAttribute, hasAttribute, setAttribute, remove } = Element.prototype;
+  const [has, get, set, drop] = [hasAttribute, getAttribute, setAttribute, remove].map(taken);
+  const [name, shadow] = ["localName", "shadowRoot"].map((each) => got(Element, each));
+  const [kind, above] = ["nodeType", "parentNode"].map((each) => got(Node, each));
+  const [type, target, added] = ["type", "target", "addedNodes"].map((each) => got(MutationRecord, each));
+  const count = got(NodeList, "length");
+  const [walker, next] = [Document.prototype.createTreeWalker, TreeWalker.prototype.nextNode].map(taken);
+  const Observer = MutationObserver;
+  const observe = taken(Observer.prototype.observe);
+  const Nodes = Set;
+  const [put, holds, visit] = [Nodes.prototype.add, Nodes.prototype.has, Nodes.prototype.forEach].map(taken);
+  const watched = new WeakSet();
+  const [keep, known] = [WeakSet.prototype.add, WeakSet.prototype.has].map(taken);
+  const changes = { __proto__: null, childList: true, subtree: true, attributes: true };
+  const quiet = (element) => {
+    if (name(element) !== "iframe" || !has(element, "srcdoc") || get(element, "sandbox") === "") return;
+    try {
+      set(element, "sandbox", "");
+      set(element, "srcdoc", get(element, "srcdoc"));
+    } catch {
+      drop(element); // the page demands trusted types
+    }
   };
-  const quiet = (frame) => {
-    if (frame.getAttribute("sandbox") === "") return;
-    frame.setAttribute("sandbox", "");
-    frame.srcdoc = frame.getAttribute("srcdoc");
+  const look = (element, found) => {
+    quiet(element);
+    const root = shadow(element);
+    if (!root || known(watched, root)) return;
+    watch(root);
+    put(found, root);
   };
-  const watch = (root) => new MutationObserver((all) => all.forEach((each) => {
-    if (each.type === "attributes") hush(each.target);
-    else each.addedNodes.forEach(hush);
-  })).observe(root, { childList: true, subtree: true, attributeFilter: ["srcdoc", "sandbox"] });
+  const hush = (node, found) => {
+    if (kind(node) === 1) look(node, found);
+    const walk = walker(document, node, 1);
+    for (let each = next(walk); each; each = next(walk)) look(each, found);
+  };
+  const changed = (records) => {
+    const found = new Nodes();
+    for (let at = 0; at < records.length; at++) {
+      if (type(records[at]) === "attributes") quiet(target(records[at]));
+      const nodes = added(records[at]);
+      for (let one = 0; one < count(nodes); one++) put(found, nodes[one]);
+    }
+    // What is within another is come by there; roots that are found meanwhile have their turn.
+    visit(found, (node) => holds(found, above(node)) || hush(node, found));
+  };
+  const watch = (root) => {
+    keep(watched, root);
+    observe(new Observer(changed), root, changes);
+  };
   watch(document);
-  const { attachShadow } = Element.prototype;
   Element.prototype.attachShadow = function (...given) {
-    const root = attachShadow.apply(this, given);
+    const root = apply(attachShadow, this, given);
     watch(root);
     return root;
   };

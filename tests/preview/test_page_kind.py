@@ -188,6 +188,45 @@ def test_a_page_calls_nobody_from_a_frame_within_it(tab: Tab) -> None:
             listener.recv(100)
 
 
+WITHIN = "<iframe srcdoc='INNER'></iframe>"
+OPEN = f'<div><template shadowrootmode="open">{WITHIN}</template></div>'
+REPLACED = {
+    "hasAttribute": "Element.prototype.hasAttribute = () => false",
+    "getAttribute": "Element.prototype.getAttribute = () => ''",
+    "setAttribute": "Element.prototype.setAttribute = () => {}",
+    "querySelectorAll": "Element.prototype.querySelectorAll = () => []",
+    "forEach": "Array.prototype.forEach = NodeList.prototype.forEach = () => {}",
+    "localName": "Object.defineProperty(Element.prototype, 'localName', { get: () => 'p' })",
+    "type": "Object.defineProperty(MutationRecord.prototype, 'type', { get: () => 'attributes' })",
+    "observe": "MutationObserver.prototype.observe = () => {}",
+    "nothing": "",
+}
+SHADOWS = """<body>CALLS<script>REPLACED</script><div>WITHIN</div>OPEN<p id="host"></p><script>
+const [within] = document.getElementsByTagName("iframe");
+document.getElementById("host").attachShadow({ mode: "open" }).append(within.cloneNode());
+document.body.append("asked")</script>"""
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("replaced", REPLACED.values(), ids=REPLACED)
+def test_nor_where_it_replaces_what_quiets_that_frame(tab: Tab, replaced: str) -> None:
+    """Three frames: one in the page, one in a shadow root of its HTML, and one of its script."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
+        listener.bind(("127.0.0.1", 0))
+        calls = CALLS.replace("PORT", str(listener.getsockname()[1]))
+        inner = f"{calls}<p>within</p>".replace("'", "&#39;")
+        page = SHADOWS.replace("OPEN", OPEN).replace("WITHIN", WITHIN).replace("INNER", inner)
+        tab.give("output/page.html", page.replace("REPLACED", replaced).replace("CALLS", calls))
+        frame = tab.look()
+        expect(frame.locator("body")).to_contain_text("asked")
+        for number in range(3):
+            within = frame.frame_locator("iframe").nth(number)
+            expect(within.locator("p")).to_have_text("within")
+        listener.settimeout(2)  # nothing tells that nothing comes
+        with pytest.raises(TimeoutError):
+            listener.recv(100)
+
+
 @pytest.mark.browser
 def test_a_page_that_sends_itself_away_goes_nowhere(tab: Tab) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
