@@ -12,6 +12,7 @@ from gradio_client import Client
 from gradio_client.exceptions import AppError
 
 from agent.errors import OverLimit
+from agent.folder import RunFolder
 from agent.history import History
 from agent.meter import Limits
 from agent.models.scripted import ScriptedModel
@@ -94,6 +95,18 @@ def test_whose_runs_take_all_they_may_begins_no_more_until_something_is_deleted(
         assert ann.put(f"/api/runs/{row['run']}/files/b", content=b"b").status_code == 507
         ann.delete(f"/api/runs/{row['run']}").raise_for_status()
         assert ann.post("/api/runs").status_code == 201
+
+
+def test_a_body_that_does_not_say_its_size_has_no_more_room(people: str, tmp_path: Path) -> None:
+    with signed_in(people, "bob") as bob:
+        run = bob.post("/api/runs").json()["run"]
+        body = iter([b"x" * 1024**2] * 5)
+        refused = bob.put(f"/api/runs/{run}/files/input/a", content=body, timeout=30)
+        assert (refused.status_code, "does not fit" in refused.json()["error"]) == (507, True)
+        folder = RunFolder.open(tmp_path, run).sandbox_folder
+        assert [path.name for path in folder.rglob("*") if path.is_file()] == []
+        small = bob.put(f"/api/runs/{run}/files/input/a", content=iter([b"x"] * 5))
+        assert small.status_code == 201
 
 
 def test_another_person_has_a_share_of_their_own(people: str) -> None:

@@ -111,6 +111,15 @@ def test_housekeeping_leaves_what_is_being_written(workspace: Workspace) -> None
     assert (workspace.root / "a").read_bytes() == b"x"
 
 
+def test_more_than_there_is_room_for_ends_a_plain_upload(workspace: Workspace) -> None:
+    upload = workspace.begin(BIG, room=5)
+    upload.write(b"abc", b"de")
+    with pytest.raises(NoRoom, match="more than the 5 bytes that there is room for"):
+        upload.write(b"f")
+    assert staged(workspace) == []
+    assert list(workspace.root.iterdir()) == []
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Workspace]:
     """A workspace on a disk of 4 MB."""

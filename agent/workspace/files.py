@@ -127,14 +127,18 @@ class Workspace:
                     raise
                 return io.BytesIO(self._rescued(self.rescue, path, error))
 
-    def begin(self, path: RelPath) -> Upload:
+    def begin(self, path: RelPath, room: int | None = None) -> Upload:
         """Start writing a file that appears, whole, when ``commit`` is called.
 
         The folder is made if it is missing. A name that exists keeps both.
+
+        Args:
+            path: What it is to become.
+            room: Bytes that it may have; None for as many as the disk takes.
         """
         if not path:
             raise WorkspaceError("A file needs a name.")
-        return Upload(self, path)
+        return Upload(self, path, room)
 
     def write(self, path: RelPath, chunks: Iterable[bytes]) -> RelPath:
         """Write a new file whole, or leave nothing; return the path that it got.

@@ -10,7 +10,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
-from agent.errors import ChangedMeanwhile, WorkspaceError
+from agent.errors import ChangedMeanwhile, NoRoom, WorkspaceError
+from agent.legible import size_of
 from agent.workspace import paths
 from agent.workspace.paths import RelPath
 from agent.workspace.renaming import exchange, rename_new
@@ -107,10 +108,16 @@ class Upload:
     """A file on its way into the workspace; nobody sees it before ``commit``.
 
     As a context manager it is aborted unless it was committed. Made by ``Workspace.begin``.
+
+    Args:
+        home: The workspace.
+        path: What it is to become.
+        room: Bytes that it may have; None for as many as the disk takes.
     """
 
-    def __init__(self, home: Home, path: RelPath) -> None:
-        self._home, self._path = home, path
+    def __init__(self, home: Home, path: RelPath, room: int | None = None) -> None:
+        self._home, self._path, self._room = home, path, room
+        self._size = 0
         with self._speaking():
             self._part, self._file = home.staging.create()
         self._open = True
@@ -127,7 +134,18 @@ class Upload:
         self.abort()
 
     def write(self, *data: bytes) -> None:
-        """Append ``data``. A full disk ends the upload with ``NoRoom``, leaving nothing."""
+        """Append ``data``.
+
+        Raises:
+            NoRoom: the disk is full, or it is more than there was room for; nothing is left.
+        """
+        self._size += sum(map(len, data))
+        if self._room is not None and self._size > self._room:
+            self.abort()
+            raise NoRoom(
+                f"“{self._path.shown}” does not fit: it has more than the "
+                f"{size_of(self._room)} that there is room for."
+            )
         with self._speaking():
             for each in data:
                 rest = memoryview(each)

@@ -110,8 +110,12 @@ def begin(
 
 def check_room(
     home: Home, path: RelPath, size: int, *, room: int | None = None, floor: int = FLOOR
-) -> None:
-    """Raise ``NoRoom`` where ``size`` more bytes are too many; see ``begin``."""
+) -> int:
+    """Raise ``NoRoom`` where ``size`` more bytes are too many; see ``begin``.
+
+    Returns:
+        The bytes that there is room for.
+    """
     disk = os.statvfs(home.root if home.root.is_dir() else home.root.parent)
     free = max(0, disk.f_bavail * disk.f_frsize - floor)
     for most, who in ((free, "the disk"), (room, "this run")):
@@ -120,6 +124,7 @@ def check_room(
                 f"“{path.shown}” does not fit: it has {size_of(size)}, "
                 f"and {who} can take {size_of(most)} more."
             )
+    return free if room is None else min(free, room)
 
 
 def find(home: Home, upload: str) -> Pending:

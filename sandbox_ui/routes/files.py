@@ -79,8 +79,9 @@ class Files:
 
     def _begin(self, run: str, path: RelPath, size: int) -> Upload:
         with self._runs.settled(run) as workspace:
-            check_room(workspace, path, size, room=self._room(run))
-            return workspace.begin(path)
+            # A body may come without its size: it is held to the room while it comes, too.
+            room = check_room(workspace, path, size, room=self._room(run))
+            return workspace.begin(path, room)
 
     def _place(self, run: str, upload: Upload, version: str) -> tuple[dict[str, object], str]:
         with self._runs.settled(run) as workspace:
