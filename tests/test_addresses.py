@@ -149,6 +149,16 @@ def test_a_proxy_of_the_environment_is_no_way_around(endpoint: Endpoint) -> None
     assert endpoint.requests == []
 
 
+def test_a_public_name_is_asked_through_the_environments_proxy(endpoint: Endpoint) -> None:
+    address = endpoint.url.removesuffix("/v1")
+    environment = os.environ | {"HTTP_PROXY": address, "NO_PROXY": ""}
+    visit = VISIT.replace("169.254.169.254", "models.example.com")
+    command = [sys.executable, "-c", visit]
+    said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert "answers" in said.stdout
+    assert endpoint.requests[0].path == "http://models.example.com/v1/chat/completions"
+
+
 def test_visitors_reach_the_operators_endpoint_wherever_it_is(
     endpoint: Endpoint, tmp_path: Path
 ) -> None:

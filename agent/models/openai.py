@@ -293,14 +293,17 @@ def _connections(loopback: bool, public: bool) -> httpx2.AsyncClient:
     """The process's connections, shared by all models; idle ones are few and closed soon."""
     limits = httpx2.Limits(max_keepalive_connections=_IDLE_CONNECTIONS, keepalive_expiry=30.0)
     hooks = [_without_cookies, refuse_private] if public else [_without_cookies]
-    return httpx2.AsyncClient(
+    client = httpx2.AsyncClient(
         trust_env=not loopback,  # proxies
         verify=httpx2.create_ssl_context(),
         follow_redirects=False,
         limits=limits,
-        transport=PublicTransport(httpx2.create_ssl_context(), limits) if public else None,
         event_hooks={"request": hooks},
     )
+    if public:
+        # Given to the constructor, it would turn off the proxies of the environment.
+        client._transport = PublicTransport(httpx2.create_ssl_context(), limits)
+    return client
 
 
 async def _without_cookies(request: httpx2.Request) -> None:
