@@ -21,7 +21,7 @@ class Budget:
         """Bytes that a person's runs may still take; None without limit."""
         if self._most is None or not owner:
             return None
-        return max(0, self._most - self._shelf.used(owner))
+        return max(0, self._most - self._shelf.used_now(owner))
 
     def check(self, owner: str) -> None:
         """Go on where a person's runs have room left.
@@ -32,5 +32,6 @@ class Budget:
         if self.left(owner) == 0:
             raise OverLimit(
                 f"Your runs take all of the {size_of(self._most or 0)} that one person may use. "
-                "Delete some: History, “Space and limits” shows which take the most."
+                "Delete some: History, “Space and limits” shows which take the most. "
+                "Runs without a task go after a day."
             )

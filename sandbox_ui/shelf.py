@@ -12,6 +12,7 @@ from agent.folder import NO_RUN, RunFolder
 from agent.history import Entry, History, Page
 from agent.removal import Removal
 from agent.workspace.blobs import BlobStore
+from sandbox_ui.measuring import drafts, measured
 from sandbox_ui.runs import Computers, Runs
 
 _PATIENCE = 10.0
@@ -123,7 +124,15 @@ class Shelf:
 
     def used(self, owner: str | None = None) -> int:
         """The bytes on disk that all runs take, or one person's, as known from their lists."""
-        known = [entry.summary for entry in self.entries(owner) if entry.summary]
+        return self._taken(self.entries(owner))
+
+    def used_now(self, owner: str) -> int:
+        """``used``, with what a person's drafts and runs at work take; those are looked at."""
+        entries = [measured(self._data, entry) for entry in self.entries(owner)]
+        return self._taken(entries) + sum(drafts(self._data, owner))
+
+    def _taken(self, entries: Sequence[Entry]) -> int:
+        known = [entry.summary for entry in entries if entry.summary]
         versions = sum(each.versions for each in known)
         return sum(each.size for each in known) - versions + min(versions, self._blobs.size)
 

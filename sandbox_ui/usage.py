@@ -3,20 +3,16 @@
 import shutil
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import replace
-from pathlib import Path
 from typing import Any, Protocol
 
 from agent.allowance import Allowance
-from agent.errors import RunError, StudioError
-from agent.folder import RunFolder
+from agent.errors import StudioError
 from agent.history import Entry
-from agent.removal import on_disk, sandbox_on_disk
 from agent.sandbox.census import Census, Standing
 from agent.settings import Settings
 from agent.workspace.blobs import BlobStore
 from sandbox_ui.line import Line
+from sandbox_ui.measuring import drafts, measured
 from sandbox_ui.people.person import name_of
 from sandbox_ui.shelf import Shelf
 
@@ -65,7 +61,8 @@ class Usage:
 
     def of(self, owner: str | None) -> dict[str, Any]:
         """What one person uses, or for None everybody, with the machine; sizes in bytes."""
-        entries = [self._measured(entry) for entry in self._shelf.entries(owner)]
+        data = self._settings.data
+        entries = [measured(data, entry) for entry in self._shelf.entries(owner)]
         census, problem = self._census()
         mine = {entry.sandbox: entry for entry in entries if entry.sandbox}
         sandboxes = [each for each in census.sandboxes if each.sandbox in mine or owner is None]
@@ -80,13 +77,6 @@ class Usage:
             told["machine"] = self._machine(census, mine)
             told["people"] = _people(entries)
         return told
-
-    def _measured(self, entry: Entry) -> Entry:
-        """A run at work has no size yet in the list; it is looked at."""
-        if entry.summary is None or entry.summary.size or not entry.sandbox:
-            return entry
-        size = sandbox_on_disk(self._settings.data / "sandboxes" / entry.sandbox)
-        return replace(entry, summary=replace(entry.summary, workspace=size, size=size))
 
     def _census(self) -> tuple[Census, str]:
         try:
@@ -132,13 +122,13 @@ class Usage:
     def _machine(self, census: Census, mine: dict[str, Entry]) -> dict[str, Any]:
         disk = shutil.disk_usage(self._settings.data)
         blobs = self._computers.blobs
-        drafts, size = _drafts(self._settings.data)
+        waiting = drafts(self._settings.data)
         return {
             "disk": {"free": disk.free, "size": disk.total},
             "versions": {"size": blobs.size, "limit": blobs.limit},
             "images": [{"tag": each.tag, "size": each.size} for each in census.images],
             "warm": sum(each.running and each.sandbox not in mine for each in census.sandboxes),
-            "drafts": {"count": drafts, "size": size},
+            "drafts": {"count": len(waiting), "size": sum(waiting)},
         }
 
 
@@ -185,14 +175,3 @@ def _people(entries: Sequence[Entry]) -> list[dict[str, Any]]:
 
 def _called(owner: str) -> str:
     return (name_of(owner) or f"visitor {owner[-4:]}") if owner else "operator"
-
-
-def _drafts(data: Path) -> tuple[int, int]:
-    """How many runs have not begun, and what was put into them."""
-    sizes = []
-    for run in RunFolder.ids(data):
-        with suppress(RunError):
-            if not (data / "runs" / run / "journal.jsonl").exists():
-                folder = RunFolder.open(data, run)
-                sizes.append(on_disk(folder.path) + sandbox_on_disk(folder.sandbox_folder))
-    return len(sizes), sum(sizes)

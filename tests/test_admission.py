@@ -1,6 +1,7 @@
 """What one person may begin, and how much one request may bring."""
 
 import socket
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,9 +23,11 @@ from sandbox_ui.admission import MAX_DRAFTS, MAX_TEXT, Admission
 from sandbox_ui.people.passwords import hash_password
 from sandbox_ui.runs import Runs
 from sandbox_ui.sizes import MOST
+from tests.endpoint import Endpoint, Turn
 from tests.local_machine import LocalMachine
 from tests.shelved import shelve
-from tests.studio import create, served, wait_until
+from tests.studio import PATIENCE, create, served, wait_until
+from tests.turns import Body
 
 USERS = tuple((name, hash_password(f"{name}'s word", log_n=10)) for name in ("ann", "bob"))
 
@@ -107,6 +110,37 @@ def test_a_body_that_does_not_say_its_size_has_no_more_room(people: str, tmp_pat
         assert [path.name for path in folder.rglob("*") if path.is_file()] == []
         small = bob.put(f"/api/runs/{run}/files/input/a", content=iter([b"x"] * 5))
         assert small.status_code == 201
+
+
+def test_what_was_put_into_a_draft_counts(people: str) -> None:
+    with signed_in(people, "bob") as bob:
+        run = bob.post("/api/runs").json()["run"]
+        files = f"/api/runs/{run}/files/input"
+        assert bob.put(f"{files}/a", content=b"x" * 2_500_000).status_code == 201
+        assert bob.put(f"{files}/b", content=b"x" * 2_500_000).status_code == 507
+        assert bob.put(f"{files}/b", content=b"x" * 1_000_000).status_code == 201
+
+
+def test_what_a_run_at_work_takes_counts(tmp_path: Path) -> None:
+    goes_on = threading.Event()
+
+    def slowly(_body: Body) -> Turn:
+        goes_on.wait(PATIENCE)
+        return Turn(text="Done.")
+
+    with Endpoint(slowly) as endpoint:
+        settings = Settings(
+            data=tmp_path, users=USERS, keep_each=4_000_000, base_url=endpoint.url, model="m"
+        )
+        application = create(settings, LocalMachine(tmp_path))
+        with served(application) as address, signed_in(address, "ann") as ann:
+            given = {"data": ["Wait.", "", "general", "sandbox"]}
+            (run,) = ann.post("/gradio_api/run/start", json=given).json()["data"]
+            wait_until(lambda: bool(endpoint.requests))
+            files = f"/api/runs/{run}/files/output"
+            assert ann.put(f"{files}/a", content=b"x" * 3_900_000).status_code == 201
+            assert ann.put(f"{files}/b", content=b"x" * 200_000).status_code == 507
+            goes_on.set()
 
 
 def test_another_person_has_a_share_of_their_own(people: str) -> None:
