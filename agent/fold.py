@@ -30,6 +30,7 @@ from agent.events import (
     Totals,
     WorkspaceChanged,
 )
+from agent.meter import Limits, Meter
 from agent.models.base import Usage
 from agent.sandbox.base import Ending
 from agent.sandbox.network import Access
@@ -149,18 +150,10 @@ class RunPicture:
         step = self.going_on
         if step is None or step.usage is None:
             return self.totals
-        old, usage = self.totals, step.usage
-        return replace(
-            old,
-            steps=old.steps + 1,
-            prompt_tokens=old.prompt_tokens + usage.prompt,
-            cached_tokens=old.cached_tokens + usage.cached,
-            generated_tokens=old.generated_tokens + usage.generated,
-            peak_context=max(old.peak_context, usage.prompt + usage.generated),
-            estimated=old.estimated or step.estimated,
-            model_seconds=old.model_seconds + step.model_seconds,
-            sandbox_seconds=old.sandbox_seconds + sum(call.seconds for call in step.calls),
-        )
+        meter = Meter(Limits(), self.totals)
+        meter.count_turn(step.usage, estimated=step.estimated, seconds=step.model_seconds)
+        meter.count_sandbox(sum(call.seconds for call in step.calls), None)
+        return meter.totals
 
     def apply(self, event: Event, cursor: int) -> None:
         """Take in one event; ``cursor`` is the journal's behind it."""
