@@ -176,7 +176,7 @@ function onEvents({ head, events }) {
     if (event.kind === "run_started") {
       Object.assign(session, { begun: true, limits: event.limits, mode: event.mode, network: event.network });
     }
-    if (event.kind === "run_continued" && event.limits.steps) session.limits = event.limits;
+    if (event.kind === "run_continued" && event.limits?.steps) session.limits = event.limits;
   }
   emit("events", events);
 }
