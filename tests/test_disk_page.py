@@ -5,14 +5,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from agent.computers import Computers
-from agent.sandbox.instance import DataFolder
 from agent.settings import Settings
+from tests.contained import contained
 from tests.contract.sandbox_use import MEGABYTE
 from tests.endpoint import Endpoint
 from tests.states import SUBMIT, bash
-from tests.studio import create, served
-from tests.tab import WIDE, Studio
 
 pytestmark = [pytest.mark.browser, pytest.mark.engine]
 
@@ -24,19 +21,12 @@ def test_a_full_disk_is_told_under_its_step(browser: Browser, image: str, tmp_pa
         settings = Settings(
             data=tmp_path, image=image, base_url=endpoint.url, model="m", pool=0, disk=60 * MEGABYTE
         )
-        with (
-            DataFolder(tmp_path) as data,
-            served(create(settings, Computers(settings, data))) as at,
-        ):
-            context = browser.new_context(viewport={"width": WIDE[0], "height": WIDE[1]})
-            studio = Studio(context.new_page())
-            studio.open(at)
+        with contained(browser, settings) as studio:
             studio.send("Fill it")
             expect(studio.state).to_contain_text("submitted", timeout=90_000)
             card = studio.timeline.locator(".card").first
             expect(card.locator(".state")).to_contain_text("disk full")
             expect(card.locator(".foot .bad")).to_contain_text("of 60 MB are used")
-            context.close()
         told = str(endpoint.requests[-1].body["messages"])
         assert "Delete what is not needed any more before you go on." in told
         assert "room again" in told

@@ -6,13 +6,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from agent.computers import Computers
-from agent.sandbox.instance import DataFolder
 from agent.settings import Settings
+from tests.contained import contained
 from tests.endpoint import Endpoint
 from tests.states import SUBMIT, bash
-from tests.studio import create, served
-from tests.tab import WIDE, Studio
 
 pytestmark = [pytest.mark.browser, pytest.mark.engine]
 
@@ -24,13 +21,7 @@ def test_a_command_shows_what_it_fetched_and_what_was_refused(
 ) -> None:
     with Endpoint([bash(COMMAND), SUBMIT]) as endpoint:
         settings = Settings(data=tmp_path, image=image, base_url=endpoint.url, model="m", pool=0)
-        with (
-            DataFolder(tmp_path) as data,
-            served(create(settings, Computers(settings, data))) as at,
-        ):
-            context = browser.new_context(viewport={"width": WIDE[0], "height": WIDE[1]})
-            studio = Studio(context.new_page())
-            studio.open(at)
+        with contained(browser, settings) as studio:
             studio.send("Fetch something")
             expect(studio.state).to_contain_text("submitted", timeout=90_000)
             card = studio.timeline.locator(".card").first
@@ -39,6 +30,5 @@ def test_a_command_shows_what_it_fetched_and_what_was_refused(
                 "title", re.compile("received")
             )
             expect(card.locator(".host.bad")).to_have_text("10.0.0.1 refused")
-            context.close()
         told = str(endpoint.requests[-1].body["messages"])
         assert "The network refused 10.0.0.1:80: it is not among the hosts" in told
