@@ -10,7 +10,8 @@ ENV LANG=C.UTF-8 \
     PIP_NO_CACHE_DIR=1 \
     MPLBACKEND=Agg
 
-# Manuals, translations and static Python are never unpacked, now or later.
+# Manuals, translations and static Python are never unpacked, now or later. The folders of the
+# manuals stay: the scripts of some packages (Java's) fail where they can't put links there.
 RUN printf '%s\n' \
         'path-exclude=/usr/share/doc/*' \
         'path-include=/usr/share/doc/*/copyright' \
@@ -24,7 +25,8 @@ RUN printf '%s\n' \
         'Acquire::Retries "3";' \
         'APT::Get::Assume-Yes "true";' \
         'DPkg::Use-Pty "0";' \
-        > /etc/apt/apt.conf.d/90sandbox
+        > /etc/apt/apt.conf.d/90sandbox \
+    && for section in 1 2 3 4 5 6 7 8; do mkdir -p /usr/share/man/man$section; done
 
 RUN apt-get update \
     && apt-get install --no-install-recommends \

@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Two files of tests side by side, whatever the machine: they wait more than they work.
 PYTEST_FLAGS ?= -n 2 --dist loadfile
 SOURCES := app.py agent sandbox_ui tests
-ENGINE := $(BIN)/python -m agent.sandbox.engine_setup \
+ENGINE := $(BIN)/python -m agent.sandbox.engine.install \
 	--host "$${DOCKER_HOST:-}" --runtime-dir "$${XDG_RUNTIME_DIR:-}"
 # Runs a command as root where that needs no password; fails where it does.
 ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
@@ -25,7 +25,7 @@ test: .make/dev .make/builtin .make/train image .make/chromium
 		$(BIN)/python -m pytest -m "not long and browser" --reruns 1 $(PYTEST_FLAGS) || status=1; \
 		exit $$status
 
-test-long: .make/dev .make/builtin image .make/chromium
+test-long: .make/dev .make/builtin image .make/chromium .make/engines
 	@$(BIN)/python -m pytest -m long --reruns 1 $(PYTEST_FLAGS)
 
 check: .make/dev
@@ -95,6 +95,15 @@ $(VENV)/pyvenv.cfg:
 		-r requirements-train.txt -c constraints.txt \
 		|| echo "What trains could not be installed: its tests will be skipped."
 	@touch $@
+
+# Podman and what a rootless Docker needs; without them their tests are skipped, with their reason.
+.make/engines:
+	@{ command -v podman && command -v slirp4netns && command -v newuidmap \
+		&& command -v rootlesskit; } >/dev/null \
+		|| { $(APT) update -q; $(APT) install -y --no-install-recommends \
+			podman runc uidmap slirp4netns rootlesskit; } \
+		|| echo "No other engines, and they may not be installed here: their tests will be skipped."
+	@mkdir -p .make && touch $@
 
 # Without a browser its tests are skipped, with their reason.
 .make/chromium:

@@ -7,11 +7,12 @@ from types import FrameType
 
 import uvicorn
 
-from agent import cli
-from agent.computers import Computers
-from agent.engine_room import Readiness
-from agent.sandbox.instance import DataFolder
+from agent.cli import main as cli
+from agent.data_folder import DataFolder
+from agent.provisioning.backend import Readiness
+from agent.provisioning.provider import Computers
 from agent.settings import Settings
+from sandbox_ui.listen import bound, url
 
 
 class _Server(uvicorn.Server):
@@ -29,22 +30,24 @@ class _Server(uvicorn.Server):
 def show(readiness: Readiness) -> None:
     """How far the sandboxes are, at the terminal."""
     share = "" if readiness.progress is None else f"{readiness.progress:4.0%} "
-    print(f"{readiness.phase}: {share}{readiness.detail}".rstrip(": "), flush=True)
+    detail = readiness.detail or readiness.warning
+    print(f"{readiness.phase}: {share}{detail}".rstrip(": "), flush=True)
 
 
 def serve(settings: Settings) -> None:
     """Serve the page until the process is told to end."""
-    from sandbox_ui.application import create
+    with DataFolder(settings.data) as data, bound(settings.host, settings.port) as sockets:
+        # Imported when nothing else can go wrong: Gradio takes seconds.
+        from sandbox_ui.application import create
 
-    with DataFolder(settings.data) as data:
         app = create(settings, Computers(settings, data, show))
         config = uvicorn.Config(app, settings.host, settings.port, log_level="warning")
-        print(f"The studio is at http://{settings.host}:{settings.port}", flush=True)
-        _Server(config, app.state.closing).run()
+        print(f"The studio is at {url(settings.host, sockets)}", flush=True)
+        _Server(config, app.state.closing).run(sockets)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The console script; see ``agent.cli`` for the commands and exit codes."""
+    """The console script; see ``agent.cli.main`` for the commands and exit codes."""
     return cli.main(arguments, serve)
 
 

@@ -1,1 +1,1 @@
-"""A model at work in a computer. Knows nothing of Gradio, HTTP or the page."""
+"""Runs of a model in a sandbox, independent of Gradio, HTTP and the page."""

@@ -1,7 +1,7 @@
-"""``python -m agent``: see ``agent.cli``."""
+"""``python -m agent``: see ``agent.cli.main``."""
 
 import sys
 
-from agent.cli import main
+from agent.cli.main import main
 
 sys.exit(main())

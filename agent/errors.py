@@ -1,38 +1,40 @@
-"""Everything that can go wrong here, as one tree.
+"""The exceptions of the project, as one tree.
 
-The audience is in the branch:
+The branch determines the audience:
 
-    StudioError                  a person reads ``str(error)``: what happened and what to do
+    StudioError                  the user reads ``str(error)``: what happened and what to do
     ├── SettingError             a setting has a wrong value; the message names its key
     ├── DataFolderBusy           another instance holds the data folder
-    ├── EngineError              no container engine that can be used, or it refused
+    ├── DataFolderUnusable       the data folder can't be created or written
+    ├── AddressUnusable          the page can't be served at its address, such as a port in use
+    ├── EngineError              no usable container engine, or it refused a request
     │   └── ImageError           the sandbox image is missing or could not be built
-    ├── SandboxError             the sandbox failed and could not be brought back
-    ├── WorkspaceError           a path or a file of the workspace cannot be used so
-    │   ├── ChangedMeanwhile     it is not any more what the request was made for
-    │   ├── NoRoom               the disk, or what a run may use of it, is full
-    │   └── NotKept              an upload or a removal that is not kept any more
+    ├── SandboxError             the sandbox failed and could not be recovered
+    ├── WorkspaceError           a path or file of the workspace cannot be used as requested
+    │   ├── ChangedMeanwhile     the file changed since the request was made
+    │   ├── NoRoom               the disk is full, or the run's quota is used up
+    │   └── NotKept              an upload or a removal that is no longer stored
     ├── JournalError             a journal cannot be read
-    ├── TaskError                a file of tasks or answers is wrong; file, line and key are named
-    ├── TrainError               a recipe is wrong, or a training cannot go on
+    ├── TaskError                a file of tasks or answers is wrong; names file, line and key
+    ├── TrainError               a recipe is wrong, or training cannot continue
     ├── RunError                 a run cannot be started, continued or found
-    │   ├── OverLimit            a person has as much as one may have
-    │   ├── RunAtWork            it is at work, which it must not be for this
-    │   └── RunPinned            a person keeps it, and it is to be removed
+    │   ├── OverLimit            a user has reached a quota
+    │   ├── RunAtWork            the operation is not possible while the run is active
+    │   └── RunPinned            a pinned run cannot be deleted
     └── ModelError               the model cannot answer; ``loop`` decides what follows
-        ├── ModelRefused         it will not pass by waiting: a wrong key, address or model
-        ├── ModelUnavailable     it may pass: busy, unreachable, broken off, silent
-        ├── ContextTooLong       the conversation does not fit the model
-        └── AnswerTooLong        the answer's token budget is more than the endpoint grants
+        ├── ModelRefused         permanent: a wrong key, address or model
+        ├── ModelUnavailable     temporary: busy, unreachable, disconnected, silent
+        ├── ContextTooLong       the conversation exceeds the model's context
+        └── AnswerTooLong        the answer's token budget exceeds what the endpoint grants
 
     ToolError                    the model reads ``str(error)`` as the result of its call
 
-Anything else is a defect of ours and travels as a traceback.
+Any other exception is a bug and propagates as a traceback.
 """
 
 
 class StudioError(Exception):
-    """A failure whose text tells a person what happened and what to do about it."""
+    """A failure whose text tells the user what happened and what to do about it."""
 
 
 class SettingError(StudioError):
@@ -41,6 +43,14 @@ class SettingError(StudioError):
 
 class DataFolderBusy(StudioError):
     """Another process holds the lock on the data folder."""
+
+
+class DataFolderUnusable(StudioError):
+    """The data folder cannot be created, or this user may not write to it."""
+
+
+class AddressUnusable(StudioError):
+    """The page cannot be served at its address, for example if the port is in use."""
 
 
 class EngineError(StudioError):
@@ -52,35 +62,35 @@ class ImageError(EngineError):
 
 
 class SandboxError(StudioError):
-    """The sandbox failed and could not be brought back."""
+    """The sandbox failed and could not be recovered."""
 
 
 class WorkspaceError(StudioError):
-    """A path leaves the workspace, or what it names is not what was asked for."""
+    """A path leaves the workspace, or its file cannot be used as requested."""
 
 
 class ChangedMeanwhile(WorkspaceError):
-    """A file is not any more what a person saw when they changed it."""
+    """A file changed between the user reading it and saving their edit."""
 
 
 class NoRoom(WorkspaceError):
-    """The disk is full, or what a run may use of it."""
+    """The disk is full, or the run's quota is used up."""
 
 
 class NotKept(WorkspaceError):
-    """An upload to go on with, or a change to be undone, is not kept any more."""
+    """An upload to resume, or a change to undo, is no longer stored."""
 
 
 class JournalError(StudioError):
-    """A journal cannot be read at this cursor, or not at all."""
+    """A journal cannot be read, or not from the given cursor."""
 
 
 class TaskError(StudioError):
-    """Tasks or answers are wrong. The text names the file, the line and the key."""
+    """Tasks or answers are invalid. The text names the file, the line and the key."""
 
 
 class TrainError(StudioError):
-    """A recipe is wrong (file, line and key are named), or a training cannot go on."""
+    """A recipe is invalid (names file, line and key), or training cannot continue."""
 
 
 class RunError(StudioError):
@@ -88,15 +98,15 @@ class RunError(StudioError):
 
 
 class OverLimit(RunError):
-    """A person has as much as one may have."""
+    """A user has reached a quota."""
 
 
 class RunAtWork(RunError):
-    """A run is at work, which it must not be for what was asked."""
+    """The requested operation is not possible while the run is active."""
 
 
 class RunPinned(RunError):
-    """A run that a person keeps is to be removed."""
+    """A pinned run cannot be deleted."""
 
 
 class ModelError(StudioError):
@@ -104,15 +114,15 @@ class ModelError(StudioError):
 
 
 class ModelRefused(ModelError):
-    """The endpoint refused in a way that waiting does not mend (401, 403, 404, …)."""
+    """The endpoint refused permanently (401, 403, 404, …); retrying does not help."""
 
 
 class ModelUnavailable(ModelError):
-    """The endpoint is busy, unreachable, silent or broke off; trying again may help.
+    """The endpoint is busy, unreachable, silent or disconnected; retrying may help.
 
     Args:
         message: What happened.
-        retry_after: Seconds the endpoint asked to wait, where it said so.
+        retry_after: Seconds to wait that the endpoint asked for, if any.
     """
 
     def __init__(self, message: str, retry_after: float | None = None) -> None:
@@ -124,9 +134,9 @@ class ContextTooLong(ModelError):
     """The conversation (with the answer's budget) exceeds the model's context.
 
     Args:
-        message: What the endpoint said.
-        limit: The context length in tokens, where the endpoint named it.
-        used: The prompt's tokens, where the endpoint named them.
+        message: The endpoint's message.
+        limit: The context length in tokens, if the endpoint reported it.
+        used: The prompt's length in tokens, if the endpoint reported it.
     """
 
     def __init__(self, message: str, limit: int | None = None, used: int | None = None) -> None:
@@ -136,11 +146,11 @@ class ContextTooLong(ModelError):
 
 
 class AnswerTooLong(ModelError):
-    """The answer's budget (``max_tokens``) is more than the endpoint grants.
+    """The answer's budget (``max_tokens``) exceeds what the endpoint grants.
 
     Args:
-        message: What the endpoint said.
-        affordable: The most tokens it would grant, where it named them.
+        message: The endpoint's message.
+        affordable: The highest budget it would grant, in tokens, if it reported one.
     """
 
     def __init__(self, message: str, affordable: int | None = None) -> None:
@@ -149,4 +159,4 @@ class AnswerTooLong(ModelError):
 
 
 class ToolError(Exception):
-    """A tool call failed; the text is the call's result and speaks to the model."""
+    """A tool call failed; the text is the call's result and addresses the model."""

@@ -1,9 +1,9 @@
-"""What happens in a run, as small typed facts in order.
+"""The events of a run, as typed records in order.
 
 A run is a sequence of rounds. Each begins with ``run_started`` or, after a follow-up
 message, ``run_continued``, and ends in exactly one ``run_ended``. Everything that reaches
-the model or the person is an event; whatever else is shown (steps, totals, states) is a fold
-over them (``agent.fold``).
+the model or the user is an event; everything else shown (steps, totals, states) is reduced
+from the events (``agent.runs.state``).
 """
 
 import json
@@ -12,20 +12,23 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
-from pydantic_core import PydanticSerializationError
+from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from agent.errors import JournalError
-from agent.legible import whole
-from agent.models.base import FinishReason, Tokens, ToolCall, Usage
+from agent.models.base import FinishReason, ReasoningField, Tokens, ToolCall, Usage
 from agent.sandbox.base import Ending, Stream
-from agent.sandbox.network import Access, Request
+from agent.sandbox.network.policy import Access, Request
+from agent.util.text import whole
+
+FORMAT = 2
+"""The version of the journal format that this version writes; see ``agent.runs.journal``."""
 
 Mode = Literal["sandbox", "plain"]
 Status = Literal[
     "submitted", "answered", "step_limit", "token_limit", "budget_limit", "time_limit",
     "stopped", "failed",
 ]  # fmt: skip
-# Journals of earlier versions say whether there was a network at all.
+# Journals of earlier versions hold a boolean.
 Network = Annotated[Access, BeforeValidator(lambda said: _EARLIER.get(said, said))]
 _EARLIER = {True: "open", False: "none"}
 Origin = Literal["new", "woken", "remade"]
@@ -33,27 +36,28 @@ Preparation = Literal["in_line", "preparing_image", "starting_sandbox", "ready"]
 
 
 def now() -> float:
-    """Seconds since the epoch."""
+    """Return the seconds since the epoch."""
     return time.time()
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Running totals of a run, all rounds together.
+    """Cumulative totals of a run over all its rounds.
 
     Attributes:
         steps: Model turns taken.
         prompt_tokens: Tokens read by the model, summed over the turns.
-        cached_tokens: The part of them that the endpoint had cached.
+        cached_tokens: Prompt tokens that the endpoint read from its cache.
+        cache_written_tokens: Prompt tokens that it wrote to its cache, if it reports them.
         generated_tokens: Tokens that the model wrote.
-        environment_tokens: Tokens that came back from the sandbox and the loop.
+        environment_tokens: Tokens that came from the sandbox and the loop.
         peak_context: The longest conversation of any turn, in tokens.
         estimated: Whether any count is an estimate (shown with ≈).
         metered: Whether the model counts tokens at all.
         model_seconds: Time spent waiting for the model.
         sandbox_seconds: Time spent in commands and file operations.
-        cost: Money, in the unit of the price that was set; None without a price.
-        peak_memory: The container's memory at its highest, bytes; None if unknown.
+        cost: Money, in the unit of the configured price; None without a price.
+        peak_memory: The container's peak memory in bytes; None if unknown.
     """
 
     steps: int = 0
@@ -68,6 +72,7 @@ class Totals:
     sandbox_seconds: float = 0.0
     cost: float | None = None
     peak_memory: int | None = None
+    cache_written_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +82,11 @@ class _Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStarted(_Event):
-    """The first round begins: the task, and the exact prompts that the model is given."""
+    """The first round begins: the task and the exact prompts sent to the model.
+
+    Attributes:
+        format: The version of the format that the round is written in; 1 if missing.
+    """
 
     run: str
     task: str
@@ -91,6 +100,7 @@ class RunStarted(_Event):
     network: Network = "open"
     hosts: tuple[str, ...] = ()
     limits: dict[str, float | None] = field(default_factory=dict)
+    format: int = 1
     kind: Literal["run_started"] = "run_started"
 
 
@@ -99,19 +109,21 @@ class RunContinued(_Event):
     """A follow-up message begins another round in the same conversation and sandbox.
 
     Attributes:
-        limits: The round's own; none in journals of earlier versions.
+        limits: The limits of this round; empty in journals of earlier versions.
+        format: As in ``RunStarted``.
     """
 
     text: str
     model: str
     metered: bool
     limits: dict[str, float | None] = field(default_factory=dict)
+    format: int = 1
     kind: Literal["run_continued"] = "run_continued"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preparing(_Event):
-    """The run waits for its turn, or its sandbox is being made; ``progress`` from 0 to 1."""
+    """The run is queued or its sandbox is starting; ``progress`` is from 0 to 1."""
 
     state: Preparation
     detail: str = ""
@@ -121,14 +133,14 @@ class Preparing(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxReady(_Event):
-    """The sandbox takes commands.
+    """The sandbox accepts commands.
 
     Attributes:
         sandbox: Its id.
-        seconds: How long that took.
-        pooled: Whether it was waiting warm.
-        origin: ``new``; ``woken`` after it rested, with what was installed in it; ``remade``
-            on the files of one that is gone with what was installed.
+        seconds: Time until it was ready.
+        pooled: Whether it came from the pool of warm sandboxes.
+        origin: ``new``; ``woken``: restarted after a stop, with its installed software;
+            ``remade``: a new container on the old files, without its installed software.
     """
 
     sandbox: str
@@ -140,7 +152,7 @@ class SandboxReady(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepStarted(_Event):
-    """A model turn begins; ``note`` is what was added to the last message for it."""
+    """A model turn begins; ``note`` is the text added to the last message for it."""
 
     step: int
     note: str
@@ -178,7 +190,7 @@ class CallDelta(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retrying(_Event):
-    """A turn failed in a way that may pass; what it streamed so far is void."""
+    """A turn failed temporarily and is retried; its streamed deltas are void."""
 
     step: int
     attempt: int
@@ -189,7 +201,7 @@ class Retrying(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice(_Event):
-    """Something was adapted; a sentence for the person."""
+    """A sentence telling the user that the loop adapted something."""
 
     step: int
     text: str
@@ -198,12 +210,13 @@ class Notice(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelAnswered(_Event):
-    """A model turn, whole.
+    """A complete model turn.
 
     Attributes:
         usage: None for a model that is not metered.
-        tokens: The turn as ids, where the model gave them. They are for the trainer; nobody
-            who follows a run is sent them (``without_tokens``).
+        reasoning_field: The name of the field in which the endpoint sent the reasoning.
+        tokens: The turn's token ids, if the model returned them. They are for the trainer
+            and are not sent to subscribers (``without_tokens``).
     """
 
     step: int
@@ -215,12 +228,13 @@ class ModelAnswered(_Event):
     estimated: bool
     seconds: float
     tokens: Tokens | None = None
+    reasoning_field: ReasoningField = "reasoning_content"
     kind: Literal["model_answered"] = "model_answered"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolStarted(_Event):
-    """A tool call is being executed; ``head`` is its one line for a person."""
+    """A tool call is being executed; ``head`` is its one-line summary for the user."""
 
     step: int
     call_id: str
@@ -232,12 +246,12 @@ class ToolStarted(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolOutput(_Event):
-    """Output as it comes.
+    """Output of a tool call as it arrives.
 
     Attributes:
-        text: What came; where ``beside`` is set only the last part of it.
+        text: The output; only its last part if ``beside`` is set.
         skipped: Bytes that the sandbox left out just before ``text``.
-        beside: The file in the run's folder that holds the whole output, once it is long.
+        beside: The file in the run's folder that holds the whole output, if it is long.
     """
 
     step: int
@@ -254,9 +268,9 @@ class ToolEnded(_Event):
     """A tool call has its result.
 
     Attributes:
-        observation: Exactly what the model is told.
-        requests: What the sandbox asked of the network meanwhile, as the proxy measured it.
-        full: What of the disk was full, in a sentence; empty where it was not.
+        observation: The exact text sent to the model.
+        requests: The sandbox's network requests during the call, as measured by the proxy.
+        full: A sentence on which storage was full; empty if none was.
     """
 
     step: int
@@ -274,7 +288,7 @@ class ToolEnded(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told(_Event):
-    """The loop spoke to the model in the person's place (a reminder, a last warning)."""
+    """The loop sent the model a user message (a reminder, a last warning)."""
 
     step: int
     text: str
@@ -283,7 +297,7 @@ class Told(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forgotten(_Event):
-    """Older observations were replaced by a note, to make room in the model's context."""
+    """A note replaces older observations, to free space in the model's context."""
 
     step: int
     call_ids: tuple[str, ...]
@@ -293,7 +307,7 @@ class Forgotten(_Event):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One path of the workspace that a step made, changed or removed."""
+    """One workspace path that a step added, changed or removed."""
 
     path: str
     what: Literal["added", "changed", "removed"]
@@ -302,7 +316,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkspaceChanged(_Event):
-    """What a step did to the workspace; at most the first 200 paths, ``total`` counts all."""
+    """A step's workspace changes: the first 200 paths; ``total`` counts all."""
 
     step: int
     changes: tuple[Change, ...]
@@ -321,12 +335,12 @@ class StepEnded(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnded(_Event):
-    """A round is over.
+    """A round ended.
 
     Attributes:
         status: How it ended.
-        reason: Where it failed or ran into a limit: what happened and what to do.
-        answer: ``output/answer.txt``, or the final text where there is none.
+        reason: If it failed or reached a limit: what happened and what to do.
+        answer: The content of ``output/answer.txt``, or the final text without that file.
     """
 
     status: Status
@@ -336,7 +350,24 @@ class RunEnded(_Event):
     kind: Literal["run_ended"] = "run_ended"
 
 
-Event = (
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unreadable(_Event):
+    """A journal line that this version cannot read; this event is never written.
+
+    Attributes:
+        at: When the line was written; 0 if unknown.
+        step: The step that the line names; 0 if none.
+        what: The kind of event that the line names; empty if none.
+        text: A sentence about it for the user.
+    """
+
+    step: int
+    what: str
+    text: str
+    kind: Literal["unreadable"] = "unreadable"
+
+
+Recorded = (
     RunStarted
     | RunContinued
     | Preparing
@@ -357,39 +388,42 @@ Event = (
     | StepEnded
     | RunEnded
 )
-KINDS: tuple[type[Event], ...] = get_args(Event)
+Event = Recorded | Unreadable
+KINDS: tuple[type[Recorded], ...] = get_args(Recorded)
+KIND_NAMES = frozenset(kind.__dataclass_fields__["kind"].default for kind in KINDS)
 
-# Inside a text its quotes would be escaped; other events may hold it, and stay as they are.
+# A string would have its quotes escaped; other events that contain these bytes stay unchanged.
 _HAS_TOKENS = b'"tokens":{'
-_adapter: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="kind")])
+ADAPTER: TypeAdapter[Recorded] = TypeAdapter(Annotated[Recorded, Field(discriminator="kind")])
+_shown: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="kind")])
 
 
 def encode(event: Event) -> bytes:
-    """The event as one line of JSON, without the line's end.
+    """Return the event as one line of JSON, without the newline.
 
-    Half a character, such as a task from a command line may hold, becomes ``�``.
+    A lone surrogate, as a task from a command line may contain, becomes ``�``.
     """
     try:
-        return _adapter.dump_json(event)
+        return _shown.dump_json(event)
     except PydanticSerializationError:
-        text = json.dumps(_adapter.dump_python(event), ensure_ascii=False)
-        return whole(text).encode()
+        text = json.dumps(_shown.dump_python(event), ensure_ascii=False)
+        return to_json(from_json(whole(text)), inf_nan_mode="null")
 
 
-def decode(line: bytes) -> Event:
-    """The event that ``encode`` wrote.
+def decode(line: bytes) -> Recorded:
+    """Return the event that ``encode`` wrote.
 
     Raises:
-        JournalError: the line is not a known event.
+        JournalError: The line is not a known event.
     """
     try:
-        return _adapter.validate_json(line)
+        return ADAPTER.validate_json(line)
     except ValidationError as error:
         raise JournalError(f"Not an event: {line[:80]!r}: {error.errors()[0]['msg']}") from error
 
 
 def without_tokens(line: bytes) -> bytes:
-    """The line of an event without the ids of a turn, which are longer than all the rest."""
+    """Return an event's line without token ids, most of a model turn's bytes."""
     if _HAS_TOKENS not in line:
         return line
     event = decode(line)

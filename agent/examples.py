@@ -1,4 +1,4 @@
-"""Tasks to begin with: demonstrations, what the built-in model can do, others that need a model."""
+"""Example tasks: demonstrations, tasks for the built-in and for other models."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,12 +20,12 @@ class Example:
     Attributes:
         title: A few words for a button.
         about: One line: what it is, or what to watch for.
-        task: Its text, exactly as a person would type it.
-        prompt: The prompt that suits it.
-        inputs: Files that belong into ``input/``.
-        seconds: About how long its demonstration plays; None where it needs a model.
-        demonstration: The demonstration's name; empty where it needs a model.
-        builtin: Whether it is small enough for the built-in model.
+        task: Its text, exactly as a user would type it.
+        prompt: The name of the suitable prompt.
+        inputs: Files to copy into ``input/``.
+        seconds: Approximate duration of its demonstration; None if it needs a model.
+        demonstration: The demonstration's name; empty if it needs a model.
+        builtin: Whether the built-in model can do it.
     """
 
     title: str
@@ -40,7 +40,7 @@ class Example:
 
 @cache
 def examples() -> Sequence[Example]:
-    """All of them, those that play without a model first."""
+    """Return all examples, those that need no model first."""
     scripted = [
         Example(each.title, each.watch, each.task, "general", each.inputs, each.seconds, each.name)
         for each in demonstration.demonstrations()
@@ -59,6 +59,6 @@ def _offers() -> Iterator[Example]:
 
 
 def find(task: str) -> Example | None:
-    """The example whose task is this text, white space at its ends aside."""
+    """Return the example whose task is this text, ignoring surrounding white space."""
     wanted = task.replace("\r\n", "\n").strip()
     return next((each for each in examples() if each.task == wanted), None)

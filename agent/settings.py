@@ -1,7 +1,7 @@
-"""The settings: the only reader of the environment.
+"""The settings, and the only module that reads the environment.
 
-Each field of ``Settings`` is one variable; its key, its default and its line of documentation
-stand beside each other, and the README's table is made from them.
+Each field of ``Settings`` is one variable with its key, default and one line of documentation;
+the table in docs/settings.md is generated from them.
 """
 
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from agent.errors import SettingError
-from agent.meter import Limits, Price
+from agent.limits import Limits, Price
 from agent.sandbox.base import SandboxLimits
 from agent.values import (
     amount,
@@ -23,11 +23,14 @@ from agent.values import (
     optional_count,
     optional_size,
     path,
+    port,
     prefix,
     proxy_address,
     size,
     users,
 )
+
+_STEPS, _MOST_STEPS = 100, 1000
 
 
 def _setting(key: str, default: Any, parse: Callable[[str], Any], doc: str) -> Any:
@@ -41,7 +44,7 @@ def _default_data() -> Path:
 
 @dataclass(frozen=True)
 class Settings:
-    """What the operator chose; made by ``load``."""
+    """The operator's settings, created by ``load``."""
 
     base_url: str = _setting(
         "OPENAI_BASE_URL", "", str, "The OpenAI-compatible endpoint, `…/v1`; empty: none"
@@ -61,7 +64,7 @@ class Settings:
         "Whether the built-in model answers where no endpoint is set: `on` or `off`",
     )  # fmt: skip
     host: str = _setting("GRADIO_SERVER_NAME", "127.0.0.1", str, "Address the page is served on")
-    port: int = _setting("GRADIO_SERVER_PORT", 7860, count, "Its port")
+    port: int = _setting("GRADIO_SERVER_PORT", 7860, port, "Its port")
     hosts: tuple[str, ...] = _setting(
         "STUDIO_HOSTS", (), names, "Names it answers under, besides `localhost` and addresses"
     )
@@ -89,10 +92,10 @@ class Settings:
         },
     )
     docker_host: str = _setting(
-        "DOCKER_HOST", "", str, "The engine's socket; empty: Docker's or Podman's usual places"
+        "DOCKER_HOST", "", str, "The engine's socket; empty: Docker's usual places"
     )
     runtime_dir: str = _setting(
-        "XDG_RUNTIME_DIR", "", str, "Where a rootless engine's socket is looked for"
+        "XDG_RUNTIME_DIR", "", str, "Where a rootless Docker's socket is looked for"
     )
     image: str = _setting(
         "STUDIO_IMAGE", "", str, "Sandbox image; empty: built from the `Dockerfile`"
@@ -131,7 +134,10 @@ class Settings:
     command_timeout: float = _setting(
         "STUDIO_COMMAND_TIMEOUT", 120.0, amount, "Seconds a command may take by default"
     )
-    steps: int = _setting("STUDIO_STEPS", 100, at_least_one(count), "Steps of a round")
+    steps: int | None = _setting(
+        "STUDIO_STEPS", None, at_least_one(count),
+        "Steps of a round, at most; by default 100, and up to 1000 where a run asks for more",
+    )  # fmt: skip
     conversation_tokens: int | None = _setting(
         "STUDIO_CONVERSATION_TOKENS", 131_072, optional_count, "Tokens of a conversation, or `none`"
     )
@@ -188,13 +194,18 @@ class Settings:
         "What one person's runs may take before they can begin no more; half of that, or `none`",
     )  # fmt: skip
 
+    @property
+    def most_steps(self) -> int:
+        """The highest number of steps that a user may choose for a round."""
+        return self.steps or _MOST_STEPS
+
     def limits(self) -> Limits:
-        """Where a round ends at the latest."""
+        """Return the limits of one round."""
         price = None
         if self.price_prompt is not None and self.price_generated is not None:
             price = Price(self.price_prompt, self.price_generated, self.price_cached)
         return Limits(
-            steps=self.steps,
+            steps=self.steps or _STEPS,
             conversation_tokens=self.conversation_tokens,
             turn_tokens=self.turn_tokens,
             seconds=self.seconds,
@@ -205,7 +216,7 @@ class Settings:
         )
 
     def sandbox_limits(self) -> SandboxLimits:
-        """What a sandbox may use."""
+        """Return the resource limits of a sandbox."""
         return SandboxLimits(
             memory=self.memory,
             cpus=self.cpus,
@@ -217,10 +228,10 @@ class Settings:
 
 
 def load(environment: Mapping[str, str] | None = None) -> Settings:
-    """The settings of an environment (the process's own by default).
+    """Return the settings of an environment (by default the process's own).
 
     Raises:
-        SettingError: a value is not what its key takes.
+        SettingError: A value is not valid for its key.
     """
     environment = os.environ if environment is None else environment
     values: dict[str, Any] = {}
@@ -238,7 +249,7 @@ def load(environment: Mapping[str, str] | None = None) -> Settings:
 
 
 def _check_prices(settings: Settings) -> None:
-    """A limit on money that could never be reached is worse than none."""
+    """Refuse a cost limit without prices: it could never be reached."""
     given = (settings.price_prompt, settings.price_generated)
     counted = (settings.money, settings.price_cached, *given)
     if None in given and any(value is not None for value in counted):
@@ -249,7 +260,7 @@ def _check_prices(settings: Settings) -> None:
 
 
 def table() -> str:
-    """The settings as a Markdown table, for the README."""
+    """Return the settings as a Markdown table for docs/settings.md."""
     rows = ["| variable | default | what |", "|---|---|---|"]
     for item in fields(Settings):
         default = (

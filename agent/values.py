@@ -1,6 +1,6 @@
-"""What a setting's value may be: text in, a value out.
+"""Parsers of setting values.
 
-Each raises ``ValueError`` with what was wanted, to stand after “but must be”.
+Each raises ``ValueError`` with the expected form, worded to follow “but must be”.
 """
 
 import re
@@ -14,11 +14,12 @@ _OWN_PATHS = (
     "api", "assets", "config", "frames", "gradio_api", "healthz", "login", "logout", "look",
     "shared", "static", "ui",
 )  # fmt: skip
+_LAST_PORT = 65_535
 _UNITS = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4}
 
 
 def size(text: str) -> int:
-    """A number of bytes: ``1048576``, ``512 MB``, ``2g``."""
+    """Parse a number of bytes: ``1048576``, ``512 MB``, ``2g``."""
     match = _SIZE.fullmatch(text.strip())
     if not match:
         raise ValueError("a size such as 512MB or 2GB")
@@ -26,14 +27,22 @@ def size(text: str) -> int:
 
 
 def count(text: str) -> int:
-    """A whole number from 0 on."""
+    """Parse a whole number, 0 or more."""
     if not text.strip().isdecimal():
         raise ValueError("a whole number")
     return int(text)
 
 
+def port(text: str) -> int:
+    """Parse a TCP port; 0 means any free port."""
+    number = count(text)
+    if number > _LAST_PORT:
+        raise ValueError(f"a port, from 1 to {_LAST_PORT}")
+    return number
+
+
 def at_least_one(parse: Callable[[str], int]) -> Callable[[str], int]:
-    """The same, but 0, which a container engine takes for no limit at all, is refused."""
+    """Return a parser that refuses 0, which a container engine treats as no limit."""
 
     def parse_some(text: str) -> int:
         number = parse(text)
@@ -45,7 +54,7 @@ def at_least_one(parse: Callable[[str], int]) -> Callable[[str], int]:
 
 
 def amount(text: str) -> float:
-    """A number above 0."""
+    """Parse a number above 0."""
     try:
         number = float(text)
     except ValueError:
@@ -56,29 +65,29 @@ def amount(text: str) -> float:
 
 
 def on_or_off(text: str) -> bool:
-    """``on`` or ``off``."""
+    """Parse ``on`` or ``off``."""
     if text.strip().lower() not in ("on", "off"):
         raise ValueError("on or off")
     return text.strip().lower() == "on"
 
 
 def optional_count(text: str) -> int | None:
-    """A whole number, or ``none``."""
+    """Parse a whole number or ``none``."""
     return None if text.strip().lower() == "none" else count(text)
 
 
 def optional_amount(text: str) -> float | None:
-    """A number above 0, or ``none``."""
+    """Parse a number above 0 or ``none``."""
     return None if text.strip().lower() == "none" else amount(text)
 
 
 def optional_size(text: str) -> int:
-    """A number of bytes; 0 for ``none``."""
+    """Parse a number of bytes; return 0 for ``none``."""
     return 0 if text.strip().lower() == "none" else at_least_one(size)(text)
 
 
 def proxy_address(text: str) -> str:
-    """``host:port`` of an HTTP proxy's URL, ``http://proxy.example:3128``."""
+    """Parse a proxy's URL, ``http://proxy.example:3128``; return ``host:port``."""
     try:
         parts = urlsplit(text.strip() if "//" in text else f"//{text.strip()}")
         host, port = parts.hostname, parts.port
@@ -90,7 +99,7 @@ def proxy_address(text: str) -> str:
 
 
 def prefix(text: str) -> str:
-    """A path such as ``/studio``, without a slash at its end."""
+    """Parse a path such as ``/studio``; strip a trailing slash."""
     found = f"/{text.strip().strip('/')}".rstrip("/")
     if not re.fullmatch(r"(/[\w.~-]+)*", found) or {".", ".."} & set(found.split("/")):
         raise ValueError("a path such as /studio")
@@ -100,12 +109,12 @@ def prefix(text: str) -> str:
 
 
 def names(text: str) -> tuple[str, ...]:
-    """Names, separated by white space or commas."""
+    """Parse names separated by white space or commas."""
     return tuple(text.replace(",", " ").split())
 
 
 def users(text: str) -> tuple[tuple[str, str], ...]:
-    """Accounts as ``name:hash``, separated by white space, or a file of such lines."""
+    """Parse ``name:hash`` accounts separated by white space, or a file of such lines."""
     if ":" not in text:
         try:
             text = path(text).read_text()
@@ -116,10 +125,10 @@ def users(text: str) -> tuple[tuple[str, str], ...]:
     lines = (line for line in text.splitlines() if not line.lstrip().startswith("#"))
     found = [each.partition(":")[::2] for line in lines for each in line.split()]
     if not found or any(not _NAME.fullmatch(name) or not hashed for name, hashed in found):
-        raise ValueError("name:hash lines, as “python -m sandbox_ui password NAME” makes them")
+        raise ValueError("name:hash lines, as `python -m sandbox_ui password NAME` makes them")
     return tuple(found)
 
 
 def path(text: str) -> Path:
-    """A path, absolute; ``~`` is the home folder."""
+    """Return the absolute path; expand ``~`` to the home folder."""
     return Path(text).expanduser().absolute()

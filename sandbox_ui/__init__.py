@@ -1,1 +1,4 @@
-"""What a person sees and touches. Knows nothing of docker or openai."""
+"""Web application: page, HTTP routes and access control.
+
+Imports neither docker nor openai.
+"""

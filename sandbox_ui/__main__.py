@@ -1,4 +1,4 @@
-"""``python -m sandbox_ui password NAME`` and ``token LABEL``: what lets people and programs in."""
+"""``python -m sandbox_ui password NAME`` and ``token LABEL``: create credentials."""
 
 import argparse
 import getpass
@@ -6,12 +6,12 @@ import sys
 
 from agent.errors import SettingError
 from agent.settings import load
-from sandbox_ui.people.passwords import hash_password
-from sandbox_ui.people.tokens import Tokens
+from sandbox_ui.auth.passwords import hash_password
+from sandbox_ui.auth.tokens import Tokens
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print a line for ``STUDIO_USERS``, or a new token of the operator's; the exit code."""
+    """Print a ``STUDIO_USERS`` line or a new operator token; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m sandbox_ui", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     password = commands.add_parser("password", help="a line for STUDIO_USERS; asks for a password")

@@ -1,11 +1,11 @@
-"""The application: the page, its routes, and what lives behind them."""
+"""Application factory: wires the page, the routes and the services behind them."""
 
 import asyncio
 import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 
@@ -15,64 +15,68 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import BaseRoute, Mount
 from starlette.staticfiles import StaticFiles
 
-from agent import threads
-from agent.allowance import allowance
-from agent.models.builtin import engine
-from agent.retention import Retention
-from agent.room import room as room_of
+from agent.history.retention import Retention
+from agent.models.builtin import process
+from agent.runs.disk_usage import room as room_of
 from agent.settings import Settings
-from sandbox_ui import health, page
-from sandbox_ui import runs as running
-from sandbox_ui.admission import Admission
-from sandbox_ui.budget import Budget
-from sandbox_ui.controls import Controls
-from sandbox_ui.keeping import Keeping
-from sandbox_ui.line import Line
-from sandbox_ui.offered import Offered
-from sandbox_ui.opening import Opening
-from sandbox_ui.people.door import Door
-from sandbox_ui.people.house import House
-from sandbox_ui.prefix import Prefix
-from sandbox_ui.preview.workshop import Workshop
-from sandbox_ui.programs import Programs
-from sandbox_ui.routes.about import About
-from sandbox_ui.routes.archives import Archives
-from sandbox_ui.routes.changes import Changes
-from sandbox_ui.routes.files import Files
-from sandbox_ui.routes.frames import Frames
+from agent.util import threads
+from sandbox_ui import health
+from sandbox_ui.auth.identity import House
+from sandbox_ui.auth.middleware import Door
+from sandbox_ui.history.catalog import Shelf
+from sandbox_ui.history.expiry import Keeping
+from sandbox_ui.history.limits import allowance
+from sandbox_ui.history.quota import Budget
+from sandbox_ui.history.usage import Counting, Usage
+from sandbox_ui.middleware.body_limit import Sizes
+from sandbox_ui.middleware.gradio_requests import Checked
+from sandbox_ui.middleware.gradio_routes import Offered
+from sandbox_ui.middleware.html_head import Opening
+from sandbox_ui.middleware.path_prefix import Prefix
+from sandbox_ui.middleware.security import Guard
+from sandbox_ui.page import build
+from sandbox_ui.page.api import Programs
+from sandbox_ui.page.gradio_queue import OwnedQueue
+from sandbox_ui.page.gradio_results import Owned
+from sandbox_ui.page.handlers import Controls
+from sandbox_ui.preview.service import Workshop
+from sandbox_ui.routes.auth import PeopleRoutes
 from sandbox_ui.routes.history import HistoryRoutes
-from sandbox_ui.routes.links import LinkRoutes
-from sandbox_ui.routes.people import PeopleRoutes
+from sandbox_ui.routes.info import StudioRoutes
 from sandbox_ui.routes.runs import RunRoutes
-from sandbox_ui.routes.studio import StudioRoutes
-from sandbox_ui.routes.tree import Tree
-from sandbox_ui.routes.uploads import Uploads
+from sandbox_ui.routes.share_links import LinkRoutes
 from sandbox_ui.routes.usage import UsageRoutes
-from sandbox_ui.routes.versions import VersionRoutes
-from sandbox_ui.routes.views import Views
-from sandbox_ui.runs import Runs
-from sandbox_ui.security import Guard
-from sandbox_ui.shelf import Shelf
-from sandbox_ui.sizes import Sizes
-from sandbox_ui.usage import Counting, Usage
+from sandbox_ui.routes.workspace.archives import Archives
+from sandbox_ui.routes.workspace.changes import Changes
+from sandbox_ui.routes.workspace.document_info import About
+from sandbox_ui.routes.workspace.files import Files
+from sandbox_ui.routes.workspace.html_frames import Frames
+from sandbox_ui.routes.workspace.previews import Views
+from sandbox_ui.routes.workspace.tree import Tree
+from sandbox_ui.routes.workspace.uploads import Uploads
+from sandbox_ui.routes.workspace.versions import VersionRoutes
+from sandbox_ui.runs import manager as running
+from sandbox_ui.runs.manager import Runs
+from sandbox_ui.scheduling.admission import Admission
+from sandbox_ui.scheduling.queue import Line
 
 _THREADS = 2
-"""Of the loop that serves: for what is done after a follower has gone."""
+"""Threads of the event loop's executor, for cleanup after followers disconnect."""
 
 
 class Machine(running.Computers, health.Ready, Counting, Protocol):
-    """What gives the runs their sandboxes; opened and closed with the application."""
+    """Provider of sandboxes; opened and closed with the application."""
 
     def open(self) -> None:
-        """Make ready in the background; returns at once."""
+        """Prepare engine and image in the background; return at once."""
 
     def close(self) -> None:
-        """Remove the sandboxes that are left."""
+        """Remove the remaining sandboxes."""
 
 
 @dataclass(frozen=True)
 class _Rooms:
-    """What lives behind the page and its routes, tied together."""
+    """Services of the application, wired together."""
 
     settings: Settings
     machine: Machine
@@ -100,7 +104,7 @@ class _Rooms:
 
     @asynccontextmanager
     async def opened(self, _app: FastAPI) -> AsyncIterator[None]:
-        """All at work, for as long as the application is served."""
+        """Lifespan context: start all services, and stop them at shutdown."""
         threads.lend(asyncio.get_running_loop(), "application", _THREADS)
         self.machine.open()
         self.shelf.open()
@@ -114,19 +118,19 @@ class _Rooms:
         await asyncio.to_thread(self.shelf.close)
         await asyncio.to_thread(self.runs.close)
         await asyncio.to_thread(self.machine.close)
-        await asyncio.to_thread(engine.close)
+        await asyncio.to_thread(process.close)
         self.workshop.close()
 
     def blocks(self) -> gr.Blocks:
-        """The page."""
+        """Build the page."""
         programs = Programs(self.runs, self.shelf, self.settings)
-        return page.build(Controls(self.runs, self.settings), programs, self.settings)
+        return build.build(Controls(self.runs, self.settings), programs, self.settings)
 
     def routes(self) -> Iterator[BaseRoute]:
-        """The routes, those of one run last: its stream, its files, what is seen of them."""
+        """Yield all routes; those of a single run (stream, files, previews) come last."""
         runs, workshop = self.runs, self.workshop
         for room in (
-            StudioRoutes(lambda: health.report(self.machine, self.settings), workshop),
+            StudioRoutes(self._health, workshop),
             HistoryRoutes(self.shelf, self.keeping.rule.words),
             UsageRoutes(self.usage),
             PeopleRoutes(self.house),
@@ -144,8 +148,11 @@ class _Rooms:
         ):
             yield from room.routes
 
+    def _health(self) -> dict[str, Any]:
+        return health.report(self.machine, self.settings, self.shelf.unreadable())
+
     def _left(self, run: str) -> int:
-        """Bytes that a run may take still, by its own limit and by its owner's."""
+        """Return the bytes that a run may still write, by its limit and its owner's."""
         folder = self.runs.folder(run)
         owners = self.budget.left(folder.owner)
         own = room_of(folder, self.settings.disk)
@@ -153,40 +160,42 @@ class _Rooms:
 
 
 def create(settings: Settings, machine: Machine) -> FastAPI:
-    """The application, to be served by one worker.
+    """Create the ASGI application; serve it with a single worker.
 
-    ``app.state.closing`` is an event that ends the pages' streams. Whoever serves sets it
-    when the server is told to end, so that the server need not wait for them.
+    The server sets the event ``app.state.closing`` when it is asked to exit. This ends the
+    pages' streams, so that the server does not wait for them.
 
     Args:
-        settings: What the operator chose; their data folder is held by this process.
-        machine: What makes the sandboxes; opened and closed with the application.
+        settings: The operator's settings. This process holds the lock of their data folder.
+        machine: Provider of sandboxes; opened and closed with the application.
     """
     rooms = _Rooms.of(settings, machine)
     house = rooms.house
     app = FastAPI(lifespan=rooms.opened, docs_url=None, redoc_url=None, openapi_url=None)
     app.state.closing = rooms.closing
     app.add_middleware(CORSMiddleware, allow_origins=[])
-    app.add_middleware(Opening, head=page.head(alone=house.alone, builtin=settings.builtin))
+    app.add_middleware(Opening, head=build.head(alone=house.alone, builtin=settings.builtin))
     app.add_middleware(Sizes)
     app.add_middleware(Door, house=house)
     app.add_middleware(Guard, names=settings.hosts)
     app.add_middleware(Prefix, prefix=settings.root_path)
     app.router.routes.extend(rooms.routes())
-    app.mount("/ui", StaticFiles(directory=page.STATIC))
+    app.mount("/ui", StaticFiles(directory=build.STATIC))
+    blocks = rooms.blocks()
+    queue = OwnedQueue.replace(blocks)
     gr.mount_gradio_app(
         app,
-        rooms.blocks(),
+        blocks,
         path="/",
         root_path=settings.root_path or None,
         ssr_mode=False,
         run_history=False,
         footer_links=["api"],
-        theme=page.theme(),
+        theme=build.theme(),
         max_file_size=0,
-        show_error=False,  # what nobody foresaw is for the log; our own sentences are told
+        show_error=False,  # unexpected errors go to the log; expected ones carry a message
     )
     gradio = app.router.routes[-1]
     assert isinstance(gradio, Mount)
-    gradio.app = Offered(gradio.app)
+    gradio.app = Offered(Checked(Owned(gradio.app, queue)))
     return app

@@ -1,22 +1,29 @@
-"""How engine, image and model are, for the page and for whoever watches over the service."""
+"""Status of engine, image and model, for the page and for monitoring."""
 
+from collections.abc import Mapping
 from typing import Any, Protocol
 
-from agent.engine_room import Readiness
-from agent.models.builtin.parts import NAME, parts
+from agent.models.builtin.install import NAME, parts
+from agent.provisioning.backend import Readiness
 from agent.settings import Settings
 
 
 class Ready(Protocol):
-    """Whoever makes sandboxes."""
+    """Provider of sandboxes."""
 
     @property
     def readiness(self) -> Readiness:
-        """How far it is."""
+        """Return the progress of engine and image."""
 
 
-def report(computers: Ready, settings: Settings) -> dict[str, Any]:
-    """The state of each as JSON can hold it; ``ok`` is false until it can be used."""
+def report(computers: Ready, settings: Settings, unreadable: Mapping[str, int]) -> dict[str, Any]:
+    """Return the state of engine, image and model; ``ok`` is true once usable.
+
+    Args:
+        computers: Provider of sandboxes.
+        settings: The operator's settings.
+        unreadable: Number of unreadable events by run id, for runs that have any.
+    """
     now = computers.readiness
     ready = now.phase == "ready"
     image_known = bool(now.image) or now.phase == "building"
@@ -25,7 +32,7 @@ def report(computers: Ready, settings: Settings) -> dict[str, Any]:
         "engine": {
             "ok": ready or image_known,
             "state": "connecting" if now.phase == "connecting" else now.phase,
-            "detail": now.detail if now.phase == "failed" else "",
+            "detail": now.detail if now.phase == "failed" else now.warning,
         },
         "image": {
             "ok": ready,
@@ -34,6 +41,11 @@ def report(computers: Ready, settings: Settings) -> dict[str, Any]:
             "progress": now.progress,
         },
         "model": _model(settings),
+        "records": {
+            "ok": not unreadable,
+            "runs": len(unreadable),
+            "unreadable_events": sum(unreadable.values()),
+        },
     }
 
 

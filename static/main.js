@@ -1,14 +1,14 @@
-// What Gradio's components mount; see sandbox_ui/component.py.
+// Mount functions of the Gradio components; see sandbox_ui/page/component.py.
 
-import * as composer from "./composer.js";
-import * as masthead from "./masthead.js";
-import * as memory from "./memory.js";
-import * as timeline from "./timeline.js";
-import * as workspace from "./workspace.js";
+import * as composer from "./composer/composer.js";
+import * as masthead from "./header/header.js";
+import * as memory from "./core/preferences.js";
+import * as timeline from "./timeline/timeline.js";
+import * as workspace from "./workspace/workspace.js";
 
 const waiting = new Set();
 
-/** The page is shown when all of it answers: nothing that is typed or pressed gets lost. */
+/** Show the page once all components are mounted, so that no input is lost. */
 function counted(name, mount) {
   waiting.add(name);
   return async (...given) => {
@@ -27,4 +27,4 @@ export const mountNotice = counted("notice", composer.mountNotice);
 export const mountTools = counted("tools", composer.mountTools);
 export const mountWorkspace = counted("workspace", workspace.mountWorkspace);
 export const recall = counted("settings", memory.recall);
-export const { bind, remember, forget } = memory;
+export const { remember, forget } = memory;

@@ -11,15 +11,15 @@ import pytest
 from playwright.sync_api import Browser
 
 from agent.errors import EngineError
-from agent.sandbox import disk
-from agent.sandbox.engine import connect
-from agent.sandbox.image import dockerfile_path, ensure_image
-from agent.sandbox.progress import Progress
-from agent.sandbox.resting import INSTANCE_LABEL, remove
-from agent.workspace.blobs import BlobStore
+from agent.sandbox.disk import volume
+from agent.sandbox.docker.lifecycle import INSTANCE_LABEL, remove
+from agent.sandbox.engine.client import connect
+from agent.sandbox.image.build import dockerfile_path, ensure_image
+from agent.sandbox.image.progress import Progress
 from agent.workspace.files import Workspace
-from agent.workspace.snapshots import Snapshots
-from tests.tab import chromium
+from agent.workspace.versions.blobs import BlobStore
+from agent.workspace.versions.snapshots import Snapshots
+from tests.support.tab import chromium
 
 NEVER_SKIPPED = ("engine", "browser", "builtin")
 
@@ -57,7 +57,7 @@ def _no_disk_is_left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
     begin = f"{tmp_path_factory.getbasetemp()}/"
     mounted = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()]
     for data in {Path(each).parents[1] for each in mounted if each.startswith(begin)}:
-        disk.detach_all(data)
+        volume.detach_all(data)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -114,8 +114,8 @@ def address(data: Path) -> Iterator[str]:
     """A studio on plain-process sandboxes, one a file."""
     # Imported where it is wanted: Gradio takes seconds, which most files need not wait for.
     from agent.settings import Settings
-    from tests.local_machine import LocalMachine
-    from tests.studio import create, served
+    from tests.support.local_provider import LocalMachine
+    from tests.support.server import create, served
 
     with served(create(Settings(data=data), LocalMachine(data))) as address:
         yield address

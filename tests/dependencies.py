@@ -29,8 +29,6 @@ TRAIN, BUILTIN = "requirements-train.txt", "requirements-builtin.txt"
 
 _NOT_IMPORTED = re.compile(r"mypy|ruff|pytest-\w+|types-[\w-]+")
 """Commands, plugins and types."""
-_OPTIONAL = {"pyarrow"}
-"""What is used only where it is installed."""
 _APART = "llm_in_sandbox"
 """The reference, which is measured in an environment of its own."""
 _PERMISSIVE = re.compile(
@@ -156,7 +154,7 @@ def faults() -> Iterator[str]:
     yield from unpinned([*every, *direct(BUILTIN).values()])
     ours = [ROOT / "app.py", *ROOT.glob("agent/**/*.py"), *ROOT.glob("sandbox_ui/**/*.py")]
     used, tested = imported(ours), imported(ROOT.glob("tests/**/*.py"))
-    yield from undeclared(used, run.keys() | train.keys() | _OPTIONAL)
+    yield from undeclared(used, run.keys() | train.keys())
     yield from undeclared(tested, run.keys() | dev.keys() | train.keys())
     yield from unused(used, run)
     yield from unused(used.keys() | tested.keys(), dev)

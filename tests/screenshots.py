@@ -14,13 +14,13 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
-from agent.computers import Computers
+from agent.data_folder import DataFolder
 from agent.models import demonstration
-from agent.sandbox.instance import DataFolder
+from agent.provisioning.provider import Computers
 from agent.settings import Settings
-from tests.states import SCHEMES, SIZES, STATES, show, staged, visiting
-from tests.studio import create, served
-from tests.tab import Studio, chromium
+from tests.support.page_states import SCHEMES, SIZES, STATES, show, staged, visiting
+from tests.support.server import create, served
+from tests.support.tab import Studio, chromium
 
 ROOT = Path(__file__).parent.parent
 SCREENSHOTS = ROOT / "screenshots"

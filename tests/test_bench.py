@@ -12,11 +12,11 @@ from typing import Any
 import docker
 import pytest
 
-from agent.sandbox.resting import INSTANCE_LABEL
+from agent.sandbox.docker.lifecycle import INSTANCE_LABEL
 from tests.bench.__main__ import BROWSED, TABLES
 from tests.bench.figures import Sample, Table, shown
 from tests.bench.place import ROOT
-from tests.browser import CHROMIUM
+from tests.support.browser import CHROMIUM
 
 LONG = {"builtin", "load", "programs", "startup", "transfers", *BROWSED}
 """Tables that start whole programs, one of them a browser, or install the reference."""

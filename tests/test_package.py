@@ -10,7 +10,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PARTS = ["agent", "sandbox_ui", "static", "app.py", "Dockerfile", "LICENSE", "README.md"]
-PARTS += ["pyproject.toml", "requirements.txt"]
+PARTS += ["pyproject.toml", "requirements.txt", "requirements-builtin.txt"]
+PARTS += ["requirements-train.txt", "constraints.txt"]
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 
@@ -55,7 +56,7 @@ def test_every_file_beside_the_code_is_there(installed: Path) -> None:
 
 
 def test_the_dockerfile_is_found_from_the_installed_package(installed: Path) -> None:
-    program = "from agent.sandbox.image import dockerfile_path; print(dockerfile_path())"
+    program = "from agent.sandbox.image.build import dockerfile_path; print(dockerfile_path())"
     found = Path(run(installed / "bin" / "python", "-c", program, cwd=installed).strip())
     assert found.is_relative_to(installed)
     assert found.read_bytes() == (ROOT / "Dockerfile").read_bytes()
@@ -73,3 +74,48 @@ def test_the_console_script_describes_itself(installed: Path) -> None:
     said = run(script, "--help", cwd=installed)
     assert "run" in said
     assert "build" in said
+
+
+HINTS = """
+from agent.installation import build_command
+from agent.models.builtin.install import MISSING
+from agent.train.cli import check_installed
+print(MISSING)
+print(build_command())
+"""
+
+
+def test_every_hint_fits_the_installation(installed: Path) -> None:
+    python = installed / "bin" / "python"
+    said = run(python, "-c", HINTS, cwd=installed)
+    assert ".venv" not in said
+    assert "make " not in said
+    share = installed / "share" / "llm-in-sandbox-studio"
+    assert f"{python} -m pip install --no-deps -r {share / 'requirements-builtin.txt'}" in said
+    assert f"{python} -m agent build" in said
+    assert run(python, "-m", "agent", "--help", cwd=installed)
+    asked: list[str | Path] = [
+        python,
+        "-c",
+        "from agent.installation import *; print(find_file('requirements.txt'))",
+    ]
+    assert run(*asked, cwd=installed).strip() == str(share / "requirements.txt")
+
+
+FIND = "from agent.sandbox.image.build import dockerfile_path; print(dockerfile_path())"
+
+
+def test_packages_that_were_moved_find_their_dockerfile_or_say_so(
+    installed: Path, tmp_path: Path
+) -> None:
+    (site,) = (installed / "lib").glob("python3*/site-packages")
+    moved = tmp_path / "moved"
+    shutil.copytree(site, moved)
+    found = [sys.executable, "-c", FIND]
+    alone = subprocess.run(found, cwd=moved, capture_output=True, text=True, check=False)
+    assert alone.stderr.splitlines()[-1].startswith(
+        "agent.errors.ImageError: The Dockerfile of the sandbox image is missing: "
+    )
+    shutil.copytree(installed / "share", moved / "share")  # as pip install --target does
+    told = run(*found, cwd=moved).strip()
+    assert told == str(moved / "share" / "llm-in-sandbox-studio" / "Dockerfile")

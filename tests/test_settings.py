@@ -10,7 +10,7 @@ from agent.settings import load, table
 
 def test_an_empty_environment_gives_the_defaults() -> None:
     settings = load({})
-    assert (settings.host, settings.port, settings.steps) == ("127.0.0.1", 7860, 100)
+    assert (settings.host, settings.port, settings.limits().steps) == ("127.0.0.1", 7860, 100)
     assert settings.memory == 2 * 1024**3
 
 
@@ -78,6 +78,6 @@ def test_the_key_is_not_shown() -> None:
     assert "sk-secret" not in repr(load({"OPENAI_API_KEY": "sk-secret"}))
 
 
-def test_the_readme_shows_the_settings_as_they_are() -> None:
-    readme = (Path(__file__).parents[1] / "README.md").read_text()
-    assert table() in readme, "Copy what agent.settings.table() gives."
+def test_the_docs_show_the_settings_as_they_are() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "settings.md").read_text()
+    assert table() in page, "Copy what agent.settings.table() returns."

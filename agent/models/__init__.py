@@ -1,1 +1,1 @@
-"""Whatever answers a conversation: an OpenAI-compatible endpoint, a demonstration."""
+"""Models: OpenAI-compatible endpoints, the built-in model, scripted models."""

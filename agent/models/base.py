@@ -1,4 +1,4 @@
-"""What a model is to the loop: it is given a conversation and streams one turn.
+"""The model interface: take a conversation, stream one turn.
 
 Every implementation passes ``tests/contract/model_suite.py``.
 """
@@ -7,14 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from agent.stop import Stop
+from agent.util.cancellation import Stop
 
 FinishReason = Literal["stop", "tool_calls", "length", "content_filter", "other"]
+ReasoningField = Literal["reasoning_content", "reasoning"]
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call as the model wrote it. ``arguments`` is the raw text, JSON or not."""
+    """A tool call by the model; ``arguments`` is the raw text, valid JSON or not."""
 
     id: str
     name: str
@@ -30,23 +31,29 @@ class System:
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """What a person, or the loop in a person's place, says."""
+    """A message from the user, or from the loop on the user's behalf."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Assistant:
-    """What the model said in one turn."""
+    """The model's answer in one turn.
+
+    Attributes:
+        reasoning_field: The field in which the endpoint sent the reasoning; it is sent back in
+            the same field.
+    """
 
     text: str
     reasoning: str = ""
     calls: tuple[ToolCall, ...] = ()
+    reasoning_field: ReasoningField = "reasoning_content"
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """The answer to one tool call, by its id."""
+    """The result of the tool call with id ``call_id``."""
 
     call_id: str
     name: str
@@ -58,7 +65,7 @@ Message = System | User | Assistant | ToolResult
 
 @dataclass(frozen=True, slots=True)
 class ToolSchema:
-    """A tool as it is described to the model; ``parameters`` is JSON Schema."""
+    """The description of a tool for the model; ``parameters`` is JSON Schema."""
 
     name: str
     description: str
@@ -67,7 +74,7 @@ class ToolSchema:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One turn asked of a model. ``max_tokens`` is sent only where it is set."""
+    """A request for one turn. ``max_tokens`` is sent only if set."""
 
     messages: Sequence[Message]
     tools: Sequence[ToolSchema] = ()
@@ -76,12 +83,21 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens as the endpoint counted them: the whole prompt, its cached part, the answer."""
+    """Token counts reported by the endpoint.
+
+    Attributes:
+        prompt: The whole prompt.
+        generated: The answer, including its reasoning.
+        cached: The part of the prompt read from the endpoint's cache.
+        reasoning: The part of the answer that is reasoning.
+        cache_written: The part of the prompt written to the cache, if reported.
+    """
 
     prompt: int
     generated: int
     cached: int = 0
     reasoning: int = 0
+    cache_written: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +116,10 @@ class ReasoningPiece:
 
 @dataclass(frozen=True, slots=True)
 class CallPiece:
-    """A fragment of a tool call; ``id`` and ``name`` come with its first fragment.
+    """A fragment of a tool call; only the first fragment has ``id`` and ``name``.
 
-    Fragments of one call share ``index``. An id that the model left out is made up by the
-    adapter, so that every call can be answered.
+    Fragments of one call share ``index``. If the model gives no id, the adapter generates one,
+    so that every call can be answered.
     """
 
     index: int
@@ -114,23 +130,25 @@ class CallPiece:
 
 @dataclass(frozen=True, slots=True)
 class Adapted:
-    """The request was changed once to what the endpoint takes; a sentence for the person."""
+    """A notice for the user, such as that the request was adapted to the endpoint."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """A turn as token ids, so that what is trained on is what was sampled.
+    """A turn as token ids, so that training uses exactly the sampled tokens.
 
-    A run's sequence after the turn is its first ``kept`` ids, then ``read``, then ``generated``.
+    After the turn, the run's sequence is its first ``kept`` ids, then ``read``, then
+    ``generated``.
 
     Attributes:
-        kept: Ids of the run's sequence so far that still stand in front: all of them, unless
-            the conversation was cut.
-        read: Ids after those and before the answer. The environment's, never trained on.
-        generated: The answer's ids as they were sampled, the one that ends the turn included.
-        logprobs: The log-probability of each generated id, at the temperature of sampling.
+        kept: Number of leading ids of the previous sequence that are still valid: all of them,
+            unless the conversation was truncated.
+        read: Ids between those and the answer. They come from the environment and are never
+            trained on.
+        generated: The sampled ids of the answer, including the end-of-turn token.
+        logprobs: The log-probability of each generated id, at the sampling temperature.
     """
 
     kept: int
@@ -144,14 +162,17 @@ class Finish:
     """The end of a turn; always the last piece.
 
     Attributes:
-        reason: Why it ended.
-        usage: The turn's tokens as they were counted, where they were.
-        tokens: The turn's ids, where the model works with them (``agent.models.tokenwise``).
+        reason: Why the turn ended.
+        usage: The turn's token counts, if reported.
+        tokens: The turn's token ids, if the model works with them
+            (``agent.models.tokens.model``).
+        reasoning_field: The field in which the endpoint sent the turn's reasoning.
     """
 
     reason: FinishReason
     usage: Usage | None = None
     tokens: Tokens | None = None
+    reasoning_field: ReasoningField = "reasoning_content"
 
 
 Piece = TextPiece | ReasoningPiece | CallPiece | Adapted | Finish
@@ -162,11 +183,11 @@ class Model(Protocol):
 
     @property
     def name(self) -> str:
-        """The name that a person sees, e.g. ``Qwen3-Coder-30B``."""
+        """The display name, e.g. ``Qwen3-Coder-30B``."""
 
     @property
     def metered(self) -> bool:
-        """Whether tokens are counted (False for scripted turns, which use none)."""
+        """Whether tokens are counted; False for scripted turns, which use none."""
 
     def stream(self, request: Request, stop: Stop) -> Iterator[Piece]:
         """Stream one turn, ending in exactly one ``Finish``.
@@ -174,27 +195,27 @@ class Model(Protocol):
         After ``stop`` the iterator ends within a second, without a ``Finish``.
 
         Raises:
-            ModelError: see ``agent.errors`` for the branches and what each means.
+            ModelError: see ``agent.errors`` for the subclasses and what each means.
         """
 
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """Which endpoint and how; made by settings, the page or the command line.
+    """Endpoint and request options, from the settings, the page or the command line.
 
     Attributes:
-        base_url: The endpoint, ``…/v1``.
-        model: The model's name there.
+        base_url: The endpoint's URL, ``…/v1``.
+        model: The model's name at the endpoint.
         api_key: Kept in memory only; never shown by ``repr``.
-        temperature: Sampling temperature; not sent where None.
-        top_p: Nucleus sampling; not sent where None.
-        max_tokens: Budget of one answer; not sent where None.
-        extra_body: Further fields of the request's body.
-        calls: ``native`` tool calls, or read from the ``text`` (``agent.models.text_calls``).
-        send_reasoning: Whether earlier reasoning is sent back to the endpoint.
-        silence: Seconds without a byte after which a stream counts as broken.
-        public: Whether only the public internet may be reached: somebody entered the address
-            who is not the operator.
+        temperature: Sampling temperature; not sent if None.
+        top_p: Nucleus sampling; not sent if None.
+        max_tokens: Token budget of one answer; not sent if None.
+        extra_body: Additional fields of the request body.
+        calls: ``native`` for native tool calls, ``text`` to parse calls from the text.
+        send_reasoning: Whether to send earlier reasoning back to the endpoint.
+        silence: Read timeout: seconds without a byte after which a stream counts as broken.
+        public: Whether to connect only to the public internet; set if a user other than the
+            operator entered the URL.
     """
 
     base_url: str

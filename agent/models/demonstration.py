@@ -1,8 +1,8 @@
-"""The model that needs no endpoint: turns written by us, run for real in the sandbox.
+"""Demonstrations: scripted turns, executed in a real sandbox without an endpoint.
 
 Each demonstration is one YAML file in ``demonstrations/``; a folder of the same name
-holds the files that it is given. Only the model's words are scripted. Every command is
-executed, and a turn that expected another answer is not played.
+holds its input files. Only the model's output is scripted: every command is executed, and
+a turn is not played if the previous results do not match its ``expect`` patterns.
 """
 
 import json
@@ -28,13 +28,13 @@ from agent.models.base import (
     ToolResult,
     User,
 )
-from agent.stop import Stop
+from agent.util.cancellation import Stop
 
 FOLDER = Path(__file__).parent / "demonstrations"
 PACE = 160.0
-"""Characters per second of text and reasoning: a brisk reader's speed, skimming."""
+"""Characters per second of text and reasoning: the speed of a user who skims."""
 ARGUMENTS_FASTER = 8
-"""Programs stream this much faster than prose: they are looked at afterwards."""
+"""How much faster arguments stream than text: users read programs afterwards."""
 CONNECT = (
     "connect a model: endpoint, model and key in Settings, "
     "or OPENAI_BASE_URL, OPENAI_MODEL, OPENAI_API_KEY"
@@ -46,7 +46,7 @@ class _Strict(BaseModel):
 
 
 class ScriptedCall(_Strict):
-    """One tool call of a turn: the tool's name and its arguments."""
+    """One tool call of a turn: tool name and arguments."""
 
     tool: str
     arguments: dict[str, Any] = Field(default_factory=dict)
@@ -56,11 +56,11 @@ class Turn(_Strict):
     """One turn of a script.
 
     Attributes:
-        text: What the model says.
-        reasoning: What it thinks before.
-        calls: Its tool calls; at least one, since the run ends by ``submit``.
-        expect: Regular expressions that the results just above must contain, all of
-            them; what the turn says is only true if they do.
+        text: The text of the answer.
+        reasoning: The reasoning before the text.
+        calls: The tool calls; at least one, since a run ends with ``submit``.
+        expect: Regular expressions that must all match in the results of the previous turn;
+            otherwise the turn's text would be false.
     """
 
     text: str
@@ -75,14 +75,14 @@ class Turn(_Strict):
 
 
 class Demonstration(_Strict):
-    """A scripted run that a person can watch.
+    """A scripted run for users to watch.
 
     Attributes:
-        name: Its file's name, without the ending.
+        name: The file name without its extension.
         title: A few words for a button.
-        task: The task's text, exactly as the person would type it.
+        task: The task's text, exactly as a user would type it.
         watch: One line: what to watch for.
-        seconds: About how long it plays.
+        seconds: Approximate duration in seconds.
         turns: The script.
     """
 
@@ -95,16 +95,16 @@ class Demonstration(_Strict):
 
     @property
     def inputs(self) -> tuple[Path, ...]:
-        """The files that belong into ``input/`` before the run starts, by name."""
+        """The files to put into ``input/`` before the run starts, sorted by name."""
         folder = FOLDER / self.name
         return tuple(sorted(folder.iterdir())) if folder.is_dir() else ()
 
 
 def read(path: Path) -> Demonstration:
-    """Read one demonstration's file.
+    """Read a demonstration from a file.
 
     Raises:
-        ValueError: the file is not a demonstration; the text says where and why.
+        ValueError: the file is not a demonstration; the message says where and why.
     """
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -118,27 +118,35 @@ def read(path: Path) -> Demonstration:
 
 @cache
 def demonstrations() -> tuple[Demonstration, ...]:
-    """Every demonstration there is, by name."""
+    """Return all demonstrations, sorted by name."""
     return tuple(read(path) for path in sorted(FOLDER.glob("*.yaml")))
 
 
 def load(name: str) -> Demonstration:
-    """The demonstration of this name; ``KeyError`` if there is none."""
+    """Return the demonstration with this name; raise ``KeyError`` if there is none."""
     return {each.name: each for each in demonstrations()}[name]
 
 
 def find(task: str) -> Demonstration | None:
-    """The demonstration whose task is this text, white space at its ends aside."""
+    """Return the demonstration whose task or title equals ``task``, or None.
+
+    Leading and trailing whitespace is ignored, and so is a full stop after a title.
+    """
     wanted = task.replace("\r\n", "\n").strip()
-    return next((each for each in demonstrations() if each.task == wanted), None)
+    title = wanted.removesuffix(".")
+    known = demonstrations()
+    return next((each for each in known if each.task == wanted or each.title == title), None)
 
 
 class DemonstrationModel:
-    """Plays one demonstration. It keeps nothing: its place is read from the conversation.
+    """A stateless model that plays one demonstration.
+
+    The conversation determines the next turn.
 
     Args:
-        demonstration: What to play; None answers every task with how to connect a model.
-        pace: Characters of prose per second; 0 streams without waiting.
+        demonstration: The demonstration to play; if None, every request is refused with
+            instructions for connecting a model.
+        pace: Characters of text per second; 0 streams without delay.
     """
 
     name = "Demonstration"
@@ -149,11 +157,11 @@ class DemonstrationModel:
         self._pace = pace
 
     def stream(self, request: Request, stop: Stop) -> Iterator[Piece]:
-        """Stream the turn that comes next in the script; see ``Model.stream``.
+        """Stream the next turn of the script; see ``Model.stream``.
 
         Raises:
-            ModelRefused: the script is over, the sandbox answered otherwise than it
-                expects, or a person said something that it cannot answer.
+            ModelRefused: the script has ended, the results are not the expected ones, or the
+                user sent a message that the script cannot answer.
         """
         place, turn = self._next(request.messages)
         for piece in _pieces(place, turn):
@@ -174,7 +182,7 @@ class DemonstrationModel:
         return place, turn
 
     def _waits(self, piece: Piece, stop: Stop) -> bool:
-        """Wait as long as the piece takes to write; return whether a stop came."""
+        """Wait as long as writing the piece would take; return whether stopped."""
         if not self._pace:
             return stop.is_set
         if isinstance(piece, CallPiece):

@@ -1,4 +1,4 @@
-"""A model whose turns are given as data: for tests and measurements, without HTTP."""
+"""A model with scripted turns for tests and benchmarks, without HTTP."""
 
 import threading
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,8 +16,8 @@ from agent.models.base import (
     ToolCall,
     Usage,
 )
-from agent.models.ids import new_call_id
-from agent.stop import Stop
+from agent.models.parsing.call_ids import new_call_id
+from agent.util.cancellation import Stop
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +25,13 @@ class ScriptedTurn:
     """One turn of a script.
 
     Attributes:
-        text: What the model says.
-        reasoning: What it thinks first.
-        calls: The calls it makes; an empty id is made up.
-        usage: The tokens it reports, if any.
-        finish: Why it ends; by default as the calls say.
-        error: Raised after text and calls, instead of the end.
-        gate: Awaited before the first piece, as a silent model would be.
+        text: The text of the answer.
+        reasoning: The reasoning before the text.
+        calls: The tool calls; an empty id is replaced with a generated one.
+        usage: The reported token counts, if any.
+        finish: The finish reason; by default ``tool_calls`` if there are calls, else ``stop``.
+        error: Raised after text and calls, instead of a ``Finish``.
+        gate: Waited for before the first piece, to simulate a silent model.
     """
 
     text: str = ""
@@ -44,12 +44,13 @@ class ScriptedTurn:
 
 
 class ScriptedModel:
-    """Plays its turns in order, whatever it is asked, and remembers what it was asked.
+    """A model that plays its turns in order and records the requests.
 
     Args:
-        turns: The script; may be endless. ``ModelRefused`` follows the last turn.
-        name: The name that a person sees.
-        metered: Whether tokens are said to be counted.
+        turns: The script; may be infinite. After the last turn, ``stream`` raises
+            ``ModelRefused``.
+        name: The display name.
+        metered: The value of ``metered``.
         piece: Characters in one piece of text, reasoning or arguments.
     """
 
@@ -69,12 +70,12 @@ class ScriptedModel:
 
     @property
     def name(self) -> str:
-        """The name given to the script."""
+        """The display name, as given."""
         return self._name
 
     @property
     def metered(self) -> bool:
-        """As given."""
+        """Whether tokens are counted, as given."""
         return self._metered
 
     def stream(self, request: Request, stop: Stop) -> Iterator[Piece]:
@@ -106,6 +107,6 @@ class ScriptedModel:
 
 
 def _wait(gate: threading.Event | None, stop: Stop) -> None:
-    """Wait for a gate, or for the stop."""
+    """Wait for the gate or the stop."""
     while gate is not None and not gate.wait(0.02) and not stop.is_set:
         pass

@@ -1,14 +1,17 @@
-"""Prompts as files, one per domain, in YAML: ``system``, ``user`` and ``plain``.
+"""Prompts, one YAML file per domain: ``system``, ``user`` and ``plain``.
 
-Only known placeholders are replaced, once, so braces in a task or in a prompt are safe:
+Only known placeholders are replaced, in one pass, so braces in a task or a prompt are safe:
 
-    {house}        the rules that all prompts share (``house.md``); in ``system``
-    {input_dir}    where the person's files are, ``/workspace/input``
-    {output_dir}   where results go, ``/workspace/output``
-    {task}         what the person wrote; in ``user`` and ``plain``
-    {inputs}       the names of the person's files; in ``user``
-    {paths}        the same as a command in the workspace names them; in ``user``
-    {documents}    the text of the person's files; in ``plain``
+    {house}        rules shared by all prompts (``house.md``); in ``system``
+    {input_dir}    folder of the user's files, ``/workspace/input``
+    {output_dir}   folder for results, ``/workspace/output``
+    {task}         the user's task; in ``user`` and ``plain``
+    {inputs}       names of the user's files; in ``user``
+    {paths}        their shell-quoted paths, relative to the workspace; in ``user``
+    {documents}    text of the user's files; in ``plain``
+
+Files in the format of LLM-in-Sandbox (``prompt_config.yaml``: ``system_prompt`` and
+``instance_prompt``) can be read as well; see ``agent.prompts.reference``.
 """
 
 import re
@@ -19,7 +22,8 @@ from pathlib import Path
 import yaml
 
 from agent.errors import SettingError
-from agent.legible import one_line
+from agent.prompts import reference
+from agent.util.text import one_line
 
 INPUT_DIR = "/workspace/input"
 OUTPUT_DIR = "/workspace/output"
@@ -34,15 +38,15 @@ _LARGEST = 1024**2
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What a model is told besides the task.
+    """A system prompt and the templates of the first user message.
 
     Attributes:
-        name: Its name, or its file's.
-        title: Its name for a person.
-        about: What it is for, in a few words.
+        name: Its name, or the stem of its file.
+        title: The display name.
+        about: Its purpose, in a few words.
         system: The system prompt, ready to be sent.
-        user_template: The first message in a sandbox.
-        plain_template: The only message without one.
+        user_template: Template of the first user message in a run with a sandbox.
+        plain_template: Template of the only message in plain mode, without a sandbox.
     """
 
     name: str
@@ -53,12 +57,22 @@ class Prompt:
     plain_template: str
 
     def user(self, task: str, inputs: Sequence[str] = ()) -> str:
-        """The first message in a sandbox; ``inputs`` are paths within the input folder."""
+        """Return the first user message of a run with a sandbox.
+
+        Args:
+            task: The task's text.
+            inputs: Paths of the input files, relative to the input folder.
+        """
         given = {"task": task, "inputs": _listing(inputs), "paths": _paths(inputs)}
         return _fill(self.user_template, given)
 
     def plain(self, task: str, documents: Sequence[tuple[str, str]] = ()) -> str:
-        """The only message without a sandbox; ``documents`` are names and texts."""
+        """Return the only message of a run in plain mode.
+
+        Args:
+            task: The task's text.
+            documents: Name and text of each document.
+        """
         texts = [
             f"BEGIN DOCUMENT {number}: {one_line(name)}\n{text}\nEND DOCUMENT {number}"
             for number, (name, text) in enumerate(documents, start=1)
@@ -67,16 +81,16 @@ class Prompt:
 
 
 def names() -> tuple[str, ...]:
-    """The names of the prompts that come with the program, the most general first."""
+    """Return the names of the bundled prompts, ``general`` first."""
     found = sorted(path.stem for path in _FOLDER.glob("*.yaml"))
     return (_FIRST, *(name for name in found if name != _FIRST))
 
 
 def named(name: str) -> Prompt:
-    """A prompt that comes with the program.
+    """Return the bundled prompt with this name.
 
     Raises:
-        SettingError: there is none of this name.
+        SettingError: there is no such prompt.
     """
     if name not in names():
         raise SettingError(f"prompt: there is none named {name!r}; {_choices()}")
@@ -84,10 +98,11 @@ def named(name: str) -> Prompt:
 
 
 def load(name_or_path: str) -> Prompt:
-    """A prompt by name, or from a file: YAML like the program's own, else a system prompt.
+    """Return a bundled prompt by name, or read a prompt from a file.
 
-    It reads any file that it is given: for the person at the keyboard, not for visitors.
-    Parts that a file leaves out are those of the ``general`` prompt.
+    A YAML file has the format of the bundled prompts; any other file is a system prompt. Parts
+    missing in the file are taken from the ``general`` prompt. The function reads any path, so
+    call it only for the operator, never with a remote user's input.
 
     Raises:
         SettingError: there is no such prompt or file, or the file is not a prompt.
@@ -117,8 +132,13 @@ def _parsed(name: str, text: str, default: Prompt | None = None) -> Prompt:
         fields = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise SettingError(f"prompt: {name} is not valid YAML: {error}") from error
+    if isinstance(fields, dict):
+        fields = reference.translated(fields)
     if not isinstance(fields, dict) or "system" not in fields:
-        raise SettingError(f"prompt: {name} needs a field named system, and may have user, plain.")
+        raise SettingError(
+            f"prompt: {name} needs a field named system, and may have user, plain; "
+            "or system_prompt, and may have instance_prompt."
+        )
     for field, value in fields.items():
         if field not in _FIELDS or not isinstance(value, str):
             raise SettingError(f"prompt: {name} may have the texts {', '.join(_FIELDS)}; {field}?")
@@ -138,9 +158,9 @@ def _prompt(name: str, fields: Mapping[str, str], default: Prompt | None) -> Pro
 
 
 def _fill(template: str, values: Mapping[str, str]) -> str:
-    """Replace the placeholders in one pass; what is put in is not looked at again.
+    """Replace the placeholders in one pass; inserted values are not expanded again.
 
-    One that stands for nothing takes the empty line after it away.
+    For an empty value, the empty line after the placeholder is removed as well.
     """
     for name, value in values.items():
         if not value:
@@ -160,6 +180,6 @@ def _paths(inputs: Sequence[str]) -> str:
 
 
 def _rows(rows: list[str], begin: str) -> list[str]:
-    """At most so many, and how many more there are."""
+    """Return at most ``_LISTED`` rows, plus a row with the number of further ones."""
     more = len(rows) - _LISTED
     return [*rows[:_LISTED], f"{begin}and {more} more"] if more > 0 else rows

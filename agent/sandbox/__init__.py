@@ -1,1 +1,1 @@
-"""The isolated computer: the protocol, the container behind it, the warm pool."""
+"""Sandboxes: the protocol, the container implementation, the warm pool."""

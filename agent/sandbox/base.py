@@ -1,4 +1,4 @@
-"""What a sandbox promises, whoever makes it.
+"""The ``Sandbox`` protocol and its data types.
 
 Every implementation passes ``tests/contract/sandbox_suite.py``.
 """
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
-from agent.sandbox.network import Policy, Request
-from agent.stop import Stop
+from agent.sandbox.network.policy import Policy, Request
+from agent.util.cancellation import Stop
 
 Stream = Literal["stdout", "stderr"]
 Ending = Literal["exit", "timeout", "stop", "lost", "full"]
@@ -21,9 +21,9 @@ class Output:
     """Bytes that a command wrote.
 
     Attributes:
-        stream: Which of its two streams.
-        data: What it wrote.
-        skipped: Bytes of this stream left out just before ``data``, past the keep limit.
+        stream: The stream written to.
+        data: The bytes.
+        skipped: Number of bytes of this stream dropped just before ``data`` (keep limit).
     """
 
     stream: Stream
@@ -33,16 +33,16 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """How a command ended; always the last item of ``Sandbox.execute``.
+    """The result of a command; always the last item of ``Sandbox.execute``.
 
     Attributes:
-        exit_code: Its exit code; None where it was ended before it had one.
-        ending: ``exit`` by itself, ``timeout``, ``stop``, ``lost`` with the sandbox, or
-            ``full``, stopped since the disk was.
+        exit_code: The exit code; None if the command was terminated.
+        ending: Why it ended: ``exit`` (normally), ``timeout``, ``stop``, ``lost`` (the sandbox
+            was lost) or ``full`` (stopped because the disk was full).
         seconds: Wall time in the sandbox.
-        note: A plain sentence for the model where something else changed
-            (the shell was restored, background processes were ended); else empty.
-        full: What of the disk was full, how much, and what to do; else empty.
+        note: A sentence that informs the model of side effects (the shell was restored,
+            background processes were terminated); empty if none.
+        full: Which disk was full, its usage, and what to do; empty if none was full.
     """
 
     exit_code: int | None
@@ -54,7 +54,7 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line of a folder listing inside the sandbox: absolute path, kind, size in bytes."""
+    """An entry of a folder listing in the sandbox: absolute path, kind, size in bytes."""
 
     path: str
     kind: FileKind
@@ -63,15 +63,16 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class SandboxLimits:
-    """What a sandbox may use.
+    """Resource limits of a sandbox.
 
     Attributes:
         memory: Bytes of memory (swap included).
-        cpus: Processors.
-        pids: Processes and threads.
-        open_files: Descriptors per process.
-        disk: Bytes of the workspace and of what is written elsewhere, together; and of one file.
-        keep_bytes: Bytes of one command's output, per stream, kept from the sandbox.
+        cpus: Number of CPUs.
+        pids: Number of processes and threads.
+        open_files: File descriptors per process.
+        disk: Bytes in the workspace and elsewhere in the sandbox together; also the maximum
+            size of one file.
+        keep_bytes: Bytes of one command's output to keep, per stream.
     """
 
     memory: int = 2 * 1024**3
@@ -83,12 +84,12 @@ class SandboxLimits:
 
 
 class Sandbox(Protocol):
-    """An isolated computer: one persistent shell, and files by absolute path.
+    """An isolated computer with one persistent shell and file access by path.
 
-    Paths are those that the model uses (``/workspace/…``, ``/tmp/…``); relative ones are
-    taken from ``/workspace``. File methods raise ``ToolError`` for what the model can mend
-    (missing, a folder, not permitted, too large, disk full) and ``SandboxError`` where the
-    sandbox is gone.
+    Paths are those that the model uses (``/workspace/…``, ``/tmp/…``); relative paths are
+    resolved against ``/workspace``. File methods raise ``ToolError`` for errors that the model
+    can correct (missing, a folder, not permitted, too large, disk full) and ``SandboxError``
+    if the sandbox is gone.
     """
 
     @property
@@ -97,73 +98,73 @@ class Sandbox(Protocol):
 
     @property
     def workspace(self) -> Path:
-        """The host folder that is ``/workspace`` inside."""
+        """The host folder that is mounted as ``/workspace``."""
 
     def execute(self, command: str, *, timeout: float, stop: Stop) -> Iterator[Output | Finished]:
-        """Run ``command`` in the persistent shell, yielding output as it comes.
+        """Run ``command`` in the persistent shell and yield its output as it arrives.
 
         Args:
-            command: What the shell evaluates; its standard input is empty.
-            timeout: Seconds after which the command's process group is ended.
-            stop: Ends the command and every process that the sandbox's commands started.
+            command: The shell command; its standard input is empty.
+            timeout: Seconds after which the command's process group is terminated.
+            stop: Terminates the command and every process that the sandbox's commands started.
 
         Raises:
-            SandboxError: the sandbox is gone and could not be brought back.
+            SandboxError: the sandbox is gone and could not be restarted.
         """
 
     def kind(self, path: str) -> FileKind:
-        """What ``path`` names, links followed (inside the sandbox)."""
+        """Return the kind of ``path``, following links (inside the sandbox)."""
 
     def read(self, path: str, *, limit: int) -> bytes:
-        """The bytes of a regular file; ``ToolError`` if there are more than ``limit``."""
+        """Return the bytes of a regular file; ``ToolError`` if there are more than ``limit``."""
 
     def write(self, path: str, data: bytes, *, exclusive: bool = False) -> None:
-        """Put a file in place whole, or leave it as it was.
+        """Write a file atomically.
 
-        Missing parent folders are made; an existing file keeps its mode, and a link its
-        target. With ``exclusive`` an existing name is a ``ToolError``.
+        Creates missing parent folders. An existing file keeps its mode; a link is followed.
+        With ``exclusive``, an existing name raises ``ToolError``.
         """
 
     def entries(self, path: str, *, depth: int, limit: int) -> list[Entry]:
-        """What a folder holds, ``depth`` levels deep, hidden names left out, sorted."""
+        """List a folder ``depth`` levels deep, sorted, without hidden names."""
 
     def remove(self, path: str) -> None:
-        """Remove a file, a link, or a folder with all it holds; missing is no error."""
+        """Remove a file, a link, or a folder with its contents; do nothing if it is missing."""
 
     def end_processes(self) -> None:
-        """End every process that commands started, in the background too; the files stay."""
+        """Terminate every process that commands started, also in the background; keep files."""
 
     def peak_memory(self) -> int | None:
-        """Bytes of memory at the highest so far; None where it can't be known."""
+        """Return the peak memory use in bytes; None if it is unknown."""
 
     def allow(self, policy: Policy) -> None:
-        """Let it ask of the network what a policy names, from its next request on."""
+        """Apply a network policy, effective from the sandbox's next request."""
 
     def requests(self) -> list[Request]:
-        """What it has asked of the network since the last time; empty where none is measured."""
+        """Return the network requests since the previous call; empty if they are not recorded."""
 
     @property
     def lost(self) -> bool:
-        """Whether it has to be brought back before it can do anything."""
+        """Whether the sandbox must be restarted before its next use."""
 
     def check(self) -> None:
-        """See whether it answers, and bring it back where it does not.
+        """Check that the sandbox responds, and restart it if it does not.
 
         Raises:
-            SandboxError: it is gone and could not be brought back.
+            SandboxError: it is gone and could not be restarted.
         """
 
     def attend(self, stop: Stop) -> None:
-        """From now on wait for what is lost, or does not answer, no longer than until this."""
+        """Make ``stop`` interrupt later waits for a lost or unresponsive sandbox."""
 
     def rest(self) -> None:
-        """End what runs in it, and keep what was installed for who wakes it again.
+        """Stop the sandbox, keeping installed software for a later restart.
 
-        As ``close`` where a sandbox cannot be kept; like that its end here.
+        Same as ``close`` if the sandbox cannot be kept. This object is unusable afterwards.
 
         Raises:
             SandboxError: it cannot be stopped.
         """
 
     def close(self) -> None:
-        """End the sandbox for good. The workspace folder stays. May be called twice."""
+        """Remove the sandbox permanently but keep the workspace folder. Idempotent."""

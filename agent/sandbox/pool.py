@@ -1,4 +1,4 @@
-"""Sandboxes that are ready before they are needed."""
+"""A pool of warm sandboxes."""
 
 import logging
 import threading
@@ -12,15 +12,15 @@ from agent.sandbox.base import Sandbox
 _log = logging.getLogger(__name__)
 _RETRY_SECONDS = 10.0
 _CALM_SECONDS = 0.25
-"""From a sandbox's being taken to the next one's making, which would slow its first command."""
+"""Delay after a take: creating the next sandbox would slow the taken one's first command."""
 
 
 class Pool:
-    """Keeps a number of idle sandboxes, made one after another in the background.
+    """A fixed number of idle sandboxes, created one at a time in the background.
 
     Args:
-        create: Makes one sandbox with default settings, ready for commands.
-        size: How many to keep; with 0 nothing is ever made.
+        create: Creates one sandbox with default settings, ready for commands.
+        size: Number of sandboxes to keep; with 0 none is created.
     """
 
     def __init__(self, create: Callable[[], Sandbox], size: int) -> None:
@@ -36,7 +36,7 @@ class Pool:
             self._thread.start()
 
     def take(self) -> Sandbox | None:
-        """A ready sandbox, now the caller's; None if none is ready at this moment."""
+        """Return a ready sandbox, which the caller then owns; None if none is ready."""
         with self._changed:
             while self._idle:
                 self._taken = time.monotonic()
@@ -49,16 +49,16 @@ class Pool:
 
     @property
     def idle(self) -> int:
-        """How many are ready."""
+        """Number of ready sandboxes."""
         return len(self._idle)
 
     def wait_full(self, seconds: float) -> bool:
-        """Wait until as many are ready as are to be kept; return whether they are."""
+        """Wait up to ``seconds`` until the pool is full; return whether it is."""
         with self._changed:
             return self._changed.wait_for(lambda: len(self._idle) >= self._size, seconds)
 
     def close(self) -> None:
-        """Close the idle sandboxes and make no more. May be called twice."""
+        """Close the idle sandboxes and create no more. Idempotent."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -73,7 +73,7 @@ class Pool:
                 _close(self._lost.popleft())
             try:
                 sandbox = self._create()
-            except StudioError as error:
+            except (StudioError, OSError) as error:
                 _log.warning("No sandbox could be kept ready: %s", error)
                 with self._changed:
                     self._changed.wait_for(lambda: self._closed, _RETRY_SECONDS)
@@ -83,7 +83,7 @@ class Pool:
                 self._changed.notify_all()
 
     def _wanted(self) -> bool:
-        """Wait until one more is wanted and it is calm; False once the pool is closed."""
+        """Wait until the pool needs a sandbox; return False once the pool is closed."""
         with self._changed:
             self._changed.wait_for(lambda: self._closed or len(self._idle) < self._size)
             while not self._closed and (left := self._taken + _CALM_SECONDS - time.monotonic()) > 0:
@@ -94,5 +94,5 @@ class Pool:
 def _close(sandbox: Sandbox) -> None:
     try:
         sandbox.close()
-    except StudioError as error:
+    except (StudioError, OSError) as error:
         _log.warning("An idle sandbox could not be closed: %s", error)

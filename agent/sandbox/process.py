@@ -1,8 +1,8 @@
-"""A sandbox that isolates NOTHING: the supervisor and its shell as plain processes of this machine.
+"""A sandbox without ANY isolation: supervisor and shell are plain processes on this machine.
 
-Commands run with the rights of whoever started this program, on its network and its disk. It is
-for tests, and for training on a machine that no engine runs on and that can be thrown away
-(``sandbox: process`` in a recipe). The page never has it: ``agent.computers`` knows nothing of it.
+Commands run with the rights of the user who started this program, on its network and its disk.
+Intended for tests, and for training on a disposable machine without a container engine
+(``sandbox: process`` in a recipe). The page never uses it.
 """
 
 import re
@@ -11,13 +11,14 @@ import socket
 import subprocess
 import sys
 import uuid
+from contextlib import suppress
 from pathlib import Path
 
 from agent.sandbox import supervisor
 from agent.sandbox.base import SandboxLimits
-from agent.sandbox.link import Connection
-from agent.sandbox.streams import SUPERVISOR_CODE, SocketConnection
-from agent.sandbox.supervised import SupervisedSandbox
+from agent.sandbox.client.link import Connection
+from agent.sandbox.client.transport import SUPERVISOR_CODE, SocketConnection
+from agent.sandbox.remote import SupervisedSandbox
 
 ISOLATES_NOTHING = (
     "The sandboxes are plain processes, which isolate nothing: what a model runs has your rights "
@@ -29,20 +30,21 @@ _PATIENCE = 10.0
 
 
 class ProcessSandbox(SupervisedSandbox):
-    """A shell on this machine. ``/workspace`` in a command is its workspace's own path.
+    """A shell on this machine.
 
-    It is given none of this program's environment, where keys are, but nothing keeps it from
-    looking for them.
+    ``/workspace`` in a command is replaced by the workspace's real path. The shell does not
+    inherit this program's environment, which may hold keys, but can still read them elsewhere.
 
     Args:
-        folder: Holds the workspace, and the shell's state beside it.
-        limits: Of which a file's size and what is kept of an output are held.
+        folder: Holds the workspace and the shell's state.
+        limits: Only ``disk`` (as maximum file size) and ``keep_bytes`` are enforced.
     """
 
     def __init__(self, folder: Path, limits: SandboxLimits | None = None) -> None:
         workspace = folder / "workspace"
         for name in ("input", "output"):
-            (workspace / name).mkdir(parents=True, exist_ok=True)
+            with suppress(FileExistsError):  # may also be a file of that name
+                (workspace / name).mkdir(parents=True)
         self._limits = limits or SandboxLimits()
         super().__init__(uuid.uuid4().hex, workspace, str(workspace), self._limits.keep_bytes)
         self._state = folder / "state" / "shell"
@@ -67,7 +69,7 @@ class ProcessSandbox(SupervisedSandbox):
     def _environment(self) -> dict[str, str]:
         python = Path(
             sys.base_prefix, "bin"
-        )  # what a model installs goes into no environment of ours
+        )  # the base interpreter: packages that a model installs stay out of our environment
         return {
             "HOME": self._home,
             "LANG": "C.UTF-8",

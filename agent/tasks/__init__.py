@@ -1,1 +1,1 @@
-"""Tasks with a known answer: their record, their rewards, and a generator of them."""
+"""Tasks with known answers: record format, generators and rewards."""

@@ -1,9 +1,9 @@
-r"""Whether two expressions are equal, said by math-verify in a process of its own.
+r"""Compare expressions with math-verify in a separate process.
 
-What a model writes can keep a computer algebra system at work for ever, or take all memory
-(``10^{10^{10}}``), and math-verify's own time limit holds in the main thread only. So one
-process is asked line by line; it has little memory, and when it takes too long it is ended and
-what it was asked is not equal.
+An expression from a model can keep a computer algebra system busy forever or exhaust memory
+(``10^{10^{10}}``), and math-verify's own time limit works in the main thread only. So a worker
+process with a memory limit handles one request per line. If it exceeds the time limit, it is
+killed and the expressions count as not equal.
 """
 
 import atexit
@@ -19,49 +19,53 @@ from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector
 
 from agent.errors import TaskError
-from agent.tasks.final import final
+from agent.installation import pip_install
+from agent.tasks.answer_extraction import final
 
 LONGEST = 1_000
-"""Characters of an expression; what is longer is not compared."""
+"""Maximum length of an expression in characters; longer ones are not compared."""
 SECONDS = 5.0
-"""What a comparison may take."""
+"""Time limit of a comparison in seconds."""
 LOADING = 60.0
-"""What the process may take to begin; a machine may be busy."""
+"""Time limit for starting the process in seconds, long enough for a busy machine."""
 
 _COMMAND = re.compile(r"\\[A-Za-z]+")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _FUNCTIONS = frozenset(["sin", "cos", "tan", "exp", "log", "ln", "sqrt", "pi", "mod"])
 _MATHEMATICAL = re.compile(r"[\d\\^=+]|^[^\W\d_]$")
-_WHEN = re.compile(r"\d+([-/.])\d+\1\d+|\d:\d\d")
-# Room R2D2, 7h05: letters with numbers behind them are no products; 2x is one.
+_WHEN = re.compile(r"(?<!\d)\d++([-/.])\d++\1\d|\d:\d\d")
+# R2D2, 7h05: letters followed by digits are not products; 2x is one.
 _CODE = re.compile(r"[^\W\d_]\d")
 _CLAIM = re.compile(r"[=<>≤≥≠]|\\(?:eq|neq?|leq?|geq?|lt|gt)\b")
 
 
 def mathematical(truth: str) -> bool:
-    """Whether a right answer is an expression: no date or time, no text with numbers in it."""
+    """Return whether a correct answer is an expression.
+
+    Dates, times and texts with numbers are not expressions.
+    """
     if len(truth) > LONGEST or _words(truth) or _WHEN.search(truth) or _coded(truth):
         return False
     if _CLAIM.search(truth) and not re.search(r"[^\W\d_]", _COMMAND.sub(" ", truth)):
-        return False  # 1 < 2 is true, as every other true relation is
+        return False  # 1 < 2 would equal every other true relation
     return bool(_MATHEMATICAL.search(truth))
 
 
 def equal(answer: str, truth: str) -> bool:
-    """Whether an answer is an expression that equals the right one.
+    """Return whether an answer is an expression equal to the correct one.
 
-    Expressions are compared, never found in a sentence: an answer (see ``final``) with words
-    in it equals nothing.
+    Expressions are not extracted from sentences: an answer (see ``final``) that contains words
+    is not equal to any expression.
 
     Raises:
-        TaskError: ``math-verify`` is not installed, and the right answer is mathematical.
+        TaskError: ``math-verify`` is not installed and the correct answer is an expression.
     """
     if not mathematical(truth):
         return False
     if find_spec("math_verify") is None:
         raise TaskError(
             "To compare mathematical answers, math-verify is needed: "
-            "pip install -r requirements-train.txt"
+            + pip_install("requirements-train.txt")
         )
     said = final(answer)
     if said is None or len(said) > LONGEST or _words(said) or not _shaped(said, truth):
@@ -70,7 +74,10 @@ def equal(answer: str, truth: str) -> bool:
 
 
 def _shaped(said: str, truth: str) -> bool:
-    """Whether it says one thing: no claim besides that of a letter's value, no loose bracket."""
+    """Return whether an answer has matching braces and no unexpected relation.
+
+    It may assign a value to a variable; other relations are valid only if ``truth`` has one.
+    """
     depth = 0
     for sign in said.replace("\\{", "").replace("\\}", ""):
         depth += (sign == "{") - (sign == "}")
@@ -92,7 +99,7 @@ def _words(text: str) -> set[str]:
 
 
 class _Worker:
-    """The process, started when it is first needed and again after it was ended."""
+    """The worker process, started on first use and restarted after it ends."""
 
     _process: "subprocess.Popen[bytes] | None"
 
@@ -100,7 +107,7 @@ class _Worker:
         self.forget()
 
     def ask(self, answer: str, truth: str) -> bool:
-        """Its word on the two; no where it fails or takes too long."""
+        """Compare two expressions; return False if the worker fails or times out."""
         with self._lock:
             said = None
             try:
@@ -108,19 +115,19 @@ class _Worker:
                 _send(process, json.dumps([answer, truth]))
                 said = _received(process, SECONDS)
             finally:
-                if said is None:  # what it may yet say is no answer to the next question
+                if said is None:  # a late reply must not answer the next request
                     self.end()
             return said == b"equal\n"
 
     def end(self) -> None:
-        """End it, where there is one."""
+        """Kill the process if it is running."""
         process, self._process = self._process, None
         if process is not None:
             process.kill()
             process.communicate()
 
     def forget(self) -> None:
-        """Begin anew: in a process that was forked, the old one is its parent's."""
+        """Reset the state; after a fork, the worker belongs to the parent process."""
         self._lock = threading.Lock()
         self._process = None
 
@@ -142,7 +149,7 @@ def _started() -> "subprocess.Popen[bytes]":
         stderr=subprocess.DEVNULL,
         bufsize=0,
         cwd="/",
-        env={},  # no key is within its reach
+        env={},  # do not pass on API keys
     )
 
 
@@ -153,7 +160,7 @@ def _send(process: "subprocess.Popen[bytes]", line: str) -> None:
 
 
 def _received(process: "subprocess.Popen[bytes]", seconds: float) -> bytes | None:
-    """The line that it writes; None where it does not in time, or has ended."""
+    """Read a line; return None after the timeout or if the process has ended."""
     if process.stdout is None:
         return None
     with DefaultSelector() as selector:

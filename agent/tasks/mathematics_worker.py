@@ -1,6 +1,8 @@
-"""Compares expressions, a line each: ``[answer, truth]`` in JSON, ``equal`` or ``other`` back.
+"""Worker process that compares expressions with math-verify.
 
-When it is ``ready`` it says so. It imports nothing of ours: it is run by its path.
+It writes ``ready`` when it can take requests. Each request is a line of JSON,
+``[answer, truth]``, and each reply is ``equal`` or ``other``. The file is run by its path, so
+it imports no module of this project.
 """
 
 import json
@@ -10,7 +12,7 @@ import resource
 import sys
 
 MEMORY = 1024**3
-"""Bytes of address space."""
+"""Limit on address space in bytes."""
 
 
 def main() -> None:
@@ -19,8 +21,8 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     answers = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # what a library prints is no answer
-    import math_verify  # noqa: F401 - loaded before the first question
+    os.dup2(2, 1)  # keep output of libraries out of the replies
+    import math_verify  # noqa: F401 - load it before the first request
 
     logging.disable()
     answers.write("ready\n")
@@ -35,14 +37,14 @@ def _equal(answer: str, truth: str) -> bool:
     try:
         wanted, said = _parsed(truth), _parsed(answer)
         return bool(wanted and said and verify(wanted, said, timeout_seconds=None))
-    except Exception:  # noqa: BLE001 - whatever a hostile expression does to the library
+    except Exception:  # noqa: BLE001 - a hostile expression can raise any error
         return False
 
 
 def _parsed(expression: str) -> list[object]:
     from math_verify import LatexExtractionConfig, parse
 
-    # In a box the whole is taken; else the library would look for the last number in it.
+    # The box makes the library take the whole expression, not just its last number.
     found: list[object] = parse(
         f"\\boxed{{{expression}}}",
         extraction_config=(LatexExtractionConfig(),),

@@ -1,38 +1,38 @@
-"""Rewards by outcome: what an answer is worth, from 0 to 1, whatever the way to it.
+"""Outcome rewards: a value from 0 to 1 for an answer, however it was found.
 
-| qa_type | 1 where | else |
+| qa_type | 1 if the answer | otherwise |
 |---|---|---|
-| single_choice | it names the right letter and no other, see ``choices`` | 0 |
-| multiple_choice | it names the right letters | F1 of both sets |
-| open_ended, a text | the same text | ROUGE-L's F |
-| open_ended, an expression | mathematically equal | 0 |
-| exact | the same text, white space at the ends of lines aside | 0 |
+| single_choice | names exactly the correct letter, see ``choice_answers`` | 0 |
+| multiple_choice | names the correct letters | F1 of both sets |
+| open_ended, a text | is the same text | ROUGE-L F-measure |
+| open_ended, an expression | is mathematically equal | 0 |
+| exact | is the same text, ignoring white space at line ends | 0 |
 
-No answer, an empty one and one of more than 65,536 characters are worth 0.
-The words of an expression are not compared: who lists two numbers would get more than who decides.
+A missing or empty answer, or one of more than 65,536 characters, gets 0.
+Expressions are not scored by ROUGE-L, which would reward listing two numbers over deciding.
 """
 
 from collections.abc import Callable
 
 from agent.tasks import mathematics
-from agent.tasks.choices import letters, one_letter
-from agent.tasks.final import LONGEST, bare
-from agent.tasks.overlap import rouge_l
-from agent.tasks.record import Problem, QaType
+from agent.tasks.answer_extraction import LONGEST, bare
+from agent.tasks.choice_answers import letters, one_letter
+from agent.tasks.rouge import rouge_l
+from agent.tasks.task import Problem, QaType
 
 
 def reward(problem: Problem, answer: str | None) -> float:
-    """What an answer to a problem is worth.
+    """Return the reward of an answer.
 
     Args:
-        problem: The problem.
-        answer: The text of ``output/answer.txt``; None where there is none.
+        problem: The task.
+        answer: The text of ``output/answer.txt``; None if the file is missing.
 
     Returns:
-        From 0 to 1.
+        A value from 0 to 1.
 
     Raises:
-        TaskError: mathematics is to be compared, and ``math-verify`` is not installed.
+        TaskError: expressions must be compared and ``math-verify`` is not installed.
     """
     if answer is None or len(answer) > LONGEST or not answer.strip():
         return 0.0

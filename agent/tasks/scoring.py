@@ -1,28 +1,28 @@
-"""Answers of a model against the tasks they are of: the mean reward, and how sure it is."""
+"""Score a model's answers: mean reward with a confidence interval."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import sqrt
 
 from agent.errors import TaskError
-from agent.legible import one_line
-from agent.tasks.record import Problem
-from agent.tasks.record import shown as quoted
 from agent.tasks.rewards import reward
+from agent.tasks.task import Problem
+from agent.tasks.task import shown as quoted
+from agent.util.text import one_line
 
 _Z = 1.959964
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The rewards of some tasks.
+    """Mean reward over some tasks.
 
     Attributes:
-        tasks: How many there are.
-        answered: Of how many there is an answer.
-        mean: The mean reward, that of a task without an answer being 0.
-        low: Where its 95 % interval begins,
-        high: and where it ends.
+        tasks: Number of tasks.
+        answered: Number of tasks with an answer.
+        mean: Mean reward; a task without an answer counts as 0.
+        low: Lower bound of the 95 % confidence interval.
+        high: Upper bound of the 95 % confidence interval.
     """
 
     tasks: int
@@ -33,10 +33,10 @@ class Score:
 
 
 def scored(problems: Iterable[Problem], answers: Mapping[str, str | None]) -> dict[str, Score]:
-    """The score of each domain, by name, and of all together under the empty name, which is last.
+    """Score each domain, sorted by name, and then all tasks under the empty name.
 
     Raises:
-        TaskError: there are no tasks, or an answer is of none of them.
+        TaskError: there are no tasks, or an answer belongs to none of them.
     """
     rewards: dict[str, list[float]] = {}
     answered: dict[str, int] = {}
@@ -54,14 +54,14 @@ def scored(problems: Iterable[Problem], answers: Mapping[str, str | None]) -> di
 
 
 def by_domain(rewards: Mapping[str, list[float]], answered: Mapping[str, int]) -> dict[str, Score]:
-    """The score of each domain that has rewards, and of all together, as ``scored`` gives it."""
+    """Score the rewards of each domain and of all, in the format of ``scored``."""
     scores = {name: score(each, answered[name]) for name, each in sorted(rewards.items())}
     everything = [value for each in rewards.values() for value in each]
     return {**scores, "": score(everything, sum(answered.values()))}
 
 
 def shown(scores: Mapping[str, Score]) -> str:
-    """The scores as a table for a person at a terminal."""
+    """Format the scores as a table for a terminal."""
     rows = [f"{'family':<16}{'tasks':>7}{'answered':>10}{'mean':>8}   95 % interval"]
     for name, each in scores.items():
         head = f"{one_line(name or 'all'):<16}{each.tasks:>7}{each.answered:>10}"
@@ -70,18 +70,18 @@ def shown(scores: Mapping[str, Score]) -> str:
 
 
 def score(rewards: list[float], answered: int) -> Score:
-    """The score of rewards, of which there is one at least.
+    """Score a non-empty list of rewards.
 
-    The interval is Wilson's, which stays within 0 and 1 and has a width where all are right.
-    For rewards between 0 and 1 it is too wide rather than too narrow: with the same mean
-    nothing spreads more than rewards of 0 and 1.
+    The Wilson interval stays within 0 and 1 and has a positive width even if all rewards are
+    1. For fractional rewards it is conservative: at a given mean, rewards of only 0 and 1 have
+    the largest variance.
     """
     mean = sum(rewards) / len(rewards)
     return Score(len(rewards), answered, mean, *interval(mean, len(rewards)))
 
 
 def interval(mean: float, count: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of a mean of so many rewards, one at least."""
+    """Return the Wilson 95 % interval of a mean of ``count`` (at least 1) rewards."""
     square = _Z * _Z / count
     middle = (mean + square / 2) / (1 + square)
     half = _Z * sqrt(mean * (1 - mean) / count + square / (4 * count)) / (1 + square)

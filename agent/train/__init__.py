@@ -1,1 +1,1 @@
-"""Reinforcement learning in the sandbox: nothing of it is on the application's path."""
+"""Reinforcement learning in the sandbox; the application imports none of it."""

@@ -1,26 +1,26 @@
-"""The tasks of a recipe: out of a file, or the generator's, by what is held out of training."""
+"""Training and evaluation tasks of a recipe, from a file or the generator."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
 from agent.errors import TaskError, TrainError
-from agent.tasks.generator.draft import Split
-from agent.tasks.generator.making import problems
-from agent.tasks.lines import read_problems
-from agent.tasks.record import Problem
+from agent.tasks.document_qa.draft import Split
+from agent.tasks.document_qa.generate import problems
+from agent.tasks.jsonl import read_problems
+from agent.tasks.task import Problem
 from agent.train.recipe import Recipe, Tasks
 
-# Seeds that nothing is trained on, also where wordings and names are those of training.
+# Seeds reserved for evaluation, also for tasks whose wordings and names occur in training.
 _FRESH = 1_000_003
 
 
 def training(recipe: Recipe) -> list[Problem]:
-    """What is trained on, the same for the same seed; nothing where it names neither.
+    """Return the training tasks, determined by the seed; none if none are named.
 
     Raises:
-        TrainError: the recipe names a family or question that there is not.
-        TaskError: its file is wrong; file, line and key are named.
+        TrainError: if the recipe names an unknown family or question.
+        TaskError: if the file is invalid; names file, line and key.
     """
     tasks = recipe.tasks
     if tasks.file:
@@ -34,10 +34,10 @@ def training(recipe: Recipe) -> list[Problem]:
 
 
 def held_out(recipe: Recipe, split: Split) -> list[Problem]:
-    """What is measured on; the same whatever the recipe's seed.
+    """Return the evaluation tasks; they do not depend on the recipe's seed.
 
-    Of the split ``train`` these are tasks that are not trained on, of the same kind, or those of
-    the file that ``evaluation`` names. Tasks of a file have no other splits.
+    The split ``train`` has tasks of the trained kinds that are not trained on, or those of the
+    file that ``evaluation`` names. With a file there are no other splits.
     """
     if recipe.evaluation.file:
         found = islice(read_problems(Path(recipe.evaluation.file)), recipe.evaluation.tasks)
@@ -49,7 +49,7 @@ def held_out(recipe: Recipe, split: Split) -> list[Problem]:
 
 
 def _made(tasks: Tasks, split: Split, kinds: Sequence[str], count: int, seed: int) -> list[Problem]:
-    """So many, of all kinds in turn; no two of them bear one id."""
+    """Generate tasks of all kinds in turn, with unique ids."""
     each = -(-count // len(kinds))
     try:
         columns = [list(_of_kind(tasks, split, kind, each, seed)) for kind in kinds]

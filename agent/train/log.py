@@ -1,4 +1,4 @@
-"""What a training says of itself: JSON lines in a file, and a line at the terminal."""
+"""Log of a training: JSON Lines in a file, and progress in the terminal."""
 
 import json
 import os
@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from agent.errors import TrainError
-from agent.legible import one_line
+from agent.util.text import one_line
 
 
 class Log:
-    """The record of a training, appended to.
+    """Append-only log of a training.
 
     Args:
-        path: The file; what stands in it already stays.
-        silent: Whether nothing is written: of several processes one speaks.
+        path: The file; existing lines are kept.
+        silent: Write nothing; set in all but one of several processes.
     """
 
     def __init__(self, path: Path, *, silent: bool = False) -> None:
@@ -26,18 +26,18 @@ class Log:
         self._began = time.monotonic()
 
     def write(self, kind: str, **values: Any) -> None:
-        """Add a line: its kind, the seconds since this process began, and the values."""
+        """Append a line: kind, seconds since this process started, and the values."""
         if self._silent:
             return
         seconds = round(time.monotonic() - self._began, 1)
         line = json.dumps({"kind": kind, "seconds": seconds, **values})
         with self.path.open("ab+") as file:
-            # A line that was cut off stays one by itself.
+            # After a truncated last line, start a new one.
             begin = b"" if _ended(file) else b"\n"
             file.write(begin + line.encode() + b"\n")
 
     def lines(self, kind: str) -> Iterator[dict[str, Any]]:
-        """What was written of a kind, in order; a last line that was cut off is passed over."""
+        """Yield the lines of a kind in order; a truncated last line is skipped."""
         if not self.path.exists():
             return
         for number, line in enumerate(self.path.read_text(encoding="utf-8").splitlines(), start=1):
@@ -59,12 +59,12 @@ def _ended(file: BinaryIO) -> bool:
 
 
 class Progress:
-    """Tells at the terminal how far a stage is, and how long the rest will take.
+    """Prints the progress of a stage and the estimated time left.
 
     Args:
-        stage: What goes on.
-        steps: How many there are in all.
-        done: How many were done before this process began.
+        stage: Name of the stage.
+        steps: Total number of steps.
+        done: Steps completed before this process started.
     """
 
     def __init__(self, stage: str, steps: int, done: int = 0) -> None:
@@ -74,19 +74,19 @@ class Progress:
         self._began = time.monotonic()
 
     def tell(self, step: int, what: str) -> None:
-        """Say that a step is done, and what came of it."""
+        """Report a completed step and its figures."""
         each = (time.monotonic() - self._began) / max(1, step - self._first)
         left = spoken(each * (self._steps - step))
         say(f"{self._stage} {step}/{self._steps}: {what}; {each:.1f} s a step, {left} left")
 
 
 def spoken(seconds: float) -> str:
-    """A duration in words of a person."""
+    """Format a duration for display."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def say(text: str) -> None:
-    """Write a line to the terminal."""
+    """Print a line to stderr."""
     print(one_line(text), file=sys.stderr, flush=True)

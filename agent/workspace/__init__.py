@@ -1,1 +1,1 @@
-"""The folder that the person and the model share, and what is remembered of it."""
+"""The folder that user and model share, and the recorded versions of its files."""

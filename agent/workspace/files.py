@@ -1,4 +1,4 @@
-"""The workspace's files as the page and the command line use them."""
+"""File access to a workspace from outside the sandbox."""
 
 import io
 import os
@@ -21,29 +21,29 @@ RESCUE_LIMIT = 64 * 1024**2
 
 
 class Rescue(Protocol):
-    """Whoever may read and remove what the application's own user may not.
+    """Fallback for files that the application's own user may not read or remove.
 
-    ``agent.sandbox.base.Sandbox`` is one: paths are the sandbox's (``/workspace/…``), and
-    ``ToolError`` says why it did not work either.
+    Implemented by ``agent.sandbox.base.Sandbox``. Paths are sandbox paths (``/workspace/…``).
+    Both methods raise ``ToolError`` with a reason if they fail as well.
     """
 
     def read(self, path: str, *, limit: int) -> bytes:
-        """The file's bytes, at most ``limit``."""
+        """Return the file's content, at most ``limit`` bytes."""
 
     def remove(self, path: str) -> None:
-        """Remove a file or a folder with all it holds."""
+        """Remove a file, or a folder with its contents."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """One name in a folder.
+    """One directory entry.
 
     Attributes:
-        name: The name; bytes that are no UTF-8 are surrogate-escaped.
-        kind: What it is; a link is a link, wherever it leads.
-        size: Bytes.
-        mtime: Last change of its content, seconds since the epoch.
-        mode: Permission bits, setuid and sticky included.
+        name: File name; bytes that are not UTF-8 are surrogate-escaped.
+        kind: File type; links are not followed.
+        size: Size in bytes.
+        mtime: Time of the last content change, in seconds since the epoch.
+        mode: Permission bits, including setuid and sticky.
     """
 
     name: str
@@ -54,14 +54,14 @@ class FileEntry:
 
 
 def entry_of(name: str, info: os.stat_result) -> FileEntry:
-    """The entry for what ``lstat`` said about ``name``."""
+    """Return the entry for ``name`` from its ``lstat`` result."""
     return FileEntry(
         name, kind_of(info.st_mode), info.st_size, info.st_mtime, stat.S_IMODE(info.st_mode)
     )
 
 
 def kind_of(mode: int) -> Kind:
-    """The kind that a file mode tells."""
+    """Return the kind of a file from its mode."""
     if stat.S_ISREG(mode):
         return "file"
     if stat.S_ISDIR(mode):
@@ -73,18 +73,18 @@ Listing = list[FileEntry]
 
 
 class Workspace:
-    """The folder that a person and a model share, seen from outside the sandbox.
+    """The folder that user and model share, accessed from outside the sandbox.
 
-    Every method is safe against whatever runs in the sandbox at that moment: links are never
-    followed, nothing outside ``root`` is read or written, nothing blocks on a FIFO, a lease
-    or a device. Methods raise ``WorkspaceError`` with a sentence for a person.
+    Every method is safe against processes running in the sandbox at the same time: links are
+    never followed, nothing outside ``root`` is read or written, and nothing blocks on a FIFO,
+    a lease or a device. Methods raise ``WorkspaceError`` with a message for the user.
 
     Args:
-        root: The host folder that the sandbox mounts; its own path is ours alone.
-        staging: A folder on the same file system that the sandbox cannot see, for uploads
-            under way and for what is being removed; beside ``root`` by default.
-        rescue: Reads and removes what the application's user may not (files that root in
-            the sandbox wrote with mode 0600).
+        root: The host folder that the sandbox mounts; the sandbox does not control its path.
+        staging: A folder on the same file system that the sandbox cannot see, for unfinished
+            uploads and files being removed; a sibling of ``root`` by default.
+        rescue: Reads and removes files that the application's user may not (files that root
+            in the sandbox wrote with mode 0600).
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Workspace:
 
     @contextmanager
     def opened(self, path: RelPath) -> Iterator[int]:
-        """A descriptor of the root for the block; ``OSError`` inside speaks of ``path``."""
+        """Open the root for the block; convert ``OSError`` to an error about ``path``."""
         try:
             with paths.opened_folder_path(self.root) as root:
                 yield root
@@ -104,20 +104,20 @@ class Workspace:
             raise paths.explain(error, path) from error
 
     def list(self, folder: RelPath) -> Listing:
-        """What ``folder`` holds: folders first, then by name without regard to case."""
+        """Return the entries of ``folder``: folders first, then by name, ignoring case."""
         with self.opened(folder) as root, paths.opened_folder(root, folder) as opened:
             entries = [entry_of(name, info) for name, info in scan(opened)]
         return sorted(entries, key=lambda entry: (entry.kind != "folder", entry.name.casefold()))
 
     def stat(self, path: RelPath) -> FileEntry:
-        """What ``path`` names, a link being a link."""
+        """Return the entry for ``path``, without following links."""
         with self.opened(path) as root:
             return entry_of(path.name, paths.lstat_below(root, path))
 
     def open_read(self, path: RelPath) -> BinaryIO:
-        """The regular file ``path``, seekable, to be closed by the caller.
+        """Open the regular file ``path``, seekable; the caller closes it.
 
-        What the application's user may not read comes through ``rescue``, up to 64 MB.
+        Files that the application's user may not read are read by ``rescue``, up to 64 MB.
         """
         with self.opened(path) as root:
             try:
@@ -128,22 +128,22 @@ class Workspace:
                 return io.BytesIO(self._rescued(self.rescue, path, error))
 
     def begin(self, path: RelPath, room: int | None = None) -> Upload:
-        """Start writing a file that appears, whole, when ``commit`` is called.
+        """Start writing a file that appears, complete, when ``commit`` is called.
 
-        The folder is made if it is missing. A name that exists keeps both.
+        Missing folders are created. An existing file is kept; the new one gets a free name.
 
         Args:
-            path: What it is to become.
-            room: Bytes that it may have; None for as many as the disk takes.
+            path: Target path.
+            room: Maximum size in bytes; None for no limit but the disk.
         """
         if not path:
             raise WorkspaceError("A file needs a name.")
         return Upload(self, path, room)
 
     def write(self, path: RelPath, chunks: Iterable[bytes]) -> RelPath:
-        """Write a new file whole, or leave nothing; return the path that it got.
+        """Write a new file atomically and return its path.
 
-        A name that exists keeps both: ``name (2).ext``.
+        If the name exists, the new file becomes ``name (2).ext``.
         """
         with self.begin(path) as upload:
             for chunk in chunks:
@@ -151,12 +151,12 @@ class Workspace:
             return upload.commit()
 
     def make_folder(self, path: RelPath) -> None:
-        """Make a folder and those that lead to it; one that is there is no error."""
+        """Create a folder and its missing parents; an existing folder is not an error."""
         with self.opened(path) as root:
             os.close(make_folders(root, path))
 
     def remove(self, path: RelPath) -> None:
-        """Remove a file, a link, or a folder with all it holds; missing is no error."""
+        """Remove a file, a link, or a folder with its contents, if it exists."""
         if not path:
             raise WorkspaceError("The workspace itself cannot be removed.")
         with self.opened(path) as root:

@@ -1,8 +1,9 @@
-"""Names below a root, and how they are opened without ever following a link.
+"""Relative paths below a root, opened without following links.
 
 A hostile program may rename, link and replace anything below the root at any moment. So a
-path is never checked and then used: it is opened once, from a descriptor of the root, and
-what was opened is looked at. A device is never opened at all, since opening alone can act.
+path is never checked and then used: it is opened once, relative to a descriptor of the root,
+and the checks use the resulting descriptor. Devices are never opened, because opening one can
+have side effects.
 """
 
 import ctypes
@@ -28,38 +29,38 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class RelPath(str):
-    """A path below a root: names joined by ``/``, the root itself being empty.
+    """A path below a root: names joined by ``/``; the root itself is empty.
 
-    Bytes that are not UTF-8 are carried as Python's file functions do (surrogateescape), so
-    any name that Linux allows can be held. It never contains ``.``, ``..``, an empty name or
-    NUL, and it is never absolute.
+    Bytes that are not UTF-8 are surrogate-escaped, as in Python's file functions, so any name
+    that Linux allows can be represented. A path never contains ``.``, ``..``, an empty name or
+    NUL, and is never absolute.
 
     Args:
         text: The path, as ``str`` or as raw bytes.
 
     Raises:
-        WorkspaceError: the text is no such path; the message says why.
+        WorkspaceError: the text is not a valid path; the message gives the reason.
     """
 
     __slots__ = ()
 
     def __new__(cls, text: str | bytes) -> "RelPath":
-        """Check ``text`` and hold it."""
+        """Validate ``text`` and create the path."""
         plain = os.fsdecode(text) if isinstance(text, bytes) else text
         _check(plain)
         return str.__new__(cls, plain)
 
     @classmethod
     def trusted(cls, text: str) -> "RelPath":
-        """A path made of names that the kernel gave; of any length, not checked again."""
+        """Create a path of any length from kernel-supplied names, without checks."""
         return str.__new__(cls, text)
 
     @classmethod
     def from_url(cls, quoted: str | bytes) -> "RelPath":
-        """The path that ``to_url`` wrote; an empty text is the root itself.
+        """Parse the output of ``to_url``; an empty text is the root itself.
 
         Raises:
-            WorkspaceError: as the constructor.
+            WorkspaceError: as for the constructor.
         """
         try:
             raw = unquote_to_bytes(quoted)
@@ -68,7 +69,7 @@ class RelPath(str):
         return cls(raw) if raw else ROOT
 
     def to_url(self) -> str:
-        """The path as percent-encoded bytes: plain ASCII, ``/`` kept; for URLs and journals."""
+        """Return the path as percent-encoded ASCII, for URLs and journals; ``/`` is kept."""
         return quote_from_bytes(os.fsencode(self), safe="/")
 
     @property
@@ -78,16 +79,16 @@ class RelPath(str):
 
     @property
     def parent(self) -> "RelPath":
-        """The folder that holds it; the root is its own parent."""
+        """The containing folder; the root is its own parent."""
         return RelPath.trusted(self.rpartition("/")[0])
 
     @property
     def shown(self) -> str:
-        """Valid Unicode for people and archives: bytes that are no UTF-8 become ``%FF``."""
+        """Valid Unicode for display and archives; non-UTF-8 bytes become ``%FF``."""
         return shown(self)
 
     def child(self, name: str) -> "RelPath":
-        """The path of ``name`` in this folder.
+        """Return the path of ``name`` in this folder.
 
         Raises:
             WorkspaceError: ``name`` is not a single name.
@@ -101,12 +102,12 @@ ROOT = RelPath.trusted("")
 
 
 def join(folder: str, name: str) -> str:
-    """``name`` below ``folder``, where the root is empty. Checks nothing."""
+    """Join ``folder`` (empty for the root) and ``name`` without checks."""
     return f"{folder}/{name}" if folder else name
 
 
 def shown(text: str) -> str:
-    """``text`` as valid Unicode: bytes that are no UTF-8 become ``%FF``."""
+    """Return ``text`` as valid Unicode: bytes that are not UTF-8 become ``%FF``."""
     return "".join(
         f"%{ord(char) - 0xDC00:02X}" if 0xDC80 <= ord(char) <= 0xDCFF else char for char in text
     )
@@ -137,7 +138,7 @@ def _check(text: str) -> None:
 
 
 def _openat2(root: int, path: bytes, flags: int) -> int:
-    """The kernel's own resolution below a descriptor; ``OSError`` as ``os.open``."""
+    """Open a path below a descriptor with ``openat2``. Raises ``OSError``."""
     how = struct.pack("QQQ", flags, 0, _BENEATH | _NO_SYMLINKS | _NO_MAGICLINKS)
     opened: int = _libc.syscall(
         ctypes.c_long(_OPENAT2), ctypes.c_int(root), path, how, ctypes.c_size_t(len(how))
@@ -158,7 +159,7 @@ def _kernel_resolves() -> bool:
 
 
 def _walk(root: int, path: str, flags: int) -> int:
-    """``_openat2`` for kernels before 5.6: one name after the other, none of them a link."""
+    """Emulate ``_openat2`` on kernels before 5.6: open name by name, rejecting links."""
     *folders, last = path.split("/")
     at = os.dup(root)
     try:
@@ -172,15 +173,15 @@ def _walk(root: int, path: str, flags: int) -> int:
 
 
 def open_below(root: int, path: str, flags: int) -> int:
-    """Open ``path`` below the descriptor ``root``; no component of it may be a link.
+    """Open ``path`` below the descriptor ``root``; no component may be a link.
 
     Args:
         root: Descriptor of a folder.
         path: Names joined by ``/``; empty for the root itself.
-        flags: As for ``os.open``. ``O_PATH`` gives a handle on a link itself.
+        flags: As for ``os.open``. ``O_PATH`` opens a link itself.
 
     Raises:
-        OSError: as ``os.open``; ``ELOOP`` or ``ENOTDIR`` where a folder on the way is a link.
+        OSError: as for ``os.open``; ``ELOOP`` or ``ENOTDIR`` if a parent folder is a link.
     """
     if not path:
         return os.open(".", flags, dir_fd=root)
@@ -190,18 +191,19 @@ def open_below(root: int, path: str, flags: int) -> int:
 
 
 def open_folder(root: int, path: str) -> int:
-    """A readable descriptor of the folder ``path`` below ``root``. Raises ``OSError``."""
+    """Open the folder ``path`` below ``root`` for reading. Raises ``OSError``."""
     return open_below(root, path, _FOLDER)
 
 
 def open_file(folder: int, path: str) -> int:
-    """A readable descriptor of the regular file ``path`` below ``folder``.
+    """Open the regular file ``path`` below ``folder`` for reading.
 
-    Whatever else it names is not opened: a handle is taken, looked at, and only then turned
-    into a descriptor of that same file. It does not wait for leases (``BlockingIOError``).
+    Other file types are never opened: the function takes an ``O_PATH`` handle, checks its
+    type, and only then opens that same file. It does not wait for leases
+    (``BlockingIOError``).
 
     Raises:
-        OSError: as ``os.open``; ``EINVAL`` where it is no regular file.
+        OSError: as for ``os.open``; ``EINVAL`` if it is not a regular file.
     """
     handle = open_below(folder, path, _HANDLE)
     try:
@@ -214,7 +216,7 @@ def open_file(folder: int, path: str) -> int:
 
 
 def lstat_below(root: int, path: str) -> os.stat_result:
-    """What ``path`` below ``root`` is, a link being a link. Raises ``OSError``."""
+    """Return the ``lstat`` result of ``path`` below ``root``. Raises ``OSError``."""
     handle = open_below(root, path, _HANDLE)
     try:
         return os.fstat(handle)
@@ -224,9 +226,9 @@ def lstat_below(root: int, path: str) -> os.stat_result:
 
 @contextmanager
 def opened_folder_path(path: Path) -> Iterator[int]:
-    """A descriptor of a folder that we own ourselves, closed at the end of the block.
+    """Open a folder that the application owns, for the block.
 
-    Its last name may be no link, in case that somebody else came to own it after all.
+    The last component must not be a link, in case another user has replaced the folder.
     """
     opened = os.open(path, _FOLDER)
     try:
@@ -237,7 +239,7 @@ def opened_folder_path(path: Path) -> Iterator[int]:
 
 @contextmanager
 def opened_folder(root: int, path: str) -> Iterator[int]:
-    """``open_folder``, closed at the end of the block."""
+    """Open a folder with ``open_folder`` for the block."""
     opened = open_folder(root, path)
     try:
         yield opened
@@ -246,7 +248,7 @@ def opened_folder(root: int, path: str) -> Iterator[int]:
 
 
 def explain(error: OSError, path: str) -> WorkspaceError:
-    """The sentence that a person reads for what the kernel said about ``path``."""
+    """Convert an ``OSError`` about ``path`` to an error with a message for the user."""
     name = f"“{shown(path[-200:])}”" if path else "The workspace"
     reasons = {
         errno.ENOENT: "is not there",

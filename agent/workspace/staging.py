@@ -1,4 +1,4 @@
-"""A folder beside the workspace, out of the sandbox's sight: files not yet whole, and ruins."""
+"""Staging folder, hidden from the sandbox: unfinished uploads and removed files."""
 
 import os
 import secrets
@@ -11,30 +11,30 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from agent.errors import ChangedMeanwhile, NoRoom, WorkspaceError
-from agent.legible import size_of
+from agent.util.text import size_of
 from agent.workspace import paths
 from agent.workspace.paths import RelPath
-from agent.workspace.renaming import exchange, rename_new
-from agent.workspace.ruins import demolish, taken_out
+from agent.workspace.rename import exchange, rename_new
+from agent.workspace.rmtree import demolish, taken_out
 from agent.workspace.tree import free_names, make_folders, version_of
 
 UNDO_SECONDS = 600.0
-"""How long what was removed can be brought back."""
+"""Time in which a removal can be undone."""
 
 UPLOAD_SECONDS = 24 * 3600.0
-"""How long an upload that nobody goes on with is kept."""
+"""Time for which an idle unfinished upload is kept."""
 
 ANY = "*"
-"""Stands for whatever version of a file is there."""
+"""Matches any version of a file."""
 
 _KEPT = {"upload-": UPLOAD_SECONDS, "gone-": UNDO_SECONDS}
 
 
 class Staging:
-    """The folder; made when it is first needed, mode 0700.
+    """The staging folder, created on first use with mode 0700.
 
     Args:
-        folder: Where; on the workspace's file system, outside of what the sandbox mounts.
+        folder: Its path; on the workspace's file system, outside the sandbox's mounts.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -42,27 +42,27 @@ class Staging:
 
     @contextmanager
     def opened(self) -> Iterator[int]:
-        """A descriptor of the folder for the block. Raises ``OSError``."""
-        if self.folder.parent.is_dir():  # else its sandbox is gone, and is not to be made again
+        """Open the folder for the block. Raises ``OSError``."""
+        if self.folder.parent.is_dir():  # else the sandbox was deleted: do not recreate it
             self.folder.mkdir(mode=0o700, exist_ok=True)
         with paths.opened_folder_path(self.folder) as opened:
             yield opened
 
     def create(self, name: str = "") -> tuple[str, int]:
-        """A new empty file: its name here, and a descriptor to write with."""
+        """Create an empty file; return its name and a descriptor open for writing."""
         name = name or f"part-{secrets.token_hex(8)}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         with self.opened() as here:
             return name, os.open(name, flags, 0o644, dir_fd=here)
 
     def discard(self, folder: int, name: str) -> None:
-        """Take ``name`` out of an opened folder at once, then remove it with all it holds.
+        """Move ``name`` out of an opened folder, then remove it with its contents.
 
-        Whoever still works inside a folder that is being removed can slow this down, but
-        not lead it elsewhere. What keeps being refilled stays here until ``tidy``.
+        A process that still writes into the folder can slow the removal down but cannot
+        redirect it. A folder that keeps being refilled stays in staging until ``tidy``.
 
         Raises:
-            OSError: it cannot be removed; it is back in its place where that was possible.
+            OSError: it cannot be removed; it is moved back if possible.
         """
         with self.opened() as here:
             ruin = taken_out(folder, name, here)
@@ -74,16 +74,17 @@ class Staging:
                 raise
 
     def drop(self, name: str) -> None:
-        """Remove ``name`` here, with all it holds; missing is no error. Raises ``OSError``."""
+        """Remove ``name`` with its contents, if it exists. Raises ``OSError``."""
         with self.opened() as here:
             demolish(here, name)
 
     def tidy(self, now: float | None = None, *, alone: bool = True) -> None:
-        """Remove what is left here: by a process that died, or by people for too long.
+        """Remove leftovers of dead processes, expired uploads and expired removals.
 
         Args:
-            now: Seconds since the epoch; the present by default.
-            alone: Nobody else uses the folder: what is being written is a ruin, too.
+            now: Seconds since the epoch; the current time by default.
+            alone: Whether no other process uses the folder, so that files being written are
+                leftovers too.
         """
         now = time.time() if now is None else now
         if not self.folder.exists():
@@ -98,21 +99,21 @@ class Staging:
 
 
 class Home(Protocol):
-    """Where files come to: a ``Workspace``."""
+    """Destination of uploads: a ``Workspace``."""
 
     root: Path
     staging: Staging
 
 
 class Upload:
-    """A file on its way into the workspace; nobody sees it before ``commit``.
+    """A file being written to the workspace; invisible before ``commit``.
 
-    As a context manager it is aborted unless it was committed. Made by ``Workspace.begin``.
+    The context manager aborts it unless it was committed. Created by ``Workspace.begin``.
 
     Args:
         home: The workspace.
-        path: What it is to become.
-        room: Bytes that it may have; None for as many as the disk takes.
+        path: Target path.
+        room: Maximum size in bytes; None for no limit but the disk.
     """
 
     def __init__(self, home: Home, path: RelPath, room: int | None = None) -> None:
@@ -137,7 +138,7 @@ class Upload:
         """Append ``data``.
 
         Raises:
-            NoRoom: the disk is full, or it is more than there was room for; nothing is left.
+            NoRoom: the disk is full or the size limit is exceeded; the upload is aborted.
         """
         self._size += sum(map(len, data))
         if self._room is not None and self._size > self._room:
@@ -153,16 +154,16 @@ class Upload:
                     rest = rest[os.write(self._file, rest) :]
 
     def follow(self, home: Home) -> None:
-        """The workspace was moved, and the staging folder with it; that is where it goes."""
+        """Set a new destination after the workspace and its staging folder were moved."""
         self._home = home
 
     def commit(self) -> RelPath:
-        """Put the file in its place and return the path that it got.
+        """Move the file to its target and return the resulting path.
 
-        A name that exists is never touched: the file becomes ``name (2).ext``.
+        An existing file is never replaced: the new one becomes ``name (2).ext``.
 
         Raises:
-            WorkspaceError: a folder on the way is none, or the disk is full; nothing is left.
+            WorkspaceError: a parent is not a folder, or the disk is full; the upload is aborted.
         """
         with self._speaking():
             path = put(self._home, self._part, self._path)
@@ -170,14 +171,14 @@ class Upload:
         return path
 
     def replace(self, version: str) -> RelPath:
-        """Put the file in the place of the one that is there, with its mode.
+        """Replace the existing file, keeping its mode.
 
         Args:
-            version: What ``version_of`` said of that one, or ``ANY``.
+            version: Result of ``version_of`` for the existing file, or ``ANY``.
 
         Raises:
-            ChangedMeanwhile: there is another version, or none; it is left as it is.
-            WorkspaceError: as ``commit``.
+            ChangedMeanwhile: the file has another version or is missing; it is not changed.
+            WorkspaceError: as for ``commit``.
         """
         try:
             with self._speaking():
@@ -187,7 +188,7 @@ class Upload:
         return self._path
 
     def abort(self) -> None:
-        """Forget the file. After ``commit``, or a second time, this does nothing."""
+        """Discard the file. Does nothing after ``commit`` or a previous ``abort``."""
         if self._open:
             self._open = False
             os.close(self._file)
@@ -196,7 +197,7 @@ class Upload:
 
     @contextmanager
     def _speaking(self) -> Iterator[None]:
-        """Turn the kernel's refusals into sentences, leaving nothing of the upload."""
+        """Convert ``OSError`` to an error for the user and abort the upload."""
         try:
             yield
         except OSError as error:
@@ -206,10 +207,10 @@ class Upload:
 
 
 def put(home: Home, part: str, path: RelPath) -> RelPath:
-    """Move ``part`` of the staging folder to ``path``, or to a free name like it.
+    """Move ``part`` from the staging folder to ``path``, or to a free name like it.
 
     Raises:
-        OSError: a folder on the way is none, or may not be written.
+        OSError: a parent is not a folder or not writable.
         WorkspaceError: all names like it are taken.
     """
     with paths.opened_folder_path(home.root) as root, home.staging.opened() as here:
@@ -222,10 +223,10 @@ def put(home: Home, part: str, path: RelPath) -> RelPath:
 
 
 def move_free(source: int, part: str, folder: int, wanted: str) -> str:
-    """Rename ``part`` in an opened folder into another, to a free name; returns that.
+    """Move ``part`` to a free name like ``wanted`` in ``folder``; return the name.
 
     Raises:
-        OSError: it cannot be renamed.
+        OSError: it cannot be moved.
         WorkspaceError: all names like ``wanted`` are taken.
     """
     for name in free_names(wanted):

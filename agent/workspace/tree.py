@@ -1,4 +1,4 @@
-"""What is done with opened folders: looking through them, making them, finding free names."""
+"""Operations on opened folders: scan, walk, create, find free names."""
 
 import errno
 import os
@@ -9,7 +9,7 @@ from agent.workspace import paths
 
 
 def scan(folder: int) -> Iterator[tuple[str, os.stat_result]]:
-    """The names in an opened folder with their ``lstat``; those that vanish are left out."""
+    """Yield names in an opened folder with ``lstat`` results; skip vanished names."""
     with os.scandir(folder) as entries:
         for entry in entries:
             try:
@@ -19,11 +19,11 @@ def scan(folder: int) -> Iterator[tuple[str, os.stat_result]]:
 
 
 def walk(root: int, folder: str) -> Iterator[tuple[str, os.stat_result | OSError]]:
-    """Everything below ``folder``, parents first, in the order of names.
+    """Yield every path below ``folder``, parents first, sorted by name.
 
-    A folder that cannot be listed comes a second time, with the ``OSError`` that says why;
-    links are yielded, never followed. It holds one descriptor and no recursion, however
-    deep the tree is made while it walks.
+    A folder that cannot be listed is yielded a second time, with the ``OSError``. Links are
+    yielded but not followed. The walk is not recursive and keeps one descriptor open, however
+    deep the tree becomes meanwhile.
     """
     waiting = [folder]
     while waiting:
@@ -44,10 +44,10 @@ def walk(root: int, folder: str) -> Iterator[tuple[str, os.stat_result | OSError
 
 
 def make_folders(root: int, path: str) -> int:
-    """Make ``path`` below ``root`` as far as it is missing; a descriptor of it.
+    """Open the folder ``path`` below ``root``, creating the missing components.
 
     Raises:
-        OSError: ``ENOTDIR`` or ``ELOOP`` where a name on the way is no folder.
+        OSError: ``ENOTDIR`` or ``ELOOP`` if a component is not a folder.
     """
     at = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=root)
     for name in path.split("/") if path else ():
@@ -60,7 +60,7 @@ def make_folders(root: int, path: str) -> int:
 
 
 def enter(folder: int, name: str) -> int:
-    """A descriptor of the folder ``name`` in ``folder``, made if it is missing."""
+    """Open the folder ``name`` in ``folder``, creating it if it is missing."""
     try:
         os.mkdir(name, 0o755, dir_fd=folder)
     except OSError as error:
@@ -70,12 +70,12 @@ def enter(folder: int, name: str) -> int:
 
 
 def version_of(info: os.stat_result) -> str:
-    """What tells two versions of a file apart: its content's time, its size, its node."""
+    """Return a version tag of a file, from its mtime, size and inode."""
     return f"{info.st_mtime_ns:x}-{info.st_size:x}-{info.st_ino:x}"
 
 
 def free_names(name: str) -> Iterator[str]:
-    """``name`` and then ``name (2).ext``, ``name (3).ext``, … each within 255 bytes."""
+    """Yield ``name``, ``name (2).ext``, ``name (3).ext``, … each within 255 bytes."""
     yield name
     stem, dot, ext = name.rpartition(".")
     if not stem or len(ext) > 12:

@@ -1,1 +1,1 @@
-"""One small module per kind of file: what it holds → HTML or bytes that are safe to show."""
+"""Previews: one module per kind of file, rendering it as safe HTML or bytes."""

@@ -1,9 +1,9 @@
-"""What a preview is asked and what it answers.
+"""Request and response types of previews.
 
-Each kind of file has a module here with a function ``view(file, ask)`` and a twin in
-``static/preview/`` that puts the answer on the page. The function runs in a process of its
-own with limits (``worker``), since what it parses is hostile; it reads no other file, and
-what it cannot show it says with ``Unreadable``.
+Each kind of file has a module in this package with a function ``view(file, ask)`` and a
+counterpart in ``static/preview/`` that renders the result. The function runs in a separate
+process with resource limits (``worker``), because its input is untrusted. It reads no other
+file and raises ``Unreadable`` if it cannot show the file.
 """
 
 from collections.abc import Mapping
@@ -12,18 +12,18 @@ from typing import Any, BinaryIO, Protocol
 
 
 class Unreadable(Exception):
-    """The file cannot be shown; the text is a sentence for the person that says why."""
+    """The file cannot be shown; the message tells the user why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """What the page wants to see of a file.
+    """A preview request.
 
     Attributes:
-        name: The file's name, as it is shown.
-        size: Its bytes.
-        options: What the kind understands: a page, a sheet, an offset; none for the first look.
-        other: A second file, where two are compared.
+        name: Display name of the file.
+        size: File size in bytes.
+        options: Options of the kind, such as a page, sheet or offset; empty in the first request.
+        other: The second file of a comparison.
     """
 
     name: str
@@ -33,11 +33,11 @@ class Ask:
 
     @property
     def ending(self) -> str:
-        """The name's ending in lower case, without the dot; empty where there is none."""
+        """File extension in lower case, without the dot; empty if there is none."""
         return self.name.rpartition(".")[2].lower() if "." in self.name else ""
 
     def number(self, option: str, default: int, *, least: int = 0, most: int = 2**53) -> int:
-        """A whole number among the options, moved into its bounds; anything else is the default."""
+        """Return an integer option clamped to its bounds, or the default if invalid."""
         try:
             return min(max(int(self.options.get(option, "")), least), most)
         except ValueError:
@@ -46,14 +46,14 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What the page's twin is given: values that JSON can hold. HTML in it is sanitised."""
+    """JSON-serialisable data for the page; any HTML in it is sanitised."""
 
     data: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """Bytes that the browser shows by itself, and their media type."""
+    """Content that the browser displays directly, and its media type."""
 
     content: bytes
     media: str
@@ -63,11 +63,11 @@ Answer = View | Picture
 
 
 class Show(Protocol):
-    """The ``view`` of a kind's module."""
+    """The ``view`` function of a kind's module."""
 
     def __call__(self, file: BinaryIO, ask: Ask, /) -> Answer:
-        """Look at a file, which is seekable and opened for reading.
+        """Render a preview of a seekable file opened for reading.
 
         Raises:
-            Unreadable: it cannot be shown.
+            Unreadable: The file cannot be shown.
         """

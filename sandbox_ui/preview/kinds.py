@@ -1,7 +1,9 @@
-"""Which kind of preview a file gets: by its name's ending, unless its first bytes say otherwise."""
+"""Detection of preview kinds by extension and signature; the signature wins."""
+
+import re
 
 HEAD = 4096
-"""Bytes of a file's beginning that are looked at."""
+"""Number of leading bytes inspected."""
 
 _ENDINGS = {
     "markdown": "md markdown",
@@ -43,23 +45,54 @@ _SIGNATURES = (
     (b"\xfd7zXZ\x00", "archive"),
     (b"\x1aE\xdf\xa3", "film"),
 )
+_WORDS = {b"GIF87a", b"GIF89a", b"MThd", b"fLaC", b"ID3", b"OggS", b"PAR1", b"OTTO", b"BZh"}
+"""Signatures that text may start with; in the formats, control characters follow."""
+_CONTROLS = re.compile(rb"[\x00-\x07\x0b\x0e-\x1a\x1c-\x1f]")
 _PICTURES = {b"avi", b"hei", b"hev", b"mif", b"msf"}
 _ZIPPED = {"archive", "drawing", "document", "slides", "table"}
-_PLAYED = {"sound", "film"}  # the same containers hold both
+_PLAYED = {"sound", "film"}  # share container formats
 _AS_TEXT = {"markdown", "drawing", "page", "tree", "notebook"}
 KINDS = frozenset({*_ENDINGS, "text", "bytes"})
-"""Each has a module here, and a twin in ``static/preview/``."""
+"""All kinds; ``_MODULES`` and ``static/preview/loader.js`` map them to modules."""
 
 COMPARED = "difference"
-"""Shows two versions of a file beside each other; no file is of this kind."""
+"""Pseudo-kind that shows two versions of a file side by side; no file has it."""
+
+
+_MODULES = {
+    "text": "text.text",
+    "markdown": "text.markdown",
+    "notebook": "text.notebook",
+    "table": "tables.table",
+    "database": "tables.sqlite",
+    "image": "media.image",
+    "drawing": "media.svg",
+    "sound": "media.audio",
+    "film": "media.video",
+    "midi": "media.midi",
+    "font": "media.font",
+    "pdf": "documents.pdf",
+    "document": "documents.docx",
+    "slides": "documents.pptx",
+    "page": "documents.html",
+    "tree": "data.json_tree",
+    "archive": "data.archive",
+    "bytes": "data.hex",
+    COMPARED: "diff.text_diff",
+}
+
+
+def module_of(kind: str) -> str:
+    """Return the dotted name of the module whose ``view`` renders a kind."""
+    return f"sandbox_ui.preview.{_MODULES[kind]}"
 
 
 def kind_of(name: str, head: bytes) -> str:
-    """The kind of a file, one of ``KINDS``.
+    """Return the kind of a file, one of ``KINDS``.
 
     Args:
-        name: Its name.
-        head: Its first ``HEAD`` bytes, or all of it.
+        name: File name.
+        head: First ``HEAD`` bytes of the file, or the whole file if it is shorter.
     """
     lowered = name.lower()
     by_name = _BY_ENDING.get(lowered.rpartition(".")[2], "") if "." in lowered else ""
@@ -83,7 +116,8 @@ def _signature(head: bytes) -> str:
         return {b"WEBP": "image", b"WAVE": "sound"}.get(head[8:12], "")
     if head[4:8] == b"ftyp" and head[8:11] not in _PICTURES:
         return "sound" if head[8:11] == b"M4A" else "film"
-    return next((kind for sign, kind in _SIGNATURES if head.startswith(sign)), "")
+    sign, kind = next((each for each in _SIGNATURES if head.startswith(each[0])), (b"", ""))
+    return "" if sign in _WORDS and not _CONTROLS.search(head) else kind
 
 
 def _is_text(head: bytes) -> bool:

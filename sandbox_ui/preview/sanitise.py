@@ -1,11 +1,11 @@
-"""HTML that a file brings along, with nothing left in it but what can be read."""
+"""Sanitising of HTML from files."""
 
 import re
 
 import nh3
 
 PICTURE = 6_000_000
-"""Characters of a picture within the HTML."""
+"""Largest inline image, in characters of its data URL."""
 
 _TAGS = (
     "p br hr em strong b i u s sub sup small mark code pre blockquote ul ol li dl dt dd h1 h2 h3 "
@@ -18,15 +18,15 @@ _WEB = re.compile(r"https?://", re.IGNORECASE)
 
 
 def clean(html: str) -> str:
-    """The HTML with known tags only: no scripts, styles, frames or forms.
+    """Return the HTML with allowed tags only: no scripts, styles, frames or forms.
 
-    Pictures are those that it holds itself; links lead to the web or within it.
+    Only inline images (data URLs), links to ``http(s)`` and links within the document remain.
     """
     return _CLEANER.clean(html)
 
 
 def says(html: str) -> bool:
-    """Whether there is anything to be read or seen in clean HTML."""
+    """Return whether sanitised HTML has any visible content."""
     return "<img" in html or bool(_MARKUP.sub("", html).strip())
 
 

@@ -1,10 +1,10 @@
-"""The process that looks at files: it has read the libraries ahead, and forks for each look.
+"""Preview worker process: imports libraries once and forks for each request.
 
-What is forked has no network, no user of ours where that can be had, and limits on time and
-memory; a file that fells it fells nothing else. Nothing of one file is left when the next is
-looked at. It may not even be able to read Python's own modules any more: what a kind needs is
-imported with the kind's module, or by its ``prepare(ask)``, if it has one, which runs before
-the file is there and sees its name alone.
+A child has no network, limits on time and memory and, where possible, an unprivileged user
+id. A file that crashes it affects no other request, and no state survives to the next one.
+A child may be unable to read even Python's own modules, so a kind imports what it needs with
+its module or in an optional ``prepare(ask)``, which runs before the limits apply and sees
+only the file's name.
 """
 
 import importlib
@@ -18,28 +18,29 @@ import sys
 from collections.abc import Mapping
 from typing import BinaryIO
 
-from agent.isolation import become_nobody, know_encodings, leave_network
+from agent.documents.isolation import become_nobody, know_encodings, leave_network
 from sandbox_ui.preview.base import Answer, Ask, Picture, Show, Unreadable
-from sandbox_ui.preview.kinds import COMPARED, KINDS
+from sandbox_ui.preview.kinds import COMPARED, KINDS, module_of
 
 MEMORY = 1536 * 1024**2
-"""Bytes of address space that one look may take on top of what the libraries take."""
+"""Address space of one request in bytes, in addition to that of the libraries."""
 
 SECONDS = 20
-"""Seconds, by the clock, that one look may take."""
+"""Wall-clock limit of one request, in seconds."""
 
 REQUEST = 64 * 1024
 LENGTH = struct.Struct("!I")
-"""How long an answer's head is; stands before it."""
+"""Length prefix of a response's header."""
 
 _BROKEN = "This file cannot be read; it may be broken."
 _MISSING = "Files of this kind cannot be shown here: a part of the application is missing."
 
 
 def serve(control: int, shows: Mapping[str, Show]) -> None:
-    """Serve requests that come over a socket, each with its descriptors: file, answer, other file.
+    """Serve requests from a socket.
 
-    Returns when the other end is closed.
+    Each request carries the descriptors of the file, the reply and an optional second file.
+    Returns when the peer closes the socket.
     """
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     know_encodings()
@@ -58,9 +59,9 @@ def serve(control: int, shows: Mapping[str, Show]) -> None:
 
 
 def shower(kind: str) -> Show:
-    """The ``view`` of a kind's module; where that cannot be imported, one that says so."""
+    """Return the ``view`` of a kind's module, or one that raises if the import fails."""
     try:
-        show: Show = importlib.import_module(f"sandbox_ui.preview.{kind}").view
+        show: Show = importlib.import_module(module_of(kind)).view
     except Exception as error:  # noqa: BLE001 - the boundary: one kind must not fell the others
         return _without(kind, _why(error))
     return show

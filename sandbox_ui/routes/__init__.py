@@ -1,1 +1,1 @@
-"""What the page asks for besides Gradio's own: plain Starlette routes, one module a subject."""
+"""HTTP API: plain Starlette routes besides Gradio's, one module per subject."""

@@ -1,5 +1,6 @@
-"""All runs over HTTP: listed and searched, renamed, pinned, deleted."""
+"""Routes for the catalog of runs: list, search, rename, pin, delete."""
 
+import re
 import time
 from functools import partial
 from typing import Any
@@ -10,21 +11,21 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from agent.errors import StudioError
-from agent.history import Entry, Page
-from sandbox_ui.people.access import access_of
-from sandbox_ui.routes.serving import RUN, as_json, body_of, route, run_of
-from sandbox_ui.shelf import Shelf
+from agent.history.index import Entry, Page
+from sandbox_ui.auth.access import access_of
+from sandbox_ui.history.catalog import Shelf
+from sandbox_ui.routes.helpers import RUN, as_json, body_of, route, run_of
 
 _MOST, _WORDS, _RUNS = 200, 200, 500
 _TASK = 300
 
 
 class HistoryRoutes:
-    """The routes of the list of runs.
+    """Routes for the catalog of runs.
 
     Args:
-        shelf: The runs.
-        kept: How long they are kept, in words.
+        shelf: The catalog of all runs.
+        kept: The retention rule, in words.
     """
 
     def __init__(self, shelf: Shelf, kept: str) -> None:
@@ -33,7 +34,7 @@ class HistoryRoutes:
 
     @property
     def routes(self) -> list[Route]:
-        """The routes, to be put before Gradio's."""
+        """Routes, to be registered before Gradio's."""
         return [
             route("/api/runs", self.list),
             route("/api/runs", self.delete_several, "DELETE"),
@@ -43,30 +44,33 @@ class HistoryRoutes:
         ]
 
     async def list(self, request: Request) -> Response:
-        """Runs that have begun, newest first.
+        """List the started runs, newest first; the first page also has the ``drafts``.
 
-        ``q``: words that are all to be found in title, task, messages, answer, model and file
-        names; ``before``: the answer's ``next``, for those that follow; ``most``: how many;
-        ``pinned=1``: only those that are pinned.
+        Query parameters: ``q``: words that must all occur in title, task, messages, answer, model
+        or file names; ``before``: the previous response's ``next``, for the next page; ``most``:
+        the page size; ``pinned=1``: pinned runs only.
         """
         if access_of(request).guest:
-            return as_json(listed(Page([], "", 0, 0, 0)) | {"now": time.time()})
+            return as_json(listed(Page([], "", 0, 0, 0)) | {"drafts": [], "now": time.time()})
         asked = request.query_params
         most = asked.get("most", "50")
-        if not most.isdecimal() or not 1 <= int(most[:6]) <= _MOST:
+        if not re.fullmatch("[0-9]{1,4}", most) or not 1 <= int(most) <= _MOST:
             raise StudioError(f"“most” is a number from 1 to {_MOST}.")
         words, before = asked.get("q", "")[:_WORDS], asked.get("before", "")
         owner, pinned = access_of(request).owner, asked.get("pinned", "") == "1"
         ask = partial(self._shelf.list, words, before, int(most), pinned=pinned, owner=owner)
         page = await run_sync(ask)
-        return as_json(listed(page) | {"now": time.time(), "kept": self._kept})
+        told = listed(page) | {"now": time.time(), "kept": self._kept}
+        if not before and not pinned:
+            told["drafts"] = await run_sync(self._shelf.drafts, words, owner)
+        return as_json(told)
 
     async def space(self, request: Request) -> Response:
-        """What deleting these runs (``run``, given again for each) frees: ``{"frees": bytes}``."""
+        """Return the bytes that deletion frees: ``{"frees": bytes}``; ``run`` repeats."""
         return as_json({"frees": await run_sync(self._shelf.frees, await _several(request))})
 
     async def change(self, request: Request) -> Response:
-        """Another ``title`` (empty: the task's first line again), or whether it is ``pinned``."""
+        """Change the ``title`` (empty: the task's first line) or ``pinned``."""
         wish, run = await body_of(request), run_of(request)
         title, pinned = wish.get("title", ""), wish.get("pinned", False)
         if not wish.keys() & {"title", "pinned"}:
@@ -81,16 +85,16 @@ class HistoryRoutes:
         return as_json(told)
 
     async def delete(self, request: Request) -> Response:
-        """Delete a run with all that is its own: ``{"freed": bytes}``."""
+        """Delete a run with all its data: ``{"freed": bytes}``."""
         return as_json({"freed": await run_sync(self._shelf.delete, [run_of(request)])})
 
     async def delete_several(self, request: Request) -> Response:
-        """Delete runs (``run``, given again for each): ``{"freed": bytes}``."""
+        """Delete runs (``run``, repeated): ``{"freed": bytes}``."""
         return as_json({"freed": await run_sync(self._shelf.delete, await _several(request))})
 
 
 def listed(page: Page) -> dict[str, Any]:
-    """A part of the list as JSON values."""
+    """Return a page of the catalog as JSON values."""
     return {
         "runs": [_row(entry) for entry in page.entries],
         "next": page.next,
@@ -134,7 +138,7 @@ def _row(entry: Entry) -> dict[str, Any]:
 
 
 async def _several(request: Request) -> list[str]:
-    """The runs that are named, all of which must be the person's."""
+    """Return the runs in the query; the user must be allowed to change all of them."""
     runs = request.query_params.getlist("run")
     if len(runs) > _RUNS:
         raise StudioError(f"At most {_RUNS} runs at once.")

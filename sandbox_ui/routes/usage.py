@@ -1,20 +1,20 @@
-"""What is used by what, over HTTP."""
+"""Route for usage and limits."""
 
 from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from sandbox_ui.people.access import access_of
-from sandbox_ui.routes.serving import as_json, route
-from sandbox_ui.usage import Usage
+from sandbox_ui.auth.access import access_of
+from sandbox_ui.history.usage import Usage
+from sandbox_ui.routes.helpers import as_json, route
 
 
 class UsageRoutes:
-    """The route of the count.
+    """Route for usage and limits.
 
     Args:
-        usage: Who counts.
+        usage: Reports the usage.
     """
 
     def __init__(self, usage: Usage) -> None:
@@ -22,9 +22,9 @@ class UsageRoutes:
 
     @property
     def routes(self) -> list[Route]:
-        """The routes, to be put before Gradio's."""
+        """Routes, to be registered before Gradio's."""
         return [route("/api/usage", self.usage)]
 
     async def usage(self, request: Request) -> Response:
-        """What the person uses and may use; for the operator everybody, and the machine."""
+        """Return the user's usage and limits; for the operator, everything."""
         return as_json(await run_sync(self._usage.of, access_of(request).owner))

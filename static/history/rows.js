@@ -1,17 +1,19 @@
-// The rows of the list of runs, under their days; built once, filled again where they changed.
+// Rows of the run list, grouped by day; created once and updated in place.
 
-import { h, icon } from "../dom.js";
-import { addressOf, dayOf, factsOf, marked, shotsOf, timeOf, titleOf } from "../entry.js";
-import { session } from "../session.js";
+import { h, icon } from "../core/dom.js";
+import { addressOf, dayOf, factsOf, marked, shotsOf, timeOf, titleOf } from "./run_row.js";
+import { session } from "../core/session.js";
 
-/** A run's row; `searched` is marked in it, `now` is the server's clock. */
+const DRAFTS = "Drafts: not sent yet, deleted after a week";
+
+/** Create a run's row; `searched` is highlighted, `now` is the server's clock. */
 export function made(row, shown) {
   const element = h("li", { class: "entry", "data-run": row.run });
   fill(element, row, shown);
   return element;
 }
 
-/** Make a row say what `row` says; the focus stays where it was within it. */
+/** Update a row and keep the focus within it. */
 export function fill(element, row, { searched, chosen, now }) {
   const title = titleOf(row);
   const tool = (name, drawn, label) => h("button", { type: "button", class: `quiet ${name}`, tabindex: "-1", "aria-label": `${label} “${title}”`, title: label }, icon(drawn));
@@ -24,7 +26,7 @@ export function fill(element, row, { searched, chosen, now }) {
       row.found ? h("span", { class: "found", dir: "auto" }, ...marked(row.found, searched)) : null),
     h("span", { class: "shots" }, ...shotsOf(row)),
     h("time", { class: "num", datetime: new Date(row.at * 1000).toISOString() }, timeOf(row.at)),
-    h("span", { class: "acts" }, ...(row.problem ? [] : [pin(row.pinned, title), tool("pen", "pen", "Rename")]), tool("bin", "bin", "Delete")));
+    h("span", { class: "acts" }, ...(row.problem || row.draft ? [] : [pin(row.pinned, title), tool("pen", "pen", "Rename")]), tool("bin", "bin", "Delete")));
   if (within) element.querySelector(`.${within.split(" ").at(-1) || "open"}`)?.focus();
 }
 
@@ -33,10 +35,11 @@ function pin(pinned, title) {
   return h("button", { type: "button", class: "quiet pin", tabindex: "-1", "aria-pressed": String(Boolean(pinned)), "aria-label": `Pin “${title}”`, title: label }, icon("pin"));
 }
 
-/** Put rows (`{ row, element }`) into the list, newest first, each under its day. */
+/** Arrange rows (`{ row, element }`) in the list: drafts first, then by day, newest first. */
 export function arrange(body, entries, now) {
-  const sorted = [...entries].sort((one, other) => other.row.at - one.row.at || (other.row.run < one.row.run ? -1 : 1));
-  const days = Map.groupBy(sorted, ({ row }) => dayOf(row.at, now));
+  const sorted = [...entries].sort(({ row: one }, { row: other }) =>
+    Boolean(other.draft) - Boolean(one.draft) || other.at - one.at || (other.run < one.run ? -1 : 1));
+  const days = Map.groupBy(sorted, ({ row }) => (row.draft ? DRAFTS : dayOf(row.at, now)));
   place(body, [...days].map(([name, each]) => day(body, name, each.map(({ element }) => element))));
 }
 
@@ -47,7 +50,7 @@ function day(body, name, elements) {
   return section;
 }
 
-/** Put elements in order, leaving alone what is where it belongs. */
+/** Put elements in order without moving those already in place. */
 function place(parent, wanted) {
   let at = parent.firstChild;
   for (const element of wanted) {

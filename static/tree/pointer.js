@@ -1,7 +1,7 @@
-// The tree by pointer: clicks, the menu, rows dragged onto folders, files dropped from outside.
+// Pointer input of the tree: clicks, context menu, drag and drop of rows and external files.
 
-import { emit } from "../session.js";
-import { parentOf } from "./forest.js";
+import { emit } from "../core/session.js";
+import { parentOf } from "./model.js";
 
 const KIND = "application/x-studio-paths";
 const HOVER = 700; // ms over a closed folder until it opens
@@ -74,7 +74,7 @@ export class Pointer {
     event.dataTransfer.effectAllowed = "move";
   }
 
-  /** The folder that what is dragged would go to. */
+  /** The drop target folder. */
   folder(event) {
     const crumb = event.target.closest("[data-folder]");
     if (crumb) return crumb.dataset.folder;

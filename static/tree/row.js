@@ -1,10 +1,10 @@
-// One row of the tree: made once, then kept true.
+// One row of the tree, created once and updated in place.
 
-import { h, icon } from "../dom.js";
-import { kindOf } from "../format.js";
-import { age, extent, markText, nameEnds, nameParts } from "./names.js";
+import { h, icon } from "../core/dom.js";
+import { kindOf } from "../core/format.js";
+import { age, extent, markText, nameEnds, nameParts } from "./labels.js";
 
-/** A row that is not known yet. */
+/** A row that is not loaded. */
 export function blank() {
   return h("div", { class: "row blank", "aria-hidden": "true" }, h("span", { class: "name" }));
 }
@@ -73,5 +73,5 @@ function cuttable(name) {
 
 const sign = ({ kind, name }) => (kind === "folder" ? "folder" : kind === "link" ? "link" : kindOf(name));
 
-/** Where a link points, or where a file lies that a filter found. */
+/** The target of a link, or the location of a file found by a filter. */
 const aside = (entry) => [entry.to ? `→ ${entry.to}` : "", entry.in ? `in ${entry.in}` : ""].filter(Boolean).join(" ");

@@ -1,4 +1,4 @@
-// What is selected in the tree: a row, several, a span, all of a folder.
+// Selection in the tree: a row, several, a range, all of a folder.
 
 export class Selection {
   constructor() {
@@ -28,18 +28,18 @@ export class Selection {
     this.anchor = entry.path;
   }
 
-  /** These and no others; the anchor stays. */
+  /** Select exactly these; the anchor stays. */
   set(entries) {
     this.entries = new Map(entries.map((entry) => [entry.path, entry]));
   }
 
-  /** Forget what is gone. */
+  /** Remove deleted entries from the selection. */
   prune(isGone) {
     for (const path of this.entries.keys()) if (isGone(path)) this.entries.delete(path);
     if (this.anchor && isGone(this.anchor)) this.anchor = null;
   }
 
-  /** The selected paths that are in no other that is selected. */
+  /** The selected paths without a selected ancestor. */
   tops() {
     return [...this.entries.values()].filter(({ path }) => {
       for (let at = path.lastIndexOf("/"); at > 0; at = path.lastIndexOf("/", at - 1)) {

@@ -1,13 +1,15 @@
-// A chip for a file on its way, or one for all that came together.
+// Upload chips: one per file, or one for a batch.
 
-import { aboutOf, aboutWords, hasText } from "../about.js";
-import { h, icon } from "../dom.js";
-import { bytes, number, plural, seconds } from "../format.js";
-import { Rate } from "./sending.js";
+import { aboutOf, aboutWords, hasText } from "../core/document_info.js";
+import { h, icon } from "../core/dom.js";
+import { bytes, number, plural, seconds } from "../core/format.js";
+import { isBelow } from "../tree/model.js";
+import { Rate } from "./resumable_upload.js";
 
-/** What both have: a name, what is told, a bar, Retry and Remove. */
+/** Common parts: name, message, progress bar, Retry and Remove. */
 class Chip {
-  constructor(sign, name, { onRemove, onRetry }) {
+  constructor(sign, name, sendings, { onRemove, onRetry }) {
+    this.sendings = sendings;
     this.rate = new Rate();
     this.name = h("b", { dir: "auto" }, name);
     this.words = h("span", { class: "num" }, "waiting");
@@ -18,7 +20,7 @@ class Chip {
     this.element = h("span", { class: "chip upload" }, icon(sign), this.name, this.words, this.more, this.retry, this.remove, this.bar);
   }
 
-  /** Percentage, rate and time left. */
+  /** Show percentage, rate and time left. */
   progress(sent, size, before = "") {
     const percent = Math.floor((100 * sent) / (size || 1));
     const rate = this.rate.take(performance.now(), sent);
@@ -35,16 +37,30 @@ class Chip {
     this.bar.setAttribute("aria-valuenow", percent);
   }
 
+  /** The uploaded paths in or below these folders (or all), once all have arrived. */
+  arrivedIn(folders) {
+    if (this.sendings.some(({ under }) => under)) return [];
+    const paths = this.sendings.filter(({ state }) => state === "done").map(({ entry }) => entry.path);
+    return folders ? paths.filter((path) => folders.some((folder) => isBelow(path, folder))) : paths;
+  }
+
+  /** Remove deleted paths. */
+  forget(gone) {
+    this.sendings = this.sendings.filter(({ state, entry }) => state !== "done" || !gone.has(entry.path));
+    if (this.sendings.length) this.show();
+    else this.element.remove();
+  }
+
   bad(bad) {
     this.element.classList.toggle("bad", bad);
     this.retry.hidden = !bad;
   }
 }
 
-/** One file. */
+/** Chip of one file. */
 export class FileChip extends Chip {
   constructor(sending, deeds) {
-    super("file", sending.name, deeds);
+    super("file", sending.name, [sending], deeds);
     this.sending = sending;
   }
 
@@ -59,12 +75,6 @@ export class FileChip extends Chip {
     else if (state === "done") this.arrived(entry);
   }
 
-  /** Whether it has arrived in one of these folders; any, where none are named. */
-  isIn(folders) {
-    const path = this.sending.state === "done" && this.sending.entry.path;
-    return Boolean(path) && (!folders || folders.includes(path.slice(0, Math.max(0, path.lastIndexOf("/")))));
-  }
-
   arrived(entry) {
     this.tell(bytes(entry.size));
     this.name.textContent = entry.name;
@@ -74,17 +84,17 @@ export class FileChip extends Chip {
   }
 }
 
-/** All that was given at once: totals in one line. */
+/** Chip of a batch, with totals. */
 export class BundleChip extends Chip {
   constructor(sendings, name, deeds) {
-    super(name ? "folder" : "clip", name || plural(sendings.length, "file"), deeds);
-    this.sendings = sendings;
-    this.size = sendings.reduce((sum, { size }) => sum + size, 0);
+    super(name ? "folder" : "clip", name || plural(sendings.length, "file"), sendings, deeds);
     this.titled = Boolean(name);
   }
 
   show() {
-    const { sendings, size } = this;
+    const { sendings } = this;
+    const size = sendings.reduce((sum, each) => sum + each.size, 0);
+    if (!this.titled) this.name.textContent = plural(sendings.length, "file");
     const count = (state) => sendings.filter((each) => each.state === state).length;
     const [done, failed] = [count("done"), count("failed")];
     const sent = sendings.reduce((sum, each) => sum + each.sent, 0);

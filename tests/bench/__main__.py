@@ -10,6 +10,7 @@ from functools import partial
 from tests.bench import (
     builtin,
     firsts,
+    idle,
     load,
     looks,
     machine,
@@ -28,7 +29,7 @@ from tests.bench import (
 from tests.bench.figures import Table
 from tests.bench.place import Place, place, progress_line
 from tests.bench.sights import SIGHTS
-from tests.browser import CHROMIUM
+from tests.support.browser import CHROMIUM
 
 TABLES: dict[str, Callable[[Place], Table]] = {
     "memory": memory.table,
@@ -38,6 +39,7 @@ TABLES: dict[str, Callable[[Place], Table]] = {
     "shell": shell.table,
     "manifests": manifests.table,
     "startup": startup.table,
+    "idle": idle.table,
     "page": page.table,
     "opening": opening.table,
     "tree": tree.table,
@@ -55,6 +57,7 @@ QUICK: dict[str, Callable[[Place], Table]] = {
     "shell": partial(shell.table, times=8, execs=4),
     "manifests": partial(manifests.table, counts=(10, 700), times=3),
     "startup": partial(startup.table, times=1),
+    "idle": partial(idle.table, seconds=1),
     "page": partial(page.table, lengths=(2, 5), rivals=(2, 4), window=2),
     "opening": partial(opening.table, times=1, rival=1, lengths=(2, 5), cold=1),
     "tree": partial(tree.table, counts=(3, 1200), times=2, paints=1),
@@ -65,7 +68,7 @@ QUICK: dict[str, Callable[[Place], Table]] = {
     "builtin": partial(builtin.table, trials=1, only=("count", "outside")),
 }
 
-BROWSED = {"page", "opening", "tree", "looks"}
+BROWSED = {"idle", "page", "opening", "tree", "looks"}
 """Tables that need Chromium."""
 
 

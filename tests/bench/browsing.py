@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.bench.memory import private
 from tests.bench.place import PATIENCE, Place
-from tests.browser import CHROMIUM, FLAGS
+from tests.support.browser import CHROMIUM, FLAGS
 
 _SCRIPT = Path(__file__).with_suffix(".js")
 

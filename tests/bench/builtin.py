@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 import httpx
 
-from agent.models.builtin.parts import ADAPTER, MISSING, parts
+from agent.models.builtin.install import ADAPTER, MISSING, parts
 from agent.models.builtin.sampler import TEMPERATURE
-from agent.tasks.chores.chore import Chore, Split
-from agent.tasks.chores.making import chores, families
+from agent.tasks.file_tasks.generate import chores, families
+from agent.tasks.file_tasks.task import Chore, Split
 from agent.tasks.scoring import score
 from tests.bench.crowd import Program, served
 from tests.bench.figures import Sample, Table, shown

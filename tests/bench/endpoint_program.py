@@ -9,8 +9,8 @@ import re
 import signal
 import time
 
-from tests.endpoint import Call, Endpoint, Received, Turn
-from tests.turns import Body
+from tests.support.models.endpoint import Call, Endpoint, Received, Turn
+from tests.support.models.turns import Body
 
 _STEPS = re.compile(r"(\d+) steps of `(true|work)`")
 _WORK = (

@@ -4,13 +4,13 @@ import shutil
 import subprocess
 from functools import partial
 
-from agent.computers import Computers
+from agent.data_folder import DataFolder
 from agent.events import RunEnded, ToolEnded
-from agent.meter import Limits
+from agent.limits import Limits
 from agent.models.scripted import ScriptedModel
-from agent.sandbox.instance import DataFolder
-from agent.sandbox.resting import INSTANCE_LABEL, reap
-from agent.stop import Stop
+from agent.provisioning.provider import Computers
+from agent.sandbox.docker.lifecycle import INSTANCE_LABEL, reap
+from agent.util.cancellation import Stop
 from tests.bench.figures import SAMPLED, Sample, Table, repeated, timed
 from tests.bench.place import PATIENCE, SUBMIT, TASK, Place, bash
 

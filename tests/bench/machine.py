@@ -6,7 +6,7 @@ import time
 from importlib.metadata import version
 from pathlib import Path
 
-from agent.sandbox.engine import Client
+from agent.sandbox.engine.client import Client
 
 
 def heading(client: Client) -> str:

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from agent.workspace.blobs import BlobStore
-from agent.workspace.snapshots import Snapshots
-from agent.workspace.watch import Watch
+from agent.workspace.versions.blobs import BlobStore
+from agent.workspace.versions.snapshots import Snapshots
+from agent.workspace.versions.watch import Watch
 from tests.bench.figures import SAMPLED, Sample, Table, timed
 from tests.bench.place import Place
-from tests.full_scan import full_scan
+from tests.support.full_scan import full_scan
 
 _BYTES = 2048
 _IN_A_FOLDER = 100

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from agent.computers import Computers
-from agent.meter import Limits
+from agent.limits import Limits
 from agent.models.scripted import ScriptedModel
-from agent.sandbox.resting import INSTANCE_LABEL
-from agent.stop import Stop
+from agent.provisioning.provider import Computers
+from agent.sandbox.docker.lifecycle import INSTANCE_LABEL
+from agent.util.cancellation import Stop
 from tests.bench.figures import Table, megabytes
 from tests.bench.place import SUBMIT, TASK, Place, bash
 

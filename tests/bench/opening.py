@@ -3,8 +3,8 @@
 from playwright.sync_api import Browser
 
 from agent.events import RunEnded, RunStarted, Totals
-from agent.folder import RunFolder
-from agent.journal import Journal
+from agent.runs.folder import RunFolder
+from agent.runs.journal import Journal
 from tests.bench.browsing import Tab, browser
 from tests.bench.figures import SAMPLED, Sample, Table, megabytes
 from tests.bench.place import Place

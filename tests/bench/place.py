@@ -11,18 +11,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent import prompts
-from agent.computers import Computers
+from agent.data_folder import DataFolder
 from agent.errors import SandboxError
-from agent.folder import RunFolder
 from agent.models.base import ToolCall
 from agent.models.scripted import ScriptedTurn
-from agent.recorder import RecordedRun, Task
-from agent.sandbox import disk
-from agent.sandbox.address import find
-from agent.sandbox.engine import Client, connect
-from agent.sandbox.image import dockerfile_path, ensure_image
-from agent.sandbox.instance import DataFolder
-from agent.sandbox.resting import reap
+from agent.provisioning.provider import Computers
+from agent.runs.folder import RunFolder
+from agent.runs.recorder import RecordedRun, Task
+from agent.sandbox.disk import volume
+from agent.sandbox.docker.lifecycle import reap
+from agent.sandbox.engine.client import Client, connect
+from agent.sandbox.engine.discovery import find
+from agent.sandbox.image.build import dockerfile_path, ensure_image
 from agent.settings import load
 
 ROOT = Path(__file__).parents[2]
@@ -90,7 +90,7 @@ class Place:
         for file in [*self.folder.glob("*/instance"), *self.folder.glob("*/headless/*/instance")]:
             with suppress(SandboxError):
                 reap(self.client, file.read_text().strip())
-            disk.detach_all(file.parent)  # whose closing was interrupted, too
+            volume.detach_all(file.parent)  # whose closing was interrupted, too
         shutil.rmtree(self.folder, ignore_errors=True)
 
 

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from agent.sandbox.instance import DataFolder
-from agent.sandbox.resting import INSTANCE_LABEL
+from agent.data_folder import DataFolder
+from agent.sandbox.docker.lifecycle import INSTANCE_LABEL
 from tests.bench.figures import SAMPLED, Sample, Table
 from tests.bench.place import PATIENCE, ROOT, Place, program, progress_line
 

@@ -3,13 +3,13 @@
 import time
 from collections.abc import Iterator, Sequence
 
+from agent.api import Studio
 from agent.models.base import Model, Piece, Request
 from agent.models.scripted import ScriptedModel
 from agent.settings import load
-from agent.stop import Stop
-from agent.studio import Studio
-from agent.tasks.record import Problem
-from agent.train.rollouts import Plan, Rollout, rollouts
+from agent.tasks.task import Problem
+from agent.train.rollouts.rollouts import Plan, Rollout, rollouts
+from agent.util.cancellation import Stop
 from tests.bench.figures import Sample, Table, shown
 from tests.bench.place import SUBMIT, Place, bash, progress_line
 

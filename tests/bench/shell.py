@@ -5,10 +5,10 @@ import subprocess
 import uuid
 from collections.abc import Callable
 
-from agent.sandbox.container import ContainerSpec
-from agent.sandbox.docker import DockerSandbox
-from agent.sandbox.instance import DataFolder
-from agent.stop import Stop
+from agent.data_folder import DataFolder
+from agent.sandbox.docker.container import ContainerSpec
+from agent.sandbox.docker.sandbox import DockerSandbox
+from agent.util.cancellation import Stop
 from tests.bench.figures import SAMPLED, Sample, Table, repeated
 from tests.bench.place import Place
 

@@ -15,14 +15,14 @@ import gradio as gr
 from fastapi import FastAPI
 
 from agent.events import Event, Preparing, ReasoningDelta, StepStarted, ToolOutput
-from agent.folder import RunFolder
+from agent.runs.folder import RunFolder
 from agent.sandbox.base import Sandbox
 from agent.settings import Settings
-from agent.stop import Stop
+from agent.util.cancellation import Stop
 from tests.bench.script import Source
 from tests.bench.wire import Wire
-from tests.local_machine import LocalMachine
-from tests.studio import create, served
+from tests.support.local_provider import LocalMachine
+from tests.support.server import create, served
 
 _TENTH = 0.1
 

@@ -4,9 +4,9 @@ import time
 from collections.abc import Iterator
 
 from agent.events import Event, ModelAnswered, StepStarted, ToolEnded, ToolStarted
-from agent.meter import Limits
+from agent.limits import Limits
 from agent.models.scripted import ScriptedModel
-from agent.stop import Stop
+from agent.util.cancellation import Stop
 from tests.bench.figures import SAMPLED, Sample, Table, shown
 from tests.bench.place import SUBMIT, TASK, Place, bash
 

@@ -14,10 +14,10 @@ def main() -> None:
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
     from fastapi import FastAPI
 
-    from agent.folder import RunFolder
+    from agent.runs.folder import RunFolder
     from agent.settings import Settings
-    from tests.local_machine import LocalMachine
-    from tests.studio import create, served
+    from tests.support.local_provider import LocalMachine
+    from tests.support.server import create, served
 
     run = ""
     if which == "studio":

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser
 
-from agent.folder import RunFolder
+from agent.runs.folder import RunFolder
 from tests.bench.browsing import Tab, browser
 from tests.bench.figures import SAMPLED, Sample, Table
 from tests.bench.place import Place, progress_line

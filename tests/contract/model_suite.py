@@ -23,7 +23,7 @@ from agent.models.base import (
     User,
 )
 from agent.models.scripted import ScriptedTurn
-from agent.stop import Stop
+from agent.util.cancellation import Stop
 
 BASH = ToolSchema(
     "execute_bash",

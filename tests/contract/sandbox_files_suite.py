@@ -7,7 +7,7 @@ import pytest
 
 from agent.errors import ToolError
 from agent.sandbox.base import Sandbox
-from agent.stop import Stop
+from agent.util.cancellation import Stop
 from tests.contract.sandbox_use import MEGABYTE, found, gather, say
 
 

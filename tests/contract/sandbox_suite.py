@@ -4,7 +4,7 @@ import pytest
 
 from agent.errors import SandboxError, ToolError
 from agent.sandbox.base import Output, Sandbox
-from agent.stop import Stop
+from agent.util.cancellation import Stop
 from tests.contract.sandbox_files_suite import SandboxFilesSuite
 from tests.contract.sandbox_use import (
     MEGABYTE,

@@ -6,8 +6,10 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from agent.provisioning.provider import Computers
+from agent.runs.folder import RunFolder
 from agent.sandbox.base import Ending, Entry, Finished, Output, Sandbox
-from agent.stop import Stop
+from agent.util.cancellation import Stop
 
 MEGABYTE = 1024 * 1024
 SEQ_BYTES = sum((digits + 1) * 9 * 10 ** (digits - 1) for digits in range(1, 8)) + 9 * 2_500_001
@@ -61,6 +63,17 @@ def gather(items: Iterator[Output | Finished]) -> Result:
 def run(sandbox: Sandbox, command: str, timeout: float = 30.0, stop: Stop | None = None) -> Result:
     """Run a command to its end."""
     return gather(sandbox.execute(command, timeout=timeout, stop=stop or Stop()))
+
+
+def taken(computers: Computers, folder: RunFolder) -> Sandbox:
+    """The run's sandbox, as the application takes it."""
+    taking = computers.take(folder, Stop())
+    while True:
+        try:
+            next(taking)
+        except StopIteration as end:
+            sandbox: Sandbox = end.value
+            return sandbox
 
 
 def say(sandbox: Sandbox, command: str) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.sandbox.engine import Client
+from agent.sandbox.engine.client import Client
 from agent.settings import Settings
 from tests.faults.world import World, clear, opened, settings_for
 

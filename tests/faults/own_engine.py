@@ -17,8 +17,8 @@ import docker
 import pytest
 
 from agent.errors import EngineError
-from agent.sandbox.engine import Client, connect
-from tests.studio import wait_until
+from agent.sandbox.engine.client import Client, connect
+from tests.support.server import wait_until
 
 _PATIENCE = 60.0
 

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import httpx
 
-from agent import journal
 from agent.events import Event, RunEnded
-from agent.folder import RunFolder
-from tests.studio import wait_until
+from agent.runs import journal
+from agent.runs.folder import RunFolder
+from tests.support.hostile.ordinary_user import OrdinaryUser
+from tests.support.server import wait_until
 
 PATIENCE = 60.0
 ROOT = Path(__file__).parents[2]
@@ -26,29 +27,44 @@ class Program:
     Args:
         data: The data folder.
         environment: Further variables.
+        user: Who runs it, from their own copy; by default whoever runs the tests.
     """
 
-    def __init__(self, data: Path, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, data: Path, environment: Mapping[str, str], user: OrdinaryUser | None = None
+    ) -> None:
         self.data, self.port = data, free_port()
         self.address = f"http://127.0.0.1:{self.port}"
         own = {"STUDIO_DATA": str(data), "GRADIO_SERVER_PORT": str(self.port)}
         passed = ("PATH", "HOME", "DOCKER_HOST", "XDG_RUNTIME_DIR")
         kept = {key: os.environ[key] for key in passed if key in os.environ}
-        self._environment = kept | {"STUDIO_POOL": "0"} | own | dict(environment)
+        theirs = user.environment if user else {}
+        self._environment = kept | theirs | {"STUDIO_POOL": "0"} | own | dict(environment)
+        self._command = [user.python if user else sys.executable, "app.py"]
+        self._cwd = user.source if user else ROOT
+        self._identity = user.identity if user else {}
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         """Start it; returns when the page is served."""
-        command = [sys.executable, str(ROOT / "app.py")]
         with (self.data.parent / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                command, env=self._environment, cwd=ROOT, stdout=log, stderr=log
+                self._command,
+                env=self._environment,
+                cwd=self._cwd,
+                stdout=log,
+                stderr=log,
+                **self._identity,
             )
         wait_until(self._served, PATIENCE)
 
+    def log(self) -> str:
+        """What it has said so far."""
+        return (self.data.parent / "log").read_text()
+
     def _served(self) -> bool:
         assert self._process is not None
-        assert self._process.poll() is None, (self.data.parent / "log").read_text()
+        assert self._process.poll() is None, self.log()
         try:
             return httpx.get(f"{self.address}/api/runs").is_success
         except httpx.TransportError:
@@ -98,9 +114,11 @@ def free_port() -> int:
 
 
 @contextmanager
-def started(data: Path, environment: Mapping[str, str]) -> Iterator[Program]:
+def started(
+    data: Path, environment: Mapping[str, str], user: OrdinaryUser | None = None
+) -> Iterator[Program]:
     """The program at work, ended at the end."""
-    program = Program(data, environment)
+    program = Program(data, environment, user)
     program.start()
     try:
         yield program

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from agent.events import RunEnded, SandboxReady, ToolEnded
-from agent.sandbox.engine import Client
-from agent.sandbox.network import Policy
+from agent.sandbox.engine.client import Client
+from agent.sandbox.network.policy import Policy
 from agent.settings import Settings
 from tests.faults.world import SUBMIT, World, bash, opened
-from tests.studio import wait_until
+from tests.support.server import wait_until
 
 pytestmark = pytest.mark.engine
 
@@ -163,11 +163,11 @@ def test_an_image_that_was_removed_is_made_again(
 ) -> None:
     small = place.parent / "Dockerfile"
     small.write_text(f"FROM {settings.image} AS sandbox\nRUN echo {place.name}\n")
-    from agent import engine_room
-    from agent.sandbox.image import dockerfile_path, image_tag, stage
+    from agent.provisioning import backend
+    from agent.sandbox.image.build import dockerfile_path, image_tag, stage
 
     small.write_text(small.read_text() + stage(dockerfile_path(), "proxy"))
-    monkeypatch.setattr(engine_room, "dockerfile_path", lambda: small)
+    monkeypatch.setattr(backend, "dockerfile_path", lambda: small)
     with opened(place, replace(settings, image=""), engine) as world:
         run = world.do(bash("echo 1 > output/1"), SUBMIT)
         engine.images.remove(image_tag(small), force=True)

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from agent.events import Preparing, RunEnded, ToolEnded
-from agent.sandbox.engine import Client, connect
-from agent.sandbox.image import dockerfile_path, ensure_image
-from agent.sandbox.network import Policy
+from agent.sandbox.engine.client import Client, connect
+from agent.sandbox.image.build import dockerfile_path, ensure_image
+from agent.sandbox.network.policy import Policy
 from agent.settings import Settings
 from tests.faults.own_engine import OwnEngine, own_engine
 from tests.faults.world import SUBMIT, World, bash, opened
-from tests.studio import wait_until
+from tests.support.server import wait_until
 
 # The engine's client leaves sockets behind, to be collected, that could not be connected.
 _COLLECTED = "ignore::pytest.PytestUnraisableExceptionWarning"

@@ -10,9 +10,9 @@ import httpx
 import pytest
 
 from agent.events import RunEnded, RunStarted, StepStarted, TextDelta, Totals
-from agent.folder import RunFolder
-from agent.journal import Journal
-from tests.studio import Told, following, wait_until
+from agent.runs.folder import RunFolder
+from agent.runs.journal import Journal
+from tests.support.server import Told, following, wait_until
 
 STARTED = RunStarted(
     run="r", task="t", mode="sandbox", model="m", metered=True, prompt="", system="", user=""

@@ -11,13 +11,13 @@ from gradio_client import Client
 from playwright.sync_api import expect
 
 from agent.events import ToolEnded
-from agent.record import INTERRUPTED
-from agent.recorder import FATES
-from agent.sandbox.engine import Client as Engine
-from tests.endpoint import Call, Endpoint, Turn
+from agent.runs.record import INTERRUPTED
+from agent.runs.recorder import FATES
+from agent.sandbox.engine.client import Client as Engine
 from tests.faults.program import Program, started
 from tests.faults.world import clear
-from tests.tab import Studio, chromium
+from tests.support.models.endpoint import Call, Endpoint, Turn
+from tests.support.tab import Studio, chromium
 
 pytestmark = pytest.mark.engine
 
@@ -158,7 +158,7 @@ def test_killed_while_a_command_runs_the_page_goes_on_by_itself(
         program.wait_for("tool_output")
         expect(tab.state).to_contain_text("running a command", timeout=20_000)
         program.end()
-        expect(tab.state).to_contain_text("Reconnecting", timeout=20_000)
+        expect(tab.state).to_contain_text("Connection lost", timeout=20_000)
         program.start()
         expect(tab.state).to_have_text("failed", timeout=30_000)
         expect(tab.timeline).to_contain_text(INTERRUPTED)

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from agent.data_folder import DataFolder
 from agent.events import Notice, RunEnded, SandboxReady, StepStarted
-from agent.recorder import FATES
-from agent.sandbox.engine import Client
-from agent.sandbox.instance import DataFolder
-from agent.sandbox.network import Policy
+from agent.runs.recorder import FATES
+from agent.sandbox.engine.client import Client
+from agent.sandbox.network.policy import Policy
 from agent.settings import Settings
-from sandbox_ui.housekeeping import IDLE_SECONDS
-from sandbox_ui.runs import CLOSED
+from sandbox_ui.runs.maintenance import IDLE_SECONDS
+from sandbox_ui.runs.manager import CLOSED
 from tests.faults.world import SUBMIT, World, bash, opened
-from tests.studio import wait_until
-from tests.test_computers import bury
+from tests.provisioning.test_provider import bury
+from tests.support.server import wait_until
 
 pytestmark = pytest.mark.engine
 

@@ -7,22 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from agent import journal
 from agent.events import Event, Preparing, RunEnded
-from agent.folder import RunFolder
-from agent.meter import Limits
+from agent.limits import Limits
 from agent.models.base import ModelConfig
-from agent.models.openai import OpenAIModel
-from agent.recorder import Task
+from agent.models.openai.client import OpenAIModel
+from agent.runs import journal
+from agent.runs.folder import RunFolder
+from agent.runs.recorder import Task
 from agent.sandbox.base import Sandbox
-from agent.stop import Stop
-from agent.waiting import GivenUp, beside
+from agent.util.cancellation import Stop
+from agent.util.wait import GivenUp, beside
 from agent.workspace.paths import RelPath
-from agent.workspace.snapshots import Snapshots
-from sandbox_ui.runs import Runs
-from tests.endpoint import Call, Endpoint, Turn
-from tests.local_machine import LocalMachine
-from tests.studio import wait_until
+from agent.workspace.versions.snapshots import Snapshots
+from sandbox_ui.runs.manager import Runs
+from tests.support.local_provider import LocalMachine
+from tests.support.models.endpoint import Call, Endpoint, Turn
+from tests.support.server import wait_until
 
 SUBMIT = Turn(text="Done.", calls=[Call("submit")])
 SOON = 15.0

@@ -8,21 +8,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from agent import journal, prompts
-from agent.computers import Computers
+from agent import prompts
+from agent.data_folder import DataFolder
 from agent.events import Event, RunEnded, StepStarted, ToolEnded
-from agent.meter import Limits
+from agent.limits import Limits
 from agent.models.base import ToolCall
 from agent.models.scripted import ScriptedModel, ScriptedTurn
-from agent.recorder import Task
-from agent.sandbox.engine import Client
-from agent.sandbox.instance import DataFolder
-from agent.sandbox.network import Policy
-from agent.sandbox.resting import INSTANCE_LABEL, SANDBOX_LABEL, reap
-from agent.sandbox.subnets import reap as reap_networks
+from agent.provisioning.provider import Computers
+from agent.runs import journal
+from agent.runs.recorder import Task
+from agent.sandbox.docker.lifecycle import INSTANCE_LABEL, SANDBOX_LABEL, reap
+from agent.sandbox.engine.client import Client
+from agent.sandbox.network.policy import Policy
+from agent.sandbox.network.subnets import reap as reap_networks
 from agent.settings import Settings, load
-from sandbox_ui.runs import Runs
-from tests.studio import wait_until
+from sandbox_ui.runs.manager import Runs
+from tests.support.server import wait_until
 
 E = TypeVar("E", bound=Event)
 SUBMIT = ScriptedTurn(text="Done.", calls=(ToolCall("", "submit", "{}"),))

@@ -8,10 +8,10 @@ from playwright.sync_api import Browser, expect
 
 from agent.settings import Settings
 from sandbox_ui.preview.worker import SECONDS
-from tests.local_machine import LocalMachine
 from tests.preview.looking import Looker, looking
-from tests.studio import create, served
-from tests.tab import chromium
+from tests.support.local_provider import LocalMachine
+from tests.support.server import create, served
+from tests.support.tab import chromium
 
 
 @pytest.fixture(scope="package")

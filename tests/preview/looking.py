@@ -10,7 +10,7 @@ import httpx
 from playwright.sync_api import Browser, Locator, Request, expect
 
 from sandbox_ui.preview.base import Answer, Ask, Show, View
-from tests.tab import WIDE, Studio
+from tests.support.tab import WIDE, Studio
 
 
 def data_of(show: Show, path: Path, **options: str) -> dict[str, object]:

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
-from sandbox_ui.preview import bytes as plain
 from sandbox_ui.preview.base import Answer, Ask, Picture, Unreadable, View
+from sandbox_ui.preview.data import hex as plain
 from sandbox_ui.preview.worker import serve, shower
 
 _kept: list[str] = []

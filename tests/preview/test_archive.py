@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from sandbox_ui.preview import archive, packed
 from sandbox_ui.preview.base import Answer, Ask, Picture, Unreadable, View
+from sandbox_ui.preview.data import archive, archive_reader
 from tests.preview.looking import Looker
 
 HOSTILE = "<img src=x onerror=window.hacked=1>"
@@ -123,11 +123,11 @@ def test_names_that_lead_out_or_come_twice_are_only_shown() -> None:
 
 
 def test_a_bomb_is_listed_and_not_unpacked() -> None:
-    content = zipped({"bomb": bytes(packed.MEMBER + 1)})
-    assert told(content)["unpacked"] == packed.MEMBER + 1
+    content = zipped({"bomb": bytes(archive_reader.MEMBER + 1)})
+    assert told(content)["unpacked"] == archive_reader.MEMBER + 1
     with pytest.raises(Unreadable, match="more than 40 MB"):
         asked(content, member="0", take="1")
-    alone = gzip.compress(bytes(packed.MEMBER + 1))
+    alone = gzip.compress(bytes(archive_reader.MEMBER + 1))
     with pytest.raises(Unreadable, match="more than 40 MB"):
         asked(alone, "bomb.gz", member="0", take="1")
 
@@ -139,7 +139,7 @@ def test_a_compressed_tar_is_unpacked_up_to_a_bound(monkeypatch: pytest.MonkeyPa
             member = tarfile.TarInfo(f"{at}")
             member.size = 1024**2
             made.addfile(member, io.BytesIO(bytes(member.size)))
-    monkeypatch.setattr(packed, "UNPACKED", 10 * 1024**2)
+    monkeypatch.setattr(archive_reader, "UNPACKED", 10 * 1024**2)
     data = told(written.getvalue(), "a.tar.gz")
     assert data["more"]
     assert 5 < data["total"] < 15

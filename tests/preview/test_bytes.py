@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from sandbox_ui.preview import bytes as raw
-from sandbox_ui.preview.signs import what_it_is
+from sandbox_ui.preview.data import hex as raw
+from sandbox_ui.preview.data.file_magic import what_it_is
 from tests.preview.looking import Looker, data_of
 
 GIGABYTES = 2 * 1024**3

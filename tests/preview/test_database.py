@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from sandbox_ui.preview import database
 from sandbox_ui.preview.base import Ask, Unreadable, View
+from sandbox_ui.preview.tables import sqlite
 from tests.preview.looking import Looker, data_of
 
 HOSTILE = "<img src=x onerror=window.hacked=1>"
@@ -35,7 +35,7 @@ def made(tmp_path: Path) -> Make:
 
 
 def told(path: Path, **options: str) -> dict[str, Any]:
-    return data_of(database.view, path, **options)
+    return data_of(sqlite.view, path, **options)
 
 
 def logged(path: Path) -> Path:
@@ -109,7 +109,7 @@ def test_rows_that_take_too_long_to_count_are_estimated(
     made: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = made(numbered(300_000))
-    monkeypatch.setattr(database, "COUNTING", 0.0)
+    monkeypatch.setattr(sqlite, "COUNTING", 0.0)
     table = told(path)["tables"][0]
     assert table["rows"] == [300_000, True]
     assert told(path, table="t", count="1")["rows"] == [300_000, False]
@@ -144,7 +144,7 @@ def test_a_hostile_view_is_not_run(
     made: Make, monkeypatch: pytest.MonkeyPatch, view: str, says: str
 ) -> None:
     path = made(f"CREATE VIEW v AS {view};")
-    monkeypatch.setattr(database, "SECONDS", 0.2)
+    monkeypatch.setattr(sqlite, "SECONDS", 0.2)
     data = told(path)
     assert [each["name"] for each in data["tables"]] == ["v"]
     assert data["table"] == "v"
@@ -155,7 +155,7 @@ def test_a_hostile_view_is_not_run(
 def test_nothing_is_written(made: Make) -> None:
     path = made(numbered(10))
     with path.open("rb") as file:
-        connection = database.connected(file, path.read_bytes()[:100])
+        connection = sqlite.connected(file, path.read_bytes()[:100])
         for change in ("DELETE FROM t", "CREATE TABLE u(x)", "PRAGMA query_only=OFF", "VACUUM"):
             with pytest.raises(sqlite3.DatabaseError):
                 connection.execute(change)
@@ -178,7 +178,7 @@ def test_full_text_tables_are_read(made: Make) -> None:
 
 def test_what_cannot_be_opened_once_more_is_copied(made: Make) -> None:
     content = io.BytesIO(logged(made(numbered(3))).read_bytes())
-    answer = database.view(content, Ask("t.db", 0))
+    answer = sqlite.view(content, Ask("t.db", 0))
     assert isinstance(answer, View)
     assert answer.data["total"] == 3
 

@@ -11,8 +11,8 @@ from docx.oxml import parse_xml
 from PIL import Image
 from playwright.sync_api import expect
 
-from sandbox_ui.preview import document
 from sandbox_ui.preview.base import Ask, Unreadable
+from sandbox_ui.preview.documents import docx as docx_preview
 from sandbox_ui.preview.kinds import kind_of
 from tests.preview.looking import Looker
 
@@ -50,7 +50,7 @@ def long(paper: Any) -> None:
 
 
 def told(content: bytes) -> dict[str, Any]:
-    return document.view(io.BytesIO(content), Ask("a.docx", len(content))).data
+    return docx_preview.view(io.BytesIO(content), Ask("a.docx", len(content))).data
 
 
 def changed(content: bytes, name: str, change: Callable[[bytes], bytes]) -> bytes:
@@ -78,7 +78,7 @@ def test_headings_lists_tables_and_pictures() -> None:
 
 
 def test_pictures_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(document, "PICTURE", 100)
+    monkeypatch.setattr(docx_preview, "PICTURE", 100)
     data = told(made(letter))
     assert data["omitted"] == 1
     assert "data:" not in data["html"]
@@ -164,7 +164,7 @@ def test_an_opendocument_text_says_what_it_is(name: str) -> None:
 def test_a_bomb_is_not_unpacked() -> None:
     written = io.BytesIO()
     with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        archive.writestr("word/document.xml", bytes(document.TEXT + 1))
+        archive.writestr("word/document.xml", bytes(docx_preview.TEXT + 1))
     with pytest.raises(Unreadable, match="more than 24 MB"):
         told(written.getvalue())
 

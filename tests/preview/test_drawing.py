@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, expect
 
 from sandbox_ui.preview.base import Ask, Picture, Unreadable
-from sandbox_ui.preview.drawing import LARGEST, view
+from sandbox_ui.preview.media.svg import LARGEST, view
 from tests.preview.looking import Looker, data_of
 
 NAMESPACE = 'xmlns="http://www.w3.org/2000/svg"'

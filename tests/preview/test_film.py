@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from sandbox_ui.preview import film
 from sandbox_ui.preview.base import Unreadable
 from sandbox_ui.preview.kinds import kind_of
+from sandbox_ui.preview.media import video as video_preview
 from tests.preview.looking import Looker, data_of
 
 FILES = Path(__file__).parent / "files"
@@ -21,7 +21,7 @@ GIGABYTES = 2 * 1024**3
     ],
 )  # fmt: skip
 def test_what_a_film_is_written_with_is_known(name: str, codec: str) -> None:
-    assert data_of(film.view, FILES / name)["codec"] == codec
+    assert data_of(video_preview.view, FILES / name)["codec"] == codec
     assert kind_of(name, (FILES / name).read_bytes()[:4096]) == "film"
 
 
@@ -36,7 +36,7 @@ def test_a_film_is_known_by_its_first_bytes_too() -> None:
 def test_an_empty_film_says_so(tmp_path: Path) -> None:
     (tmp_path / "a.mp4").touch()
     with pytest.raises(Unreadable, match="empty"):
-        data_of(film.view, tmp_path / "a.mp4")
+        data_of(video_preview.view, tmp_path / "a.mp4")
 
 
 @pytest.mark.browser

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from sandbox_ui.preview.base import Unreadable
-from sandbox_ui.preview.font import view
+from sandbox_ui.preview.media.font import view
 from tests.preview.fonts import named, plain, serif, woff, woff2
 from tests.preview.looking import Looker, data_of
 

@@ -86,7 +86,7 @@ def test_nobody_waits_for_a_file_that_was_left(looker: Looker) -> None:
     expect(looker.look("quick.txt")).to_contain_text("quick words")
 
 
-@pytest.mark.parametrize("part", ["table.js", "table.css"])
+@pytest.mark.parametrize("part", ["tables/table.js", "tables/tables.css"])
 def test_a_part_of_the_page_that_did_not_come_is_asked_for_again(shaken: Looker, part: str) -> None:
     shaken.give("cities.csv", b"city,people\nParis,2\n")
     shaken.open()

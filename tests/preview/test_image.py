@@ -11,7 +11,7 @@ from PIL import Image
 from playwright.sync_api import Locator, expect
 
 from sandbox_ui.preview.base import Ask, Picture, Unreadable
-from sandbox_ui.preview.image import THUMBS, view
+from sandbox_ui.preview.media.image import THUMBS, view
 from tests.preview.drawn import encoded, stripes
 from tests.preview.looking import Looker, data_of
 

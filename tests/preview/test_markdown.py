@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import expect
 
-from sandbox_ui.preview import markdown
+from sandbox_ui.preview.text import markdown
 from tests.preview.changing import rewrite
 from tests.preview.looking import Looker, data_of
 
@@ -31,6 +31,19 @@ def test_tables_tasks_footnotes_and_formulas_are_rendered(tmp_path: Path) -> Non
     assert 'checked="checked"' in html
     assert '<section class="footnotes">' in html
     assert "<msup><mi>x</mi><mn>2</mn></msup>" in html
+
+
+@pytest.mark.parametrize(
+    ("text", "formulas"),
+    [
+        ("It is:\n\\[\na^2\n\\]\nand so on.", 1),
+        ("- It is:\n  \\[ a^2 \\]\n", 1),
+        ("As in \\[1\\] and \\[2\\].", 0),
+        ("It is:\n\\[\nnot closed", 0),
+    ],
+)
+def test_a_formula_in_brackets_begins_a_line(text: str, formulas: int) -> None:
+    assert markdown.render(text).count('<math display="block">') == formulas
 
 
 @pytest.mark.parametrize("text", ["costs $5 and $10", "`$x$`", "a \\$x\\$"])

@@ -7,8 +7,8 @@ import mido
 import pytest
 from playwright.sync_api import expect
 
-from sandbox_ui.preview import midi, notes
 from sandbox_ui.preview.base import Unreadable
+from sandbox_ui.preview.media import midi, midi_reader
 from tests.preview.looking import Looker, data_of
 
 Messages = list[tuple[int, str, dict[str, object]]]
@@ -99,7 +99,7 @@ def test_more_notes_than_can_be_shown_are_left_out_and_said(tmp_path: Path) -> N
     found = seen(tmp_path, content)
     columns = found["notes"]
     assert isinstance(columns, dict)
-    assert len(columns["start"]) == notes.NOTES
+    assert len(columns["start"]) == midi_reader.NOTES
     assert found["left"] == "only its first 30,000 notes were read"
 
 
@@ -108,7 +108,7 @@ def test_notes_that_never_end_do_no_harm(tmp_path: Path) -> None:
     content = written([])[:14] + b"MTrk" + len(body).to_bytes(4, "big") + body
     columns = seen(tmp_path, content)["notes"]
     assert isinstance(columns, dict)
-    assert len(columns["start"]) == notes.NOTES
+    assert len(columns["start"]) == midi_reader.NOTES
 
 
 @pytest.mark.parametrize("ticks", [0, 1, 0xFFFF, 0xE728, 0x8000])
@@ -117,7 +117,7 @@ def test_strange_clocks_and_endless_pauses_do_no_harm(tmp_path: Path, ticks: int
     head = b"MThd\0\0\0\6\0\1\0\1" + ticks.to_bytes(2, "big")
     found = seen(tmp_path, head + b"MTrk" + len(body).to_bytes(4, "big") + body)
     assert isinstance(found["seconds"], int | float)
-    assert found["seconds"] <= notes.LONGEST
+    assert found["seconds"] <= midi_reader.LONGEST
 
 
 @pytest.mark.parametrize("content", [b"", b"MThd", b"no music at all", b"RIFF" + bytes(99)])

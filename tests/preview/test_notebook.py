@@ -9,8 +9,8 @@ import pytest
 from PIL import Image
 from playwright.sync_api import expect
 
-from sandbox_ui.preview import notebook
 from sandbox_ui.preview.base import Answer, Ask, Picture, Unreadable, View
+from sandbox_ui.preview.text import notebook
 from tests.preview.looking import Looker
 
 HOSTILE = "<script>window.hacked=1</script><img src=x onerror=window.hacked=1>"

@@ -2,7 +2,7 @@
 
 import socket
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
@@ -10,9 +10,10 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, FrameLocator, Route, expect
 
-from sandbox_ui.preview import page
+from sandbox_ui.preview.documents import html as page
 from tests.preview.looking import data_of
-from tests.tab import WIDE, Studio
+from tests.support.browser import CHROMIUM, FLAGS
+from tests.support.tab import WIDE, Studio
 
 # What the browser says of what it refused, the frame's page itself being to blame.
 REFUSED = ("Content Security Policy", "sandboxed", "Framing", "status of 404", "null")
@@ -236,6 +237,126 @@ def test_a_page_that_sends_itself_away_goes_nowhere(tab: Tab) -> None:
         expect(frame.locator("body")).to_contain_text("blocked")
         tab.studio.button("Source").wait_for()
         assert said_to(listener) == b""
+
+
+AWAY = "https://secret.leak.test/"
+NAVIGATES = {
+    "location": f"<script>location = '{AWAY}'</script>",
+    "later": f"<script>setTimeout(() => {{ location = '{AWAY}' }}, 100)</script>",
+    "refresh": f'<meta http-equiv="refresh" content="0;url={AWAY}">',
+    "frame": f'<iframe src="{AWAY}"></iframe>',
+    "frame of a script": f"<script>document.write('<iframe src={AWAY}></iframe>')</script>",
+    "link": f"<a href='{AWAY}'>a</a><script>document.links[0].click()</script>",
+    "srcdoc": f"<iframe srcdoc=\"<script>location='{AWAY}'</script>\"></iframe>",
+    "refresh in srcdoc": (
+        f"<iframe srcdoc=\"<meta http-equiv='refresh' content='0;url={AWAY}'>\"></iframe>"
+    ),
+    "blank frame": f"<iframe></iframe><script>frames[0].location = '{AWAY}'</script>",
+    "drawing": '<iframe src="drawing.svg"></iframe>',
+    "preconnect": f'<link rel="preconnect" href="{AWAY}">',
+    "dns-prefetch": f'<link rel="dns-prefetch" href="{AWAY}">',
+    "form": f"<form action='{AWAY}'></form><script>document.forms[0].submit()</script>",
+}
+DRAWN = f"""<svg xmlns="http://www.w3.org/2000/svg"><foreignObject>
+<iframe xmlns="http://www.w3.org/1999/xhtml" src="{AWAY}"/></foreignObject></svg>"""
+
+
+class Sink:
+    """A browser for which every host of ``.test`` is a listener here, and what it looked up."""
+
+    def __init__(self, browser: Browser, listener: socket.socket, log: Path) -> None:
+        self.browser, self._listener, self._log = browser, listener, log
+
+    def reached(self) -> int:
+        """Connections that came, those that say nothing too; the browser ends."""
+        self.browser.close()
+        self._listener.setblocking(False)
+        count = 0
+        with suppress(BlockingIOError):
+            while True:
+                self._listener.accept()[0].close()
+                count += 1
+        return count
+
+    def resolved(self) -> bool:
+        """Whether the network service was asked for such a host; the browser has ended."""
+        lines = self._log.read_text().splitlines()
+        return any("leak.test" in line for line in lines)
+
+
+@contextmanager
+def sinking(browser: Browser, log: Path, *flags: str) -> Iterator[Sink]:
+    """Another browser like this one, of which all is seen that it asks of other hosts."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        to = f"127.0.0.1:{listener.getsockname()[1]}"
+        seen = (f"--host-resolver-rules=MAP *.test {to}", f"--log-net-log={log}")
+        launch = browser.browser_type.launch
+        other = launch(executable_path=CHROMIUM, args=[*FLAGS, *seen, *flags])
+        try:
+            yield Sink(other, listener, log)
+        finally:
+            other.close()
+
+
+UNCONFINED = "--disable-features=ConnectionAllowlists"
+
+
+def open_in(browser: Browser, tab: Tab) -> Tab:
+    """The same run in a tab of another browser."""
+    other = Tab.__new__(Tab)
+    page = browser.new_page()
+    other.studio, other.tab, other.address, other.run = Studio(page), page, tab.address, tab.run
+    return other
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("page", NAVIGATES.values(), ids=NAVIGATES)
+def test_no_host_is_even_looked_up_when_a_page_navigates(
+    tab: Tab, browser: Browser, tmp_path: Path, page: str
+) -> None:
+    tab.give("output/drawing.svg", DRAWN)
+    tab.give("output/page.html", page)
+    with sinking(browser, tmp_path / "log") as sink:
+        other = open_in(sink.browser, tab)
+        other.look()
+        other.tab.wait_for_timeout(1000)  # nothing tells that nothing comes
+        assert sink.reached() == 0
+        assert not sink.resolved()
+
+
+@pytest.mark.browser
+def test_a_browser_that_cannot_confine_a_page_asks_before_it_shows_anything(
+    tab: Tab, browser: Browser, tmp_path: Path
+) -> None:
+    page = f"<p>shown<script>document.body.append(' run'); location = '{AWAY}'</script>"
+    tab.give("output/page.html", page)
+    with sinking(browser, tmp_path / "log", UNCONFINED) as sink:
+        other = open_in(sink.browser, tab)
+        other.look()
+        canvas = other.tab.locator(".canvas")
+        expect(canvas).to_contain_text("This browser cannot keep a page offline.")
+        expect(canvas.locator("iframe")).to_have_count(0)
+        other.studio.button("Show without scripts").click()
+        expect(other.frame.locator("p")).to_have_text("shown")
+        expect(canvas).to_contain_text("Scripts are off in this view.")
+        assert sink.reached() == 0
+        assert not sink.resolved()
+
+
+@pytest.mark.browser
+def test_where_it_cannot_confine_them_scripts_run_when_a_person_says_so(
+    tab: Tab, browser: Browser, tmp_path: Path
+) -> None:
+    tab.give("input/secret.txt", "what was given")
+    tab.give("output/page.html", MAP)
+    tab.give("output/data.json", "{}")
+    with sinking(browser, tmp_path / "log", UNCONFINED) as sink:
+        other = open_in(sink.browser, tab)
+        other.look()
+        other.studio.button("Run its scripts").click()
+        expect(other.frame.locator("body")).to_contain_text("data.json 200")
+        expect(other.frame.locator("body")).to_contain_text("../input/secret.txt 404")
+        expect(other.tab.locator(".canvas")).to_contain_text("they can read only the page's own")
 
 
 MAP = """<!doctype html><title>Map</title><script src="https://maps.example/lib.js"></script><body>

@@ -10,10 +10,10 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Locator, expect
 
-from sandbox_ui.preview import paperdraw
 from sandbox_ui.preview.base import Ask, Picture, Unreadable
-from sandbox_ui.preview.paperdraw import MOST_PIXELS
-from sandbox_ui.preview.pdf import SIZES, view
+from sandbox_ui.preview.documents import pdf_render
+from sandbox_ui.preview.documents.pdf import SIZES, view
+from sandbox_ui.preview.documents.pdf_render import MOST_PIXELS
 from tests.preview.looking import Looker, data_of
 from tests.preview.papers import Sheet, paper, parts_of
 
@@ -147,7 +147,7 @@ def test_words_are_found_page_after_page(tmp_path: Path) -> None:
 def test_finding_ends_after_a_while_and_goes_on_from_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sandbox_ui.preview.papertext.MOST_PLACES", 50)
+    monkeypatch.setattr("sandbox_ui.preview.documents.pdf_text.MOST_PLACES", 50)
     path = written(tmp_path, long_paper(5))
     seen = data_of(view, path, find="Line")
     assert {place[0] for place in cast(list[list[int]], seen["places"])} == {0, 1}
@@ -190,7 +190,7 @@ def test_a_document_cut_off_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
 def test_a_page_that_takes_too_long_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(paperdraw, "SECONDS", 0.05)
+    monkeypatch.setattr(pdf_render, "SECONDS", 0.05)
     slow = "".join(f"{at % 500} 0 m 500 {at % 800} l S\n" for at in range(400_000))
     path = written(tmp_path, paper([Sheet(more=slow), Sheet(["quick"])]))
     with pytest.raises(Unreadable, match="takes longer than"):
@@ -341,6 +341,36 @@ def test_contents_and_links_lead_to_their_pages(looker: Looker) -> None:
     canvas.get_by_role("navigation", name="Contents").get_by_role("button", name="Begin").click()
     drawn(canvas, 1).get_by_role("button", name="Go to page 20").click()
     expect(drawn(canvas, 20)).to_contain_text("The end")
+
+
+@pytest.mark.browser
+def test_the_contents_open_where_one_is(looker: Looker) -> None:
+    sheets = [Sheet(LINES)] * 200
+    outline = [(f"Part {page}", page) for page in range(0, 200, 2)]
+    looker.give("book.pdf", paper(sheets, outline=outline))
+    looker.open()
+    canvas = looker.look("book.pdf")
+    field = canvas.get_by_role("textbox", name="Page")
+    field.fill("152")
+    field.press("Enter")
+    canvas.get_by_role("button", name="Contents").click()
+    contents = canvas.get_by_role("navigation", name="Contents")
+    here = contents.locator("[aria-current=location]")
+    expect(here).to_contain_text("Part 150")
+    expect(here).to_be_in_viewport(ratio=0.9)
+    field.fill("3")
+    field.press("Enter")
+    expect(here).to_contain_text("Part 2")
+    expect(here).to_be_in_viewport(ratio=0.9)
+
+
+@pytest.mark.browser
+def test_the_page_field_holds_the_longest_number(looker: Looker) -> None:
+    looker.give("long.pdf", long_paper(1200))
+    looker.open()
+    field = looker.look("long.pdf").get_by_role("textbox", name="Page")
+    field.fill("1200")
+    assert field.evaluate("field => field.scrollWidth <= field.clientWidth")
 
 
 @pytest.mark.browser

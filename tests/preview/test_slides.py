@@ -10,8 +10,8 @@ from playwright.sync_api import expect
 from pptx import Presentation
 from pptx.util import Inches
 
-from sandbox_ui.preview import slides
 from sandbox_ui.preview.base import Answer, Ask, Picture, Unreadable, View
+from sandbox_ui.preview.documents import pptx
 from tests.preview.looking import Looker
 
 HOSTILE = "<img src=x onerror=window.hacked=1>"
@@ -52,7 +52,7 @@ def deck(count: int = 0) -> bytes:
 
 
 def asked(content: bytes, **options: str) -> Answer:
-    return slides.view(io.BytesIO(content), Ask("a.pptx", len(content), options))
+    return pptx.view(io.BytesIO(content), Ask("a.pptx", len(content), options))
 
 
 def told(content: bytes, **options: str) -> dict[str, Any]:
@@ -97,7 +97,7 @@ def test_a_picture_that_is_not_there(wrong: str) -> None:
 
 def test_many_slides_come_in_pages() -> None:
     content = deck(30)
-    assert (len(told(content)["slides"]), told(content)["total"]) == (slides.PAGE, 32)
+    assert (len(told(content)["slides"]), told(content)["total"]) == (pptx.PAGE, 32)
     assert told(content, start="31")["slides"][0]["title"] == "Slide of 29"
 
 
@@ -140,7 +140,7 @@ def test_a_bomb_is_not_unpacked() -> None:
         zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
         archive.open("ppt/presentation.xml", "w") as member,
     ):
-        for _ in range(slides.UNPACKED // 1024**2 + 1):
+        for _ in range(pptx.UNPACKED // 1024**2 + 1):
             member.write(bytes(1024**2))
     with pytest.raises(Unreadable, match="unpack to more than 600 MB"):
         told(written.getvalue())

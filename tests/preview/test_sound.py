@@ -11,8 +11,8 @@ from typing import BinaryIO, cast
 import pytest
 from playwright.sync_api import expect
 
-from sandbox_ui.preview import sound
 from sandbox_ui.preview.base import Ask, Unreadable
+from sandbox_ui.preview.media import audio
 from tests.preview.looking import Looker, data_of
 
 FILES = Path(__file__).parent / "files"
@@ -66,7 +66,7 @@ def test_every_way_of_writing_a_wav_has_the_same_shape(
 ) -> None:
     file = tmp_path / "a.wav"
     file.write_bytes(wav(coding, bits, data, extensible=extensible))
-    seen = data_of(sound.view, file)
+    seen = data_of(audio.view, file)
     peaks = seen["peaks"]
     assert isinstance(peaks, list)
     for found, wanted in zip(peaks, [0, 0, 0, 64, -127, 0, 0, 32], strict=True):
@@ -77,7 +77,7 @@ def test_every_way_of_writing_a_wav_has_the_same_shape(
 def test_numbers_that_are_none_do_no_harm(tmp_path: Path) -> None:
     file = tmp_path / "a.wav"
     file.write_bytes(wav(3, 32, struct.pack("<4f", math.nan, math.inf, -math.inf, 9e30)))
-    peaks = data_of(sound.view, file)["peaks"]
+    peaks = data_of(audio.view, file)["peaks"]
     assert isinstance(peaks, list)
     assert all(-127 <= each <= 127 for each in peaks)
 
@@ -88,7 +88,7 @@ def test_a_sound_that_was_written_as_it_came_is_read_to_its_end(
 ) -> None:
     file = tmp_path / "a.wav"
     file.write_bytes(wav(1, 16, bytes(4000), promised=promised))
-    seen = data_of(sound.view, file)
+    seen = data_of(audio.view, file)
     assert (seen["seconds"], seen["missing"]) == (2.0, 0.0)
 
 
@@ -100,7 +100,7 @@ def test_a_huge_wav_is_looked_at_in_a_few_places(tmp_path: Path) -> None:
         opened.truncate(file.stat().st_size + size)
 
     with Counting(file) as opened:
-        sound.view(cast(BinaryIO, opened), Ask("huge.wav", file.stat().st_size))
+        audio.view(cast(BinaryIO, opened), Ask("huge.wav", file.stat().st_size))
         assert 0 < opened.total < 16 * 1024**2
 
 
@@ -130,7 +130,7 @@ def test_a_wav_without_a_sound_says_so(tmp_path: Path, content: bytes, why: str)
     file = tmp_path / "a.wav"
     file.write_bytes(content)
     with pytest.raises(Unreadable, match=why):
-        data_of(sound.view, file)
+        data_of(audio.view, file)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_a_wav_without_a_sound_says_so(tmp_path: Path, content: bytes, why: str)
     ],
 )
 def test_the_headers_of_others_are_read(name: str, said: dict[str, object]) -> None:
-    seen = data_of(sound.view, FILES / name)
+    seen = data_of(audio.view, FILES / name)
     assert {key: seen[key] for key in said} == said
 
 

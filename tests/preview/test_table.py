@@ -1,6 +1,7 @@
 """Tables are found out, not asked about: their dialect, their header, their rows, their limits."""
 
 import io
+import re
 import struct
 import zipfile
 from collections.abc import Callable
@@ -13,9 +14,9 @@ import pytest
 from playwright.sync_api import Locator, expect
 from pyarrow import parquet
 
-from sandbox_ui.preview import table
 from sandbox_ui.preview.base import Ask, Unreadable, View
-from sandbox_ui.preview.delimited import FIRST
+from sandbox_ui.preview.tables import table
+from sandbox_ui.preview.tables.csv import FIRST
 from tests.preview.looking import Looker, data_of
 
 HOSTILE = "<img src=x onerror=window.hacked=1>"
@@ -192,6 +193,39 @@ def test_a_workbook_has_sheets_numbered_as_in_its_program() -> None:
     far = told(content, "b.xlsx", sheet="1")
     assert (far["rows"], far["types"]) == ([[4, 7.0]], ["C"])
     assert told(content, "b.xlsx", sheet="2")["total"] == 0
+
+
+def computed_by_nobody(workbook: openpyxl.Workbook) -> None:
+    sheet = workbook.worksheets[0]
+    for row in (["item", "price"], ["bread", 3.5], ["milk", 1.2], [], ["total", "=SUM(B2:B3)"]):
+        sheet.append(row)
+    sheet["D7"] = "=B5*2"
+    alone = workbook.create_sheet("Alone & <apart>")
+    alone["B2"] = '=IF(1<2,"yes","no")'
+
+
+def test_a_formula_that_nobody_computed_is_shown() -> None:
+    first = told(book(computed_by_nobody), "b.xlsx")
+    assert first["rows"][3] == [5, "total", "=SUM(B2:B3)", "", ""]
+    assert first["rows"][5] == [7, "", "", "", "=B5*2"]
+    assert (first["total"], first["columns"], first["types"]) == (6, 4, ["A", "B", "C", "D"])
+    assert "without a value are shown as formulas" in first["notes"][0]
+    alone = told(book(computed_by_nobody), "b.xlsx", sheet="1")
+    assert (alone["rows"], alone["types"]) == ([[2, '=IF(1<2,"yes","no")']], ["B"])
+
+
+def test_a_formula_with_a_value_shows_its_value() -> None:
+    written = io.BytesIO()
+    with (
+        zipfile.ZipFile(io.BytesIO(book(computed_by_nobody))) as given,
+        zipfile.ZipFile(written, "w") as made,
+    ):
+        for name in given.namelist():
+            content = re.sub(rb"(</f>)<v ?/?>(</v>)?", rb"\1<v>4.7</v>", given.read(name))
+            made.writestr(name, content)
+    first = told(written.getvalue(), "b.xlsx")
+    assert first["rows"][3] == [5, "total", 4.7, "", ""]
+    assert first["notes"] == []
 
 
 def test_text_that_is_named_as_a_workbook_is_shown_as_what_it_is() -> None:

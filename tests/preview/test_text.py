@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, expect
 
-from sandbox_ui.preview import text
+from sandbox_ui.preview.text import text
 from tests.preview.changing import rewrite
 from tests.preview.looking import Looker, data_of
 

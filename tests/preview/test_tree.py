@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, expect
 
-from sandbox_ui.preview import tree
 from sandbox_ui.preview.base import Unreadable
+from sandbox_ui.preview.data import json_tree
 from tests.preview.changing import rewrite
 from tests.preview.looking import Looker, data_of
 
@@ -17,7 +17,7 @@ from tests.preview.looking import Looker, data_of
 def view(folder: Path, name: str, content: str | bytes, **options: str) -> dict[str, Any]:
     path = folder / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return dict(data_of(tree.view, path, **options))
+    return dict(data_of(json_tree.view, path, **options))
 
 
 def children(seen: dict[str, Any]) -> list[dict[str, Any]]:
@@ -43,7 +43,7 @@ def test_a_long_list_comes_in_parts(tmp_path: Path) -> None:
     text = json.dumps(list(range(5000)))
     seen = view(tmp_path, "a.json", text)
     assert seen["node"]["count"] == 5000
-    assert len(children(seen)) == tree.PAGE
+    assert len(children(seen)) == json_tree.PAGE
     later = view(tmp_path, "a.json", text, **{"from": "4900"})
     assert [each["text"] for each in children(later)][::99] == ["4900", "4999"]
 
@@ -107,9 +107,9 @@ def test_several_documents_and_types_of_yaml(tmp_path: Path) -> None:
 def test_json_lines_come_by_pages_and_a_broken_one_breaks_no_other(tmp_path: Path) -> None:
     content = "".join(f'{{"id": {number}}}\n' for number in range(1000)) + "{broken\n"
     first = view(tmp_path, "a.jsonl", content)
-    assert len(children(first)) == tree.PAGE
+    assert len(children(first)) == json_tree.PAGE
     last = view(tmp_path, "a.jsonl", content, **{"from": str(first["next"])})
-    assert children(last)[0]["children"][0]["text"] == str(tree.PAGE)
+    assert children(last)[0]["children"][0]["text"] == str(json_tree.PAGE)
     token = children(last)[3]["token"]
     assert view(tmp_path, "a.jsonl", content, at=f"/{token}/id", value="1")["value"] == "203"
     broken = view(tmp_path, "a.jsonl", "{broken\n[1]\n")

@@ -14,8 +14,8 @@ import pytest
 
 from agent.errors import WorkspaceError
 from sandbox_ui.preview.base import Ask
+from sandbox_ui.preview.service import Workshop
 from sandbox_ui.preview.worker import SECONDS
-from sandbox_ui.preview.workshop import Workshop
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def test_what_fails_is_a_sentence_and_the_next_look_works(
     [
         ("crash", "'a.bin' as crash ended early"),
         ("fail", "ValueError: a library"),
-        ("missing", "No module named"),
+        ("missing", "cannot be imported"),
     ],
 )
 def test_the_log_says_why_a_look_failed(

@@ -8,14 +8,15 @@ import httpx2
 from hypothesis import strategies as st
 
 from agent.errors import ModelError
-from agent.models import openai
-from agent.models.answer import AnswerReader
 from agent.models.base import CallPiece, Finish, ModelConfig, Piece, ReasoningPiece, TextPiece
-from agent.models.openai import OpenAIModel
-from agent.stop import Stop
+from agent.models.openai import client as openai_client
+from agent.models.openai.client import OpenAIModel
+from agent.models.openai.stream import AnswerReader
+from agent.models.openai.transport.bounds import bound
+from agent.util.cancellation import Stop
 from tests.contract.model_suite import REQUEST, called, said, thought
 from tests.properties import holds
-from tests.turns import Call, Turn, chunks_of
+from tests.support.models.turns import Call, Turn, chunks_of
 
 
 class _Parts(httpx2.AsyncByteStream):
@@ -42,8 +43,8 @@ class _Wire(httpx2.AsyncBaseTransport):
 
 def streamed(parts: list[bytes]) -> list[Piece] | str:
     """What the client makes of a body; the kind of the error where it raises one."""
-    client = httpx2.AsyncClient(transport=_Wire(parts))
-    with patch.object(openai, "_connections", lambda *_, **__: client):
+    client = httpx2.AsyncClient(transport=_Wire(parts), event_hooks={"response": [bound]})
+    with patch.object(openai_client, "connections", lambda *_, **__: client):
         model = OpenAIModel(ModelConfig("http://endpoint/v1", "m"))
         try:
             return list(model.stream(REQUEST, Stop()))

@@ -5,10 +5,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from agent.actions import Action, Mistake
-from agent.calls import TimeLimits, parse
-from agent.models.answer import AnswerReader
 from agent.models.base import Piece, ToolCall
+from agent.models.openai.stream import AnswerReader
+from agent.tools.actions import Action, Mistake
+from agent.tools.call_parser import TimeLimits, parse
 from tests.contract.model_suite import called, said
 from tests.properties import holds
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from agent import editor
 from agent.errors import ToolError
-from agent.textfile import TextFile
+from agent.tools import editor
+from agent.tools.text_file import TextFile
 from tests.properties import holds
 
 P = "/workspace/f"

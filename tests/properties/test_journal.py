@@ -20,12 +20,13 @@ from agent.events import (
     TextDelta,
     ToolOutput,
     Totals,
+    Unreadable,
     decode,
     encode,
 )
-from agent.journal import Journal, ends_in, last, lines, read
-from agent.workspace.manifest import Delta, Node
-from agent.workspace.versions import Versions
+from agent.runs.journal import Journal, ends_in, last, lines, read
+from agent.workspace.versions.log import Versions
+from agent.workspace.versions.manifest import Delta, Node
 from tests.properties import holds
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -92,9 +93,8 @@ def test_cut_anywhere_and_with_garbage_behind_it_goes_on(
             journal.close()
         assert [event for _, event in read(path)] == found + after
         assert not after or cursors[-1] == path.stat().st_size
-        assert ends_in(path, StepEnded) == any(
-            isinstance(event, StepEnded) for event in (found + after)[-1:]
-        )
+        known = [event for event in found + after if not isinstance(event, Unreadable)]
+        assert ends_in(path, StepEnded) == any(isinstance(event, StepEnded) for event in known[-1:])
 
 
 @holds(EVENTS, st.integers(-5, 10**6), st.integers(-5, 10**6) | st.none())
@@ -124,7 +124,8 @@ def test_whatever_is_in_it_reading_ends_and_raises_nothing(content: list[bytes])
         last(path)
         assert list(Versions(path).read()) == []
         Journal(path).close()
-        assert path.stat().st_size == 0
+        whole = b"\n".join(content).rpartition(b"\n")
+        assert path.read_bytes() == whole[0] + whole[1]
 
 
 @holds(st.one_of(st.binary(), JSON.map(lambda value: json.dumps(value).encode())), some=300)

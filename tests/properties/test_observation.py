@@ -4,8 +4,8 @@ import re
 
 from hypothesis import strategies as st
 
-from agent.observation import Clip, Collector
 from agent.sandbox.base import Finished, Output, Stream
+from agent.tools.observation import Clip, Collector
 from tests.properties import holds
 
 STREAMS: list[Stream] = ["stdout", "stderr"]

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from agent.settings import Settings
 from sandbox_ui.preview.kinds import KINDS, kind_of
-from sandbox_ui.transfers import disposition
-from tests.local_machine import LocalMachine
+from sandbox_ui.workspace.file_response import disposition
 from tests.properties import Trying, examples, holds
-from tests.studio import create, served
+from tests.support.local_provider import LocalMachine
+from tests.support.server import create, served
 
 ENDINGS = st.sampled_from(
     ["html", "htm", "xhtml", "xht", "shtml", "mhtml", "svg", "svgz", "xml", "xsl", "rdf", "js",

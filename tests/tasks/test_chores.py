@@ -8,12 +8,12 @@ from collections.abc import Iterator
 import pytest
 
 from agent.errors import TaskError
-from agent.tasks.chores import making
-from agent.tasks.chores.coining import code_of, coined, shape_of, vocabulary
-from agent.tasks.chores.drawing import values
-from agent.tasks.chores.making import chores, families, kinds
-from agent.tasks.chores.words import Part, wordings
-from agent.tasks.generator.dice import Dice
+from agent.tasks.document_qa.rng import Dice
+from agent.tasks.file_tasks import generate
+from agent.tasks.file_tasks.generate import chores, families, kinds
+from agent.tasks.file_tasks.sampler import values
+from agent.tasks.file_tasks.synthetic_values import code_of, coined, shape_of, vocabulary
+from agent.tasks.file_tasks.wording import Part, wordings
 
 TOLD_BY_VALUES = [("outside", "chat"), ("outside", "knowledge")]
 KINDS = [(family, kind) for family in families() for kind in kinds(family)]
@@ -91,7 +91,7 @@ def test_a_family_that_there_is_not_is_named() -> None:
 
 
 def test_every_kind_has_its_wordings() -> None:
-    made: dict[str, set[str]] = {family: set(table) for family, table in making.FAMILIES.items()}
+    made: dict[str, set[str]] = {family: set(table) for family, table in generate.FAMILIES.items()}
     for part in ("train", "held_out"):
         found = wordings(part)
         assert made == {family: set(found[family]) for family in made}

@@ -11,22 +11,23 @@ from pathlib import Path
 import docker
 import pytest
 
-from agent import loop, prompts
-from agent.conversation import Conversation
+from agent import prompts
 from agent.events import RunEnded, RunStarted
-from agent.loop import Round
-from agent.meter import Limits
+from agent.limits import Limits
+from agent.loop import loop
+from agent.loop.conversation import Conversation
+from agent.loop.loop import Round
 from agent.models.base import Assistant, Message
 from agent.models.scripted import ScriptedModel
 from agent.sandbox.base import Sandbox
-from agent.sandbox.container import ContainerSpec
-from agent.sandbox.docker import DockerSandbox
+from agent.sandbox.docker.container import ContainerSpec
+from agent.sandbox.docker.sandbox import DockerSandbox
 from agent.sandbox.process import ProcessSandbox
-from agent.stop import Stop
-from agent.tasks.chores.chore import FAILED, Chore, Files, Split, outputs
-from agent.tasks.chores.demonstrate import messages, turns, write_demonstrations
-from agent.tasks.chores.making import chores, families, kinds
-from agent.tools import Toolbox
+from agent.tasks.file_tasks.demonstrations import messages, turns, write_demonstrations
+from agent.tasks.file_tasks.generate import chores, families, kinds
+from agent.tasks.file_tasks.task import FAILED, Chore, Files, Split, outputs
+from agent.tools.toolbox import Toolbox
+from agent.util.cancellation import Stop
 
 STEPS = 8
 EACH = 2  # of each kind and split

@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from agent.cli import main
+from agent.api import Studio
+from agent.cli.main import main
 from agent.models.base import ModelConfig
-from agent.models.openai import OpenAIModel
+from agent.models.openai.client import OpenAIModel
 from agent.settings import Settings
-from agent.studio import Studio
-from agent.tasks.generator.making import TRAINED
-from agent.tasks.laying import ANSWER, lay, task_of
-from agent.tasks.lines import read_problems
-from agent.tasks.record import Problem
+from agent.tasks.document_qa.generate import TRAINED
+from agent.tasks.jsonl import read_problems
 from agent.tasks.rewards import reward
 from agent.tasks.scoring import score, scored
-from tests.endpoint import Endpoint, Turn
+from agent.tasks.setup import ANSWER, lay, task_of
+from agent.tasks.task import Problem
+from tests.support.models.endpoint import Endpoint, Turn
 from tests.test_structure import ROOT, importers
 
 
@@ -97,14 +97,14 @@ def test_intervals_stay_within_their_bounds_and_have_a_width() -> None:
 def test_the_page_has_nothing_of_it_on_its_way() -> None:
     inside = ("agent.tasks", "agent.train")
     outside = {name for name in importers("agent.tasks") if not name.startswith(inside)}
-    assert outside == {"agent.cli"}
-    program = "import sys, agent.cli; print(*sys.modules)"
+    assert outside == {"agent.cli.main"}
+    program = "import sys, agent.cli.main; print(*sys.modules)"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
     )
     loaded = {name for name in done.stdout.split() if name.startswith(("agent.tasks", "math_ver"))}
-    assert loaded == {"agent.tasks", "agent.tasks.commands"}
+    assert loaded == {"agent.tasks", "agent.tasks.cli"}
 
 
 @pytest.mark.engine

@@ -16,10 +16,9 @@ from typing import get_args
 import pytest
 
 from agent.errors import TaskError
-from agent.tasks.commands import SPLITS
-from agent.tasks.generator import making, names
-from agent.tasks.generator.dice import Dice
-from agent.tasks.generator.draft import (
+from agent.tasks.cli import SPLITS
+from agent.tasks.document_qa import generate, names
+from agent.tasks.document_qa.draft import (
     LEVELS,
     Again,
     Answer,
@@ -32,19 +31,20 @@ from agent.tasks.generator.draft import (
     Word,
     long_date,
 )
-from agent.tasks.generator.names import Part
-from agent.tasks.record import Problem, from_json, to_json
+from agent.tasks.document_qa.names import Part
+from agent.tasks.document_qa.rng import Dice
 from agent.tasks.rewards import reward
+from agent.tasks.task import Problem, from_json, to_json
 from tests.tasks.solvers import SOLVERS
 
 ROOT = Path(__file__).parents[2]
-FAMILIES = (*making.TRAINED, *making.HELD_OUT)
+FAMILIES = (*generate.TRAINED, *generate.HELD_OUT)
 DIGEST = "11addf6ee8df84dda4240241d911fe2ada491151e56ef0f53ab6fa03300ff996"
 
 
 @cache
 def made(split: Split) -> tuple[Problem, ...]:
-    return tuple(making.problems(split, 240, 7))
+    return tuple(generate.problems(split, 240, 7))
 
 
 def everything(split: Split) -> str:
@@ -56,11 +56,11 @@ def words(text: str) -> set[str]:
 
 
 def drafts(family: str, level: int, count: int) -> Iterator[Draft]:
-    split: Split = "family" if family in making.HELD_OUT else "train"
+    split: Split = "family" if family in generate.HELD_OUT else "train"
     for number in range(count):
         for attempt in range(500):
             try:
-                yield making.draft(family, split, level, Dice("test", family, number, attempt))
+                yield generate.draft(family, split, level, Dice("test", family, number, attempt))
                 break
             except Again:
                 continue
@@ -87,7 +87,7 @@ def test_another_reckoning_from_the_files_agrees(family: str) -> None:
             asked[draft.question] += 1
             solved = SOLVERS[family][draft.question](draft.slots, draft.files)
             assert solved == plain(draft.answer), (draft.question, draft.slots)
-    assert asked.keys() == SOLVERS[family].keys() == making.wordings()[family].keys()
+    assert asked.keys() == SOLVERS[family].keys() == generate.wordings()[family].keys()
 
 
 def test_a_right_answer_is_worth_one_and_another_task_s_less() -> None:
@@ -173,31 +173,33 @@ def put(part: Part) -> list[re.Pattern[str]]:
     """All wordings of a part, those of the forms of answers included."""
     return [
         pattern(wording)
-        for questions in making.wordings().values()
+        for questions in generate.wordings().values()
         for parts in questions.values()
         for wording in parts.get(part, ())
     ]
 
 
 def test_only_the_family_is_held_out_in_its_split() -> None:
-    forms = [pattern(w) for parts in making.wordings()["formats"].values() for w in parts["train"]]
+    forms = [
+        pattern(w) for parts in generate.wordings()["formats"].values() for w in parts["train"]
+    ]
     for problem in made("family"):
         assert [each for each in forms if each.search(problem.problem_statement)]
 
 
 def test_no_family_that_is_held_out_is_trained_on() -> None:
     for split in ("train", "wording", "names"):
-        assert {each.domain for each in made(split)} == set(making.TRAINED)
-    assert {each.domain for each in made("family")} == set(making.HELD_OUT)
-    assert not set(making.TRAINED) & set(making.HELD_OUT)
-    for family in making.HELD_OUT:
-        assert not [q for q in making.wordings()[family].values() if "train" in q]
+        assert {each.domain for each in made(split)} == set(generate.TRAINED)
+    assert {each.domain for each in made("family")} == set(generate.HELD_OUT)
+    assert not set(generate.TRAINED) & set(generate.HELD_OUT)
+    for family in generate.HELD_OUT:
+        assert not [q for q in generate.wordings()[family].values() if "train" in q]
 
 
 def test_every_wording_names_something() -> None:
     """Else two splits could ask the same."""
     for family in FAMILIES:
-        for question, parts in making.wordings()[family].items():
+        for question, parts in generate.wordings()[family].items():
             for wording in (*parts.get("train", ()), *parts["held_out"]):
                 assert "{" in wording, (family, question, wording)
 
@@ -217,8 +219,8 @@ def test_it_grows_with_the_level() -> None:
 
 def test_a_seed_makes_the_same_in_every_process() -> None:
     program = (
-        "import hashlib, json; from agent.tasks.generator.making import problems\n"
-        "from agent.tasks.record import to_json\n"
+        "import hashlib, json; from agent.tasks.document_qa.generate import problems\n"
+        "from agent.tasks.task import to_json\n"
         "made = [to_json(p) for s in ('train', 'names', 'family') for p in problems(s, 60, 11)]\n"
         "print(hashlib.sha256(json.dumps(made).encode()).hexdigest())"
     )
@@ -235,16 +237,16 @@ def test_a_seed_makes_the_same_in_every_process() -> None:
 
 
 def test_another_seed_makes_others() -> None:
-    one, other = ([p.problem_statement for p in making.problems("train", 40, s)] for s in (1, 2))
+    one, other = ([p.problem_statement for p in generate.problems("train", 40, s)] for s in (1, 2))
     assert len(set(one) & set(other)) < 10
 
 
 def test_more_than_there_are_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(making, "_TRIES", 2)
+    monkeypatch.setattr(generate, "_TRIES", 2)
     with pytest.raises(TaskError, match="notes: there are no"):
-        list(making.problems("names", 5_000, 1, "notes", (1,)))
+        list(generate.problems("names", 5_000, 1, "notes", (1,)))
     with pytest.raises(TaskError, match="'loans'"):
-        list(making.problems("train", 1, 1, "loans"))
+        list(generate.problems("train", 1, 1, "loans"))
 
 
 def test_days_of_a_month_are_in_english_whatever_the_machine_speaks() -> None:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from agent.errors import TaskError
-from agent.tasks.laying import lay, task_of
-from agent.tasks.lines import read_answers, read_problems, write_problems
-from agent.tasks.record import Content, FileAt, Problem
+from agent.tasks.jsonl import read_answers, read_problems, write_problems
+from agent.tasks.setup import lay, task_of
+from agent.tasks.task import Content, FileAt, Problem
 from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
 

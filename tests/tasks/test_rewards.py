@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from agent.errors import TaskError
 from agent.tasks import mathematics
-from agent.tasks.final import LONGEST
-from agent.tasks.overlap import rouge_l
-from agent.tasks.record import Problem, QaType
+from agent.tasks.answer_extraction import LONGEST
 from agent.tasks.rewards import reward
+from agent.tasks.rouge import rouge_l
+from agent.tasks.task import Problem, QaType
 from tests.dependencies import ROOT, direct
 
 

@@ -5,19 +5,22 @@ from pathlib import Path
 
 import pytest
 
-from agent.cli import main
+from agent.cli.main import main
 from agent.errors import TrainError
-from agent.train import commands
+from agent.installation import pip_install
+from agent.train import cli
 
 
 def test_what_is_missing_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     found = importlib.util.find_spec
     monkeypatch.setattr(
-        commands, "find_spec", lambda name: None if name in ("torch", "trl") else found("json")
+        cli, "find_spec", lambda name: None if name in ("torch", "trl") else found("json")
     )
     with pytest.raises(TrainError) as caught:
-        commands.check_installed()
-    assert str(caught.value) == ("Training needs torch, trl: pip install -r requirements-train.txt")
+        cli.check_installed()
+    assert str(caught.value) == (
+        f"Training needs torch, trl: {pip_install('requirements-train.txt')}"
+    )
 
 
 def test_a_wrong_recipe_is_told_before_anything_is_loaded(
@@ -34,4 +37,4 @@ def test_a_change_without_a_value_is_told(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_a_value_may_hold_what_parts_it_from_its_key() -> None:
-    assert commands.changed(["tasks.file=a=b", "seed=3"]) == {"tasks.file": "a=b", "seed": "3"}
+    assert cli.changed(["tasks.file=a=b", "seed=3"]) == {"tasks.file": "a=b", "seed": "3"}

@@ -23,7 +23,7 @@ def training(folder: Path, rewards: list[float], names: float, tasks: int = 20) 
 
 
 def test_the_seeds_are_shown_with_an_interval_for_the_tasks_they_share(tmp_path: Path) -> None:
-    from agent.train.comparison import groups, table
+    from agent.train.report.comparison import groups, table
 
     seeds = [training(tmp_path / str(n), [0.5], mean) for n, mean in enumerate((0.5, 0.75, 0.25))]
     alone = training(tmp_path / "alone", [], 0.0)
@@ -38,7 +38,7 @@ def test_the_seeds_are_shown_with_an_interval_for_the_tasks_they_share(tmp_path:
 def test_the_curves_of_those_that_were_rewarded_are_drawn(tmp_path: Path) -> None:
     from PIL import Image
 
-    from agent.train.comparison import draw, groups
+    from agent.train.report.comparison import draw, groups
 
     two = [training(tmp_path / str(n), [0.1 * n, 0.5, 0.9], 0.5) for n in range(2)]
     unrewarded = training(tmp_path / "supervised", [], 0.5)
@@ -50,7 +50,7 @@ def test_the_curves_of_those_that_were_rewarded_are_drawn(tmp_path: Path) -> Non
 
 
 def test_what_is_no_group_of_trainings_is_told(tmp_path: Path) -> None:
-    from agent.train.comparison import groups
+    from agent.train.report.comparison import groups
 
     with pytest.raises(TrainError, match=r"must be NAME=FOLDER"):
         groups(["folder"])

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from agent.api import Studio
 from agent.errors import TrainError
-from agent.models.tokenwise import Sampled
+from agent.models.tokens.model import Sampled
 from agent.settings import Settings
-from agent.stop import Stop
-from agent.studio import Studio
 from agent.train import recipe
 from agent.train.recipe import Lora, Recipe, Weights
+from agent.util.cancellation import Stop
 
 END = 1
 TALK: list[dict[str, Any]] = [
@@ -57,7 +57,7 @@ def made(tmp_path: Path) -> Callable[..., Recipe]:
 
 
 def test_only_answers_and_the_ends_of_their_turns_count(made: Callable[..., Recipe]) -> None:
-    from agent.train.conversations import read
+    from agent.train.learning.conversations import read
 
     (found,) = read(made(json.dumps({"messages": TALK})), Bytes())
     said = [id_ for id_, counts in zip(found.ids, found.mask, strict=True) if counts]
@@ -71,7 +71,7 @@ def test_only_answers_and_the_ends_of_their_turns_count(made: Callable[..., Reci
 
 
 def test_of_some_only_the_first_answer_is_kept(made: Callable[..., Recipe]) -> None:
-    from agent.train.conversations import read
+    from agent.train.learning.conversations import read
 
     (found,) = read(made(json.dumps({"messages": TALK}), first_answers="1"), Bytes())
     assert decoded(found.ids).endswith("</tool_call>")
@@ -91,21 +91,21 @@ def test_of_some_only_the_first_answer_is_kept(made: Callable[..., Recipe]) -> N
     ],
 )
 def test_a_wrong_line_is_told(made: Callable[..., Recipe], line: str, told: str) -> None:
-    from agent.train.conversations import read
+    from agent.train.learning.conversations import read
 
     with pytest.raises(TrainError, match=told):
         read(made(json.dumps({"messages": TALK}), line), Bytes())
 
 
 def test_a_file_that_is_not_there_is_told(made: Callable[..., Recipe]) -> None:
-    from agent.train.conversations import read
+    from agent.train.learning.conversations import read
 
     with pytest.raises(TrainError, match=r"supervised\.file: /nowhere cannot be read"):
         read(made(file="/nowhere"), Bytes())
 
 
 def test_batches_hold_about_so_many_tokens(trainable: None) -> None:
-    from agent.train.supervised import batches, collate
+    from agent.train.learning.supervised import batches, collate
 
     rows = [{"input_ids": [7] * length, "labels": [-100] * length} for length in (5, 9, 4, 30, 6)]
     made = batches(rows, 20)
@@ -118,7 +118,7 @@ def test_batches_hold_about_so_many_tokens(trainable: None) -> None:
 def test_a_recipe_of_conversations_needs_no_tasks(
     trainable: None, tiny_model: Path, made: Callable[..., Recipe], tmp_path: Path
 ) -> None:
-    from agent.train.training import train
+    from agent.train.pipeline import train
 
     lines = [json.dumps({"messages": TALK})] * 4
     written = made(*lines, steps="2", warmup="0")

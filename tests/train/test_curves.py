@@ -26,7 +26,7 @@ def log(folder: Path) -> Log:
 
 
 def test_the_table_has_a_row_a_moment_and_the_rewards(tmp_path: Path) -> None:
-    from agent.train.curves import table
+    from agent.train.report.curves import table
 
     assert table(log(tmp_path)).splitlines() == [
         "| after | held-out names |",
@@ -44,7 +44,7 @@ def test_the_table_has_a_row_a_moment_and_the_rewards(tmp_path: Path) -> None:
 def test_the_curve_is_drawn(tmp_path: Path) -> None:
     from PIL import Image
 
-    from agent.train.curves import draw
+    from agent.train.report.curves import draw
 
     assert draw(log(tmp_path), tmp_path / "curve.png")
     with Image.open(tmp_path / "curve.png") as picture:
@@ -53,7 +53,7 @@ def test_the_curve_is_drawn(tmp_path: Path) -> None:
 
 
 def test_without_a_reward_there_is_no_curve(tmp_path: Path) -> None:
-    from agent.train.curves import draw
+    from agent.train.report.curves import draw
 
     assert not draw(Log(tmp_path / "none.jsonl"), tmp_path / "curve.png")
     assert not (tmp_path / "curve.png").exists()

@@ -5,9 +5,10 @@ import json
 import pytest
 
 from agent.errors import TrainError
-from agent.tasks.generator.dice import Dice
-from agent.tasks.record import Problem
-from agent.train import data, recipe, ways
+from agent.tasks.document_qa.rng import Dice
+from agent.tasks.task import Problem
+from agent.train import data, recipe
+from agent.train.learning import solution_paths
 
 CPU = recipe.load("cpu")
 
@@ -37,7 +38,7 @@ def test_a_kind_that_is_not_there_is_told(kind: str, told: str) -> None:
         data.training(recipe.load("cpu", {"tasks.kinds": f"[{kind}]"}))
 
 
-def commands(way: ways.Way) -> list[str]:
+def commands(way: solution_paths.Way) -> list[str]:
     return [
         json.loads(call.arguments).get("command", call.name) for turn in way for call in turn.calls
     ]
@@ -45,7 +46,7 @@ def commands(way: ways.Way) -> list[str]:
 
 def test_the_right_way_looks_and_hands_in() -> None:
     problem = data.training(CPU)[0]
-    look, write, submit = commands(ways.way(problem, 1.0, ["wrong"], Dice(0)))
+    look, write, submit = commands(solution_paths.way(problem, 1.0, ["wrong"], Dice(0)))
     name = look.removeprefix("cat input/")
     assert problem.ground_truth in str(problem.input_files[name])
     assert write == f"echo {problem.ground_truth} > output/answer.txt"
@@ -54,10 +55,12 @@ def test_the_right_way_looks_and_hands_in() -> None:
 
 def test_any_other_way_ends_in_another_answer() -> None:
     for number, problem in enumerate(data.training(CPU)[:60]):
-        way = commands(ways.way(problem, 0.0, [problem.ground_truth, "it's"], Dice(number)))
+        way = commands(
+            solution_paths.way(problem, 0.0, [problem.ground_truth, "it's"], Dice(number))
+        )
         assert way[-2:] == ["echo 'it'\"'\"'s' > output/answer.txt", "submit"]
 
 
 def test_who_knows_no_way_says_so() -> None:
-    with pytest.raises(ways.NoWay):
-        ways.way(Problem("a", "Which?", "b", "exact"), 1.0, [], Dice(0))
+    with pytest.raises(solution_paths.NoWay):
+        solution_paths.way(Problem("a", "Which?", "b", "exact"), 1.0, [], Dice(0))

@@ -32,7 +32,7 @@ def test_every_adapter_is_in_the_file(tiny_model: Path, tmp_path: Path) -> None:
     import gguf
     from peft import get_peft_model_state_dict
 
-    from agent.train.export import export, exportable
+    from agent.train.learning.gguf_export import export, exportable
 
     model = adapted(tiny_model)
     assert exportable(model)
@@ -56,7 +56,7 @@ def test_heads_are_turned_as_llama_cpp_turns_them(tiny_model: Path, tmp_path: Pa
     import gguf
     from peft import get_peft_model_state_dict
 
-    from agent.train.export import export
+    from agent.train.learning.gguf_export import export
 
     model = adapted(tiny_model)
     export(model, tmp_path / "adapter.gguf")
@@ -75,7 +75,7 @@ def test_heads_are_turned_as_llama_cpp_turns_them(tiny_model: Path, tmp_path: Pa
 
 @pytest.mark.filterwarnings("ignore:Model has `tie_word_embeddings")
 def test_an_adapter_without_a_place_in_gguf_is_told(tiny_model: Path, tmp_path: Path) -> None:
-    from agent.train.export import export
+    from agent.train.learning.gguf_export import export
 
     with pytest.raises(TrainError, match=r"model\.lora\.targets: .*embed_tokens"):
         export(adapted(tiny_model, "embed_tokens"), tmp_path / "adapter.gguf")

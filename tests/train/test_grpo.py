@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agent.api import Studio
 from agent.settings import Settings
-from agent.studio import Studio
-from agent.tasks.record import Problem
+from agent.tasks.task import Problem
 from agent.train import recipe
 from agent.train.recipe import Recipe
-from agent.train.rollouts import Rollout
-from tests.local_machine import LocalMachine
+from agent.train.rollouts.rollouts import Rollout
+from tests.support.local_provider import LocalMachine
 from tests.train.test_training import SMALL
 
 if TYPE_CHECKING:
-    from agent.train.grpo import Reinforcement
+    from agent.train.learning.grpo import Reinforcement
 
 pytestmark = [
     pytest.mark.usefixtures("trainable"),
@@ -53,10 +53,10 @@ def stage(
 ) -> "Reinforcement":
     """The stage, whose crew really works and is then rewarded, or said to fail, as told here."""
     from agent.train import data
-    from agent.train.crew import Crew
-    from agent.train.grpo import Reinforcement
+    from agent.train.learning.grpo import Reinforcement
     from agent.train.log import Log
-    from agent.train.policy import Policy
+    from agent.train.rollouts.policy import Policy
+    from agent.train.rollouts.workers import Crew
     from agent.train.weights import load
 
     class Rewarded(Crew):
@@ -160,7 +160,7 @@ def test_what_is_trained_on_is_what_was_sampled(
 def test_a_rollout_that_failed_before_any_answer_is_compared_with_none(
     tiny_model: Path, studio: Studio, tmp_path: Path
 ) -> None:
-    from agent.train.grpo import as_batch
+    from agent.train.learning.grpo import as_batch
 
     made = small(tmp_path, tiny_model)
     reinforcement = stage(made, studio, tmp_path, [0.5])

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent.errors import ModelError
-from agent.stop import Stop
+from agent.util.cancellation import Stop
 
 if TYPE_CHECKING:
-    from agent.train.policy import Policy
+    from agent.train.rollouts.policy import Policy
 
 pytestmark = pytest.mark.usefixtures("trainable")
 
 
 @pytest.fixture
 def policy(tiny_model: Path) -> "Policy":
-    from agent.train.policy import Policy
     from agent.train.recipe import Weights
+    from agent.train.rollouts.policy import Policy
     from agent.train.weights import load
 
     return Policy(*load(Weights(str(tiny_model))), context=4096, dtype="float32")
@@ -97,8 +97,8 @@ def test_nobody_waits_for_one_who_does_not_ask(policy: "Policy") -> None:
 
 
 def test_those_who_ask_together_are_answered_together(trainable: None) -> None:
-    from agent.train.batcher import Batcher
-    from agent.train.decoding import Row
+    from agent.train.rollouts.batcher import Batcher
+    from agent.train.rollouts.decoding import Row
 
     sizes: list[int] = []
     batcher = Batcher(lambda rows: sizes.append(len(rows)), patience=60)
@@ -117,8 +117,8 @@ def test_those_who_ask_together_are_answered_together(trainable: None) -> None:
 
 
 def test_who_leaves_is_not_waited_for(trainable: None) -> None:
-    from agent.train.batcher import Batcher
-    from agent.train.decoding import Row
+    from agent.train.rollouts.batcher import Batcher
+    from agent.train.rollouts.decoding import Row
 
     with Batcher(lambda _: None, patience=60) as batcher:
         batcher.join(2)
@@ -131,8 +131,8 @@ def test_who_leaves_is_not_waited_for(trainable: None) -> None:
 
 
 def test_a_decoder_that_fails_is_told_to_all_who_wait(trainable: None) -> None:
-    from agent.train.batcher import Batcher
-    from agent.train.decoding import Row
+    from agent.train.rollouts.batcher import Batcher
+    from agent.train.rollouts.decoding import Row
 
     def fail(rows: object) -> None:
         raise MemoryError("no room")

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from agent import journal
-from agent.cli import main
+from agent.cli.main import main
 from agent.events import RunEnded
-from agent.tasks.lines import write_problems
-from agent.tasks.record import Problem
-from tests.endpoint import Endpoint, Turn
-from tests.test_cli import SUBMIT, Studio, bash, connected
+from agent.runs import journal
+from agent.tasks.jsonl import write_problems
+from agent.tasks.task import Problem
+from tests.cli.test_cli import SUBMIT, Studio, bash, connected
+from tests.support.models.endpoint import Endpoint, Turn
 
 FILES = {"note.txt": "moon\n"}
 PROBLEMS = [

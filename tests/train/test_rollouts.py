@@ -9,22 +9,22 @@ from pathlib import Path
 import pytest
 
 from agent import prompts
+from agent.api import Studio
 from agent.errors import ModelRefused, TaskError
 from agent.events import RunEnded, RunStarted
-from agent.history import History
-from agent.meter import Limits
+from agent.history.index import History
+from agent.limits import Limits
 from agent.models.base import Model, Piece, Request, ToolCall, Usage
 from agent.models.scripted import ScriptedModel, ScriptedTurn
-from agent.models.tokenwise import TokenModel
-from agent.sandbox.network import Policy
+from agent.models.tokens.model import TokenModel
+from agent.sandbox.network.policy import Policy
 from agent.settings import Settings
-from agent.stop import Stop
-from agent.studio import Studio
-from agent.tasks.record import Problem
-from agent.train.processes import Processes
-from agent.train.rollouts import Plan, Rollout, rollouts
-from tests.byte_sampler import Answer, ByteSampler, shown
-from tests.local_machine import LocalMachine
+from agent.tasks.task import Problem
+from agent.train.rollouts.rollouts import Plan, Rollout, rollouts
+from agent.train.rollouts.sandboxes import Processes
+from agent.util.cancellation import Stop
+from tests.support.local_provider import LocalMachine
+from tests.support.models.byte_sampler import Answer, ByteSampler, shown
 
 PROBLEM = Problem(
     "word-1", "Which word is in the note?", "moon", "exact", "notes", {"note.txt": "moon\n"}

@@ -4,7 +4,7 @@ import pytest
 
 from agent.events import Event, ModelAnswered, StepStarted, Told
 from agent.models.base import Tokens
-from agent.train.sequence import sequence
+from agent.train.rollouts.sequence import sequence
 
 
 def answered(tokens: Tokens | None, step: int = 1) -> ModelAnswered:

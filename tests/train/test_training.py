@@ -8,16 +8,16 @@ from typing import Any, Literal
 
 import pytest
 
+from agent.api import Studio
 from agent.errors import SandboxError, TrainError
 from agent.events import Event, Preparing
-from agent.folder import RunFolder
+from agent.runs.folder import RunFolder
 from agent.sandbox.base import Sandbox
 from agent.settings import Settings
-from agent.stop import Stop
-from agent.studio import Studio
 from agent.train import recipe
 from agent.train.recipe import Recipe
-from tests.local_machine import LocalMachine
+from agent.util.cancellation import Stop
+from tests.support.local_provider import LocalMachine
 
 pytestmark = pytest.mark.usefixtures("trainable")
 
@@ -80,7 +80,7 @@ def weights_of(folder: Path) -> Any:
 def test_a_training_goes_through_all_its_stages(
     small: Recipe, studio: Studio, tmp_path: Path, dtype: Literal["float32", "bfloat16"]
 ) -> None:
-    from agent.train.training import train
+    from agent.train.pipeline import train
 
     output = tmp_path / "out"
     small = replace(small, model=replace(small.model, dtype=dtype))
@@ -103,7 +103,7 @@ def test_a_training_goes_on_where_it_was_left(
 ) -> None:
     import shutil
 
-    from agent.train.training import train
+    from agent.train.pipeline import train
 
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     train(small, whole, resume=False, studio=studio)
@@ -124,7 +124,7 @@ def test_a_training_goes_on_where_it_was_left(
 def test_a_training_begins_with_what_another_one_made(
     small: Recipe, studio: Studio, tmp_path: Path
 ) -> None:
-    from agent.train.training import train
+    from agent.train.pipeline import train
 
     first, second = tmp_path / "first", tmp_path / "second"
     measured = replace(small.evaluation, untrained=False)
@@ -147,7 +147,7 @@ def test_a_training_begins_with_what_another_one_made(
 def test_a_folder_that_holds_a_training_is_not_begun_anew(
     small: Recipe, studio: Studio, tmp_path: Path
 ) -> None:
-    from agent.train.training import train
+    from agent.train.pipeline import train
 
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "recipe.json").write_text('{"seed": 3}')
@@ -158,7 +158,7 @@ def test_a_folder_that_holds_a_training_is_not_begun_anew(
 
 
 def test_a_checkpoint_that_was_cut_off_is_passed_over(tmp_path: Path) -> None:
-    from agent.train.following import last_checkpoint
+    from agent.train.callbacks import last_checkpoint
 
     assert last_checkpoint(tmp_path / "none") is None
     for step, whole in ((5, True), (10, True), (15, False)):
@@ -169,7 +169,7 @@ def test_a_checkpoint_that_was_cut_off_is_passed_over(tmp_path: Path) -> None:
 
 
 def test_tasks_too_few_for_a_step_are_told(small: Recipe, studio: Studio, tmp_path: Path) -> None:
-    from agent.train.training import train
+    from agent.train.pipeline import train
 
     few = replace(small, stages=("reinforced",), tasks=replace(small.tasks, count=1))
     with pytest.raises(TrainError, match="a step takes 2 tasks, and there are 1"):
@@ -179,7 +179,7 @@ def test_tasks_too_few_for_a_step_are_told(small: Recipe, studio: Studio, tmp_pa
 def test_where_most_rollouts_fail_the_training_ends_and_says_why(
     small: Recipe, tmp_path: Path
 ) -> None:
-    from agent.train.training import train
+    from agent.train.pipeline import train
 
     settings = Settings(data=tmp_path / "data", pool=0)
     with (
@@ -190,7 +190,7 @@ def test_where_most_rollouts_fail_the_training_ends_and_says_why(
 
 
 def test_a_model_that_is_not_there_is_told(small: Recipe, studio: Studio, tmp_path: Path) -> None:
-    from agent.train.training import train
+    from agent.train.pipeline import train
 
     wrong = replace(small, model=replace(small.model, name=str(tmp_path)))
     with pytest.raises(TrainError, match=r"model\.name: .* cannot be loaded"):
@@ -198,7 +198,7 @@ def test_a_model_that_is_not_there_is_told(small: Recipe, studio: Studio, tmp_pa
 
 
 def test_the_plain_baseline_has_no_sandbox(small: Recipe, studio: Studio, tmp_path: Path) -> None:
-    from agent.train.training import train
+    from agent.train.pipeline import train
 
     plain = replace(small, rollouts=replace(small.rollouts, mode="plain", steps=1))
     train(plain, tmp_path / "out", resume=False, studio=studio)

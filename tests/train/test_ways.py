@@ -3,9 +3,9 @@
 import json
 import shlex
 
-from agent.tasks.generator.dice import Dice
-from agent.tasks.record import Problem
-from agent.train.ways import way
+from agent.tasks.document_qa.rng import Dice
+from agent.tasks.task import Problem
+from agent.train.learning.solution_paths import way
 
 HOSTILE = "$(touch pwned)/berlin.txt"
 

@@ -1,1 +1,1 @@
-"""The model that comes along: SmolLM2-135M with an adapter of our own, on this machine."""
+"""The built-in model: SmolLM2-135M with our LoRA adapter, running on this machine."""

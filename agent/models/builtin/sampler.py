@@ -1,32 +1,32 @@
-"""The built-in model, spoken to in token ids (``agent.models.tokenwise``)."""
+"""Sampler over token ids for the built-in model (``agent.models.tokens.model``)."""
 
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from agent.errors import ModelRefused
-from agent.models.builtin.engine import Engine
+from agent.models.builtin.process import Engine
 from agent.models.builtin.worker import CONTEXT
-from agent.models.tokenwise import Sampled
-from agent.stop import Stop
+from agent.models.tokens.model import Sampled
+from agent.util.cancellation import Stop
 
 TEMPERATURE = 0.2
-"""Low: its jobs have one right way, and what it learned is surest there."""
+"""Low, because its tasks have one correct solution and training makes that the most likely."""
 
 TOP_P = 0.95
 PIECE = 8
-"""Tokens asked for at once. Only whole answers name every id: in a stream those of which several
-make one character are left out. What was read before is kept between them."""
+"""Tokens per request. The server's stream omits the ids of tokens that form a character only
+together, so each piece is requested as a whole response; the prompt cache makes that cheap."""
 
 _UNFINISHED = "\ufffd"
 
 
 class LlamaSampler:
-    """Continues ids with llama.cpp; see ``Sampler``.
+    """A ``Sampler`` that uses llama.cpp.
 
     Args:
-        engine: The process that computes.
-        temperature: Sampling temperature; 0 takes the likeliest token.
+        engine: The inference process.
+        temperature: Sampling temperature; 0 takes the most likely token.
         top_p: Nucleus sampling.
     """
 
@@ -39,15 +39,15 @@ class LlamaSampler:
 
     @property
     def context(self) -> int:
-        """How many ids it takes, those of the answer included."""
+        """The context length in tokens, including the answer."""
         return CONTEXT
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a plain text; what looks like a control token is text."""
+        """Return the ids of a plain text, without parsing control tokens."""
         return self._tokens(text, control=False)
 
     def control(self, name: str) -> int:
-        """The id of a control token.
+        """Return the id of a control token.
 
         Raises:
             ModelRefused: the model has no such token.
@@ -72,7 +72,7 @@ class LlamaSampler:
             generated += new
             ended = answer["stop_type"] != "limit" or not new
             text = self._text(generated[:-1] if ended else generated, stop)
-            # A character that is not whole yet comes with the piece that completes it.
+            # An incomplete character is yielded with the piece that completes it.
             whole = text if ended else text.rstrip(_UNFINISHED)
             yield Sampled(tuple(new), _logprobs(answer, new), whole[len(told) :])
             told = max(told, whole, key=len)
@@ -93,7 +93,7 @@ class LlamaSampler:
 
 
 def _logprobs(answer: dict[str, Any], ids: list[int]) -> tuple[float, ...]:
-    """Of each id; 0 for those that are a part of a character, of which nothing is told."""
+    """Return log-probabilities; 0 for parts of characters, which llama.cpp omits."""
     told = iter(answer.get("completion_probabilities", ()))
     following = next(told, None)
     logprobs = []

@@ -1,7 +1,7 @@
-"""The process that computes: llama.cpp behind a Unix socket, until its standard input ends.
+"""Inference process: serve llama.cpp on a Unix socket until stdin ends.
 
-It is a process of its own, so that nothing that llama.cpp does or dies of reaches the
-application, its memory is given back at its end, and the page's work comes before its own.
+In a separate process, a crash of llama.cpp does not affect the application, its memory is freed
+when it ends, and it can run at a lower priority than the application.
 """
 
 import json
@@ -13,17 +13,17 @@ from pathlib import Path
 from typing import Any
 
 THREADS = 1
-"""Two are a tenth faster on two idle processors (147 tokens a second against 133), and wait for
-each other where anything else runs, as a sandbox does: 5 to 70 a second against 130."""
+"""Two threads are 10 % faster on two idle processors (147 tokens/s instead of 133), but wait for
+each other if anything else runs, such as a sandbox: 5 to 70 tokens/s instead of 130."""
 CONTEXT = 4096
 BATCH = 256
-"""Tokens read between two looks at whether anybody still waits for the answer."""
+"""Prompt tokens processed between two checks whether the client is still connected."""
 
 _POLITE = 5
 
 
 def settings(llama: Any, weights: str, adapter: str, socket: str) -> Any:
-    """The settings of llama.cpp's server: one conversation, no port, no page."""
+    """Return the settings of llama.cpp's server: one slot, no TCP port, no web page."""
     chosen = llama.CommonParams()
     chosen.model.path = weights
     chosen.n_ctx = CONTEXT
@@ -41,18 +41,18 @@ def settings(llama: Any, weights: str, adapter: str, socket: str) -> Any:
 
 
 def main(weights: str, adapter: str, socket: str) -> None:
-    """Serve until the input ends; a line on stdout says that it is ready, or why not."""
+    """Serve until stdin ends; report readiness or an error as JSON on stdout."""
     os.nice(_POLITE)
     try:
         llama: Any = import_module("xllamacpp")  # has no types, and is not installed everywhere
         server = llama.Server(settings(llama, weights, adapter, socket))
-    except Exception as error:  # noqa: BLE001 - the boundary: whatever the library raises is told
+    except Exception as error:  # noqa: BLE001 - process boundary: report any error as JSON
         print(json.dumps({"error": f"{type(error).__name__}: {error}"}), flush=True)
         return
     print(json.dumps({"ready": True}), flush=True)
     sys.stdin.read()
     del server
-    with suppress(OSError):  # whoever started it may have died without clearing up
+    with suppress(OSError):  # the parent process may have died without deleting the socket
         Path(socket).unlink(missing_ok=True)
         Path(socket).parent.rmdir()
 

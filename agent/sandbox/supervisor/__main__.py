@@ -1,11 +1,11 @@
 """Start the supervisor: ``SCOPE STATE FOLDER``.
 
-SCOPE is ``container`` (every process that can be seen is the commands') or ``descendants``
-(only what this process started). STATE is the path under which the shell's state is kept,
-FOLDER where the shell begins.
+SCOPE decides which processes belong to commands: ``container`` (every visible process) or
+``descendants`` (only descendants of this process). STATE is the path of the shell's saved
+state, FOLDER the shell's initial working directory.
 """
 
-# Paths are bytes here, and pathlib would double the start-up time.
+# pathlib would double the start-up time.
 # ruff: noqa: PTH103, PTH120
 
 import ctypes
@@ -14,13 +14,13 @@ import sys
 
 from .bash import Bash, ignore_polite_signals
 from .processes import end, own_descendants, table, whole_container
-from .service import Supervisor
+from .server import Supervisor
 
 _PR_SET_CHILD_SUBREAPER = 36
 
 
 def main() -> None:
-    """Serve the host that is at standard input and output."""
+    """Serve the host over standard input and output."""
     scope, state, folder = sys.argv[1:4]
     ignore_polite_signals()
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)

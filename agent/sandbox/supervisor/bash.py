@@ -1,16 +1,16 @@
-"""The persistent bash: how it is started, fed, watched, saved and brought back.
+"""The persistent bash: starting it, running commands, saving and restoring its state.
 
-It runs one loop. For each command it reads the text, evaluates it with pipes of that
-command's own, writes its state (variables, functions, options, aliases, folder) to a file,
-and reports the exit code, all with builtins. The supervisor's descriptors reach it by
-fixed numbers through /proc, so nothing that a command closes or redirects can cut it off.
+The shell runs one loop. For each command it reads the text, evaluates it with that command's
+own pipes, writes its state (variables, functions, options, aliases, folder) to a file, and
+reports the exit code, all with builtins. It opens the supervisor's descriptors by fixed
+numbers through /proc, so that no command can cut it off by closing or redirecting them.
 
-Job control is on (``-m``, with a terminal that nobody types on): each foreground command
-has the terminal, background ones have process groups of their own. That is how a time
-limit finds exactly what is in front.
+Job control is on (``-m``, with a pseudoterminal that gets no input): each foreground command
+owns the terminal, and background ones have their own process groups. This is how a time limit
+finds exactly the foreground processes.
 """
 
-# Paths are bytes here, and pathlib would double the start-up time.
+# pathlib would double the start-up time.
 # ruff: noqa: PTH105, PTH108, PTH110, PTH123
 
 import contextlib
@@ -33,8 +33,9 @@ _SAVE = (
     'builtin printf "#whole\\n"; } >|%(state)s.new 2>/dev/null || :'
 )
 
-# One line, so that the line numbers in bash's messages are the command's own. The loop of one
-# round is for a stray `break` or `continue` in a command, which would else be the outer loop's.
+# One line, so that line numbers in bash's messages are those of the command. The loop of one
+# iteration catches a stray `break` or `continue` in a command, which would otherwise act on the
+# outer loop.
 _LOOP = (
     "unset BASH_EXECUTION_STRING; %(restore)s set +en -m; trap '%(save)s' EXIT; "
     "trap '%(save)s; exit 143' RTMIN+5; builtin printf 'ready\\n' >%(fd)s/%(report)d; "
@@ -68,21 +69,21 @@ def _script(state: str, restore: bool) -> str:
 
 
 def _pin(descriptor: int, number: int) -> None:
-    """Move a descriptor to a number of its own."""
+    """Move a descriptor to the given number."""
     os.dup2(descriptor, number, inheritable=False)
     os.close(descriptor)
 
 
 class Bash:
-    """One shell after another, each taking over the state of the one before.
+    """A restartable bash process; each restart can restore the previous shell's state.
 
     Attributes:
-        pid: The shell's process id, 0 where there is none.
+        pid: The shell's process id; 0 if no shell is running.
         reports: The descriptor on which the shell reports.
 
     Args:
-        state: Path without special characters under which the state is kept.
-        folder: Where a fresh shell starts.
+        state: Path of the saved state, without special characters.
+        folder: Initial working directory of a fresh shell.
     """
 
     def __init__(self, state: str, folder: str) -> None:
@@ -94,14 +95,14 @@ class Bash:
         self._terminal = -1
         self._task = -1
         self._heard = b""
-        # Kept open, since a command may remove /dev/null.
+        # Kept open because a command may remove /dev/null.
         nothing = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
         for place in _PLACES:
             os.dup2(nothing, place, inheritable=False)
         os.close(nothing)
 
     def start(self, restore: bool) -> None:
-        """Start a shell, with the saved state or fresh. ``OSError`` where it can't fork."""
+        """Start a shell, with the saved state or fresh. Raises ``OSError`` if it can't fork."""
         self._forget()
         task_reader, self._task = os.pipe2(os.O_CLOEXEC)
         self.reports, report_writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
@@ -144,7 +145,7 @@ class Bash:
         self.pid, self._ready, self._heard = 0, False, b""
 
     def run(self, text: bytes) -> None:
-        """Hand the shell a command; its output goes to what is at ``STDOUT``, ``STDERR``."""
+        """Pass the shell a command; its output goes to descriptors ``STDOUT`` and ``STDERR``."""
         memory = os.memfd_create("command", os.MFD_CLOEXEC)
         view = memoryview(text)
         while view:
@@ -153,12 +154,12 @@ class Bash:
         os.write(self._task, b"\n")
 
     def let_go_of_output(self) -> None:
-        """Close the writing ends of a command's pipes, keeping their numbers taken."""
+        """Close the write ends of a command's pipes but keep their descriptor numbers reserved."""
         for place in (STDOUT, STDERR):
             os.dup2(_NOTHING, place, inheritable=False)
 
     def hear(self) -> list[bytes]:
-        """The reports that arrived: ``ready``, ``begun``, ``done N``."""
+        """Read and return the shell's new reports: ``ready``, ``begun``, ``done N``."""
         try:
             self._heard += os.read(self.reports, 4096)
         except (BlockingIOError, OSError):
@@ -172,14 +173,14 @@ class Bash:
         return lines
 
     def quiet(self) -> bool:
-        """Read away what is said on the terminal; return whether there can be more."""
+        """Discard pending terminal output; return whether there can be more."""
         try:
             return bool(os.read(self._terminal, 65536))
         except OSError:
             return False
 
     def usable(self) -> bool:
-        """Whether there is a shell that has reported that it takes commands."""
+        """Whether the shell has reported that it is ready for commands."""
         return self._ready
 
     @property
@@ -188,11 +189,15 @@ class Bash:
         return self._terminal
 
     def has_state(self) -> bool:
-        """Whether a state is there to start from."""
+        """Whether a saved state exists."""
         return os.path.exists(self._state)
 
     def keep_state(self) -> bool:
-        """Make the state just written the one to restore from, if it is whole."""
+        """Commit the newly written state for the next restore if it is complete.
+
+        Returns:
+            Whether it was complete.
+        """
         path = self._state + ".new"
         try:
             with open(path, "rb") as file:
@@ -207,35 +212,35 @@ class Bash:
         return whole
 
     def forget_state(self) -> None:
-        """Have the next shell start fresh."""
+        """Delete the saved state, so that the next shell starts fresh."""
         for path in (self._state, self._state + ".new"):
             with contextlib.suppress(OSError):
                 os.unlink(path)
 
     def gone(self) -> None:
-        """Take note that the shell has ended."""
+        """Record that the shell has exited."""
         self.pid, self._ready = 0, False
 
     def leave(self) -> None:
-        """Ask the shell to save its state and exit as soon as it runs nothing else."""
+        """Ask the shell to save its state and exit as soon as its current command ends."""
         if self.pid:
             os.kill(self.pid, _LEAVE)
 
     def in_front(self, processes: Table, groups: set[int]) -> set[int]:
-        """What the shell runs in the foreground now, with all that descends from it.
+        """Return the shell's current foreground processes and their descendants.
 
         Args:
             processes: The process table.
-            groups: Groups seen in front earlier; the one found now is added.
+            groups: Foreground process groups seen so far; the current one is added.
         """
         if self.pid:
-            groups |= {os.tcgetpgrp(self._terminal)} - {0}  # 0: the shell is just leaving
+            groups |= {os.tcgetpgrp(self._terminal)} - {0}  # 0: the shell is exiting
         members = [p.pid for p in processes.values() if p.group in groups and p.pid != self.pid]
         return descendants(processes, members)
 
 
 def offer_to_end() -> None:
-    """Have the kernel end this process, or what it starts, first when memory runs out."""
+    """Make the OOM killer prefer this process and its children."""
     try:
         with open("/proc/self/oom_score_adj", "w") as file:
             file.write("500")
@@ -247,6 +252,6 @@ _IGNORED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 
 
 def ignore_polite_signals() -> None:
-    """Live through what a command sends to every process it can name."""
+    """Ignore signals that a command may send to every process it can see."""
     for number in _IGNORED:
         signal.signal(number, signal.SIG_IGN)

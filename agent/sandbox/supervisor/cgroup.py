@@ -1,4 +1,4 @@
-"""What the container's control group tells about itself, where it can be seen.
+"""Statistics of the container's control group, where it is visible.
 
 The first path of each pair is cgroup v2, the second v1.
 """
@@ -20,13 +20,13 @@ def _text(paths: tuple[str, str]) -> str:
 
 
 def crowded() -> bool:
-    """Whether fewer than a tenth of the processes allowed are left."""
+    """Return whether more than 90 % of the process limit is used."""
     now, most = _text(_PIDS_NOW).strip(), _text(_PIDS_MAX).strip()
     return now.isdigit() and most.isdigit() and int(now) > int(most) * 9 // 10
 
 
 def kills_for_memory() -> int:
-    """How many processes the kernel ended so far because memory ran out."""
+    """Return how many processes the kernel has killed because memory ran out."""
     for line in _text(_EVENTS).splitlines():
         name, _, count = line.partition(" ")
         if name == "oom_kill":
@@ -35,5 +35,5 @@ def kills_for_memory() -> int:
 
 
 def peak_memory() -> str:
-    """Bytes of memory at the highest, as digits; empty where it is not told."""
+    """Return the peak memory use in bytes, as digits; empty if it is unknown."""
     return _text(_PEAK).strip()

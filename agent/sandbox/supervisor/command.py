@@ -1,4 +1,4 @@
-"""One command as it runs: its two output pipes, what is forwarded, what is left out."""
+"""A running command and its two output pipes: which bytes are forwarded, which dropped."""
 
 import array
 import contextlib
@@ -15,18 +15,18 @@ _PIPE_SIZE = 1 << 20
 
 
 class Stream:
-    """One output stream: the first ``keep`` bytes go on, of the rest the last 64 KB.
+    """An output stream: forwards the first ``keep`` bytes and the last 64 KB of the rest.
 
     Args:
         number: 0 for stdout, 1 for stderr.
-        target: The descriptor number under which the shell finds the pipe's writing end.
-        keep: Bytes forwarded as they come.
+        target: The descriptor number of the pipe's write end, which the shell opens.
+        keep: Number of bytes to forward as they arrive.
     """
 
     def __init__(self, number: int, target: int, keep: int) -> None:
         self.number = number
         self.reader, writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        # An ordinary user may have used up what it is granted.
+        # An unprivileged user may have reached the limit on pipe memory.
         with contextlib.suppress(OSError):
             fcntl.fcntl(self.reader, fcntl.F_SETPIPE_SZ, _PIPE_SIZE)
         os.set_blocking(writer, True)
@@ -37,14 +37,14 @@ class Stream:
         self._seen_past = 0
 
     def receive(self, most: int = CHUNK) -> bytes | None:
-        """Bytes from the pipe; empty where there are none now, None at its end."""
+        """Read from the pipe; return empty bytes if none are available, None at its end."""
         try:
             return os.read(self.reader, most) or None
         except BlockingIOError:
             return b""
 
     def rest(self) -> Iterator[bytes]:
-        """What lies in the pipe now, and no more, however fast others write into it."""
+        """Yield the bytes now in the pipe and no more, however fast others write into it."""
         count = array.array("i", [0])
         fcntl.ioctl(self.reader, termios.FIONREAD, count)
         left = count[0]
@@ -53,7 +53,10 @@ class Stream:
             yield data
 
     def pass_on(self, data: bytes) -> bytes:
-        """What of ``data`` is forwarded now, as an OUTPUT payload; empty if nothing."""
+        """Return an OUTPUT payload with the part of ``data`` to forward; empty if none.
+
+        The rest is buffered for ``last_words``.
+        """
         now = data[: self._left]
         self._left -= len(now)
         rest = data[len(now) :]
@@ -64,7 +67,7 @@ class Stream:
         return OUTPUT_HEAD.pack(self.number, 0) + now if now else b""
 
     def last_words(self) -> bytes:
-        """The end of what was held back, as an OUTPUT payload; empty if nothing was."""
+        """Return an OUTPUT payload with the last bytes not yet forwarded; empty if none."""
         tail = bytes(self._tail[-TAIL:])
         if not tail:
             return b""
@@ -72,17 +75,17 @@ class Stream:
 
 
 class Command:
-    """What the host asked to be run.
+    """A command that the host requested.
 
     Attributes:
-        ident: The conversation it was asked in.
-        text: What the shell evaluates.
-        started: When it began, on the monotonic clock.
-        deadline: When its time is up, on the same.
-        given: How often it was handed to a shell.
-        begun: Whether the shell has taken it up.
-        code: Its exit code; None while there is none.
-        streams: Its output, while it is listened to.
+        ident: The id of its conversation.
+        text: The shell command.
+        started: Start time, on the monotonic clock.
+        deadline: Time at which its limit expires, on the monotonic clock.
+        given: Number of times it was passed to a shell.
+        begun: Whether a shell has started it.
+        code: Its exit code; None until it has one.
+        streams: Its output streams; empty while they are not read.
     """
 
     def __init__(self, ident: int, payload: bytes) -> None:
@@ -102,6 +105,6 @@ class Command:
         self.deadline: float = self.started + self._seconds
 
     def start(self) -> None:
-        """Open its pipes and start its time."""
+        """Open the pipes and start the clock."""
         self.streams = [Stream(0, STDOUT, self._keep), Stream(1, STDERR, self._keep)]
         self._restart_clock()

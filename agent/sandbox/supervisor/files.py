@@ -1,10 +1,10 @@
 """File operations inside the sandbox, as generators: one ``send`` in, one chunk out.
 
-Each takes its arguments as bytes and raises ``OSError`` where it cannot be done. Nothing
-here blocks on what a name leads to: devices and pipes are told by ``stat`` and refused.
+Each takes its arguments as bytes and raises ``OSError`` on failure. No operation blocks on
+opening a device or pipe: ``stat`` detects them and they are refused.
 """
 
-# Paths are bytes here, and pathlib would double the start-up time.
+# Paths are bytes, and pathlib would double the start-up time.
 # ruff: noqa: PTH103, PTH104, PTH108, PTH106, PTH116, PTH118, PTH120, PTH208
 
 import errno
@@ -34,7 +34,7 @@ def _kind_of(mode: int) -> bytes:
 
 
 def kind(path: bytes) -> Operation:
-    """What ``path`` names, links followed."""
+    """Yield the kind of ``path``, following links."""
     try:
         yield _kind_of(os.stat(path).st_mode)
     except (FileNotFoundError, NotADirectoryError):
@@ -49,7 +49,7 @@ def _check_regular(mode: int, path: bytes) -> None:
 
 
 def read(path: bytes, limit: bytes) -> Operation:
-    """The bytes of a regular file; ``EFBIG`` as soon as there are more than ``limit``."""
+    """Yield the bytes of a regular file; ``EFBIG`` as soon as there are more than ``limit``."""
     _check_regular(os.stat(path).st_mode, path)
     descriptor = os.open(path, _OPEN_READ)
     try:
@@ -68,7 +68,7 @@ def read(path: bytes, limit: bytes) -> Operation:
 
 
 def write(path: bytes, exclusive: bytes) -> Operation:
-    """Take chunks until an empty one, then put them in place as one file."""
+    """Receive chunks until an empty one, then move them into place as one file."""
     if exclusive and os.path.lexists(path):
         raise _error(errno.EEXIST, path)
     target = path if exclusive else os.path.realpath(path)
@@ -116,7 +116,7 @@ def _write_all(descriptor: int, data: bytes) -> None:
 
 
 def entries(path: bytes, depth: bytes, limit: bytes) -> Operation:
-    """Records ``kind size path`` ended by NUL, several in a chunk, in the order of a tree."""
+    """Yield NUL-terminated records ``kind size path``, several per chunk, in tree order."""
     lines: list[bytes] = []
     left = int(limit)
     for line in _walk(path, int(depth), left):
@@ -152,7 +152,7 @@ def _walk(folder: bytes, depth: int, limit: int) -> Iterator[bytes]:
 
 
 def remove(path: bytes) -> Operation:
-    """Remove a name with all below it, links not followed; pauses every few hundred names."""
+    """Remove a name recursively without following links; yield every few hundred names."""
     done = 0
     try:
         for _ in _remove(path):
@@ -162,7 +162,7 @@ def remove(path: bytes) -> Operation:
     except FileNotFoundError:
         return
     except OSError as error:
-        # The workspace itself is a mount: emptied is all that can be.
+        # The workspace itself is a mount point: it can be emptied but not removed.
         if error.errno != errno.EBUSY or not os.path.ismount(path) or os.listdir(path):
             raise
 
@@ -180,7 +180,7 @@ def _remove(path: bytes) -> Iterator[None]:
 
 
 def peak() -> Operation:
-    """Bytes of memory at the highest, as digits; empty where it is not told."""
+    """Yield the peak memory use in bytes, as digits; empty if it is unknown."""
     yield cgroup.peak_memory().encode()
 
 

@@ -1,23 +1,23 @@
-"""The frames that the host and the supervisor exchange.
+"""The frame protocol between host and supervisor.
 
 A frame is a header (payload length, kind, conversation id; network order, 4 + 1 + 4 bytes)
-and a payload of at most ``MAX_PAYLOAD`` bytes. The host opens conversations with ids that
-only grow; every answer carries the id of what it answers. Id 0 is the supervisor's own.
+and a payload of at most ``MAX_PAYLOAD`` bytes. The host opens conversations with strictly
+increasing ids; every answer carries the id of its request. Id 0 belongs to the supervisor.
 
 Host to supervisor:
-    EXECUTE   ``!dQ`` seconds allowed, bytes to keep per stream; then the command
-    END       end every process that commands started (a running command ends as ``stop``)
+    EXECUTE   ``!dQ`` time limit in seconds, bytes to keep per stream; then the command
+    END       terminate every process that commands started (a running command ends as ``stop``)
     OPEN      begin a file operation: its name and arguments, separated by NUL
-    NEXT      the operation's next chunk, or the wish for one
-    CANCEL    forget the operation
+    NEXT      the operation's next chunk, or a request for one
+    CANCEL    cancel the operation
 
 Supervisor to host:
-    READY     id 0; the shell is up. Payload ``1`` where its state was restored
-    OUTPUT    ``!BQ`` stream (0 stdout, 1 stderr), bytes left out before; then the bytes
+    READY     id 0; the shell is up. Payload ``1`` if its state was restored
+    OUTPUT    ``!BQ`` stream (0 stdout, 1 stderr), bytes dropped before; then the bytes
     FINISHED  ``!iBd`` exit code (-1: none), index into ``ENDINGS``, seconds; then the note
     DATA      an operation's answer, more follows
     DONE      an operation's last answer
-    FAILED    ``!I`` errno; then what was being used
+    FAILED    ``!I`` errno; then the path that failed
 """
 
 import struct
@@ -42,19 +42,19 @@ Frame = tuple[int, int, bytes]
 
 
 class BadFrame(Exception):
-    """What arrived is not a frame of this protocol."""
+    """The received data violates the frame protocol."""
 
 
 def pack(kind: int, ident: int, payload: bytes = b"") -> bytes:
-    """One frame as bytes."""
+    """Encode one frame."""
     return HEADER.pack(len(payload), kind, ident) + payload
 
 
 class Parser:
-    """Cuts a stream of bytes into frames.
+    """Splits a byte stream into frames.
 
     Args:
-        limit: The longest payload taken, in bytes.
+        limit: Maximum payload length in bytes.
     """
 
     def __init__(self, limit: int = MAX_PAYLOAD) -> None:
@@ -62,10 +62,10 @@ class Parser:
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> Iterator[Frame]:
-        """Take bytes; yield the frames that are whole as ``(kind, id, payload)``.
+        """Add bytes; yield the frames now complete as ``(kind, id, payload)``.
 
         Raises:
-            BadFrame: a payload is announced that is longer than allowed.
+            BadFrame: a header announces a payload longer than the limit.
         """
         self._buffer += data
         while len(self._buffer) >= HEADER.size:

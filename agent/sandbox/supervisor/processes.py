@@ -1,6 +1,6 @@
-"""Processes as /proc shows them, and signals to them. Nothing here needs a fork."""
+"""The process table from /proc, and signals to processes. Nothing in this module forks."""
 
-# Paths are bytes here, and pathlib would double the start-up time.
+# pathlib would double the start-up time.
 # ruff: noqa: PTH123, PTH208
 
 import os
@@ -13,7 +13,7 @@ TICK = 0.01
 
 
 class Process:
-    """One line of the process table. ``key`` tells it from a later one with its pid."""
+    """A process table entry. ``key`` tells it apart from a later process with the same pid."""
 
     __slots__ = ("group", "key", "parent", "pid")
 
@@ -28,7 +28,7 @@ Table = dict[int, Process]
 
 
 def table() -> Table:
-    """Every process that can be seen, the dead ones left out."""
+    """Return every visible process except dead ones."""
     found: Table = {}
     for name in os.listdir("/proc"):
         if not name.isdigit():
@@ -45,7 +45,7 @@ def table() -> Table:
 
 
 def descendants(processes: Table, roots: Iterable[int]) -> set[int]:
-    """``roots`` and everything that descends from them."""
+    """Return ``roots`` and all their descendants."""
     children: dict[int, list[int]] = {}
     for process in processes.values():
         children.setdefault(process.parent, []).append(process.pid)
@@ -60,7 +60,7 @@ def descendants(processes: Table, roots: Iterable[int]) -> set[int]:
 
 
 def send(pids: Iterable[int], number: int) -> None:
-    """Send a signal to each; those that are gone already are passed over."""
+    """Send a signal to each process; skip those that are gone."""
     for pid in pids:
         try:
             os.kill(pid, number)
@@ -69,9 +69,9 @@ def send(pids: Iterable[int], number: int) -> None:
 
 
 def whole_container() -> Callable[[Table], set[int]]:
-    """Which processes are the commands': all but PID 1, its first child, and this one.
+    """Return a filter for the commands' processes: all but PID 1, its first child, and this one.
 
-    The first child is what keeps the container alive (``sleep infinity``).
+    The first child keeps the container alive (``sleep infinity``).
     """
     firsts = [p for p in table().values() if p.parent == 1 and p.pid != os.getpid()]
     keeper = min(firsts, key=lambda p: p.key).pid if firsts else 1
@@ -80,17 +80,17 @@ def whole_container() -> Callable[[Table], set[int]]:
 
 
 def own_descendants() -> Callable[[Table], set[int]]:
-    """Which processes are the commands': what descends from this one."""
+    """Return a filter for the commands' processes: the descendants of this process."""
     me = os.getpid()
     return lambda processes: descendants(processes, [me]) - {me}
 
 
 def end(find: Callable[[], set[int]], grace: float) -> Wait:
-    """End what ``find`` names: TERM, then after ``grace`` seconds KILL until none is left.
+    """Terminate the processes from ``find``: TERM, then KILL after ``grace`` seconds.
 
-    ``find`` is asked again and again, so that what is started meanwhile is found too. What
-    outlives the first round is stopped before it is killed: a process that only forks cannot
-    outrun that, since the stopped ones keep their places under the limit on processes.
+    ``find`` is called repeatedly, until it returns none, to include processes started meanwhile.
+    Processes that survive the first KILL are stopped before they are killed: a fork bomb cannot
+    outrun that, because stopped processes still count towards the process limit.
     """
     told: set[int] = set()
     deadline = time.monotonic() + grace
@@ -112,7 +112,7 @@ def end(find: Callable[[], set[int]], grace: float) -> Wait:
 
 
 def until(reached: Callable[[], bool], seconds: float) -> Wait:
-    """Pause until a state is reached, at most that long."""
+    """Yield until ``reached`` returns true, for at most ``seconds``."""
     deadline = time.monotonic() + seconds
     while not reached() and time.monotonic() < deadline:
         yield

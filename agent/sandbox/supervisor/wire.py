@@ -1,4 +1,4 @@
-"""The supervisor's side of the stream: frames in, frames out, never waiting."""
+"""The supervisor's non-blocking side of the frame stream."""
 
 import os
 import selectors
@@ -10,7 +10,7 @@ _BACKLOG = 1 << 20
 
 
 class Watch:
-    """What the loop waits for: descriptors, each with what is then called."""
+    """The descriptors that the event loop waits for, each with its callback."""
 
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
@@ -18,17 +18,17 @@ class Watch:
     def add(
         self, descriptor: int, then: Callable[[], None], events: int = selectors.EVENT_READ
     ) -> None:
-        """Call ``then`` whenever the descriptor is ready; once added, it stays as it is."""
+        """Call ``then`` whenever the descriptor is ready; no effect if it is already added."""
         if descriptor not in self._selector.get_map():
             self._selector.register(descriptor, events, then)
 
     def drop(self, descriptor: int) -> None:
-        """Forget the descriptor; it may be unknown already."""
+        """Stop watching the descriptor; no effect if it is not watched."""
         if descriptor >= 0 and descriptor in self._selector.get_map():
             self._selector.unregister(descriptor)
 
     def turn(self, seconds: float | None) -> None:
-        """Wait for at most that long, then call for everything that is ready."""
+        """Wait for at most ``seconds``, then call the callback of each ready descriptor."""
         for key, _ in self._selector.select(seconds):
             key.data()
 
@@ -37,7 +37,7 @@ class Wire:
     """Frames over two descriptors.
 
     Attributes:
-        open: Whether the host is still there.
+        open: Whether the host is still connected.
     """
 
     def __init__(self, watch: Watch, source: int, sink: int) -> None:
@@ -51,15 +51,15 @@ class Wire:
 
     @property
     def full(self) -> bool:
-        """Whether so much waits to be sent that commands have to wait, too."""
+        """Whether the backlog is so large that reading of command output must pause."""
         return len(self._outgoing) >= _BACKLOG
 
     def send(self, kind: int, ident: int, payload: bytes = b"") -> None:
-        """Put a frame in line; ``flush`` sends it."""
+        """Queue a frame; ``flush`` sends it."""
         self._outgoing += pack(kind, ident, payload)
 
     def flush(self) -> None:
-        """Send what can be sent now, and ask to be called for the rest."""
+        """Send without blocking; the event loop calls this again for the rest."""
         try:
             while self._outgoing:
                 del self._outgoing[: os.write(self._sink, self._outgoing[:CHUNK])]
@@ -71,7 +71,7 @@ class Wire:
         self._watch.drop(self._sink)
 
     def receive(self) -> Iterator[Frame]:
-        """The frames that are whole by now."""
+        """Read without blocking; yield the frames now complete."""
         try:
             data = os.read(self._source, CHUNK)
         except BlockingIOError:

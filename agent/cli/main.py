@@ -1,0 +1,239 @@
+"""The commands of ``python -m agent``, such as ``run "TASK"``."""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import get_args
+
+from agent import prompts
+from agent.api import Studio, hand_over
+from agent.cli.printer import Terminal
+from agent.errors import AddressUnusable, RunError, StudioError
+from agent.events import Event, Mode, RunEnded, Status, encode
+from agent.limits import suited
+from agent.models import demonstration
+from agent.models.base import Model, ModelConfig
+from agent.models.builtin.install import CHOSEN
+from agent.models.builtin.model import prompt_for
+from agent.models.openai.base_url import resolve_key
+from agent.models.resolve import answering
+from agent.output_folder import check_folder
+from agent.runs.recorder import Task
+from agent.sandbox.engine.client import connect, is_podman
+from agent.sandbox.image.build import Target, dockerfile_path, ensure_image
+from agent.sandbox.image.progress import Progress
+from agent.sandbox.network.policy import Policy, policy
+from agent.settings import Settings, load
+from agent.tasks import cli as tasks
+from agent.train import cli as training
+from agent.train.rollouts import cli
+from agent.util.cancellation import Stop
+from agent.util.cli_types import positive
+from agent.util.signals import interruptible
+from agent.util.text import legible
+from agent.workspace.transfer.copy import Report
+
+EXIT_CODES: dict[Status, int] = {
+    "submitted": 0,
+    "answered": 0,
+    "failed": 1,
+    "step_limit": 3,
+    "token_limit": 3,
+    "budget_limit": 3,
+    "time_limit": 3,
+    "stopped": 130,
+}
+
+ADDRESS_UNUSABLE = 4
+"""The exit code if the page cannot be served at its address."""
+
+Serve = Callable[[Settings], None]
+
+
+def parser(*, page: bool) -> argparse.ArgumentParser:
+    """Return the argument parser, with the ``serve`` command if there is a ``page``."""
+    root = argparse.ArgumentParser(
+        prog="llm-in-sandbox-studio",
+        description="Give a language model a computer and watch it work.",
+        epilog="Endpoint, key and limits come from the environment; docs/settings.md lists them.",
+    )
+    commands = root.add_subparsers(dest="command", metavar="COMMAND")
+    if page:
+        commands.add_parser("serve", help="serve the page (what happens without a command)")
+    commands.add_parser("build", help="build the sandbox image where it is missing")
+    _add_run(commands.add_parser("run", help="do one run without the page"))
+    tasks.add(commands)
+    cli.add(commands)
+    training.add(commands)
+    return root
+
+
+def _add_run(run: argparse.ArgumentParser) -> None:
+    add = run.add_argument
+    add("task", metavar="TASK", help="what the model is to do")
+    add("--input", metavar="PATH", action="append", default=[], type=Path,
+        help="a file or folder to put into input/; may be given again")  # fmt: skip
+    add("--output", metavar="DIR", type=Path,
+        help="where the workspace's output/, the journal and the trajectory go")  # fmt: skip
+    add("--overwrite", action="store_true",
+        help="replace the results of another run in that folder")  # fmt: skip
+    add("--model", metavar="M", default="", help="the model's name, or: demonstration, builtin")
+    add("--base-url", metavar="U", default="",
+        help="the endpoint; OPENAI_API_KEY is sent to OPENAI_BASE_URL only")  # fmt: skip
+    add("--max-steps", metavar="N", type=positive, help="limit on the model's turns")
+    add("--mode", choices=get_args(Mode), default="sandbox",
+        help="in a sandbox, or plain: the documents in the prompt, no tools")  # fmt: skip
+    add("--prompt", metavar="NAME|FILE", default="",
+        help=f"one of {', '.join(prompts.names())}; or a file")  # fmt: skip
+    add("--network", metavar="POLICY", type=policy, default=Policy(),
+        help="what the sandbox may reach: open, none, packages, or names of hosts")  # fmt: skip
+    add("--image", metavar="TAG", default="", help="another sandbox image")
+    add("--json", action="store_true", help="write the events as JSON lines to stdout")
+
+
+def main(arguments: Sequence[str] | None = None, serve: Serve | None = None) -> int:
+    """Execute a command.
+
+    Args:
+        arguments: The command-line arguments; by default the process's own.
+        serve: Serves the page until the process receives a signal to end; also the default
+            command. None without a page.
+
+    Returns:
+        The exit code: 0 submitted or answered, 1 failed, 2 no command given, 3 a limit was
+        reached, 4 the page's address is in use or unusable, 130 stopped.
+    """
+    described = parser(page=serve is not None)
+    given = described.parse_args(arguments)
+    try:
+        if given.command == "build":
+            return build(load())
+        if given.command == "run":
+            return run(given, load())
+        if given.command in ("tasks", "chores", "score"):
+            return tasks.carry_out(given)
+        if given.command == "rollout":
+            return cli.roll(given, load())
+        if given.command == "train":
+            return training.train(given)
+        if given.command == "compare":
+            return training.compare(given)
+        if serve is not None:
+            serve(load())
+            return 0
+    except KeyboardInterrupt:
+        return EXIT_CODES["stopped"]
+    except (StudioError, OSError) as error:  # OSError: a failing disk or a closed pipe
+        print(error, file=sys.stderr)
+        return ADDRESS_UNUSABLE if isinstance(error, AddressUnusable) else 1
+    described.print_help()
+    return 2
+
+
+def build(settings: Settings) -> int:
+    """Build the sandbox image and show progress on the terminal."""
+
+    def show(progress: Progress) -> None:
+        print(f"{progress.fraction:4.0%} {legible(progress.line)}", file=sys.stderr)
+
+    with closing(connect(settings.docker_host or None, settings.runtime_dir or None)) as client:
+        for target in ("sandbox",) if is_podman(client) else get_args(Target):
+            print(ensure_image(client, dockerfile_path(), show, target))
+    return 0
+
+
+def run(given: argparse.Namespace, settings: Settings) -> int:
+    """Execute one run and show its events; print its answer to stdout."""
+    if given.output:
+        check_folder(given.output, overwrite=given.overwrite)
+    settings = replace(settings, image=given.image or settings.image, pool=0)
+    model, inputs, text = _model(given, settings)
+    prompt = prompts.load(given.prompt or prompt_for(model))
+    task = Task(text, prompt, given.mode, network=given.network)
+    limits = suited(settings.limits(), model)
+    if given.max_steps:
+        limits = replace(limits, steps=given.max_steps)
+    stop, copied = Stop(), Report()
+    with (
+        interruptible(stop) as interrupts,
+        Studio(settings) as studio,
+        studio.new([*inputs, *given.input], copied) as recorded,
+    ):
+        _tell(copied)
+        try:
+            with (
+                interrupts.breakable(),
+                closing(recorded.start(task, model, limits, stop)) as events,
+            ):
+                ended = _show(events, stop, as_json=given.json)
+        finally:
+            if given.output and recorded.folder.journal.exists():
+                _tell(hand_over(recorded, given.output, overwrite=given.overwrite))
+    if not given.output and recorded.folder.data == settings.data:
+        print(f"The run's folder: {recorded.folder.path}", file=sys.stderr)
+    elif not given.output:
+        print("The run is listed by the page that is open, under History.", file=sys.stderr)
+    return EXIT_CODES[ended.status]
+
+
+def _model(given: argparse.Namespace, settings: Settings) -> tuple[Model, Iterable[Path], str]:
+    """Return the model, the demonstration's input files, and the task's text."""
+    base_url = given.base_url or settings.base_url
+    if given.model in ("demonstration", CHOSEN):
+        base_url = ""
+    known = {each.name: each for each in demonstration.demonstrations()}
+    mine = bool(base_url) or given.model == CHOSEN
+    script = None if mine else demonstration.find(given.task) or known.get(given.task)
+    text, inputs = (script.task, script.inputs) if script else (given.task, ())
+    key = resolve_key(base_url, "", settings.base_url, settings.api_key)
+    model = answering(
+        text,
+        ModelConfig(base_url, given.model or settings.model, key),
+        builtin=settings.builtin and given.model != "demonstration",
+        unconnected="Connect a model for this: set OPENAI_BASE_URL, OPENAI_MODEL and "
+        "OPENAI_API_KEY, or give --base-url and --model. Without one, these demonstrations can "
+        "be run: " + ", ".join(known),
+        nameless="Which model? Set OPENAI_MODEL, or give --model.",
+    )
+    return model, inputs, text
+
+
+def _tell(report: Report) -> None:
+    for line in report.left_out:
+        print(f"Left out: {legible(line)}", file=sys.stderr)
+
+
+def _show(events: Iterator[Event], stop: Stop, *, as_json: bool) -> RunEnded:
+    """Show each event and return the last one, which ends the run.
+
+    A closed output pipe stops the run.
+    """
+    show = _print_json if as_json else Terminal().show
+    ended: RunEnded | None = None
+    for event in events:
+        try:
+            show(event)
+        except BrokenPipeError:
+            _show_nobody()
+            stop.set()
+        if isinstance(event, RunEnded):
+            ended = event
+    if ended is None:
+        raise RunError("The run came to no end; this is a defect of the studio.")
+    if ended.answer and not as_json:
+        print(legible(ended.answer))
+    return ended
+
+
+def _print_json(event: Event) -> None:
+    print(encode(event).decode(), flush=True)
+
+
+def _show_nobody() -> None:
+    with open(os.devnull, "w") as nothing:  # noqa: PTH123 - os.devnull is a string
+        for stream in (sys.stdout, sys.stderr):
+            os.dup2(nothing.fileno(), stream.fileno())

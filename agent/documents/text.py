@@ -1,0 +1,219 @@
+"""Extract a document's text and estimate its size in a prompt.
+
+Parsing a PDF takes a large C++ library, an office document is a zip archive of XML, and both may
+be hostile. They are therefore parsed in a separate process without network access or our
+environment variables, as the user ``nobody`` if we are root, with limits on time and memory.
+"""
+
+import importlib
+import json
+import math
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from agent.documents.isolation import become_nobody, know_encodings, leave_network
+from agent.documents.office import read_office
+from agent.errors import WorkspaceError
+from agent.util import charset
+
+MAX_TEXT = 32 * 1024**2
+"""Maximum bytes of a text file, or characters of another document's text."""
+
+MAX_PDF = 256 * 1024**2
+"""Maximum bytes of a PDF or office document."""
+
+PDF_SECONDS = 30
+PDF_MEMORY = 1024**3
+
+_ROOT = Path(__file__).resolve().parents[2]
+_MARKS = (
+    (b"\xef\xbb\xbf", "utf-8-sig"),
+    (b"\xff\xfe\x00\x00", "utf-32"),
+    (b"\x00\x00\xfe\xff", "utf-32"),
+    (b"\xff\xfe", "utf-16"),
+    (b"\xfe\xff", "utf-16"),
+)
+_OFFICE = (".docx", ".pptx", ".xlsx", ".odt", ".ods", ".docm", ".xlsm", ".pptm")
+_CONTROLS = frozenset(range(32)) - frozenset(b"\t\n\r\f\x1b\x08")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """The text of a document.
+
+    Attributes:
+        name: The file name.
+        text: The extracted text.
+        pages: Number of pages or slides; None if the document has none or does not state it.
+    """
+
+    name: str
+    text: str
+    pages: int | None = None
+
+    @property
+    def words(self) -> int:
+        """Number of words, separated by whitespace."""
+        return len(self.text.split())
+
+    @property
+    def tokens(self) -> int:
+        """Approximate number of tokens in a prompt: a quarter of the characters."""
+        return math.ceil(len(self.text) / 4)
+
+
+def text_of(file: BinaryIO | Path, name: str = "") -> Document:
+    """Extract the text of a text file, PDF or office document.
+
+    Args:
+        file: A path on the host, or an open file (e.g. from ``Workspace.open_read``), which
+            is read from its start and left open.
+        name: The document's name; by default the last component of the path.
+
+    Raises:
+        WorkspaceError: the file contains no text or cannot be read; the message says why.
+    """
+    if isinstance(file, Path):
+        try:
+            opened = file.open("rb")
+        except OSError as error:
+            raise WorkspaceError(f"{file} cannot be read: {error.strerror}.") from error
+        with opened:
+            return text_of(opened, name or file.name)
+    file.seek(0)
+    head = file.read(1024).lstrip()
+    if head.startswith(b"%PDF-"):
+        return _apart(file, name, "PDF")
+    if head.startswith(b"PK\3\4") and name.lower().endswith(_OFFICE):
+        return _apart(file, name, "document")
+    file.seek(0)
+    raw = file.read(MAX_TEXT + 1)
+    if len(raw) > MAX_TEXT:
+        raise WorkspaceError(f"“{name}” is larger than {MAX_TEXT // 1024**2} MB of text.")
+    return Document(name, decode(raw, name))
+
+
+def decode(raw: bytes, name: str) -> str:
+    """Decode bytes by byte order mark (UTF-8, -16, -32), as UTF-8 or legacy text.
+
+    Raises:
+        WorkspaceError: the bytes are not text: they contain NUL, or are not UTF-8 and contain
+            other control characters, or do not match their byte order mark.
+    """
+    for mark, encoding in _MARKS:
+        if raw.startswith(mark):
+            try:
+                return raw.decode(encoding)
+            except UnicodeDecodeError as error:
+                raise _no_text(name) from error
+    if b"\0" in raw:
+        raise _no_text(name)
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        if not _CONTROLS.isdisjoint(raw):
+            raise _no_text(name) from error
+        return raw.decode(charset.guess(raw, error.start), "replace")
+
+
+def _no_text(name: str) -> WorkspaceError:
+    return WorkspaceError(f"“{name}” cannot be pasted as text: it is neither text nor a document.")
+
+
+def _apart(file: BinaryIO, name: str, kind: str) -> Document:
+    """Parse the file in a separate process, which receives it through a pipe."""
+    command = [sys.executable, "-P", "-m", "agent.documents.text", kind]
+    environment = {"PYTHONPATH": str(_ROOT), "PATH": os.defpath, "LANG": "C.UTF-8"}
+    file.seek(0)
+    raw = file.read(MAX_PDF + 1)
+    if len(raw) > MAX_PDF:
+        raise WorkspaceError(f"“{name}” is larger than {MAX_PDF // 1024**2} MB.")
+    try:
+        done = subprocess.run(
+            command,
+            input=raw,
+            capture_output=True,
+            env=environment,
+            cwd="/",
+            timeout=2 * PDF_SECONDS,
+            check=False,
+        )
+        answer = json.loads(done.stdout)
+        if answer.get("too_large"):
+            raise WorkspaceError(f"“{name}” holds more than {MAX_TEXT // 1024**2} MB of text.")
+        text, pages = answer["text"], answer["pages"]
+    except subprocess.TimeoutExpired as error:
+        raise WorkspaceError(f"“{name}” took too long to read; it may be damaged.") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise WorkspaceError(f"“{name}” cannot be read as a {kind}; it may be damaged.") from error
+    if not text.strip():
+        many = f"{pages} pages" if pages else "pages"
+        raise WorkspaceError(f"“{name}” has {many} but no text in it; it may be a scan.")
+    return Document(name, text, pages)
+
+
+def read_pdf(raw: bytes) -> tuple[str, int]:
+    """Return the text of a PDF's pages, separated by form feeds, and the page count.
+
+    Call it only in the separate process: the library may crash on a hostile file.
+
+    Raises:
+        pypdfium2.PdfiumError: the file is not a PDF, or needs a password.
+        OverflowError: the text has more than ``MAX_TEXT`` characters.
+    """
+    import pypdfium2
+
+    document = pypdfium2.PdfDocument(raw)
+    pages, size = [], 0
+    for number in range(len(document)):
+        page = document[number].get_textpage().get_text_range()
+        size += len(page)
+        if size > MAX_TEXT:
+            raise OverflowError("too much text")
+        pages.append(page.replace("\r\n", "\n"))
+    return "\f".join(pages), len(document)
+
+
+_READERS: dict[str, Callable[[bytes], tuple[str, int | None]]] = {
+    "PDF": read_pdf,
+    "document": read_office,
+}
+_LIBRARIES = {"PDF": "pypdfium2", "document": "python_calamine"}
+
+
+def main() -> None:
+    """Read a file from stdin and write its text as JSON, with resource limits."""
+    kind = sys.argv[1]
+    _give_up(kind)
+    resource.setrlimit(resource.RLIMIT_AS, (PDF_MEMORY, PDF_MEMORY))
+    resource.setrlimit(resource.RLIMIT_CPU, (PDF_SECONDS, PDF_SECONDS))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    try:
+        text, pages = _READERS[kind](sys.stdin.buffer.read())
+        if len(text) > MAX_TEXT:
+            raise OverflowError("too much text")
+    except OverflowError:
+        sys.stdout.write(json.dumps({"too_large": True}))
+    else:
+        sys.stdout.write(json.dumps({"text": text, "pages": pages}))
+
+
+def _give_up(kind: str) -> None:
+    """Import the modules that the kind needs, then drop network access and privileges."""
+    know_encodings()
+    with suppress(ImportError):  # reading a file that needs the module reports the error
+        importlib.import_module(_LIBRARIES[kind])
+    leave_network()
+    become_nobody()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""All recorded runs: index, search, export, deletion."""

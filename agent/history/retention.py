@@ -1,0 +1,110 @@
+"""Retention of runs: pure functions that select the runs to delete.
+
+Runs that are pinned, active, open on a page, or ended within the last hour are kept. Of the
+others, runs past the age limit are deleted, then the oldest runs of the user with the highest
+disk usage, until the total is within the size limit. So no user loses runs because another
+stores too many.
+"""
+
+from collections import Counter, deque
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+
+from agent.history.index import Entry
+from agent.util.text import size_of
+
+GRACE = 3600.0
+"""Seconds after its end during which no run is deleted."""
+
+_DAY = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """Limits: ``days`` since a run's end, ``size`` bytes in all; None for no limit."""
+
+    days: float | None = None
+    size: int | None = None
+
+    @property
+    def words(self) -> str:
+        """The limits as a sentence for the user."""
+        old = f"{self.days:g} days after their end" if self.days else ""
+        much = (
+            f"when all take more than {size_of(self.size)}, the oldest first" if self.size else ""
+        )
+        if not old and not much:
+            return "Runs are kept until they are deleted."
+        when = ", or ".join(filter(None, (old, much)))
+        return f"Runs that are not pinned are deleted {when}."
+
+
+@dataclass(frozen=True, slots=True)
+class Doomed:
+    """A run to delete, and the reason, worded to follow “because”."""
+
+    run: str
+    title: str
+    why: str
+
+
+def doomed(
+    entries: Iterable[Entry], rule: Retention, *, now: float, used: int, busy: Collection[str] = ()
+) -> list[Doomed]:
+    """Return the runs to delete now, in order.
+
+    Args:
+        entries: All runs.
+        rule: The retention limits.
+        now: Seconds since the epoch.
+        used: Total bytes on disk of all runs.
+        busy: Ids of runs in use, which are kept.
+    """
+    entries = sorted(entries, key=lambda each: each.at)
+    takes = Counter[str]()
+    for entry in entries:
+        takes[entry.owner] += _size(entry)
+    chosen, left = list[Doomed](), dict[str, deque[Entry]]()
+    for entry in entries:
+        if not _may_go(entry, now) or entry.run in busy:
+            continue
+        if rule.days and now - entry.at > rule.days * _DAY:
+            chosen.append(_doomed(entry, f"it ended more than {rule.days:g} days ago"))
+            takes[entry.owner] -= _size(entry)
+            used -= _size(entry)
+        else:
+            left.setdefault(entry.owner, deque()).append(entry)
+    return chosen + (list(_too_much(left, takes, used, rule.size)) if rule.size else [])
+
+
+def _too_much(
+    left: dict[str, deque[Entry]], takes: Counter[str], used: int, size: int
+) -> Iterator[Doomed]:
+    """Yield the oldest run of the heaviest user, repeatedly, until the total fits."""
+    while used > size and left:
+        owner = max(left, key=lambda each: takes[each])
+        entry = left[owner].popleft()
+        yield _doomed(entry, f"all runs together took more than {size_of(size)}")
+        takes[owner] -= _size(entry)
+        used -= _size(entry)
+        if not left[owner]:
+            del left[owner]
+
+
+def _doomed(entry: Entry, why: str) -> Doomed:
+    return Doomed(entry.run, entry.title, why)
+
+
+def _size(entry: Entry) -> int:
+    return entry.summary.size if entry.summary else 0
+
+
+def _may_go(entry: Entry, now: float) -> bool:
+    """Return whether a run may be deleted; not if unreadable or not summarized."""
+    return (
+        not entry.pinned
+        and not entry.problem
+        and entry.summary is not None
+        and not entry.summary.alive
+        and now - entry.at > GRACE
+    )

@@ -1,0 +1,128 @@
+"""A run in the reference's ``trajectory.json`` format, with additional fields.
+
+There is one entry per tool call (a turn with two calls makes two entries of the same step), so
+that readers of the reference's trajectories can read these. Added are the run's mode, model,
+status, reason, answer and totals; each entry's usage, tool time, exit code and ending; and the
+number of unreadable events, if any.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any
+
+from agent.events import (
+    Event,
+    ModelAnswered,
+    RunContinued,
+    RunEnded,
+    RunStarted,
+    StepStarted,
+    Told,
+    ToolEnded,
+    Unreadable,
+)
+from agent.models.base import ToolCall
+
+_DEPTH = 50
+
+
+def trajectory(events: Iterable[Event]) -> dict[str, Any]:
+    """Return the trajectory of a run's events as a JSON-serializable dict."""
+    writer = _Writer()
+    for event in events:
+        writer.apply(event)
+    return writer.finished()
+
+
+class _Writer:
+    def __init__(self) -> None:
+        self.result: dict[str, Any] = {"problem_statement": "", "steps": [], "metadata": {}}
+        self._entries: dict[str, dict[str, Any]] = {}
+        self._unreadable = 0
+
+    def apply(self, event: Event) -> None:
+        match event:
+            case RunStarted():
+                self._begin(event)
+            case RunContinued():
+                self.result["metadata"].setdefault("follow_ups", []).append(event.text)
+            case StepStarted():
+                self.result["metadata"]["total_steps"] = event.step
+            case ModelAnswered():
+                self._add_turn(event)
+            case Told() if self.result["steps"]:
+                self.result["steps"][-1]["observation"] = event.text
+            case ToolEnded() if event.call_id in self._entries:
+                self._answer(self._entries[event.call_id], event)
+            case Unreadable():
+                self._unreadable += 1
+            case RunEnded():
+                totals = asdict(event.totals)
+                ending = {"status": event.status, "reason": event.reason, "answer": event.answer}
+                self.result["metadata"] |= ending | {"totals": totals, "ended": event.at}
+            case _:
+                pass
+
+    def finished(self) -> dict[str, Any]:
+        if self._unreadable:
+            self.result["metadata"]["unreadable_events"] = self._unreadable
+        return self.result
+
+    def _begin(self, event: RunStarted) -> None:
+        self.result["problem_statement"] = event.task
+        self.result["metadata"] = {
+            "total_steps": 0,
+            "run": event.run,
+            "mode": event.mode,
+            "model": event.model,
+            "prompt": event.prompt,
+            "inputs": list(event.inputs),
+            "limits": event.limits,
+            "started": event.at,
+        }
+
+    def _add_turn(self, event: ModelAnswered) -> None:
+        for call in event.calls or (ToolCall("", "", ""),):
+            entry: dict[str, Any] = {
+                "thought": event.text,
+                "reasoning_content": event.reasoning,
+                "action": {"function": call.name, "parameters": _parameters(call)},
+                "observation": "",
+                "metadata": {
+                    "step": event.step,
+                    "exec_time": event.seconds,
+                    "call_id": call.id,
+                    "usage": asdict(event.usage) if event.usage else None,
+                    "usage_estimated": event.estimated,
+                    "finish_reason": event.finish,
+                },
+            }
+            self.result["steps"].append(entry)
+            self._entries[call.id] = entry
+
+    @staticmethod
+    def _answer(entry: dict[str, Any], event: ToolEnded) -> None:
+        entry["observation"] = event.observation
+        entry["metadata"] |= {
+            "tool_time": event.seconds,
+            "exit_code": event.exit_code,
+            "ending": event.ending,
+            "ok": event.ok,
+        }
+
+
+def _parameters(call: ToolCall) -> dict[str, Any]:
+    """Return the call's arguments, or the raw text if not a shallow JSON object."""
+    try:
+        arguments = json.loads(call.arguments or "{}")
+    except (ValueError, RecursionError):
+        arguments = None
+    if isinstance(arguments, dict) and _shallow(arguments, _DEPTH):
+        return arguments
+    return {"unparsed": call.arguments}
+
+
+def _shallow(value: Any, most: int) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return most > 0 and all(_shallow(item, most - 1) for item in inner)

@@ -1,0 +1,58 @@
+"""Files shipped next to the packages, and commands for this installation.
+
+A checkout has the files at its top level. ``pip install`` puts them below the environment's
+``share/``, ``pip install --target`` next to the packages.
+"""
+
+import importlib.metadata
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+NAME = "llm-in-sandbox-studio"
+_TOP = Path(__file__).resolve().parents[1]
+_SHARE = Path("share") / NAME
+
+
+def is_checkout() -> bool:
+    """Return whether the program runs from a checkout, where ``make`` works."""
+    return (_TOP / "Makefile").is_file() and (_TOP / "pyproject.toml").is_file()
+
+
+def find_file(name: str) -> Path | None:
+    """Return a file shipped with the program, such as its Dockerfile, or None."""
+    return next((each for each in _candidates(name) if each.is_file()), None)
+
+
+def pip_install(requirements: str, *options: str) -> str:
+    """Return the command that installs a requirements file into this environment."""
+    if is_checkout():
+        here = Path(sys.prefix).resolve() == (_TOP / ".venv").resolve()
+        command = [".venv/bin/pip" if here else "pip", "install", *options, "-r", requirements]
+        return shlex.join(command)
+    file = find_file(requirements)
+    command = [sys.executable, "-m", "pip", "install", *options, "-r", str(file or requirements)]
+    return shlex.join(command)
+
+
+def build_command() -> str:
+    """Return the command that builds the sandbox image."""
+    return "make build" if is_checkout() else shlex.join([sys.executable, "-m", "agent", "build"])
+
+
+def _candidates(name: str) -> Iterator[Path]:
+    if is_checkout():
+        yield _TOP / name
+        return
+    yield from (Path(str(each.locate())).resolve() for each in _recorded() if each.name == name)
+    yield _TOP / _SHARE / name
+    yield Path(sys.prefix) / _SHARE / name
+
+
+def _recorded() -> list[importlib.metadata.PackagePath]:
+    """Return the files that the installer recorded; a folder may have moved since."""
+    try:
+        return importlib.metadata.files(NAME) or []
+    except importlib.metadata.PackageNotFoundError:
+        return []

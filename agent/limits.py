@@ -1,0 +1,83 @@
+"""Limits of a round and the price of a model's tokens."""
+
+from dataclasses import dataclass, replace
+
+from agent.models.base import Model, Usage
+from agent.models.builtin.model import STEPS, TURN_TOKENS, BuiltinModel
+from agent.models.builtin.worker import CONTEXT
+
+_MILLION = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """Prices of a million prompt, cached prompt and generated tokens."""
+
+    prompt: float
+    generated: float
+    cached: float | None = None
+
+    def of(self, usage: Usage) -> float:
+        """Return the cost of one turn."""
+        cached = self.prompt if self.cached is None else self.cached
+        fresh = usage.prompt - usage.cached
+        money = fresh * self.prompt + usage.cached * cached + usage.generated * self.generated
+        return money / _MILLION
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits of one round.
+
+    Attributes:
+        steps: Model turns (the paper: 100).
+        conversation_tokens: Length of the conversation (the paper: 65,536, and 131,072 for
+            long context); None for the model's own limit only.
+        turn_tokens: Budget of one answer, sent as ``max_tokens``; None to not send it.
+        seconds: Wall time of a round; None for no limit.
+        money: Maximum cost of a run, in the unit of ``price``; None for no limit.
+        price: The model's price; None if unknown.
+        command_seconds: Time limit of a command, unless the call asks for another.
+        reminders: Consecutive reminders to use a tool before a plain answer ends the round;
+            0 means the first plain answer does, None means none does.
+        attempts: Attempts of one turn in case of temporary failures.
+        backoff: Seconds before the second attempt, doubled for each further one.
+    """
+
+    steps: int = 100
+    conversation_tokens: int | None = 131_072
+    turn_tokens: int | None = None
+    seconds: float | None = 2 * 3600
+    money: float | None = None
+    price: Price | None = None
+    command_seconds: float = 120.0
+    reminders: int | None = 2
+    attempts: int = 5
+    backoff: float = 1.0
+
+    def shown(self) -> dict[str, float | None]:
+        """Return the limits shown to the user."""
+        return {
+            "steps": self.steps,
+            "conversation_tokens": self.conversation_tokens,
+            "turn_tokens": self.turn_tokens,
+            "seconds": self.seconds,
+            "money": self.money,
+        }
+
+
+def suited(limits: Limits, model: Model) -> Limits:
+    """Return limits adapted to a model.
+
+    The built-in model gets few steps, short answers and no reminders: if it does not know a
+    task, it answers in plain text, and that ends the round.
+    """
+    if not isinstance(model, BuiltinModel):
+        return limits
+    return replace(
+        limits,
+        steps=min(limits.steps, STEPS),
+        turn_tokens=min(limits.turn_tokens or TURN_TOKENS, TURN_TOKENS),
+        conversation_tokens=min(limits.conversation_tokens or CONTEXT, CONTEXT),
+        reminders=0,
+    )

@@ -1,0 +1,1 @@
+"""The ReAct loop: a model and its tools, until it submits."""

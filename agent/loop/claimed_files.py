@@ -1,0 +1,42 @@
+"""Check that the files a model claims to have created exist."""
+
+import re
+
+from agent.errors import ToolError
+from agent.sandbox.base import Sandbox
+
+_DONE = re.compile(r"^Done: (output/\S*)\s*$", re.MULTILINE)
+
+
+def false_claim(said: str, sandbox: Sandbox) -> str:
+    """Check the message ``Done: PATH`` with which the built-in model ends its work.
+
+    Args:
+        said: The model's last message.
+        sandbox: The sandbox that should contain the file.
+
+    Returns:
+        A sentence that names the first missing or empty file; an empty string if none is.
+
+    Raises:
+        SandboxError: The sandbox is gone.
+    """
+    for path in _DONE.findall(said):
+        if what := _lack(path, sandbox):
+            return (
+                f"The model said that {path} is done, but {what}. Ask again in other words, or "
+                "connect a larger model."
+            )
+    return ""
+
+
+def _lack(path: str, sandbox: Sandbox) -> str:
+    kind = sandbox.kind(path)
+    if kind == "missing":
+        return "it does not exist"
+    if kind == "folder":
+        return "" if sandbox.entries(path, depth=1, limit=1) else "it is empty"
+    try:
+        return "" if sandbox.read(path, limit=1) else "it is empty"
+    except ToolError:  # more than one byte
+        return ""

@@ -1,0 +1,247 @@
+"""One model turn: streaming, retries, and recovery from a full context."""
+
+import random
+import time
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field, replace
+
+from agent.errors import AnswerTooLong, ContextTooLong, ModelUnavailable
+from agent.events import (
+    CallDelta,
+    Event,
+    Forgotten,
+    ModelAnswered,
+    Notice,
+    ReasoningDelta,
+    Retrying,
+    TextDelta,
+)
+from agent.limits import Limits
+from agent.loop.conversation import Conversation
+from agent.loop.meter import estimate_tokens
+from agent.models.base import (
+    Adapted,
+    CallPiece,
+    Finish,
+    Model,
+    Piece,
+    ReasoningPiece,
+    Request,
+    TextPiece,
+    ToolCall,
+    ToolSchema,
+    Usage,
+)
+from agent.util.cancellation import Stop
+
+_LONGEST_WAIT = 60.0
+_SMALLEST_ANSWER = 256
+_FIRST_GUESS = 8192
+_MARGIN = 100
+FORGOTTEN = "[This output was left out to make room in the context. Run it again if you need it.]"
+
+
+class OutOfTime(Exception):
+    """The turn used all of its time."""
+
+
+@dataclass
+class _Partial:
+    """The streamed parts of one attempt."""
+
+    text: list[str] = field(default_factory=list)
+    reasoning: list[str] = field(default_factory=list)
+    calls: dict[int, ToolCall] = field(default_factory=dict)
+    finish: Finish | None = None
+
+    def add(self, step: int, piece: Piece) -> Event | None:
+        match piece:
+            case TextPiece(text):
+                self.text.append(_printable(text))
+                return TextDelta(step=step, text=self.text[-1])
+            case ReasoningPiece(text):
+                self.reasoning.append(_printable(text))
+                return ReasoningDelta(step=step, text=self.reasoning[-1])
+            case CallPiece():
+                return self._add_call(step, piece)
+            case Adapted(text):
+                return Notice(step=step, text=text)
+            case Finish():
+                self.finish = piece
+                return None
+
+    def _add_call(self, step: int, piece: CallPiece) -> Event:
+        old = self.calls.get(piece.index, ToolCall("", "", ""))
+        added = _printable(piece.arguments)
+        self.calls[piece.index] = ToolCall(
+            old.id or _printable(piece.id), old.name + _printable(piece.name), old.arguments + added
+        )
+        return CallDelta(step=step, index=piece.index, name=piece.name, arguments=added)
+
+
+class Turn:
+    """Runs single turns of a model.
+
+    Args:
+        model: The model.
+        conversation: The messages to send; the caller applies each yielded event to it.
+        tools: The tools described to the model.
+        limits: Attempts, back-off and the answer's budget.
+        stop: Ends the turn without an answer.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        conversation: Conversation,
+        tools: Sequence[ToolSchema],
+        limits: Limits,
+        stop: Stop,
+    ) -> None:
+        self._model = model
+        self._conversation = conversation
+        self._tools = tools
+        self._limits = limits
+        self._stop = stop
+        self._granted = self._budget = limits.turn_tokens
+        self._deadline: float | None = None
+
+    def take(
+        self, step: int, seconds: float | None = None
+    ) -> Generator[Event, None, ModelAnswered | None]:
+        """Stream the turn; its last event is the returned ``ModelAnswered``.
+
+        Args:
+            step: The step that the turn belongs to.
+            seconds: Wall time limit, including retries; None for no limit.
+
+        Returns:
+            The answer, or None if stopped first.
+
+        Raises:
+            ModelError: The model did not answer, and retrying is pointless or was exhausted.
+            OutOfTime: The time limit was reached before the turn was complete.
+        """
+        failures = 0
+        self._deadline = None if seconds is None else time.monotonic() + seconds
+        while True:
+            try:
+                return (yield from self._try(step))
+            except ModelUnavailable as error:
+                failures += 1
+                if failures >= self._limits.attempts:
+                    raise
+                wait = self._wait_before(failures, error)
+                yield Retrying(step=step, attempt=failures + 1, reason=str(error), wait=wait)
+                left = self._seconds_left()
+                if self._stop.wait(wait if left is None else min(wait, left)):
+                    return None
+                self._check_time()
+            except ContextTooLong as error:
+                yield self._make_room(step, error)
+            except AnswerTooLong as error:
+                yield self._ask_for_less(step, error)
+
+    def _try(self, step: int) -> Generator[Event, None, ModelAnswered | None]:
+        partial, began = _Partial(), time.monotonic()
+        request = Request(tuple(self._conversation.messages), self._tools, self._budget)
+        with self._stop.or_after(self._seconds_left()) as stop:
+            for piece in self._model.stream(request, stop):
+                event = partial.add(step, piece)
+                if event is not None:
+                    yield event
+                self._check_time()
+        if partial.finish is None:
+            if self._stop.is_set:
+                return None
+            self._check_time()
+            raise ModelUnavailable("The model's answer broke off before its end.")
+        answer = self._answer(step, partial, partial.finish, time.monotonic() - began)
+        yield answer
+        return answer
+
+    def _seconds_left(self) -> float | None:
+        return None if self._deadline is None else self._deadline - time.monotonic()
+
+    def _check_time(self) -> None:
+        if self._deadline is not None and time.monotonic() >= self._deadline:
+            raise OutOfTime
+
+    def _answer(
+        self, step: int, partial: _Partial, finish: Finish, seconds: float
+    ) -> ModelAnswered:
+        calls = self._named_apart(step, partial)
+        answer = ModelAnswered(
+            step=step,
+            text="".join(partial.text),
+            reasoning="".join(partial.reasoning),
+            calls=calls,
+            finish=finish.reason,
+            usage=finish.usage,
+            estimated=False,
+            seconds=seconds,
+            tokens=finish.tokens,
+            reasoning_field=finish.reasoning_field,
+        )
+        if finish.usage is None and self._model.metered:
+            return replace(answer, usage=self._estimate(answer), estimated=True)
+        return answer
+
+    def _named_apart(self, step: int, partial: _Partial) -> tuple[ToolCall, ...]:
+        """Return the calls, each with an id that is unique in the conversation."""
+        taken = self._conversation.call_ids()
+        calls = []
+        for position, (_, call) in enumerate(sorted(partial.calls.items())):
+            own = call.id if call.id and call.id not in taken else f"call_{step}_{position}"
+            taken.add(own)
+            calls.append(replace(call, id=own))
+        return tuple(calls)
+
+    def _estimate(self, answer: ModelAnswered) -> Usage:
+        written = answer.text + answer.reasoning
+        written += "".join(call.name + call.arguments for call in answer.calls)
+        return Usage(self._conversation.tokens(), estimate_tokens(written))
+
+    def _wait_before(self, failures: int, error: ModelUnavailable) -> float:
+        if error.retry_after is not None:
+            return min(error.retry_after, _LONGEST_WAIT)
+        spread = random.uniform(0.8, 1.2)  # so that many runs do not retry at once
+        return float(min(self._limits.backoff * 2 ** (failures - 1) * spread, _LONGEST_WAIT))
+
+    def _make_room(self, step: int, error: ContextTooLong) -> Event:
+        """Reduce the answer's budget, or drop old observations, or raise ``error``."""
+        smaller = _room_for_answer(self._budget, error)
+        if smaller is not None:
+            self._budget = smaller
+            text = f"The context is nearly full: this answer may have {smaller} tokens."
+            return Notice(step=step, text=text)
+        call_ids = self._conversation.forgettable()
+        if not call_ids:
+            raise error
+        self._budget = self._granted
+        return Forgotten(step=step, call_ids=call_ids, note=FORGOTTEN)
+
+    def _ask_for_less(self, step: int, error: AnswerTooLong) -> Event:
+        guess = self._budget // 2 if self._budget else _FIRST_GUESS
+        smaller = error.affordable if error.affordable is not None else guess
+        if smaller < _SMALLEST_ANSWER or (self._budget is not None and smaller >= self._budget):
+            raise error
+        self._granted = self._budget = smaller
+        text = f"The endpoint grants no longer answer: this one may have {smaller} tokens."
+        return Notice(step=step, text=text)
+
+
+def _room_for_answer(budget: int | None, error: ContextTooLong) -> int | None:
+    """Return a smaller budget that may fit, or None if the conversation is too long."""
+    if budget is None:
+        return None
+    if error.limit is not None and error.used is not None:
+        room = error.limit - error.used - _MARGIN
+    else:
+        room = budget // 2
+    return room if _SMALLEST_ANSWER <= room < budget else None
+
+
+def _printable(text: str) -> str:
+    """Replace lone surrogates, which neither the journal nor the page can encode."""
+    return text.encode("utf-8", "replace").decode()

@@ -1,0 +1,61 @@
+"""Error messages for network failures."""
+
+import socket
+import ssl
+
+from agent.errors import ModelUnavailable
+from agent.models.openai.errors import Endpoint
+from agent.models.openai.redaction import redact
+
+CONNECT_SECONDS = 15.0
+
+
+def unreachable(error: BaseException, endpoint: Endpoint, silence: float) -> ModelUnavailable:
+    """Return the error for a request that failed before or during an answer.
+
+    Args:
+        error: The exception of the HTTP client.
+        endpoint: The endpoint's description.
+        silence: The configured read timeout in seconds.
+    """
+    causes = _causes(error)
+    names = " ".join(type(cause).__name__ for cause in causes)
+    names = names.replace("APIConnectionError", "")  # wraps every kind of error
+    said = redact(" ".join(str(cause) for cause in causes), endpoint.key)
+    return ModelUnavailable(f"The endpoint {endpoint.where} {_what(causes, names, said, silence)}")
+
+
+def _what(causes: list[BaseException], names: str, said: str, silence: float) -> str:
+    if "ConnectTimeout" in names:
+        return f"did not take a connection within {min(CONNECT_SECONDS, silence):g} s."
+    if "Timeout" in names:
+        return f"said nothing for {silence:g} s."
+    if any(isinstance(cause, socket.gaierror) for cause in causes) or "getaddrinfo" in said:
+        return "cannot be found: its name is not known. Is the address right?"
+    if any(isinstance(cause, ssl.SSLError) for cause in causes) or "CERTIFICATE" in said:
+        return (
+            "cannot be reached securely. Where your network has its own certificate "
+            f"authority, name it in SSL_CERT_FILE. ({_last(causes)})"
+        )
+    if "ProxyError" in names:
+        return f"cannot be reached through the proxy that the environment names. ({_last(causes)})"
+    if "Connect" in names:
+        return "cannot be reached. Is it running, and is the address right?"
+    if any(name in names for name in ("JSON", "Unicode", "Recursion", "Decoding")):
+        return "sent something in the answer that cannot be read."
+    return "broke the connection off before the answer's end."
+
+
+def _causes(error: BaseException) -> list[BaseException]:
+    """Return the chain of an exception and its causes, at most 12, outermost first."""
+    chain: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause is not None and cause not in chain and len(chain) < 12:
+        chain.append(cause)
+        cause = cause.__cause__ or cause.__context__
+    return chain
+
+
+def _last(causes: list[BaseException]) -> str:
+    text = next((str(cause) for cause in reversed(causes) if str(cause)), "no reason given")
+    return text[:200]

@@ -1,0 +1,106 @@
+"""Detection of refusals because of the context's or the answer's length.
+
+Each pattern matches the wording of a server or provider, named in its comment.
+"""
+
+import re
+from dataclasses import dataclass
+
+from agent.errors import AnswerTooLong, ContextTooLong
+
+_N = r"(?P<{}>\d[\d,_]*)"
+_LIMIT, _USED, _GRANT = _N.format("limit"), _N.format("used"), _N.format("grant")
+
+_ANSWER = [
+    rf"can only afford {_GRANT}",  # OpenRouter, with 402
+    rf"supports at most {_GRANT} completion tokens",  # OpenAI
+    rf"valid range of max_(?:completion_)?tokens is \[\d+, ?{_GRANT}\]",  # DeepSeek, DashScope
+    rf"max_tokens: \d+ > {_GRANT}, which is the maximum allowed number of output",  # Anthropic
+    rf"max_(?:completion_)?tokens`? must be less than or equal to `?{_GRANT}",  # Groq
+    rf"max_(?:completion_)?tokens\D{{0,40}}(?:at most|maximum(?: of)?|exceeds?|<=) {_GRANT}",
+    r"fewer max_tokens",
+    r"max_(?:completion_)?tokens['\"`]? (?:is |value )?(?:too (?:large|big|high)|exceeds)",
+]
+_CONTEXT = [
+    # vLLM, if the answer's budget exceeds the remaining context
+    rf"maximum context length is {_LIMIT} tokens and your request has {_USED} input tokens",
+    # OpenAI, DeepSeek, vLLM, OpenRouter: tokens of the messages, without the answer
+    rf"maximum context length (?:is|of) {_LIMIT} tokens.{{0,80}}requested.{{0,60}}"
+    rf"\({_USED} (?:in the messages|of text input)",
+    # SGLang
+    rf"maximum context length of {_LIMIT} tokens.{{0,80}}: {_USED} tokens from the input",
+    # OpenAI, vLLM, OpenRouter
+    rf"maximum context length (?:is|of) {_LIMIT} tokens.{{0,80}}(?:resulted in|request has|"
+    rf"requested(?: about)?) {_USED}",
+    # recent vLLM
+    rf"passed {_USED} input tokens.{{0,80}}context length is only {_LIMIT}",
+    # vLLM with the V1 engine
+    rf"prompt \(length {_USED}\) is longer than the maximum model length of {_LIMIT}",
+    # SGLang
+    rf"input \({_USED} tokens\) is longer than the model's context length \({_LIMIT} tokens\)",
+    # llama.cpp
+    rf"request \({_USED} tokens\) exceeds the available context size \({_LIMIT} tokens\)",
+    rf"exceeds the available context size \({_LIMIT} tokens\)",
+    r"exceeds? the available context size",
+    rf"Requested tokens \({_USED}\) exceed context window of {_LIMIT}",  # llama-cpp-python
+    rf"prompt is too long: {_USED} tokens > {_LIMIT} maximum",  # Anthropic
+    rf"exceed context limit: {_USED} \+ \d+ > {_LIMIT}",  # Anthropic
+    rf"Prompt contains {_USED} tokens.{{0,60}}model with {_LIMIT} maximum",  # Mistral
+    rf"input token count \({_USED}\) exceeds.{{0,60}}\({_LIMIT}\)",  # Gemini
+    rf"`max_new_tokens` must be <= {_LIMIT}\. Given: {_USED} `inputs`",  # TGI
+    rf"maximum prompt length is {_LIMIT} but the request contains {_USED}",  # xAI
+    rf"input length should be \[\d+, ?{_LIMIT}\]",  # DashScope
+    rf"model token limit: {_LIMIT}(?: \(requested: {_USED}\))?",  # Moonshot
+    rf"keep the first {_USED} tokens.{{0,120}}context length of only {_LIMIT}",  # LM Studio
+    # OpenAI and Groq: one request exceeds the quota per minute; waiting does not help
+    rf"Request too large.{{0,200}}Limit {_LIMIT}, Requested {_USED}",
+    rf"maximum context length (?:is|of) {_LIMIT}",
+    r"context[_ ](?:length|window|size)[_ ]?(?:is |was |has been )?(?:exceed|overflow)",
+    r"exceed\w* (?:the )?(?:\w+(?:'s)? )?(?:maximum )?(?:context|max length|input length)",
+    r"(?:input|prompt) is too long|too many (?:input |prompt )?tokens|input tokens exceed",
+    r"max_tokens must be at least 1, got -",  # old vLLM
+    r"Request too large",
+]
+_ANSWER_PATTERNS = [re.compile(pattern, re.IGNORECASE | re.DOTALL) for pattern in _ANSWER]
+_CONTEXT_PATTERNS = [re.compile(pattern, re.IGNORECASE | re.DOTALL) for pattern in _CONTEXT]
+_CODES = {"context_length_exceeded", "exceed_context_size_error", "context_window_exceeded"}
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """The content of an endpoint's error response.
+
+    Attributes:
+        text: The message, sanitized for display.
+        codes: The values of ``code`` and ``type``, as text.
+        limit: The context length in tokens, if the error has a field for it.
+        used: The prompt length in tokens, if the error has a field for it.
+    """
+
+    text: str
+    codes: frozenset[str] = frozenset()
+    limit: int | None = None
+    used: int | None = None
+
+
+def too_long(said: Said, sentence: str) -> ContextTooLong | AnswerTooLong | None:
+    """Return the length error with text ``sentence``; None for other refusals."""
+    context = _first(_CONTEXT_PATTERNS, said.text)
+    answer = _first(_ANSWER_PATTERNS, said.text)
+    if answer is not None and (context is None or answer.re is _ANSWER_PATTERNS[0]):
+        return AnswerTooLong(sentence, _number(answer, "grant"))
+    if context is None and not said.codes & _CODES:
+        return None
+    limit, used = _number(context, "limit"), _number(context, "used")
+    return ContextTooLong(sentence, said.limit or limit, said.used or used)
+
+
+def _first(patterns: list[re.Pattern[str]], text: str) -> re.Match[str] | None:
+    return next((match for pattern in patterns if (match := pattern.search(text))), None)
+
+
+def _number(match: re.Match[str] | None, group: str) -> int | None:
+    found = match.groupdict().get(group) if match else None
+    # A number with more than 12 digits is not a context length, and may be slow to convert.
+    digits = re.sub(r"[,_]", "", found) if found else ""
+    return int(digits) if 0 < len(digits) <= 12 else None

@@ -1,0 +1,92 @@
+"""Model list and connection test of an endpoint, for the settings page."""
+
+import time
+from dataclasses import replace
+
+from agent.errors import ModelError, ModelUnavailable
+from agent.models.base import (
+    CallPiece,
+    Finish,
+    ModelConfig,
+    Piece,
+    Request,
+    ToolSchema,
+    User,
+)
+from agent.models.openai.client import OpenAIModel, fetch_models
+from agent.util import background_loop
+from agent.util.cancellation import Stop
+
+_LIST_SECONDS = 10.0
+_CHECK_SECONDS = 60.0
+_MOST = 5000
+_READY = ToolSchema(
+    "ready", "Say that you are ready.", {"type": "object", "properties": {}, "required": []}
+)
+
+
+def list_models(config: ModelConfig) -> list[str]:
+    """Return the sorted names of the models that the endpoint offers.
+
+    Returns or raises within 10.5 s.
+
+    Raises:
+        ModelError: see ``Model.stream``.
+    """
+    asked = background_loop.start(fetch_models(replace(config, silence=_LIST_SECONDS)))
+    try:
+        listed = asked.result(_LIST_SECONDS + 0.5)
+    except TimeoutError:
+        asked.cancel()
+        raise ModelUnavailable(
+            f"The endpoint did not list its models within {_LIST_SECONDS:g} s."
+        ) from None
+    return sorted(set(_names(listed)), key=str.lower)[:_MOST]
+
+
+def _names(listed: object) -> list[str]:
+    if isinstance(listed, dict):
+        listed = listed.get("data") or listed.get("models")
+    entries = listed if isinstance(listed, list) else []
+    named = [e.get("id") or e.get("name") if isinstance(e, dict) else e for e in entries]
+    return [name for name in named if isinstance(name, str) and 0 < len(name) <= 200]
+
+
+def check(config: ModelConfig) -> str:
+    """Return a sentence for the user: whether the model answers, or what to do.
+
+    Without a model name, request the endpoint's model list; with one, request a short turn (a
+    few dozen tokens) with one tool.
+    """
+    try:
+        if not config.model.strip():
+            return _offer(list_models(config))
+        return _trial(config)
+    except ModelError as error:
+        return str(error)
+
+
+def _offer(names: list[str]) -> str:
+    if not names:
+        return "The endpoint answers, but it lists no models: enter a model's name."
+    return f"The endpoint answers and offers {len(names)} models: choose one."
+
+
+def _trial(config: ModelConfig) -> str:
+    began = time.monotonic()
+    request = Request([User("Call the tool named ready. Say nothing else.")], [_READY])
+    with Stop().or_after(_CHECK_SECONDS) as stop:
+        pieces = list(OpenAIModel(config).stream(request, stop))
+    return _verdict(config, pieces, time.monotonic() - began)
+
+
+def _verdict(config: ModelConfig, pieces: list[Piece], seconds: float) -> str:
+    if not any(isinstance(piece, Finish) for piece in pieces):
+        return f"{config.model} did not finish an answer within {_CHECK_SECONDS:g} s."
+    if any(isinstance(piece, CallPiece) and piece.name == _READY.name for piece in pieces):
+        return f"{config.model} works: it answered and called a tool ({seconds:.1f} s)."
+    other = "text" if config.calls == "native" else "native"
+    return (
+        f"{config.model} answers ({seconds:.1f} s), but did not call a tool when asked to. If it "
+        f"does not in a run either, set the tool-call style to “{other}”."
+    )

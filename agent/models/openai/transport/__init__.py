@@ -1,0 +1,1 @@
+"""HTTP connections to endpoints: clients, size limits, protection against SSRF."""

@@ -1,0 +1,90 @@
+"""Connections to the public internet only, for URLs that untrusted users enter.
+
+Connections to this machine, its networks and cloud metadata services are refused.
+
+The checked IP address is the one that is connected to. If the environment names a proxy, the
+proxy resolves names; requests to hosts that are private addresses, or that resolve to private
+addresses on this machine, are refused before.
+"""
+
+import asyncio
+import ssl
+from collections.abc import Iterable
+from socket import SOCK_STREAM, gaierror
+
+import httpcore2
+import httpx2
+
+from agent.errors import ModelRefused
+from agent.util.ip_addresses import is_public
+
+_PRIVATE = (
+    "The endpoint lies in a private network, which only the operator of this studio may name. "
+    "Enter one of the public internet, or ask the operator to set it."
+)
+
+
+class PublicTransport(httpx2.AsyncHTTPTransport):
+    """Transport that connects only to public addresses.
+
+    Args:
+        context: The TLS context.
+        limits: See ``AsyncClient``.
+    """
+
+    def __init__(self, context: ssl.SSLContext, limits: httpx2.Limits) -> None:
+        super().__init__(verify=context, limits=limits)
+        self._pool = httpcore2.AsyncConnectionPool(
+            ssl_context=context,
+            max_connections=limits.max_connections,
+            max_keepalive_connections=limits.max_keepalive_connections,
+            keepalive_expiry=limits.keepalive_expiry,
+            network_backend=_Public(),
+        )
+
+
+class _Public(httpcore2.AnyIOBackend):
+    """Network backend that resolves a name once and connects to the checked address."""
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        """Connect to one of the host's addresses.
+
+        Raises:
+            ModelRefused: one of the addresses is private.
+        """
+        error: Exception = httpcore2.ConnectError("the name has no address")
+        for address in await _public_addresses(host, port):
+            try:
+                return await super().connect_tcp(
+                    address, port, timeout, local_address, socket_options
+                )
+            except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as failed:
+                error = failed
+        raise error
+
+
+async def refuse_private(request: httpx2.Request) -> None:
+    """Refuse requests to private addresses, including requests through a proxy.
+
+    Raises:
+        ModelRefused: the host is private or resolves to a private address.
+    """
+    try:
+        await _public_addresses(request.url.host, request.url.port or 443)
+    except gaierror:
+        return  # a proxy may resolve it; without a proxy, the connection fails with an error
+
+
+async def _public_addresses(host: str, port: int) -> list[str]:
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=SOCK_STREAM)
+    addresses = [str(each[4][0]) for each in found]
+    if not all(is_public(address) for address in addresses):
+        raise ModelRefused(_PRIVATE)
+    return list(dict.fromkeys(addresses))

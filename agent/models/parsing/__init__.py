@@ -1,0 +1,1 @@
+"""Parsers of reasoning, text and tool calls in a model's output."""

@@ -1,0 +1,1 @@
+"""Models driven by token ids."""

@@ -1,0 +1,72 @@
+"""The folder for a run's results, checked before the run starts."""
+
+import shutil
+import tempfile
+from pathlib import Path
+
+from agent.errors import WorkspaceError
+
+RESULTS = ("files", "journal.jsonl", "trajectory.json")
+"""The names of a run's results; see ``agent.api.hand_over``."""
+
+
+def check_folder(folder: Path, *, overwrite: bool = False) -> None:
+    """Check that a run's results can be written to a folder; create it if missing.
+
+    Args:
+        folder: The folder; other files in it are kept.
+        overwrite: Whether it may hold the results of another run.
+
+    Raises:
+        WorkspaceError: It is not a folder, cannot be written, or already holds results.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        held = results_in(folder)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except (FileExistsError, NotADirectoryError) as error:
+        why = "it is a file, or lies below one"
+        raise WorkspaceError(f"{folder} cannot be written: {why}. Choose another.") from error
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise WorkspaceError(f"{folder} cannot be written: {why}. Choose another.") from error
+    if held and not overwrite:
+        raise WorkspaceError(
+            f"{folder} holds the results of another run ({', '.join(path.name for path in held)}). "
+            "Choose another folder, or replace them with --overwrite."
+        )
+
+
+def check_file(file: Path) -> None:
+    """Check that a file can be written, before its content is produced.
+
+    Raises:
+        WorkspaceError: It is a folder, or its parent is missing or cannot be written.
+    """
+    if file.is_dir():
+        raise WorkspaceError(f"{file} is a folder. Name a file in it.")
+    try:
+        with tempfile.TemporaryFile(dir=file.parent):
+            pass
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise WorkspaceError(f"{file} cannot be written: {why}. Choose another.") from error
+
+
+def results_in(folder: Path) -> list[Path]:
+    """Return the paths of a run's results in a folder. Raises ``OSError``."""
+    return [path for name in RESULTS if (path := folder / name).exists() or path.is_symlink()]
+
+
+def clear(folder: Path) -> None:
+    """Delete the results of another run; links are deleted, not followed.
+
+    Raises:
+        OSError: They cannot be deleted.
+    """
+    for path in results_in(folder):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()

@@ -1,0 +1,1 @@
+"""Provides each run with a sandbox: pooled, created, or restarted."""

@@ -1,0 +1,80 @@
+"""Removal of containers and networks whose instance no longer exists.
+
+An instance cleans up at its start what an earlier process left behind. If its data folder was
+deleted, that start never happens; then any other instance on the same engine cleans up.
+"""
+
+import logging
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from agent.data_folder import data_folder, instance_of
+from agent.errors import SandboxError
+from agent.sandbox.docker.container import HOME
+from agent.sandbox.docker.lifecycle import INSTANCE_LABEL, reap
+from agent.sandbox.engine.client import Client, engine_errors
+from agent.sandbox.network.proxy import PROXY_LABEL
+from agent.sandbox.network.proxy_folder import MOUNT
+from agent.sandbox.network.subnets import reap as reap_networks
+
+_log = logging.getLogger(__name__)
+
+
+def remove_orphans(client: Client) -> None:
+    """Remove the containers and networks of instances whose data folder no longer exists.
+
+    Raises:
+        SandboxError: the engine refused to list containers. Failed removals are only logged.
+    """
+    for instance in orphaned_instances(client):
+        try:
+            reap(client, instance)
+            reap_networks(client, (INSTANCE_LABEL, instance))
+        except SandboxError as error:
+            _log.warning("Containers of a deleted data folder are left: %s", error)
+
+
+def orphaned_instances(client: Client) -> set[str]:
+    """Return the ids of instances that are not running and whose data folder is gone.
+
+    A proxy runs exactly as long as its application, so an instance with a running proxy is left
+    alone even if its folder is not visible to this process (another mount namespace).
+
+    Raises:
+        SandboxError: the engine refused.
+    """
+    with engine_errors("The containers can't be listed"):
+        found = client.api.containers(all=True, filters={"label": INSTANCE_LABEL})
+    folders = {each["Labels"][INSTANCE_LABEL]: path for each in found for path in _folders(each)}
+    running = {each["Labels"][INSTANCE_LABEL] for each in found if _is_running_proxy(each)}
+    stopped = folders.keys() - running
+    return {each for each in stopped if _is_gone(folders[each], each)}
+
+
+def _is_running_proxy(container: Mapping[str, Any]) -> bool:
+    return PROXY_LABEL in container["Labels"] and container["State"] == "running"
+
+
+def _folders(container: Mapping[str, Any]) -> Iterator[Path]:
+    """Yield a container's data folder, derived from its mounts."""
+    for mount in container["Mounts"]:
+        source = Path(str(mount.get("Source", "")))
+        if mount.get("Destination") == MOUNT:
+            yield source.parent
+        elif mount.get("Destination") == HOME:
+            yield data_folder(source)
+
+
+def _is_gone(folder: Path, instance: str) -> bool:
+    """Return whether a data folder is gone or now belongs to another instance.
+
+    Returns False if this user may not read it.
+    """
+    try:
+        folder.stat()
+        return instance_of(folder) not in ("", instance)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False

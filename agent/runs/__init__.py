@@ -1,0 +1,1 @@
+"""Runs: their journal, their state, their folder."""

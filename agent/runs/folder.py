@@ -1,0 +1,228 @@
+"""A run's folder: its record, and the sandbox that contains its workspace.
+
+::
+
+    <data>/runs/<run>/run.json         creation time, sandbox, title, whether it is pinned
+                      journal.jsonl    its events
+                      summary.json     its summary for lists; derived from the journal
+                      outputs/         outputs too long for the journal
+                      manifests.jsonl  the workspace after each step, as deltas
+    <data>/sandboxes/<sandbox>/workspace
+"""
+
+import re
+import secrets
+import threading
+import time
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from agent.errors import RunError
+from agent.events import Network
+from agent.sandbox.disk import volume
+from agent.sandbox.network.policy import Policy
+
+MAX_TITLE = 200
+NO_RUN = "There is no such run. It may have been deleted."
+_ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
+
+
+@dataclass(frozen=True, slots=True)
+class _About:
+    created: float
+    sandbox: str
+    used: bool = False
+    network: Network = "open"
+    hosts: tuple[str, ...] = ()
+    title: str = ""
+    owner: str = ""
+    shares: tuple[str, ...] = ()
+    pinned: bool = False
+
+
+_ABOUT = TypeAdapter(_About)
+
+
+class RunFolder:
+    """The folder of one run; ``create`` creates one, ``open`` opens an existing one.
+
+    Attributes:
+        settling: A lock, held while the workspace is moved to another sandbox or paths in it
+            are renamed.
+    """
+
+    def __init__(self, data: Path, run_id: str, about: _About) -> None:
+        self.id = run_id
+        self.data = data
+        self.path = data / "runs" / run_id
+        self._about = about
+        self._lock = threading.Lock()
+        self.settling = threading.RLock()
+
+    @classmethod
+    def create(cls, data: Path, sandbox: str, owner: str = "") -> "RunFolder":
+        """Create the folder of a new run, with an id that cannot be guessed.
+
+        Args:
+            data: The data folder.
+            sandbox: The id of the sandbox folder that contains the run's workspace.
+            owner: The run's owner; empty for the operator, who owns all command-line runs.
+        """
+        about = _About(time.time(), sandbox, owner=owner)
+        folder = cls(data, secrets.token_urlsafe(12), about)
+        folder.outputs.mkdir(parents=True, mode=0o700)
+        folder._write()
+        return folder
+
+    @classmethod
+    def open(cls, data: Path, run_id: str) -> "RunFolder":
+        """Open the folder of an existing run.
+
+        Raises:
+            RunError: There is no run with this id, or its record cannot be read.
+        """
+        path = data / "runs" / run_id / "run.json"
+        if not _ID.fullmatch(run_id) or not path.is_file():
+            raise RunError(NO_RUN)
+        try:
+            about = _ABOUT.validate_json(path.read_bytes())
+            _check(about)
+        except (OSError, ValueError, TypeError) as error:
+            raise RunError(f"The record of run {run_id} cannot be read: {error}") from error
+        return cls(data, run_id, about)
+
+    @classmethod
+    def all(cls, data: Path) -> list["RunFolder"]:
+        """Return all runs of a data folder, oldest first, except unreadable ones."""
+        found = []
+        for path in (data / "runs").glob("*/run.json"):
+            try:
+                found.append(cls.open(data, path.parent.name))
+            except RunError:
+                continue
+        return sorted(found, key=lambda folder: folder.created)
+
+    @classmethod
+    def ids(cls, data: Path) -> list[str]:
+        """Return the ids of all runs of a data folder, including unreadable ones."""
+        return [path.name for path in (data / "runs").glob("*") if _ID.fullmatch(path.name)]
+
+    @property
+    def created(self) -> float:
+        """When the run was created, in seconds since the epoch."""
+        return self._about.created
+
+    @property
+    def sandbox(self) -> str:
+        """The id of the sandbox whose folder contains the workspace."""
+        return self._about.sandbox
+
+    @property
+    def sandbox_folder(self) -> Path:
+        """The sandbox's folder on the host."""
+        return self.data / "sandboxes" / self.sandbox
+
+    @property
+    def workspace(self) -> Path:
+        """The host folder of ``/workspace``, with its disk image mounted.
+
+        Raises:
+            SandboxError: Its disk image cannot be mounted.
+        """
+        volume.attach(self.sandbox_folder)
+        return self.sandbox_folder / "workspace"
+
+    @property
+    def journal(self) -> Path:
+        """The journal file."""
+        return self.path / "journal.jsonl"
+
+    @property
+    def outputs(self) -> Path:
+        """The folder of outputs too long for the journal."""
+        return self.path / "outputs"
+
+    @property
+    def manifests(self) -> Path:
+        """The file of manifest deltas."""
+        return self.path / "manifests.jsonl"
+
+    @property
+    def summary(self) -> Path:
+        """The file of the run's summary."""
+        return self.path / "summary.json"
+
+    @property
+    def title(self) -> str:
+        """The title that the user gave the run; empty by default."""
+        return self._about.title
+
+    @property
+    def owner(self) -> str:
+        """The run's owner; empty for the operator."""
+        return self._about.owner
+
+    @property
+    def shares(self) -> tuple[str, ...]:
+        """The digests of the run's shared links."""
+        return tuple(self._about.shares)
+
+    @property
+    def pinned(self) -> bool:
+        """Whether the run is pinned: it cannot be deleted until it is unpinned."""
+        return self._about.pinned
+
+    @property
+    def used(self) -> bool:
+        """Whether a sandbox has used the workspace, and not only the user."""
+        return self._about.used
+
+    @property
+    def network(self) -> Policy:
+        """The network policy of the run's sandbox."""
+        return Policy(self._about.network, tuple(self._about.hosts))
+
+    def restrict(self, policy: Policy) -> None:
+        """Set the network policy for the run's sandbox, which is not yet created."""
+        if policy != self.network:
+            self._change(network=policy.access, hosts=policy.hosts)
+
+    def use(self, sandbox: str) -> None:
+        """Record that this sandbox uses and contains the workspace from now on."""
+        self._change(sandbox=sandbox, used=True)
+
+    def share(self, digests: Iterable[str]) -> None:
+        """Replace the digests of the run's shared links."""
+        self._change(shares=tuple(digests))
+
+    def rename(self, title: str) -> None:
+        """Set the title, as one line without control characters; empty removes it."""
+        line = " ".join(title.split())
+        kept = (each for each in line if unicodedata.category(each) not in ("Cc", "Cs"))
+        self._change(title="".join(kept)[:MAX_TITLE].strip())
+
+    def pin(self, pinned: bool) -> None:
+        """Pin or unpin the run."""
+        if pinned != self.pinned:
+            self._change(pinned=pinned)
+
+    def _change(self, **changes: Any) -> None:
+        with self._lock:
+            self._about = replace(self._about, **changes)
+            self._write()
+
+    def _write(self) -> None:
+        new = self.path / "run.json.new"
+        new.write_bytes(_ABOUT.dump_json(self._about))
+        new.replace(self.path / "run.json")
+
+
+def _check(about: _About) -> None:
+    """Refuse a record whose fields are present but invalid."""
+    if "/" in about.sandbox or about.sandbox in ("", ".", ".."):
+        raise ValueError(f"{about.sandbox[:50]!r} is no sandbox")

@@ -1,0 +1,43 @@
+"""The user's input files: their names, and their text for plain mode."""
+
+from collections.abc import Iterable, Iterator
+
+from agent.documents.text import text_of
+from agent.errors import WorkspaceError
+from agent.workspace.files import Workspace
+from agent.workspace.paths import RelPath
+
+INPUT = RelPath("input")
+_TOP = RelPath.from_url("")
+
+
+def given(workspace: Workspace) -> list[RelPath]:
+    """Return the files below ``input/`` in order, relative to it; none if missing."""
+    if not any(entry.name == str(INPUT) for entry in workspace.list(_TOP)):
+        return []
+    return [RelPath.trusted(path.removeprefix("input/")) for path in _files(workspace, INPUT)]
+
+
+def pasted(workspace: Workspace, inputs: Iterable[RelPath]) -> list[tuple[str, str]]:
+    """Return the name and text of each input file, to be pasted into a prompt.
+
+    A file without text gets the reason instead.
+    """
+    return [(path.shown, _text(workspace, path)) for path in inputs]
+
+
+def _text(workspace: Workspace, path: RelPath) -> str:
+    try:
+        with workspace.open_read(RelPath(f"input/{path}")) as file:
+            return text_of(file, path.name).text
+    except WorkspaceError as error:
+        return f"[{error}]"
+
+
+def _files(workspace: Workspace, folder: RelPath) -> Iterator[RelPath]:
+    for entry in workspace.list(folder):
+        path = folder.child(entry.name)
+        if entry.kind == "folder":
+            yield from _files(workspace, path)
+        elif entry.kind == "file":
+            yield path

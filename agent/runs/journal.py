@@ -1,0 +1,206 @@
+"""The journal: a run's append-only list of events on disk.
+
+One event is one line of JSON. A cursor is the byte offset of the next line, so the cost of
+reading on does not depend on the events before it. A last line without a newline (the process
+was killed while writing) is not part of the journal and is truncated when the journal is opened
+for writing. Nothing else is ever removed.
+
+The format has a version (``agent.events.FORMAT``), which each round names; version 1 has no
+name. Version 2 adds one rule: every reader keeps a line that it cannot read, shows it as
+``Unreadable``, and continues with the next line. A newer version may add kinds of events, fields
+and values; it raises the version number if an older reader would show something wrong without
+them. It never changes the meaning of existing ones.
+"""
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from agent.errors import JournalError
+from agent.events import Event, RunEnded, StepEnded, Unreadable, encode
+from agent.runs.unreadable_events import events_of
+
+_BLOCK = 64 * 1024
+_SYNCED = (StepEnded, RunEnded)
+
+
+class Journal:
+    """A journal open for writing, by one process; many threads may follow it.
+
+    Args:
+        path: The file; a torn last line is truncated. It is created with the first event, which
+            begins the run.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.Lock()
+        self._followers: list[Callable[[], None]] = []
+        self._file: int | None = None
+        self._end = 0
+        if path.exists():
+            self._file = self._opened()
+
+    def _opened(self) -> int:
+        file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._end = _whole_end(file)
+        os.ftruncate(file, self._end)
+        os.lseek(file, self._end, os.SEEK_SET)
+        return file
+
+    @property
+    def end(self) -> int:
+        """The cursor after the last event."""
+        return self._end
+
+    def append(self, event: Event) -> int:
+        """Write one event and notify followers; sync at the end of a step or round.
+
+        Returns:
+            The cursor after the event.
+
+        Raises:
+            OSError: The event cannot be written (the disk is full); the file is unchanged.
+        """
+        line = encode(event) + b"\n"
+        with self._lock:
+            file = self._begin(line) if self._file is None else self._write(self._file, line)
+            if isinstance(event, _SYNCED):
+                os.fdatasync(file)
+            followers = list(self._followers)
+        for wake in followers:
+            wake()
+        return self._end
+
+    def _begin(self, line: bytes) -> int:
+        file = self._opened()
+        try:
+            self._write(file, line)
+        except OSError:
+            os.close(file)
+            self.path.unlink()
+            raise
+        self._file = file
+        return file
+
+    def _write(self, file: int, line: bytes) -> int:
+        try:
+            _write_all(file, line)
+        except OSError:
+            os.ftruncate(file, self._end)
+            os.lseek(file, self._end, os.SEEK_SET)
+            raise
+        self._end += len(line)
+        return file
+
+    def follow(self, wake: Callable[[], None]) -> Callable[[], None]:
+        """Call ``wake`` from the writing thread after each event.
+
+        Returns:
+            A function that unsubscribes.
+        """
+        with self._lock:
+            self._followers.append(wake)
+
+        def unfollow() -> None:
+            with self._lock:
+                if wake in self._followers:
+                    self._followers.remove(wake)
+
+        return unfollow
+
+    def close(self) -> None:
+        """Close the file; the journal can still be read."""
+        with self._lock:
+            if self._file is not None and self._file >= 0:
+                os.close(self._file)
+            self._file = -1
+
+
+def read(path: Path, cursor: int = 0, end: int | None = None) -> Iterator[tuple[int, Event]]:
+    """Yield the events from a cursor on, each with the cursor after its line.
+
+    An unreadable line yields an ``Unreadable``, possibly followed by a repaired event.
+
+    Args:
+        path: The journal's file.
+        cursor: Where to begin; 0 or a cursor of this journal.
+        end: Where to stop; None for the end of the last complete line.
+
+    Raises:
+        JournalError: The cursor is not one of this journal's.
+    """
+    for position, _, events in entries(path, cursor, end):
+        for event in events:
+            yield position, event
+
+
+def entries(
+    path: Path, cursor: int = 0, end: int | None = None
+) -> Iterator[tuple[int, bytes, tuple[Event, ...]]]:
+    """Like ``read``, but yield lines: the cursor after each, its bytes, its events."""
+    for position, line in lines(path, cursor, end):
+        yield position, line, events_of(line, first=position == len(line) + 1)
+
+
+def lines(path: Path, cursor: int = 0, end: int | None = None) -> Iterator[tuple[int, bytes]]:
+    """Like ``read``, but yield undecoded lines, each with the cursor after it."""
+    if not cursor and not path.exists():
+        return  # the run has not begun
+    with path.open("rb") as file:
+        if cursor and not _is_boundary(file.fileno(), cursor):
+            raise JournalError(f"{cursor} is not a cursor of this journal.")
+        file.seek(cursor)
+        for line in file:
+            cursor += len(line)
+            if not line.endswith(b"\n") or (end is not None and cursor > end):
+                return
+            yield cursor, line[:-1]
+
+
+def ends_in(path: Path, kind: type[Event]) -> bool:
+    """Return whether a journal's last readable event is of this kind; False if empty."""
+    return isinstance(last(path), kind)
+
+
+def last(path: Path) -> Event | None:
+    """Return the last readable event; None if there is none or the end is torn."""
+    with path.open("rb") as file:
+        descriptor = file.fileno()
+        end = os.fstat(descriptor).st_size
+        if end != _whole_end(descriptor):
+            return None
+        while end:
+            start = _last_newline(descriptor, end - 1) + 1
+            event = events_of(os.pread(descriptor, end - start - 1, start), first=not start)[-1]
+            if not isinstance(event, Unreadable):
+                return event
+            end = start
+    return None
+
+
+def _is_boundary(descriptor: int, cursor: int) -> bool:
+    return cursor > 0 and os.pread(descriptor, 1, cursor - 1) == b"\n"
+
+
+def _whole_end(descriptor: int) -> int:
+    """Return the offset after the last complete line."""
+    return _last_newline(descriptor, os.fstat(descriptor).st_size) + 1
+
+
+def _last_newline(descriptor: int, end: int) -> int:
+    """Return the offset of the last newline before ``end``, or -1."""
+    while end:
+        start = max(0, end - _BLOCK)
+        found = os.pread(descriptor, end - start, start).rfind(b"\n")
+        if found >= 0:
+            return start + found
+        end = start
+    return -1
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]

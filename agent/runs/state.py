@@ -1,0 +1,304 @@
+"""The state of a run, reduced from its events.
+
+The state contains only the heads of steps (calls, endings, seconds). Each head names the part of
+the journal that contains the step's body, so a page opens fast however long the run is.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from agent.events import (
+    CallDelta,
+    Change,
+    Event,
+    Mode,
+    ModelAnswered,
+    Notice,
+    Preparing,
+    ReasoningDelta,
+    Retrying,
+    RunContinued,
+    RunEnded,
+    RunStarted,
+    SandboxReady,
+    Status,
+    StepEnded,
+    StepStarted,
+    TextDelta,
+    ToolEnded,
+    ToolStarted,
+    Totals,
+    Unreadable,
+    WorkspaceChanged,
+)
+from agent.limits import Limits
+from agent.loop.meter import Meter
+from agent.models.base import Usage
+from agent.sandbox.base import Ending
+from agent.sandbox.network.policy import Access
+
+State = (
+    Literal[
+        "draft",
+        "in_line",
+        "preparing_image",
+        "starting_sandbox",
+        "waiting_model",
+        "thinking",
+        "writing",
+        "running_tool",
+        "retrying",
+    ]
+    | Status
+)
+_HEAD = 200
+_SHOWN_CHANGES = 20
+
+
+@dataclass
+class CallHead:
+    """The summary of one tool call; ``ending`` is None while it runs."""
+
+    id: str
+    name: str
+    head: str
+    began: float
+    ok: bool = True
+    ending: Ending | None = None
+    exit_code: int | None = None
+    seconds: float = 0.0
+
+
+@dataclass
+class StepHead:
+    """The summary of one step.
+
+    Attributes:
+        begin: Journal cursor before its first event.
+        end: Journal cursor after its last event so far.
+        round: The round it belongs to, from 1.
+    """
+
+    step: int
+    round: int
+    begin: int
+    end: int
+    began: float
+    text: str = ""
+    thought: str = ""
+    calls: list[CallHead] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)
+    changed: int = 0
+    usage: Usage | None = None
+    estimated: bool = False
+    model_seconds: float = 0.0
+    ended: bool = False
+
+
+@dataclass
+class RoundHead:
+    """One round: the user's message and the ending (``status`` None while it runs)."""
+
+    text: str
+    began: float
+    first_step: int
+    status: Status | None = None
+    reason: str = ""
+    answer: str = ""
+    ended: float | None = None
+
+
+@dataclass
+class RunPicture:
+    """The state of a run; ``apply`` updates it with the next event.
+
+    ``detail`` and ``progress`` describe ``state`` (the reason of a retry, the command, the
+    fraction done); ``format`` is the newest journal format of any round, and ``unreadable``
+    counts the journal lines that this version cannot read.
+    """
+
+    run: str = ""
+    mode: Mode = "sandbox"
+    model: str = ""
+    metered: bool = True
+    prompt: str = ""
+    inputs: tuple[str, ...] = ()
+    network: Access = "open"
+    limits: dict[str, float | None] = field(default_factory=dict)
+    sandbox: str = ""
+    state: State = "draft"
+    detail: str = ""
+    progress: float | None = None
+    since: float = 0.0
+    rounds: list[RoundHead] = field(default_factory=list)
+    steps: list[StepHead] = field(default_factory=list)
+    totals: Totals = field(default_factory=Totals)
+    cursor: int = 0
+    format: int = 1
+    unreadable: int = 0
+
+    @property
+    def alive(self) -> bool:
+        """Whether a round is running."""
+        return bool(self.rounds) and self.rounds[-1].status is None
+
+    @property
+    def going_on(self) -> StepHead | None:
+        """The current step, or None; not a step cut off by the end of its round."""
+        last = self.steps[-1] if self.alive and self.steps else None
+        if last is None or last.ended or last.round != len(self.rounds):
+            return None
+        return last
+
+    @property
+    def used(self) -> Totals:
+        """The totals including the current step, whose cost is added at its end."""
+        step = self.going_on
+        if step is None or step.usage is None:
+            return self.totals
+        meter = Meter(Limits(), self.totals)
+        meter.count_turn(step.usage, estimated=step.estimated, seconds=step.model_seconds)
+        meter.count_sandbox(sum(call.seconds for call in step.calls), None)
+        return meter.totals
+
+    def apply(self, event: Event, cursor: int) -> None:
+        """Apply one event; ``cursor`` is the journal cursor after it."""
+        begin, self.cursor = self.cursor, cursor
+        match event:
+            case RunStarted() | RunContinued():
+                self._begin_round(event)
+            case Preparing() | SandboxReady():
+                self._prepare(event)
+            case StepStarted():
+                self._begin_step(event, begin)
+            case RunEnded():
+                self._end_round(event)
+            case Unreadable():
+                self.unreadable += 1
+            case _:
+                self._apply_to_step(event)
+        if self.steps and self.alive:
+            self.steps[-1].end = cursor
+
+    def _enter(self, state: State, at: float, detail: str = "") -> None:
+        if (state, detail) != (self.state, self.detail):
+            self.state, self.detail, self.since, self.progress = state, detail, at, None
+
+    def _begin_round(self, event: RunStarted | RunContinued) -> None:
+        if isinstance(event, RunStarted):
+            self.run, self.mode = event.run or self.run, event.mode
+            self.prompt = event.prompt
+            self.inputs, self.limits = event.inputs, event.limits
+            self.network = event.network
+            text = event.task
+        else:
+            self.limits = event.limits or self.limits
+            text = event.text
+        self.model, self.metered = event.model, event.metered
+        self.format = max(self.format, event.format)
+        self.rounds.append(RoundHead(text, event.at, len(self.steps) + 1))
+        self._enter("waiting_model", event.at)
+
+    def _prepare(self, event: Preparing | SandboxReady) -> None:
+        if isinstance(event, SandboxReady):
+            self.sandbox = event.sandbox
+            self._enter("waiting_model", event.at)
+        elif event.state != "ready":
+            since = self.since if self.state == event.state else event.at
+            self._enter(event.state, event.at, event.detail)
+            self.since, self.progress = since, event.progress
+
+    def _begin_step(self, event: StepStarted, begin: int) -> None:
+        head = StepHead(event.step, len(self.rounds), begin, self.cursor, event.at)
+        self.steps.append(head)
+        self._enter("waiting_model", event.at)
+
+    def _end_round(self, event: RunEnded) -> None:
+        self.totals = event.totals
+        self._enter(event.status, event.at, event.reason)
+        if self.rounds:
+            last = self.rounds[-1]
+            last.status, last.reason, last.answer = event.status, event.reason, event.answer
+            last.ended = event.at
+
+    def _apply_to_step(self, event: Event) -> None:
+        if not self.steps:
+            return
+        step = self.steps[-1]
+        match event:
+            case ToolStarted():
+                self._enter("running_tool", event.at, event.head)
+                step.calls.append(CallHead(event.call_id, event.name, event.head, event.at))
+            case ToolEnded():
+                _end_call(step, event)
+            case WorkspaceChanged():
+                _note_changes(step, event)
+            case StepEnded():
+                self.totals, step.ended = event.totals, True
+                self._enter("waiting_model", event.at)
+            case _:
+                self._apply_to_turn(step, event)
+
+    def _apply_to_turn(self, step: StepHead, event: Event) -> None:
+        match event:
+            case ReasoningDelta():
+                self._enter("thinking", event.at)
+                step.thought = (step.thought + event.text)[:_HEAD]
+            case TextDelta():
+                self._enter("writing", event.at)
+                step.text = (step.text + event.text)[:_HEAD]
+            case CallDelta():
+                self._enter("writing", event.at)
+            case Retrying():
+                self._enter("retrying", event.at, event.reason)
+                step.text = step.thought = ""
+            case Notice():
+                self._enter("waiting_model", event.at, event.text)
+            case ModelAnswered():
+                step.usage, step.estimated = event.usage, event.estimated
+                step.model_seconds = event.seconds
+            case _:
+                pass
+
+
+def _note_changes(step: StepHead, event: WorkspaceChanged) -> None:
+    """Merge an event's changes; the end of a round may repeat those of its last step."""
+    known = {change.path: change for change in step.changes}
+    again = 0
+    for change in event.changes:
+        before = known.get(change.path)
+        again += before is not None
+        if before is not None and (before.what, change.what) == ("added", "changed"):
+            change = replace(change, what="added")
+        known[change.path] = change
+    step.changes = list(known.values())[:_SHOWN_CHANGES]
+    step.changed += event.total - again
+
+
+def _end_call(step: StepHead, event: ToolEnded) -> None:
+    for call in step.calls:
+        if call.id == event.call_id:
+            break
+    else:
+        call = CallHead(event.call_id, event.name, event.name, event.at)
+        step.calls.append(call)
+    call.ok, call.ending = event.ok, event.ending
+    call.exit_code, call.seconds = event.exit_code, event.seconds
+
+
+def totals_line(totals: Totals) -> str:
+    """Return the totals of a run in one line; ≈ marks an estimate."""
+    times = f"model {totals.model_seconds:.1f} s, sandbox {totals.sandbox_seconds:.1f} s"
+    if not totals.metered:
+        return f"{totals.steps} steps, no tokens (scripted), {times}"
+    about = "≈" if totals.estimated else ""
+    cache = f"{totals.cached_tokens:,} cached"
+    if totals.cache_written_tokens:
+        cache += f", {totals.cache_written_tokens:,} written to the cache"
+    tokens = (
+        f"{about}{totals.prompt_tokens:,} tokens in ({cache}), "
+        f"{about}{totals.generated_tokens:,} out, {about}{totals.environment_tokens:,} from the "
+        f"environment, longest context {about}{totals.peak_context:,}"
+    )
+    cost = "" if totals.cost is None else f", cost {totals.cost:.4f}"
+    return f"{totals.steps} steps, {tokens}, {times}{cost}"

@@ -1,0 +1,128 @@
+"""Replacement events for journal lines that this version cannot read.
+
+A line may be damaged or written by a newer version. It is never deleted and never hides the
+lines after it. It is read as an ``Unreadable`` event. If the line is an event of a known kind
+with some invalid fields, that event follows with those fields replaced, so that the counts of
+rounds, steps and calls stay correct.
+"""
+
+import math
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import from_json
+
+from agent.errors import JournalError
+from agent.events import ADAPTER, KIND_NAMES, Event, RunStarted, Unreadable, decode
+from agent.util.text import one_line
+
+MISSING = "(This message cannot be read.)"
+_NO_RESULT = "Error: the result of this call cannot be read in the run's record."
+_NO_ENDING = "How this round ended cannot be read in the run's record."
+_LONGEST_KIND = 40
+
+_STARTED: dict[str, Any] = {
+    "kind": "run_started", "run": "", "task": MISSING, "mode": "sandbox", "model": "",
+    "metered": True, "prompt": "", "system": "", "user": MISSING,
+}  # fmt: skip
+_REPLACEMENTS: dict[str, dict[str, Any]] = {
+    "run_started": _STARTED,
+    "run_continued": {"text": MISSING, "model": "", "metered": True},
+    "step_started": {"note": ""},
+    "model_answered": {
+        "text": "", "reasoning": "", "calls": [], "finish": "stop", "usage": None,
+        "estimated": True, "seconds": 0.0,
+    },
+    "tool_started": {"name": "", "arguments": {}, "head": ""},
+    "tool_ended": {
+        "name": "", "ok": False, "exit_code": None, "ending": "lost", "seconds": 0.0,
+        "observation": _NO_RESULT,
+    },
+    "step_ended": {"totals": {}},
+    "run_ended": {"status": "failed", "reason": _NO_ENDING, "answer": "", "totals": {}},
+}  # fmt: skip
+"""Substitute values of required fields by kind; a step's number has none."""
+
+_OBJECT = TypeAdapter(dict[str, Any])
+
+
+def events_of(line: bytes, *, first: bool = False) -> tuple[Event, ...]:
+    """Return the events of a journal line: one, or up to two if it cannot be read.
+
+    Args:
+        line: The line, without the newline.
+        first: Whether it is the first line of the journal, which begins the run.
+    """
+    try:
+        return (decode(line),)
+    except JournalError:
+        data = _parsed(line)
+    shown = _unreadable(data)
+    mended = _mended({**data, "at": shown.at})
+    if first and not isinstance(mended, RunStarted):
+        mended = _mended({**_STARTED, "at": shown.at})
+    return (shown,) if mended is None else (shown, mended)
+
+
+def _parsed(line: bytes) -> dict[str, Any]:
+    """Return the line as a JSON object; an empty one if it is not an object."""
+    try:
+        return _OBJECT.validate_python(from_json(line))
+    except (ValueError, ValidationError):
+        return {}
+
+
+def _unreadable(data: dict[str, Any]) -> Unreadable:
+    kind, at, step = data.get("kind"), data.get("at"), data.get("step")
+    named = one_line(kind)[:_LONGEST_KIND] if isinstance(kind, str) else ""
+    return Unreadable(
+        at=float(at) if isinstance(at, int | float) and math.isfinite(at) else 0.0,
+        step=step if isinstance(step, int) and 0 < step < 2**31 else 0,
+        what=named,
+        text=_text(named),
+    )
+
+
+def _text(kind: str) -> str:
+    if not kind:
+        return "A line of the run's record cannot be read. It is kept as it is."
+    if kind in KIND_NAMES:
+        return f"A part of the run's record (“{kind}”) is damaged. It is kept as it is."
+    return (
+        f"The run's record holds an event (“{kind}”) that this version does not know. It is kept; "
+        "open the run with a newer version to see it."
+    )
+
+
+def _mended(data: dict[str, Any]) -> Event | None:
+    """Return the event with invalid fields removed or replaced, or None."""
+    kind = data.get("kind")
+    replacements = _REPLACEMENTS.get(kind) if isinstance(kind, str) else None
+    if replacements is None:
+        return None
+    data = {**replacements, **data}
+    while True:
+        try:
+            return ADAPTER.validate_python(data)
+        except ValidationError as error:
+            if not _without(data, error.errors()[0]["loc"][1:], replacements):
+                return None
+
+
+def _without(
+    data: dict[str, Any], place: tuple[int | str, ...], replacements: dict[str, Any]
+) -> bool:
+    """Remove or replace a value; return False if that is impossible."""
+    if not place:
+        return False
+    name, inner = str(place[0]), data.get(str(place[0]))
+    if len(place) == 2 and isinstance(inner, dict) and place[1] in inner:
+        del inner[place[1]]
+        return True
+    replaced = name in replacements and inner != replacements[name]
+    removed = name not in replacements and name in data
+    if replaced:
+        data[name] = replacements[name]
+    elif removed:
+        del data[name]
+    return replaced or removed

@@ -1,0 +1,201 @@
+"""The host's side of the frame protocol: a reader thread and conversations.
+
+Data from the sandbox is untrusted: a malformed frame, an id that was never issued, more unread
+bytes than a conversation allows, or silence beyond a deadline breaks the link, and every
+waiting conversation is notified at once.
+"""
+
+import itertools
+import queue
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from agent.errors import SandboxError
+from agent.sandbox.supervisor import frames
+from agent.util.text import one_line
+
+UNREADABLE = "The sandbox sent an answer that cannot be read."
+_FRAME_COST = 64
+_QUOTED = 200
+
+
+class LinkLost(SandboxError):
+    """The supervisor is gone, or no longer speaks the protocol."""
+
+
+class Connection(Protocol):
+    """A pair of byte streams to a supervisor. Methods raise ``OSError`` if it is broken.
+
+    Attributes:
+        diagnostics: The last bytes of the supervisor's stderr, if that is captured.
+    """
+
+    diagnostics: bytes
+
+    def send(self, data: bytes) -> None:
+        """Send all of ``data``; may time out if the peer does not read."""
+
+    def receive(self) -> bytes:
+        """Wait for some bytes and return them; empty at the end of the stream."""
+
+    def interrupt(self) -> None:
+        """Shut down both directions and unblock waiting calls. Idempotent."""
+
+    def close(self) -> None:
+        """Release the connection; call it only when no thread receives any more."""
+
+
+class Conversation:
+    """One request and its answers.
+
+    Args:
+        link: The link that carries it.
+        ident: Its id.
+        allowance: Bytes that may be queued unread before the link is broken.
+    """
+
+    def __init__(self, link: "Link", ident: int, allowance: int) -> None:
+        self.ident = ident
+        self._link = link
+        self._frames: queue.SimpleQueue[tuple[int, bytes]] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._room = allowance
+
+    def send(self, kind: int, payload: bytes = b"") -> None:
+        """Send one frame in this conversation."""
+        self._link.send(kind, self.ident, payload)
+
+    def receive(self, seconds: float) -> tuple[int, bytes] | None:
+        """Return the next answer as ``(kind, payload)``; None if none arrives in time.
+
+        Raises:
+            LinkLost: the link is broken.
+        """
+        try:
+            kind, payload = self._frames.get(timeout=max(0.0, seconds))
+        except queue.Empty:
+            return None
+        if kind < 0:
+            raise LinkLost(self._link.failure)
+        with self._lock:
+            self._room += len(payload) + _FRAME_COST
+        return kind, payload
+
+    def answer(self, seconds: float) -> tuple[int, bytes]:
+        """Return the next answer; break the link if none arrives in time."""
+        answer = self.receive(seconds)
+        if answer is None:
+            self._link.fail(f"The sandbox gave no answer for {seconds:.0f} s.")
+            raise LinkLost(self._link.failure)
+        return answer
+
+    def deliver(self, kind: int, payload: bytes) -> bool:
+        """Queue an answer; return False if it exceeds the allowance."""
+        with self._lock:
+            self._room -= len(payload) + _FRAME_COST
+            if self._room < 0:
+                return False
+        self._frames.put((kind, payload))
+        return True
+
+    def lose(self) -> None:
+        """Notify the waiting caller that the link is broken."""
+        self._frames.put((-1, b""))
+
+
+class Link:
+    """Concurrent conversations with one supervisor over one connection.
+
+    Attributes:
+        failure: Why the link broke, as text for the user; empty while it works.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self.failure = ""
+        self._connection = connection
+        self._sending = threading.Lock()
+        self._lock = threading.Lock()
+        self._ids = itertools.count(1)
+        self._issued = 0
+        self._open: dict[int, Conversation] = {0: Conversation(self, 0, frames.CHUNK)}
+        self._thread = threading.Thread(target=self._read, name="sandbox link", daemon=True)
+        self._thread.start()
+
+    def greeting(self, seconds: float) -> bool:
+        """Wait until the supervisor is ready; return whether it restored a shell's state."""
+        kind, payload = self._open[0].answer(seconds)
+        if kind != frames.READY or payload not in (b"", b"1"):
+            self.fail("The sandbox began with something else than its greeting.")
+            raise LinkLost(self.failure)
+        return payload == b"1"
+
+    @contextmanager
+    def conversation(self, allowance: int = 4 * frames.MAX_PAYLOAD) -> Iterator[Conversation]:
+        """Open a conversation; answers that arrive after the block are discarded."""
+        with self._lock:
+            if self.failure:
+                raise LinkLost(self.failure)
+            ident = self._issued = next(self._ids)
+            conversation = self._open[ident] = Conversation(self, ident, allowance)
+        try:
+            yield conversation
+        finally:
+            with self._lock:
+                self._open.pop(ident, None)
+
+    def send(self, kind: int, ident: int, payload: bytes = b"") -> None:
+        """Send one frame.
+
+        Raises:
+            LinkLost: the frame cannot be sent.
+        """
+        try:
+            with self._sending:
+                self._connection.send(frames.pack(kind, ident, payload))
+        except OSError as error:
+            self.fail(f"The sandbox takes no more requests: {error}")
+        if self.failure:
+            raise LinkLost(self.failure)
+
+    def fail(self, why: str) -> None:
+        """Break the link. The first reason given is kept."""
+        with self._lock:
+            self.failure = self.failure or why
+            waiting = list(self._open.values())
+        self._connection.interrupt()
+        for conversation in waiting:
+            conversation.lose()
+
+    def close(self) -> None:
+        """Break the link and wait for its thread."""
+        self.fail("The sandbox was closed.")
+        if threading.current_thread() is not self._thread:
+            self._thread.join(timeout=5.0)
+
+    def _read(self) -> None:
+        parser = frames.Parser()
+        try:
+            while data := self._connection.receive():
+                for kind, ident, payload in parser.feed(data):
+                    self._dispatch(kind, ident, payload)
+        except (OSError, frames.BadFrame) as error:
+            self.fail(f"The sandbox's supervisor broke off: {error}")
+        else:
+            self.fail(f"The sandbox's supervisor has ended{self._last_words()}.")
+        finally:
+            self._connection.close()
+
+    def _last_words(self) -> str:
+        said = self._connection.diagnostics.decode("utf-8", "replace").strip().splitlines()
+        return f": {one_line(said[-1])[:_QUOTED]}" if said else ""
+
+    def _dispatch(self, kind: int, ident: int, payload: bytes) -> None:
+        with self._lock:
+            conversation = self._open.get(ident)
+            issued = self._issued
+        if conversation is None and ident > issued:
+            raise frames.BadFrame("an answer to nothing that was asked")
+        if conversation is not None and not conversation.deliver(kind, payload):
+            raise frames.BadFrame("more was sent than agreed on")

@@ -1,0 +1,83 @@
+"""Socket connections to a supervisor, plain or multiplexed by a container engine."""
+
+import contextlib
+import socket
+import struct
+
+_SEND_SECONDS = 30
+_ENGINE_HEAD = struct.Struct("!BxxxL")
+_STDOUT = 1
+_DIAGNOSTICS = 4096
+_NOT_STARTED = b"OCI runtime exec failed"  # an engine's error message, sent as stdout
+
+SUPERVISOR_CODE = (
+    "import sys; sys.path.insert(0, sys.argv.pop(1)); from supervisor.__main__ import main; main()"
+)
+"""Code for ``python3 -I -S -c``; the first argument is the folder that holds the package."""
+
+
+class SocketConnection:
+    """A ``Connection`` over a stream socket. Sending times out after 30 seconds."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.diagnostics = b""
+        self._socket = sock
+        sock.settimeout(None)
+        wait = struct.pack("ll", _SEND_SECONDS, 0)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, wait)
+
+    def send(self, data: bytes) -> None:
+        """See ``Connection.send``."""
+        self._socket.sendall(data)
+
+    def receive(self) -> bytes:
+        """See ``Connection.receive``."""
+        return self._socket.recv(262144)
+
+    def interrupt(self) -> None:
+        """See ``Connection.interrupt``."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """See ``Connection.close``."""
+        self._socket.close()
+
+
+class EngineConnection(SocketConnection):
+    """A ``Connection`` over an engine's exec stream, which multiplexes stdout and stderr."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        super().__init__(sock)
+        self._buffer = bytearray()
+        self._left = 0
+        self._stream = _STDOUT
+
+    def receive(self) -> bytes:
+        """See ``Connection.receive``."""
+        while True:
+            wanted = self._cut()
+            if wanted:
+                return wanted
+            data = super().receive()
+            if not data:
+                return b""
+            self._buffer += data
+
+    def _cut(self) -> bytes:
+        """Return the buffer's next piece of stdout; empty if it holds none."""
+        while self._buffer:
+            if self._left == 0:
+                if len(self._buffer) < _ENGINE_HEAD.size:
+                    break
+                self._stream, self._left = _ENGINE_HEAD.unpack_from(self._buffer)
+                del self._buffer[: _ENGINE_HEAD.size]
+            piece = bytes(self._buffer[: self._left])
+            del self._buffer[: len(piece)]
+            self._left -= len(piece)
+            if self._stream == _STDOUT and piece:
+                if piece.startswith(_NOT_STARTED):
+                    raise ConnectionError(piece.decode("utf-8", "replace").strip())
+                return piece
+            self.diagnostics = (self.diagnostics + piece)[-_DIAGNOSTICS:]
+        return b""

@@ -1,0 +1,1 @@
+"""Disk volumes and quotas of sandboxes."""

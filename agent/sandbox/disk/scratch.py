@@ -1,0 +1,105 @@
+"""Scratch directories of a container, stored on its sandbox's fixed-size disk.
+
+Without them, temporary files, homes and caches would be in the container's writable layer, whose
+size is monitored but not limited. The directories start with a copy of the image's files.
+"""
+
+import io
+import tarfile
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from pathlib import Path
+
+import docker.errors
+
+from agent.errors import SandboxError
+from agent.sandbox.disk import volume
+from agent.sandbox.docker.lifecycle import INSTANCE_LABEL
+from agent.sandbox.engine.client import Client
+
+PLACES = ("/tmp", "/var/tmp", "/root", "/home", "/var/cache", "/var/lib/apt/lists")
+"""Directories in the container."""
+
+_MOST = 8 * 1024**2
+"""Maximum bytes to copy from the image; a larger directory stays in the container's layer."""
+
+
+def make(client: Client, image: str, instance: str, folder: Path) -> dict[str, Path]:
+    """Create the scratch directories of a new container, replacing those of an earlier one.
+
+    Args:
+        client: The engine client.
+        image: The container's image.
+        instance: Id of the data folder that owns the container.
+        folder: The sandbox's folder.
+
+    Returns:
+        The host directory for each container directory; empty if the sandbox has no own disk.
+
+    Raises:
+        SandboxError: the directories cannot be created.
+        docker.errors.DockerException: the engine refused.
+    """
+    if not volume.image(folder).exists():
+        return {}
+    discard(folder)
+    contents = _contents(client, str(client.images.get(image).id), instance)
+    return {place: _unpack(archive, _home(folder, place)) for place, archive in contents.items()}
+
+
+def discard(folder: Path) -> None:
+    """Remove the scratch directories of a container that is gone or will not be restarted.
+
+    Args:
+        folder: The sandbox's folder; its disk must be attached.
+
+    Raises:
+        SandboxError: the directories cannot be removed.
+    """
+    volume.remove(folder / "scratch")
+
+
+def _home(folder: Path, place: str) -> Path:
+    return folder / "scratch" / place.strip("/").replace("/", "-")
+
+
+@lru_cache(maxsize=4)
+def _contents(client: Client, image: str, instance: str) -> dict[str, bytes]:
+    """Return an image's directories ``PLACES`` as tar archives, without those too large."""
+    made = client.api.create_container(image, command=["true"], labels={INSTANCE_LABEL: instance})
+    try:
+        with ThreadPoolExecutor(len(PLACES)) as pool:
+            archives = list(pool.map(lambda place: _archive(client, made["Id"], place), PLACES))
+    finally:
+        client.api.remove_container(made["Id"], force=True, v=True)
+    return {place: each for place, each in zip(PLACES, archives, strict=True) if each}
+
+
+def _archive(client: Client, container: str, place: str) -> bytes:
+    """Return a container's directory as a tar archive; empty if missing, too large or a link."""
+    try:
+        chunks, found = client.api.get_archive(container, place)
+    except docker.errors.NotFound:
+        return b""
+    archive = b""
+    for chunk in chunks:
+        archive += chunk
+        if found["linkTarget"] or len(archive) > _MOST:
+            return b""
+    return archive
+
+
+def _unpack(archive: bytes, home: Path) -> Path:
+    """Unpack an archive into ``home`` with owners and modes; return the unpacked directory."""
+    try:
+        home.mkdir(mode=0o700, parents=True)
+        with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+            tar.extractall(home, filter=_unchanged, numeric_owner=True)
+            return home / tar.getnames()[0]
+    except (OSError, tarfile.TarError) as error:
+        raise SandboxError(f"The sandbox's directories can't be made: {error}") from error
+
+
+def _unchanged(member: tarfile.TarInfo, home: str) -> tarfile.TarInfo:
+    """Keep a member's mode, which ``tar_filter`` restricts; it still rejects outside paths."""
+    return tarfile.tar_filter(member, home).replace(mode=member.mode, deep=False)

@@ -1,0 +1,134 @@
+"""Finding, stopping, keeping and removing the containers of idle sandboxes.
+
+A stopped sandbox keeps its container, with installed software, but not its network. Its address
+stays reserved, because the container's environment holds the proxy's address in that subnet.
+"""
+
+import contextlib
+from collections.abc import Container, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from http import HTTPStatus
+from typing import Any
+
+import docker.errors
+
+from agent.sandbox.engine.client import Client, engine_errors
+from agent.sandbox.network.subnets import Place
+
+INSTANCE_LABEL = "llm-in-sandbox-studio.instance"
+SANDBOX_LABEL = "llm-in-sandbox-studio.sandbox"
+ADDRESS_LABEL = "llm-in-sandbox-studio.address"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A container of this instance as listed by the engine.
+
+    Attributes:
+        container: Its id.
+        sandbox: The id of its sandbox; empty for a container that is not a sandbox.
+        state: The engine's state: ``running``, ``exited``, ``paused``, ``created`` …
+        place: Its network, which may not exist at the moment; None if it has none.
+    """
+
+    container: str
+    sandbox: str
+    state: str
+    place: Place | None
+
+
+def listed(client: Client, instance: str, sandbox: str = "") -> list[Kept]:
+    """List the containers of an instance, or of one of its sandboxes, newest first.
+
+    Raises:
+        SandboxError: the engine refused.
+    """
+    labels = [f"{INSTANCE_LABEL}={instance}"]
+    if sandbox:
+        labels.append(f"{SANDBOX_LABEL}={sandbox}")
+    with engine_errors("The sandboxes that are there can't be listed"):
+        found = client.api.containers(all=True, filters={"label": labels})
+    return [_kept(each) for each in sorted(found, key=lambda each: -each["Created"])]
+
+
+def _kept(found: Any) -> Kept:
+    labels = found["Labels"]
+    address = labels.get(ADDRESS_LABEL, "")
+    place = Place(found["HostConfig"]["NetworkMode"], address) if address else None
+    return Kept(str(found["Id"]), labels.get(SANDBOX_LABEL, ""), str(found["State"]), place)
+
+
+def stop(client: Client, container: str, place: Place | None) -> None:
+    """Stop a container and disconnect it from its network.
+
+    Raises:
+        SandboxError: the engine refused.
+    """
+    with engine_errors("The sandbox can't be stopped"), _unless_gone():
+        if client.api.inspect_container(container)["State"]["Paused"]:
+            client.api.unpause(container)
+        client.api.stop(container, timeout=0)
+        if place is not None:
+            with contextlib.suppress(docker.errors.APIError):  # may not be connected
+                client.api.disconnect_container_from_network(container, place.network, force=True)
+
+
+def remove(client: Client, container: str) -> None:
+    """Remove a container; do nothing if it is gone or already being removed.
+
+    Raises:
+        SandboxError: the engine refused.
+    """
+    with engine_errors("The sandbox can't be removed"), _unless_gone():
+        try:
+            client.api.remove_container(container, force=True, v=True)
+        except docker.errors.APIError as error:
+            if error.status_code != HTTPStatus.CONFLICT:
+                raise
+
+
+def stopped_at(client: Client, container: str) -> float | None:
+    """Return when a container stopped, in seconds since the epoch; None unless it has exited.
+
+    Raises:
+        SandboxError: the engine refused, or the container is gone.
+    """
+    with engine_errors("The sandbox can't be looked at"):
+        state = client.api.inspect_container(container)["State"]
+    if state["Status"] != "exited":
+        return None
+    return datetime.fromisoformat(state["FinishedAt"][:19] + "+00:00").timestamp()
+
+
+@contextlib.contextmanager
+def _unless_gone() -> Iterator[None]:
+    with contextlib.suppress(docker.errors.NotFound):
+        yield
+
+
+def reap(client: Client, instance: str, spare: Container[str] = ()) -> list[Kept]:
+    """Remove an instance's containers, but only stop those of the sandboxes in ``spare``.
+
+    The caller must hold the lock of the instance's data folder, so that no process uses them.
+
+    Args:
+        client: The engine client.
+        instance: Id of the instance; other instances' containers are not touched.
+        spare: The ids of sandboxes of which to keep the newest container.
+
+    Returns:
+        The containers kept, all stopped.
+
+    Raises:
+        SandboxError: the engine refused.
+    """
+    resting: dict[str, Kept] = {}
+    for kept in listed(client, instance):
+        if kept.sandbox not in spare or kept.sandbox in resting or kept.state == "created":
+            remove(client, kept.container)
+            continue
+        resting[kept.sandbox] = kept
+        if kept.state != "exited":
+            stop(client, kept.container, kept.place)
+    return list(resting.values())

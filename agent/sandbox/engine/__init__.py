@@ -1,0 +1,1 @@
+"""The container engine: find it, install it, connect to it."""

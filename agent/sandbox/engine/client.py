@@ -1,0 +1,143 @@
+"""Connection to this machine's container engine."""
+
+import contextlib
+import time
+from collections.abc import Iterator
+from functools import lru_cache
+
+import docker
+import docker.errors
+import requests.exceptions
+import urllib3.exceptions
+
+from agent.errors import EngineError, SandboxError
+from agent.sandbox.engine.discovery import find
+from agent.util.cancellation import Stop
+
+Client = docker.DockerClient
+"""A connected engine client; for annotations in modules that do not import docker."""
+
+ENGINE_ERRORS = (
+    docker.errors.DockerException,
+    requests.exceptions.RequestException,
+    urllib3.exceptions.HTTPError,
+)
+"""Exceptions of a client call: an error response, no answer, or a truncated answer."""
+
+_LIMITS = {"MemoryLimit": "memory", "CpuCfsQuota": "processors", "PidsLimit": "processes"}
+BACK_SECONDS = 30.0
+_LOOK = 0.25
+GONE = (
+    "The container engine does not answer any more. Start it again, then send a message to go on."
+)
+
+
+def connect(
+    host: str | None = None, runtime_dir: str | None = None, *, timeout: float = 60.0
+) -> docker.DockerClient:
+    """Connect to the engine that ``discovery.find`` finds; the caller closes the client.
+
+    Args:
+        host: The only address to try, as in ``DOCKER_HOST``.
+        runtime_dir: The user's folder of sockets, as in ``XDG_RUNTIME_DIR``.
+        timeout: Timeout of one request in seconds.
+
+    Raises:
+        EngineError: no engine is usable; the message says what to type.
+    """
+    finding = find(host, runtime_dir)
+    if finding.state != "ready":
+        raise EngineError(finding.advice())
+    try:
+        return docker.DockerClient(base_url=finding.url, version="auto", timeout=int(timeout))
+    except ENGINE_ERRORS as error:
+        raise EngineError(
+            f"The container engine at {finding.url} does not answer as it should: {error}"
+        ) from error
+
+
+@lru_cache(maxsize=4)
+def is_podman(client: Client) -> bool:
+    """Return whether the engine is Podman; cached per client.
+
+    Sandboxes on Podman get no network: in its bridge networks they could reach this machine.
+
+    Raises:
+        SandboxError: the engine refused.
+    """
+    with engine_errors("The engine's name is not known"):
+        parts = client.version().get("Components") or []
+    return any(part.get("Name") == "Podman Engine" for part in parts)
+
+
+def check_runtime(client: docker.DockerClient, name: str) -> None:
+    """Check that the engine has the runtime ``name``, unless that is empty.
+
+    Raises:
+        EngineError: it does not; the message lists the available runtimes.
+    """
+    with engine_errors("The engine's runtimes are not known"):
+        offered = sorted(client.info().get("Runtimes") or {})
+    if name and name not in offered:
+        raise EngineError(
+            f"STUDIO_RUNTIME is {name!r}, which this engine does not have. "
+            f"It has: {', '.join(offered) or 'none that it names'}. "
+            "Register it with the engine, or unset STUDIO_RUNTIME."
+        )
+
+
+@lru_cache(maxsize=4)
+def unenforced_limits(client: Client) -> tuple[str, ...]:
+    """Return the container limits that the engine cannot enforce; cached per client.
+
+    A rootless engine enforces only limits whose cgroup v2 controllers are delegated to its user,
+    and none with cgroup v1.
+
+    Raises:
+        SandboxError: the engine refused.
+    """
+    with engine_errors("The engine's abilities are not known"):
+        known = client.info()
+    return tuple(name for key, name in _LIMITS.items() if not known.get(key))
+
+
+@contextlib.contextmanager
+def engine_errors(what: str) -> Iterator[None]:
+    """Convert engine errors in the block to a ``SandboxError`` that begins with ``what``.
+
+    Raises:
+        SandboxError: the engine refused, or does not answer.
+    """
+    try:
+        yield
+    except docker.errors.NotFound as error:
+        raise SandboxError(f"{what}: its container or image is not there any more.") from error
+    except docker.errors.APIError as error:
+        raise SandboxError(f"{what}: {error.explanation or error}") from error
+    except ENGINE_ERRORS as error:
+        raise SandboxError(f"{what}: the container engine does not answer ({error}).") from error
+
+
+def await_engine(client: Client, stop: Stop, seconds: float = BACK_SECONDS) -> None:
+    """Wait until the engine answers, for example after a restart.
+
+    Raises:
+        SandboxError: it does not answer within ``seconds``, or the stop comes first.
+    """
+    end = time.monotonic() + seconds
+    while not answers(client):
+        if stop.wait(_LOOK) or time.monotonic() > end:
+            raise SandboxError(GONE)
+
+
+def answers(client: Client) -> bool:
+    """Return whether the engine accepts requests.
+
+    An engine that is shutting down still serves open connections, which would harm containers
+    started then, but accepts no new ones. So the client's connections are closed first.
+    """
+    client.close()
+    try:
+        return bool(client.ping())
+    except ENGINE_ERRORS:
+        return False

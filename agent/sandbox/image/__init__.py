@@ -1,0 +1,1 @@
+"""Build the sandbox image and the proxy image."""

@@ -1,0 +1,168 @@
+"""The sandbox and proxy images, built from the Dockerfile when first needed."""
+
+import fcntl
+import hashlib
+import io
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+import docker
+import docker.errors
+
+from agent.errors import EngineError, ImageError
+from agent.installation import NAME, build_command, find_file
+from agent.sandbox.engine.client import ENGINE_ERRORS
+from agent.sandbox.engine.host import last_lines
+from agent.sandbox.image.base import ensure_base
+from agent.sandbox.image.progress import BuildReader, Meter, Report, instructions
+
+HASH_LABEL = "llm-in-sandbox-studio.dockerfile"
+BUILD_SECONDS = 1800
+Target = Literal["sandbox", "proxy"]
+_BASE_SHARE = 0.3
+
+
+def dockerfile_path() -> Path:
+    """Return the path of the Dockerfile, in the checkout or in the installed package.
+
+    Raises:
+        ImageError: neither exists.
+    """
+    found = find_file("Dockerfile")
+    if found is None:
+        raise ImageError(
+            "The Dockerfile of the sandbox image is missing: the program was moved after it was "
+            "installed, or in part. Install it again with pip, or set STUDIO_IMAGE to an image."
+        )
+    return found
+
+
+def stage(dockerfile: Path, target: Target) -> str:
+    """Return the Dockerfile stage that builds one image, itself a complete Dockerfile.
+
+    Raises:
+        ImageError: no stage has this name.
+    """
+    parts = re.split(r"(?m)^(?=FROM )", dockerfile.read_text())
+    for part in parts[1:]:
+        if part.split("\n", 1)[0].split()[-1] == target:
+            return part
+    raise ImageError(f"The Dockerfile has no target {target!r}.")
+
+
+def image_tag(dockerfile: Path, target: Target = "sandbox") -> str:
+    """Return the image's name and tag; the tag is a hash of its stage of the Dockerfile."""
+    name = NAME if target == "sandbox" else f"{NAME}-{target}"
+    return f"{name}:{_digest(stage(dockerfile, target).encode())[:12]}"
+
+
+def image_is_there(client: docker.DockerClient, tag: str) -> bool:
+    """Return whether the engine has the image.
+
+    Raises:
+        EngineError: the engine does not answer.
+    """
+    try:
+        client.images.get(tag)
+    except docker.errors.NotFound:
+        return False
+    except ENGINE_ERRORS as error:
+        raise EngineError(f"The container engine refused to look for an image: {error}") from error
+    return True
+
+
+def ensure_image(
+    client: docker.DockerClient, dockerfile: Path, progress: Report, target: Target = "sandbox"
+) -> str:
+    """Return the tag of an image, building it first if the engine does not have it.
+
+    If several processes call this at once, one builds and the others wait.
+
+    Args:
+        client: The engine client.
+        dockerfile: Path of the Dockerfile; see ``dockerfile_path``.
+        progress: Called with each line of the build; not called if the image exists.
+        target: The image to build.
+
+    Raises:
+        ImageError: the build failed; the message has its last lines and what to do.
+        EngineError: the engine does not answer.
+    """
+    tag = image_tag(dockerfile, target)
+    if image_is_there(client, tag):
+        return tag
+    text = stage(dockerfile, target)
+    meter = Meter(progress)
+    meter.say(f"Waiting for another build of the {target} image, if there is one")
+    with _alone(dockerfile):
+        if not image_is_there(client, tag):
+            build_image(client, text, tag, meter)
+    meter.part(0.0, 1.0)
+    meter.say(f"The {target} image is ready", 1.0)
+    return tag
+
+
+def build_image(
+    client: docker.DockerClient, text: str, tag: str, meter: Meter, *, cache: bool = True
+) -> None:
+    """Build ``text`` (a Dockerfile) as ``tag``, after providing its base image.
+
+    Raises:
+        ImageError: the base image or a step failed.
+    """
+    base = instructions(text)[0].split()[1]
+    if not image_is_there(client, base):
+        meter.part(0.0, _BASE_SHARE)
+        ensure_base(client, base, meter)
+        meter.part(_BASE_SHARE, 1.0)
+    reader = BuildReader(text, meter)
+    said: list[str] = []
+    try:
+        for chunk in _build(client, text, tag, cache):
+            if "error" in chunk:
+                raise ImageError(_failure(said, str(chunk["error"])))
+            for line in str(chunk.get("stream", "")).splitlines():
+                reader.read(line)
+                said = [*said[-200:], line]
+    except ENGINE_ERRORS as error:
+        raise ImageError(_failure(said, str(error))) from error
+
+
+def _build(
+    client: docker.DockerClient, text: str, tag: str, cache: bool
+) -> Iterator[Mapping[str, Any]]:
+    chunks: Iterator[Mapping[str, Any]] = client.api.build(
+        fileobj=io.BytesIO(text.encode()),
+        tag=tag,
+        nocache=not cache,
+        rm=True,
+        forcerm=True,
+        decode=True,
+        timeout=BUILD_SECONDS,
+        labels={HASH_LABEL: _digest(text.encode())},
+    )
+    return chunks
+
+
+def _failure(said: list[str], reason: str) -> str:
+    return (
+        f"The sandbox image could not be built: {reason.strip()}\n"
+        f"{last_lines(chr(10).join(said))}\n"
+        "If a Debian mirror could not be reached, or the disk is full, mend that. Steps that are "
+        f"done are kept; try again with: {build_command()}"
+    )
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+@contextmanager
+def _alone(dockerfile: Path) -> Iterator[None]:
+    """Hold a lock on the Dockerfile; the kernel releases it when the process ends."""
+    with dockerfile.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,1 @@
+"""Network policy of a sandbox and the proxy that enforces it."""

@@ -1,0 +1,111 @@
+"""Network policies of sandboxes, and the requests that sandboxes made."""
+
+import argparse
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+Access = Literal["none", "listed", "open"]
+
+READY_LIST = (
+    "pypi.org", "files.pythonhosted.org",
+    "deb.debian.org", "security.debian.org",
+    "registry.npmjs.org",
+)  # fmt: skip
+"""The hosts of the PyPI, Debian and npm package registries."""
+
+MOST_HOSTS = 200
+
+MOST_TOLD = 100
+"""Maximum refusals of one command to list for the model; the rest are only counted."""
+
+_HOST = re.compile(r"\.?(?!-)[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})*", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The hosts that a run's sandbox may reach; enforced outside the sandbox.
+
+    Attributes:
+        access: ``none``; ``listed``, the named hosts; ``open``, the public internet. Never the
+            host, its networks or another sandbox, and only web ports.
+        hosts: For ``listed``: ``pypi.org`` is that host, ``.debian.org`` a domain and all its
+            subdomains.
+    """
+
+    access: Access = "open"
+    hosts: tuple[str, ...] = ()
+
+    def lines(self) -> list[str]:
+        """Return the lines for the proxy; see ``agent/sandbox/network/squid/acl_helper.py``."""
+        return {"none": [], "listed": list(self.hosts), "open": ["*"]}[self.access]
+
+
+def hosts_of(text: str) -> tuple[str, ...]:
+    """Parse host names that the user typed, separated by white space or commas.
+
+    Raises:
+        ValueError: one of them is not a host name (the message names it), or there are more
+            than ``MOST_HOSTS``.
+    """
+    found = [each for each in re.split(r"[\s,]+", text) if each]
+    for each in found:
+        if not _HOST.fullmatch(each) or len(each) > 253:
+            raise ValueError(f"“{each[:80]}” is not the name of a host, such as pypi.org.")
+    if len(found) > MOST_HOSTS:
+        raise ValueError(f"At most {MOST_HOSTS} hosts can be named.")
+    return tuple(dict.fromkeys(each.lower() for each in found))
+
+
+def policy_of(text: str) -> Policy:
+    """Parse a policy: ``open``, ``none``, ``packages``, or a list of hosts.
+
+    Raises:
+        ValueError: it is none of these.
+    """
+    match text.strip().lower():
+        case "open":
+            return Policy()
+        case "none":
+            return Policy("none")
+        case "packages":
+            return Policy("listed", READY_LIST)
+    return Policy("listed", hosts_of(text))
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request of a sandbox, allowed or refused, as logged by the proxy.
+
+    Attributes:
+        at: End time, in seconds since the epoch.
+        host: The target host.
+        port: The target port.
+        received: Bytes that the sandbox received.
+        sent: Bytes that the sandbox sent.
+        refused: Why it was refused; empty if it was allowed.
+    """
+
+    at: float
+    host: str
+    port: int
+    received: int
+    sent: int
+    refused: str = ""
+
+
+def refusals(requests: Iterable[Request]) -> str:
+    """Describe the refused requests for the model; empty if there are none."""
+    why = {f"{each.host}:{each.port}": each.refused for each in requests if each.refused}
+    told = list(why.items())[:MOST_TOLD]
+    more = f"\n[And {len(why) - len(told):,} more.]" if len(why) > len(told) else ""
+    return "".join(f"\n[The network refused {to}: {reason}.]" for to, reason in told) + more
+
+
+def policy(text: str) -> Policy:
+    """Parse a policy as an argparse ``type``; see ``policy_of``."""
+    try:
+        return policy_of(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error

@@ -1,0 +1,93 @@
+"""The host folder that the proxy's container reads and writes.
+
+The proxy's root has no rights over other users' files, and Squid runs as a separate user. So
+access does not depend on file owners or on the umask: files that the container reads are
+world-readable; files that it writes are created beforehand and are world-writable. The mode of
+the enclosing data folder keeps other users of the host out.
+"""
+
+import fcntl
+import os
+import shutil
+from pathlib import Path
+
+from agent.sandbox.network import squid
+from agent.sandbox.network.policy import Policy
+
+MOUNT = "/run/studio"
+"""Mount point of this folder in the container."""
+
+_CODE = Path(squid.__file__).resolve().parent
+_READABLE, _WRITABLE, _FOLDER = 0o644, 0o666, 0o755
+
+
+class ProxyFolder:
+    """Policies and logs of one proxy, and a lock that shows the proxy that its owner is alive.
+
+    Args:
+        path: The folder; created if missing.
+
+    Attributes:
+        code: Copy of the proxy's programs; mounted read-only.
+        access_log: One line per request.
+        squid_log: Squid's own log.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.code = path / "code"
+        self.access_log = path / "log" / "access.log"
+        self.squid_log = path / "log" / "squid.log"
+        self._policies = path / "policies"
+        self._lock = -1
+
+    def prepare(self) -> None:
+        """Empty the folder and take its lock; call it only while no proxy uses the folder.
+
+        The kernel releases the lock when this process ends. The proxy waits for that and then
+        exits too.
+        """
+        self.release()
+        self.path.mkdir(parents=True, exist_ok=True)
+        for part in (self.code, self._policies, self.access_log.parent):
+            shutil.rmtree(part, ignore_errors=True)
+        self._copy_code()
+        for folder in (self.path, self._policies, self.access_log.parent):
+            folder.mkdir(exist_ok=True)
+            folder.chmod(_FOLDER)
+        for log in (self.access_log, self.squid_log):
+            log.touch()
+            log.chmod(_WRITABLE)
+        self._hold()
+
+    def release(self) -> None:
+        """Release the lock. Idempotent."""
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+    def allow(self, address: str, policy: Policy) -> None:
+        """Set the policy of the sandbox at an address."""
+        path = self._policies / address
+        new = path.with_suffix(".new")
+        new.write_text("\n".join(policy.lines()))
+        new.chmod(_READABLE)
+        new.replace(path)
+
+    def forget(self, address: str) -> None:
+        """Remove the policy of the sandbox at an address, so that it may reach nothing."""
+        (self._policies / address).unlink(missing_ok=True)
+
+    def _copy_code(self) -> None:
+        shutil.copytree(_CODE, self.code, ignore=shutil.ignore_patterns("__pycache__"))
+        self.code.chmod(_FOLDER)
+        for path in self.code.rglob("*"):
+            path.chmod(_FOLDER if path.is_dir() else _READABLE)
+
+    def _hold(self) -> None:
+        """Lock a new file, so that a proxy of an earlier process cannot hold the lock."""
+        file = self.path / "lock"
+        file.unlink(missing_ok=True)
+        self._lock = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _READABLE)
+        os.fchmod(self._lock, _READABLE)
+        fcntl.flock(self._lock, fcntl.LOCK_EX)

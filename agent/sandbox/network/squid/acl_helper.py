@@ -1,0 +1,41 @@
+"""Squid's external ACL helper: decides whether a sandbox may reach a host.
+
+Runs in the proxy's container with the standard library only. For each request Squid writes a line
+``<number> <sandbox's address> <host>``, possibly with more fields, and reads ``<number> OK`` or
+``<number> ERR``. A sandbox's policy is a file named by its address with one host per line:
+``pypi.org`` is that host, ``.debian.org`` a domain and all its subdomains, ``*`` every host.
+Without a file nothing is allowed.
+"""
+
+import sys
+from pathlib import Path
+
+
+def allows(line: str, host: str) -> bool:
+    """Return whether a line of a policy matches a host, ignoring case."""
+    wanted, host = line.strip().lower().rstrip("."), host.lower().rstrip(".")
+    if wanted.startswith("."):
+        return host == wanted[1:] or host.endswith(wanted)
+    return wanted == "*" or (bool(wanted) and wanted == host)
+
+
+def answer(folder: Path, line: str) -> str:
+    """Return the answer to one of Squid's lines."""
+    number, source, host, *_ = [*line.split(), "", "", ""]
+    try:
+        known = (folder / Path(source).name).read_text().splitlines()
+    except (OSError, ValueError):
+        known = []
+    return f"{number} {'OK' if any(allows(each, host) for each in known) else 'ERR'}"
+
+
+def main() -> None:
+    """Answer until Squid closes the pipe."""
+    folder = Path(sys.argv[1])
+    for line in sys.stdin:
+        sys.stdout.write(answer(folder, line) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

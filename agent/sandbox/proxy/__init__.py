@@ -1,1 +1,0 @@
-"""What runs in the proxy's container: Squid's configuration, and who may ask for what."""

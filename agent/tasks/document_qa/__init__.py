@@ -1,0 +1,1 @@
+"""Questions about generated documents, from a seed."""

@@ -1,0 +1,1 @@
+"""File tasks with known solutions: training data of the built-in model."""

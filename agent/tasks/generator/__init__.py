@@ -1,1 +1,0 @@
-"""Tasks of our own about documents, made from a seed."""

@@ -1,0 +1,215 @@
+"""A task with a known answer: one JSON object in the paper's format.
+
+    {"id": "a-1", "domain": "letters", "problem_statement": "When …?", "ground_truth": "B",
+     "input_files": {"letters/anna.txt": "Dear …", "map.png": {"base64": "iVBO…"},
+                     "report.pdf": {"path": "files/report.pdf"}},
+     "qa_type": "single_choice"}
+
+A path is relative to the folder of the file that contains the record.
+"""
+
+import base64
+import binascii
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, cast, get_args
+
+from agent.errors import WorkspaceError
+from agent.workspace import paths
+from agent.workspace.paths import RelPath
+
+QaType = Literal["single_choice", "multiple_choice", "open_ended", "exact"]
+MOST_FILES = 10_000
+
+_REQUIRED = ("id", "problem_statement", "ground_truth", "qa_type")
+_KEYS = (*_REQUIRED, "domain", "input_files")
+_LETTERS = {"single_choice": re.compile("[A-Z]"), "multiple_choice": re.compile("[A-Z]+")}
+
+
+@dataclass(frozen=True, slots=True)
+class FileAt:
+    """A host file: ``path`` below ``folder``, opened without following links."""
+
+    folder: Path
+    path: RelPath
+
+    def open(self) -> BinaryIO:
+        """Open the file; the caller closes it. Raises ``WorkspaceError``."""
+        try:
+            with paths.opened_folder_path(self.folder) as folder:
+                return os.fdopen(paths.open_file(folder, self.path), "rb")
+        except OSError as error:
+            raise paths.explain(error, self.path) from error
+
+
+Content = str | bytes | FileAt
+
+
+class WrongRecord(ValueError):
+    """An invalid record; ``key`` is the invalid key and the message gives the reason."""
+
+    def __init__(self, key: str, why: str) -> None:
+        super().__init__(f"{key}: {why}")
+        self.key = key
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A task with a known answer.
+
+    Attributes:
+        id: Unique id.
+        problem_statement: The question to the model.
+        ground_truth: The correct answer; for a choice, its letters, ``B`` or ``ACD``.
+        qa_type: How an answer is rewarded, see ``rewards.reward``. ``exact`` is not in the paper.
+        domain: Subject area; for a generated task, its family.
+        input_files: Files for ``input/``: relative path (separated by ``/``) → content.
+    """
+
+    id: str
+    problem_statement: str
+    ground_truth: str
+    qa_type: QaType
+    domain: str = ""
+    input_files: Mapping[str, Content] = field(default_factory=dict)
+
+
+def from_json(value: object, folder: Path) -> Problem:
+    """Parse a record.
+
+    Args:
+        value: A value parsed by ``json``.
+        folder: Base folder of paths in the record.
+
+    Raises:
+        WrongRecord: the record is invalid; the error has the key.
+    """
+    if not isinstance(value, dict):
+        raise WrongRecord("the line", "is no JSON object")
+    for key in value:
+        if key not in _KEYS:
+            raise WrongRecord(shown(key), f"there is no such key; known are {', '.join(_KEYS)}")
+    for key in _REQUIRED:
+        if not _text(value, key).strip():
+            raise WrongRecord(key, "is missing or empty")
+    problem = Problem(
+        id=_text(value, "id"),
+        problem_statement=_text(value, "problem_statement"),
+        ground_truth=_text(value, "ground_truth"),
+        qa_type=_qa_type(_text(value, "qa_type")),
+        domain=_text(value, "domain"),
+        input_files=_files(value.get("input_files"), folder),
+    )
+    _check_truth(problem)
+    return problem
+
+
+def to_json(problem: Problem) -> dict[str, Any]:
+    """Return the record as a JSON value, with host files as paths."""
+    return {
+        "id": problem.id,
+        "domain": problem.domain,
+        "problem_statement": problem.problem_statement,
+        "ground_truth": problem.ground_truth,
+        "input_files": {name: _told(each) for name, each in problem.input_files.items()},
+        "qa_type": problem.qa_type,
+    }
+
+
+def shown(text: str) -> str:
+    """Return ``text`` shortened and in ASCII, for a message."""
+    return ascii(text if len(text) <= 80 else text[:80] + "…")
+
+
+def _text(value: dict[str, Any], key: str) -> str:
+    text = value.get(key, "")
+    if not isinstance(text, str):
+        raise WrongRecord(key, f"must be a text, not {type(text).__name__}")
+    return _encodable(text, key)
+
+
+def _encodable(text: str, key: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise WrongRecord(key, "holds half a character, which is no text") from error
+    return text
+
+
+def _qa_type(text: str) -> QaType:
+    if text not in get_args(QaType):
+        raise WrongRecord("qa_type", f"{shown(text)} is none of {', '.join(get_args(QaType))}")
+    return cast(QaType, text)
+
+
+def _check_truth(problem: Problem) -> None:
+    form = _LETTERS.get(problem.qa_type)
+    if form and not form.fullmatch(problem.ground_truth):
+        few = "one letter" if problem.qa_type == "single_choice" else "letters, such as ACD"
+        raise WrongRecord("ground_truth", f"{shown(problem.ground_truth)} must be {few}")
+
+
+def _files(value: object, folder: Path) -> dict[str, Content]:
+    if value is None:
+        return {}
+    if isinstance(value, str):
+        value = _parsed(value)
+    if not isinstance(value, dict):
+        raise WrongRecord("input_files", "must be an object: name → text, path or base64")
+    if len(value) > MOST_FILES:
+        raise WrongRecord("input_files", f"are {len(value)}; {MOST_FILES} is the most")
+    found = {_name(name): _content(name, each, folder) for name, each in value.items()}
+    folders = {above for name in found for above in _above(name)}
+    for name in found.keys() & folders:
+        raise WrongRecord(f"input_files[{shown(name)}]", "is a file and a folder at once")
+    return found
+
+
+def _parsed(text: str) -> object:
+    """Parse an object encoded as a string, a form the reference data also uses."""
+    try:
+        found: object = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise WrongRecord("input_files", "is a text that holds no JSON") from error
+    return found
+
+
+def _name(name: str) -> str:
+    key = f"input_files[{shown(name)}]"
+    try:
+        return RelPath(_encodable(f"input/{name}", key)).removeprefix("input/")
+    except WorkspaceError as error:
+        raise WrongRecord(key, str(error)) from error
+
+
+def _above(name: str) -> list[str]:
+    parts = name.split("/")
+    return ["/".join(parts[:count]) for count in range(1, len(parts))]
+
+
+def _content(name: str, value: object, folder: Path) -> Content:
+    key = f"input_files[{shown(name)}]"
+    match value:
+        case str():
+            return _encodable(value, key)
+        case {"path": str(path), **rest} if not rest:
+            try:
+                return FileAt(folder, RelPath(path))
+            except WorkspaceError as error:
+                raise WrongRecord(key, str(error)) from error
+        case {"base64": str(text), **rest} if not rest:
+            try:
+                return base64.b64decode(text, validate=True)
+            except (binascii.Error, ValueError) as error:
+                raise WrongRecord(key, "is not base64") from error
+    raise WrongRecord(key, 'must be a text, {"path": …} or {"base64": …}')
+
+
+def _told(content: Content) -> str | dict[str, str]:
+    if isinstance(content, bytes):
+        return {"base64": base64.b64encode(content).decode()}
+    return {"path": str(content.path)} if isinstance(content, FileAt) else content

@@ -1,0 +1,1 @@
+"""The model's three tools: parse a call, execute it, format its observation."""

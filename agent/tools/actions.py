@@ -1,0 +1,150 @@
+"""Actions: parsed tool calls."""
+
+from dataclasses import asdict, dataclass
+from difflib import SequenceMatcher
+from typing import Any
+
+from agent.tools.text_file import alike
+from agent.util.text import one_line
+
+BASH, EDITOR, SUBMIT = "execute_bash", "str_replace_editor", "submit"
+
+_HEAD = 120
+_COMPARED = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Bash:
+    """A shell command; ``timeout`` is its limit in seconds, if the call set one."""
+
+    command: str
+    timeout: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A file or folder to show; ``view_range`` is first and last line (-1: the end)."""
+
+    path: str
+    view_range: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """A new file with its text."""
+
+    path: str
+    file_text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Replace:
+    """A text in a file and its replacement."""
+
+    path: str
+    old_str: str
+    new_str: str
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """Text to insert after a line (0: at the top)."""
+
+    path: str
+    insert_line: int
+    new_str: str
+
+
+@dataclass(frozen=True, slots=True)
+class Submit:
+    """The end of the task."""
+
+
+Work = Bash | View | Create | Replace | Insert | Submit
+_COMMANDS = {View: "view", Create: "create", Replace: "str_replace", Insert: "insert"}
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """A call that can be executed.
+
+    Attributes:
+        work: The operation.
+        remarks: Notes on ignored or changed parameters, appended to the result.
+    """
+
+    work: Work
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The tool's name."""
+        match self.work:
+            case Bash():
+                return BASH
+            case Submit():
+                return SUBMIT
+        return EDITOR
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The call's parameters as parsed, in JSON types."""
+        values = {name: value for name, value in asdict(self.work).items() if value is not None}
+        if "view_range" in values:
+            values["view_range"] = list(values["view_range"])
+        command = _COMMANDS.get(type(self.work))
+        return {"command": command, **values} if command else values
+
+    @property
+    def head(self) -> str:
+        """A one-line summary of the call for the user."""
+        text = one_line(_head(self.work))
+        return text if len(text) <= _HEAD else f"{text[: _HEAD - 1]}…"
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """A call that cannot be executed; ``text`` is its result and gives the reason."""
+
+    text: str
+
+
+def _head(work: Work) -> str:
+    match work:
+        case Bash(command):
+            lines = command.strip().splitlines() or [""]
+            return lines[0] + (" …" if len(lines) > 1 else "")
+        case View(path, view_range):
+            lines_shown = f" {view_range[0]}–{_end(view_range[1])}" if view_range else ""
+            return f"view {_short(path)}{lines_shown}"
+        case Create(path):
+            return f"create {_short(path)}"
+        case Replace(path, old_str, new_str):
+            more, less = _changed_lines(old_str, new_str)
+            return f"str_replace {_short(path)} +{more} −{less}"
+        case Insert(path, _, new_str):
+            return f"insert {_short(path)} +{new_str.count(chr(10)) + 1}"
+        case Submit():
+            return SUBMIT
+
+
+def _short(path: str) -> str:
+    return path.removeprefix("/workspace/") or path
+
+
+def _end(line: int) -> str:
+    return "end" if line == -1 else str(line)
+
+
+def _changed_lines(old: str, new: str) -> tuple[int, int]:
+    """Count lines added and removed; count all lines of a large change."""
+    before, after = old.splitlines(), new.splitlines()
+    same = alike(before, after)
+    before, after = before[same:][::-1], after[same:][::-1]
+    same = alike(before, after)
+    before, after = before[same:], after[same:]
+    if len(before) * len(after) > _COMPARED:
+        return len(after), len(before)
+    blocks = SequenceMatcher(None, before, after).get_matching_blocks()
+    same = sum(block.size for block in blocks)
+    return len(after) - same, len(before) - same

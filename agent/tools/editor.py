@@ -1,0 +1,236 @@
+r"""View, create, str_replace and insert on a file's bytes, without I/O.
+
+An edit keeps all bytes around it: the encoding (UTF-8, UTF-16 with its byte order mark, or
+an older one such as windows-1251), bytes that are not text, tabs, form feeds, CRLF, LF or a
+mixture, and a missing last line end. Inserted text is written in the file's encoding.
+
+Line ends in an edit: a ``\n`` in ``old_str`` matches the file's line end, LF or CRLF; if
+``old_str`` contains a ``\r``, it is matched literally. Inserted text gets the line ends of the
+surrounding lines, unless it contains a ``\r``.
+"""
+
+from dataclasses import dataclass
+
+from agent.errors import ToolError
+from agent.tools.text_file import Page, TextFile, alike, crlf_position, occurrences, with_line_ends
+from agent.util import charset
+
+EDIT_LIMIT = 32 * 1024**2
+"""Size limit in bytes of a file to view or edit."""
+PAGE = 10_000
+"""Characters of a file shown by one view."""
+SNIPPET = 4_000
+"""Characters of the snippet shown after an edit."""
+
+_AROUND = 4
+_NAMED_OCCURRENCES = 5
+_SNIFFED = 8_000
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """A file's new bytes, and the message about them to the model."""
+
+    data: bytes
+    message: str
+
+
+def view(data: bytes, path: str, view_range: tuple[int, int] | None = None) -> str:
+    """Return a file's lines, numbered like ``cat -n``, at most ``PAGE`` characters.
+
+    Args:
+        data: The file's bytes.
+        path: Its path, for the messages.
+        view_range: First and last line, from 1; -1 or a line past the end means the last line.
+
+    Raises:
+        ToolError: The range is not in the file, or the file is not text.
+    """
+    text = TextFile.decode(data)
+    if "\0" in text.content[:_SNIFFED]:
+        raise ToolError(
+            f"{path} is a binary file ({len(data)} bytes, beginning with {data[:8].hex(' ')}). "
+            "Use execute_bash to look into it."
+        )
+    if not text.content:
+        return f"(empty file: {path})"
+    first, last = _checked_range(view_range, text.lines)
+    page = text.page(first, last, limit=PAGE, width=PAGE - 100)
+    notes = [*_left_out(text, page, first, last), *_peculiarities(text, page)]
+    body = "\n".join([page.text, *notes])
+    return f"Here's the content of {path}, numbered as by `cat -n`:\n{body}"
+
+
+def create(path: str, file_text: str) -> Edited:
+    """Create a file with exactly ``file_text``, in UTF-8, without echoing it."""
+    text = TextFile(file_text)
+    data = text.encode()
+    lines = "1 line" if text.lines == 1 else f"{text.lines} lines"
+    ending = "" if text.ended else ", without a line end after the last line"
+    return Edited(data, f"File created at {path}. It has {lines}, {len(data)} bytes{ending}.")
+
+
+def str_replace(data: bytes, path: str, old_str: str, new_str: str) -> Edited:
+    """Replace the only occurrence of ``old_str``.
+
+    Raises:
+        ToolError: ``old_str`` is empty, equals ``new_str``, or does not occur exactly once; or
+            the file's encoding lacks a character of ``new_str``.
+    """
+    if not old_str:
+        raise ToolError("old_str is empty. To add text, use insert; to make a file, create.")
+    if old_str == new_str:
+        raise ToolError(f"old_str and new_str are the same: nothing would change in {path}.")
+    text = TextFile.decode(data)
+    start, added, end = _replacement(text, path, old_str, new_str)
+    if added == text.content[start:end]:
+        raise ToolError(f"Only line ends differ, as {path} has them: nothing would change.")
+    return _edited(text, path, start, end, added)
+
+
+def insert(data: bytes, path: str, insert_line: int, new_str: str) -> Edited:
+    """Insert ``new_str`` as lines after line ``insert_line`` (0: at the top).
+
+    Line ends separate ``new_str`` from its neighbours; a file without a line end after its
+    last line stays without one.
+
+    Raises:
+        ToolError: ``insert_line`` is out of range, or the file's encoding lacks a character
+            of ``new_str``.
+    """
+    text = TextFile.decode(data)
+    if not 0 <= insert_line <= text.lines:
+        raise ToolError(f"Invalid insert_line {insert_line}. Must be in [0, {text.lines}].")
+    start = text.line_start(insert_line + 1)
+    line_end = text.line_end_near(max(start - 1, 0))
+    added = with_line_ends(new_str, line_end)
+    behind_unended = start == len(text.content) and not text.ended
+    return _edited(
+        text, path, start, start, line_end + added if behind_unended else added + line_end
+    )
+
+
+def _replacement(text: TextFile, path: str, old_str: str, new_str: str) -> tuple[int, str, int]:
+    """Return the start of the range to replace, its new text, and its end.
+
+    A common prefix or suffix of both texts stays unchanged, with its line ends.
+    """
+    content = text.content
+    if "\r" in old_str:
+        at = _only_occurrence(text, content, path, old_str)
+        return at, new_str, at + len(old_str)
+    at = _only_occurrence(text, content.replace("\r\n", "\n"), path, old_str)
+    head = tail = 0
+    if "\r" not in new_str:
+        head = alike(old_str, new_str)
+        tail = alike(old_str[head:][::-1], new_str[head:][::-1])
+    start = crlf_position(content, at + head)
+    end = crlf_position(content, at + len(old_str) - tail)
+    added = new_str[head : len(new_str) - tail]
+    matched = content[start:end]
+    if "\n" in matched:
+        line_end = "\r\n" if "\r\n" in matched else "\n"
+    else:
+        line_end = text.line_end_near(end)
+    return start, with_line_ends(added, line_end), end
+
+
+def _only_occurrence(text: TextFile, flat: str, path: str, old_str: str) -> int:
+    """Return the position of ``old_str`` in ``flat``, the text to match against."""
+    found = occurrences(flat, old_str, _NAMED_OCCURRENCES + 1)
+    if not found:
+        hint = " Bytes that are not text, shown as �, cannot be matched." * (not text.is_text)
+        raise ToolError(f"No occurrences of old_str found in {path} for replacement.{hint}")
+    if len(found) > 1:
+        count = max(flat.count(old_str), len(found))
+        named = [str(flat.count("\n", 0, at) + 1) for at in found[:_NAMED_OCCURRENCES]]
+        more = ", …" if count > len(named) else ""
+        raise ToolError(
+            f"Multiple occurrences ({count}) of old_str found in {path}, beginning in lines "
+            f"{', '.join(named)}{more}. Please ensure it is unique before using str_replace."
+        )
+    return found[0]
+
+
+def _edited(text: TextFile, path: str, start: int, end: int, added: str) -> Edited:
+    _refuse_unencodable(text, path, added)
+    new = text.splice(start, end, added)
+    first = new.content.count("\n", 0, start) + 1
+    last = min(new.lines, first + added.count("\n") + _AROUND)
+    note = ""
+    if text.codec == "utf-8" and not added.isascii() and not text.is_text:
+        note = "\nThe file is not UTF-8 throughout; what you added was written as UTF-8."
+    message = f"The file {path} has been edited. {_snippet(new, path, first - _AROUND, last)}{note}"
+    return Edited(new.encode(), message)
+
+
+def _refuse_unencodable(text: TextFile, path: str, added: str) -> None:
+    if text.codec == "utf-8":
+        return
+    try:
+        added.encode(text.codec)
+    except UnicodeEncodeError as error:
+        codec, missing = charset.label(text.codec), added[error.start]
+        raise ToolError(
+            f"{path} is encoded in {codec}, which does not have the character {missing}. Nothing "
+            "was changed. Use other characters, or convert the file first with execute_bash, for "
+            f"example `iconv -f {codec} -t utf-8`."
+        ) from error
+
+
+def _snippet(text: TextFile, path: str, first: int, last: int) -> str:
+    if not text.content:
+        return "It is empty now."
+    first = min(max(1, first), text.lines)
+    page = text.page(first, last, limit=SNIPPET, width=SNIPPET // 10)
+    cut = f"\n(lines {page.last + 1}-{last} are not shown)" if page.last < last else ""
+    return f"Here's a snippet of {path}:\n{page.text}{cut}"
+
+
+def _checked_range(view_range: tuple[int, int] | None, lines: int) -> tuple[int, int]:
+    if view_range is None:
+        return 1, lines
+    first, last = view_range
+    wrong = f"Invalid view_range [{first}, {last}]."
+    if not 1 <= first <= lines:
+        raise ToolError(f"{wrong} The first line must be in [1, {lines}].")
+    if last != -1 and last < first:
+        raise ToolError(f"{wrong} The last line must be -1 (the end) or at least {first}.")
+    return first, lines if last == -1 else min(last, lines)
+
+
+def _left_out(text: TextFile, page: Page, first: int, last: int) -> list[str]:
+    """Return notes on the parts not shown and how to view them, if any."""
+    notes = []
+    if page.cut:
+        notes.append(
+            f"Line {first} is too long to be shown whole. "
+            "To see other parts of it use execute_bash, for example `cut -c` or a short script."
+        )
+    if page.last < last:
+        notes.append(
+            f"To save context only lines {first}-{page.last} of {text.lines} are shown. "
+            f"The next ones: view_range [{page.last + 1}, {last}]; to search: `grep -n`."
+        )
+    if notes:
+        return [f"<response clipped><NOTE>{' '.join(notes)}</NOTE>"]
+    whole = (first, page.last) == (1, text.lines)
+    return [] if whole else [f"(lines {first}-{page.last} of {text.lines})"]
+
+
+def _peculiarities(text: TextFile, page: Page) -> list[str]:
+    """Return notes on properties of the file that the numbered lines cannot show."""
+    ends, crlf = text.content.count("\n"), text.content.count("\r\n")
+    notes = []
+    if crlf:
+        which = "lines end" if crlf == ends else f"{crlf} of {ends} lines end"
+        notes.append(f"({which} in CRLF)")
+    if page.last == text.lines and not text.ended:
+        notes.append("(no line end after the last line)")
+    if text.bom and text.codec != "utf-8":
+        notes.append("(encoded in UTF-16; edits keep it)")
+    elif text.codec != "utf-8":
+        notes.append(f"(encoded in {charset.label(text.codec)}, it seems; edits keep it)")
+    if "�" in page.text and not text.is_text:
+        notes.append("(� stands for a byte that is not text)")
+    return notes

@@ -1,0 +1,1 @@
+"""Training stages: supervised on demonstrations, and reinforcement on rollouts."""

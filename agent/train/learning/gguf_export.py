@@ -1,0 +1,87 @@
+"""Export of adapters for llama.cpp: a GGUF file to use with the base model's."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import gguf
+import gguf.quants
+from peft import PeftModel, get_peft_model_state_dict
+
+from agent.errors import TrainError
+
+_NAMES = {
+    "self_attn.q_proj": "attn_q",
+    "self_attn.k_proj": "attn_k",
+    "self_attn.v_proj": "attn_v",
+    "self_attn.o_proj": "attn_output",
+    "mlp.gate_proj": "ffn_gate",
+    "mlp.up_proj": "ffn_up",
+    "mlp.down_proj": "ffn_down",
+}
+_EIGHT = gguf.GGMLQuantizationType.Q8_0
+_PLACE = re.compile(r"layers\.(\d+)\.(.+)\.lora_([AB])\.weight$")
+
+
+def exportable(model: Any) -> bool:
+    """Return whether the model is a Llama with adapters."""
+    return isinstance(model, PeftModel) and model.config.model_type == "llama"
+
+
+def export(model: Any, path: Path) -> None:
+    """Write a model's adapters for use with its base model's GGUF file.
+
+    Args:
+        model: A Llama with adapters.
+        path: The file, written atomically.
+
+    Raises:
+        TrainError: if an adapter is on a layer without a GGUF name.
+    """
+    tensors = {}
+    adapters = get_peft_model_state_dict(model, save_embedding_layers=False)
+    for name, tensor in sorted(adapters.items()):
+        called, rows = _called(name, model.config)
+        value = tensor.detach().float().cpu()
+        tensors[called] = _rotated(value, rows) if rows else value
+    draft = path.with_name(f".{path.name}.draft")
+    writer = gguf.GGUFWriter(draft, "llama")
+    writer.add_string("general.type", "adapter")
+    writer.add_string("adapter.type", "lora")
+    writer.add_float32("adapter.lora.alpha", float(model.peft_config["default"].lora_alpha))
+    for called, value in tensors.items():
+        _add(writer, called, value.numpy())
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    draft.replace(path)
+
+
+def _add(writer: gguf.GGUFWriter, called: str, value: Any) -> None:
+    """Add a tensor as Q8_0, equal to float16 in effect; odd row lengths as float16."""
+    if value.shape[-1] % gguf.GGML_QUANT_SIZES[_EIGHT][0]:
+        writer.add_tensor(called, value.astype("float16"))
+    else:
+        writer.add_tensor(called, gguf.quants.quantize(value, _EIGHT), raw_dtype=_EIGHT)
+
+
+def _called(name: str, config: Any) -> tuple[str, int]:
+    """Return a tensor's GGUF name, and the number of heads to permute by, or 0."""
+    found = _PLACE.search(name)
+    layer = _NAMES.get(found[2]) if found else None
+    if not found or not layer:
+        raise TrainError(f"model.lora.targets: {name} has no place in a GGUF adapter.")
+    heads = {"attn_q": config.num_attention_heads, "attn_k": config.num_key_value_heads}
+    turned = heads.get(layer, 0) if found[3] == "B" else 0
+    return f"blk.{found[1]}.{layer}.weight.lora_{found[3].lower()}", turned
+
+
+def _rotated(value: Any, heads: int) -> Any:
+    """Permute rows from transformers' RoPE, which pairs halves, to llama.cpp's.
+
+    llama.cpp pairs neighbours.
+    """
+    rows, columns = value.shape
+    halves = value.reshape(heads, 2, rows // heads // 2, columns)
+    return halves.transpose(1, 2).reshape(rows, columns).contiguous()

@@ -1,0 +1,96 @@
+"""Plot and table of a training, from its log."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from agent.train.log import Log
+from agent.train.report.evaluation import TITLES
+from agent.train.report.plot import Picture
+
+_PALE = "#9fb8d8"
+_COLOURS = {"mean": "#1f5fb0", "train": "#1a7f37", "names": "#b35900", "wording": "#8250df",
+            "family": "#cf222e"}  # fmt: skip
+_WINDOW = 5
+
+
+def draw(log: Log, path: Path) -> bool:
+    """Plot rewards and evaluations as a PNG; return False if there are no rewards."""
+    rewards = steps(log)
+    if not rewards:
+        return False
+    picture = Picture(max(step for step, _ in rewards))
+    picture.line(rewards, _PALE)
+    picture.line(smooth(rewards), _COLOURS["mean"], width=3)
+    picture.legend("reward of a step, and the mean of the last five", _COLOURS["mean"])
+    for split, points in _measured_on_the_way(log).items():
+        picture.marks(points, _COLOURS[split])
+        picture.legend(TITLES[split], _COLOURS[split])  # type: ignore[index]
+    picture.save(path)
+    return True
+
+
+def steps(log: Log) -> list[tuple[int, float]]:
+    """Return each reinforcement step with its reward; for repeated steps, the last."""
+    lines = (line for line in log.lines("step") if "reward" in line)
+    return list({line["step"]: (line["step"], line["reward"]) for line in lines}.values())
+
+
+def smooth(points: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
+    """Return the mean of each point and the four before it."""
+    return [
+        (points[at][0], mean([each for _, each in points[max(0, at + 1 - _WINDOW) : at + 1]]))
+        for at in range(len(points))
+    ]
+
+
+def mean(values: Sequence[float]) -> float:
+    """Return the mean of a non-empty sequence."""
+    return sum(values) / len(values)
+
+
+def row(cells: Sequence[str]) -> str:
+    """Format a row of a Markdown table."""
+    return f"| {' | '.join(cells)} |"
+
+
+def table(log: Log) -> str:
+    """Return Markdown tables: evaluations by splits, and rewards by steps."""
+    lines = _last({(e["stage"], e["step"], e["split"]): e for e in log.lines("evaluation")})
+    splits = [split for split in TITLES if any(line["split"] == split for line in lines)]
+    rows = dict.fromkeys((line["stage"], line["step"]) for line in lines)
+    cells = {(e["stage"], e["step"], e["split"]): _cell(e) for e in lines}
+    titles = [TITLES[split] for split in splits]
+    text = [row(["after", *titles]), row(["---"] * (len(titles) + 1))]
+    for stage, step in rows:
+        name = stage if not step else f"{stage}, step {step}"
+        text.append(row([name, *(cells.get((stage, step, split), "") for split in splits)]))
+    return "\n".join([*text, "", *_rewards(log)]).rstrip() + "\n"
+
+
+def _rewards(log: Log) -> list[str]:
+    rewards = steps(log)
+    if not rewards:
+        return []
+    groups = [rewards[at : at + _WINDOW] for at in range(0, len(rewards), _WINDOW)]
+    names = [f"{group[0][0]}-{group[-1][0]}" for group in groups]
+    means = [f"{mean([reward for _, reward in group]):.2f}" for group in groups]
+    return [row(["steps", *names]), row(["---"] * (len(names) + 1)), row(["reward", *means])]
+
+
+def _last(lines: dict[Any, dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the last line of each key: a resumed training repeats some steps."""
+    return list(lines.values())
+
+
+def _measured_on_the_way(log: Log) -> dict[str, list[tuple[int, float]]]:
+    """Return steps and means by split; step 0 is before reinforcement."""
+    found: dict[str, dict[int, float]] = {}
+    for line in log.lines("evaluation"):
+        step = line["step"] if line["stage"] == "reinforced" else 0
+        found.setdefault(line["split"], {})[step] = line["mean"]
+    return {split: sorted(points.items()) for split, points in found.items()}
+
+
+def _cell(line: dict[str, Any]) -> str:
+    return f"{line['mean']:.2f} ({line['low']:.2f}-{line['high']:.2f})"

@@ -1,0 +1,1 @@
+"""Rollouts: many tasks, performed by one model."""

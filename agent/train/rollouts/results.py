@@ -1,0 +1,138 @@
+"""Results of rollouts: files written as rollouts end, scores, and progress."""
+
+import json
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TextIO
+
+from agent.errors import TaskError
+from agent.tasks.scoring import Score, by_domain
+from agent.train.rollouts.rollouts import Rollout
+from agent.util.text import one_line
+
+FILE = "results.jsonl"
+
+
+class Results:
+    """Result files in a folder; each rollout is written as a line when it ends.
+
+    The command ``score`` reads ``results.jsonl``. If tasks are repeated, each repetition has its
+    own file: ``results-2.jsonl`` and so on.
+
+    Args:
+        folder: Created if missing.
+        repeat: Number of rollouts per task.
+        total: Total number of rollouts.
+
+    Raises:
+        TaskError: if the folder already contains results, or cannot be written.
+    """
+
+    def __init__(self, folder: Path, repeat: int, total: int) -> None:
+        self.done: list[Rollout] = []
+        self._total = total
+        self._began = time.monotonic()
+        self._held = ExitStack()
+        with ExitStack() as on_failure:
+            on_failure.push(self._held)
+            self._files = [self._file(folder, again) for again in range(repeat)]
+            on_failure.pop_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._held.close()
+
+    def take(self, rollout: Rollout) -> None:
+        """Record a rollout, also on disk. Raises ``OSError`` if the disk is full."""
+        self.done.append(rollout)
+        file = self._files[rollout.repeat]
+        file.write(json.dumps(_line(rollout), ensure_ascii=False) + "\n")
+        file.flush()
+
+    def progress(self) -> str:
+        """Return a progress line: the last rollout, the mean so far, and the time left."""
+        last, count = self.done[-1], len(self.done)
+        mean = sum(each.reward for each in self.done) / count
+        left = (time.monotonic() - self._began) / count * (self._total - count)
+        why = f": {one_line(last.reason)}" if last.status == "failed" else ""
+        return (
+            f"{count}/{self._total}  {one_line(last.problem.id)}  {last.status}{why}  "
+            f"{last.reward:.2f} in {last.seconds:.1f} s  (mean {mean:.3f}, {_time(left)} left)"
+        )
+
+    def scores(self) -> dict[str, Score]:
+        """Return the scores as ``score`` shows them; repeated tasks count by their mean.
+
+        Stopped rollouts are excluded. Empty if no others exist.
+        """
+        tasks: dict[str, list[Rollout]] = {}
+        for each in self.done:
+            if each.status != "stopped":
+                tasks.setdefault(each.problem.id, []).append(each)
+        rewards: dict[str, list[float]] = {}
+        answered: dict[str, int] = {}
+        for of_one in tasks.values():
+            domain = of_one[0].problem.domain
+            rewards.setdefault(domain, []).append(sum(r.reward for r in of_one) / len(of_one))
+            answered[domain] = answered.get(domain, 0) + any(r.answer is not None for r in of_one)
+        return by_domain(rewards, answered) if rewards else {}
+
+    def pace(self) -> str:
+        """Return a line with the rollouts per minute and the shares of their time."""
+        return pace(self.done, time.monotonic() - self._began)
+
+    def _file(self, folder: Path, again: int) -> TextIO:
+        path = folder / (FILE if again == 0 else f"results-{again + 1}.jsonl")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            return self._held.enter_context(path.open("x", encoding="utf-8", errors="replace"))
+        except FileExistsError as error:
+            raise TaskError(f"{path} is there already; give another folder.") from error
+        except OSError as error:
+            raise TaskError(f"{path} cannot be written: {error.strerror}.") from error
+
+
+def pace(done: Sequence[Rollout], seconds: float) -> str:
+    """Format the rollouts per minute, and the shares of their total wall time."""
+    whole = sum(each.seconds for each in done) or 1.0
+    prepared = sum(each.prepared for each in done)
+    model = sum(each.totals.model_seconds for each in done)
+    sandbox = sum(each.totals.sandbox_seconds for each in done)
+    return (
+        f"{len(done)} rollouts in {_time(seconds)}, {len(done) / seconds * 60:.1f} a minute; of "
+        f"their time {model / whole:.1%} the model, {sandbox / whole:.1%} commands and files, "
+        f"{prepared / whole:.1%} until the sandbox was ready"
+    )
+
+
+def _line(rollout: Rollout) -> dict[str, Any]:
+    totals = rollout.totals
+    return {
+        "id": rollout.problem.id,
+        "answer": rollout.answer,
+        "reward": rollout.reward,
+        "status": rollout.status,
+        "reason": rollout.reason,
+        "run": rollout.folder.id,
+        "steps": totals.steps,
+        "generated_tokens": totals.generated_tokens,
+        "seconds": round(rollout.seconds, 3),
+        "sandbox_seconds": round(totals.sandbox_seconds, 3),
+    }
+
+
+def _time(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"

@@ -1,0 +1,72 @@
+"""Sandboxes for rollouts: containers, or plain processes where no engine runs."""
+
+import sys
+import time
+import uuid
+from collections.abc import Generator
+from typing import Literal
+
+from agent.api import Studio
+from agent.data_folder import DataFolder
+from agent.errors import EngineError
+from agent.events import Event, Preparing, SandboxReady
+from agent.runs.folder import RunFolder
+from agent.sandbox.base import Sandbox
+from agent.sandbox.process import ISOLATES_NOTHING, ProcessSandbox
+from agent.settings import Settings
+from agent.util.cancellation import Stop
+from agent.workspace.versions.blobs import BlobStore
+
+_OPEN = "A plain process has this machine's network: the run's network must be open, as it is."
+
+
+def studio_of(settings: Settings, sandbox: Literal["container", "process"]) -> Studio:
+    """Create a studio with such sandboxes; warn on stderr if they isolate nothing."""
+    if sandbox == "container":
+        return Studio(settings)
+    print(ISOLATES_NOTHING, file=sys.stderr)
+    return Studio(settings, Processes)
+
+
+class Processes:
+    """Provider of sandboxes that isolate nothing; see ``agent.sandbox.process``.
+
+    Args:
+        settings: Limits on outputs and file versions.
+        data: The data folder; this process holds its lock.
+    """
+
+    def __init__(self, settings: Settings, data: DataFolder) -> None:
+        self.blobs = BlobStore(data.path / "blobs", limit=settings.blob_store)
+        self._limits = settings.sandbox_limits()
+        self._data = data
+
+    def close(self) -> None:
+        """Do nothing: no resources are held."""
+
+    def draft(self) -> str:
+        """See ``agent.api.Source``."""
+        sandbox = uuid.uuid4().hex
+        for name in ("input", "output"):
+            (self._data.workspace(sandbox) / name).mkdir(parents=True)
+        return sandbox
+
+    def take(
+        self,
+        folder: RunFolder,
+        stop: Stop,  # noqa: ARG002 - there is nothing to wait for
+    ) -> Generator[Event, None, Sandbox | None]:
+        """See ``agent.runs.recorder.Computers``.
+
+        Raises:
+            EngineError: if the run restricts the network, which a plain process cannot enforce.
+        """
+        if folder.network.access != "open":
+            raise EngineError(_OPEN)
+        yield Preparing(state="starting_sandbox", detail=ISOLATES_NOTHING)
+        began = time.monotonic()
+        sandbox = ProcessSandbox(folder.sandbox_folder, self._limits)
+        folder.use(folder.sandbox)
+        took = time.monotonic() - began
+        yield SandboxReady(sandbox=folder.sandbox, seconds=took, pooled=False)
+        return sandbox

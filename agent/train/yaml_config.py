@@ -1,0 +1,197 @@
+"""YAML configuration as dataclasses; errors name file, line and key."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
+
+import yaml
+
+from agent.errors import TrainError
+
+T = TypeVar("T")
+_LARGEST = 1024**2
+_SCALARS: Mapping[type, str] = {int: "a whole number", float: "a number", str: "a text"}
+
+
+class Wrong(ValueError):
+    """Constraint between values that is violated.
+
+    Args:
+        key: The dotted key to change.
+        why: The requirement.
+    """
+
+    def __init__(self, key: str, why: str) -> None:
+        super().__init__(key, why)
+        self.key, self.why = key, why
+
+
+def read(path: Path, kind: type[T], changes: Mapping[str, str], check: Callable[[T], None]) -> T:
+    """Read a YAML file into a dataclass.
+
+    Args:
+        path: The file.
+        kind: A dataclass of strings, numbers, booleans, tuples of these, and such dataclasses.
+            A field's metadata may limit it with ``least`` and ``most``.
+        changes: Values as YAML by dotted key that override the file's.
+        check: Raises ``Wrong`` if the values are inconsistent.
+
+    Raises:
+        TrainError: if a key or value is invalid; names file, line and key.
+    """
+    root = _mapping(_composed(_text(path), str(path)), "the recipe")
+    for key, text in changes.items():
+        _change(root, key, _composed(text, f"--set {key}"))
+    made = cast(T, _read(root, kind, ""))
+    try:
+        check(made)
+    except Wrong as wrong:
+        raise _wrong(_found(root, wrong.key), wrong.key, wrong.why) from wrong
+    return made
+
+
+def _found(root: yaml.Node, key: str) -> yaml.Node:
+    """Return the node at a dotted key, or its closest existing parent."""
+    for part in key.split("."):
+        pairs = root.value if isinstance(root, yaml.MappingNode) else []
+        root = next((value for name, value in pairs if name.value == part), root)
+    return root
+
+
+def _text(path: Path) -> str:
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise TrainError(f"{path} is larger than {_LARGEST} bytes; no recipe is.")
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise TrainError(f"{path} cannot be read as text: {error}") from error
+
+
+def _composed(text: str, name: str) -> yaml.Node:
+    loader = yaml.SafeLoader(text)
+    loader.name = name
+    try:
+        node = loader.get_single_node()
+    except yaml.MarkedYAMLError as error:
+        line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise TrainError(f"{name}{line}: no YAML: {error.problem}") from error
+    except (yaml.YAMLError, RecursionError) as error:
+        raise TrainError(f"{name}: no YAML: {error}") from error
+    if node is None:
+        raise TrainError(f"{name} is empty.")
+    return node
+
+
+def _change(root: yaml.MappingNode, key: str, value: yaml.Node) -> None:
+    here = root
+    *above, last = key.split(".")
+    for part in above:
+        found = [each for name, each in here.value if name.value == part]
+        if not found or not isinstance(found[0], yaml.MappingNode):
+            raise TrainError(f"--set {key}: the recipe has no part named {part!r}.")
+        here = found[0]
+    name = yaml.ScalarNode("tag:yaml.org,2002:str", last, value.start_mark, value.end_mark)
+    here.value = [pair for pair in here.value if pair[0].value != last] + [(name, value)]
+
+
+def _wrong(node: yaml.Node, key: str, why: str) -> TrainError:
+    mark = node.start_mark
+    return TrainError(f"{mark.name}, line {mark.line + 1}: {key}: {why}")
+
+
+def _mapping(node: yaml.Node, key: str) -> yaml.MappingNode:
+    if not isinstance(node, yaml.MappingNode):
+        raise _wrong(node, key, "must be keys with values")
+    seen = set()
+    for name, _ in node.value:
+        if not isinstance(name, yaml.ScalarNode):
+            raise _wrong(name, key, "a key must be a word")
+        if name.value in seen:
+            raise _wrong(name, _joined(key, name.value), "stands there twice")
+        seen.add(name.value)
+    return node
+
+
+def _joined(above: str, name: str) -> str:
+    return f"{above}.{name}" if above and above != "the recipe" else name
+
+
+def _read(node: yaml.Node, kind: Any, key: str) -> object:
+    values = {
+        name.value: (name, value) for name, value in _mapping(node, key or "the recipe").value
+    }
+    known = {each.name: each for each in fields(kind)}
+    for name, (at, _) in values.items():
+        if name not in known:
+            raise _wrong(at, _joined(key, name), f"no such key; known are {', '.join(known)}")
+    hints, made = get_type_hints(kind), {}
+    for name, each in known.items():
+        if name in values:
+            value = values[name][1]
+            made[name] = _value(value, hints[name], _joined(key, name))
+            _check_range(value, made[name], each, _joined(key, name))
+        elif each.default is MISSING and each.default_factory is MISSING:
+            raise _wrong(node, _joined(key, name), "is missing")
+    return kind(**made)
+
+
+def _value(node: yaml.Node, kind: Any, key: str) -> object:
+    if is_dataclass(kind):
+        return _read(node, kind, key)
+    origin, choices = get_origin(kind), get_args(kind)
+    if origin is UnionType:
+        if _plain(node, key) is None and isinstance(node, yaml.ScalarNode):
+            return None
+        return _value(node, next(each for each in choices if each is not NoneType), key)
+    if origin is tuple:
+        if not isinstance(node, yaml.SequenceNode):
+            raise _wrong(node, key, "must be a list")
+        return tuple(_value(each, choices[0], key) for each in node.value)
+    if origin is Literal:
+        if _plain(node, key) not in choices:
+            raise _wrong(node, key, f"must be one of {', '.join(map(str, choices))}")
+        return _plain(node, key)
+    return _scalar(node, kind, key)
+
+
+def _scalar(node: yaml.Node, kind: type, key: str) -> object:
+    value = _plain(node, key)
+    if kind is bool and isinstance(value, bool):
+        return value
+    if kind is float and isinstance(value, str):
+        value = _number(value)
+    if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    if kind in (int, str) and type(value) is kind:
+        return value
+    raise _wrong(node, key, f"must be {_SCALARS.get(kind, 'true or false')}")
+
+
+def _number(text: str) -> float | None:
+    """Parse a number: YAML 1.1 reads ``1e-6``, without a point, as a string."""
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _plain(node: yaml.Node, key: str) -> object:
+    """Return a scalar's value; None for other nodes."""
+    if not isinstance(node, yaml.ScalarNode):
+        return None
+    try:
+        return yaml.SafeLoader("").construct_object(node)
+    except (yaml.YAMLError, ValueError) as error:
+        raise _wrong(node, key, f"{node.tag} is no value of a recipe") from error
+
+
+def _check_range(node: yaml.Node, value: object, field: Field[Any], key: str) -> None:
+    least, most = field.metadata.get("least"), field.metadata.get("most")
+    for each in value if isinstance(value, tuple) else (value,):
+        if not isinstance(each, int | float):
+            continue
+        if (least is not None and not each >= least) or (most is not None and not each <= most):
+            span = f"from {least} to {most}" if most is not None else f"{least} or more"
+            raise _wrong(node, key, f"must be {span}, not {each}")

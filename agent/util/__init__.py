@@ -1,0 +1,1 @@
+"""Utilities independent of the rest of the project."""

@@ -1,0 +1,37 @@
+"""An event loop in a daemon thread, which runs all requests to endpoints.
+
+Closing a synchronous client from another thread takes seconds to interrupt a blocked read;
+cancelling a task is immediate. Therefore tasks read from endpoints, whatever the caller's
+thread.
+"""
+
+import asyncio
+import concurrent.futures
+import threading
+from collections.abc import Coroutine
+from functools import cache
+from typing import Any, TypeVar
+
+from agent.util import threads
+
+Result = TypeVar("Result")
+
+_LOOKUPS = 8
+"""Maximum simultaneous DNS lookups of endpoints; a slow one blocks one thread."""
+
+_starting = threading.Lock()
+
+
+@cache
+def _made() -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    threads.lend(loop, "endpoints", _LOOKUPS)
+    threading.Thread(target=loop.run_forever, name="endpoints", daemon=True).start()
+    return loop
+
+
+def start(task: Coroutine[Any, Any, Result]) -> "concurrent.futures.Future[Result]":
+    """Run ``task`` in the background loop; cancelling the future cancels the task."""
+    with _starting:
+        loop = _made()
+    return asyncio.run_coroutine_threadsafe(task, loop)

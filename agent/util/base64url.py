@@ -1,0 +1,13 @@
+"""URL-safe base64 (RFC 4648 §5)."""
+
+import base64
+
+
+def letters(data: bytes) -> str:
+    """Encode bytes, without padding."""
+    return base64.urlsafe_b64encode(data).decode().rstrip("=")
+
+
+def data_of(text: str) -> bytes:
+    """Decode the output of ``letters``. Raises ``ValueError`` on other text."""
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))

@@ -1,0 +1,21 @@
+"""Clock for background jobs.
+
+The wall clock can jump, for example when it is set. A jump must not trigger a cleanup.
+"""
+
+import time
+
+_BEGAN = time.time() - time.monotonic()
+
+
+def steady() -> float:
+    """Return seconds since the epoch: the start time plus the monotonic time since."""
+    return _BEGAN + time.monotonic()
+
+
+def now() -> float:
+    """Return seconds since the epoch, for comparison with a time from the wall clock.
+
+    It is the lesser of the wall clock and the steady clock, so nothing looks older than it is.
+    """
+    return min(time.time(), steady())

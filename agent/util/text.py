@@ -1,0 +1,98 @@
+"""Sanitizing of untrusted text: escape sequences and control characters."""
+
+import re
+
+_PICTURES = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n\f"}
+_PICTURES |= {0x7F: 0x2421} | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
+_PICTURES |= dict.fromkeys(range(0xD800, 0xE000), 0xFFFD)
+_CONTROL = re.compile("[\x00-\x08\x0b\x0d-\x1f\x7f-\x9f\ud800-\udfff]")
+
+_HALF = re.compile("[\ud800-\udfff]")
+
+_CSI = re.compile(r"\x1b\[[0-?]*[ -/]*")
+_SHORT = re.compile(r"\x1b[ -/]*")
+_STRING_END = re.compile(r"[\x07\x18\x1a\x1b\n]")
+_LONGEST_SEQUENCE = 256
+
+
+def legible(text: str) -> str:
+    """Replace control characters by visible ones, such as ``␛`` for ESC.
+
+    Tabs, newlines and form feeds stay; lone surrogates (bytes that were not text) and C1
+    controls become ``�``. The length stays the same.
+    """
+    return text.translate(_PICTURES) if _CONTROL.search(text) else text
+
+
+def whole(text: str) -> str:
+    """Replace each lone surrogate, which cannot be encoded, by ``�``."""
+    return _HALF.sub("\ufffd", text)
+
+
+def one_line(text: str) -> str:
+    """Return ``legible`` text without newlines, so that a name stays on one line."""
+    return legible(text).replace("\n", "␊").replace("\f", "␌")
+
+
+class EscapeFilter:
+    """Removes terminal escape sequences (CSI, OSC, DCS, …) from text in chunks.
+
+    A sequence may be split over chunks anywhere. An OSC or DCS string ends at its terminator,
+    or at a newline if the terminator is missing.
+    """
+
+    def __init__(self) -> None:
+        self._held = ""
+        self._in_string = False
+
+    def feed(self, text: str) -> str:
+        """Return ``text`` without the parts that belong to escape sequences."""
+        if not self._held and not self._in_string and "\x1b" not in text:
+            return text
+        text, self._held = self._held + text, ""
+        kept: list[str] = []
+        position = 0
+        while position < len(text):
+            if self._in_string:
+                position = self._skip_string(text, position)
+                continue
+            escape = text.find("\x1b", position)
+            if escape < 0:
+                kept.append(text[position:])
+                break
+            kept.append(text[position:escape])
+            position = self._skip_sequence(text, escape)
+        return "".join(kept)
+
+    def _skip_string(self, text: str, position: int) -> int:
+        """Return the end of the string; an ESC or newline that ends it is not consumed."""
+        end = _STRING_END.search(text, position)
+        if end is None:
+            return len(text)
+        self._in_string = False
+        return end.start() if end.group() in "\x1b\n" else end.end()
+
+    def _skip_sequence(self, text: str, escape: int) -> int:
+        """Return the end of the sequence at ``escape``; hold back an incomplete one."""
+        match = _CSI.match(text, escape) or _SHORT.match(text, escape)
+        end = match.end() if match else escape + 1
+        if end == len(text):
+            if end - escape <= _LONGEST_SEQUENCE:
+                self._held = text[escape:]
+            return end
+        if text[end] in "]PX^_" and end == escape + 1:
+            self._in_string = True
+            return end + 1
+        return end + 1 if "0" <= text[end] <= "~" else end
+
+
+def size_of(count: float) -> str:
+    """Format a number of bytes: ``12 bytes``, ``3.1 MB``."""
+    if count == 1:
+        return "1 byte"
+    units = ["bytes", "KB", "MB", "GB"]
+    while count >= 1000 and len(units) > 1:
+        count /= 1024
+        units.pop(0)
+    digits = 1 if units[0] != "bytes" and count < 10 else 0
+    return f"{count:.{digits}f} {units[0]}"

@@ -1,0 +1,1 @@
+"""Copy files into and out of a workspace."""

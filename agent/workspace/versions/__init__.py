@@ -1,0 +1,1 @@
+"""Versions of a workspace: manifests, snapshots, blobs."""

@@ -1,0 +1,242 @@
+"""Content-addressed blob store: each content is stored once, under its hash."""
+
+import hashlib
+import os
+import secrets
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from agent.errors import JournalError, WorkspaceError
+
+_CHUNK = 1024**2
+_HEX = frozenset("0123456789abcdef")
+
+
+class StoreFull(WorkspaceError):
+    """The store's own limit is reached, or the disk is full.
+
+    Args:
+        digest: SHA-256 in hex of the content that does not fit; None if writing it failed.
+    """
+
+    def __init__(self, digest: str | None) -> None:
+        super().__init__("the store of file contents is full")
+        self.digest = digest
+
+
+class BlobStore:
+    """A folder of contents, ``ab/abcdef…``, written atomically.
+
+    The store is thread-safe. A folder must have one store at a time: the constructor removes
+    partial files of an earlier one. Contents survive a killed process but are not fsynced.
+
+    Args:
+        folder: Path of the store; created on the first write.
+        limit: Maximum total size in bytes.
+    """
+
+    def __init__(self, folder: Path, *, limit: int = 20 * 1024**3) -> None:
+        self.folder = folder
+        self.limit = limit
+        self._lock = threading.Lock()
+        self._size: int | None = None
+        self._users = 0
+        self._relied: set[str] = set()
+        for part in folder.glob("part-*"):
+            with suppress(FileNotFoundError):
+                part.unlink()
+
+    @property
+    def size(self) -> int:
+        """Total size of the contents in bytes; computed once, then updated."""
+        with self._lock:
+            return self._counted()
+
+    def path(self, digest: str) -> Path:
+        """Return the path of the content with this SHA-256, whether or not it is stored.
+
+        Raises:
+            JournalError: ``digest`` is not a SHA-256 in hex.
+        """
+        if len(digest) != 64 or not _HEX.issuperset(digest):
+            raise JournalError("This is not the hash of a content.")
+        return self.folder / digest[:2] / digest
+
+    def has(self, digest: str) -> bool:
+        """Return whether the content is stored."""
+        return self.path(digest).is_file()
+
+    def open(self, digest: str) -> BinaryIO:
+        """Open a content; the caller closes it.
+
+        Raises:
+            JournalError: the content is not stored.
+        """
+        try:
+            return self.path(digest).open("rb")
+        except FileNotFoundError as error:
+            raise JournalError("The content of this file was not kept.") from error
+
+    def put(self, file: BinaryIO, *, limit: int) -> tuple[str, int]:
+        """Store ``file`` from its current position, if it is at most ``limit`` bytes.
+
+        Returns:
+            The SHA-256 in hex and the number of bytes read. A count of ``limit + 1`` means
+            that the file is longer: reading stopped and nothing was stored.
+
+        Raises:
+            StoreFull: the content does not fit. Nothing is stored.
+            OSError: ``file`` cannot be read. Nothing is stored.
+        """
+        head = file.read(min(_CHUNK, limit + 1))
+        if len(head) < min(_CHUNK, limit + 1):
+            return self._put_small(head), len(head)
+        return self._put_large(head, file, limit)
+
+    @contextmanager
+    def relied_on(self) -> Iterator[None]:
+        """Protect contents stored during the block from ``sweep``.
+
+        By the end of the block, the caller must have recorded references to them where the
+        sweep looks for references.
+        """
+        with self._lock:
+            self._users += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._users -= 1
+                if not self._users:
+                    self._relied.clear()
+
+    def sweep(self, unnamed: Callable[[], Iterable[str]]) -> int:
+        """Remove contents that are no longer referenced.
+
+        Args:
+            unnamed: Returns the unreferenced digests. It is called after the sweep has started
+                to protect contents stored meanwhile.
+
+        Returns:
+            The disk space freed, in bytes.
+        """
+        with self.relied_on():
+            return sum(self._remove(digest) for digest in unnamed())
+
+    def on_disk(self, digests: Iterable[str]) -> int:
+        """Return the total disk usage of these contents, in bytes."""
+        return sum(_on_disk(self.path(digest)) for digest in digests)
+
+    def take_over(self, other: "BlobStore") -> None:
+        """Move all contents of another store on the same file system into this one.
+
+        Raises:
+            OSError: a content cannot be moved; those before it were.
+        """
+        for path in other.folder.glob("[0-9a-f][0-9a-f]/*"):
+            if len(path.name) == 64 and _HEX.issuperset(path.name) and not self._rely(path.name):
+                self._adopt(path)
+
+    def _adopt(self, path: Path) -> None:
+        with self._lock:
+            place, size = self.path(path.name), path.stat().st_size
+            counted = self._counted()
+            place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            path.rename(place)
+            self._size = counted + size
+
+    def _remove(self, digest: str) -> int:
+        """Remove a content unless it is protected; return the bytes freed."""
+        place = self.path(digest)
+        with self._lock:
+            if digest in self._relied:
+                return 0
+            counted, freed = self._counted(), _on_disk(place)
+            with suppress(FileNotFoundError):
+                size = place.stat().st_size
+                place.unlink()
+                self._size = max(0, counted - size)
+            return freed
+
+    def _rely(self, digest: str) -> bool:
+        """Return whether the content is stored; protect it while ``relied_on`` is active."""
+        with self._lock:
+            if self._users:
+                self._relied.add(digest)
+            return self.path(digest).is_file()
+
+    def _put_small(self, content: bytes) -> str:
+        digest = hashlib.sha256(content).hexdigest()
+        if not self._rely(digest):
+            part = self._part()
+            try:
+                self._write(part, content)
+                self._settle(part, digest, len(content))
+            finally:
+                part.unlink(missing_ok=True)
+        return digest
+
+    def _put_large(self, head: bytes, file: BinaryIO, limit: int) -> tuple[str, int]:
+        part, count, sha = self._part(), 0, hashlib.sha256()
+        try:
+            chunk = head
+            while chunk:
+                sha.update(chunk)
+                self._write(part, chunk)
+                count += len(chunk)
+                chunk = file.read(min(_CHUNK, limit + 1 - count))
+            digest = sha.hexdigest()
+            if count <= limit and not self._rely(digest):
+                self._settle(part, digest, count)
+            return digest, count
+        finally:
+            part.unlink(missing_ok=True)
+
+    def _part(self) -> Path:
+        """Return a path for a partial content."""
+        return self.folder / f"part-{secrets.token_hex(8)}"
+
+    def _write(self, part: Path, chunk: bytes) -> None:
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with part.open("ab") as file:
+                file.write(chunk)
+        except OSError as error:
+            raise StoreFull(None) from error
+
+    def _settle(self, part: Path, digest: str, size: int) -> None:
+        """Move a complete content to its final path, if it fits."""
+        with self._lock:
+            place = self.path(digest)
+            if self._counted() + size > self.limit:
+                raise StoreFull(digest)
+            if place.exists():
+                return
+            try:
+                place.parent.mkdir(exist_ok=True)
+                part.rename(place)
+            except OSError as error:
+                raise StoreFull(digest) from error
+            self._size = self._counted() + size
+
+    def _counted(self) -> int:
+        if self._size is None:
+            self._size = 0
+            if self.folder.is_dir():
+                self._size = sum(
+                    entry.stat().st_size
+                    for shelf in os.scandir(self.folder)
+                    if shelf.is_dir()
+                    for entry in os.scandir(shelf)
+                )
+        return self._size
+
+
+def _on_disk(path: Path) -> int:
+    try:
+        return path.stat().st_blocks * 512
+    except FileNotFoundError:
+        return 0

@@ -1,0 +1,118 @@
+"""Change hints, collected by one thread and consumed by others."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from agent.workspace.paths import RelPath
+
+MAX_HINTS = 50_000
+_SOON = 0.02
+"""Seconds from the first change after an idle period to its report, to batch changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class DirtySet:
+    """All paths that may have changed since the last query, as far as is known.
+
+    Attributes:
+        entries: Paths, and whether each was written to (else created, moved or removed).
+        trees: New folders, whose contents may be unknown.
+    """
+
+    entries: dict[str, bool] = field(default_factory=dict)
+    trees: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """The hints are incomplete; a full sweep is needed.
+
+    Attributes:
+        why: The reason, for a log.
+    """
+
+    why: str
+
+
+class Gathered:
+    """Hints since the last ``take``, shared by the watch's reader thread and callers."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._dirty = DirtySet()
+        self._lost = ""
+        self.degraded = ""
+
+    def add(self, path: str, *, written: bool) -> None:
+        """Add one path; above ``MAX_HINTS`` paths, a full sweep is cheaper."""
+        with self._lock:
+            self._dirty.entries[path] = written or self._dirty.entries.get(path, False)
+            if len(self._dirty.entries) > MAX_HINTS:
+                self._dirty, self._lost = DirtySet(), "too much changed to list it"
+
+    def add_tree(self, path: str) -> None:
+        """Add a new folder."""
+        with self._lock:
+            self._dirty.trees.add(path)
+
+    def lost(self, why: str) -> None:
+        """Record that hints were lost."""
+        with self._lock:
+            self._lost = why
+
+    def take(self) -> DirtySet | Sweep:
+        """Return the hints since the last call."""
+        with self._lock:
+            dirty, lost = self._dirty, self._lost
+            self._dirty, self._lost = DirtySet(), ""
+        why = self.degraded or lost
+        return Sweep(why) if why else dirty
+
+
+class News:
+    """Reports dirty folders from its own thread.
+
+    It reports soon after the first change and then at most once in ``pause`` seconds.
+    """
+
+    def __init__(self, on_dirty: Callable[[frozenset[RelPath]], None] | None, pause: float) -> None:
+        self._on_dirty, self._pause = on_dirty, pause
+        self._folders: set[str] = set()
+        self._changed = threading.Condition()
+        self._closed = False
+        self._thread = threading.Thread(target=self._run, name="workspace-news", daemon=True)
+        if on_dirty is not None:
+            self._thread.start()
+
+    def add(self, folder: str) -> None:
+        """Add a folder; it is reported within ``pause`` seconds."""
+        if self._on_dirty is None or folder in self._folders:
+            return
+        with self._changed:
+            self._folders.add(folder)
+            self._changed.notify()
+
+    def close(self) -> None:
+        """Stop the thread; drop folders not yet reported."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
+            self._thread.join()
+
+    def _run(self) -> None:
+        handed_on = -self._pause
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._folders or self._closed)
+            rest = handed_on + self._pause - time.monotonic()
+            time.sleep(0 if self._closed else max(min(_SOON, self._pause), rest))
+            handed_on = time.monotonic()
+            with self._changed:
+                if self._closed:
+                    return
+                folders, self._folders = self._folders, set()
+            if self._on_dirty is not None:
+                self._on_dirty(frozenset(map(RelPath.trusted, folders)))

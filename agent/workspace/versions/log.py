@@ -1,0 +1,68 @@
+"""The manifest file of a run: one JSON line per delta."""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from agent.errors import JournalError
+from agent.workspace.versions.manifest import Delta, Manifest
+
+
+class Versions:
+    """A run's file of deltas.
+
+    An incomplete last line, left by a killed process, is ignored.
+
+    Args:
+        path: The file; created with the first delta.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._mended = False
+
+    def append(self, step: int, delta: Delta) -> None:
+        """Append the delta of a step."""
+        if not self._mended:
+            self._mend()
+        line = json.dumps({"step": step, **delta.to_json()}).encode() + b"\n"
+        try:
+            with self._path.open("ab") as file:
+                file.write(line)
+        except OSError:
+            self._mended = False  # the line may be partly written
+            raise
+
+    def read(self) -> Iterator[tuple[int, Delta]]:
+        """Yield the deltas in order, each with its step, up to the first invalid line."""
+        return ((step, delta) for _, step, delta in self.after(0))
+
+    def after(self, position: int) -> Iterator[tuple[int, int, Delta]]:
+        """Like ``read``, from a file position on; yield each with the position after it."""
+        if not self._path.exists():
+            return
+        with self._path.open("rb") as file:
+            file.seek(position)
+            for line in file:
+                if not line.endswith(b"\n"):
+                    return
+                position += len(line)
+                try:
+                    data = json.loads(line)
+                    yield position, int(data["step"]), Delta.from_json(data)
+                except (ValueError, TypeError, KeyError, JournalError):
+                    return
+
+    def manifest(self, step: int | None = None) -> Manifest:
+        """Return the manifest after ``step``; the latest if None."""
+        return Manifest.after(
+            delta for number, delta in self.read() if step is None or number <= step
+        )
+
+    def _mend(self) -> None:
+        """Truncate the file after its last newline."""
+        self._mended = True
+        if self._path.exists():
+            whole = self._path.read_bytes().rfind(b"\n") + 1
+            os.truncate(self._path, whole)

@@ -1,0 +1,156 @@
+"""Manifests: the workspace's paths after a step, and deltas between steps."""
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Self
+from urllib.parse import unquote_to_bytes
+
+from agent.errors import JournalError
+from agent.workspace.paths import RelPath
+
+NodeKind = Literal["file", "folder", "link", "fifo", "socket", "device"]
+_USER = "user"
+_KINDS: tuple[NodeKind, ...] = ("file", "folder", "link", "fifo", "socket", "device")
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A file, folder, link or special file at a path.
+
+    Attributes:
+        kind: File type; links are not followed.
+        size: Size in bytes of a file; 0 for other kinds.
+        mode: Permission bits, including setuid, setgid and sticky.
+        hash: SHA-256 of a file's content in hex, if it was read.
+        kept: Whether the store has the content (files) or the node is complete (others).
+        why: The reason, for the user, if ``kept`` is False.
+        target: A link's target; bytes that are not UTF-8 are surrogate-escaped.
+    """
+
+    kind: NodeKind
+    size: int = 0
+    mode: int = 0
+    hash: str | None = None
+    kept: bool = True
+    why: str = ""
+    target: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the node as JSON values, without default fields."""
+        found: dict[str, Any] = {"kind": self.kind, "mode": self.mode}
+        if self.kind == "file":
+            found |= {"size": self.size, "hash": self.hash}
+        if not self.kept:
+            found |= {"kept": False, "why": self.why}
+        if self.kind == "link":
+            found["target"] = RelPath.trusted(self.target).to_url()
+        return found
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Parse the output of ``to_json``. Raises ``JournalError`` if it is invalid."""
+        kind, size, mode = data.get("kind"), data.get("size", 0), data.get("mode")
+        if kind not in _KINDS or not isinstance(size, int) or not isinstance(mode, int):
+            raise JournalError(f"This is no record of a file: {str(data)[:200]}")
+        return cls(
+            kind=kind,
+            size=size,
+            mode=mode,
+            hash=data.get("hash"),
+            kept=bool(data.get("kept", True)),
+            why=str(data.get("why", "")),
+            target=_unquoted(str(data.get("target", ""))),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """Changes to the workspace by one step or by the user.
+
+    Attributes:
+        changed: New nodes of added and changed paths.
+        removed: Removed paths, including those inside removed folders.
+        added: The paths in ``changed`` that did not exist before.
+        by_user: Whether the user, not a step, made the changes.
+    """
+
+    changed: dict[str, Node] = field(default_factory=dict)
+    removed: tuple[str, ...] = ()
+    added: frozenset[str] = frozenset()
+    by_user: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.changed or self.removed)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the delta as JSON values; plain ASCII, with percent-encoded paths."""
+        return {
+            "changed": {
+                _quoted(path): node.to_json() | ({"new": True} if path in self.added else {})
+                for path, node in self.changed.items()
+            },
+            "removed": [_quoted(path) for path in self.removed],
+            **({"by": _USER} if self.by_user else {}),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Parse the output of ``to_json``. Raises ``JournalError`` if it is invalid."""
+        try:
+            changed = {_unquoted(path): node for path, node in data["changed"].items()}
+            return cls(
+                changed={path: Node.from_json(node) for path, node in changed.items()},
+                removed=tuple(_unquoted(path) for path in data["removed"]),
+                added=frozenset(path for path, node in changed.items() if node.get("new")),
+                by_user=data.get("by") == _USER,
+            )
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise JournalError("A record of the workspace's changes cannot be read.") from error
+
+
+class Manifest:
+    """All paths in the workspace with their nodes.
+
+    Args:
+        nodes: Initial nodes; none by default.
+    """
+
+    def __init__(self, nodes: Mapping[str, Node] | None = None) -> None:
+        self.nodes: dict[str, Node] = dict(nodes or {})
+
+    @classmethod
+    def after(cls, deltas: Iterable[Delta]) -> Self:
+        """Return the manifest that results from applying ``deltas`` to an empty one."""
+        manifest = cls()
+        for delta in deltas:
+            manifest.apply(delta)
+        return manifest
+
+    def apply(self, delta: Delta) -> None:
+        """Apply a delta; the cost is proportional to its length."""
+        for path in delta.removed:
+            self.nodes.pop(path, None)
+        self.nodes.update(delta.changed)
+
+    def to(self, now: Mapping[str, Node]) -> Delta:
+        """Return the delta from this manifest to ``now``, with sorted paths."""
+        before = self.nodes
+        changed = {path: node for path, node in now.items() if _differs(before.get(path), node)}
+        return Delta(
+            changed=dict(sorted(changed.items())),
+            removed=tuple(sorted(path for path in before if path not in now)),
+            added=frozenset(path for path in changed if path not in before),
+        )
+
+
+def _differs(before: Node | None, node: Node) -> bool:
+    return before is not node and before != node
+
+
+def _quoted(path: str) -> str:
+    return RelPath.trusted(path).to_url()
+
+
+def _unquoted(quoted: str) -> str:
+    return os.fsdecode(unquote_to_bytes(quoted))

@@ -1,0 +1,316 @@
+"""Change hints for a workspace from inotify. The only importer of watchdog.
+
+watchdog's own observers are not reliable enough for manifests: they hide an overflow, delay
+moves by half a second, and add watches by a path that a hostile program can redirect. This
+module therefore uses the inotify reader (``InotifyFD``, with its callback protocol) directly,
+and watches every folder through a descriptor that was opened without following a link.
+"""
+
+import errno
+import itertools
+import os
+import secrets
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self, cast
+
+from watchdog.observers.inotify_c import (
+    CallbackId,
+    InotifyConstants,
+    InotifyEvent,
+    InotifyFD,
+    Mask,
+    WatchDescriptor,
+)
+
+from agent.workspace import paths
+from agent.workspace.paths import RelPath
+from agent.workspace.versions.dirty_set import DirtySet, Gathered, News, Sweep
+
+MAX_FOLDERS = 16_384
+_MASK = Mask(
+    InotifyConstants.IN_CREATE
+    | InotifyConstants.IN_DELETE
+    | InotifyConstants.IN_MOVE
+    | InotifyConstants.IN_MODIFY
+    | InotifyConstants.IN_ATTRIB
+    | InotifyConstants.IN_CLOSE_WRITE
+    | InotifyConstants.IN_ONLYDIR
+)
+_NOT_SEEN = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.ENAMETOOLONG)
+"""Errors to ignore: a removed or replaced folder has its own event; no sweep enters the rest."""
+_WRITTEN = InotifyConstants.IN_MODIFY | InotifyConstants.IN_ATTRIB | InotifyConstants.IN_CLOSE_WRITE
+
+
+class Watch:
+    """Watches the folder ``workspace`` in a sandbox's folder until ``close``.
+
+    A file created in the sibling folder ``marker``, which the sandbox cannot see, raises an
+    event in the same queue: once that event is read, all earlier ones have been read too.
+
+    These changes raise no event, so only a sweep finds them: writes through a memory map
+    before it is unmapped, and writes to a file through another hard link.
+
+    Args:
+        folder: The sandbox's folder.
+        on_dirty: Called with the folders whose listing changed, from a thread of the watch,
+            soon after the first change and at most once in ``pause``; must not raise.
+        pause: Seconds over which changes are batched for ``on_dirty``.
+        max_folders: Above this many folders the watch gives up, since all processes of this
+            user share one limit on watches.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        on_dirty: Callable[[frozenset[RelPath]], None] | None = None,
+        *,
+        pause: float = 0.1,
+        max_folders: int = MAX_FOLDERS,
+    ) -> None:
+        self._workspace = folder / "workspace"
+        self._marker = folder / "marker"
+        self._marker.mkdir(exist_ok=True)
+        self._gathered = Gathered()
+        self._news = News(on_dirty, pause)
+        self._awaited: dict[bytes, threading.Event] = {}
+        self._folders = _Folders(max_folders)
+        self._turn = threading.Lock()  # held by the first walk, then by each event in turn
+        self._closed = False
+        self._reader: InotifyFD | None = None
+        self._marker_wd = WatchDescriptor(-1)
+        self._ids = itertools.count(1)
+        self._start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def degraded(self) -> str:
+        """Reason, for the user, why only sweeps find changes; empty if the watch works."""
+        return self._gathered.degraded
+
+    def dirty_since_last(self, *, patience: float = 1.0) -> DirtySet | Sweep:
+        """Return all changes since the last call (or ``forget``, or the start).
+
+        Args:
+            patience: Timeout in seconds for the watch to catch up.
+        """
+        if self.degraded:
+            return Sweep(self.degraded)
+        if not self._caught_up(patience):
+            self._gathered.take()
+            return Sweep("the watch did not catch up in time")
+        return self._gathered.take()
+
+    def forget(self) -> None:
+        """Drop the hints collected so far, just before a sweep makes them redundant."""
+        self._gathered.take()
+
+    def announce(self, folders: frozenset[RelPath]) -> None:
+        """Report to ``on_dirty`` changes that were found in another way."""
+        for folder in folders:
+            self._news.add(folder)
+
+    def close(self) -> None:
+        """Stop watching. May be called twice."""
+        self._news.close()
+        with self._turn:
+            closed, self._closed = self._closed, True
+        if self._reader is not None and not closed:
+            self._reader.stop()
+            self._reader.join()
+
+    def _start(self) -> None:
+        try:
+            self._reader = InotifyFD()
+        except OSError as error:
+            self._degrade(error)
+            return
+        self._reader.start()
+        try:
+            self._marker_wd, _ = self._add(os.fsencode(self._marker))
+            with self._turn:
+                self._watch_below("")
+        except OSError as error:
+            self._degrade(error)
+
+    def _degrade(self, error: OSError) -> None:
+        limits = {
+            errno.ENOSPC: "fs.inotify.max_user_watches is used up",
+            errno.EMFILE: "fs.inotify.max_user_instances is used up",
+            errno.E2BIG: "there are too many folders to watch",
+        }
+        reason = limits.get(error.errno or 0, str(error))
+        self._gathered.degraded = f"Changes are found at the end of a step only: {reason}."
+
+    def _caught_up(self, patience: float) -> bool:
+        """Return whether all events before this call have been read."""
+        reader = self._reader
+        if reader is None or not reader.is_alive():
+            return False
+        name = secrets.token_hex(8)
+        seen = self._awaited[name.encode()] = threading.Event()
+        mark = self._marker / name
+        try:
+            mark.touch()
+            return seen.wait(patience)
+        except OSError:
+            return False
+        finally:
+            del self._awaited[name.encode()]
+            mark.unlink(missing_ok=True)
+
+    # All methods below run in the reader's thread, except the first `_watch_below`.
+
+    def on_event(self, event: InotifyEvent) -> None:
+        """Handle one event. Part of watchdog's callback protocol."""
+        if event.wd == self._marker_wd:
+            if event.is_create and (seen := self._awaited.get(event.name)):
+                seen.set()
+            return
+        with self._turn:
+            self._on_change(event)
+
+    def _on_change(self, event: InotifyEvent) -> None:
+        folder = self._folders.path_of(event.wd)
+        if folder is None or not event.name or self._closed:
+            return
+        path = paths.join(folder, os.fsdecode(event.name))
+        is_folder = bool(event.mask & InotifyConstants.IN_ISDIR)
+        if is_folder:
+            self._on_folder(event, path)
+        self._gathered.add(path, written=not is_folder and bool(event.mask & _WRITTEN))
+        self._news.add(folder)
+
+    def on_watch_deleted(self, wd: WatchDescriptor) -> None:
+        """Handle the removal of a watched folder. Part of watchdog's callback protocol."""
+        with self._turn:
+            if self._folders.path_of(wd) == "" and not self._closed:
+                self._degrade(OSError(errno.ENOENT, "the workspace's folder is gone"))
+            self._folders.drop(wd)
+
+    def on_queue_overflow(self) -> None:
+        """Handle lost events. Part of watchdog's callback protocol.
+
+        A sweep is requested twice, because one must follow the last watch that is added again:
+        otherwise a write to a folder not yet watched would never be found.
+        """
+        self._gathered.lost("the kernel's queue of events ran over")
+        with self._turn:
+            self._unwatch("")
+            self._watch_tree("")
+        self._gathered.lost("the kernel's queue of events ran over")
+        for seen in list(self._awaited.values()):
+            seen.set()  # its event may be lost, and a sweep follows anyway
+        self._news.add("")
+
+    def _on_folder(self, event: InotifyEvent, path: str) -> None:
+        if event.is_moved_from:
+            self._unwatch(path)
+        elif event.is_delete:
+            return  # it was empty, and the kernel reports the end of its watch separately
+        elif event.is_create or event.is_moved_to or not self._folders.watched(path):
+            self._unwatch(path)
+            self._watch_tree(path)
+            self._gathered.add_tree(path)
+
+    def _unwatch(self, path: str) -> None:
+        self._forsake(self._folders.drop_tree(path))
+
+    def _forsake(self, watches: list[tuple[WatchDescriptor, CallbackId]]) -> None:
+        if watches and self._reader is not None and not self._closed:
+            self._reader.remove_callbacks(watches)
+
+    def _watch_tree(self, path: str) -> None:
+        if self.degraded or self._closed:
+            return
+        try:
+            self._watch_below(path)
+        except OSError as error:
+            self._degrade(error)
+
+    def _watch_below(self, top: str) -> None:
+        """Watch ``top`` and all folders below it, adding each watch before listing."""
+        waiting = [top]
+        with paths.opened_folder_path(self._workspace) as root:
+            while waiting:
+                path = waiting.pop()
+                try:
+                    folder = paths.open_folder(root, path)
+                except OSError as error:
+                    if error.errno in _NOT_SEEN:
+                        continue
+                    raise
+                try:
+                    wd, callback = self._add(b"/proc/self/fd/%d" % folder)
+                    self._forsake(self._folders.put(wd, callback, path))
+                    waiting += [paths.join(path, name) for name in _inner(folder)]
+                finally:
+                    os.close(folder)
+
+    def _add(self, path: bytes) -> tuple[WatchDescriptor, CallbackId]:
+        """Watch a folder under a new id, since it may already be watched by another path."""
+        callback = CallbackId(next(self._ids))
+        reader = cast(InotifyFD, self._reader)
+        return reader.add_callback(path, _MASK, self, callback), callback
+
+
+def _inner(folder: int) -> list[str]:
+    with suppress(FileNotFoundError), os.scandir(folder) as entries:
+        return [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+    return []
+
+
+class _Folders:
+    """Mapping between watches and folders."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._by_wd: dict[WatchDescriptor, tuple[str, CallbackId]] = {}
+        self._by_path: dict[str, WatchDescriptor] = {}
+
+    def put(
+        self, wd: WatchDescriptor, callback: CallbackId, path: str
+    ) -> list[tuple[WatchDescriptor, CallbackId]]:
+        """Add a watch; return the one it replaces: the same folder under its former path."""
+        before = self._by_wd.get(wd)
+        if before is not None and self._by_path.get(before[0]) == wd:
+            del self._by_path[before[0]]
+        self._by_wd[wd] = path, callback
+        self._by_path[path] = wd
+        if len(self._by_wd) > self._limit:
+            raise OSError(errno.E2BIG, "too many folders")
+        return [(wd, before[1])] if before is not None else []
+
+    def path_of(self, wd: WatchDescriptor) -> str | None:
+        found = self._by_wd.get(wd)
+        return found[0] if found is not None else None
+
+    def watched(self, path: str) -> bool:
+        return path in self._by_path
+
+    def drop(self, wd: WatchDescriptor) -> None:
+        found = self._by_wd.pop(wd, None)
+        if found is not None and self._by_path.get(found[0]) == wd:
+            del self._by_path[found[0]]
+
+    def drop_tree(self, top: str) -> list[tuple[WatchDescriptor, CallbackId]]:
+        """Remove a folder and all below it; return their watches."""
+        if top not in self._by_path:
+            return []
+        below = f"{top}/" if top else ""
+        gone = [path for path in self._by_path if path == top or path.startswith(below)]
+        watches = [self._by_path.pop(path) for path in gone]
+        return [(wd, self._by_wd.pop(wd)[1]) for wd in watches]

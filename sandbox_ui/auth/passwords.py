@@ -1,0 +1,55 @@
+"""Password hashes of the form ``scrypt.<log2 n>.<r>.<p>.<salt>.<hash>``.
+
+They contain no characters that are special to a shell.
+
+The cost parameters follow OWASP's cheat sheet for scrypt (n = 2^17, r = 8, p = 1): 128 MB and
+about half a second of one core per attempt.
+"""
+
+import hashlib
+import hmac
+import re
+import secrets
+
+from agent.util.base64url import data_of, letters
+
+_LOG_N, _R, _P = 17, 8, 1
+_FORM = re.compile(r"scrypt\.(\d{1,2})\.(\d{1,2})\.(\d{1,2})\.([\w-]{8,})\.([\w-]{40,})")
+_HASHED = 32
+
+
+def hash_password(password: str, *, log_n: int = _LOG_N) -> str:
+    """Hash a password for a line of ``STUDIO_USERS``.
+
+    Args:
+        password: The password.
+        log_n: The cost, as a power of two.
+    """
+    salt = secrets.token_bytes(16)
+    made = _derive(password, salt, log_n, _R, _P)
+    return f"scrypt.{log_n}.{_R}.{_P}.{letters(salt)}.{letters(made)}"
+
+
+def is_hash(text: str) -> bool:
+    """Return whether a text has the form of such a hash, with affordable costs."""
+    match = _FORM.fullmatch(text)
+    if match is None:
+        return False
+    log_n, r, p = int(match[1]), int(match[2]), int(match[3])
+    return 10 <= log_n <= 20 and (r, p) == (_R, _P)
+
+
+def is_right(password: str, hashed: str) -> bool:
+    """Compare a password with a hash, in constant time."""
+    match = _FORM.fullmatch(hashed)
+    if match is None:
+        return False
+    made = _derive(password, data_of(match[4]), int(match[1]), int(match[2]), int(match[3]))
+    return hmac.compare_digest(made, data_of(match[5]))
+
+
+def _derive(password: str, salt: bytes, log_n: int, r: int, p: int) -> bytes:
+    return hashlib.scrypt(
+        password.encode("utf-8", "surrogatepass"),
+        salt=salt, n=2**log_n, r=r, p=p, maxmem=256 * 2**log_n * r, dklen=_HASHED,
+    )  # fmt: skip

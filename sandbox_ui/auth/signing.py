@@ -1,0 +1,71 @@
+"""Signatures (HMAC) for texts that the studio sends out and reads back."""
+
+import hmac
+import os
+import secrets
+from pathlib import Path
+
+from agent.util.base64url import letters
+from agent.util.state_files import set_aside
+
+_BYTES = 32
+
+
+class Signer:
+    """Signs short texts with a secret.
+
+    Args:
+        secret: The secret key; the default is a random one, valid as long as this object.
+    """
+
+    def __init__(self, secret: bytes | None = None) -> None:
+        self._secret = secret or secrets.token_bytes(_BYTES)
+
+    @classmethod
+    def of(cls, data: Path) -> "Signer":
+        """Create a signer whose signatures stay valid across restarts.
+
+        Args:
+            data: The data folder. Its file ``secret``, readable by the owner only, is created if
+                missing. Removing the file signs all users out.
+        """
+        return cls(_kept(data / "secret"))
+
+    @property
+    def mark(self) -> str:
+        """Eight hex digits that distinguish this studio from others on the same host."""
+        return hmac.digest(self._secret, b"mark", "sha256").hex()[:8]
+
+    def sign(self, purpose: str, text: str) -> str:
+        """Return the text with its signature, which is valid for one purpose."""
+        return f"{text}.{self._signature(purpose, text)}"
+
+    def read(self, purpose: str, signed: str) -> str | None:
+        """Return the signed text; None unless it was signed here for this purpose."""
+        text, _, signature = signed.rpartition(".")
+        expected = self._signature(purpose, text).encode()
+        return text if hmac.compare_digest(expected, signature.encode("utf-8", "replace")) else None
+
+    def _signature(self, purpose: str, text: str) -> str:
+        said = f"{purpose}\n{text}".encode("utf-8", "replace")
+        return letters(hmac.digest(self._secret, said, "sha256"))
+
+
+def _kept(file: Path) -> bytes:
+    try:
+        known = file.read_bytes()
+    except FileNotFoundError:
+        known = b""
+    if len(known) == _BYTES:
+        return known
+    if file.exists():
+        set_aside(file, "it is no secret of 32 bytes. Everybody has to sign in again.")
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    fresh = secrets.token_bytes(_BYTES)
+    partial = file.with_suffix(".new")
+    partial.unlink(missing_ok=True)
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "wb") as writing:
+        writing.write(fresh)
+    partial.replace(file)
+    return fresh

@@ -1,0 +1,128 @@
+"""Bearer tokens for programs. Only their digests are stored."""
+
+import fcntl
+import hashlib
+import secrets
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from agent.errors import StudioError
+from agent.util.state_files import set_aside
+
+PREFIX = "studio_"
+_MOST = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token's stored data.
+
+    Attributes:
+        id: Identifies the token for revoking it.
+        owner: The owner's user id.
+        label: The owner's name for the token.
+        made: Time of creation, seconds since the epoch.
+        digest: SHA-256 of the token's text.
+    """
+
+    id: str
+    owner: str
+    label: str
+    made: float
+    digest: str
+
+
+_KEPT = TypeAdapter(list[Token])
+
+
+class Tokens:
+    """Tokens of one data folder. Safe for concurrent threads and processes.
+
+    Args:
+        data: The data folder; tokens are stored in ``tokens.json``.
+    """
+
+    def __init__(self, data: Path) -> None:
+        self._file = data / "tokens.json"
+        self._lock = threading.Lock()
+
+    def make(self, owner: str, label: str) -> tuple[Token, str]:
+        """Create a token; return it with its text, which is not stored.
+
+        Raises:
+            StudioError: if the owner already has 50 tokens.
+        """
+        text = PREFIX + secrets.token_urlsafe(32)
+        label = label[:80].encode("utf-8", "replace").decode()
+        token = Token(secrets.token_hex(6), owner, label, time.time(), digest(text))
+        with self._alone():
+            known = self._mended()
+            if sum(each.owner == owner for each in known) >= _MOST:
+                raise StudioError(f"There are {_MOST} tokens already. Revoke one first.")
+            self._write([*known, token])
+        return token, text
+
+    def of(self, owner: str) -> list[Token]:
+        """Return a user's tokens, oldest first."""
+        return [each for each in self._read() if each.owner == owner]
+
+    def revoke(self, owner: str, token_id: str) -> None:
+        """Revoke a user's token; do nothing if it does not exist."""
+        with self._alone():
+            known = self._mended()
+            self._write([each for each in known if (each.owner, each.id) != (owner, token_id)])
+
+    def owner(self, text: str) -> str | None:
+        """Return the user id of a token's owner; None if the token is unknown."""
+        wanted = digest(text)
+        return next((each.owner for each in self._read() if each.digest == wanted), None)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Hold the write lock, since ``python -m sandbox_ui token`` may run meanwhile.
+
+        Readers need no lock: the file is replaced atomically.
+        """
+        with self._lock, (self._file.with_suffix(".lock")).open("a") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    def _read(self) -> list[Token]:
+        try:
+            return self._parsed()
+        except ValidationError:
+            with self._alone():
+                return self._mended()
+
+    def _mended(self) -> list[Token]:
+        """Read like ``_read``, under the write lock; rename a damaged file first."""
+        try:
+            return self._parsed()
+        except ValidationError:
+            # The error's message quotes the file's content, so it is left out.
+            set_aside(self._file, "it is no list of tokens. Make new ones in the settings.")
+            return []
+
+    def _parsed(self) -> list[Token]:
+        try:
+            return _KEPT.validate_json(self._file.read_bytes())
+        except FileNotFoundError:
+            return []
+
+    def _write(self, tokens: list[Token]) -> None:
+        partial = self._file.with_suffix(".new")
+        partial.unlink(missing_ok=True)
+        partial.touch(mode=0o600)
+        partial.write_bytes(_KEPT.dump_json(tokens))
+        partial.replace(self._file)
+
+
+def digest(text: str) -> str:
+    """Return the digest that is stored instead of a random secret."""
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()

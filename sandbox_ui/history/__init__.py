@@ -1,0 +1,1 @@
+"""History of runs: catalog, storage usage, expiry, quotas."""

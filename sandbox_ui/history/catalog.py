@@ -1,0 +1,193 @@
+"""Catalog of all runs in the data folder: list, rename, pin, delete."""
+
+import logging
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from agent.errors import RunError, RunPinned, StudioError
+from agent.history.adopt_cli_runs import adopt
+from agent.history.deletion import Removal
+from agent.history.index import Entry, History, Page
+from agent.runs.folder import NO_RUN, RunFolder
+from agent.workspace.versions.blobs import BlobStore
+from sandbox_ui.history.disk_usage import drafts, measured
+from sandbox_ui.history.drafts import Draft, Drafts
+from sandbox_ui.runs.manager import Computers, Runs
+
+_PATIENCE = 10.0
+_log = logging.getLogger(__name__)
+
+
+class Shelf:
+    """Runs of one data folder; this process holds the folder's lock.
+
+    Args:
+        data: The data folder.
+        runs: The live runs.
+        computers: Provider of the sandboxes.
+    """
+
+    def __init__(self, data: Path, runs: Runs, computers: Computers) -> None:
+        self._data = data
+        self._runs = runs
+        self._blobs: BlobStore = computers.blobs
+        self._history = History(data, runs.at_work)
+        self._drafts = Drafts(data)
+        self._removal = Removal(data, computers.blobs, computers.empty)
+        self._closing = threading.Event()
+        self._filler = threading.Thread(target=self._fill, name="summaries", daemon=True)
+
+    def open(self) -> None:
+        """Finish interrupted work; call before the live runs are opened."""
+        self._removal.finish()
+        adopt(self._data, self._blobs, ended=False)
+
+    def begin_summaries(self) -> None:
+        """Write missing summaries in the background; call after the live runs are opened."""
+        self._filler.start()
+
+    def close(self) -> None:
+        """Stop the background work."""
+        self._closing.set()
+        if self._filler.is_alive():
+            self._filler.join(_PATIENCE)
+
+    def list(
+        self,
+        words: str = "",
+        before: str = "",
+        most: int = 50,
+        *,
+        pinned: bool = False,
+        owner: str | None = None,
+    ) -> Page:
+        """List the started runs, the command line's included; see ``History.page``.
+
+        Raises:
+            StudioError: if ``before`` is not a position in the list.
+        """
+        adopt(self._data, self._blobs)
+        page = self._history.page(words, before, most, pinned=pinned, owner=owner)
+        return replace(page, versions=min(page.versions, self._blobs.size))
+
+    def drafts(self, words: str = "", owner: str | None = None) -> Sequence[Draft]:
+        """List runs that have not started, newest first.
+
+        Args:
+            words: Return only drafts whose first file names contain all of these words.
+            owner: Return only this user's drafts; None for all users'.
+        """
+        wanted = words.casefold().split()
+        return [
+            draft
+            for draft in self._drafts.of(owner)
+            if all(word in " ".join(draft.names).casefold() for word in wanted)
+        ]
+
+    def rename(self, run_id: str, title: str) -> str:
+        """Rename a run; empty restores the task's first line. Return the new title.
+
+        Raises:
+            RunError: if the run does not exist.
+        """
+        folder = self._runs.folder(run_id)
+        folder.rename(title)
+        return self._history.title(folder)
+
+    def pin(self, run_id: str, pinned: bool) -> bool:
+        """Protect a run from automatic deletion, or end that; return the new state.
+
+        Raises:
+            RunError: if the run does not exist.
+        """
+        folder = self._runs.folder(run_id)
+        folder.pin(pinned)
+        return folder.pinned
+
+    def frees(self, run_ids: Sequence[str]) -> int:
+        """Return the bytes on disk that deleting these runs would free now.
+
+        Raises:
+            RunError: if a run does not exist.
+        """
+        return self._removal.frees(self._checked(run_ids))
+
+    def delete(self, run_ids: Sequence[str]) -> int:
+        """Delete runs with their journals, files and sandboxes.
+
+        Returns:
+            The bytes freed on disk.
+
+        Raises:
+            RunAtWork: if a run has a round in progress; none is deleted.
+            RunPinned: if a run is pinned; none is deleted.
+            RunError: if a run does not exist, or its files cannot be removed.
+        """
+        with self._runs.withdrawn(self._checked(run_ids)) as idle:
+            for run in idle:
+                self._refuse_pinned(run)
+            return self._removal.remove(idle)
+
+    def entries(self, owner: str | None = None) -> Sequence[Entry]:
+        """Return all started runs, or one user's, newest first; see ``History.entries``."""
+        return self._history.entries(owner)
+
+    def unreadable(self) -> dict[str, int]:
+        """Return the runs with damaged journals; see ``History.unreadable``."""
+        return self._history.unreadable()
+
+    def in_use(self) -> set[str]:
+        """Return the runs that have a round in progress or followers."""
+        return self._runs.in_use()
+
+    def used(self, owner: str | None = None) -> int:
+        """Return the bytes on disk of all runs, or one user's, from the catalog."""
+        return self._taken(self.entries(owner))
+
+    def used_now(self, owner: str) -> int:
+        """Return ``used`` plus the measured size of a user's drafts and active runs."""
+        entries = [measured(self._data, entry) for entry in self.entries(owner)]
+        return self._taken(entries) + sum(drafts(self._data, owner))
+
+    def _taken(self, entries: Sequence[Entry]) -> int:
+        known = [entry.summary for entry in entries if entry.summary]
+        versions = sum(each.versions for each in known)
+        return sum(each.size for each in known) - versions + min(versions, self._blobs.size)
+
+    def expire(self, run_id: str) -> int:
+        """Delete an expired run, unless it is in use or pinned.
+
+        Returns:
+            The bytes freed on disk.
+
+        Raises:
+            RunError: if the run is not deleted.
+        """
+        with self._runs.withdrawn([run_id], unseen=True) as idle:
+            self._refuse_pinned(run_id)
+            return self._removal.remove(idle)
+
+    def _refuse_pinned(self, run: str) -> None:
+        try:
+            folder = RunFolder.open(self._data, run)
+        except RunError:
+            return  # an unreadable run cannot be pinned
+        if folder.pinned:
+            raise RunPinned(f"“{self._history.title(folder)}” is pinned. Unpin it, then delete it.")
+
+    def _checked(self, run_ids: Sequence[str]) -> Sequence[str]:
+        unique = list(dict.fromkeys(run_ids))
+        if not unique or not set(RunFolder.ids(self._data)).issuperset(unique):
+            raise RunError(NO_RUN)
+        return unique
+
+    def _fill(self) -> None:
+        """Write summaries that an older version or a killed process left missing."""
+        try:
+            for _ in self._history.fill():
+                if self._closing.is_set():
+                    return
+        except (OSError, StudioError):
+            _log.exception("Not every run could be summarised; it is done when it is listed.")

@@ -1,0 +1,49 @@
+"""Listening sockets of the server, bound before any slow start-up work."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from agent.errors import AddressUnusable
+
+
+@contextmanager
+def bound(host: str, port: int) -> Iterator[list[socket.socket]]:
+    """Bind a socket to each address of a host; close them on exit.
+
+    Raises:
+        AddressUnusable: if another program uses the port, or the host is not an address of
+            this machine.
+    """
+    with ExitStack() as stack:
+        try:
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+            sockets = []
+            for family, address in dict.fromkeys((each[0], each[4]) for each in found):
+                sockets.append(stack.enter_context(socket.socket(family, socket.SOCK_STREAM)))
+                _bind(sockets[-1], address)
+        except OSError as error:
+            raise AddressUnusable(
+                f"The page can't be served at {host}, port {port}: {_reason(error)}. Choose "
+                "another with GRADIO_SERVER_PORT and GRADIO_SERVER_NAME, or end what uses it."
+            ) from error
+        yield sockets
+
+
+def url(host: str, sockets: list[socket.socket]) -> str:
+    """Return the page's URL for a browser."""
+    name = f"[{host}]" if ":" in host else host
+    return f"http://{name}:{sockets[0].getsockname()[1]}"
+
+
+def _bind(sock: socket.socket, address: Any) -> None:
+    """Bind as asyncio does: a recently released port may be reused."""
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if sock.family == socket.AF_INET6:
+        sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+    sock.bind(address)
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()

@@ -1,0 +1,65 @@
+"""Limit on the size of request bodies other than file uploads."""
+
+import re
+
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from sandbox_ui.middleware.path_prefix import path_below
+
+MOST = 8 * 1024**2
+"""Maximum size in bytes of a request that is not an upload; fits any task."""
+
+# These stream to the disk and have other limits: the disk's, the run's and the user's.
+_FILES = re.compile(r"/api/runs/[^/]+/(files/|uploads/)")
+_SENTENCE = f"A request has at most {MOST // 1024**2} MB. Give what is longer as a file."
+
+
+class Sizes:
+    """Refuses requests that are too large, before reading them.
+
+    A request without a declared size is read up to the limit, then forwarded.
+
+    Args:
+        app: The wrapped application.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Forward or refuse a request."""
+        if scope["type"] != "http" or _FILES.match(path_below(scope)):
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        length = headers.get("content-length", "")
+        if length and (not length.isdecimal() or len(length) > 20 or int(length) > MOST):
+            await _refusal(scope, receive, send)
+        elif length or "transfer-encoding" not in headers:
+            await self._app(scope, receive, send)
+        else:
+            await self._read_first(scope, receive, send)
+
+    async def _read_first(self, scope: Scope, receive: Receive, send: Send) -> None:
+        read: list[Message] = []
+        size, more = 0, True
+        while more:
+            message = await receive()
+            read.append(message)
+            size += len(message.get("body", b""))
+            if size > MOST:
+                await _refusal(scope, receive, send)
+                return
+            more = message["type"] == "http.request" and message.get("more_body", False)
+
+        async def again() -> Message:
+            return read.pop(0) if read else await receive()
+
+        await self._app(scope, again, send)
+
+
+async def _refusal(scope: Scope, receive: Receive, send: Send) -> None:
+    answer = JSONResponse({"error": _SENTENCE}, 413, headers={"Connection": "close"})
+    await answer(scope, receive, send)

@@ -1,0 +1,45 @@
+"""Allowlist of Gradio's routes: those that the page and ``gradio_client`` need.
+
+The other routes accept files, fetch external URLs on behalf of the client, expose session
+state, or report how often each function was called.
+"""
+
+import re
+
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from sandbox_ui.middleware.path_prefix import path_below
+
+_OFFERED = re.compile(
+    r"/|/config/?|/theme\.css|/favicon\.ico|/robots\.txt|/manifest\.json"
+    r"|/(static|assets)/.+"
+    r"|/gradio_api/(info|openapi\.json|app_id|startup-events|theme\.css|cancel|reset)/?"
+    r"|/gradio_api/(queue/join|queue/data|heartbeat/[^/]+)"
+    r"|/gradio_api/(run|api|call|call/v2)/[^/]+/?"
+    r"|/gradio_api/(call|call/v2)/[^/]+/[^/]+"
+)
+# The API page requests call counts over all users; it gets an empty answer.
+_CALLS = "/monitoring/summary"
+
+
+class Offered:
+    """Answers 404 for Gradio's other routes.
+
+    Args:
+        app: Gradio's application.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Forward a request, or answer 404."""
+        path = path_below(scope)
+        if scope["type"] != "http" or _OFFERED.fullmatch(path):
+            await self._app(scope, receive, send)
+        elif path == _CALLS:
+            await JSONResponse({"functions": {}})(scope, receive, send)
+        else:
+            nothing = JSONResponse({"error": "There is nothing at this address."}, 404)
+            await nothing(scope, receive, send)

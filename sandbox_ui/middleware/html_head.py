@@ -1,0 +1,67 @@
+"""The page's own head, inserted by the server.
+
+Gradio adds a custom head with a script after the first paint: too late for the colours, and for
+detecting that one of Gradio's own files failed to load. The page's scripts get a nonce, so that
+scripts inserted later do not run.
+"""
+
+import re
+import secrets
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from sandbox_ui.middleware.path_prefix import path_below
+from sandbox_ui.middleware.security import policy_for
+
+_SCRIPT = re.compile(rb"<script(?=[ >])")
+
+
+class Opening:
+    """Inserts text after the ``<head>`` tag of the page at ``/``.
+
+    Args:
+        app: The wrapped application.
+        head: The text to insert.
+    """
+
+    def __init__(self, app: ASGIApp, head: str) -> None:
+        self._app = app
+        self._head = head.encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Forward a request; buffer the page's response until it is complete."""
+        if scope["type"] != "http" or path_below(scope) != "/" or scope["method"] != "GET":
+            await self._app(scope, receive, send)
+            return
+        start: Message = {}
+        body = bytearray()
+
+        async def hold(message: Message) -> None:
+            nonlocal start
+            if message["type"] == "http.response.start":
+                start = message
+                return
+            body.extend(message.get("body", b""))
+            if not message.get("more_body"):
+                whole = self._whole(start, bytes(body))
+                await send(start)
+                await send({"type": "http.response.body", "body": whole})
+
+        await self._app(_uncompressed(scope), receive, hold)
+
+    def _whole(self, start: Message, body: bytes) -> bytes:
+        headers = MutableHeaders(scope=start)
+        if headers.get("content-type", "").startswith("text/html"):
+            nonce = secrets.token_urlsafe(16)
+            body = body.replace(b"<head>", b"<head>" + self._head, 1)
+            body = _SCRIPT.sub(b'<script nonce="%b"' % nonce.encode(), body)
+            headers["content-length"] = str(len(body))
+            headers["content-security-policy"] = policy_for(nonce)
+        return body
+
+
+def _uncompressed(scope: Scope) -> Scope:
+    headers = [(name, value) for name, value in Headers(scope=scope).raw
+               if name != b"accept-encoding"]  # fmt: skip
+    return {**scope, "headers": headers}

@@ -1,0 +1,31 @@
+"""Path prefix under which a reverse proxy serves the studio."""
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+
+class Prefix:
+    """Accepts requests with and without the prefix, since proxies send either.
+
+    Args:
+        app: The wrapped application; it finds the prefix in ``root_path``.
+        prefix: For example ``/studio``; empty for none.
+    """
+
+    def __init__(self, app: ASGIApp, prefix: str) -> None:
+        self._app = app
+        self._prefix = prefix
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Forward a request."""
+        if scope["type"] == "http" and self._prefix:
+            path: str = scope["path"]
+            inside = path == self._prefix or path.startswith(f"{self._prefix}/")
+            whole = path if inside else self._prefix + path
+            scope = {**scope, "path": whole, "root_path": self._prefix}
+        await self._app(scope, receive, send)
+
+
+def path_below(scope: Scope) -> str:
+    """Return a request's path without the prefix; it starts with a slash."""
+    path: str = scope["path"].removeprefix(scope.get("root_path", ""))
+    return path or "/"

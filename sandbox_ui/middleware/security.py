@@ -1,0 +1,129 @@
+"""Security headers for all responses; refusal of cross-origin requests."""
+
+import ipaddress
+from collections.abc import Collection
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from sandbox_ui.middleware.path_prefix import path_below
+
+# Gradio compiles its templates in the page and adds inline styles, hence the "unsafe" values.
+PAGE_POLICY = "; ".join(
+    (
+        "default-src 'self'",
+        "script-src 'self' 'unsafe-eval'",
+        "style-src 'self' 'unsafe-inline'",
+        "img-src 'self' data: blob:",
+        "media-src 'self' blob:",
+        "font-src 'self' data:",
+        "connect-src 'self'",
+        "object-src 'none'",
+        "base-uri 'self'",
+        "form-action 'self'",
+        "frame-ancestors 'self'",
+    )
+)
+
+
+def policy_for(nonce: str) -> str:
+    """Return the policy of a page in which only scripts with this nonce run."""
+    return PAGE_POLICY.replace("script-src 'self'", f"script-src 'self' 'nonce-{nonce}'")
+
+
+_OTHER_NAME = (
+    "The studio is not served under this name. Whoever runs it can add the name to STUDIO_HOSTS."
+)
+_SAFE = {"GET", "HEAD", "OPTIONS"}
+_HEADERS = {
+    "Content-Security-Policy": PAGE_POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "X-DNS-Prefetch-Control": "off",  # browsers would resolve the hosts of a model's links
+}
+
+
+class Guard:
+    """Adds security headers, checks the host name, and refuses cross-origin requests.
+
+    Args:
+        app: The wrapped application.
+        names: Accepted host names, besides IP addresses and ``localhost``. Another site can point
+            its own name to this machine (DNS rebinding), but not an IP address.
+    """
+
+    def __init__(self, app: ASGIApp, names: Collection[str] = ()) -> None:
+        self._app = app
+        self._names = frozenset(name.lower() for name in names)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Forward or refuse a request."""
+        if scope["type"] == "websocket":  # the studio has none
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        if not self._is_ours(Headers(scope=scope).get("host", "")):
+            refusal = JSONResponse({"error": _OTHER_NAME}, 421)
+            await refusal(scope, receive, with_headers)
+        elif _is_refused(scope):
+            refusal = JSONResponse({"error": "This request came from another page."}, 403)
+            await refusal(scope, receive, with_headers)
+        else:
+            await self._app(scope, receive, with_headers)
+
+    def _is_ours(self, host: str) -> bool:
+        try:
+            name = (urlsplit(f"//{host}").hostname or "").rstrip(".")
+        except ValueError:
+            return False
+        return name in ("", "localhost") or name in self._names or _is_address(name)
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_refused(scope: Scope) -> bool:
+    """Return whether another origin tries to change or embed a resource.
+
+    Another port is another origin. Links from other sites may navigate to the page. Other pages
+    cannot measure the size or the timing of a response. A run's framed page is a foreign origin
+    too, and has its own URLs.
+    """
+    headers = Headers(scope=scope)
+    if scope["method"] in _SAFE:
+        whole = headers.get("sec-fetch-dest") == "document"
+        followed = whole and headers.get("sec-fetch-mode") == "navigate"
+        if followed or path_below(scope).startswith("/frames/"):
+            return False
+    return _is_foreign(headers)
+
+
+def _is_foreign(headers: Headers) -> bool:
+    """Return whether another origin's page sent the request, by its headers.
+
+    ``Sec-Fetch-Site`` is correct even behind a proxy that changes the host. A client that sends
+    neither this nor ``Origin`` is not a browser.
+    """
+    site = headers.get("sec-fetch-site")
+    if site is not None:
+        return site not in ("same-origin", "none")
+    origin = headers.get("origin")
+    return origin is not None and urlsplit(origin).netloc != headers.get("host")

@@ -1,0 +1,235 @@
+"""Functions for programs: on Gradio's API page, called by ``gradio_client``.
+
+client = Client("http://127.0.0.1:7860")
+run = client.predict("Plot sin(x).", api_name="/start")
+for state in client.submit(run, api_name="/follow"):
+    print(state["state"], state["steps"])
+print(client.predict(run, api_name="/files"))
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import gradio as gr
+from anyio.to_thread import run_sync
+from gradio.events import api
+
+from agent.errors import RunError
+from agent.events import Mode
+from agent.sandbox.network.policy import Policy, policy_of
+from agent.settings import Settings
+from agent.workspace.paths import RelPath
+from sandbox_ui.auth.access import access_of
+from sandbox_ui.history.catalog import Shelf
+from sandbox_ui.page import run_options as choosing
+from sandbox_ui.page.handlers import bring, spoken
+from sandbox_ui.page.run_options import Choices
+from sandbox_ui.routes.history import listed
+from sandbox_ui.runs.manager import Runs
+from sandbox_ui.runs.sse import waker, within
+
+_LOOK = 5.0
+
+
+class Programs:
+    """Functions that a program may call.
+
+    Args:
+        runs: The live runs.
+        shelf: The catalog of all runs, past ones included.
+        settings: The operator's settings; runs started here use its endpoint.
+    """
+
+    def __init__(self, runs: Runs, shelf: Shelf, settings: Settings) -> None:
+        self._runs = runs
+        self._shelf = shelf
+        self._settings = settings
+
+    def offer(self) -> None:
+        """Register the functions in the Blocks under construction."""
+        for function in (
+            self.start, self.message, self.stop, self.follow, self.files, self.runs,
+        ):  # fmt: skip
+            api(function, api_name=function.__name__, concurrency_limit=None)
+
+    def start(
+        self,
+        request: gr.Request,
+        task: str,
+        run: str = "",
+        prompt: str = "general",
+        mode: str = "sandbox",
+        network: str = "open",
+    ) -> str:
+        """Start a run.
+
+        Args:
+            request: The caller's request.
+            task: The task for the model.
+            run: A draft with uploaded files (`POST /api/runs`, then
+                `PUT /api/runs/{run}/files/input/{name}`); empty for a new run.
+            prompt: Name of one of the studio's prompts.
+            mode: `sandbox` or `plain`.
+            network: `open`, `none`, `packages` (PyPI, Debian, npm), or host names.
+
+        Returns:
+            The run's id.
+        """
+        with spoken():
+            _texts(task=task, run=run, prompt=prompt, mode=mode, network=network)
+            access = access_of(request)
+            person = access.person
+            if run:
+                access.change(run)
+            policy = _policy(network)
+            choices = Choices(
+                prompt=prompt,
+                mode=_mode(mode),
+                network=policy.access,
+                hosts=" ".join(policy.hosts),
+            )
+            model = choosing.model_for(task, choices, self._settings, person)
+            run = run or self._runs.create_draft(person.id)
+            bring(self._runs, run, task)
+            limits = choosing.limits_for(choices, self._settings, model)
+            self._runs.start(run, choosing.task_for(task, choices, model), model, limits)
+            return run
+
+    def message(self, request: gr.Request, run: str, text: str) -> str:
+        """Send a message to a run that has ended; it continues in the same sandbox.
+
+        Args:
+            request: The caller's request.
+            run: The run's id.
+            text: The message.
+
+        Returns:
+            The run's id.
+        """
+        with spoken():
+            _texts(run=run, text=text)
+            access = access_of(request)
+            access.change(run)
+            choices = Choices()
+            begun = self._runs.feed(run).state()["model"]
+            model = choosing.model_for(text, choices, self._settings, access.person, begun)
+            limits = choosing.limits_for(choices, self._settings, model)
+            self._runs.follow_up(run, text, model, limits)
+            return run
+
+    def stop(self, request: gr.Request, run: str) -> str:
+        """Stop a run; its files and its sandbox are kept.
+
+        Args:
+            request: The caller's request.
+            run: The run's id.
+
+        Returns:
+            The run's id.
+        """
+        with spoken():
+            _texts(run=run)
+            access_of(request).change(run)
+            self._runs.stop(run)
+            return run
+
+    async def follow(self, request: gr.Request, run: str) -> AsyncIterator[dict[str, Any]]:
+        """Follow a run until it ends.
+
+        Args:
+            request: The caller's request.
+            run: The run's id.
+
+        Yields:
+            The run's state after each change: `state`, `detail`, `model`, `steps`, `totals`,
+            `alive`; at the end also `reason` and `answer`.
+        """
+        with spoken():
+            _texts(run=run)
+            access = access_of(request)
+            await run_sync(access.see, run)
+            feed = self._runs.feed(run)
+        news = asyncio.Event()
+        unfollow = await run_sync(feed.follow, waker(news))
+        try:
+            shown: dict[str, Any] = {}
+            while True:
+                news.clear()
+                state = await run_sync(feed.state)
+                if state != shown:
+                    shown = state
+                    yield state
+                if not state["alive"] or not await run_sync(access.sees, run):
+                    return
+                await within(news, _LOOK)
+        finally:
+            asyncio.get_running_loop().run_in_executor(None, unfollow)
+
+    def files(self, request: gr.Request, run: str, folder: str = "output") -> list[dict[str, Any]]:
+        """List a folder of a run's workspace.
+
+        Args:
+            request: The caller's request.
+            run: The run's id.
+            folder: A folder of the workspace.
+
+        Returns:
+            For each entry its `kind`, `size` and, for files, the download `address`, relative to
+            the studio's own.
+        """
+        with spoken():
+            _texts(run=run, folder=folder)
+            access_of(request).see(run)
+            path = RelPath(folder) if folder else RelPath.from_url("")
+            return [
+                {
+                    "name": RelPath(entry.name).shown,
+                    "kind": entry.kind,
+                    "size": entry.size,
+                    "address": f"/api/runs/{run}/files/{path.child(entry.name).to_url()}"
+                    if entry.kind == "file"
+                    else None,
+                }
+                for entry in self._runs.workspace(run).list(path)
+            ]
+
+    def runs(self, request: gr.Request, words: str = "") -> list[dict[str, Any]]:
+        """List the latest runs, newest first.
+
+        Args:
+            request: The caller's request.
+            words: Return only runs that contain all of these words in title, task, messages,
+                answer, model or file names.
+
+        Returns:
+            At most 200 entries, each with `run`, `title`, `model`, `state`, `at`, `seconds`,
+            `steps`, tokens, `size` and `pictures`.
+        """
+        with spoken():
+            _texts(words=words)
+            rows: list[dict[str, Any]] = listed(
+                self._shelf.list(words, most=200, owner=access_of(request).owner)
+            )["runs"]
+            return rows
+
+
+def _texts(**given: object) -> None:
+    """Check that all values are text; Gradio does not."""
+    for name, value in given.items():
+        if not isinstance(value, str):
+            raise RunError(f"“{name}” must be text.")
+
+
+def _policy(network: str) -> Policy:
+    try:
+        return policy_of(network)
+    except ValueError as error:
+        raise RunError(str(error)) from error
+
+
+def _mode(mode: str) -> Mode:
+    known: dict[str, Mode] = {"sandbox": "sandbox", "plain": "plain"}
+    if mode not in known:
+        raise RunError("The mode is sandbox or plain.")
+    return known[mode]

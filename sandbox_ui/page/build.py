@@ -1,0 +1,226 @@
+"""Page layout: components and their event wiring, without logic."""
+
+from collections.abc import Sequence
+from dataclasses import fields as fields_of
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+from gradio.components import Component
+
+from agent import prompts
+from agent.models.builtin.install import ABOUT, CHOSEN, MISSING, NAME, parts
+from agent.sandbox.network.policy import READY_LIST
+from agent.settings import Settings
+from sandbox_ui.page.api import Programs
+from sandbox_ui.page.component import calling
+from sandbox_ui.page.composer import notice, tools
+from sandbox_ui.page.handlers import Controls
+from sandbox_ui.page.header import masthead
+from sandbox_ui.page.run_options import Choices
+from sandbox_ui.page.timeline import timeline
+from sandbox_ui.page.workspace import workspace
+
+STATIC = Path(__file__).parents[2] / "static"
+_STYLES = (
+    "core/tokens",
+    "pages/gradio",
+    "core/core",
+    "tree/tree",
+    "timeline/timeline",
+    "preview/preview",
+    "history/history",
+)
+# Gradio holds some 60 KB per visit and per call; the page stores nothing in it.
+_SESSIONS = 50
+_INLINED = ("core/reload_guard.js", "core/idle.js")
+_PRELOADED = (
+    "core", "timeline", "results", "composer", "uploads", "header", "history", "workspace", "tree",
+    "tree/actions",
+)  # fmt: skip
+_SHOW_HOSTS = "(network) => ({ __type__: 'update', visible: network === 'listed' })"
+_SANS = ["ui-sans-serif", "system-ui", "Inter", "Segoe UI", "DejaVu Sans", "sans-serif"]
+_MONO = ["ui-monospace", "SF Mono", "JetBrains Mono", "DejaVu Sans Mono", "monospace"]
+
+
+def head(*, alone: bool, builtin: bool) -> str:
+    """Return the HTML head: style sheets and preloads of all JavaScript modules.
+
+    Args:
+        alone: Whether the studio has a single owner, who is the only one to see the page.
+        builtin: Whether the built-in model may answer.
+    """
+    modules = [STATIC / "main.js", STATIC / "preview" / "preview.js"]
+    modules += [path for folder in _PRELOADED for path in sorted((STATIC / folder).glob("*.js"))]
+    modules = [path for path in modules if path.relative_to(STATIC).as_posix() not in _INLINED]
+    lines = [
+        *(f"<script>{(STATIC / name).read_text()}</script>" for name in _INLINED),
+        *(['<meta name="studio-alone">'] if alone else []),
+        *([_told_of_builtin()] if builtin else []),
+        '<link rel="icon" href="ui/icon.svg" type="image/svg+xml">',
+        *(f'<link rel="stylesheet" href="ui/{name}.css">' for name in _STYLES),
+        *(f'<link rel="modulepreload" href="ui/{path.relative_to(STATIC)}">' for path in modules),
+    ]
+    return "\n".join(lines)
+
+
+def _told_of_builtin() -> str:
+    here = parts() is not None
+    told = escape(ABOUT if here else MISSING)
+    return f'<meta name="studio-builtin" content="{told}"{" data-here" if here else ""}>'
+
+
+def theme() -> gr.themes.Base:
+    """Return Gradio's plainest theme with system fonts; colours are in the CSS."""
+    return gr.themes.Base(font=_SANS, font_mono=_MONO)
+
+
+def build(controls: Controls, programs: Programs, settings: Settings) -> gr.Blocks:
+    """Build the page's components, wire the controls, register the API functions."""
+    page = gr.Blocks(title="LLM-in-Sandbox Studio", analytics_enabled=False)
+    page.state_session_capacity = _SESSIONS
+    with page:
+        masthead(elem_id="masthead")
+        with gr.Row(elem_id="studio"):
+            with gr.Column(elem_id="conversation"):
+                shown = timeline(elem_id="timeline")
+                with gr.Column(elem_id="composer"):
+                    refused = notice(elem_id="notice")
+                    task = gr.Textbox(
+                        label="Task", show_label=False, container=False, lines=2, max_lines=8,
+                        elem_id="task",
+                        placeholder="What should the model do? Drop files anywhere.",
+                    )  # fmt: skip
+                    with gr.Row(elem_id="actions"):
+                        given = tools(elem_id="attachments")
+                        stop = gr.Button("Stop", elem_id="stop")
+                        run = gr.Button("Run", elem_id="run", variant="primary")
+            workspace(elem_id="workspace")
+        with gr.Column(elem_id="settings"):
+            fields, test, told = _drawer(settings)
+            forget = gr.Button("Forget these settings", elem_id="forget")
+            interface = gr.Button("For programs: the API", elem_id="interface")
+        run.click(
+            controls.run, [task, shown, given, *fields], [shown, refused, task],
+            queue=False, show_progress="hidden", api_name="page_run", api_visibility="private",
+        )  # fmt: skip
+        stop.click(
+            controls.stop, shown, None,
+            queue=False, show_progress="hidden", api_name="page_stop", api_visibility="private",
+        )  # fmt: skip
+        test.click(None, None, told, js="() => 'Asking the endpoint …'")
+        test.click(
+            controls.test, fields, [fields[2], told],
+            queue=False, show_progress="hidden", api_visibility="private",
+        )  # fmt: skip
+        _keep(page, fields, forget)
+        # Opens Gradio's API page. Its own button is in the footer, which the page hides.
+        interface.click(None, js="() => { document.querySelector('footer .show-api').click(); }")
+        programs.offer()
+    return page
+
+
+def _keep(page: gr.Blocks, fields: Sequence[Component], forget: gr.Button) -> None:
+    """Store the user's choices in the browser, except the API key."""
+    named = {field.name: each for field, each in zip(fields_of(Choices), fields, strict=True)}
+    key = named.pop("api_key")
+    kept: list[Any] = list(named.values())
+    known = [{"name": name, **_takes(each)} for name, each in named.items()]
+    page.load(None, kept, kept, js=calling("recall", known))
+    gr.on([each.change for each in kept], None, kept, js=calling("remember", known))
+    forget.click(None, None, [*kept, key], js=calling("forget", known))
+
+
+def _takes(field: Component) -> dict[str, Any]:
+    """Return the constraints on a field's values, if any."""
+    if isinstance(field, gr.Radio) or (
+        isinstance(field, gr.Dropdown) and not field.allow_custom_value
+    ):
+        return {"choices": [value for _, value in field.choices]}
+    if isinstance(field, gr.Number):
+        return {"minimum": field.minimum, "maximum": field.maximum}
+    return {}
+
+
+def _drawer(settings: Settings) -> tuple[Sequence[Component], gr.Button, gr.Textbox]:
+    """Build the settings drawer; the fields are in ``run_options.Choices`` order."""
+    with gr.Column():
+        base_url, api_key, model, test, told = _endpoint(settings)
+    with gr.Accordion("Run", open=True):
+        mode, prompt, steps, network, hosts = _round(settings)
+    with gr.Accordion("Sampling and protocol", open=False):
+        temperature = _number("Temperature", 2)
+        top_p = _number("Top p", 1)
+        max_tokens = gr.Number(None, label="Tokens of one answer", precision=0, minimum=1)
+        extra_body = gr.Textbox(label="Extra body (JSON)", lines=2, placeholder='{"top_k": 20}')
+        calls = gr.Radio(["native", "text"], value="native", label="Tool calls")
+        send_reasoning = gr.Checkbox(True, label="Send earlier reasoning back")
+    fields = [
+        base_url, api_key, model, temperature, top_p, max_tokens, extra_body, calls,
+        send_reasoning, mode, prompt, steps, network, hosts,
+    ]  # fmt: skip
+    return fields, test, told
+
+
+def _endpoint(
+    settings: Settings,
+) -> tuple[gr.Textbox, gr.Textbox, gr.Dropdown, gr.Button, gr.Textbox]:
+    """Build the endpoint fields, the Test button and its result."""
+    own = [(NAME, CHOSEN)] if settings.builtin and parts() else []
+    base_url = gr.Textbox(
+        settings.base_url, label="Endpoint", placeholder="https://…/v1",
+        info=f"Any OpenAI-compatible chat endpoint{'; empty for the built-in one' if own else ''}",
+        elem_id="endpoint",
+    )  # fmt: skip
+    api_key = gr.Textbox(
+        label="Key", type="password",
+        info="Kept in memory only, for this page and this endpoint",
+        html_attributes=gr.InputHTMLAttributes(autocomplete="off"), elem_id="key",
+    )  # fmt: skip
+    test = gr.Button("Test", elem_id="test")
+    told = gr.Textbox(
+        label="Result of the test",
+        show_label=False,
+        interactive=False,
+        elem_id="told",
+        container=False,
+        lines=1,
+        max_lines=6,
+    )
+    # Below the Test button: the list of models opens downwards and covers what follows.
+    model = gr.Dropdown(
+        [*([settings.model] if settings.model else []), *own], value=settings.model or None,
+        label="Model", allow_custom_value=True, interactive=True,
+        info="Test lists what the endpoint offers; any name can be typed",
+    )  # fmt: skip
+    return base_url, api_key, model, test, told
+
+
+def _round(settings: Settings) -> tuple[gr.Radio, gr.Dropdown, gr.Number, gr.Radio, gr.Textbox]:
+    """Build the fields for mode, prompt, step limit and network."""
+    mode = gr.Radio(["sandbox", "plain"], value="sandbox", label="Mode")
+    prompt = gr.Dropdown(
+        prompts.names(), value="general", label="Prompt", interactive=True, filterable=False
+    )
+    steps = gr.Number(
+        settings.limits().steps, label="Steps at most", precision=0, minimum=1,
+        maximum=settings.most_steps,
+        info=f"1 to {settings.most_steps:,}; the operator sets the bound with STUDIO_STEPS",
+    )  # fmt: skip
+    network = gr.Radio(
+        [("Open", "open"), ("Listed hosts", "listed"), ("None", "none")], value="open",
+        label="Network", info="HTTP and HTTPS; never this machine, its networks, or other runs",
+    )  # fmt: skip
+    hosts = gr.Textbox(
+        " ".join(READY_LIST), label="Hosts", lines=2, elem_id="hosts", visible=False,
+        info=".example.org is a domain with all below it",
+    )  # fmt: skip
+    network.change(None, network, hosts, js=_SHOW_HOSTS)
+    return mode, prompt, steps, network, hosts
+
+
+def _number(label: str, maximum: float) -> gr.Number:
+    return gr.Number(
+        None, label=label, minimum=0, maximum=maximum, step=0.05, placeholder="the endpoint's own"
+    )

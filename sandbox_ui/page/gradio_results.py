@@ -1,0 +1,65 @@
+"""Access control for Gradio's sessions and results."""
+
+import json
+import re
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from sandbox_ui.auth.access import access_of
+from sandbox_ui.middleware.gradio_requests import again
+from sandbox_ui.middleware.path_prefix import path_below
+from sandbox_ui.page.gradio_queue import OwnedQueue
+
+_RESULT = re.compile(r"/gradio_api/(?:call|call/v2)/[^/]+/([^/]+)")
+_HEARTBEAT = re.compile(r"/gradio_api/heartbeat/([^/]+)")
+_DATA = "/gradio_api/queue/data"
+_CANCEL = re.compile(r"/gradio_api/cancel/?")
+_NOTHING = JSONResponse({"error": "There is no such call, or it is another user's."}, 404)
+_CANCELLED = JSONResponse({"success": True})
+
+
+class Owned:
+    """Middleware that answers as "not found" for another user's calls and sessions.
+
+    Args:
+        app: Gradio's application.
+        queue: Its queue, which knows the owners.
+    """
+
+    def __init__(self, app: ASGIApp, queue: OwnedQueue) -> None:
+        self._app = app
+        self._queue = queue
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Forward or refuse a request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        path, request = path_below(scope), Request(scope, receive)
+        me = access_of(request).holder
+        answer: ASGIApp = self._app
+        if fetched := _RESULT.fullmatch(path):
+            answer = answer if self._queue.owner_of_event(fetched[1]) == me else _NOTHING
+        elif path == _DATA:
+            session = request.query_params.get("session_hash", "")
+            answer = answer if self._queue.owner_of(session) == me else _NOTHING
+        elif kept := _HEARTBEAT.fullmatch(path):
+            answer = answer if self._queue.owner_of(kept[1]) in (None, me) else _NOTHING
+        elif _CANCEL.fullmatch(path) and scope["method"] == "POST":
+            body = await request.body()
+            session, event = _names_in(body)
+            owners = {self._queue.owner_of(session), self._queue.owner_of_event(event)}
+            answer = answer if owners <= {None, me} else _CANCELLED
+            receive = again(body, receive)
+        await answer(scope, receive, send)
+
+
+def _names_in(body: bytes) -> tuple[str, str]:
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        return "", ""
+    known = value if isinstance(value, dict) else {}
+    return str(known.get("session_hash", "")), str(known.get("event_id", ""))

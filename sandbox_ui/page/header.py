@@ -1,0 +1,29 @@
+"""Page header: title, run state and the page's own buttons."""
+
+from typing import Any
+
+import gradio as gr
+
+from sandbox_ui.page.component import mounted
+
+_MASTHEAD = """
+<header class="masthead">
+  <span class="brand">Studio</span>
+  <h1 class="title"><span class="spoken">LLM-in-Sandbox Studio</span></h1>
+  <span class="pill state" role="status" aria-live="polite" hidden><span class="dot"></span><span
+    class="words"></span><span class="time num" aria-hidden="true"></span></span>
+  <span class="pill model" hidden></span>
+  <button type="button" class="quiet new" hidden>New</button>
+  <button type="button" class="quiet history" aria-label="History" aria-haspopup="dialog"><span
+    class="hide-s">History</span></button>
+  <button type="button" class="quiet settings" aria-label="Settings" title="Settings"
+    aria-expanded="false" aria-controls="settings"><span class="hide-s">Settings</span></button>
+  <button type="button" class="quiet theme" aria-label="Light or dark"></button>
+</header>
+<dialog class="history" aria-labelledby="history-title"></dialog>
+"""
+
+
+def masthead(**kwargs: Any) -> gr.HTML:
+    """Create the header with title, state and buttons."""
+    return mounted("mountMasthead", _MASTHEAD, **kwargs)

@@ -1,0 +1,149 @@
+"""Options that a user chooses for a run, and the resulting model and limits."""
+
+import json
+from dataclasses import dataclass, replace
+from typing import Any, Literal, cast
+
+from agent import examples, prompts
+from agent.errors import RunError
+from agent.events import Mode
+from agent.limits import Limits, suited
+from agent.models.base import Model, ModelConfig
+from agent.models.builtin.install import CHOSEN, NAME
+from agent.models.builtin.model import prompt_for
+from agent.models.openai.base_url import resolve_key, same_endpoint
+from agent.models.resolve import answering
+from agent.runs.recorder import Task
+from agent.sandbox.network.policy import Access, Policy, hosts_of
+from agent.settings import Settings
+from sandbox_ui.auth.user import Person
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """Fields of the settings drawer, in its order.
+
+    An empty field is not sent, or means the default. An empty ``base_url`` means no endpoint;
+    None means the operator's.
+    """
+
+    base_url: str | None = None
+    api_key: str = ""
+    model: str | None = ""
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: float | None = None
+    extra_body: str = ""
+    calls: str = "native"
+    send_reasoning: bool = True
+    mode: str = "sandbox"
+    prompt: str = "general"
+    steps: float | None = None
+    network: str = "open"
+    hosts: str = ""
+
+
+def config(choices: Choices, settings: Settings, person: Person) -> ModelConfig:
+    """Return the chosen endpoint with the entered key or the environment's.
+
+    Users other than the operator may use the operator's endpoint and endpoints on the public
+    internet. For them the environment's key is sent only if the operator configured an endpoint
+    with it.
+
+    Raises:
+        RunError: if a field has an invalid value.
+    """
+    base_url = settings.base_url if choices.base_url is None else choices.base_url.strip()
+    model = (choices.model or "").strip() or settings.model
+    if model == CHOSEN:
+        base_url = model = ""
+    trusted = person.operator or same_endpoint(base_url, settings.base_url)
+    # Without a configured endpoint the environment's key is meant for the SDK's default one. Any
+    # user may enter that URL, but the operator has not offered the key to them.
+    key = settings.api_key if person.operator or settings.base_url.strip() else ""
+    return ModelConfig(
+        base_url=base_url,
+        model=model,
+        api_key=resolve_key(base_url, choices.api_key or "", settings.base_url, key),
+        temperature=choices.temperature,
+        top_p=choices.top_p,
+        extra_body=_extra(choices.extra_body or ""),
+        calls=cast(Literal["native", "text"], choices.calls),
+        send_reasoning=choices.send_reasoning,
+        public=not trusted,
+    )
+
+
+def model_for(
+    text: str,
+    choices: Choices,
+    settings: Settings,
+    person: Person,
+    begun: str = "",
+    *,
+    play: bool = False,
+) -> Model:
+    """Return the model to use; ``begun`` names the previous one.
+
+    See ``agent.models.resolve``.
+
+    Raises:
+        ModelNeeded: if no model is available.
+        RunError: if a field has an invalid value.
+    """
+    return answering(
+        text,
+        config(choices, settings, person),
+        builtin=settings.builtin and begun in ("", NAME),
+        play=play,
+        unconnected="Connect a model for this: an endpoint, its key and a model's name.",
+        nameless="Choose a model: the endpoint is set, but not which of its models.",
+    )
+
+
+def task_for(text: str, choices: Choices, model: Model) -> Task:
+    """Return the task with its prompt.
+
+    The prompt is the chosen one, else the example's or the model's default.
+
+    Raises:
+        StudioError: if the prompt does not exist.
+    """
+    prompt = choices.prompt
+    if prompt == Choices().prompt:
+        example = examples.find(text)
+        suits = prompt_for(model)
+        prompt = example.prompt if example and suits == prompt else suits
+    return Task(text, prompts.named(prompt), cast(Mode, choices.mode), _policy(choices))
+
+
+def _policy(choices: Choices) -> Policy:
+    if choices.network != "listed":
+        return Policy(cast(Access, choices.network))
+    try:
+        return Policy("listed", hosts_of(choices.hosts or ""))
+    except ValueError as error:
+        raise RunError(str(error)) from error
+
+
+def limits_for(choices: Choices, settings: Settings, model: Model) -> Limits:
+    """Return the operator's limits, adapted to the model and the user's choices."""
+    limits = suited(settings.limits(), model)
+    if choices.steps:
+        chosen = min(int(choices.steps), settings.most_steps)
+        limits = suited(replace(settings.limits(), steps=chosen), model)
+    if choices.max_tokens:
+        limits = replace(limits, turn_tokens=int(choices.max_tokens))
+    return limits
+
+
+def _extra(text: str) -> dict[str, Any]:
+    if not text.strip():
+        return {}
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise RunError(f"The extra body is not JSON: {error}.") from error
+    if not isinstance(value, dict):
+        raise RunError("The extra body must be a JSON object, such as {“top_k”: 20}.")
+    return value

@@ -1,0 +1,1 @@
+"""Previews of structured data, archives and bytes."""

@@ -1,0 +1,227 @@
+"""Reader of archives: zip, tar or a single compressed file."""
+
+import bz2
+import gzip
+import lzma
+import os
+import stat
+import tarfile
+import time
+import zipfile
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import BinaryIO, cast
+
+from sandbox_ui.preview.base import Unreadable
+
+MOST = 200_000
+"""Maximum entries listed."""
+
+UNPACKED = 2 * 1024**3
+"""Maximum bytes unpacked to list a compressed tar."""
+
+SECONDS = 8.0
+"""Time limit for listing, in seconds."""
+
+MEMBER = 40 * 1024**2
+"""Maximum size of a member to preview or download, in bytes."""
+
+BROKEN = (
+    zipfile.BadZipFile,
+    tarfile.TarError,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    OSError,
+    ValueError,
+    NotImplementedError,
+    RuntimeError,
+)
+_OPENERS: dict[bytes, tuple[str, Callable[[BinaryIO], object]]] = {
+    b"\x1f\x8b": ("gzip", lambda file: gzip.GzipFile(fileobj=file)),
+    b"BZ": ("bzip2", bz2.BZ2File),
+    b"\xfd7": ("xz", lzma.LZMAFile),
+}
+_TAR_KINDS = {
+    tarfile.DIRTYPE: "folder",
+    tarfile.SYMTYPE: "link",
+    tarfile.LNKTYPE: "link",
+    tarfile.CHRTYPE: "device",
+    tarfile.BLKTYPE: "device",
+    tarfile.FIFOTYPE: "pipe",
+}
+_ENCRYPTED = 1
+_CUT = "It is cut or broken: what comes after the last entry here cannot be read."
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Archive entry; ``kind`` is empty for a readable file."""
+
+    name: str
+    size: int
+    packed: int | None = None
+    changed: str = ""
+    kind: str = ""
+    target: str = ""
+
+
+@dataclass(slots=True)
+class Archive:
+    """The entries read from an archive, and a function that unpacks one of them."""
+
+    form: str
+    entries: list[Entry]
+    unpack: Callable[[int], BinaryIO]
+    notes: list[str] = field(default_factory=list)
+    more: bool = False
+
+
+def opened(file: BinaryIO, name: str) -> Archive:
+    """List an archive; a compressed tar must be unpacked completely for this.
+
+    Raises:
+        Unreadable: The file is not an archive, or is corrupt before its first entry.
+    """
+    head = file.read(512)
+    file.seek(0)
+    if not head:
+        raise Unreadable("This file is empty.")
+    if head[:2] == b"PK":
+        return _zip(file)
+    if head[:2] in _OPENERS:
+        form, opener = _OPENERS[head[:2]]
+        return _compressed(file, cast(BinaryIO, opener(file)), form, name)
+    if head[257:262] == b"ustar" or name.lower().endswith(".tar"):
+        return _tar(file, "tar")
+    raise Unreadable("This is no archive that can be opened here.")
+
+
+def _zip(file: BinaryIO) -> Archive:
+    try:
+        archive = zipfile.ZipFile(file)
+    except BROKEN:
+        raise Unreadable(
+            "This archive is cut or broken: the list of what it holds, at its end, is not there."
+        ) from None
+    members = archive.infolist()
+    listed = members[:MOST]
+    return Archive(
+        "zip",
+        [_of_zip(member) for member in listed],
+        lambda at: cast(BinaryIO, archive.open(listed[at])),
+        more=len(members) > MOST,
+    )
+
+
+def _of_zip(member: zipfile.ZipInfo) -> Entry:
+    kind = ""
+    if member.is_dir():
+        kind = "folder"
+    elif stat.S_ISLNK(member.external_attr >> 16):
+        kind = "link"
+    elif member.flag_bits & _ENCRYPTED:
+        kind = "locked"
+    year, month, day, hour, minute, _ = member.date_time
+    changed = f"{year}-{month:02}-{day:02} {hour:02}:{minute:02}"
+    return Entry(member.filename, member.file_size, member.compress_size, changed, kind)
+
+
+class _Bounded:
+    """Compressed file with limits on bytes read and time."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._end = time.monotonic() + SECONDS
+
+    def read(self, size: int = -1) -> bytes:
+        if self._file.tell() > UNPACKED or time.monotonic() > self._end:
+            raise _TooMuch
+        return self._file.read(size)
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        while whence == os.SEEK_SET and (left := offset - self._file.tell()) > 0:
+            if not self.read(min(left, 1024**2)):
+                break
+        return self._file.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+
+class _TooMuch(Exception):
+    pass
+
+
+def _compressed(file: BinaryIO, inside: BinaryIO, form: str, name: str) -> Archive:
+    try:
+        head = inside.read(512)
+        inside.seek(0)
+    except BROKEN:
+        raise Unreadable("This archive is cut or broken.") from None
+    if head[257:262] == b"ustar":
+        return _tar(cast(BinaryIO, _Bounded(inside)), f"tar, {form}")
+    stem, _, ending = name.rpartition(".")
+    single = stem if stem and ending.lower() in ("gz", "bz2", "xz") else name
+    entry = Entry(single, -1, os.fstat(file.fileno()).st_size if _is_file(file) else None)
+    return Archive(form, [entry], lambda _: inside)
+
+
+def _is_file(file: BinaryIO) -> bool:
+    try:
+        file.fileno()
+    except OSError:
+        return False
+    return True
+
+
+def _tar(file: BinaryIO, form: str) -> Archive:
+    entries: list[Entry] = []
+    members: list[tarfile.TarInfo] = []
+    notes: list[str] = []
+    archive: tarfile.TarFile | None = None
+    more = False
+    try:
+        archive = tarfile.TarFile(fileobj=file, errorlevel=1)
+        while (member := archive.next()) is not None:
+            if len(entries) == MOST:
+                more = True
+                break
+            entries.append(_of_tar(member))
+            members.append(member)
+        if not more and not _ended(file, archive):
+            notes.append(_CUT)
+    except _TooMuch:
+        more = True
+        notes.append("It unpacks to so much that only its beginning is listed.")
+    except BROKEN:
+        if not entries:
+            raise Unreadable("This archive is cut or broken.") from None
+        notes.append(_CUT)
+    made = archive
+
+    def unpack(at: int) -> BinaryIO:
+        content = made.extractfile(members[at]) if made else None
+        if content is None:
+            raise Unreadable("This is no file.")
+        return cast(BinaryIO, content)
+
+    return Archive(form, entries, unpack, notes, more)
+
+
+def _ended(file: BinaryIO, archive: tarfile.TarFile) -> bool:
+    """Return whether a tar ends with its end-of-archive block of zeros."""
+    file.seek(archive.offset)
+    return file.read(tarfile.BLOCKSIZE) == bytes(tarfile.BLOCKSIZE)
+
+
+def _of_tar(member: tarfile.TarInfo) -> Entry:
+    kind = _TAR_KINDS.get(member.type, "")
+    target = member.linkname if kind == "link" else ""
+    try:
+        changed = datetime.fromtimestamp(member.mtime, UTC).strftime("%Y-%m-%d %H:%M")
+    except (ValueError, OverflowError, OSError):
+        changed = ""
+    return Entry(member.name, member.size, None, changed, kind, target)

@@ -1,0 +1,189 @@
+"""File type detection from the first bytes; never executes or loads a file."""
+
+import ast
+import json
+import math
+import struct
+from collections import Counter
+
+Facts = list[tuple[str, str]]
+
+_PLAIN = (
+    (b"MZ", "A program or library for Windows."),
+    (b"\xfe\xed\xfa", "A program or library for macOS."),
+    (b"\xcf\xfa\xed\xfe", "A program or library for macOS."),
+    (b"\xce\xfa\xed\xfe", "A program or library for macOS."),
+    (b"dex\n", "Code of an Android app."),
+    (b"BC\xc0\xde", "LLVM bitcode, a program half compiled."),
+    (b"\x1bLua", "A compiled Lua program."),
+    (b"!<arch>\ndebian", "A package for Debian or Ubuntu."),
+    (b"!<arch>\n", "An archive of compiled code."),
+    (b"\xed\xab\xee\xdb", "A package for Fedora, Red Hat or openSUSE."),
+    (b"\xd4\xc3\xb2\xa1", "Packets captured from a network (pcap)."),
+    (b"\xa1\xb2\xc3\xd4", "Packets captured from a network (pcap)."),
+    (b"\x0a\x0d\x0d\x0a", "Packets captured from a network (pcapng)."),
+    (b"7\x7f\x06\x82", "SQLite's log of changes, which belongs to the database beside it."),
+    (b"7\x7f\x06\x83", "SQLite's log of changes, which belongs to the database beside it."),
+    (b"\xd9\xd5\x05\xf9 \xa1c\xd7", "SQLite's journal, which belongs to the database beside it."),
+    (b"\x89HDF\r\n\x1a\n", "Arrays of numbers in HDF5 (also Keras models and NetCDF 4)."),
+    (b"CDF\x01", "Arrays of numbers in NetCDF."),
+    (b"CDF\x02", "Arrays of numbers in NetCDF."),
+    (b"MATLAB 5.0", "Variables saved by MATLAB."),
+    (b"ARROW1", "A table in Arrow's file format (Feather)."),
+    (b"Obj\x01", "Records in Avro."),
+    (b"ORC", "A table in ORC."),
+    (b"RDX", "Variables saved by R."),
+    (b"GGUF", "The weights of a language model (GGUF, as llama.cpp reads them)."),
+    (b"(\xb5/\xfd", "Compressed with Zstandard."),
+    (b"\x04\"M\x18", "Compressed with LZ4."),
+    (b"7z\xbc\xaf\x27\x1c", "A 7-Zip archive."),
+    (b"Rar!\x1a\x07", "A RAR archive."),
+    (b"MSCF", "A Windows cabinet archive."),
+    (b"070701", "A cpio archive."),
+    (b"\x1f\x9d", "Compressed with compress."),
+    (b"hsqs", "A SquashFS file system."),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "An Office file of before 2007 (doc, xls, ppt or msg)."),
+    (b"8BPS", "A Photoshop picture."),
+    (b"BLENDER", "A Blender scene."),
+    (b"glTF", "A 3D model in binary glTF."),
+    (b"ply\n", "A 3D model or point cloud in PLY."),
+    (b"LASF", "A point cloud of a laser scan (LAS)."),
+    (b"v/1\x01", "A picture in OpenEXR."),
+    (b"DDS ", "A texture in DirectDraw's format."),
+    (b"\x00\x00\x27\x0a", "Shapes of a map (a shapefile)."),
+    (b"SIMPLE  =", "An astronomer's image or table (FITS)."),
+    (b"AT&TFORM", "A scanned document in DjVu."),
+    (b"PACK", "Objects of a Git repository, packed."),
+    (b"DIRC", "The index of a Git repository."),
+    (b"\xde\x12\x04\x95", "Translations for gettext, compiled."),
+    (b"\x95\x04\x12\xde", "Translations for gettext, compiled."),
+    (b"L\x00\x00\x00\x01\x14\x02\x00", "A Windows shortcut."),
+    (b"ElfFile\x00", "A Windows event log."),
+    (b"SQLite format 3", "An SQLite database."),
+    (b"\xff\x4f\xff\x51", "A picture in JPEG 2000."),
+    (b"\xff\x0a", "A picture in JPEG XL."),
+    (b"RIFF", "Sound, pictures or film in a RIFF container."),
+)  # fmt: skip
+_MACHINES = {3: "32-bit x86", 40: "32-bit ARM", 62: "x86-64", 183: "64-bit ARM", 243: "RISC-V"}
+_ELF = {1: "Compiled code not yet linked", 2: "A program", 3: "A program or shared library",
+        4: "The memory of a program that crashed (a core dump)"}  # fmt: skip
+_MOST = 12
+
+
+def what_it_is(head: bytes, size: int) -> tuple[str, Facts]:
+    """Return a description of a file and facts from its header.
+
+    Args:
+        head: The first 64 KB, or the whole file if shorter.
+        size: File size in bytes.
+    """
+    for describe in (_elf, _java, _wasm, _numpy, _tensors, _pickle, _compiled_python):
+        if (found := describe(head, size)) is not None:
+            return found
+    if head[128:132] == b"DICM":
+        return "A medical image (DICOM).", []
+    if head[32769:32774] == b"CD001":
+        return "The image of a CD or DVD (ISO 9660).", []
+    plain = next((said for sign, said in _PLAIN if head.startswith(sign)), "")
+    return plain or _by_its_bytes(head), []
+
+
+def _elf(head: bytes, _size: int) -> tuple[str, Facts] | None:
+    if not head.startswith(b"\x7fELF") or len(head) < 20:
+        return None
+    order = ">" if head[5] == 2 else "<"
+    kind, machine = struct.unpack_from(f"{order}HH", head, 16)
+    facts = [("for", _MACHINES.get(machine, f"machine {machine}"))]
+    facts.append(("width", "64 bit" if head[4] == 2 else "32 bit"))
+    return f"{_ELF.get(kind, 'Code')} for Linux (ELF).", facts
+
+
+def _java(head: bytes, _size: int) -> tuple[str, Facts] | None:
+    if not head.startswith(b"\xca\xfe\xba\xbe") or len(head) < 8:
+        return None
+    (version,) = struct.unpack_from(">H", head, 6)
+    if version < 45:
+        return "A program for macOS, for several processors.", []
+    return "A compiled Java class.", [("made for", f"Java {version - 44}")]
+
+
+def _wasm(head: bytes, _size: int) -> tuple[str, Facts] | None:
+    if not head.startswith(b"\0asm") or len(head) < 8:
+        return None
+    return "A WebAssembly module.", [("version", str(int.from_bytes(head[4:8], "little")))]
+
+
+def _numpy(head: bytes, size: int) -> tuple[str, Facts] | None:
+    if not head.startswith(b"\x93NUMPY") or len(head) < 12:
+        return None
+    wide = head[6] > 1
+    length = int.from_bytes(head[8 : 12 if wide else 10], "little")
+    start = 12 if wide else 10
+    try:
+        said = ast.literal_eval(head[start : start + min(length, 4096)].decode("latin-1").strip())
+        shape, kind = said["shape"], said["descr"]
+        facts = [("shape", " × ".join(str(int(each)) for each in shape) or "a single value")]
+        facts.append(("numbers", str(kind)[:200]))
+    except (ValueError, SyntaxError, KeyError, TypeError, MemoryError, RecursionError):
+        return "An array of NumPy whose header cannot be read.", []
+    if size < start + length:
+        facts.append(("note", "cut off in its header"))
+    return "An array of NumPy.", facts
+
+
+def _tensors(head: bytes, size: int) -> tuple[str, Facts] | None:
+    length = int.from_bytes(head[:8], "little")
+    if head[8:9] != b"{" or not 2 <= length < min(size, 100 * 1024**2):
+        return None
+    if length > len(head) - 8:
+        return "The weights of a model (safetensors).", []
+    try:
+        said = json.loads(head[8 : 8 + length])
+    except (ValueError, RecursionError):
+        return None
+    tensors = {
+        name: each for name, each in said.items() if isinstance(each, dict) and "shape" in each
+    }
+    facts = [("tensors", f"{len(tensors):,}")]
+    for name, each in list(tensors.items())[:_MOST]:
+        shape = each["shape"] if isinstance(each["shape"], list) else []
+        written = " × ".join(str(number)[:20] for number in shape[:8])
+        facts.append((str(name)[:80], f"{written} {str(each.get('dtype', ''))[:12]}"))
+    return "The weights of a model (safetensors).", facts
+
+
+def _pickle(head: bytes, _size: int) -> tuple[str, Facts] | None:
+    if len(head) > 2 and head[0] == 0x80 and 2 <= head[1] <= 5 and head[2] in b"\x95}](cXKJGNU\x8c":
+        sentence = (
+            "An object saved by Python (pickle). Loading one can run any program, "
+            "so it is not loaded here."
+        )
+        return sentence, [("protocol", str(head[1]))]
+    return None
+
+
+def _compiled_python(head: bytes, _size: int) -> tuple[str, Facts] | None:
+    if head[2:4] == b"\r\n" and len(head) >= 16 and b"\n" not in head[:2]:
+        (version,) = struct.unpack_from("<H", head)
+        if 3000 <= version < 4000:
+            return "A compiled Python module.", []
+    return None
+
+
+def _by_its_bytes(head: bytes) -> str:
+    if not head:
+        return ""
+    if not head.strip(b"\0"):
+        return "Nothing but zeros, at least at its beginning."
+    printable = sum(1 for byte in head[:4096] if 32 <= byte < 127 or byte in b"\t\n\r")
+    if printable > 0.95 * len(head[:4096]):
+        return "Mostly plain text, with bytes in it that are no text."
+    if len(head) >= 4096 and _disorder(head) > 7.9:
+        return "Of no known kind; its bytes are as random as compressed or encrypted ones are."
+    return "Of no known kind."
+
+
+def _disorder(content: bytes) -> float:
+    """Return the entropy in bits per byte, at most 8."""
+    shares = [count / len(content) for count in Counter(content).values()]
+    return -sum(share * math.log2(share) for share in shares)

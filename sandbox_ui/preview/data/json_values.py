@@ -1,0 +1,226 @@
+"""JSON and YAML values as written, with exact numbers and duplicate keys.
+
+No Python objects are constructed: YAML stays a graph of nodes, so that tags have no effect
+and an alias for a million others (the "billion laughs" attack) costs no more than its name.
+"""
+
+import gc
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import yaml
+
+from sandbox_ui.preview.base import Unreadable
+
+Key = str | int
+_TAG = "tag:yaml.org,2002:"
+_TYPES = {"str": "string", "int": "number", "float": "number", "bool": "boolean", "null": "null"}
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_TOO_DEEP = "This file is nested too deep to be shown as a tree."
+_SUSPICIOUS = 200
+DEEPEST = 400
+"""Maximum nesting depth."""
+
+
+class Wrong(Exception):
+    """Syntax error in the text.
+
+    Attributes:
+        line, column: Position, counted from 1.
+    """
+
+    def __init__(self, message: str, line: int, column: int) -> None:
+        super().__init__(message)
+        self.line, self.column = line, column
+
+
+class Pairs(list[tuple[str, Any]]):
+    """Object as (key, value) pairs; keys may repeat."""
+
+    __slots__ = ()
+
+
+class Number(str):
+    """Number as written."""
+
+    __slots__ = ()
+
+
+class Documents(list[Any]):
+    """The documents of one YAML file."""
+
+    __slots__ = ()
+
+
+def of_json(text: str) -> Any:
+    """Parse JSON.
+
+    Raises:
+        Wrong: The text is not valid JSON.
+        Unreadable: The nesting is too deep.
+    """
+    gc.disable()  # parsing allocates millions of objects; this process does nothing else
+    try:
+        return json.loads(
+            text,
+            object_pairs_hook=Pairs,
+            parse_int=Number,
+            parse_float=Number,
+            parse_constant=Number,
+        )
+    except json.JSONDecodeError as error:
+        raise Wrong(error.msg, error.lineno, error.colno) from None
+    except RecursionError:
+        raise Unreadable(_TOO_DEEP) from None
+    finally:
+        gc.enable()
+
+
+def of_yaml(text: str) -> Any:
+    """Parse YAML; several documents become ``Documents``.
+
+    Raises:
+        Wrong: The text is not valid YAML.
+        Unreadable: The nesting is too deep.
+    """
+    gc.disable()
+    try:
+        _check_depth(text)
+        found = [each for each in yaml.compose_all(text, Loader=_LOADER) if each is not None]
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        raise Wrong(f"{error.problem or error.context}", line, column) from None
+    except yaml.reader.ReaderError as error:
+        before = text[: error.position]
+        line = before.count("\n") + 1
+        raise Wrong(str(error.reason), line, error.position - before.rfind("\n")) from None
+    except RecursionError:
+        raise Unreadable(_TOO_DEEP) from None
+    finally:
+        gc.enable()
+    return found[0] if len(found) == 1 else Documents(found)
+
+
+def branches(value: Any) -> Sequence[tuple[Key, Any]] | None:
+    """Return a container's children by key or index; None for a scalar."""
+    if isinstance(value, Pairs):
+        return value
+    if isinstance(value, list):
+        return list(enumerate(value))
+    if isinstance(value, yaml.MappingNode):
+        return [(_key(key), held) for key, held in value.value]
+    if isinstance(value, yaml.SequenceNode):
+        return list(enumerate(value.value))
+    return None
+
+
+def type_of(value: Any) -> str:
+    """Return the value's JSON type, ``documents`` or the name of a YAML tag."""
+    if isinstance(value, yaml.Node):
+        plain = value.tag.removeprefix(_TAG)
+        if isinstance(value, yaml.ScalarNode):
+            return _TYPES.get(plain, plain)
+        return "object" if isinstance(value, yaml.MappingNode) else "array"
+    for kind, name in ((Pairs, "object"), (Documents, "documents"), (list, "array")):
+        if isinstance(value, kind):
+            return name
+    if value is None:
+        return "null"
+    return {bool: "boolean", Number: "number"}.get(type(value), "string")
+
+
+def text_of(value: Any) -> str:
+    """Return a scalar as written; strings without quotation marks."""
+    if isinstance(value, yaml.ScalarNode):
+        return str(value.value)
+    return str(value) if isinstance(value, str) else json.dumps(value)
+
+
+def tokens(held: Sequence[tuple[Key, Any]]) -> list[str]:
+    """Return the address token of each child; duplicate keys are numbered."""
+    seen: dict[Key, int] = {}
+    found = []
+    for key, _ in held:
+        before = seen.get(key, 0)
+        seen[key] = before + 1
+        plain = str(key).replace("~", "~0").replace("/", "~1")
+        found.append(f"{plain}~2{before}" if before else plain)
+    return found
+
+
+def at(value: Any, address: Sequence[str]) -> Any:
+    """Return the value at an address.
+
+    Raises:
+        Unreadable: The address does not exist.
+    """
+    for token in address[:DEEPEST]:
+        held = branches(value) or ()
+        try:
+            value = held[int(token)][1] if held and held[0][0] == 0 else _named(held, token)
+        except (ValueError, IndexError):
+            raise Unreadable("This place is not in the file any more.") from None
+    return value
+
+
+def written(value: Any, most: int) -> str:
+    """Return a value as JSON with numbers as written; a string as plain text.
+
+    Raises:
+        Unreadable: The result is longer than ``most`` characters.
+    """
+    if branches(value) is None:
+        return text_of(value)
+    parts: list[str] = []
+    _write(value, "\n", parts, [most])
+    return "".join(parts)
+
+
+def _write(value: Any, indent: str, parts: list[str], left: list[int]) -> None:
+    held = branches(value)
+    if held is None:
+        quoted = type_of(value) not in ("number", "boolean", "null")
+        part = json.dumps(text_of(value), ensure_ascii=False) if quoted else text_of(value)
+        _put(part, parts, left)
+        return
+    keyed = type_of(value) == "object"
+    _put("{" if keyed else "[", parts, left)
+    for number, (key, each) in enumerate(held):
+        _put(("," if number else "") + indent + "  ", parts, left)
+        if keyed:
+            _put(json.dumps(str(key), ensure_ascii=False) + ": ", parts, left)
+        _write(each, indent + "  ", parts, left)
+    _put((indent if held else "") + ("}" if keyed else "]"), parts, left)
+
+
+def _put(part: str, parts: list[str], left: list[int]) -> None:
+    left[0] -= len(part)
+    if left[0] < 0 or (len(part) > DEEPEST * 2 and not part.strip(" \n,")):
+        raise Unreadable("This is too much to be copied from here; take it from the source.")
+    parts.append(part)
+
+
+def _check_depth(text: str) -> None:
+    """Refuse deep nesting, which would crash the library's unbounded recursion."""
+    openings = text.count("[") + text.count("{")
+    indents = (len(line) - len(line.lstrip(" -?:")) for line in text.split("\n"))
+    if openings <= _SUSPICIOUS and max(indents) <= _SUSPICIOUS:
+        return
+    depth = 0
+    for event in yaml.parse(text, Loader=_LOADER):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > DEEPEST:
+            raise Unreadable(_TOO_DEEP)
+
+
+def _named(held: Sequence[tuple[Key, Any]], token: str) -> Any:
+    return held[tokens(held).index(token)][1]
+
+
+def _key(node: yaml.Node) -> str:
+    return str(node.value) if isinstance(node, yaml.ScalarNode) else f"({type_of(node)})"

@@ -1,0 +1,1 @@
+"""Previews of PDF, Office documents and HTML."""

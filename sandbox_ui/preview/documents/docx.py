@@ -1,0 +1,130 @@
+"""Word documents as sanitised HTML."""
+
+import base64
+import io
+import re
+import xml.dom.expatbuilder  # noqa: F401 - what parses imports it only when it is too late
+import zipfile
+from typing import Any, BinaryIO
+from xml.parsers.expat import ExpatError
+
+import mammoth
+
+from sandbox_ui.preview.base import Ask, Unreadable, View
+from sandbox_ui.preview.sanitise import clean, says
+from sandbox_ui.preview.zip_guard import guard, is_open_document
+
+PACKED = 200 * 1024**2
+"""Largest document, in bytes."""
+
+UNPACKED = 400 * 1024**2
+"""Maximum unpacked size of a document, in bytes."""
+
+TEXT = 24 * 1024**2
+"""Maximum bytes of its text with markup; parsing more takes too long."""
+
+PICTURE = 4 * 1024**2
+"""Maximum bytes of one image."""
+
+PICTURES = 16 * 1024**2
+"""Maximum bytes of all images."""
+
+LONGEST = 24_000_000
+_SHOWN = {"image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"}
+_OLD = b"\xd0\xcf\x11\xe0"
+_BROKEN = (
+    KeyError, IndexError, ValueError, AttributeError, OSError, zipfile.BadZipFile, ExpatError,
+)  # fmt: skip
+_WORDS = re.compile(r"\w+")
+_MARKUP = re.compile(r"<[^>]*>")
+_STYLES = """
+p[style-name='Title'] => h1:fresh
+p[style-name='Subtitle'] => p > em:fresh
+p[style-name='Quote'] => blockquote > p:fresh
+p[style-name='Intense Quote'] => blockquote > p:fresh
+p[style-name='Caption'] => p > small:fresh
+u => u
+"""
+_MAIN = "word/document.xml"
+
+
+def view(file: BinaryIO, ask: Ask) -> View:
+    """Return ``html``, the number of ``words`` and of omitted ``pictures``.
+
+    Raises:
+        Unreadable: The file is not a Word document, or too large.
+    """
+    head = file.read(4)
+    if not head:
+        raise Unreadable("This document is empty.")
+    if head == _OLD:
+        raise Unreadable(_old(file))
+    archive = guard(file, UNPACKED)
+    if _MAIN not in archive.namelist() and not _is_document(archive):
+        if is_open_document(archive):
+            raise Unreadable(
+                "This is an OpenDocument file, which cannot be shown here; download it."
+            )
+        raise Unreadable("This is no Word document, whatever its name says.")
+    size = max(
+        (each.file_size for each in archive.infolist() if _is_text(each.filename)), default=0
+    )
+    if size > TEXT:
+        raise Unreadable(f"The text of this document has more than {TEXT >> 20} MB.")
+    if ask.size > PACKED:
+        raise Unreadable(f"A document of more than {PACKED >> 20} MB is not shown.")
+    file.seek(0)
+    content = io.BytesIO(file.read(PACKED))  # mammoth takes a file's integer name for a path
+    pictures = _Pictures()
+    try:
+        made = mammoth.convert_to_html(
+            content, convert_image=mammoth.images.img_element(pictures), style_map=_STYLES
+        )
+    except _BROKEN:
+        raise Unreadable("This document is cut or broken.") from None
+    html = clean(made.value)
+    if len(html) > LONGEST:
+        raise Unreadable("What there is to see of this document is too much.")
+    words = len(_WORDS.findall(_MARKUP.sub(" ", html)))
+    return View(
+        {"html": html, "words": words, "omitted": pictures.omitted, "empty": not says(html)}
+    )
+
+
+class _Pictures:
+    """Embeds images in the HTML up to a total size."""
+
+    def __init__(self) -> None:
+        self.omitted = 0
+        self._left = PICTURES
+
+    def __call__(self, image: Any) -> dict[str, str]:
+        """Return the attributes of an image element."""
+        alt = str(image.alt_text or "picture")
+        if image.content_type in _SHOWN:
+            with image.open() as opened:
+                content = opened.read(PICTURE + 1)
+            if len(content) <= min(PICTURE, self._left):
+                self._left -= len(content)
+                encoded = base64.b64encode(content).decode()
+                return {"src": f"data:{image.content_type};base64,{encoded}", "alt": alt}
+        self.omitted += 1
+        return {"src": "", "alt": alt}
+
+
+def _is_document(archive: zipfile.ZipFile) -> bool:
+    """Return whether the content types declare a main document part elsewhere."""
+    try:
+        return b"wordprocessingml.document.main" in archive.read("[Content_Types].xml")
+    except (KeyError, zipfile.BadZipFile, RuntimeError, OSError):
+        return False
+
+
+def _is_text(name: str) -> bool:
+    return name.startswith("word/") and name.endswith(".xml")
+
+
+def _old(file: BinaryIO) -> str:
+    if "EncryptedPackage".encode("utf-16-le") in file.read(1024**2):
+        return "This document is protected with a password and cannot be shown."
+    return "This is a document of an old kind (.doc), which cannot be shown here; download it."

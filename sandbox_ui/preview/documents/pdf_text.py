@@ -1,0 +1,192 @@
+"""Text of PDF pages with positions, internal links and search."""
+
+import ctypes
+import time
+from collections.abc import Callable, Iterator
+
+import pypdfium2
+from pypdfium2 import raw
+
+from sandbox_ui.preview.base import Unreadable
+
+FIND_SECONDS = 0.8
+"""Time limit of one search request, in seconds; the page continues the search."""
+
+MOST_CHARACTERS = 60_000
+MOST_LINKS = 500
+MOST_PLACES = 500
+_NEEDLE = 200
+_REPLACED = "\ufffd"
+
+Box = tuple[float, float, float, float]
+
+
+def words(pdf: pypdfium2.PdfDocument, at: int) -> dict[str, object]:
+    """Return the text runs and links of a page, in points.
+
+    A run is ``[left, top, width, height, text, ends a line]``; ``links`` are
+    ``[left, top, width, height, page]``, for links to a page only.
+
+    Raises:
+        Unreadable: The page does not exist.
+    """
+    page = _page(pdf, at)
+    place = _placing(page)
+    text = page.get_textpage()
+    runs = [[*_rounded(place(*box)), said, ends] for box, said, ends in _runs(text)]
+    return {"runs": runs, "links": [[*_rounded(place(*box)), to] for box, to in _links(pdf, page)]}
+
+
+def found(pdf: pypdfium2.PdfDocument, needle: str, first: int, cased: bool) -> dict[str, object]:
+    """Search from a page on; ``places`` are ``[page, boxes]``.
+
+    ``next`` is the page to continue from; None at the end.
+    """
+    needle = " ".join(needle[:_NEEDLE].split())
+    places: list[list[object]] = []
+    end = time.monotonic() + FIND_SECONDS
+    at = first
+    while needle and at < len(pdf) and len(places) < MOST_PLACES and time.monotonic() < end:
+        places.extend([at, boxes] for boxes in _places(pdf, at, needle, cased))
+        at += 1
+    return {"places": places, "next": at if needle and at < len(pdf) else None}
+
+
+def _places(
+    pdf: pypdfium2.PdfDocument,
+    at: int,
+    needle: str,
+    cased: bool,
+) -> Iterator[list[list[float]]]:
+    try:
+        page = pdf[at]
+        place = _placing(page)
+        text = page.get_textpage()
+    except pypdfium2.PdfiumError:
+        return
+    searcher = text.search(needle, match_case=cased)
+    for _ in range(MOST_PLACES):
+        hit = searcher.get_next()
+        if hit is None:
+            return
+        count = min(text.count_rects(*hit), 20)
+        yield [_rounded(place(*text.get_rect(each))) for each in range(count)]
+
+
+def _page(pdf: pypdfium2.PdfDocument, at: int) -> pypdfium2.PdfPage:
+    if at >= len(pdf):
+        raise Unreadable("There is no such page in this PDF.")
+    try:
+        return pdf[at]
+    except pypdfium2.PdfiumError:
+        raise Unreadable("This page cannot be read; it is broken.") from None
+
+
+def _placing(page: pypdfium2.PdfPage) -> Callable[[float, float, float, float], Box]:
+    """Return a converter from page coordinates to left, top, width and height."""
+    left, bottom, right, top = page.get_bbox()
+    turned: dict[int, Callable[[float, float], tuple[float, float]]] = {
+        0: lambda x, y: (x - left, top - y),
+        90: lambda x, y: (y - bottom, x - left),
+        180: lambda x, y: (right - x, y - bottom),
+        270: lambda x, y: (top - y, right - x),
+    }
+    turn = turned[page.get_rotation()]
+
+    def place(x0: float, y0: float, x1: float, y1: float) -> Box:
+        (a, b), (c, d) = turn(x0, y0), turn(x1, y1)
+        return min(a, c), min(b, d), abs(c - a), abs(d - b)
+
+    return place
+
+
+def _rounded(box: Box) -> list[float]:
+    return [round(side, 2) for side in box]
+
+
+class _Run:
+    """A word and the space after it, or other adjacent characters of one line."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.box: Box | None = None
+
+    def add(self, character: str, box: Box) -> None:
+        self.text += character
+        if self.box is None:
+            self.box = box
+        else:
+            left, bottom, right, top = self.box
+            self.box = min(left, box[0]), min(bottom, box[1]), max(right, box[2]), max(top, box[3])
+
+    def takes(self, box: Box) -> bool:
+        """Return whether a character continues the run on the same line."""
+        if self.box is None:
+            return True
+        _, bottom, right, top = self.box
+        height = max(top - bottom, 0.1)
+        middle = (box[1] + box[3]) / 2
+        return (
+            bottom - height * 0.2 <= middle <= top + height * 0.2
+            and -height <= box[0] - right < height * 1.5
+        )
+
+    def reaching(self, box: Box) -> Box:
+        """Return its box, extended to the next run so that highlights have no gap."""
+        assert self.box is not None
+        left, bottom, right, top = self.box
+        return (left, bottom, max(right, box[0]), top) if self.takes(box) else self.box
+
+
+def _runs(text: pypdfium2.PdfTextPage) -> Iterator[tuple[Box, str, bool]]:
+    """Yield each word's box and text, and whether it ends a line."""
+    run = _Run()
+    for character, box in _characters(text):
+        if character in "\r\n":
+            if run.box:
+                yield run.box, run.text, True
+                run = _Run()
+        elif box is None:
+            run.text += character if run.box else ""
+        else:
+            if run.box and (run.text.endswith(" ") or not run.takes(box)):
+                yield run.reaching(box), run.text, False
+                run = _Run()
+            run.add(character, box)
+    if run.box:
+        yield run.box, run.text, True
+
+
+def _characters(text: pypdfium2.PdfTextPage) -> Iterator[tuple[str, Box | None]]:
+    """Yield characters and boxes; characters implied by the layout have no box."""
+    box = raw.FS_RECTF()
+    for at in range(min(text.count_chars(), MOST_CHARACTERS)):
+        code = raw.FPDFText_GetUnicode(text, at)
+        character = _character(code)
+        if character in "\r\n" or raw.FPDFText_IsGenerated(text, at) == 1:
+            yield character, None
+        elif raw.FPDFText_GetLooseCharBox(text, at, ctypes.byref(box)):
+            yield character, (box.left, box.bottom, box.right, box.top)
+
+
+def _character(code: int) -> str:
+    if code in (10, 13):
+        return "\n"
+    if code == 2:  # PDFium's code for a hyphen at a line end
+        return "-"
+    if code < 32 or 0xD800 <= code <= 0xDFFF or code > 0x10FFFF:
+        return _REPLACED if code >= 32 else " "
+    return chr(code)
+
+
+def _links(pdf: pypdfium2.PdfDocument, page: pypdfium2.PdfPage) -> Iterator[tuple[Box, int]]:
+    at, link, box = ctypes.c_int(0), raw.FPDF_LINK(), raw.FS_RECTF()
+    for _ in range(MOST_LINKS):
+        if not raw.FPDFLink_Enumerate(page, ctypes.byref(at), ctypes.byref(link)):
+            return
+        dest = raw.FPDFLink_GetDest(pdf, link)
+        if not dest and (action := raw.FPDFLink_GetAction(link)):
+            dest = raw.FPDFAction_GetDest(pdf, action)
+        to = raw.FPDFDest_GetDestPageIndex(pdf, dest) if dest else -1
+        if 0 <= to < len(pdf) and raw.FPDFLink_GetAnnotRect(link, ctypes.byref(box)):
+            yield (box.left, box.bottom, box.right, box.top), to

@@ -1,0 +1,193 @@
+"""PowerPoint slides as positioned boxes: text, tables, images and notes."""
+
+import posixpath
+import zipfile
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+from pptx import Presentation
+from pptx.enum.shapes import MSO_SHAPE_TYPE
+from pptx.exc import PackageNotFoundError
+
+from sandbox_ui.preview.base import Answer, Ask, Picture, Unreadable, View
+from sandbox_ui.preview.zip_guard import guard, is_open_document
+
+PACKED = 300 * 1024**2
+"""Largest presentation, in bytes."""
+
+UNPACKED = 600 * 1024**2
+"""Maximum unpacked size, in bytes."""
+
+PAGE = 20
+"""Maximum slides per response."""
+
+PICTURE = 24 * 1024**2
+"""Maximum bytes of one image."""
+
+_SHAPES = 200
+_TEXT = 5000
+_CELLS = 400
+_DEEP = 6
+_SHOWN = {"image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"}
+_BROKEN = (
+    PackageNotFoundError,
+    SyntaxError,
+    KeyError,
+    IndexError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    OSError,
+    zipfile.BadZipFile,
+)
+_OLD = b"\xd0\xcf\x11\xe0"
+_Box = dict[str, Any]
+
+
+def view(file: BinaryIO, ask: Ask) -> Answer:
+    """Return slides from ``start`` on, or an image.
+
+    ``image`` is ``slide,shape,nested shape…``.
+
+    Raises:
+        Unreadable: The file is not a presentation, or too large.
+    """
+    head = file.read(4)
+    if not head:
+        raise Unreadable("This presentation is empty: the file has no bytes.")
+    if head == _OLD:
+        raise Unreadable(_old(file))
+    if ask.size > PACKED:
+        raise Unreadable(f"A presentation of more than {PACKED >> 20} MB is not shown.")
+    archive = guard(file, UNPACKED)
+    if not any(posixpath.dirname(name) == "ppt" for name in archive.namelist()):
+        if is_open_document(archive):
+            raise Unreadable(
+                "This is an OpenDocument file, which cannot be shown here; download it."
+            )
+        raise Unreadable("This is no presentation, whatever its name says.")
+    file.seek(0)
+    try:
+        deck = Presentation(file)
+        slides = list(deck.slides)
+        if "image" in ask.options:
+            return _picture(slides, ask.options["image"])
+        return _told(deck, slides, ask.number("start", 0))
+    except _BROKEN:
+        raise Unreadable("This presentation is cut or broken.") from None
+
+
+def _told(deck: Any, slides: list[Any], start: int) -> View:
+    width, height = int(deck.slide_width or 12192000), int(deck.slide_height or 6858000)
+    shown = [
+        _slide(slide, at, width, height)
+        for at, slide in enumerate(slides[start : start + PAGE], start)
+    ]
+    return View(
+        {"start": start, "total": len(slides), "ratio": _within(width / height), "slides": shown}
+    )
+
+
+def _within(ratio: float) -> float:
+    return min(max(ratio, 0.3), 4.0)
+
+
+def _slide(slide: Any, at: int, width: int, height: int) -> dict[str, Any]:
+    boxes: list[_Box] = []
+    title = ""
+    try:
+        title = slide.shapes.title.text_frame.text if slide.shapes.title is not None else ""
+        for path, shape in _shapes(slide.shapes, ()):
+            if len(boxes) < _SHAPES and (box := _box(shape, [at, *path], width, height)):
+                boxes.append(box)
+        notes = slide.notes_slide.notes_text_frame if slide.has_notes_slide else None
+        said = notes.text[:_TEXT] if notes is not None else ""
+    except _BROKEN:
+        return {"title": title[:200], "boxes": boxes, "notes": "", "hidden": False, "broken": True}
+    hidden = slide._element.get("show") in ("0", "false")
+    return {
+        "title": title[:200],
+        "boxes": boxes,
+        "notes": said.strip(),
+        "hidden": hidden,
+        "broken": False,
+    }
+
+
+def _shapes(shapes: Any, path: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], Any]]:
+    """Yield all shapes, including those in groups, with their index paths."""
+    for at, shape in enumerate(shapes):
+        if shape.shape_type == MSO_SHAPE_TYPE.GROUP:
+            if len(path) < _DEEP:
+                yield from _shapes(shape.shapes, (*path, at))
+        else:
+            yield (*path, at), shape
+
+
+def _box(shape: Any, path: list[int], width: int, height: int) -> _Box | None:
+    """Return a shape's content and position in percent; None if it is empty."""
+    content = _content(shape, path)
+    if content is None:
+        return None
+    left, top, wide, high = (shape.left, shape.top, shape.width, shape.height)
+    if None in (left, top, wide, high):
+        return {**content, "at": None}
+    at = [100 * left / width, 100 * top / height, 100 * wide / width, 100 * high / height]
+    return {**content, "at": [round(min(max(part, -100.0), 200.0), 2) for part in at]}
+
+
+def _content(shape: Any, path: list[int]) -> _Box | None:
+    image = _image_of(shape)
+    if image is not None:
+        shown = image.content_type in _SHOWN and len(image.blob) <= PICTURE
+        name = str(shape.name or "")[:100]
+        return {"kind": "picture", "path": ",".join(map(str, path)), "shown": shown, "name": name}
+    if getattr(shape, "has_table", False):
+        rows = [[cell.text[:500] for cell in row.cells] for row in shape.table.rows]
+        return {"kind": "table", "rows": rows[: max(1, _CELLS // max(len(rows[0]), 1))]}
+    if getattr(shape, "has_chart", False):
+        return {"kind": "other", "name": "chart"}
+    if getattr(shape, "has_text_frame", False) and shape.text_frame.text.strip():
+        return {"kind": "text", "title": _is_title(shape), "lines": list(_lines(shape))}
+    return None
+
+
+def _image_of(shape: Any) -> Any:
+    try:
+        return shape.image
+    except (AttributeError, KeyError, ValueError):
+        return None
+
+
+def _is_title(shape: Any) -> bool:
+    return bool(shape.is_placeholder) and shape.placeholder_format.type in (1, 3)
+
+
+def _lines(shape: Any) -> Iterator[list[Any]]:
+    """Yield paragraphs as ``[level, font size in points, weight, text]``."""
+    left = _TEXT
+    for paragraph in shape.text_frame.paragraphs:
+        text = paragraph.text.replace("\v", "\n")[:left]
+        left -= len(text)
+        sizes = [run.font.size.pt for run in paragraph.runs if run.font.size]
+        bold = any(run.font.bold for run in paragraph.runs)
+        yield [paragraph.level, max(sizes, default=0), bold, text]
+        if left <= 0:
+            return
+
+
+def _picture(slides: list[Any], asked: str) -> Picture:
+    at, *path = [int(part) for part in asked.split(",")]
+    shapes: Any = slides[at].shapes
+    for step in path[:-1]:
+        shapes = list(shapes)[step].shapes
+    image = list(shapes)[path[-1]].image
+    if image.content_type not in _SHOWN or len(image.blob) > PICTURE:
+        raise ValueError
+    return Picture(image.blob, image.content_type)
+
+
+def _old(file: BinaryIO) -> str:
+    if "EncryptedPackage".encode("utf-16-le") in file.read(1024**2):
+        return "This presentation is protected with a password and cannot be shown."
+    return "This is a presentation of an old kind (.ppt), which cannot be shown here; download it."

@@ -1,0 +1,1 @@
+"""Previews of images, audio, video and fonts."""

@@ -1,0 +1,77 @@
+"""Audio: header data and, for WAV, a waveform; the browser plays the file."""
+
+import struct
+from typing import Any, BinaryIO
+
+from sandbox_ui.preview.base import Ask, Unreadable, View
+from sandbox_ui.preview.media.wav_peaks import peaks, read_wave
+
+_HEAD = 4096
+_RATES = (44100, 48000, 32000)
+
+
+def view(file: BinaryIO, ask: Ask) -> View:
+    """Return ``format`` and optional ``rate``, ``channels``, ``seconds``, ``peaks``.
+
+    Raises:
+        Unreadable: The file is empty, or a WAV file without samples.
+    """
+    if not ask.size:
+        raise Unreadable("This file is empty.")
+    head = file.read(_HEAD)
+    if head[:4] in (b"RIFF", b"RF64") and head[8:12] == b"WAVE":
+        return View(_wave(file, ask.size))
+    return View({"size": ask.size, "peaks": [], **_described(head)})
+
+
+def _wave(file: BinaryIO, size: int) -> dict[str, Any]:
+    wave = read_wave(file, size)
+    if not wave.size:
+        raise Unreadable("This wav file holds no sound: it ends after its header.")
+    missing = wave.missing / (wave.rate * wave.frame) if wave.rate * wave.frame else 0.0
+    return {
+        "format": f"wav, {wave.coded}",
+        "rate": wave.rate,
+        "channels": wave.channels,
+        "seconds": wave.seconds,
+        "missing": missing,
+        "peaks": peaks(file, wave),
+        "size": size,
+    }
+
+
+def _described(head: bytes) -> dict[str, Any]:
+    if head.startswith(b"fLaC") and len(head) >= 26:
+        packed = int.from_bytes(head[18:26], "big")
+        rate, samples = packed >> 44, packed & (1 << 36) - 1
+        about = {"rate": rate, "channels": (packed >> 41 & 7) + 1, "format": "FLAC"}
+        return {**about, "seconds": samples / rate} if rate and samples else about
+    if head.startswith(b"OggS"):
+        return _ogg(head)
+    if head[4:8] == b"ftyp":
+        return {"format": "AAC in MPEG-4"}
+    return _mp3(head)
+
+
+def _ogg(head: bytes) -> dict[str, Any]:
+    if (at := head.find(b"\x01vorbis")) >= 0 and len(head) >= at + 16:
+        channels, rate = struct.unpack_from("<BI", head, at + 11)
+        return {"format": "Ogg Vorbis", "channels": channels, "rate": rate}
+    if (at := head.find(b"OpusHead")) >= 0 and len(head) >= at + 16:
+        return {"format": "Ogg Opus", "channels": head[at + 9], "rate": 48000}
+    return {"format": "Ogg"}
+
+
+def _mp3(head: bytes) -> dict[str, Any]:
+    start = 0
+    if head.startswith(b"ID3") and len(head) >= 10:
+        start = 10 + (head[6] << 21 | head[7] << 14 | head[8] << 7 | head[9])
+    for at in range(start, len(head) - 3):
+        if head[at] == 0xFF and head[at + 1] & 0xE0 == 0xE0:
+            version, layer = head[at + 1] >> 3 & 3, head[at + 1] >> 1 & 3
+            rate = head[at + 2] >> 2 & 3
+            if layer == 1 and version != 1 and rate < 3:
+                channels = 1 if head[at + 3] >> 6 == 3 else 2
+                divided = {3: 1, 2: 2, 0: 4}[version]
+                return {"format": "MP3", "rate": _RATES[rate] // divided, "channels": channels}
+    return {"format": "MP3" if head.startswith(b"ID3") else ""}

@@ -1,0 +1,60 @@
+"""MIDI files: notes for drawing and playing a piano roll."""
+
+from typing import Any, BinaryIO
+
+from sandbox_ui.preview.base import Ask, Unreadable, View
+from sandbox_ui.preview.media.midi_reader import LONGEST, Clock, Score, Track, read_score
+
+_READ = 16 * 1024**2
+_FAMILIES = (
+    "Piano", "Chimes", "Organ", "Guitar", "Bass", "Strings", "Ensemble", "Brass", "Reed", "Pipe",
+    "Synth lead", "Synth pad", "Synth effects", "World", "Percussion", "Sound effects",
+)  # fmt: skip
+_DRUMS = 9
+
+
+def view(file: BinaryIO, ask: Ask) -> View:
+    """Return ``tracks`` and ``notes``, with times in seconds.
+
+    ``notes`` holds columns of equal length: ``start``, ``end``, ``pitch``, ``loud``,
+    ``track`` and ``family`` (16: drums). ``left`` describes what was not read.
+
+    Raises:
+        Unreadable: The file is not MIDI.
+    """
+    if not ask.size:
+        raise Unreadable("This file is empty.")
+    content = file.read(_READ)
+    if not content.startswith(b"MThd") or len(content) < 14:
+        raise Unreadable("This is not a MIDI file, or it ends before its first track.")
+    score = read_score(content)
+    if ask.size > _READ and not score.left:
+        score.left = "only its first 16 MB were read"
+    clock = Clock(int.from_bytes(content[12:14], "big"), score.tempos)
+    return View({"size": ask.size, "left": score.left, **_music(score, clock)})
+
+
+def _music(score: Score, clock: Clock) -> dict[str, Any]:
+    columns: dict[str, list[Any]] = {
+        name: [] for name in ("start", "end", "pitch", "loud", "track", "family")
+    }
+    for start, end, pitch, loud, track, program in score.notes:
+        begins, ends = clock(start), clock(end)
+        if begins > LONGEST:
+            score.left = score.left or "what comes after six hours is left out"
+            break
+        row = (round(begins, 4), round(min(ends, LONGEST), 4), pitch, loud, track, program // 8)
+        for column, value in zip(columns.values(), row, strict=True):
+            column.append(value)
+    return {
+        "seconds": max(columns["end"], default=0.0),
+        "tempo": round(60e6 / score.tempos[0][1]) if score.tempos else 120,
+        "notes": columns,
+        "tracks": [_track(each) for each in score.tracks],
+    }
+
+
+def _track(track: Track) -> dict[str, Any]:
+    drums = track.channels == {_DRUMS}
+    played = "Drums" if drums else _FAMILIES[max(0, track.program) // 8]
+    return {"name": track.name, "played": played if track.count else "", "count": track.count}

@@ -1,0 +1,163 @@
+"""Runs previews in a separate worker process."""
+
+import json
+import logging
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from agent.errors import WorkspaceError
+from sandbox_ui.preview.base import Ask
+from sandbox_ui.preview.worker import LENGTH, SECONDS
+from sandbox_ui.scheduling.limiter import Turns
+
+AT_ONCE = 3
+LARGEST = 48 * 1024**2
+_ROOT = Path(__file__).resolve().parents[2]
+_PATIENCE = 5.0
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Preview result: JSON if ``media`` is empty, else bytes of that media type."""
+
+    content: bytes
+    media: str = ""
+
+
+class Workshop:
+    """Client of the worker process; starts it in advance and restarts it if it dies.
+
+    Thread-safe. At most ``AT_ONCE`` previews run concurrently; further ones wait.
+
+    Args:
+        worker: Module to run as the worker process.
+
+    Attributes:
+        turns: Concurrency limit for user requests; waiting ones occupy no thread.
+    """
+
+    def __init__(self, worker: str = "sandbox_ui.preview.worker") -> None:
+        self._worker = worker
+        self._lock = threading.Lock()
+        self.turns = Turns(AT_ONCE, AT_ONCE - 1)
+        self._turn = threading.BoundedSemaphore(AT_ONCE)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._channel: socket.socket | None = None
+
+    def open(self) -> None:
+        """Start the process without waiting until it is ready."""
+        with self._lock:
+            self._start()
+
+    def close(self) -> None:
+        """Kill the process."""
+        with self._lock:
+            self._end()
+
+    def look(self, kind: str, file: BinaryIO, ask: Ask) -> Look:
+        """Render a preview of a file, and of ``ask.other`` if given; both stay open.
+
+        Raises:
+            WorkspaceError: The file cannot be shown; the message says why.
+        """
+        request = {"kind": kind, "name": ask.name, "size": ask.size, "options": dict(ask.options)}
+        with self._turn:
+            began = time.monotonic()
+            ours, theirs = socket.socketpair()
+            with ours:
+                with theirs:
+                    self._send(json.dumps(request).encode(), file, theirs.fileno(), ask.other)
+                ours.settimeout(SECONDS + _PATIENCE)
+                reply = _whole(ours)
+        return _answered(reply, time.monotonic() - began, f"{ask.name!a} as {kind}")
+
+    def _send(
+        self, request: bytes, file: BinaryIO, reply: int, other: BinaryIO | None = None
+    ) -> None:
+        opened = [_descriptor(each) for each in (file, other) if each is not None]
+        try:
+            with self._lock:
+                for last in (False, True):
+                    try:
+                        channel = self._start()
+                        socket.send_fds(channel, [request], [opened[0], reply, *opened[1:]])
+                        return
+                    except (BrokenPipeError, ConnectionResetError):
+                        self._end()
+                        if last:
+                            raise WorkspaceError("Files cannot be shown just now.") from None
+        finally:
+            for each in opened:
+                os.close(each)
+
+    def _start(self) -> socket.socket:
+        if self._channel is None:
+            self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            with theirs:
+                command = [sys.executable, "-P", "-m", self._worker]
+                self._process = subprocess.Popen(
+                    [*command, str(theirs.fileno())],
+                    pass_fds=[theirs.fileno()],
+                    stdin=subprocess.DEVNULL,
+                    env={"PYTHONPATH": str(_ROOT), "PATH": os.defpath, "LANG": "C.UTF-8"},
+                    cwd="/",
+                )
+        return self._channel
+
+    def _end(self) -> None:
+        if self._channel is not None:
+            self._channel.close()
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+        self._channel = self._process = None
+
+
+def _descriptor(file: BinaryIO) -> int:
+    """Return a new descriptor of the content at offset 0; the caller closes it."""
+    try:
+        return os.open(f"/proc/self/fd/{file.fileno()}", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        copied = os.memfd_create("file")
+        file.seek(0)
+        while chunk := file.read(1024**2):
+            os.write(copied, chunk)
+        os.lseek(copied, 0, os.SEEK_SET)
+        return copied
+
+
+def _whole(reply: socket.socket) -> bytes:
+    parts, size = [], 0
+    try:
+        while part := reply.recv(1024**2):
+            parts.append(part)
+            size += len(part)
+            if size > LARGEST:
+                raise WorkspaceError("What there is to see of this file is too much.")
+    except TimeoutError:
+        return b""
+    return b"".join(parts)
+
+
+def _answered(reply: bytes, seconds: float, what: str) -> Look:
+    if len(reply) < LENGTH.size:
+        late = seconds >= SECONDS
+        _log.warning("The look at %s ended %s.", what, "at its time limit" if late else "early")
+        if late:
+            raise WorkspaceError(f"Looking at this file took longer than {SECONDS} seconds.")
+        raise WorkspaceError("This file cannot be read: it made its reader fail.")
+    (length,) = LENGTH.unpack_from(reply)
+    head = json.loads(reply[LENGTH.size : LENGTH.size + length])
+    if "error" in head:
+        if "why" in head:
+            _log.warning("The look at %s failed: %a", what, head["why"])
+        raise WorkspaceError(head["error"])
+    return Look(reply[LENGTH.size + length :], head.get("media", ""))

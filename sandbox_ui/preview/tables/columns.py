@@ -1,0 +1,108 @@
+"""Column types (number, date or text), sort keys and statistics."""
+
+import datetime
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+_MOSTLY = 0.95
+_NUMBER = re.compile(r"[+-]?(\d+|\d{1,3}([,.' \u00a0\u202f]\d{3})+)?([.,]\d+)?([eE][+-]?\d+)?\s?%?")
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+,(\d{1,2}|\d{4,})")
+_DATE = re.compile(
+    r"\d{4}-\d\d?-\d\d?([T ]\d\d?:\d\d(:\d\d(\.\d+)?)?\s?(Z|[+-]\d\d:?\d\d)?)?"
+    r"|\d{1,2}[./]\d{1,2}[./]\d{2,4}|\d{4}/\d\d?/\d\d?"
+)
+_LONGEST = 40
+
+
+def kind_of(values: Iterable[Any]) -> str:
+    """Return ``number``, ``date`` or ``text``; empty if there are no values."""
+    counted = {"number": 0, "date": 0, "text": 0}
+    for value in values:
+        if value is not None and value != "":
+            counted[_kind(value)] += 1
+    total = sum(counted.values())
+    if not total:
+        return ""
+    return next((kind for kind, n in counted.items() if n >= _MOSTLY * total), "text")
+
+
+def is_number(text: str) -> bool:
+    """Return whether a text is a number as commonly written, or a percentage."""
+    text = text.strip()
+    return len(text) < _LONGEST and any(c.isdigit() for c in text) and bool(_NUMBER.fullmatch(text))
+
+
+def is_date(text: str) -> bool:
+    """Return whether a text is a date, with or without a time."""
+    return len(text) < _LONGEST and bool(_DATE.fullmatch(text.strip()))
+
+
+def sort_key(values: Iterable[Any]) -> Callable[[Any], tuple[int, float, str]]:
+    """Return a sort key for a column: numbers first, then text, ignoring case."""
+    comma = any(isinstance(v, str) and _DECIMAL_COMMA.fullmatch(v.strip()) for v in values)
+
+    def key(value: Any) -> tuple[int, float, str]:
+        number = _as_number(value, comma=comma)
+        if number is not None:
+            return 0, number, ""
+        return 1, 0.0, str(value).casefold()
+
+    return key
+
+
+def facts_of(rows: Sequence[Sequence[Any]], width: int) -> list[dict[str, Any]]:
+    """Return each column's kind, empty cells, distinct values, minimum and maximum."""
+    return [_facts([row[at] for row in rows if at < len(row)], len(rows)) for at in range(width)]
+
+
+def _facts(values: list[Any], rows: int) -> dict[str, Any]:
+    full = [value for value in values if value is not None and value != ""]
+    kind = kind_of(full)
+    facts: dict[str, Any] = {"kind": kind, "empty": rows - len(full), "distinct": _distinct(full)}
+    ordered = [value for value in full if _kind(value) == kind]
+    if kind in ("number", "date"):
+        key = sort_key(ordered)
+        facts["least"], facts["most"] = (_brief(end(ordered, key=key)) for end in (min, max))
+    return facts
+
+
+def _brief(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.10g}"
+    text = str(value).strip()
+    return text[:10] if is_date(text) else text[:24]
+
+
+def _distinct(values: list[Any]) -> int:
+    return len({value if isinstance(value, str | int | float) else str(value) for value in values})
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, str):
+        return "number" if is_number(value) else "date" if is_date(value) else "text"
+    if isinstance(value, bool):
+        return "text"
+    if isinstance(value, int | float):
+        return "number"
+    if isinstance(value, datetime.date | datetime.time):
+        return "date"
+    return "number" if type(value).__name__ == "Decimal" else "text"
+
+
+def _as_number(value: Any, *, comma: bool) -> float | None:
+    if isinstance(value, str):
+        if not is_number(value):
+            return None
+        digits = re.sub(r"[\s'%\u00a0\u202f]", "", value)
+        both = "," in digits and "." in digits
+        if comma or (both and digits.rfind(",") > digits.rfind(".")):
+            digits = digits.replace(".", "").replace(",", ".")
+        value = digits.replace(",", "")
+    elif not isinstance(value, int | float) and type(value).__name__ != "Decimal":
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return None if number != number else number

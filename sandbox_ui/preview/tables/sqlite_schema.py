@@ -1,0 +1,118 @@
+"""Tables and columns of a SQLite database."""
+
+import sqlite3
+from dataclasses import dataclass, field
+from typing import Any
+
+MOST = 500
+"""Maximum tables listed."""
+
+_KINDS = {"table": "table", "view": "view", "virtual": "virtual table", "shadow": "shadow table"}
+_HIDDEN = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Declaration of a column."""
+
+    name: str
+    declared: str
+    key: int
+    needed: bool
+    made: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table or a view.
+
+    Attributes:
+        numbered: Whether its rows have a ``rowid``.
+    """
+
+    name: str
+    kind: str
+    sql: str
+    numbered: bool
+    columns: list[Column] = field(default_factory=list)
+    foreign: dict[str, str] = field(default_factory=dict)
+    indexes: int = 0
+
+    def described(self) -> dict[str, Any]:
+        """Return the table's description for the page."""
+        columns = [[c.name[:200], c.declared[:80], self._roles(c)] for c in self.columns[:1000]]
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "sql": self.sql[:20_000],
+            "columns": columns,
+            "indexes": self.indexes,
+        }
+
+    def _roles(self, column: Column) -> list[str]:
+        roles = ["key"] if column.key else []
+        if column.name in self.foreign:
+            roles.append(f"→ {self.foreign[column.name][:120]}")
+        if column.needed:
+            roles.append("not null")
+        if column.made:
+            roles.append("generated")
+        return roles
+
+
+def quoted(name: str) -> str:
+    """Return a name quoted as an SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def tables_of(connection: sqlite3.Connection) -> list[Table]:
+    """Return all tables and views except internal and shadow tables.
+
+    Raises:
+        sqlite3.DatabaseError: The schema is corrupt.
+    """
+    sql = {
+        (name, kind): str(text or "")
+        for name, kind, text in connection.execute("SELECT name, type, sql FROM sqlite_schema")
+    }
+    listed = connection.execute("PRAGMA table_list").fetchall()
+    tables = []
+    for home, name, kind, _columns, without, _strict in sorted(listed, key=_order):
+        if home != "main" or name.startswith("sqlite_") or kind == "shadow":
+            continue
+        text = sql.get((name, "view" if kind == "view" else "table"), "")
+        tables.append(
+            _table(connection, name, kind, text, numbered=kind == "table" and not without)
+        )
+        if len(tables) == MOST:
+            break
+    return tables
+
+
+def _order(row: tuple[str, str, str]) -> tuple[bool, str]:
+    return row[2] == "view", row[1].casefold()
+
+
+def _table(
+    connection: sqlite3.Connection, name: str, kind: str, sql: str, *, numbered: bool
+) -> Table:
+    about = _KINDS.get(kind, kind)
+    try:
+        columns = _columns(connection, name)
+        foreign = {
+            row[3]: f"{row[2]}.{row[4]}" if row[4] else row[2]
+            for row in connection.execute(f"PRAGMA foreign_key_list({quoted(name)})")
+        }
+        indexes = len(connection.execute(f"PRAGMA index_list({quoted(name)})").fetchall())
+    except sqlite3.DatabaseError:
+        return Table(name, about, sql, numbered)
+    return Table(name, about, sql, numbered, columns, foreign, indexes)
+
+
+def _columns(connection: sqlite3.Connection, name: str) -> list[Column]:
+    found = connection.execute(f"PRAGMA table_xinfo({quoted(name)})").fetchall()
+    return [
+        Column(str(row[1]), str(row[2] or ""), int(row[5]), bool(row[3]), row[6] in (2, 3))
+        for row in found
+        if row[6] != _HIDDEN
+    ]

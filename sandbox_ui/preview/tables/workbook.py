@@ -1,0 +1,159 @@
+"""Excel and LibreOffice workbooks, one sheet at a time."""
+
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, PasswordError
+
+from sandbox_ui.preview.base import Ask, Unreadable
+from sandbox_ui.preview.tables.columns import is_date, is_number
+from sandbox_ui.preview.tables.grid import COLUMNS, ROWS, Grid
+from sandbox_ui.preview.tables.xlsx_formulas import Formulas, formulas
+from sandbox_ui.preview.zip_guard import guard
+
+UNPACKED = 400 * 1024**2
+"""Maximum unpacked size of a workbook, in bytes."""
+
+_OLD = b"\xd0\xcf\x11\xe0"
+_NOT_COMPUTED = (
+    "The program that wrote this workbook did not compute all formulas: those without a value "
+    "are shown as formulas. A spreadsheet program computes them when it opens the file."
+)
+_LOCKED = "This workbook is protected with a password and cannot be shown."
+
+
+def load(file: BinaryIO, ask: Ask) -> Grid:
+    """Load the first rows of one sheet; ``sheet`` is its index.
+
+    Raises:
+        Unreadable: The file is not a workbook, too large, or password-protected.
+    """
+    if file.read(4) == _OLD:
+        file.seek(0)
+        if "EncryptedPackage".encode("utf-16-le") in file.read(1024**2):
+            raise Unreadable(_LOCKED)
+    else:
+        guard(file, UNPACKED)
+    file.seek(0)
+    try:
+        book = CalamineWorkbook.from_filelike(file)
+        return _grid(book, file, ask)
+    except PasswordError:
+        raise Unreadable(_LOCKED) from None
+    except (CalamineError, OSError) as error:
+        raise Unreadable(f"This workbook cannot be read: {str(error)[:200]}") from None
+
+
+def _grid(book: CalamineWorkbook, file: BinaryIO, ask: Ask) -> Grid:
+    sheets = [each for each in book.sheets_metadata if _is_grid(each)]
+    if not sheets:
+        raise Unreadable("This workbook has no sheet with cells.")
+    chosen = ask.number("sheet", 0, most=len(sheets) - 1)
+    sheet = book.get_sheet_by_name(sheets[chosen].name)
+    area = _Area.of(sheet)
+    missing = _formulas(file, sheet, area)
+    area.show(missing)
+    rows = area.rows
+    header = _has_header(rows)
+    if ask.options.get("header") in ("0", "1"):
+        header = ask.options["header"] == "1" and bool(rows)
+    width = min(area.width, COLUMNS)
+    notes = [f"Only the first {COLUMNS:,} columns are shown."] if area.width > COLUMNS else []
+    if missing:
+        notes.append(_NOT_COMPUTED)
+    names = [str(name) for name in rows[0][:width]] if header else [""] * width
+    return Grid(
+        names=names,
+        rows=[*rows[header : ROWS + header]],
+        form="workbook",
+        total=max(area.height - header, 0),
+        first=area.top + 1 + header,
+        columns=area.width,
+        sheets=[_named(each) for each in sheets],
+        sheet=chosen,
+        header=header,
+        types=[_letters(area.left + at) for at in range(width)],
+        notes=notes,
+    )
+
+
+@dataclass(slots=True)
+class _Area:
+    """The shown cells of a sheet and their position in it."""
+
+    top: int
+    left: int
+    width: int
+    height: int
+    rows: list[list[Any]]
+
+    @classmethod
+    def of(cls, sheet: CalamineSheet) -> "_Area":
+        if not sheet.start:
+            return cls(0, 0, 0, 0, [])
+        rows = [list(row) for row in sheet.to_python(nrows=ROWS + 1)]
+        return cls(*sheet.start, sheet.width, sheet.height, rows)
+
+    def show(self, cells: Formulas) -> None:
+        """Fill empty cells; extend the area if they are outside it."""
+        if not cells:
+            return
+        self._reach(*map(min, zip(*cells, strict=True)), *map(max, zip(*cells, strict=True)))
+        for (row, column), text in cells.items():
+            self.rows[row - self.top][column - self.left] = text
+
+    def _reach(self, top: int, left: int, bottom: int, right: int) -> None:
+        """Extend the area to include a range."""
+        if not self.rows:
+            self.top, self.left = top, left
+        above, beside = max(0, self.top - top), max(0, self.left - left)
+        self.top, self.left = self.top - above, self.left - beside
+        self.width = max(self.width + beside, right - self.left + 1)
+        self.height = max(self.height + above, bottom - self.top + 1)
+        grown = [["" for _ in range(self.width)] for _ in range(above)]
+        for row in self.rows:
+            grown.append([""] * beside + row + [""] * (self.width - beside - len(row)))
+        while len(grown) <= bottom - self.top:
+            grown.append([""] * self.width)
+        self.rows = grown
+
+
+def _formulas(file: BinaryIO, sheet: CalamineSheet, area: _Area) -> Formulas:
+    """Return the formulas without a cached value in the shown part of a sheet."""
+    file.seek(0)
+    found = formulas(file, sheet.name, area.top + ROWS)
+    return {
+        (row, column): text
+        for (row, column), text in found.items()
+        if area.top - ROWS < row and area.left - COLUMNS < column < area.left + COLUMNS
+    }
+
+
+def _is_grid(sheet: Any) -> bool:
+    return "WorkSheet" in str(sheet.typ)
+
+
+def _named(sheet: Any) -> str:
+    return str(sheet.name) if str(sheet.visible).endswith(".Visible") else f"{sheet.name} (hidden)"
+
+
+def _letters(column: int) -> str:
+    name = ""
+    column += 1
+    while column:
+        column, rest = divmod(column - 1, 26)
+        name = chr(65 + rest) + name
+    return name
+
+
+def _has_header(rows: list[Any]) -> bool:
+    if len(rows) < 2:
+        return False
+    full = [cell for cell in rows[0] if cell != ""]
+    if not full or len(full) < 0.5 * len(rows[0]):
+        return False
+    if not all(
+        isinstance(cell, str) and not is_number(cell) and not is_date(cell) for cell in full
+    ):
+        return False
+    return len(set(full)) == len(full)

@@ -1,0 +1,1 @@
+"""HTTP routes of a run's files."""

@@ -1,0 +1,108 @@
+"""Frame tokens: read permissions for opaque origins, which send no cookies."""
+
+import json
+import re
+import time
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+from agent.errors import StudioError
+from agent.util.base64url import data_of, letters
+from agent.workspace.paths import RelPath
+from sandbox_ui.auth.signing import Signer
+
+SECONDS = 3600
+_BASE = re.compile(
+    r"https?://[\w.\-]+(:\d+)?(/[\w.~%\-]+)*/|https?://\[[0-9a-f:]+\](:\d+)?/", re.ASCII
+)
+Scripts = Literal["confined", "unconfined", "off"]
+"""Scripts of a page: kept offline by the browser, with other hosts, or off."""
+
+
+class NoPass(StudioError):
+    """The token is invalid or expired."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """Permissions of one view of a page.
+
+    Attributes:
+        run: The run.
+        folder: The page's folder, percent-encoded.
+        base: The studio's URL in the user's browser, ending in ``/``.
+        allowed: Whether the page may load resources from other hosts.
+        until: Time of expiry, seconds since the epoch.
+        scripts: Mode of the page's scripts.
+        step: Step after which the files are read; None for their current state.
+    """
+
+    run: str
+    folder: str
+    base: str
+    allowed: bool
+    until: int
+    scripts: Scripts
+    step: int | None = None
+
+    def opens(self, path: RelPath) -> bool:
+        """Return whether the page may read a file.
+
+        A page that cannot reach other hosts may read the whole workspace. A page that can, and
+        so could send data out, may read only its own folder and subfolders; at the root of the
+        workspace, only files at the root.
+        """
+        if not self.allowed and self.scripts != "unconfined":
+            return True
+        folder = RelPath.from_url(self.folder)
+        return path.startswith(f"{folder}/") if folder else "/" not in path
+
+
+class Passes:
+    """Creates and verifies frame tokens; they are valid as long as this process runs."""
+
+    def __init__(self) -> None:
+        self._signer = Signer()
+
+    def make(
+        self,
+        run: str,
+        page: RelPath,
+        base: str,
+        *,
+        allowed: bool,
+        scripts: Scripts = "off",
+        step: int | None = None,
+    ) -> str:
+        """Create a URL-safe token for a page.
+
+        Args:
+            run: The run.
+            page: The page's path in the workspace.
+            base: The studio's URL in the user's browser.
+            allowed: Whether the page may load resources from other hosts.
+            scripts: Mode of the page's scripts.
+            step: Step after which the files are read; None for their current state.
+
+        Raises:
+            NoPass: if ``base`` is not a valid URL.
+        """
+        if not _BASE.fullmatch(base):
+            raise NoPass("Pages cannot be shown at this address of the studio.")
+        until = int(time.time()) + SECONDS
+        made = Pass(run, page.parent.to_url(), base, allowed, until, scripts, step)
+        return self._signer.sign("pass", letters(json.dumps(asdict(made)).encode()))
+
+    def read(self, token: str) -> Pass:
+        """Return the permissions of a token.
+
+        Raises:
+            NoPass: if the token is invalid or expired.
+        """
+        said = self._signer.read("pass", token)
+        if said is None:
+            raise NoPass("This view is not known here; press Reload.")
+        known = Pass(**json.loads(data_of(said)))
+        if known.until < time.time():
+            raise NoPass("This view has been open for long and has ended; press Reload.")
+        return known

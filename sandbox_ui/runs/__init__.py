@@ -1,0 +1,1 @@
+"""Live runs and the event streams of their followers."""

@@ -1,0 +1,127 @@
+"""A run's events as server-sent events."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+
+from anyio.to_thread import run_sync
+from starlette.requests import Request
+from starlette.responses import StreamingResponse
+
+from agent.errors import JournalError
+from sandbox_ui.runs.feed import Feed, Message
+
+_PING = 15.0
+_GATHER = 0.03
+_RETRY = b"retry: 1000\n\n"
+_HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
+
+
+def cursor_of(request: Request) -> int | None:
+    """Return the cursor that a follower continues from; None for a new follower.
+
+    Raises:
+        JournalError: if the cursor is not a number.
+    """
+    text = request.headers.get("last-event-id") or request.query_params.get("cursor")
+    if not text:
+        return None
+    if not text.isdecimal() or len(text) > 18:
+        raise JournalError("The cursor is not a number.")
+    return int(text)
+
+
+async def respond(
+    feed: Feed, cursor: int | None, over: Callable[[], bool], *, owned: bool
+) -> StreamingResponse:
+    """Stream a run: its state if there is no cursor, then the events that follow.
+
+    Args:
+        feed: The run's stream.
+        cursor: From a message received before, or None.
+        over: Returns whether to end the stream: the application shuts down, or the follower
+            has lost access.
+        owned: Whether the follower may change the run; the page is notified if not.
+
+    Raises:
+        JournalError: if the cursor is not valid for this run.
+    """
+    first: list[bytes] = [_RETRY]
+    if not owned:
+        first.append(b"event: shown\ndata: {}\n\n")
+    if cursor is None:
+        picture = await run_sync(feed.picture)
+        first.append(_event(picture, b"picture"))
+        cursor = picture.cursor
+    else:
+        await run_sync(feed.after, cursor)
+    events = _events(feed, cursor, first, over)
+    return StreamingResponse(events, media_type="text/event-stream", headers=_HEADERS)
+
+
+def presence(closing: asyncio.Event) -> StreamingResponse:
+    """Stream only pings: the application is reachable while the stream is open.
+
+    Args:
+        closing: Set when the application shuts down; the stream then ends.
+    """
+    return StreamingResponse(_pings(closing), media_type="text/event-stream", headers=_HEADERS)
+
+
+async def _pings(closing: asyncio.Event) -> AsyncIterator[bytes]:
+    yield _RETRY
+    while not await within(closing, _PING):
+        yield b": ping\n\n"
+
+
+async def _events(
+    feed: Feed, cursor: int, first: list[bytes], over: Callable[[], bool]
+) -> AsyncIterator[bytes]:
+    news, loop = asyncio.Event(), asyncio.get_running_loop()
+    wake = waker(news)
+    unfollow = await run_sync(feed.follow, wake)
+    try:
+        for part in first:
+            yield part
+        while not over():
+            news.clear()
+            try:
+                message = await run_sync(feed.after, cursor)
+            except (JournalError, FileNotFoundError):
+                return  # the run was deleted
+            if message is not None:
+                cursor = message.cursor
+                yield _event(message)
+            dirty = feed.dirty(wake)
+            if dirty is not None:
+                yield b"event: workspace\ndata: %b\n\n" % dirty
+            if message is None and dirty is None and not await within(news, _PING):
+                yield b": ping\n\n"
+            await asyncio.sleep(_GATHER)
+    finally:
+        # A cancelled task cannot await a thread; the loop's default executor runs it instead.
+        loop.run_in_executor(None, unfollow)
+
+
+def _event(message: Message, name: bytes = b"message") -> bytes:
+    return b"event: %b\nid: %d\ndata: %b\n\n" % (name, message.cursor, message.data)
+
+
+def waker(news: asyncio.Event) -> Callable[[], None]:
+    """Return a function that sets an event of the running loop from any thread."""
+    loop = asyncio.get_running_loop()
+
+    def wake() -> None:
+        with suppress(RuntimeError):  # the loop has closed in the meantime
+            loop.call_soon_threadsafe(news.set)
+
+    return wake
+
+
+async def within(event: asyncio.Event, seconds: float) -> bool:
+    """Return whether an event is set within a number of seconds."""
+    try:
+        await asyncio.wait_for(event.wait(), seconds)
+    except TimeoutError:
+        return False
+    return True

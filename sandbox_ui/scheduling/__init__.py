@@ -1,0 +1,1 @@
+"""Queue, admission and rate limits."""

@@ -1,0 +1,1 @@
+"""List, search and serve a workspace's files."""

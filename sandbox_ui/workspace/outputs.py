@@ -1,0 +1,96 @@
+"""Input and output files of a run, for display at its end."""
+
+import os
+import stat
+from typing import Any
+
+from agent.errors import WorkspaceError
+from agent.workspace import paths, tree
+from agent.workspace.files import Workspace
+from agent.workspace.paths import RelPath
+from agent.workspace.versions.past_files import Past
+from sandbox_ui.preview.kinds import HEAD, kind_of
+from sandbox_ui.workspace.name_search import CACHES
+
+MOST = 200
+"""Maximum number of files listed per folder."""
+
+COUNTED = 20_000
+"""Maximum number of names visited."""
+
+_MADE, _GIVEN = RelPath("output"), RelPath("input")
+_IN_LINES = {"text", "markdown", "table", "tree"}
+_LINES, _WIDTH = 6, 120
+
+
+def results(workspace: Workspace, past: Past) -> dict[str, Any]:
+    """List a run's files in ``output/`` and ``input/``, subfolders included.
+
+    Returns:
+        ``made`` and ``given``, each with its ``files`` sorted by name, ``more``: the number of
+        files not listed, and ``whole``: whether all names were visited. Each file has its
+        percent-encoded path, its name relative to the folder, its preview ``kind``, its size, its
+        modification time, the ``step`` that last changed it, and its first ``lines`` if it is
+        text.
+    """
+    return {
+        "made": _listed(workspace, past, _MADE),
+        "given": _listed(workspace, past, _GIVEN),
+    }
+
+
+def _listed(workspace: Workspace, past: Past, folder: RelPath) -> dict[str, Any]:
+    rows: list[dict[str, Any]] = []
+    more, whole = 0, True
+    try:
+        with workspace.opened(folder) as root:
+            for at, (path, info) in enumerate(tree.walk(root, folder)):
+                if at >= COUNTED:
+                    whole = False
+                    break
+                if isinstance(info, OSError) or not _counts(path, info):
+                    continue
+                if len(rows) < MOST:
+                    rows.append(_row(root, folder, RelPath.trusted(path), info, past))
+                else:
+                    more += 1
+    except WorkspaceError:
+        pass  # the folder does not exist, or is being moved into a sandbox
+    return {"files": rows, "more": more, "whole": whole}
+
+
+def _counts(path: str, info: os.stat_result) -> bool:
+    names = path.split("/")
+    hidden = any(name.startswith(".") or name in CACHES for name in names)
+    return stat.S_ISREG(info.st_mode) and not hidden
+
+
+def _row(
+    root: int, folder: RelPath, path: RelPath, info: os.stat_result, past: Past
+) -> dict[str, Any]:
+    head = _head(root, path)
+    kind = kind_of(path.name, head)
+    return {
+        "path": path.to_url(),
+        "name": paths.shown(path.removeprefix(f"{folder}/")),
+        "kind": kind,
+        "size": info.st_size,
+        "changed": info.st_mtime,
+        "step": past.changed_in(path),
+        "lines": _first_lines(head) if kind in _IN_LINES else [],
+    }
+
+
+def _head(root: int, path: str) -> bytes:
+    try:
+        with os.fdopen(paths.open_file(root, path), "rb") as file:
+            return file.read(HEAD)
+    except OSError:
+        return b""
+
+
+def _first_lines(head: bytes) -> list[str]:
+    if b"\0" in head:
+        return []
+    text = head.decode("utf-8", "replace").removeprefix("\ufeff")
+    return [line[:_WIDTH] for line in text.splitlines()[:_LINES]]

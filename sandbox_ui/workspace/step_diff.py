@@ -1,0 +1,127 @@
+"""Changes that a step made to a file: both versions, and what to display."""
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Any, BinaryIO, Literal
+
+from agent.errors import WorkspaceError
+from agent.workspace.paths import RelPath
+from agent.workspace.versions.manifest import Node
+from agent.workspace.versions.past_files import Past
+from sandbox_ui.preview.base import Ask
+from sandbox_ui.preview.diff.text_diff import is_text
+from sandbox_ui.preview.kinds import COMPARED, HEAD, kind_of
+from sandbox_ui.preview.service import Workshop
+
+Shows = Literal["text", "pictures", "facts"]
+_PICTURES = {"image"}
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Change that a step made to a path.
+
+    Attributes:
+        path: The path, percent-encoded.
+        step: The step.
+        before: Metadata of the path before the step; None if it did not exist.
+        after: Metadata of the path after the step; None if it did not exist.
+        shows: What can be displayed.
+        why: The reason why only metadata can be displayed, if there is one.
+        text: The differing lines as JSON, as returned by ``preview.diff.text_diff``.
+    """
+
+    path: str
+    step: int
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None
+    shows: Shows
+    why: str = ""
+    text: bytes = b"null"
+
+
+class Differences:
+    """Compares versions of files, in a worker process.
+
+    Args:
+        workshop: Runs the workers that read the files.
+    """
+
+    def __init__(self, workshop: Workshop) -> None:
+        self._workshop = workshop
+
+    def of(
+        self, past: Past, path: RelPath, step: int | None, options: dict[str, str]
+    ) -> Difference:
+        """Return the change that ``step`` made to ``path``.
+
+        Args:
+            past: The run's file versions.
+            path: The path.
+            step: The step; None for the last one that changed the path.
+            options: Options of ``preview.diff.text_diff``.
+
+        Raises:
+            WorkspaceError: if the path existed neither before nor after the step.
+        """
+        step = past.changed_in(path) if step is None else step
+        if step is None:
+            raise WorkspaceError(f"No step is known to have changed “{path.shown}”.")
+        before, after = past.before(path, step), past.node(path, step)
+        if before is None and after is None:
+            raise WorkspaceError(f"“{path.shown}” was there neither before step {step} nor after.")
+        with ExitStack() as files:
+            try:
+                old = _opened(past, path, step - 1, before, files)
+                new = _opened(past, path, step, after, files)
+            except WorkspaceError as error:
+                return _found(path, step, (before, after), "facts", str(error))
+            shows = _shows(path.name, [file for file in (old, new) if file is not None])
+            text, why = b"null", ""
+            if shows == "text":
+                text, why = self._compared(path, old, new, options)
+            shown = "facts" if why else shows
+            return _found(path, step, (before, after), shown, why, text)
+
+    def _compared(
+        self, path: RelPath, old: BinaryIO | None, new: BinaryIO | None, options: dict[str, str]
+    ) -> tuple[bytes, str]:
+        new, old = new or BytesIO(), old or BytesIO()
+        ask = Ask(RelPath(path.name).shown, new.seek(0, 2), options, old)
+        new.seek(0)
+        try:
+            return self._workshop.look(COMPARED, new, ask).content, ""
+        except WorkspaceError as error:
+            return b"null", str(error)
+
+
+def _opened(
+    past: Past, path: RelPath, step: int, node: Node | None, files: ExitStack
+) -> BinaryIO | None:
+    if node is None or node.kind != "file":
+        return None
+    return files.enter_context(past.content(path, step, node))
+
+
+def _shows(name: str, files: list[BinaryIO]) -> Shows:
+    heads = []
+    for file in files:
+        heads.append(file.read(HEAD))
+        file.seek(0)
+    kinds = {kind_of(name, head) for head in heads}
+    if not files or (kinds <= _PICTURES and all(heads)):
+        return "pictures" if files else "facts"
+    return "text" if all(is_text(head) for head in heads) else "facts"
+
+
+def _found(
+    path: RelPath,
+    step: int,
+    nodes: tuple[Node | None, Node | None],
+    shows: Shows,
+    why: str = "",
+    text: bytes = b"null",
+) -> Difference:
+    before, after = (None if node is None else node.to_json() for node in nodes)
+    return Difference(path.to_url(), step, before, after, shows, why, text)

@@ -1,0 +1,52 @@
+// Run states as text; style sheets also distinguish them by `data-state`.
+
+import { plural } from "./format.js";
+
+const WORDS = {
+  draft: "draft",
+  in_line: "in line",
+  preparing_image: "preparing the sandbox image",
+  starting_sandbox: "starting a sandbox",
+  waiting_model: "waiting for the model",
+  thinking: "thinking",
+  writing: "writing",
+  running_tool: "running a command",
+  retrying: "trying again",
+  submitted: "submitted",
+  answered: "answered",
+  step_limit: "step limit reached",
+  token_limit: "token limit reached",
+  budget_limit: "budget reached",
+  time_limit: "time limit reached",
+  stopped: "stopped",
+  failed: "failed",
+};
+
+/** Return a state in two or three words. */
+export function words(head) {
+  const text = WORDS[head.state] ?? head.state;
+  if (head.state === "preparing_image" && head.progress !== null) {
+    return `preparing image ${Math.round(head.progress * 100)} %`;
+  }
+  // Queue position first, then perhaps the reason for waiting.
+  if (head.state === "in_line" && head.detail) return head.detail.split(";")[0];
+  return text;
+}
+
+/** Return the colour of a state: good, bad, warn, idle or live. */
+export function tone(head) {
+  if (head.alive) return head.state === "retrying" ? "warn" : "live";
+  if (head.state === "failed") return "bad";
+  if (["submitted", "answered"].includes(head.state)) return "good";
+  return head.state.endsWith("_limit") ? "warn" : "idle";
+}
+
+/** Explain what the user can do after a round has ended, in addition to its reason. */
+export function sequel(status) {
+  if (status === "stopped") return "The files and the sandbox are kept. Send a message to go on.";
+  if (status.endsWith("_limit")) return "Nothing is lost. Send a message to go on from here.";
+  if (status === "failed") return "The files are kept. Put it right, then retry or send a message to go on.";
+  return "";
+}
+
+export const steps = (n) => plural(n, "step");

@@ -1,0 +1,54 @@
+// Two versions of an image: side by side, with a divider, or blended.
+
+import { h } from "../../core/dom.js";
+import { bytes, number } from "../../core/format.js";
+
+const BY_ITSELF = /\.(png|jpe?g|gif|webp|avif|bmp)$/i;
+const WAYS = [["beside", "Side by side"], ["wipe", "Wipe"], ["blend", "Blend"]];
+
+export function pictures(file, { before, after, step }, offer) {
+  const sides = [before && { ...before, at: step - 1, says: "before" }, after && { ...after, at: step, says: "after" }].filter(Boolean);
+  const element = h("div", { class: "pictures beside" }, ...sides.map((side) => figure(file, side, step)));
+  if (sides.length < 2) return { element };
+  let chosen = false;
+  const slider = h("input", { type: "range", min: "0", max: "100", value: "50", "aria-label": "How much of the later picture is seen" });
+  slider.addEventListener("input", () => element.style.setProperty("--seen", `${slider.value}%`));
+  const bar = h("div", { class: "wiper", hidden: true }, h("span", {}, "before"), slider, h("span", {}, "after"));
+  element.prepend(bar);
+  const buttons = WAYS.map(([way, label]) => h("button", { type: "button", class: "quiet", onclick: () => (chosen = true, turn(way)) }, label));
+  const turn = (wanted) => {
+    element.className = `pictures ${wanted}`;
+    bar.hidden = wanted === "beside";
+    WAYS.forEach(([way], place) => buttons[place].setAttribute("aria-pressed", String(way === wanted)));
+  };
+  turn("wipe");
+  element.addEventListener("load", () => chosen || sameSize(element) || turn("beside"), true);
+  offer(h("span", { class: "ways", role: "group", "aria-label": "How the pictures are compared" }, ...buttons));
+  return { element };
+}
+
+/** Whether the loaded images have the same size. */
+function sameSize(element) {
+  const [one, other] = [...element.querySelectorAll("img")].filter((image) => image.naturalWidth);
+  return !other || (one.naturalWidth === other.naturalWidth && one.naturalHeight === other.naturalHeight);
+}
+
+function figure(file, side, step) {
+  const options = { step: side.at, v: side.hash ?? "" };
+  const made = file.address("view", { as: "image", frame: 0, ...options });
+  const image = h("img", { alt: `${file.name} ${side.says} step ${step}`, draggable: "false" });
+  const size = h("span", { class: "num" }, bytes(side.size));
+  image.addEventListener("load", () => {
+    size.textContent = `${number(image.naturalWidth)} × ${number(image.naturalHeight)} · ${bytes(side.size)}`;
+  });
+  let tried = !BY_ITSELF.test(file.name);
+  image.addEventListener("error", () => {
+    if (tried) return image.replaceWith(h("p", { class: "note" }, "This picture cannot be shown."));
+    tried = true;
+    image.src = made;
+    return undefined;
+  });
+  image.src = tried ? made : file.address("files", { inline: 1, ...options });
+  return h("figure", { class: side.says }, h("div", { class: "paper" }, image),
+    h("figcaption", {}, h("b", {}, `${side.says} step ${step}`), " ", size));
+}

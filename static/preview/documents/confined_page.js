@@ -1,0 +1,38 @@
+// Checks whether the browser keeps a framed page offline; asks the user if it does not.
+
+import { h, icon } from "../../core/dom.js";
+import { api } from "../../core/session.js";
+
+const PATIENCE = 10_000;
+let asked;
+
+/** Whether a framed page can reach no other host; tested once per browser. */
+export function confined() {
+  asked ??= probe().then((found) => {
+    if (found === null) asked = undefined;
+    return Boolean(found);
+  });
+  return asked;
+}
+
+function probe() {
+  const frame = h("iframe", { hidden: true, sandbox: "allow-scripts", src: new URL("../frames/confinement", api("")).href });
+  const { promise, resolve } = Promise.withResolvers();
+  const heard = ({ source, data }) => source === frame.contentWindow && resolve(data?.confined === true);
+  const late = setTimeout(() => resolve(null), PATIENCE);
+  addEventListener("message", heard);
+  document.body.append(frame);
+  return promise.finally(() => {
+    clearTimeout(late);
+    removeEventListener("message", heard);
+    frame.remove();
+  });
+}
+
+/** Explain the limits of this browser and let the user choose: `onChoose("off" | "unconfined")`. */
+export function question(onChoose) {
+  const choice = (words, scripts) => h("button", { type: "button", class: "quiet", onclick: () => onChoose(scripts) }, words);
+  return h("div", { class: "says" }, icon("file"),
+    h("p", {}, "This browser cannot keep a page offline. Its scripts could send what lies in its folder to any host; without them it can still contact hosts that it names. Current Chrome and Edge keep it offline."),
+    h("div", {}, choice("Show without scripts", "off"), choice("Run its scripts", "unconfined")));
+}

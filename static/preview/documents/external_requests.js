@@ -1,0 +1,70 @@
+// Lists the external requests of a page, with a button to allow them.
+
+import { h } from "../../core/dom.js";
+import { plural } from "../../core/format.js";
+
+const MOST = 60;
+
+export class Outside {
+  constructor({ onAllow, address }) {
+    this.onAllow = onAllow;
+    this.addresses = new Set();
+    this.allowed = false;
+    this.words = h("summary");
+    this.list = h("ul");
+    this.button = h("button", { type: "button", class: "quiet", onclick: () => this.toggle() });
+    this.details = h("details", {}, this.words, this.list);
+    this.element = h("div", { class: "outside", role: "status", hidden: true }, this.details, this.button);
+    this.add(address);
+  }
+
+  /** Add addresses, which are untrusted input from the page. */
+  add(addresses) {
+    for (const address of addresses) {
+      if (this.addresses.size < MOST && hostOf(address)) this.addresses.add(new URL(address).href);
+    }
+    this.pending ||= requestAnimationFrame(() => {
+      this.pending = 0;
+      this.show();
+    });
+  }
+
+  toggle() {
+    this.allowed = !this.allowed;
+    this.addresses.clear();
+    this.show();
+    this.onAllow(this.allowed);
+  }
+
+  show() {
+    const addresses = [...this.addresses];
+    const hosts = [...new Set(addresses.map(hostOf))];
+    this.element.hidden = !addresses.length && !this.allowed;
+    this.element.classList.toggle("allowed", this.allowed);
+    this.words.textContent = this.allowed ? said(hosts, addresses) : `Asks for ${plural(addresses.length, "thing")} outside: ${hosts.join(", ")}`;
+    this.list.replaceChildren(...addresses.map((address) => h("li", {}, address, note(address, this.allowed))));
+    this.button.textContent = this.allowed ? "Keep it inside again" : "Allow for this view";
+    this.button.title = this.allowed ? "" : "The page may then load from secure addresses, and send them what it reads in its own folder.";
+  }
+}
+
+const said = (hosts, addresses) => (addresses.length
+  ? `May reach the outside in this view; still kept from ${hosts.join(", ")}`
+  : "May reach the outside in this view; it reads no files outside its own folder");
+
+/** Return the host of an external address; empty for any other address. */
+function hostOf(address) {
+  try {
+    const { protocol, host } = new URL(address);
+    return /^(https?|wss?):$/.test(protocol) ? host : "";
+  } catch {
+    return "";
+  }
+}
+
+function note(address, allowed) {
+  const url = new URL(address);
+  if (url.host === location.host) return h("small", {}, " looked for at the studio's own address; a page finds what lies beside it by relative paths");
+  if (url.protocol !== "https:") return h("small", {}, " not a secure address, stays blocked");
+  return allowed ? h("small", {}, " refused") : null;
+}

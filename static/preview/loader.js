@@ -1,0 +1,48 @@
+// Loads a kind's module and style sheet, with retries if the connection fails.
+
+import { styled } from "../core/dom.js";
+
+const PAUSES = [300, 1200]; // ms
+
+/** Module of each kind; its folder has the style sheet. Counterpart of `_MODULES` in sandbox_ui/preview/kinds.py. */
+const MODULES = {
+  text: "text/text",
+  markdown: "text/markdown",
+  notebook: "documents/notebook",
+  table: "tables/table",
+  database: "tables/sqlite",
+  image: "media/image",
+  drawing: "media/svg",
+  sound: "media/audio",
+  film: "media/video",
+  midi: "media/midi",
+  font: "media/font",
+  pdf: "pdf/pdf",
+  document: "documents/docx",
+  slides: "documents/pptx",
+  page: "documents/html",
+  tree: "data/json_tree",
+  archive: "data/archive",
+  bytes: "data/hex",
+  difference: "diff/diff",
+};
+
+export async function kind(name) {
+  const path = MODULES[name];
+  const folder = path.slice(0, path.indexOf("/"));
+  const [module] = await Promise.all([imported(path), styled(`preview/${folder}/${folder}.css`)]);
+  return module;
+}
+
+async function imported(path, tries = 0) {
+  // Some browsers cache a failed import, so that the same URL would always fail.
+  const again = tries ? `?again=${tries}` : "";
+  try {
+    return await import(`./${path}.js${again}`);
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    if (tries === PAUSES.length) throw new Error("A part of the page could not be fetched.", { cause: error });
+    await new Promise((resolve) => setTimeout(resolve, PAUSES[tries]));
+    return imported(path, tries + 1);
+  }
+}

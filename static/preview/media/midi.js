@@ -1,0 +1,151 @@
+// MIDI preview: a piano roll with playback by a small synthesizer.
+
+import { h } from "../../core/dom.js";
+import { clock, number, plural } from "../../core/format.js";
+import { keys, playButton, speed, volume } from "./player.js";
+import { COLOURS, Roll } from "./piano_roll.js";
+import { Synth } from "./synth.js";
+
+const AHEAD = 0.25; // seconds that notes are scheduled ahead
+const PACE = 60; // ms
+
+class Music {
+  constructor(file, first) {
+    this.file = file;
+    this.at = 0;
+    this.rate = 1;
+    this.loud = 0.8;
+    this.roll = new Roll((at) => this.seek(at));
+    this.play = playButton(() => this.toggle());
+    this.time = h("span", { class: "time num" });
+    this.tracks = h("div", { class: "tracks", role: "group", "aria-label": "Tracks" });
+    this.note = h("p", { class: "note", role: "status" });
+    const zoom = (label, sign, by) => h("button", { type: "button", class: "quiet sign", "aria-label": label, title: label, onclick: () => this.roll.zoom(by) }, sign);
+    this.element = h("div", { class: "midi" },
+      h("div", { class: "row" }, this.play, this.time, h("span", { class: "grow" }), zoom("Farther", "−", 0.67), zoom("Nearer", "+", 1.5),
+        speed((rate) => this.pace(rate)), volume((loud) => this.volume(loud), this.loud)),
+      this.tracks, this.note, this.roll.element);
+    keys(this.element, { toggle: () => this.toggle(), seek: (at) => this.seek(at), now: () => this.now, length: () => this.first.seconds });
+    this.show(first);
+  }
+
+  show(first) {
+    this.first = first;
+    const { tracks, notes, seconds, tempo, left } = first;
+    const count = notes.start.length;
+    this.file.tell([plural(count, "note"), plural(tracks.filter((track) => track.count).length, "track"), `${number(tempo)} beats a minute`, clock(seconds)].join(" · "));
+    this.note.textContent = left ? `Not all of it is here: ${left}.` : count ? "" : "There are no notes in this file.";
+    this.play.disabled = !count;
+    this.roll.muted = new Set([...this.roll.muted].filter((each) => each < tracks.length));
+    this.tracks.replaceChildren(...tracks.map((track, at) => (track.count ? this.button(track, at) : null)).filter(Boolean));
+    this.roll.show(first);
+    this.seek(Math.min(this.now, seconds));
+  }
+
+  button({ name, played, count }, at) {
+    const said = name && played && !name.toLowerCase().includes(played.toLowerCase()) ? `${name}, ${played.toLowerCase()}` : name || played;
+    const button = h("button", { type: "button", class: "quiet track", "aria-pressed": String(!this.roll.muted.has(at)), title: `${said}: ${plural(count, "note")}` },
+      h("i", { style: `background: var(${COLOURS[at % COLOURS.length]})` }), h("span", {}, said));
+    button.addEventListener("click", () => {
+      if (!this.roll.muted.delete(at)) this.roll.muted.add(at);
+      button.setAttribute("aria-pressed", String(!this.roll.muted.has(at)));
+      if (this.playing) this.seek(this.now);
+      this.roll.draw();
+    });
+    return button;
+  }
+
+  update(first) {
+    this.show(first);
+  }
+
+  close() {
+    this.pause();
+    this.synth?.close();
+    this.roll.close();
+  }
+
+  get now() {
+    return this.playing ? Math.max(0, Math.min(this.first.seconds, this.at + (this.synth.now - this.began) * this.rate)) : this.at;
+  }
+
+  toggle() {
+    if (this.playing) this.pause();
+    else this.start(this.at >= this.first.seconds - 0.01 ? 0 : this.at);
+  }
+
+  start(at) {
+    if (!this.first.notes.start.length) return;
+    this.synth ??= new Synth();
+    this.synth.loud = this.loud;
+    this.synth.context.resume();
+    Object.assign(this, { at, began: this.synth.now + 0.06, playing: true });
+    this.next = this.first.notes.start.findIndex((start) => start >= at - 0.001);
+    if (this.next < 0) this.next = this.first.notes.start.length;
+    this.play.show(true);
+    clearInterval(this.timer);
+    this.timer = setInterval(() => this.feed(), PACE);
+    this.feed();
+    this.run();
+  }
+
+  pause() {
+    if (!this.playing) return;
+    this.at = this.now;
+    this.playing = false;
+    clearInterval(this.timer);
+    cancelAnimationFrame(this.frame);
+    this.synth.silence();
+    this.play.show(false);
+    this.tick();
+  }
+
+  seek(at) {
+    const { playing } = this;
+    if (playing) this.pause();
+    this.at = at;
+    if (playing) this.start(at);
+    this.tick(true);
+  }
+
+  pace(rate) {
+    const at = this.now;
+    this.rate = rate;
+    if (this.playing) this.seek(at);
+  }
+
+  volume(loud) {
+    this.loud = loud;
+    if (this.synth) this.synth.loud = loud;
+  }
+
+  /** Schedule the notes that are due next. */
+  feed() {
+    const { start, end, pitch, loud, track, family } = this.first.notes;
+    const until = this.now + AHEAD * this.rate;
+    for (; this.next < start.length && start[this.next] <= until; this.next++) {
+      const at = this.next;
+      if (this.roll.muted.has(track[at])) continue;
+      const when = Math.max(this.synth.now, this.began + (start[at] - this.at) / this.rate);
+      this.synth.play({ pitch: pitch[at], loud: loud[at], family: family[at] }, when, Math.min(30, (end[at] - start[at]) / this.rate));
+    }
+    if (this.now < this.first.seconds) return;
+    this.pause();
+    this.at = this.first.seconds;
+  }
+
+  run() {
+    cancelAnimationFrame(this.frame);
+    this.frame = requestAnimationFrame(() => {
+      this.tick(true);
+      if (this.playing) this.run();
+    });
+  }
+
+  tick(follow = false) {
+    this.roll.place(this.now, follow && this.playing);
+    this.time.textContent = `${clock(this.now)} / ${clock(this.first.seconds)}`;
+  }
+}
+
+export const open = (file, first) => new Music(file, first);

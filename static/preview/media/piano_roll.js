@@ -1,0 +1,144 @@
+// Piano roll: time to the right, pitch upwards, one colour per track; draws only the visible part.
+
+import { h } from "../../core/dom.js";
+import { clock } from "../../core/format.js";
+
+export const COLOURS = ["--accent", "--compute", "--file", "--external", "--bad", "--ok", "--warn", "--ink-2"];
+const AXIS = 18;
+const STEPS = [0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60, 300, 600, 1800];
+const BLACK = new Set([1, 3, 6, 8, 10]);
+
+export class Roll {
+  constructor(onSeek) {
+    this.at = 0;
+    this.scale = 0; // pixels per second
+    this.muted = new Set();
+    this.canvas = h("canvas");
+    this.width = h("div", { class: "width" });
+    this.element = h("div", {
+      class: "roll", role: "slider", tabindex: "0", "aria-label": "Place in the music",
+      "aria-valuemin": 0, "aria-valuemax": 0, "aria-valuenow": 0,
+    }, h("div", { class: "held" }, this.canvas), this.width);
+    this.element.addEventListener("scroll", () => this.draw());
+    this.element.addEventListener("click", (event) => {
+      const left = event.clientX - this.element.getBoundingClientRect().left;
+      onSeek(Math.max(0, Math.min(this.seconds, (left + this.element.scrollLeft) / this.scale)));
+    });
+    this.element.addEventListener("wheel", (event) => {
+      if (!event.ctrlKey) return;
+      event.preventDefault();
+      this.zoom(event.deltaY < 0 ? 1.25 : 0.8, event.clientX - this.element.getBoundingClientRect().left);
+    }, { passive: false });
+    this.observer = new ResizeObserver(() => this.fit());
+    this.observer.observe(this.element);
+  }
+
+  close() {
+    this.observer.disconnect();
+  }
+
+  show({ notes, seconds }) {
+    Object.assign(this, { notes, seconds });
+    let low = 127;
+    let high = 0;
+    for (const pitch of notes.pitch) {
+      if (pitch < low) low = pitch;
+      if (pitch > high) high = pitch;
+    }
+    this.low = Math.max(0, Math.min(low, 60) - 2);
+    this.high = Math.min(127, Math.max(high, 72) + 2);
+    this.element.setAttribute("aria-valuemax", seconds.toFixed(1));
+    this.fit();
+    this.place(this.at, false);
+  }
+
+  fit() {
+    if (!this.notes) return;
+    const least = this.element.clientWidth / (this.seconds || 1);
+    this.scale = Math.max(this.scale || Math.max(least, 40), least);
+    this.width.style.width = `${Math.min(this.seconds * this.scale, 15_000_000)}px`;
+    this.draw();
+  }
+
+  /** Zoom around a position in the viewport. */
+  zoom(by, around = this.element.clientWidth / 2) {
+    const time = (this.element.scrollLeft + around) / this.scale;
+    const most = Math.min(2000, 15_000_000 / (this.seconds || 1));
+    this.scale = Math.min(most, this.scale * by);
+    this.fit();
+    this.element.scrollLeft = time * this.scale - around;
+  }
+
+  place(at, follow) {
+    this.at = at;
+    this.element.setAttribute("aria-valuenow", at.toFixed(1));
+    this.element.setAttribute("aria-valuetext", `${clock(at)} of ${clock(this.seconds)}`);
+    const x = at * this.scale - this.element.scrollLeft;
+    if (follow && (x < 0 || x > this.element.clientWidth * 0.9)) this.element.scrollLeft = at * this.scale - this.element.clientWidth * 0.1;
+    this.draw();
+  }
+
+  draw() {
+    this.pending ||= requestAnimationFrame(() => {
+      this.pending = 0;
+      this.paint();
+    });
+  }
+
+  paint() {
+    const { clientWidth: width, clientHeight: height } = this.element;
+    if (!this.notes || !width || !height) return;
+    const ratio = devicePixelRatio;
+    this.canvas.width = width * ratio;
+    this.canvas.height = height * ratio;
+    this.canvas.style.width = `${width}px`;
+    this.canvas.style.height = `${height}px`;
+    const pen = this.canvas.getContext("2d");
+    pen.scale(ratio, ratio);
+    const style = getComputedStyle(this.element);
+    const colour = (name) => style.getPropertyValue(name);
+    const left = this.element.scrollLeft;
+    const row = (height - AXIS) / (this.high - this.low + 1);
+    this.ground(pen, colour, width, row);
+    this.axis(pen, colour, width, height, left);
+    const { start, end, pitch, loud, track } = this.notes;
+    const from = left / this.scale;
+    const to = (left + width) / this.scale;
+    const colours = COLOURS.map(colour);
+    for (let at = 0; at < start.length && start[at] <= to; at++) {
+      if (end[at] < from) continue;
+      const x = start[at] * this.scale - left;
+      pen.globalAlpha = this.muted.has(track[at]) ? 0.15 : 0.45 + (loud[at] / 127) * 0.55;
+      pen.fillStyle = colours[track[at] % colours.length];
+      const long = Math.max(2, (end[at] - start[at]) * this.scale - 1);
+      pen.fillRect(x, AXIS + (this.high - pitch[at]) * row, long, Math.max(1.5, row - 0.5));
+    }
+    pen.globalAlpha = 1;
+    pen.fillStyle = colour("--ink");
+    pen.fillRect(this.at * this.scale - left - 0.75, 0, 1.5, height);
+  }
+
+  ground(pen, colour, width, row) {
+    pen.fillStyle = colour("--line");
+    for (let pitch = this.low; pitch <= this.high; pitch++) {
+      const y = AXIS + (this.high - pitch) * row;
+      pen.globalAlpha = 0.45;
+      if (BLACK.has(pitch % 12)) pen.fillRect(0, y, width, row);
+      pen.globalAlpha = 1;
+      if (pitch % 12 === 0) pen.fillRect(0, y + row - 0.5, width, 1);
+    }
+  }
+
+  axis(pen, colour, width, height, left) {
+    const step = STEPS.find((each) => each * this.scale >= 60) ?? 3600;
+    pen.font = "11px system-ui, sans-serif";
+    pen.textBaseline = "middle";
+    for (let time = Math.floor(left / this.scale / step) * step; time * this.scale < left + width; time += step) {
+      const x = Math.round(time * this.scale - left);
+      pen.fillStyle = colour("--line");
+      pen.fillRect(x, AXIS, 1, height);
+      pen.fillStyle = colour("--ink-3");
+      pen.fillText(step < 1 ? time.toFixed(2) : clock(time + 0.001), x + 4, AXIS / 2);
+    }
+  }
+}

@@ -1,0 +1,274 @@
+// Grid of rows and columns; renders the visible part and loads rows on demand.
+
+import { h, styled } from "../../core/dom.js";
+import { bytes, number } from "../../core/format.js";
+import { Marking } from "./selection.js";
+import { foot, Viewer } from "./cell_viewer.js";
+
+const ROW = 27;
+const HEAD = 46;
+const LEAST = 64;
+const MOST = 380;
+const AHEAD = 6; // rows rendered beyond the edge
+const PAUSE = 60; // ms of idle time before rows are requested
+let grids = 0;
+
+/**
+ * A scrollable table. `ask(options)` requests data from the server: `start` with `sort` and
+ * `down`, `cell`, `area` or `facts`. `first` is the page that also describes the columns.
+ */
+export class Grid {
+  constructor(first, ask, label) {
+    Object.assign(this, { ask, id: `grid${++grids}`, drawn: new Map() });
+    this.sheet = h("div", { class: "sheet", role: "presentation" });
+    this.head = h("div", { class: "row head", role: "row", "aria-rowindex": "1" });
+    this.body = h("div", { class: "grid-body", role: "grid", tabindex: "0", "aria-label": label, "aria-multiselectable": "true" }, this.sheet);
+    this.viewer = new Viewer(this);
+    this.foot = foot(this);
+    this.element = h("div", { class: "grid" }, this.body, this.viewer.element, this.foot.element);
+    this.marking = new Marking(this);
+    this.body.addEventListener("scroll", () => this.plan(), { passive: true });
+    this.watch = new ResizeObserver(() => this.plan());
+    this.watch.observe(this.body);
+    this.reset(first);
+  }
+
+  /** Load a table; keep position, widths and order if the columns are the same. */
+  reset(first) {
+    const same = this.names?.join("\n") === first.names.join("\n");
+    const { names, kinds, types, held, page } = first;
+    Object.assign(this, { names, kinds, types, held, page, odd: {}, facts: [], pages: new Map() });
+    this.numbers = 22 + 8 * String(first.rows.at(-1)?.[0] ?? 1).length + 8 * (held > page);
+    if (!same) {
+      this.sort = null;
+      this.widths = names.map((name, at) => widthOf(name, types[at], first.rows.map((row) => row[at + 1])));
+    }
+    if (!this.sort) this.keep(first);
+    this.lay();
+    this.body.setAttribute("aria-rowcount", held + 1);
+    this.body.setAttribute("aria-colcount", names.length + 1);
+    this.element.classList.toggle("nothing", !held);
+    this.marking.reset(same);
+    this.viewer.close();
+    this.draw(true);
+  }
+
+  close() {
+    this.watch.disconnect();
+    clearTimeout(this.rest);
+    cancelAnimationFrame(this.frame);
+  }
+
+  lay() {
+    this.lefts = [this.numbers];
+    for (const width of this.widths) this.lefts.push(this.lefts.at(-1) + width);
+    this.sheet.style.width = `${this.lefts.at(-1)}px`;
+    this.sheet.style.height = `${HEAD + this.held * ROW}px`;
+  }
+
+  /** A row's cells, its number first; undefined if not loaded. */
+  row(at) {
+    return this.pages.get(Math.floor(at / this.page))?.[at % this.page];
+  }
+
+  keep({ start, rows, odd }) {
+    this.pages.set(Math.floor(start / this.page), rows);
+    Object.assign(this.odd, odd);
+  }
+
+  order() {
+    return this.sort ? { sort: this.sort.at, down: this.sort.down ? 1 : 0 } : {};
+  }
+
+  plan() {
+    this.frame ||= requestAnimationFrame(() => {
+      this.frame = 0;
+      this.draw();
+    });
+  }
+
+  /** The visible rows and columns, and a few beyond. */
+  sight() {
+    const { scrollTop, scrollLeft, clientHeight, clientWidth } = this.body;
+    const top = Math.max(0, Math.floor(scrollTop / ROW) - AHEAD);
+    const bottom = Math.min(this.held, Math.ceil((scrollTop + clientHeight - HEAD) / ROW) + AHEAD);
+    let left = 0;
+    while (left < this.names.length - 1 && this.lefts[left + 1] < scrollLeft + this.numbers) left++;
+    let right = left;
+    while (right < this.names.length && this.lefts[right] < scrollLeft + clientWidth) right++;
+    return { top, bottom, left: Math.max(0, left - 1), right: Math.min(this.names.length, right + 1) };
+  }
+
+  draw(all = false) {
+    const sight = this.sight();
+    if (all || sight.left !== this.sighted?.left || sight.right !== this.sighted?.right) {
+      this.drawn.clear();
+      this.drawHead(sight);
+      this.sheet.replaceChildren(this.head);
+    }
+    this.sighted = sight;
+    for (const [at, element] of this.drawn) {
+      if (at >= sight.top && at < sight.bottom && element.whole) continue;
+      element.remove();
+      this.drawn.delete(at);
+    }
+    for (let at = sight.top; at < sight.bottom; at++) if (!this.drawn.has(at)) this.drawRow(at, sight);
+    this.marking.show();
+    this.want(sight);
+  }
+
+  drawRow(at, { left, right }) {
+    const cells = this.row(at);
+    const element = h("div", { class: `row${cells ? "" : " awaited"}`, role: "row", "aria-rowindex": at + 2, style: `top: ${HEAD + at * ROW}px` });
+    const odd = cells && this.odd[cells[0]];
+    element.append(h("div", { class: `no${odd ? " odd" : ""}`, role: "rowheader", "aria-colindex": 1, title: odd || null, "data-row": at, style: `width: ${this.numbers}px` },
+      cells ? String(cells[0]) : ""));
+    for (let column = left; column < right; column++) {
+      const [kind, text] = cells ? say(cells, column, this.kinds[column]) : ["", ""];
+      element.append(h("div", {
+        class: `cell ${kind}`, role: "gridcell", "aria-colindex": column + 2, id: this.cellId(at, column), "data-row": at, "data-column": column,
+        style: `left: ${this.lefts[column]}px; width: ${this.widths[column]}px`,
+      }, text));
+    }
+    element.whole = Boolean(cells);
+    this.drawn.set(at, element);
+    this.sheet.append(element);
+  }
+
+  drawHead({ left, right }) {
+    const cells = [h("div", { class: "no", role: "columnheader", "aria-label": "Row", style: `width: ${this.numbers}px` })];
+    for (let at = left; at < right; at++) cells.push(this.headCell(at));
+    this.head.replaceChildren(...cells);
+  }
+
+  headCell(at) {
+    const sorted = this.sort?.at === at ? (this.sort.down ? "descending" : "ascending") : null;
+    const sign = sorted ? h("i", { "aria-hidden": "true" }, this.sort.down ? "↓" : "↑") : null;
+    const handle = h("span", { class: "handle", title: "Drag to widen", onpointerdown: (event) => this.widen(event, at), ondblclick: () => this.fit(at) });
+    const name = this.names[at] || this.types[at] || `${at + 1}`;
+    return h("div", {
+      class: `cell ${this.kinds[at]}${this.names[at] ? "" : " unnamed"}`, role: "columnheader", "aria-colindex": at + 2, "aria-sort": sorted, id: this.cellId(-1, at), "data-row": -1, "data-column": at,
+      title: [name, this.types[at], this.saying(at), "Click to sort"].filter(Boolean).join("\n"), style: `left: ${this.lefts[at]}px; width: ${this.widths[at]}px`,
+    }, h("b", {}, name, sign), h("small", {}, this.saying(at) || (this.names[at] && this.types[at]) || this.kinds[at]), handle);
+  }
+
+  saying(at) {
+    const { least, most, distinct, empty } = this.facts[at] ?? {};
+    if (distinct === undefined) return "";
+    if (distinct === 0) return "empty";
+    const range = least === undefined ? `${number(distinct)} ${distinct === 1 ? "value" : "values"}` : least === most ? least : `${least} – ${most}`;
+    return empty ? `${range}, ${number(empty)} empty` : range;
+  }
+
+  cellId(row, column) {
+    return `${this.id}-${row}-${column}`;
+  }
+
+  /** Request the visible rows that are missing, once scrolling pauses. */
+  want({ top, bottom }) {
+    clearTimeout(this.rest);
+    const missing = [...new Set([top, bottom - 1].map((at) => Math.floor(at / this.page)))].filter((page) => page >= 0 && !this.pages.has(page));
+    if (missing.length && bottom > top) this.rest = setTimeout(() => missing.forEach((page) => this.fetch(page)), PAUSE);
+  }
+
+  async fetch(page) {
+    const { pages } = this;
+    if (pages.has(page)) return;
+    pages.set(page, null);
+    try {
+      const answer = await this.ask({ start: page * this.page, ...this.order() });
+      if (pages === this.pages) this.keep(answer);
+    } catch (error) {
+      pages.delete(page);
+      this.foot.say(error.message);
+      return;
+    }
+    if (pages === this.pages) this.plan();
+  }
+
+  /** Sort by a column: ascending, then descending, then the file's order. */
+  sortBy(at) {
+    const before = this.sort?.at === at ? this.sort : null;
+    this.sort = before?.down ? null : { at, down: Boolean(before) };
+    this.pages = new Map();
+    this.body.scrollTop = 0;
+    this.foot.say(this.sort && this.onSort?.());
+    this.draw(true);
+  }
+
+  async describe() {
+    const { facts } = await this.ask({ facts: 1 });
+    this.facts = facts;
+    this.drawHead(this.sighted);
+    this.marking.show();
+  }
+
+  widen(event, at) {
+    event.preventDefault();
+    event.stopPropagation();
+    const from = event.clientX - this.widths[at];
+    const handle = event.target;
+    handle.setPointerCapture(event.pointerId);
+    handle.onpointermove = (move) => this.setWidth(at, move.clientX - from, false);
+    handle.onpointerup = handle.onpointercancel = () => {
+      handle.onpointermove = null;
+      this.draw(true);
+    };
+  }
+
+  setWidth(at, width, all = true) {
+    this.widths[at] = Math.max(32, Math.min(width, 2000));
+    this.lay();
+    if (all) return this.draw(true);
+    for (const cell of this.sheet.querySelectorAll("[data-column]")) {
+      const column = Number(cell.dataset.column);
+      cell.style.left = `${this.lefts[column]}px`;
+      cell.style.width = `${this.widths[column]}px`;
+    }
+  }
+
+  fit(at) {
+    const rows = [...this.pages.values()].flat().filter(Boolean);
+    this.setWidth(at, widthOf(this.names[at], this.types[at], rows.map((row) => row[at + 1]), 900, 1));
+  }
+
+  /** Scroll to a cell. */
+  bring(row, column) {
+    const { body } = this;
+    const top = row * ROW;
+    if (row >= 0 && top < body.scrollTop) body.scrollTop = top;
+    else if (row >= 0 && top + ROW + HEAD > body.scrollTop + body.clientHeight) body.scrollTop = top + ROW + HEAD - body.clientHeight;
+    const [left, right] = [this.lefts[column] - this.numbers, this.lefts[column + 1]];
+    if (left < body.scrollLeft) body.scrollLeft = left;
+    else if (right > body.scrollLeft + body.clientWidth) body.scrollLeft = Math.min(left, right - body.clientWidth);
+    this.draw();
+  }
+
+  get rowsInSight() {
+    return Math.max(1, Math.floor((this.body.clientHeight - HEAD) / ROW) - 1);
+  }
+}
+
+/** Return the class and text of a cell. */
+function say(cells, column, kind) {
+  const value = cells[column + 1];
+  if (value === undefined) return ["lacking", ""];
+  if (value === null) return ["null", "NULL"];
+  if (typeof value === "number") return ["right", String(value)];
+  if (typeof value === "string") return [kind === "number" ? "right" : "", line(value)];
+  return "blob" in value ? ["blob", `${bytes(value.blob)} of bytes`] : ["", `${line(value.cut)}…`];
+}
+
+const line = (text) => text.replace(/\r\n?|\n/g, "↵").replaceAll("\0", "␀").slice(0, 300);
+
+/** A width that fits nearly all values. */
+function widthOf(name, type, values, most = MOST, share = 0.95) {
+  const lengths = values.map((value) => (value === null ? 4 : typeof value === "object" ? (value.cut?.length ?? 14) : wide(String(value ?? "")))).sort((a, b) => a - b);
+  const usual = lengths[Math.min(lengths.length - 1, Math.floor(lengths.length * share))] ?? 0;
+  return Math.max(LEAST, Math.min(most, 22 + 7.6 * Math.max(usual, Math.min(wide(name) + 2, 30), Math.min((type ?? "").length, 18))));
+}
+
+const wide = (text) => text.length + (text.match(/[\u2e80-\uffff]/g)?.length ?? 0);
+
+/** Resolves when the grid's style sheet is applied. */
+export const dressed = () => styled("preview/tables/tables.css");

@@ -1,0 +1,170 @@
+// The current cell and the selected area of a grid, by mouse and keyboard.
+
+const STEPS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+
+export class Marking {
+  constructor(grid) {
+    Object.assign(this, { grid, at: { row: 0, column: 0 }, from: { row: 0, column: 0 }, marked: [] });
+    grid.body.addEventListener("keydown", (event) => this.key(event));
+    grid.body.addEventListener("pointerdown", (event) => this.down(event));
+    grid.body.addEventListener("pointermove", (event) => this.dragging && this.drag(event));
+    grid.body.addEventListener("pointerup", () => (this.dragging = false));
+    grid.body.addEventListener("pointercancel", () => (this.dragging = false));
+    grid.body.addEventListener("dblclick", (event) => placeOf(event) && grid.viewer.open());
+    grid.body.addEventListener("copy", (event) => this.copied(event));
+  }
+
+  /** Clear the selection, unless the table is the `same`. */
+  reset(same) {
+    const { held, names } = this.grid;
+    if (!same) this.at = this.from = { row: 0, column: 0 };
+    const inside = ({ row, column }) => ({ row: Math.min(row, Math.max(held - 1, 0)), column: Math.min(column, Math.max(names.length - 1, 0)) });
+    Object.assign(this, { at: inside(this.at), from: inside(this.from) });
+  }
+
+  /** The selected area, from top left to bottom right. */
+  get area() {
+    const { at, from } = this;
+    return {
+      top: Math.max(0, Math.min(at.row, from.row)), bottom: Math.max(at.row, from.row),
+      left: Math.min(at.column, from.column), right: Math.max(at.column, from.column),
+    };
+  }
+
+  get several() {
+    const { at, from } = this;
+    return at.row !== from.row || at.column !== from.column;
+  }
+
+  show() {
+    for (const cell of this.marked) {
+      cell.classList.remove("on", "here");
+      cell.removeAttribute("aria-selected");
+    }
+    const { grid, at, area } = this;
+    const cells = [];
+    for (const [row, element] of grid.drawn) {
+      if (row < area.top || row > area.bottom || at.row < 0) continue;
+      for (const cell of element.children) {
+        const column = Number(cell.dataset.column ?? -1);
+        if (column >= area.left && column <= area.right) cells.push(cell);
+      }
+    }
+    for (const cell of cells) {
+      cell.classList.toggle("on", this.several);
+      cell.setAttribute("aria-selected", "true");
+    }
+    const here = document.getElementById(grid.cellId(at.row, at.column));
+    here?.classList.add("here");
+    this.marked = here ? [...cells, here] : cells;
+    if (here) grid.body.setAttribute("aria-activedescendant", here.id);
+    else grid.body.removeAttribute("aria-activedescendant");
+    grid.foot.chosen();
+  }
+
+  go(row, column, { extend = false } = {}) {
+    const { held, names } = this.grid;
+    if (!names.length) return;
+    this.at = { row: Math.max(extend ? 0 : -1, Math.min(row, held - 1)), column: Math.max(0, Math.min(column, names.length - 1)) };
+    if (!extend) this.from = this.at;
+    this.grid.bring(this.at.row, this.at.column);
+    this.show();
+    this.grid.viewer.follow();
+  }
+
+  down(event) {
+    const row = event.target.closest(".no[data-row]");
+    const place = placeOf(event);
+    if (event.button !== 0 || (!row && !place)) return;
+    if (row) return this.chooseRow(Number(row.dataset.row), event.shiftKey);
+    if (place.row < 0) {
+      this.at = this.from = place;
+      return void this.grid.sortBy(place.column);
+    }
+    this.dragging = event.pointerType === "mouse";
+    this.go(place.row, place.column, { extend: event.shiftKey });
+  }
+
+  drag(event) {
+    const place = placeOf(event);
+    if (!event.buttons) this.dragging = false;
+    else if (place && place.row >= 0 && (place.row !== this.at.row || place.column !== this.at.column)) this.go(place.row, place.column, { extend: true });
+  }
+
+  chooseRow(row, extend) {
+    this.from = { row: extend ? this.from.row : row, column: 0 };
+    this.at = { row, column: this.grid.names.length - 1 };
+    this.show();
+  }
+
+  chooseAll() {
+    const { held, names } = this.grid;
+    this.from = { row: 0, column: 0 };
+    this.at = { row: held - 1, column: names.length - 1 };
+    this.show();
+  }
+
+  key(event) {
+    if (event.altKey && this.widen(event.key)) return void event.preventDefault();
+    if (event.altKey || !this.act(event)) return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  act(event) {
+    const { grid, at } = this;
+    const far = event.ctrlKey || event.metaKey;
+    const extend = { extend: event.shiftKey };
+    const step = STEPS[event.key];
+    if (step && far) return this.go(step[0] ? (step[0] > 0 ? grid.held - 1 : 0) : at.row, step[1] ? (step[1] > 0 ? grid.names.length - 1 : 0) : at.column, extend), true;
+    if (step) return this.go(at.row + step[0], at.column + step[1], extend), true;
+    if (far && event.key.toLowerCase() === "a") return this.chooseAll(), true;
+    if (far) return event.key === "Home" ? (this.go(0, 0, extend), true) : event.key === "End" && (this.go(grid.held - 1, grid.names.length - 1, extend), true);
+    const to = { PageUp: [Math.max(0, at.row - grid.rowsInSight), at.column], PageDown: [at.row + grid.rowsInSight, at.column], Home: [at.row, 0], End: [at.row, grid.names.length - 1] }[event.key];
+    if (to) return this.go(...to, extend), true;
+    if (event.key === "Enter") return at.row < 0 ? grid.sortBy(at.column) : grid.viewer.open(), true;
+    return event.key === "Escape" && grid.viewer.close();
+  }
+
+  widen(key) {
+    const by = { ArrowLeft: -20, ArrowRight: 20 }[key];
+    if (by) this.grid.setWidth(this.at.column, this.grid.widths[this.at.column] + by);
+    return Boolean(by);
+  }
+
+  /** The selection as tab-separated text; missing or truncated cells come from the server. */
+  text() {
+    const { top, bottom, left, right } = this.area;
+    const lines = [];
+    for (let row = top; row <= bottom; row++) {
+      const cells = this.grid.row(row)?.slice(left + 1, right + 2);
+      if (!cells || cells.some((value) => value !== null && typeof value === "object")) return this.asked();
+      lines.push(cells.map(tabbed).join("\t"));
+    }
+    return lines.join("\n");
+  }
+
+  async asked() {
+    const { top, bottom, left, right } = this.area;
+    const { text } = await this.grid.ask({ area: [top, left, bottom, right].join(), ...this.grid.order() });
+    return text;
+  }
+
+  copied(event) {
+    if (getSelection().toString()) return;
+    const text = this.text();
+    event.preventDefault();
+    if (typeof text === "string") event.clipboardData.setData("text/plain", text);
+    this.grid.foot.copy(typeof text === "string" ? null : text);
+  }
+}
+
+function placeOf(event) {
+  const cell = event.target.closest?.("[data-column]");
+  return cell && { row: Number(cell.dataset.row), column: Number(cell.dataset.column) };
+}
+
+function tabbed(value) {
+  const text = value === null ? "" : String(value);
+  return /[\t\n\r"]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}

@@ -1,0 +1,202 @@
+// Text editor; a conflicting change of the file is shown before saving.
+
+import { h, styled } from "../../core/dom.js";
+import { emit, session } from "../../core/session.js";
+import { shownDifference } from "./conflict_diff.js";
+import { reading } from "./encoding.js";
+
+const drafts = new Map();
+const name = (file) => `${session.run}/${file.path}`;
+
+/** A file's unsaved draft, if any. */
+export const kept = (file) => drafts.get(name(file));
+
+addEventListener("beforeunload", (event) => drafts.size && event.preventDefault());
+
+export class Editor {
+  constructor(file, reader, onLeave) {
+    Object.assign(this, { file, reader, onLeave, saved: "", version: null });
+    const button = (text, kind, act) => h("button", { type: "button", class: `quiet ${kind}`, onclick: act }, text);
+    this.state = h("span", { class: "unsaved", role: "status" });
+    this.save = h("button", { type: "button", class: "quiet save", title: "Save (Ctrl+S)", onclick: () => this.store() }, "Save");
+    this.leave = button("Done", "leave", () => this.end());
+    this.tools = [this.state, this.save, this.leave];
+    this.says = h("div", { class: "told", role: "alert" });
+    this.area = h("textarea", { "aria-label": `Edit ${file.name}`, spellcheck: "false", autocapitalize: "off", autocomplete: "off", wrap: "off", disabled: true });
+    this.help = h("p", { class: "hint" }, "Tab indents; Escape and then Tab moves on. Ctrl+S saves.");
+    this.element = h("div", { class: "editor" }, this.says, this.area, this.help);
+    this.area.addEventListener("input", () => this.changedHere());
+    this.element.addEventListener("keydown", (event) => this.key(event));
+  }
+
+  get dirty() {
+    return this.area.value !== this.saved;
+  }
+
+  async begin() {
+    await styled("preview/text/text.css");
+    const draft = kept(this.file);
+    try {
+      await this.fetch();
+    } catch (error) {
+      this.say(error.message);
+      this.save.disabled = true;
+      return;
+    }
+    this.area.disabled = false;
+    if (draft) this.resume(draft);
+    else this.area.value = this.saved;
+    this.changedHere();
+    this.area.focus();
+    this.area.setSelectionRange(0, 0);
+    this.area.scrollTop = 0;
+  }
+
+  /** Continue a draft; the file may have changed since. */
+  resume(draft) {
+    this.area.value = draft.text;
+    this.say("Your changes from before are here; they are not saved yet.", ["Throw them away", () => this.take(this.saved)]);
+    if (draft.version === this.version) return;
+    this.theirs = this.saved;
+    this.conflict();
+  }
+
+  /** Load the file's current text, version and encoding. */
+  async fetch() {
+    const response = await fetch(this.file.address("files", {}), { cache: "no-store" });
+    if (!response.ok) throw new Error("This file cannot be read any more.");
+    const version = response.headers.get("ETag");
+    if (!version) throw new Error("This file cannot be changed here.");
+    const { text, write } = reading(new Uint8Array(await response.arrayBuffer()), this.reader.encoding);
+    Object.assign(this, { saved: text, version, write });
+  }
+
+  changedHere() {
+    this.state.textContent = this.dirty ? "Not saved" : "";
+    this.save.disabled = !this.dirty;
+    this.leave.textContent = this.dirty ? "Discard" : "Done";
+    if (this.dirty) drafts.set(name(this.file), { text: this.area.value, version: this.version });
+    else drafts.delete(name(this.file));
+  }
+
+  key(event) {
+    const control = event.ctrlKey || event.metaKey;
+    if (control && event.key.toLowerCase() === "s") this.store();
+    else if (event.key === "Escape") this.free = true;
+    else if (event.key === "Tab" && event.target === this.area && !this.free && !control) this.indent(event.shiftKey);
+    else return void (event.key !== "Shift" && (this.free = false));
+    event.preventDefault();
+    event.stopPropagation(); // Escape would stop the run
+  }
+
+  /** Indent or outdent the selected lines; undoable. */
+  indent(back) {
+    const { area } = this;
+    const [start, end] = [area.selectionStart, area.selectionEnd];
+    const unit = /^\t/m.test(area.value) ? "\t" : "    ";
+    if (!back && !area.value.slice(start, end).includes("\n")) return void type(area, unit);
+    const begin = area.value.lastIndexOf("\n", start - 1) + 1;
+    const lines = area.value.slice(begin, end).split("\n");
+    const turned = lines.map((line) => (back ? line.replace(/^(\t| {1,4})/, "") : line && unit + line)).join("\n");
+    area.setSelectionRange(begin, end);
+    type(area, turned);
+    area.setSelectionRange(back || lines.length === 1 ? begin + turned.length : begin, begin + turned.length);
+  }
+
+  async store() {
+    if (this.saving || !this.dirty) return;
+    this.saving = true;
+    this.state.textContent = "Saving …";
+    const text = this.area.value;
+    try {
+      const response = await fetch(this.file.address("files", {}), { method: "PUT", headers: { "If-Match": this.version }, body: this.write(text) });
+      const told = await response.json().catch(() => null);
+      if (response.status === 412) await this.meet();
+      else if (!response.ok) throw new Error(told?.error ?? `The server answered ${response.status}.`);
+      else await this.stored(text, response);
+    } catch (error) {
+      this.say(`Not saved: ${error.message}`);
+    } finally {
+      this.saving = false;
+      this.changedHere();
+    }
+  }
+
+  async stored(text, response) {
+    const version = response.headers.get("ETag");
+    if (version) Object.assign(this, { version, saved: text });
+    else await this.fetch();
+    this.saved = text;
+    this.say("");
+    this.state.textContent = "Saved";
+  }
+
+  /** Conflict: show both versions and let the user choose. */
+  async meet() {
+    const mine = this.area.value;
+    try {
+      await this.fetch();
+    } catch (error) {
+      return this.say(`Not saved: ${error.message} What you wrote is still here.`);
+    }
+    this.theirs = this.saved;
+    if (this.theirs === mine) return this.say("");
+    return this.conflict();
+  }
+
+  conflict() {
+    this.say("This file was changed while you edited it. Nothing is lost: choose what stays.",
+      ["Keep mine", () => this.keepMine()], ["Take theirs", () => this.takeTheirs()]);
+    this.says.append(h("p", { class: "legend" }, h("span", { class: "del" }, "− theirs, as it is now"), h("span", { class: "add" }, "+ yours")),
+      shownDifference(this.theirs, this.area.value, "Their version and yours"));
+  }
+
+  keepMine() {
+    this.say("");
+    return this.store();
+  }
+
+  takeTheirs() {
+    const mine = this.area.value;
+    this.take(this.theirs);
+    this.say("This is their version now.", ["Back to mine", () => (this.take(mine), this.conflict())]);
+  }
+
+  take(text) {
+    this.area.value = text;
+    this.say("");
+    this.changedHere();
+    this.area.focus();
+  }
+
+  /** The file changed, by another writer or by saving. */
+  async changed() {
+    if (this.saving || !this.version) return;
+    const response = await fetch(this.file.address("files", {}), { method: "HEAD", cache: "no-store" }).catch(() => null);
+    const version = response?.headers.get("ETag");
+    if (!version || version === this.version || this.saving) return;
+    if (!this.dirty) await this.fetch().then(() => this.take(this.saved), () => {});
+    else this.say("This file was changed while you edit it; what you write is untouched.", ["See both", () => this.meet()]);
+  }
+
+  say(text, ...acts) {
+    this.says.replaceChildren(...(text ? [h("p", {}, text), ...acts.map(([label, act]) => h("button", { type: "button", class: "quiet", onclick: act }, label))] : []));
+  }
+
+  end() {
+    drafts.delete(name(this.file));
+    this.ended = true;
+    this.onLeave();
+  }
+
+  /** Another file was opened: keep the draft until this one is opened again. */
+  close() {
+    if (!this.ended && this.dirty && !this.area.disabled) emit("notice", { text: `What you wrote in ${this.file.name} is not saved. It is still there when you open it again.` });
+  }
+}
+
+/** Insert text into a field so that the browser can undo it. */
+function type(area, text) {
+  area.focus();
+  if (!document.execCommand("insertText", false, text)) area.setRangeText(text, area.selectionStart, area.selectionEnd, "end");
+}

@@ -1,0 +1,95 @@
+// Decoding and encoding of text that preserves encoding, byte order mark and line endings.
+
+const LABELS = {
+  "utf-16-le": "utf-16le", "utf-16-be": "utf-16be", cp932: "shift_jis", cp949: "euc-kr", gbk: "gb18030", gb2312: "gb18030",
+  "mac-roman": "macintosh", ascii: "utf-8",
+};
+const MARK = "\ufeff";
+const ENDS = /\r\n|\r|\n/g;
+
+/**
+ * Decode a file with line endings as newlines; `write(text)` encodes a changed text. Throws an
+ * Error with a message for the user if the bytes cannot be preserved.
+ */
+export function reading(bytes, encoding) {
+  const label = LABELS[encoding] ?? encoding.replace(/^cp125/, "windows-125").replace(/^iso8859-/, "iso-8859-");
+  let whole;
+  try {
+    whole = new TextDecoder(label, { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw new Error(`This file holds bytes that are no ${encoding.toUpperCase()}; changing it here would lose them.`);
+  }
+  const mark = whole.startsWith(MARK) ? MARK : "";
+  const before = whole.slice(mark.length);
+  const encode = encoder(label);
+  const write = (text) => encode(mark + ended(before, text));
+  if (!alike(encode(whole), bytes)) throw new Error(`Text in ${encoding.toUpperCase()} cannot be changed here without changing more of it.`);
+  return { text: before.replace(ENDS, "\n"), write };
+}
+
+/** Apply another text's line endings; unchanged lines keep their own. */
+export function ended(before, text) {
+  const old = before.split(ENDS);
+  const ends = before.match(ENDS) ?? [];
+  const lines = text.split("\n");
+  const most = Math.min(old.length, lines.length);
+  let head = 0;
+  while (head < most && old[head] === lines[head]) head++;
+  let tail = 0;
+  while (tail < most - head && old[old.length - 1 - tail] === lines[lines.length - 1 - tail]) tail++;
+  const usual = usually(ends);
+  const end = (at) => {
+    if (at === lines.length - 1) return "";
+    return (at < head ? ends[at] : at >= lines.length - tail ? ends[at + old.length - lines.length] : "") || usual;
+  };
+  return lines.map((line, at) => line + end(at)).join("");
+}
+
+function usually(ends) {
+  const counts = new Map();
+  for (const each of ends) counts.set(each, (counts.get(each) ?? 0) + 1);
+  return [...counts].sort(([, a], [, b]) => b - a)[0]?.[0] ?? "\n";
+}
+
+function alike(a, b) {
+  return a.length === b.length && a.every((byte, at) => byte === b[at]);
+}
+
+function encoder(label) {
+  if (label === "utf-8") return (text) => new TextEncoder().encode(text);
+  if (label.startsWith("utf-16")) return (text) => utf16(text, label === "utf-16le");
+  const known = table(label);
+  return (text) => {
+    const bytes = [];
+    for (const char of text) {
+      const found = known.get(char);
+      if (!found) throw new Error(`“${char}” cannot be written in ${label.toUpperCase()}, which this file is in.`);
+      bytes.push(...found);
+    }
+    return new Uint8Array(bytes);
+  };
+}
+
+function utf16(text, little) {
+  const view = new DataView(new ArrayBuffer(2 * text.length));
+  for (let at = 0; at < text.length; at++) view.setUint16(2 * at, text.charCodeAt(at), little);
+  return new Uint8Array(view.buffer);
+}
+
+/** Map characters to bytes in a one- or two-byte encoding, because browsers only decode those. */
+function table(label) {
+  const decoder = new TextDecoder(label, { fatal: true });
+  const known = new Map();
+  const learn = (...bytes) => {
+    try {
+      const text = decoder.decode(new Uint8Array(bytes));
+      if ([...text].length === 1 && !known.has(text)) known.set(text, bytes);
+    } catch {
+      // invalid byte sequence
+    }
+  };
+  for (let byte = 0; byte < 256; byte++) learn(byte);
+  if (known.size > 200) return known;
+  for (let first = 0x81; first < 0xff; first++) for (let second = 0x40; second < 0xff; second++) learn(first, second);
+  return known;
+}

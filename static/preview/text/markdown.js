@@ -1,0 +1,99 @@
+// Markdown preview: images and links of the workspace only, no images from the network.
+
+import { h } from "../../core/dom.js";
+import { put } from "../../core/markdown.js";
+import { ask, emit, runApi, session } from "../../core/session.js";
+import { sides } from "../source_toggle.js";
+
+const HEADINGS = "h1, h2, h3";
+const MANY = 5; // minimum headings for a table of contents
+const MOST = 400; // entries of the table of contents
+const SHOWN = /\.(png|jpe?g|gif|webp|avif|bmp|svg)$/i;
+const OWN = /^data:image\/(png|jpeg|gif|webp);base64,/i;
+
+export async function open(file, first) {
+  const article = h("article", { class: "page markdown" });
+  const element = h("div", { class: "sheet-of" }, article);
+  const update = (next) => show(file, article, next);
+  file.tools(...sides(file, "markdown", ""));
+  update(first);
+  return { element, update };
+}
+
+function show(file, article, { html, cut, empty }) {
+  put(article, html, { image: (address, alt) => picture(file, address, alt), link: (address, made) => link(file, address, made) });
+  const headings = [...article.querySelectorAll(HEADINGS)];
+  for (const heading of headings) heading.dataset.anchor ??= slug(heading.textContent);
+  if (headings.length >= MANY) article.prepend(outline(headings));
+  if (empty) article.append(h("p", { class: "dim" }, "This file is empty."));
+  if (cut) article.append(h("p", { class: "cut" }, "This is its beginning, 200,000 characters. The source holds all of it."));
+}
+
+const slug = (text) => text.trim().toLowerCase().replace(/[^\p{L}\p{N}\s_-]/gu, "").replace(/\s+/g, "-");
+
+function outline(headings) {
+  const entry = (heading) => h("li", { class: heading.tagName.toLowerCase() },
+    h("button", { type: "button", class: "inline", onclick: () => heading.scrollIntoView({ block: "start" }) }, heading.textContent));
+  return h("details", { class: "outline" }, h("summary", {}, "Contents"), h("ul", {}, ...headings.slice(0, MOST).map(entry)));
+}
+
+/** Resolve an address in the file to a workspace path, percent-encoded; null if outside. */
+export function placeOf(file, address) {
+  const plain = address.replace(/[?#].*$/, "");
+  const home = /^\/?workspace\//.test(plain) ? plain.replace(/^\/?workspace\//, "/") : plain;
+  const at = home.startsWith("/") ? [] : file.path.split("/").slice(0, -1);
+  for (const part of home.split("/")) {
+    if (part === "..") {
+      if (!at.length) return null;
+      at.pop();
+    } else if (part && part !== ".") {
+      at.push(encoded(part));
+    }
+  }
+  return at.length ? at.join("/") : null;
+}
+
+function encoded(part) {
+  if (/^(%[\da-f]{2}|[\w.~!$&'()*+,;=:@-])*$/i.test(part)) return part;
+  return encodeURIComponent(part.replace(/%(?![\da-f]{2})/gi, "%25")).replace(/%25([\da-f]{2})/gi, "%$1");
+}
+
+function link(file, address, made) {
+  if (/^[a-z][a-z\d+.-]*:/i.test(address) || address.startsWith("//")) return;
+  const path = placeOf(file, address);
+  if (!path) return;
+  made.href = new URL(`look?${new URLSearchParams({ run: session.run, path })}`, document.baseURI).href;
+  made.addEventListener("click", (event) => {
+    if (!document.querySelector(".workspace") || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    emit("look", path);
+  });
+}
+
+function picture(file, address, alt) {
+  if (OWN.test(address)) return h("img", { src: address, alt });
+  const foreign = /^(?:https?:)?\/\/([^/?#]+)/i.exec(address);
+  if (foreign) {
+    const href = address.startsWith("//") ? `https:${address}` : address;
+    return quiet(h("a", { href, target: "_blank", rel: "noopener noreferrer nofollow" }, `picture at ${foreign[1]}`), ", not loaded");
+  }
+  const path = /^[a-z][a-z\d+.-]*:/i.test(address) ? null : placeOf(file, address);
+  const name = alt || address.split("/").at(-1).slice(0, 80);
+  if (!path) return quiet(`picture “${name}” is outside of the workspace`);
+  const place = h("span", { class: "picture" });
+  place.append(quiet(`picture “${name}” …`));
+  bring(path, name, place).catch(() => place.replaceChildren(quiet(`picture “${name}” cannot be shown`)));
+  return place;
+}
+
+async function bring(path, name, place) {
+  const entry = await ask(runApi(`entries/${path}`));
+  if (!entry) return place.replaceChildren(quiet(`picture “${name}” is not there`));
+  if (!SHOWN.test(path)) return place.replaceChildren(quiet(`“${name}” is no picture that can be shown here`));
+  const src = /\.svg$/i.test(path) ? `${runApi(`view/${path}`)}?as=drawing&thumb=1&v=${entry.changed}` : `${runApi(`files/${path}`)}?inline=1&v=${entry.changed}`;
+  const image = h("img", { src, alt: name, loading: "lazy" });
+  image.addEventListener("error", () => place.replaceChildren(quiet(`picture “${name}” cannot be shown`)));
+  return place.replaceChildren(image);
+}
+
+const quiet = (...words) => h("span", { class: "dim quietly" }, ...words);

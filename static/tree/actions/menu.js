@@ -1,0 +1,75 @@
+// A context or dropdown menu, by pointer and keyboard.
+
+import { h } from "../../core/dom.js";
+
+let shown = null;
+
+/**
+ * Open a menu. An item is `{text, run, keys?, danger?, checked?}`; null is a separator.
+ * `at` is `{x, y}` or the element to open under; `back` gets the focus afterwards.
+ */
+export function openMenu(items, at, back) {
+  closeMenu();
+  const buttons = [];
+  const parts = items.map((item) => (item ? buttons[buttons.push(button(item)) - 1] : h("hr")));
+  const element = h("div", { class: "context-menu", role: "menu" }, ...parts);
+  const place = back?.closest?.("dialog, section[aria-label]") ?? document.querySelector(".gradio-container");
+  place.append(element);
+  shown = { element, back };
+  put(element, at);
+  element.addEventListener("keydown", (event) => key(event, buttons));
+  element.addEventListener("focusout", (event) => event.relatedTarget && !element.contains(event.relatedTarget) && closeMenu(false));
+  element.addEventListener("contextmenu", (event) => event.preventDefault());
+  document.addEventListener("pointerdown", outside, true);
+  document.addEventListener("wheel", outside, { capture: true, passive: true });
+  buttons[0]?.focus();
+}
+
+export function closeMenu(giveBack = true) {
+  if (!shown) return;
+  const { element, back } = shown;
+  shown = null;
+  document.removeEventListener("pointerdown", outside, true);
+  document.removeEventListener("wheel", outside, true);
+  element.remove();
+  if (giveBack) back?.focus?.({ preventScroll: true });
+}
+
+function outside(event) {
+  if (!shown?.element.contains(event.target)) closeMenu(false);
+}
+
+function button({ text, run, keys, danger, checked }) {
+  const role = checked === undefined ? "menuitem" : "menuitemcheckbox";
+  const press = () => {
+    closeMenu();
+    run();
+  };
+  return h("button", { type: "button", role, tabindex: "-1", class: danger ? "danger" : null, "aria-checked": checked === undefined ? null : String(checked), onclick: press },
+    h("span", {}, text), h("kbd", { "aria-hidden": "true" }, checked ? "✓" : (keys ?? "")));
+}
+
+function put(element, at) {
+  const box = at instanceof Element ? at.getBoundingClientRect() : { left: at.x, right: at.x, top: at.y, bottom: at.y };
+  const { offsetWidth: width, offsetHeight: height } = element;
+  const left = at instanceof Element ? box.right - width : box.left;
+  const below = box.bottom + height <= innerHeight - 8;
+  element.style.left = `${Math.max(8, Math.min(left, innerWidth - width - 8))}px`;
+  element.style.top = `${Math.max(8, below ? box.bottom : Math.min(box.top - height, innerHeight - height - 8))}px`;
+}
+
+function key(event, buttons) {
+  const at = buttons.indexOf(document.activeElement);
+  const go = (to) => buttons[(to + buttons.length) % buttons.length].focus();
+  const moves = {
+    ArrowDown: () => go(at + 1), ArrowUp: () => go(at - 1), Home: () => go(0), End: () => go(-1),
+    Escape: () => closeMenu(), Tab: () => closeMenu(),
+  };
+  const next = [...buttons.slice(at + 1), ...buttons.slice(0, at + 1)];
+  const begins = event.key.length === 1 && event.key !== " " && next.find((each) => each.textContent.toLowerCase().startsWith(event.key.toLowerCase()));
+  if (!moves[event.key] && !begins) return;
+  event.preventDefault();
+  event.stopPropagation();
+  if (begins) begins.focus();
+  else moves[event.key]();
+}

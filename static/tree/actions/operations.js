@@ -1,0 +1,151 @@
+// File operations on the server, with a notification and undo.
+
+import { copy, h } from "../../core/dom.js";
+import { number, plural, shownPath } from "../../core/format.js";
+import { ask as request, runApi, session } from "../../core/session.js";
+import { parentOf } from "../model.js";
+import { pickFolder } from "./folder_picker.js";
+import { ask, rename } from "./rename_field.js";
+import { toast } from "./toast.js";
+
+const LONGEST = 30_000; // characters of a URL
+
+export const nameOf = (path) => shownPath(path.slice(path.lastIndexOf("/") + 1));
+
+export const whereOf = (folder) => (folder ? `“${nameOf(folder)}”` : "the workspace");
+
+const count = (entries) => (entries.length === 1 ? `“${entries[0].name}”` : plural(entries.length, "entry", "entries"));
+
+export class Changes {
+  constructor(tree) {
+    this.tree = tree;
+    this.undos = [];
+  }
+
+  reset() {
+    this.undos = [];
+  }
+
+  /** Request a change; on refusal, notify the user and return null. */
+  async change(body, told) {
+    try {
+      const headers = { "Content-Type": "application/json" };
+      const { paths, undo, missing } = await request(runApi("changes"), { method: "POST", headers, body: JSON.stringify(body) });
+      if (undo) this.undos.push(undo);
+      const text = typeof told === "function" ? told(paths) : told;
+      if (missing.length) toast(`${plural(paths.length, "entry", "entries")} taken back, ${number(missing.length)} not: ${missing[0]}`, { bad: true });
+      else if (text) toast(text, { undo: undo && (() => this.undo(undo)) });
+      this.tree.refresh();
+      return paths;
+    } catch (error) {
+      toast(error.message, { bad: true });
+      return null;
+    }
+  }
+
+  undo(token = this.undos.at(-1)) {
+    if (!token) return;
+    this.undos = this.undos.filter((each) => each !== token);
+    this.change({ do: "undo", undo: token }, "Taken back.");
+  }
+
+  async remove(entries) {
+    if (entries.length) await this.change({ do: "remove", paths: entries.map(({ path }) => path) }, `Deleted ${count(entries)}.`);
+  }
+
+  async rename(entry) {
+    const place = this.tree.forest.placeOf(entry.path);
+    if (place < 0) return;
+    this.tree.view.bring(place);
+    const row = this.tree.view.rowOf(entry.path);
+    const name = await rename(row, entry);
+    row.element.focus({ preventScroll: true });
+    if (!name) return;
+    const paths = await this.change({ do: "rename", path: entry.path, name: encodeURIComponent(name) },
+      ([path]) => `“${entry.name}” is now called “${nameOf(path)}”.`);
+    await this.follow(entry.path, paths);
+  }
+
+  /** Create a file or folder and focus it. */
+  async make(what, folder) {
+    const title = `New ${what} in ${folder ? whereOf(folder) : "the workspace"}`;
+    const value = what === "file" ? "new.txt" : "new folder";
+    const name = await ask(this.tree.element, { title, value, top: this.besides(folder) });
+    if (!name) return void this.tree.element.querySelector("[tabindex='0']")?.focus();
+    const path = [folder, ...name.split("/").map(encodeURIComponent)].filter(Boolean).join("/");
+    const paths = await this.change({ do: what, path });
+    if (!paths) return;
+    if (what === "file") await this.tree.choose(paths[0]);
+    else await this.tree.reveal(paths[0]);
+    if (this.tree.forest.placeOf(paths[0]) >= 0) this.tree.goTo(this.tree.forest.placeOf(paths[0]));
+  }
+
+  besides(folder) {
+    const box = this.tree.view.rowOf(folder)?.element.getBoundingClientRect();
+    const frame = this.tree.element.getBoundingClientRect();
+    return box ? Math.max(0, Math.min(box.bottom - frame.top, frame.height - 70)) : 4;
+  }
+
+  async move(entries, folder) {
+    const moving = entries.filter(({ path }) => parentOf(path) !== folder && path !== folder && !folder.startsWith(`${path}/`));
+    if (!moving.length) return;
+    const paths = await this.change({ do: "move", paths: moving.map(({ path }) => path), to: folder }, `Moved ${count(moving)} to ${whereOf(folder)}.`);
+    if (moving.length === 1) await this.follow(moving[0].path, paths);
+  }
+
+  async moveTo(entries) {
+    const folder = await pickFolder(`Move ${count(entries)} to`, parentOf(entries[0].path));
+    if (folder !== null) await this.move(entries, folder);
+  }
+
+  /** Keep the preview and focus on files that were moved. */
+  async follow(before, paths) {
+    if (!paths?.length) return;
+    const { tree } = this;
+    if (tree.current === before) return void (await tree.choose(paths[0]));
+    await tree.reveal(paths[0]);
+    if (tree.forest.placeOf(paths[0]) >= 0) await tree.goTo(tree.forest.placeOf(paths[0]));
+  }
+
+  hold(entries) {
+    this.tree.cut = new Map(entries.map((entry) => [entry.path, entry]));
+    this.tree.draw();
+    toast(`${count(entries)} cut: paste ${entries.length === 1 ? "it" : "them"} into a folder.`);
+  }
+
+  async paste(folder) {
+    const entries = [...this.tree.cut.values()];
+    this.tree.cut = new Map();
+    await this.move(entries, folder);
+  }
+
+  download(entries) {
+    const [entry] = entries;
+    if (entries.length === 1 && entry.kind === "file") return save(runApi(`files/${entry.path}`), entry.name);
+    const query = new URLSearchParams(entries.map(({ path }) => ["path", path]));
+    const address = runApi(`zip?${query}`);
+    if (address.length > LONGEST) return toast("These are too many files to be named in one address. Download their folder instead.", { bad: true });
+    return save(address);
+  }
+
+  all() {
+    save(runApi("run.zip"));
+  }
+
+  async copyPaths(entries) {
+    const text = entries.map(({ path }) => shownPath(path)).join("\n");
+    await copy(text, h("button")).then(() => toast(entries.length === 1 ? `Copied “${text}”.` : `Copied ${entries.length} paths.`));
+  }
+
+  apart(entry) {
+    const query = new URLSearchParams({ run: session.run, path: entry.path });
+    window.open(new URL(`look?${query}`, document.baseURI).href, "_blank", "noopener");
+  }
+}
+
+function save(address, name = "") {
+  const link = h("a", { href: address, download: name, hidden: true });
+  document.body.append(link);
+  link.click();
+  link.remove();
+}

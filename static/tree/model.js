@@ -1,0 +1,189 @@
+// Model of the tree: nested open folders, each with only the rows near the viewport loaded.
+
+export const parentOf = (path) => path.slice(0, Math.max(0, path.lastIndexOf("/")));
+
+export const isBelow = (path, folder) => !folder || path.startsWith(`${folder}/`);
+
+export class Folder {
+  constructor(path) {
+    Object.assign(this, { path, index: -1, open: true, known: false, size: 0 });
+    this.branches = []; // its open subfolders, in row order
+    this.forget();
+  }
+
+  forget() {
+    this.total = this.hidden = 0;
+    this.rows = new Map();
+    this.places = new Map();
+  }
+
+  /** Replace the known rows by a response of the server. */
+  take({ entries, from, at, total, hidden, cut }) {
+    this.forget();
+    Object.assign(this, { known: true, total, hidden: hidden ?? 0, cut });
+    entries.forEach((entry, index) => this.set(from + index, entry));
+    for (const row of Object.values(at ?? {})) if (row) this.set(row.index, row);
+  }
+
+  set(index, entry) {
+    this.rows.set(index, entry);
+    this.places.set(entry.path, index);
+  }
+
+  /** The position of a row among all visible rows of the folder. */
+  place(index) {
+    let place = index;
+    for (const branch of this.branches) {
+      if (branch.index >= index) break;
+      place += branch.size;
+    }
+    return place;
+  }
+}
+
+export class Forest {
+  constructor() {
+    this.reset();
+  }
+
+  reset() {
+    this.folders = new Map([["", new Folder("")]]);
+    this.root = "";
+    this.found = null; // filter results, in place of the root
+  }
+
+  /** The folder whose rows are at the first level. */
+  get base() {
+    return this.found ?? this.folders.get(this.root);
+  }
+
+  parent(folder) {
+    return folder === this.base ? null : this.folders.get(parentOf(folder.path));
+  }
+
+  /** Whether its rows are visible: it and all its ancestors are open. */
+  isShown(folder) {
+    for (let at = folder; at; at = this.parent(at)) {
+      if (at === this.base) return true;
+      if (!at.open || at.index < 0 || this.found) return false;
+    }
+    return false;
+  }
+
+  shown() {
+    return this.found ? [this.found] : [...this.folders.values()].filter((folder) => this.isShown(folder));
+  }
+
+  open(path) {
+    if (!this.folders.has(path)) this.folders.set(path, new Folder(path));
+    const folder = this.folders.get(path);
+    folder.open = true;
+    folder.index = this.folders.get(parentOf(path))?.places.get(path) ?? -1;
+    return folder;
+  }
+
+  close(path) {
+    const folder = this.folders.get(path);
+    if (folder) folder.open = false;
+  }
+
+  isOpen(path) {
+    return !this.found && Boolean(this.folders.get(path)?.open);
+  }
+
+  /** Remove a deleted folder and its descendants. */
+  drop(path) {
+    for (const each of [...this.folders.keys()]) {
+      if (each === path || (path && isBelow(each, path))) this.folders.delete(each);
+    }
+  }
+
+  inner(folder) {
+    if (folder.filtered) return [];
+    return [...this.folders.values()].filter((each) => each.path && parentOf(each.path) === folder.path);
+  }
+
+  take(folder, listing) {
+    folder.take(listing);
+    for (const each of this.inner(folder)) {
+      const index = folder.places.get(each.path);
+      const gone = index === undefined ? listing.at?.[each.path] === null : folder.rows.get(index).kind !== "folder";
+      if (gone) this.drop(each.path);
+      else each.index = Math.min(index ?? each.index, folder.total - 1);
+    }
+    this.measure();
+  }
+
+  /** Recount the rows. */
+  measure() {
+    const inner = Map.groupBy(this.found ? [] : this.folders.values(), (each) => (each.path ? parentOf(each.path) : null));
+    const sizes = (folder) => {
+      folder.branches = (inner.get(folder.path) ?? [])
+        .filter((each) => each.open && each.index >= 0)
+        .sort((a, b) => a.index - b.index);
+      folder.size = folder.branches.reduce((sum, each) => sum + sizes(each), folder.total);
+      return folder.size;
+    };
+    sizes(this.base);
+  }
+
+  get size() {
+    return this.base.size;
+  }
+
+  /** The row at a position: its folder, index, level and, if loaded, its entry. */
+  at(place) {
+    let [folder, rest, level] = [this.base, place, 1];
+    for (;;) {
+      let passed = 0;
+      let inside = null;
+      for (const branch of folder.branches) {
+        if (rest <= branch.index + passed) break;
+        if (rest <= branch.index + passed + branch.size) {
+          inside = branch;
+          break;
+        }
+        passed += branch.size;
+      }
+      if (!inside) return { folder, index: rest - passed, level, entry: folder.rows.get(rest - passed) };
+      rest -= inside.index + passed + 1;
+      folder = inside;
+      level += 1;
+    }
+  }
+
+  /** The position of a folder's row; -1 if unknown or not visible. */
+  placeIn(folder, index) {
+    if (!this.isShown(folder)) return -1;
+    let place = folder.place(index);
+    for (let at = folder; at !== this.base; ) {
+      const above = this.parent(at);
+      place += above.place(at.index) + 1;
+      at = above;
+    }
+    return place;
+  }
+
+  placeOf(path) {
+    const folder = this.found ?? this.folders.get(parentOf(path));
+    const index = folder?.places.get(path) ?? -1;
+    return index < 0 || path === this.root ? -1 : this.placeIn(folder, index);
+  }
+
+  entryOf(path) {
+    const folder = this.found ?? this.folders.get(parentOf(path));
+    return folder?.rows.get(folder.places.get(path)) ?? null;
+  }
+
+  /** The visible rows of each folder between two positions: folder → [first, last]. */
+  ranges(from, to) {
+    const ranges = new Map();
+    for (let place = Math.max(0, from); place < Math.min(to, this.size); place++) {
+      const { folder, index } = this.at(place);
+      const range = ranges.get(folder);
+      if (range) range[1] = index;
+      else ranges.set(folder, [index, index]);
+    }
+    return ranges;
+  }
+}

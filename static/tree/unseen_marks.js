@@ -1,0 +1,86 @@
+// Tracks files created or changed by steps and whether the user has viewed them since.
+
+import { kept, keep } from "../core/local_storage.js";
+import { parentOf } from "./model.js";
+import { isCache } from "./hidden.js";
+
+const RUNS = 12; // runs whose viewed files are remembered
+const FILES = 400;
+
+export class Marks {
+  reset(run) {
+    this.run = run;
+    this.marks = new Map();
+    this.unseen = new Map(); // folder → number of unseen files below it
+    const { all = 0, files = [] } = kept("looked", []).find((each) => each.run === run) ?? {};
+    this.all = all;
+    this.looked = new Map(files);
+  }
+
+  /** Record the changes of a step; `shown` is the file in the preview. */
+  note(step, changes, shown = null) {
+    for (const { path, what } of changes) {
+      const before = this.marks.get(path);
+      if (before && before.step > step) continue;
+      if (before?.unseen) this.count(path, -1);
+      if (what === "removed") {
+        this.marks.delete(path);
+        continue;
+      }
+      const unseen = !isCache(path) && step > this.all && step > (this.looked.get(path) ?? 0);
+      const changed = before?.changed ?? [];
+      if (what === "changed" && before?.step !== step) changed.push(step);
+      this.marks.set(path, { step, what: before?.unseen && before.what === "added" ? "added" : what, unseen, changed });
+      if (unseen) this.count(path, 1);
+      if (path === shown) this.look(path);
+    }
+  }
+
+  of(path) {
+    return this.marks.get(path);
+  }
+
+  /** The last step up to `until` that changed an existing file, if any. */
+  changedIn(path, until = Infinity) {
+    return this.marks.get(path)?.changed.findLast((step) => step <= until);
+  }
+
+  below(folder) {
+    return this.unseen.get(folder) ?? 0;
+  }
+
+  /** Mark a file as seen; return whether it was unseen. */
+  look(path) {
+    const mark = this.marks.get(path);
+    if (!mark?.unseen) return false;
+    mark.unseen = false;
+    this.count(path, -1);
+    this.looked.delete(path);
+    this.looked.set(path, mark.step);
+    this.remember();
+    return true;
+  }
+
+  lookAtAll() {
+    for (const mark of this.marks.values()) {
+      mark.unseen = false;
+      this.all = Math.max(this.all, mark.step);
+    }
+    this.unseen.clear();
+    this.looked.clear();
+    this.remember();
+  }
+
+  count(path, by) {
+    for (let folder = parentOf(path); ; folder = parentOf(folder)) {
+      this.unseen.set(folder, this.below(folder) + by);
+      if (!folder) return;
+    }
+  }
+
+  remember() {
+    const files = [...this.looked].slice(-FILES);
+    const others = kept("looked", []).filter((each) => each.run !== this.run);
+    keep("looked", [...others, { run: this.run, all: this.all, files }].slice(-RUNS));
+  }
+}

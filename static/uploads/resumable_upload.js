@@ -1,0 +1,172 @@
+// Resumable upload of one file, in as many requests as needed.
+
+const PAUSES = [300, 1000, 2000, 4000, 8000, 15_000, 30_000]; // ms before each retry
+const GATHER = 3000; // ms over which a rate is averaged
+
+class Refused extends Error {}
+
+class Broken extends Error {}
+
+export class Sending {
+  /** `base` is the URL of the run's uploads, `path` the encoded target path. */
+  constructor(base, file, path) {
+    Object.assign(this, { base, file, path, onChange: () => {}, sent: 0, state: "waiting", entry: null, error: "" });
+    this.name = decodeURIComponent(path.slice(path.lastIndexOf("/") + 1));
+    this.size = file?.size ?? 0;
+  }
+
+  get under() {
+    return this.state === "waiting" || this.state === "sending" || this.state === "resting";
+  }
+
+  become(state) {
+    if (this.state === "cancelled") return;
+    this.state = state;
+    this.onChange(this);
+  }
+
+  /** Upload the file; never throws: `state` is `done`, `failed` (with `error`) or `cancelled`. */
+  async send() {
+    this.become("sending");
+    try {
+      if (!this.file) throw new Refused(`${this.name} cannot be read.`);
+      this.entry = await this.persist();
+      this.sent = this.size;
+      this.become("done");
+    } catch (error) {
+      this.error = error.message;
+      this.become("failed");
+    }
+  }
+
+  async persist() {
+    for (let tries = 0; ; tries++) {
+      const before = this.sent;
+      try {
+        return await this.goOn();
+      } catch (error) {
+        if (this.state === "cancelled" || !(error instanceof Broken)) throw error;
+        if (this.sent > before) tries = 0;
+        await this.readable();
+        if (tries >= PAUSES.length) throw new Refused(`${this.name} could not be sent: the connection broke off.`);
+      }
+      this.become("resting");
+      await new Promise((resolve) => setTimeout(resolve, PAUSES[tries]));
+      this.become("sending");
+    }
+  }
+
+  /** Check that the file is readable: a changed or moved file fails like a broken connection, but permanently. */
+  async readable() {
+    try {
+      await this.file.slice(0, 1).arrayBuffer();
+    } catch {
+      throw new Refused(`${this.name} cannot be read: it was changed or moved, or it is a folder.`);
+    }
+  }
+
+  /** Continue from the server's offset to the end. */
+  async goOn() {
+    let at = 0;
+    if (this.id) {
+      const known = await this.ask(`/${this.id}`);
+      if (known?.path) return known;
+      if (known) at = known.offset;
+      else this.id = null;
+    }
+    for (;;) {
+      if (!this.id) at = await this.begin();
+      this.check();
+      const answer = await this.patch(at);
+      if (answer.path) return answer;
+      if (answer.offset === undefined) this.id = null;
+      else at = answer.offset;
+    }
+  }
+
+  check() {
+    if (this.state === "cancelled") throw new Refused("");
+  }
+
+  async begin() {
+    const body = JSON.stringify({ path: this.path, size: this.size });
+    this.id = (await this.ask("", { method: "POST", headers: { "Content-Type": "application/json" }, body })).upload;
+    if (this.state === "cancelled") await this.forget();
+    return 0;
+  }
+
+  /** The server's response; null if it does not know the upload any more. */
+  async ask(address, options) {
+    const response = await fetch(this.base + address, options).catch(() => null);
+    return read(response?.status ?? 0, (await response?.text().catch(() => "")) ?? "", this.name);
+  }
+
+  patch(at) {
+    this.sent = at;
+    return new Promise((resolve, reject) => {
+      const request = (this.request = new XMLHttpRequest());
+      request.open("PATCH", `${this.base}/${this.id}`);
+      request.setRequestHeader("Upload-Offset", at);
+      request.setRequestHeader("Content-Type", "application/octet-stream");
+      request.upload.addEventListener("progress", ({ loaded }) => {
+        this.sent = Math.min(this.size, at + loaded);
+        this.onChange(this);
+      });
+      request.addEventListener("loadend", () => {
+        try {
+          resolve(read(request.status, request.responseText, this.name) ?? {});
+        } catch (error) {
+          reject(error);
+        }
+      });
+      request.send(this.file.slice(at));
+    });
+  }
+
+  /** Cancel in any state; a completed file is deleted. */
+  async cancel() {
+    const { state, entry } = this;
+    this.become("cancelled");
+    this.request?.abort();
+    if (state === "done") await drop(this.base.replace(/uploads$/, `files/${entry.path}`));
+    else await this.forget();
+  }
+
+  async forget() {
+    if (this.id) await drop(`${this.base}/${this.id}`);
+  }
+}
+
+const drop = (address) => fetch(address, { method: "DELETE" }).catch(() => {});
+
+function read(status, text, name) {
+  let value = null;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    // no JSON: the status suffices
+  }
+  if (status === 200 || status === 201) return value;
+  if (status === 404 && value?.error && !value.error.startsWith("There is no such run")) return null;
+  if (status === 409) {
+    if (value?.offset !== undefined) return value;
+    throw new Broken(value?.error ?? "");
+  }
+  if (status === 0 || (status >= 500 && status !== 507)) throw new Broken("");
+  throw new Refused(value?.error ?? `${name} was not taken: the server answered ${status}.`);
+}
+
+/** Rate of change of a number over the last seconds. */
+export class Rate {
+  constructor() {
+    this.points = [];
+  }
+
+  take(now, value) {
+    this.points.push([now, value]);
+    while (this.points.length > 2 && this.points[0][0] < now - GATHER) this.points.shift();
+    const [[began, least]] = this.points;
+    this.perSecond = now - began > 400 ? Math.max(0, (1000 * (value - least)) / (now - began)) : 0;
+    return this.perSecond;
+  }
+}

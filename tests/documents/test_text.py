@@ -1,0 +1,238 @@
+"""The text of a document, and what it would cost in a prompt."""
+
+import ctypes
+import io
+import json
+import os
+import socket
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import docx
+import openpyxl
+import pptx
+import pypdfium2
+import pypdfium2.raw as pdfium
+import pytest
+
+from agent.documents import text as document_text
+from agent.documents.text import text_of
+from agent.errors import WorkspaceError
+
+
+def pdf_of(pages: list[str]) -> bytes:
+    """A PDF with one line of text on each page."""
+    document = pypdfium2.PdfDocument.new()
+    font = pdfium.FPDFText_LoadStandardFont(document, b"Helvetica")
+    for text in pages:
+        page = document.new_page(600, 800)
+        if text:
+            line = pdfium.FPDFPageObj_CreateTextObj(document, font, 12)
+            wide = ctypes.create_string_buffer(text.encode("utf-16-le") + b"\0\0")
+            pdfium.FPDFText_SetText(line, ctypes.cast(wide, pdfium.FPDF_WIDESTRING))
+            pdfium.FPDFPageObj_Transform(line, 1, 0, 0, 1, 50, 700)
+            pdfium.FPDFPage_InsertObject(page, line)
+            page.gen_content()
+        page.close()
+    out = io.BytesIO()
+    document.save(out)
+    document.close()
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        "Größe → 5 µm\n".encode(),
+        b"\xef\xbb\xbf" + "Größe → 5 µm\n".encode(),
+        "Größe → 5 µm\n".encode("utf-16"),
+        b"\xfe\xff" + "Größe → 5 µm\n".encode("utf-16-be"),
+        "Größe → 5 µm\n".encode("utf-32"),
+    ],
+    ids=["utf-8", "utf-8 with mark", "utf-16", "utf-16 big", "utf-32"],
+)
+def test_text_is_read_in_its_encoding(raw: bytes) -> None:
+    document = text_of(io.BytesIO(raw), "a.txt")
+    assert document.text == "Größe → 5 µm\n"
+    assert (document.words, document.tokens, document.pages) == (4, 4, None)
+
+
+def test_old_text_is_taken_as_latin_1(tmp_path: Path) -> None:
+    (tmp_path / "old.txt").write_bytes("Größe".encode("latin-1"))
+    document = text_of(tmp_path / "old.txt")
+    assert (document.name, document.text) == ("old.txt", "Größe")
+
+
+def test_an_empty_file_costs_nothing() -> None:
+    assert text_of(io.BytesIO(b""), "empty").tokens == 0
+
+
+@pytest.mark.parametrize(
+    "raw", [b"\x89PNG\r\n\x1a\n\0\0", bytes(range(256)), b"\xff\xfe\x00", b"PK\x03\x04\0"]
+)
+def test_what_is_no_text_is_refused_in_plain_words(raw: bytes) -> None:
+    with pytest.raises(WorkspaceError, match=r"“a\.bin” cannot be pasted as text"):
+        text_of(io.BytesIO(raw), "a.bin")
+
+
+def test_a_missing_file_is_said(tmp_path: Path) -> None:
+    with pytest.raises(WorkspaceError, match="cannot be read"):
+        text_of(tmp_path / "missing")
+
+
+def test_too_much_text_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(document_text, "MAX_TEXT", 10)
+    with pytest.raises(WorkspaceError, match="larger than"):
+        text_of(io.BytesIO(b"x" * 11), "long.txt")
+
+
+def test_a_pdf_gives_its_text_page_by_page(tmp_path: Path) -> None:
+    (tmp_path / "paper.pdf").write_bytes(pdf_of(["The first page.", "The second page."]))
+    document = text_of(tmp_path / "paper.pdf")
+    assert document.text == "The first page.\fThe second page."
+    assert (document.pages, document.words) == (2, 6)
+
+
+def test_a_pdf_without_text_is_called_a_scan() -> None:
+    with pytest.raises(WorkspaceError, match="2 pages but no text"):
+        text_of(io.BytesIO(pdf_of(["", ""])), "scan.pdf")
+
+
+@pytest.mark.parametrize("cut", [6, 40, 200])
+def test_a_damaged_pdf_is_called_that(cut: int) -> None:
+    with pytest.raises(WorkspaceError, match=r"damaged|no text"):
+        text_of(io.BytesIO(pdf_of(["text"])[:cut]), "broken.pdf")
+
+
+def test_a_pdf_that_takes_forever_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(document_text, "PDF_SECONDS", 0.001)
+    with pytest.raises(WorkspaceError, match="too long"):
+        text_of(io.BytesIO(pdf_of(["text"])), "slow.pdf")
+
+
+def test_the_reading_process_is_given_nothing_of_our_environment(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A script in the interpreter's place tells what it was given."""
+    spy = tmp_path / "python"
+    spy.write_text('#!/bin/sh\ncat >/dev/null\nprintf \'{"pages": 1, "text": "%s"}\' "$(env)"')
+    spy.chmod(0o755)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-private")
+    monkeypatch.setattr("sys.executable", os.fspath(spy))
+    with pytest.raises(WorkspaceError, match="damaged"):
+        text_of(io.BytesIO(b"%PDF-1.7"), "a.pdf")
+    spy.write_text(
+        "#!/bin/sh\ncat >/dev/null\n"
+        'printf \'{"pages": 1, "text": "%s"}\' "$(env | tr \'\\n\' \' \')"'
+    )
+    assert "sk-private" not in text_of(io.BytesIO(b"%PDF-1.7"), "a.pdf").text
+
+
+REACH = """
+import json, os, socket, sys
+from agent.documents import text
+
+def tried(what):
+    try:
+        what()
+    except OSError as error:
+        return type(error).__name__
+    return "done"
+
+def reach(raw):
+    port, secret = json.loads(raw)
+    network = tried(lambda: socket.create_connection(("127.0.0.1", port), 2))
+    file = tried(lambda: os.open(secret, os.O_RDONLY))
+    return json.dumps([os.getresuid(), os.getgroups(), network, file]), 1
+
+text._READERS[sys.argv[1]] = reach
+text.main()
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can leave its user and its network")
+@pytest.mark.parametrize("kind", ["PDF", "document"])
+def test_the_reading_process_reaches_nothing(kind: str, tmp_path: Path) -> None:
+    """A reader in the place of its kind's tells what it could do."""
+    secret = tmp_path / "secret"
+    secret.write_text("the key")
+    secret.chmod(0o600)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        asked = json.dumps([server.getsockname()[1], str(secret)])
+        told = subprocess.check_output([sys.executable, "-c", REACH, kind], input=asked.encode())
+    seen = json.loads(json.loads(told)["text"])
+    assert seen == [[65534] * 3, [], "OSError", "PermissionError"]
+
+
+# Office documents
+
+
+def docx_of(path: Path) -> None:
+    made = docx.Document()
+    made.add_heading("A title", 1)
+    made.add_paragraph("Four words in it.")
+    made.save(str(path))
+
+
+def pptx_of(path: Path) -> None:
+    made = pptx.Presentation()
+    for text in ("First slide", "Second slide"):
+        slide = made.slides.add_slide(made.slide_layouts[5])
+        slide.shapes.title.text = text
+    made.save(str(path))
+
+
+def xlsx_of(path: Path) -> None:
+    made = openpyxl.Workbook()
+    made.active.append(["lake", 12.5])
+    made.save(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "text", "pages"),
+    [
+        ("a.docx", docx_of, "A title\nFour words in it.\n", None),
+        ("a.pptx", pptx_of, "First slide\n\fSecond slide\n", 2),
+        ("a.xlsx", xlsx_of, "Sheet\nlake\t12.5", None),
+    ],
+)
+def test_an_office_document_has_text(
+    tmp_path: Path, name: str, make: Callable[[Path], None], text: str, pages: int | None
+) -> None:
+    make(tmp_path / name)
+    document = text_of(tmp_path / name)
+    assert (document.text, document.pages) == (text, pages)
+
+
+@pytest.mark.parametrize(("words", "pages"), [(6, 12), (5, 12), (0, None), (40, None)])
+def test_a_page_count_is_taken_where_its_word_count_fits_the_text(
+    tmp_path: Path, words: int, pages: int | None
+) -> None:
+    docx_of(tmp_path / "template.docx")
+    with (
+        zipfile.ZipFile(tmp_path / "template.docx") as given,
+        zipfile.ZipFile(tmp_path / "a.docx", "w") as made,
+    ):
+        for name in given.namelist():
+            content = given.read(name)
+            if name == "docProps/app.xml":
+                content = content.replace(b"<Pages>1<", b"<Pages>12<")
+                content = content.replace(b"<Words>0<", b"<Words>%d<" % words)
+            made.writestr(name, content)
+    assert text_of(tmp_path / "a.docx").pages == pages
+
+
+def test_a_hostile_office_document_is_said_to_be_damaged(tmp_path: Path) -> None:
+    laughs = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 12))
+    bomb = f'<!DOCTYPE d [<!ENTITY e0 "lol">{laughs}]><d><p>&e11;</p></d>'
+    for name, content in (("bomb.docx", bomb.encode()), ("cut.docx", b"<d><p>")):
+        with zipfile.ZipFile(tmp_path / name, "w") as archive:
+            archive.writestr("word/document.xml", content)
+        with pytest.raises(WorkspaceError, match="damaged"):
+            text_of(tmp_path / name)
+    (tmp_path / "none.xlsx").write_bytes(b"PK\3\4" + bytes(100))
+    with pytest.raises(WorkspaceError, match="damaged"):
+        text_of(tmp_path / "none.xlsx")

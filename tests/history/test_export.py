@@ -1,0 +1,106 @@
+"""A run to take along: complete, and safe for what opens it."""
+
+import csv
+import io
+
+from agent.events import (
+    Event,
+    ModelAnswered,
+    RunContinued,
+    RunEnded,
+    RunStarted,
+    StepEnded,
+    StepStarted,
+    TextDelta,
+    ToolEnded,
+    ToolStarted,
+    Totals,
+)
+from agent.history.export import COLUMNS, conversation_markdown, steps_csv
+from agent.models.base import ToolCall, Usage
+from agent.runs.state import RunPicture
+
+
+def run(text: str = "I look.", observation: str = "out") -> list[Event]:
+    call = ToolCall("a", "execute_bash", "{}")
+    arguments = {"command": "ls -l\ncat a"}
+    return [
+        RunStarted(
+            run="r", task="Count\nthem.", mode="sandbox", model="m", metered=True, prompt="p",
+            system="", user="",
+        ),
+        StepStarted(step=1, note=""),
+        TextDelta(step=1, text=text),
+        ModelAnswered(
+            step=1, text=text, reasoning="Hm.\nYes.", calls=(call,), finish="tool_calls",
+            usage=Usage(90, 8, cached=50), estimated=False, seconds=1.5,
+        ),
+        ToolStarted(step=1, call_id="a", name="execute_bash", arguments=arguments, head="ls -l …"),
+        ToolEnded(
+            step=1, call_id="a", name="execute_bash", ok=False, exit_code=2, ending="exit",
+            seconds=0.25, observation=observation,
+        ),
+        StepEnded(step=1, totals=Totals(steps=1)),
+        RunEnded(status="submitted", reason="", answer="42", totals=Totals(steps=1)),
+        RunContinued(text="And now?", model="m", metered=True),
+    ]  # fmt: skip
+
+
+def rows(events: list[Event]) -> list[dict[str, str]]:
+    picture = RunPicture()
+    for cursor, event in enumerate(events, start=1):
+        picture.apply(event, cursor)
+    return list(csv.DictReader(io.StringIO(steps_csv(picture))))
+
+
+def markdown(events: list[Event]) -> str:
+    return "".join(conversation_markdown(events))
+
+
+def test_each_step_is_a_row() -> None:
+    (row,) = rows(run())
+    assert tuple(row) == COLUMNS
+    assert (row["step"], row["text"], row["calls"], row["exit_codes"]) == (
+        "1", "I look.", "ls -l …", "2",
+    )  # fmt: skip
+    assert (row["prompt_tokens"], row["cached_tokens"], row["generated_tokens"]) == (
+        "90", "50", "8",
+    )  # fmt: skip
+    assert (row["model_seconds"], row["sandbox_seconds"]) == ("1.5", "0.25")
+
+
+def test_a_spreadsheet_sees_text_and_no_formula() -> None:
+    assert rows(run(text='=HYPERLINK("http://x")'))[0]["text"].startswith("'=")
+
+
+def test_the_conversation_has_all_that_was_said_and_seen() -> None:
+    text = markdown(run())
+    for part in ("# Count them.", "> Hm.\n> Yes.", "I look.", "$ ls -l\ncat a", "out", "42",
+                 "## And now?"):  # fmt: skip
+        assert part in text
+
+
+def edit(head: str, **arguments: str) -> Event:
+    return ToolStarted(
+        step=1, call_id="c", name="str_replace_editor", arguments=dict(arguments), head=head
+    )
+
+
+def test_the_conversation_has_what_the_editor_wrote() -> None:
+    text = markdown(
+        [
+            edit("create a.py +2", command="create", path="a.py", file_text="x = 1\ny = 2\n"),
+            edit("edit a.py +1 −1", command="str_replace", old_str="x = 1", new_str="x = 3"),
+        ]
+    )
+    assert "create a.py +2\nx = 1\ny = 2\n" in text
+    assert "edit a.py +1 −1\n-x = 1\n+x = 3\n" in text
+
+
+def test_a_code_block_cannot_be_ended_by_what_is_in_it() -> None:
+    text = markdown(run(observation="```\n# not a heading\n````"))
+    assert "\n`````\n```\n# not a heading\n````\n`````\n" in text
+
+
+def test_control_sequences_are_drawn() -> None:
+    assert "\x1b" not in markdown(run(text="\x1b[2J", observation="\x1b]0;x\x07"))

@@ -1,0 +1,97 @@
+"""Finding words again in a run."""
+
+from agent.events import (
+    Event,
+    ReasoningDelta,
+    RunContinued,
+    RunEnded,
+    RunStarted,
+    StepEnded,
+    StepStarted,
+    TextDelta,
+    ToolEnded,
+    ToolOutput,
+    ToolStarted,
+    Totals,
+)
+from agent.history.search import Found, find
+
+STARTED = RunStarted(
+    run="r", task="Count the gulls.", mode="sandbox", model="m", metered=True, prompt="",
+    system="", user="",
+)  # fmt: skip
+CONTINUED = RunContinued(text="And the terns?", model="m", metered=True)
+ENDED = RunEnded(status="submitted", reason="", answer="Nine terns.", totals=Totals())
+
+
+def step(number: int, *events: Event) -> list[Event]:
+    return [
+        StepStarted(step=number, note=""),
+        *events,
+        StepEnded(step=number, totals=Totals(steps=number)),
+    ]
+
+
+def called(number: int, command: str, output: str, observation: str) -> list[Event]:
+    name, call = "execute_bash", f"call-{number}"
+    return [
+        ToolStarted(
+            step=number, call_id=call, name=name, arguments={"command": command}, head=command
+        ),
+        *(
+            ToolOutput(step=number, call_id=call, stream="stdout", text=letter)
+            for letter in output
+        ),
+        ToolEnded(
+            step=number, call_id=call, name=name, ok=True, exit_code=0, ending="exit",
+            seconds=0.1, observation=observation,
+        ),
+    ]  # fmt: skip
+
+
+def places(events: list[Event], words: str) -> list[tuple[int, int]]:
+    return [(found.round, found.step) for found in find(events, words)]
+
+
+def test_words_are_found_in_every_round_step_and_answer() -> None:
+    run = [
+        STARTED, *step(1, TextDelta(step=1, text="I look for TERNS.")), ENDED,
+        CONTINUED, *step(2, ReasoningDelta(step=2, text="terns…")), ENDED,
+    ]  # fmt: skip
+    assert places(run, "terns") == [(1, 1), (1, 0), (2, 0), (2, 2), (2, 0)]
+    assert places(run, "gulls") == [(1, 0)]
+    assert places(run, "crows") == places(run, "") == []
+
+
+def test_words_that_came_in_pieces_are_found_whole() -> None:
+    text = [TextDelta(step=1, text="a gu"), TextDelta(step=1, text="ll")]
+    run = [STARTED, *step(1, *text), *step(2, *called(2, "ls", "gull.txt", ""))]
+    assert places(run, "gull")[1:] == [(1, 1), (1, 2)]
+
+
+def test_a_command_its_output_and_a_result_without_output_are_looked_at() -> None:
+    run = [
+        *step(1, *called(1, "cat list", "one\n", "shown")),
+        *step(2, *called(2, "x", "", "kept")),
+    ]
+    assert places(run, "CAT LIST") == [(0, 1)]
+    assert places(run, "one") == [(0, 1)]
+    assert places(run, "shown") == []
+    assert places(run, "kept") == [(0, 2)]
+
+
+def test_the_line_around_is_short_and_legible() -> None:
+    output = f"before\n{'x' * 90}\x1b[31mgull{'y' * 200}\nafter"
+    (found,) = find(step(1, *called(1, "ls", output, "")), "gull")
+    assert found == Found("step", 0, 1, found.line)
+    assert found.line.startswith("…xxx")
+    assert found.line.endswith("yyy…")
+    assert "gull" in found.line
+    assert len(found.line) < 140
+    assert "\x1b" not in found.line
+
+
+def test_what_looks_like_a_pattern_is_taken_as_it_is_written() -> None:
+    run = step(1, TextDelta(step=1, text="f(x) = [a-z]*"))
+    assert places(run, "[A-Z]*") == [(0, 1)]
+    assert places(run, "f.x") == []

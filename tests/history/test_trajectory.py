@@ -1,0 +1,92 @@
+"""The trajectory: readable by what reads the reference's, and more complete."""
+
+import json
+
+import pytest
+
+from agent.events import (
+    Event,
+    ModelAnswered,
+    RunEnded,
+    RunStarted,
+    StepStarted,
+    Told,
+    ToolEnded,
+    Totals,
+)
+from agent.history.trajectory import trajectory
+from agent.models.base import ToolCall, Usage
+
+STARTED = RunStarted(
+    run="r1", task="Count.", mode="sandbox", model="m", metered=True, prompt="general",
+    system="S", user="U",
+)  # fmt: skip
+
+
+def answered(step: int, *calls: ToolCall) -> ModelAnswered:
+    return ModelAnswered(
+        step=step, text="I look.", reasoning="Hm.", calls=calls, finish="tool_calls",
+        usage=Usage(10, 5), estimated=False, seconds=1.25,
+    )  # fmt: skip
+
+
+def ended(call_id: str, text: str) -> ToolEnded:
+    return ToolEnded(
+        step=1, call_id=call_id, name="execute_bash", ok=True, exit_code=0, ending="exit",
+        seconds=0.5, observation=text,
+    )  # fmt: skip
+
+
+LIST = ToolCall("a", "execute_bash", '{"command": "ls"}')
+
+
+def test_a_step_has_the_references_fields() -> None:
+    events: list[Event] = [
+        STARTED,
+        StepStarted(step=1, note=""),
+        answered(1, LIST),
+        ended("a", "files"),
+    ]
+    made = trajectory(events)
+    assert made["problem_statement"] == "Count."
+    (step,) = made["steps"]
+    assert step["thought"] == "I look."
+    assert step["reasoning_content"] == "Hm."
+    assert step["action"] == {"function": "execute_bash", "parameters": {"command": "ls"}}
+    assert step["observation"] == "files"
+    assert (step["metadata"]["step"], step["metadata"]["exec_time"]) == (1, 1.25)
+    assert made["metadata"]["total_steps"] == 1
+
+
+def test_it_says_what_the_reference_leaves_out() -> None:
+    over = RunEnded(status="step_limit", reason="why", answer="4", totals=Totals(steps=1))
+    made = trajectory([STARTED, answered(1, LIST), ended("a", "files"), over])
+    assert made["steps"][0]["metadata"]["usage"]["prompt"] == 10
+    assert made["steps"][0]["metadata"]["tool_time"] == 0.5
+    metadata = made["metadata"]
+    assert (metadata["model"], metadata["status"], metadata["reason"]) == ("m", "step_limit", "why")
+
+
+def test_every_call_of_a_turn_is_an_entry() -> None:
+    other = ToolCall("b", "submit", "")
+    made = trajectory([STARTED, answered(1, LIST, other), ended("a", "x"), ended("b", "y")])
+    assert [step["observation"] for step in made["steps"]] == ["x", "y"]
+    assert [step["metadata"]["step"] for step in made["steps"]] == [1, 1]
+
+
+def test_arguments_that_are_no_object_are_kept_as_written() -> None:
+    made = trajectory([STARTED, answered(1, ToolCall("a", "execute_bash", '{"command": '))])
+    assert made["steps"][0]["action"]["parameters"] == {"unparsed": '{"command": '}
+
+
+def test_a_plain_answer_and_its_reminder_are_a_step() -> None:
+    made = trajectory([STARTED, answered(1), Told(step=1, text="You forgot")])
+    assert made["steps"][0]["action"] == {"function": "", "parameters": {}}
+    assert made["steps"][0]["observation"] == "You forgot"
+
+
+@pytest.mark.parametrize("nested", ['{"a": ' + "[" * 200 + "]" * 200 + "}", "[" * 100_000])
+def test_arguments_nested_too_deep_to_be_written_are_kept_as_they_are(nested: str) -> None:
+    made = trajectory([STARTED, answered(1, ToolCall("a", "execute_bash", nested))])
+    assert made["steps"][0]["action"]["parameters"] == {"unparsed": nested}
+    json.dumps(made, indent=2)

@@ -1,0 +1,114 @@
+"""The conversation: what the model is sent follows from the events and from nothing else."""
+
+from agent.events import (
+    Event,
+    Forgotten,
+    ModelAnswered,
+    Notice,
+    RunContinued,
+    RunStarted,
+    StepStarted,
+    TextDelta,
+    Told,
+    ToolEnded,
+)
+from agent.loop.conversation import Conversation
+from agent.models.base import Assistant, System, ToolCall, ToolResult, User
+
+STARTED = RunStarted(
+    run="r", task="t", mode="sandbox", model="m", metered=True, prompt="p", system="S", user="U"
+)
+
+
+def answered(text: str = "", *calls: ToolCall) -> ModelAnswered:
+    return ModelAnswered(
+        step=1, text=text, reasoning="R", calls=calls, finish="stop", usage=None,
+        estimated=False, seconds=0,
+    )  # fmt: skip
+
+
+def result(call_id: str, text: str) -> ToolEnded:
+    return ToolEnded(
+        step=1, call_id=call_id, name="execute_bash", ok=True, exit_code=0, ending="exit",
+        seconds=0, observation=text,
+    )  # fmt: skip
+
+
+def bash(call_id: str) -> ToolCall:
+    return ToolCall(call_id, "execute_bash", "{}")
+
+
+def messages(*events: Event) -> list[object]:
+    return list(Conversation([STARTED, *events]).messages)
+
+
+def test_it_begins_with_the_prompts() -> None:
+    assert messages() == [System("S"), User("U")]
+
+
+def test_a_turn_and_its_results_follow_in_order() -> None:
+    call = bash("a")
+    assert messages(answered("x", call), result("a", "out"))[2:] == [
+        Assistant("x", "R", (call,)),
+        ToolResult("a", "execute_bash", "out"),
+    ]
+
+
+def test_a_note_is_added_to_the_last_message_and_stays() -> None:
+    note = StepStarted(step=1, note="\nSteps Remaining: 9")
+    first = messages(note)
+    assert first[1] == User("U\nSteps Remaining: 9")
+    later = messages(note, answered("", bash("a")), result("a", "o"), StepStarted(step=2, note="!"))
+    assert later[1] == first[1]
+    assert later[-1] == ToolResult("a", "execute_bash", "o!")
+
+
+def test_what_only_a_person_sees_does_not_reach_the_model() -> None:
+    assert len(messages(TextDelta(step=1, text="x"), Notice(step=1, text="y"))) == 2
+
+
+def test_a_turn_that_said_nothing_is_not_sent() -> None:
+    assert len(messages(answered())) == 2
+
+
+def test_the_loops_words_and_a_persons_in_a_row_are_one_message() -> None:
+    got = messages(
+        answered("hm"), Told(step=1, text="A"), RunContinued(text="B", model="m", metered=True)
+    )
+    assert got[-1] == User("A\n\nB")
+
+
+def test_calls_that_were_interrupted_are_answered_before_a_person_speaks() -> None:
+    got = messages(
+        answered("", bash("a"), bash("b")),
+        result("a", "out"),
+        RunContinued(text="go on", model="m", metered=True),
+    )
+    assert [type(message) for message in got[3:]] == [ToolResult, ToolResult, User]
+    assert isinstance(got[4], ToolResult)
+    assert got[4].call_id == "b"
+    assert "interrupted" in got[4].text
+
+
+def test_forgetting_replaces_the_older_long_outputs_only() -> None:
+    events: list[Event] = [STARTED]
+    for number in range(6):
+        events += [answered("", bash(str(number))), result(str(number), "long " * 200)]
+    conversation = Conversation(events)
+    offered = conversation.forgettable()
+    assert offered == ("0", "1")
+    conversation.apply(Forgotten(step=6, call_ids=offered, note="gone"))
+    texts = [m.text for m in conversation.messages if isinstance(m, ToolResult)]
+    assert texts[:2] == ["gone", "gone"]
+    assert all(len(text) == 1000 for text in texts[2:])
+
+
+def test_forgetting_comes_to_an_end() -> None:
+    events: list[Event] = [STARTED]
+    for number in range(50):
+        events += [answered("", bash(str(number))), result(str(number), "long " * 200)]
+    conversation, rounds = Conversation(events), 0
+    while offered := conversation.forgettable():
+        conversation.apply(Forgotten(step=50, call_ids=offered, note="gone"))
+        rounds += 1
+    assert rounds < 10

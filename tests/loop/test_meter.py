@@ -1,0 +1,83 @@
+"""What a run has used, and which limit that is near."""
+
+import pytest
+
+from agent.events import Totals
+from agent.limits import Limits, Price
+from agent.loop.meter import Meter, estimate_tokens
+from agent.models.base import Usage
+
+
+def used(limits: Limits, *turns: Usage | None) -> Meter:
+    meter = Meter(limits)
+    for usage in turns:
+        meter.count_turn(usage, estimated=False, seconds=0.5)
+    return meter
+
+
+def test_turns_add_up() -> None:
+    totals = used(Limits(), Usage(100, 10, cached=40), Usage(150, 20, cached=90)).totals
+    assert (totals.steps, totals.prompt_tokens, totals.cached_tokens) == (2, 250, 130)
+    assert (totals.generated_tokens, totals.model_seconds) == (30, 1.0)
+
+
+def test_what_came_back_from_the_environment_is_what_the_prompt_grew_by() -> None:
+    totals = used(Limits(), Usage(100, 10), Usage(150, 20)).totals
+    assert totals.environment_tokens == 150 - (100 + 10)
+
+
+def test_the_peak_is_the_longest_conversation_not_the_last() -> None:
+    assert used(Limits(), Usage(900, 100), Usage(50, 5)).totals.peak_context == 1000
+
+
+def test_a_model_that_is_not_metered_uses_no_tokens() -> None:
+    totals = used(Limits(), None).totals
+    assert (totals.metered, totals.prompt_tokens, totals.steps) == (False, 0, 1)
+
+
+def test_cached_tokens_have_their_own_price() -> None:
+    price = Price(prompt=2.0, generated=10.0, cached=0.5)
+    totals = used(Limits(price=price), Usage(1_000_000, 100_000, cached=400_000)).totals
+    assert totals.cost == pytest.approx(0.6 * 2.0 + 0.4 * 0.5 + 0.1 * 10.0)
+
+
+def test_without_a_price_there_is_no_cost() -> None:
+    assert used(Limits(), Usage(10, 10)).totals.cost is None
+
+
+def test_totals_go_on_from_an_earlier_round_and_steps_begin_anew() -> None:
+    meter = Meter(Limits(steps=5), Totals(steps=7, prompt_tokens=70))
+    meter.count_turn(Usage(10, 1), estimated=True, seconds=0)
+    assert (meter.totals.steps, meter.totals.prompt_tokens) == (8, 80)
+    assert meter.steps_remaining == 4
+    assert meter.totals.estimated
+
+
+def test_memory_is_the_highest_seen() -> None:
+    meter = Meter(Limits())
+    for peak in (None, 30, 50, 40):
+        meter.count_sandbox(0.1, peak)
+    assert meter.totals.peak_memory == 50
+
+
+@pytest.mark.parametrize(
+    ("limits", "usage", "near"),
+    [
+        (Limits(), Usage(10, 10), None),
+        (Limits(steps=2), Usage(10, 10), "step_limit"),
+        (Limits(conversation_tokens=1000), Usage(880, 30), "token_limit"),
+        (Limits(conversation_tokens=1000), Usage(700, 30), None),
+        (Limits(conversation_tokens=None), Usage(10**9, 30), None),
+        (Limits(seconds=1e-9), Usage(10, 10), "time_limit"),
+        (Limits(money=1.0, price=Price(1e6, 1e6)), Usage(1, 0), "budget_limit"),
+        (Limits(money=1.0, price=Price(1e5, 1e5)), Usage(1, 0), None),
+    ],
+)
+def test_a_limit_that_leaves_one_last_turn_is_named(
+    limits: Limits, usage: Usage, near: str | None
+) -> None:
+    assert used(limits, usage).near() == near
+
+
+def test_an_estimate_is_four_characters_a_token() -> None:
+    assert [estimate_tokens("x" * n) for n in (0, 1, 4, 5, 400)] == [0, 1, 1, 2, 100]

@@ -1,0 +1,220 @@
+"""What endpoints answer, in all the shapes that servers give it."""
+
+from typing import Any
+
+import pytest
+
+from agent.models.base import CallPiece, Finish, Usage
+from tests.contract.model_suite import called, said, thought
+from tests.support.models.asking import answer, ask
+from tests.support.models.endpoint import Endpoint, Turn
+
+
+def fragment(**parts: Any) -> dict[str, Any]:
+    function = {key: parts.pop(key) for key in ("name", "arguments") if key in parts}
+    return {"tool_calls": [{**parts, "function": function}]}
+
+
+# What comes back
+
+
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning", "think"])
+def test_reasoning_is_found_where_servers_put_it(field: str) -> None:
+    turn = Turn(text="42", reasoning="Six by seven.", reasoning_field=field, chunking=1)
+    with Endpoint([turn]) as endpoint:
+        pieces = ask(endpoint)
+    assert (thought(pieces).strip(), said(pieces)) == ("Six by seven.", "42")
+
+
+def test_reasoning_sent_under_both_names_is_taken_once() -> None:
+    assert thought(answer({"reasoning": "Hm.", "reasoning_content": "Hm."})) == "Hm."
+
+
+def test_content_may_be_a_list_of_parts() -> None:
+    thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}
+    pieces = answer({"content": [thinking, {"type": "text", "text": "Yes."}]})
+    assert (thought(pieces), said(pieces)) == ("Hm.", "Yes.")
+
+
+FRAGMENTS: dict[str, list[dict[str, Any]]] = {
+    "as the protocol says": [
+        fragment(index=0, id="a", name="one", arguments=""),
+        fragment(index=0, arguments='{"x":'),
+        fragment(index=0, arguments="1}"),
+        fragment(index=1, id="b", name="two", arguments='{"y":2}'),
+    ],
+    "without ids": [
+        fragment(index=0, name="one", arguments='{"x":'),
+        fragment(index=0, arguments="1}"),
+        fragment(index=1, name="two", arguments='{"y":2}'),
+    ],
+    "whole calls under one index without ids": [
+        fragment(index=0, name="one", arguments='{"x":1}'),
+        fragment(index=0, name="two", arguments='{"y":2}'),
+    ],
+    "whole calls under one index with ids": [
+        fragment(index=0, id="a", name="one", arguments='{"x":1}'),
+        fragment(index=0, id="b", name="two", arguments='{"y":2}'),
+    ],
+    "no index": [
+        fragment(id="a", name="one", arguments='{"x":'),
+        fragment(arguments="1}"),
+        fragment(index=None, id="b", name="two", arguments='{"y":2}'),
+    ],
+    "id and name repeated": [
+        fragment(index=0, id="a", name="one", arguments='{"x":'),
+        fragment(index=0, id="a", name="one", arguments="1}"),
+        fragment(index=1, id="b", name="two", arguments='{"y":2}'),
+    ],
+    "a new id in every fragment": [
+        fragment(index=0, id="a", name="one", arguments='{"x":'),
+        fragment(index=0, id="b", arguments="1}"),
+        fragment(index=1, id="c", name="two", arguments='{"y":2}'),
+    ],
+    "one id for all": [
+        fragment(index=0, id="a", name="one", arguments='{"x":1}'),
+        fragment(index=1, id="a", name="two", arguments='{"y":2}'),
+    ],
+    "interleaved": [
+        fragment(index=0, id="a", name="one", arguments=""),
+        fragment(index=1, id="b", name="two", arguments=""),
+        fragment(index=0, arguments='{"x":1}'),
+        fragment(index=1, arguments='{"y":2}'),
+    ],
+    "the name late, and the id": [
+        fragment(index=0, arguments='{"x":'),
+        fragment(index=0, id="a", name="one", arguments="1}"),
+        fragment(index=1, id="b", name="two", arguments='{"y":2}'),
+    ],
+    "arguments as objects": [
+        fragment(index=0, id="a", name="one", arguments={"x": 1}),
+        fragment(index=1, id="b", name="two", arguments={"y": 2}),
+    ],
+}
+
+
+@pytest.mark.parametrize("deltas", FRAGMENTS.values(), ids=FRAGMENTS.keys())
+def test_calls_are_put_together_from_every_kind_of_fragments(deltas: list[Any]) -> None:
+    pieces = answer(*deltas)
+    one, two = called(pieces)
+    assert (one.name, one.arguments.replace(" ", "")) == ("one", '{"x":1}')
+    assert (two.name, two.arguments.replace(" ", "")) == ("two", '{"y":2}')
+    assert one.id != two.id
+    assert pieces[-1] == Finish("tool_calls", None)
+
+
+def test_a_call_without_a_name_is_still_a_call() -> None:
+    (call,) = called(answer(fragment(index=0, arguments="{}")))
+    assert (call.name, call.arguments) == ("", "{}")
+    assert call.id
+
+
+def test_a_call_written_as_text_stays_text_with_native_calls() -> None:
+    written = '<tool_call>{"name": "execute_bash", "arguments": {"command": "ls"}}</tool_call>'
+    pieces = answer({"content": written})
+    assert said(pieces) == written
+    assert called(pieces) == []
+
+
+@pytest.mark.parametrize(
+    ("usage", "expected"),
+    [
+        (
+            {"prompt_tokens": 9, "completion_tokens": 2, "prompt_cache_hit_tokens": 5},
+            Usage(9, 2, 5),
+        ),
+        (
+            {
+                "prompt_tokens": 9,
+                "completion_tokens": 2,
+                "prompt_tokens_details": {"cached_tokens": 4},
+                "completion_tokens_details": {"reasoning_tokens": 1},
+            },
+            Usage(9, 2, 4, 1),
+        ),
+        (
+            {"prompt_tokens": 9, "completion_tokens": 2, "cache_creation_input_tokens": 7},
+            Usage(9, 2, cache_written=7),
+        ),
+        (
+            {"prompt_tokens": 9, "prompt_tokens_details": {"cache_creation_tokens": 7}},
+            Usage(9, 0, cache_written=7),
+        ),
+        ({"prompt_tokens": 9, "prompt_tokens_details": None}, Usage(9, 0)),
+        ({"prompt_tokens": "many"}, None),
+        (None, None),
+    ],
+)
+def test_usage_is_read_in_the_shapes_that_servers_give(usage: Any, expected: Usage | None) -> None:
+    pieces = answer({"content": "Hi"}, {"choices": [], "usage": usage})
+    assert pieces[-1] == Finish("stop", expected)
+
+
+def test_usage_before_the_answer_does_not_end_it() -> None:
+    usage = {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 1}}
+    assert said(answer(usage, {"content": "Hi"}, usage, {"content": " there"})) == "Hi there"
+
+
+def test_a_server_that_gives_no_finish_reason_ends_with_its_usage() -> None:
+    usage = {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 1}}
+    with Endpoint([Turn(chunks=[{"choices": [{"delta": {"content": "Hi"}}]}, usage])]) as endpoint:
+        assert ask(endpoint)[-1] == Finish("stop", Usage(9, 1))
+
+
+@pytest.mark.parametrize(
+    "junk",
+    [
+        "null",
+        "[]",
+        '"text"',
+        "{}",
+        '{"choices": null}',
+        '{"choices": [null]}',
+        '{"choices": [{"delta": "x"}]}',
+        '{"choices": [{"delta": {"content": 5, "reasoning": [], "tool_calls": "x"}}]}',
+        '{"choices": [{"delta": {"tool_calls": [null, {"function": "f", "index": "0"}]}}]}',
+        '{"choices": [{"index": 1, "delta": {"content": "another choice"}}]}',
+    ],
+)
+def test_chunks_of_any_shape_do_no_harm(junk: str) -> None:
+    assert said(answer(junk, {"content": "Hi"})) == "Hi"
+
+
+@pytest.mark.parametrize(
+    ("finish", "reason"),
+    [
+        ("stop", "stop"),
+        ("length", "length"),
+        ("content_filter", "content_filter"),
+        ("odd", "other"),
+    ],
+)
+def test_finish_reasons_are_told(finish: str, reason: str) -> None:
+    assert answer({"content": "Hi"}, finish=finish)[-1] == Finish(reason, None)  # type: ignore[arg-type]
+
+
+def test_a_server_that_does_not_stream_is_understood() -> None:
+    turn = Turn(text="Hi", reasoning="Hm.", calls=[("execute_bash", {})], whole=True)
+    with Endpoint([turn]) as endpoint:
+        pieces = ask(endpoint)
+    assert (said(pieces), thought(pieces)) == ("Hi", "Hm.")
+    assert called(pieces)[0].name == "execute_bash"
+    assert pieces[-1] == Finish("tool_calls", Usage(100, 20))
+
+
+def test_an_answer_counts_as_finished_though_the_connection_stays_open() -> None:
+    with Endpoint([Turn(text="Hi", fault="endless")]) as endpoint:
+        assert ask(endpoint)[-1] == Finish("stop", Usage(100, 20))
+
+
+def test_small_fragments_are_handed_on_merged() -> None:
+    with Endpoint([Turn(text="x" * 20_000, chunking=4)]) as endpoint:
+        pieces = ask(endpoint)
+    assert said(pieces) == "x" * 20_000
+    assert len(pieces) < 1000
+
+
+def test_a_first_fragment_brings_id_and_name() -> None:
+    pieces = answer(*FRAGMENTS["as the protocol says"])
+    first = next(piece for piece in pieces if isinstance(piece, CallPiece))
+    assert (first.id, first.name) == ("a", "one")

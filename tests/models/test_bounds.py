@@ -1,0 +1,152 @@
+"""How much is read of what an endpoint sends."""
+
+import gzip
+import json
+import tracemalloc
+import zlib
+from collections.abc import Callable, Iterator
+from itertools import repeat
+from typing import Any
+
+import pytest
+
+from agent.errors import ModelError, ModelRefused, ModelUnavailable
+from agent.models.base import ModelConfig, Piece
+from agent.models.openai.client import OpenAIModel
+from agent.models.openai.probe import check, list_models
+from agent.models.openai.transport.bounds import MOST_BYTES, MOST_CALLS
+from agent.util.cancellation import Stop
+from tests.contract.model_suite import REQUEST, called, said
+from tests.support.hostile.flood import Flood
+from tests.support.models.asking import answer, ask
+from tests.support.models.endpoint import Endpoint, Turn
+
+JSON = "HTTP/1.1 200 OK\nContent-Type: application/json"
+EVENTS = "HTTP/1.1 200 OK\nContent-Type: text/event-stream"
+ERROR = "HTTP/1.1 503 Service Unavailable\nContent-Type: application/json"
+BLOCK = b"x" * 65536
+GIGABYTE = 2**30 // len(BLOCK)
+
+
+def zeros(megabytes: int) -> bytes:
+    """A gzip body that unpacks to this many megabytes."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, zlib.MAX_WBITS | 16)
+    return b"".join(packer.compress(bytes(2**20)) for _ in range(megabytes)) + packer.flush()
+
+
+FLOODS: dict[str, tuple[str, Callable[[], Iterator[bytes]]]] = {
+    "a JSON body": (JSON, lambda: repeat(BLOCK, GIGABYTE)),
+    "a line without an end": (EVENTS, lambda: repeat(BLOCK, GIGABYTE)),
+    "an event without an end": (EVENTS, lambda: repeat(b"data: %b\n" % BLOCK, GIGABYTE)),
+    "a comment without an end": (EVENTS, lambda: iter([b":", *repeat(BLOCK, GIGABYTE)])),
+    "packed JSON": (f"{JSON}\nContent-Encoding: gzip", lambda: iter([zeros(128)])),
+    "a packed line": (f"{EVENTS}\nContent-Encoding: gzip", lambda: iter([zeros(128)])),
+}
+
+
+def ask_at(url: str) -> list[Piece]:
+    return list(OpenAIModel(ModelConfig(url, "m")).stream(REQUEST, Stop()))
+
+
+@pytest.mark.parametrize("flood", FLOODS)
+def test_an_answer_without_an_end_is_cut_off_with_an_error(flood: str) -> None:
+    head, body = FLOODS[flood]
+    with Flood(head, body()) as server:
+        tracemalloc.start()
+        with pytest.raises(ModelRefused, match="sent more than 8 MB") as caught:
+            ask_at(server.url)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert server.url in str(caught.value)
+    assert server.sent < 8 * MOST_BYTES  # what the sockets hold included
+    assert peak < 8 * MOST_BYTES
+
+
+def test_a_list_of_models_without_an_end_is_cut_off_with_an_error() -> None:
+    with Flood(JSON, repeat(BLOCK, GIGABYTE)) as server:
+        assert "sent more than 8 MB" in check(ModelConfig(server.url, ""))
+        assert "sent more than 8 MB" in check(ModelConfig(server.url, "m"))
+    assert server.sent < 16 * MOST_BYTES
+
+
+def test_an_events_stream_in_place_of_a_list_of_models_is_cut_off() -> None:
+    with (
+        Flood(EVENTS, repeat(b"data: []\n\n" * 6554, GIGABYTE)) as server,
+        pytest.raises(ModelRefused, match="sent more than 8 MB"),
+    ):
+        list_models(ModelConfig(server.url, ""))
+    assert server.sent < 8 * MOST_BYTES
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_of_an_error_the_beginning_is_read(packed: bool) -> None:
+    head = f"{ERROR}\nContent-Encoding: gzip" if packed else ERROR
+    body = [gzip.compress(b"overloaded, " + bytes(2**27))] if packed else repeat(BLOCK, GIGABYTE)
+    with (
+        Flood(head, body) as server,
+        pytest.raises(ModelUnavailable, match=r"answered 503: (overloaded|xxx)"),
+    ):
+        ask_at(server.url)
+    assert server.sent < 2 * MOST_BYTES
+
+
+def test_a_stream_of_events_is_bounded_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agent.models.openai.transport.bounds.MOST_STREAMED", 2**20)
+    with (
+        Flood(EVENTS, repeat(b'data: {"choices": []}\n\n' * 2849, GIGABYTE)) as server,
+        pytest.raises(ModelRefused, match="sent more than 1 MB in one answer"),
+    ):
+        ask_at(server.url)
+    assert server.sent < 2 * MOST_BYTES
+
+
+def test_a_packed_answer_is_unpacked_where_a_server_packs_unasked() -> None:
+    body = {"choices": [{"message": {"content": "Hello"}, "finish_reason": "stop"}]}
+    packed = gzip.compress(json.dumps(body).encode())
+    with Flood(f"{JSON}\nContent-Encoding: GZIP", [packed]) as server:
+        assert said(ask_at(server.url)) == "Hello"
+
+
+@pytest.mark.parametrize("encoding", ["br", "gzip, gzip"])
+def test_another_packing_is_refused(encoding: str) -> None:
+    with (
+        Flood(f"{JSON}\nContent-Encoding: {encoding}", [b"x"]) as server,
+        pytest.raises(ModelUnavailable, match="cannot be read"),
+    ):
+        ask_at(server.url)
+
+
+def test_no_packing_is_asked_for() -> None:
+    with Endpoint([Turn(text="Hi")]) as endpoint:
+        ask(endpoint)
+        list_models(ModelConfig(endpoint.url, ""))
+    assert {received.headers["accept-encoding"] for received in endpoint.received} == {"identity"}
+
+
+def test_an_answer_of_many_fragments_is_bounded_as_a_whole() -> None:
+    text = "x" * 2**20
+    with pytest.raises(ModelRefused, match="longer than 8 MB"):
+        answer(*[{"content": text}] * 9)
+
+
+def _call(index: int, name: str) -> dict[str, Any]:
+    function = {"name": name, "arguments": "{}"}
+    return {"tool_calls": [{"index": index, "id": f"call_{index}", "function": function}]}
+
+
+def test_as_many_calls_as_are_allowed_are_read() -> None:
+    deltas = [_call(index, "execute_bash") for index in range(MOST_CALLS)]
+    assert len(called(answer(*deltas))) == MOST_CALLS
+
+
+@pytest.mark.parametrize("name", ["execute_bash", ""])
+def test_more_calls_end_the_answer(name: str) -> None:
+    deltas = [_call(index, name) for index in range(3000)]
+    with pytest.raises(ModelUnavailable, match="128 tool calls"):
+        answer(*deltas)
+
+
+def test_more_calls_in_the_text_end_the_answer() -> None:
+    call = '<tool_call>{"name": "execute_bash", "arguments": {}}</tool_call>\n'
+    with pytest.raises(ModelError, match="128 tool calls"):
+        answer({"content": call * 3000}, calls="text")

@@ -1,0 +1,227 @@
+"""Demonstrations: what the scripted model promises, and that every script plays for real."""
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from agent.errors import ModelRefused
+from agent.models.base import (
+    Assistant,
+    CallPiece,
+    Finish,
+    Message,
+    Piece,
+    ReasoningPiece,
+    Request,
+    System,
+    TextPiece,
+    ToolCall,
+    ToolResult,
+    User,
+)
+from agent.models.demonstration import (
+    Demonstration,
+    DemonstrationModel,
+    demonstrations,
+    find,
+    load,
+    read,
+)
+from agent.tools.actions import Mistake
+from agent.tools.call_parser import TimeLimits, parse
+from agent.util.cancellation import Stop
+
+NAMES = (
+    "animation",
+    "chart",
+    "documents",
+    "journey",
+    "molecule",
+    "music",
+    "physics",
+    "poster",
+    "survey",
+    "wording",
+)
+
+
+SCRIPT = """
+title: Greet
+task: |
+  Say hello to the file system.
+watch: It says hello.
+seconds: 1
+turns:
+  - reasoning: A file is the shortest greeting.
+    text: I'll write a file.
+    calls:
+      - tool: execute_bash
+        arguments: {command: echo hello | tee hello.txt}
+      - tool: execute_bash
+        arguments: {command: ls}
+  - expect: ['hello', '(?m)^hello.txt$']
+    text: Done.
+    calls:
+      - tool: submit
+"""
+
+
+@pytest.fixture
+def greeting(tmp_path: Path) -> Demonstration:
+    path = tmp_path / "greeting.yaml"
+    path.write_text(SCRIPT, encoding="utf-8")
+    return read(path)
+
+
+TASK: list[Message] = [System("Work."), User("<problem>Say hello.</problem>")]
+
+
+def played(result: str = "hello\nhello.txt") -> list[Message]:
+    """The conversation after the first turn, its two calls answered."""
+    calls = (ToolCall("a", "execute_bash", "{}"), ToolCall("b", "execute_bash", "{}"))
+    first, _, second = result.partition("\n")
+    return [
+        *TASK,
+        Assistant("I'll write a file.", calls=calls),
+        ToolResult("a", "execute_bash", first),
+        ToolResult("b", "execute_bash", second),
+    ]
+
+
+def turn(demonstration: Demonstration | None, messages: list[Message]) -> list[Piece]:
+    model = DemonstrationModel(demonstration, pace=0)
+    return list(model.stream(Request(messages), Stop()))
+
+
+# The model
+
+
+def test_a_turn_streams_reasoning_text_and_calls_as_the_script_says(
+    greeting: Demonstration,
+) -> None:
+    pieces = turn(greeting, TASK)
+    reasoning = [piece.text for piece in pieces if isinstance(piece, ReasoningPiece)]
+    text = [piece.text for piece in pieces if isinstance(piece, TextPiece)]
+    assert "".join(reasoning) == "A file is the shortest greeting."
+    assert "".join(text) == "I'll write a file."
+    assert len(text) == 4
+    arguments = ["", ""]
+    for piece in pieces:
+        if isinstance(piece, CallPiece):
+            arguments[piece.index] += piece.arguments
+    assert [json.loads(each)["command"] for each in arguments] == [
+        "echo hello | tee hello.txt",
+        "ls",
+    ]
+
+
+def test_a_turn_ends_in_one_finish_without_usage(greeting: Demonstration) -> None:
+    pieces = turn(greeting, TASK)
+    assert [piece for piece in pieces if isinstance(piece, Finish)] == [Finish("tool_calls")]
+    assert pieces[-1] == Finish("tool_calls")
+    assert not DemonstrationModel(greeting).metered
+
+
+def test_its_place_is_read_from_the_conversation(greeting: Demonstration) -> None:
+    names = [piece.name for piece in turn(greeting, played()) if isinstance(piece, CallPiece)]
+    assert names[0] == "submit"
+
+
+def test_another_answer_of_the_sandbox_stops_it_with_a_reason(greeting: Demonstration) -> None:
+    with pytest.raises(ModelRefused, match="stops here: the sandbox answered otherwise"):
+        turn(greeting, played("hello\ntee: hello.txt: Read-only file system"))
+
+
+def test_an_expectation_is_held_against_the_last_results_only(greeting: Demonstration) -> None:
+    again = (ToolCall("c", "execute_bash", "{}"),)
+    messages = [*played(), Assistant("", calls=again), ToolResult("c", "execute_bash", "no")]
+    del messages[2:5]
+    with pytest.raises(ModelRefused, match="answered otherwise"):
+        turn(greeting, messages)
+
+
+def test_after_its_last_turn_it_says_that_it_is_over(greeting: Demonstration) -> None:
+    over = [*played(), Assistant("Done."), ToolResult("c", "submit", "<<< Finished >>>")]
+    with pytest.raises(ModelRefused, match="ends here"):
+        turn(greeting, over)
+
+
+@pytest.mark.parametrize("so_far", [played(), [*played(), Assistant("Done.")]])
+def test_a_follow_up_is_answered_with_how_to_connect_a_model(
+    greeting: Demonstration, so_far: list[Message]
+) -> None:
+    with pytest.raises(ModelRefused, match=r"cannot answer this; connect a model.*OPENAI_BASE_URL"):
+        turn(greeting, [*so_far, User("And in blue?")])
+
+
+def test_without_a_demonstration_every_task_is_answered_so() -> None:
+    with pytest.raises(ModelRefused, match="connect a model"):
+        turn(None, TASK)
+
+
+def test_a_stop_ends_the_stream_at_once_and_without_a_finish(greeting: Demonstration) -> None:
+    stop = Stop()
+    pieces = DemonstrationModel(greeting, pace=0.01).stream(Request(TASK), stop)
+    stop.set()
+    begun = time.monotonic()
+    assert list(pieces) == []
+    assert time.monotonic() - begun < 1
+
+
+# The files
+
+
+def test_each_is_there_and_found_by_the_text_of_its_task() -> None:
+    assert tuple(each.name for each in demonstrations()) == NAMES
+    for each in demonstrations():
+        assert load(each.name) is each
+        assert find(f"  {each.task}\r\n") is each
+    assert find("Something else") is None
+
+
+@pytest.mark.parametrize(
+    ("broken", "says"),
+    [
+        ("- a list", "not a mapping"),
+        (SCRIPT.replace("seconds: 1", "seconds: soon"), "seconds"),
+        (SCRIPT.replace("watch:", "look:"), "watch"),
+        (SCRIPT.replace("'hello'", "'(hello'"), "expect"),
+        (SCRIPT.replace("tool: submit", "tool: ''"), r"turns.1.calls.0.tool"),
+        (SCRIPT.replace("title: Greet", "title: [Greet"), "line"),
+    ],
+)
+def test_a_broken_file_is_named_with_what_is_wrong(tmp_path: Path, broken: str, says: str) -> None:
+    path = tmp_path / "odd.yaml"
+    path.write_text(broken, encoding="utf-8")
+    with pytest.raises(ValueError, match=rf"(?s)odd\.yaml is not a demonstration.*{says}"):
+        read(path)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_call_is_one_that_the_tools_take_without_a_remark(name: str) -> None:
+    for each in load(name).turns:
+        for call in each.calls:
+            action = parse(ToolCall("a", call.tool, json.dumps(call.arguments)), TimeLimits())
+            assert not isinstance(action, Mistake), action
+            assert not action.remarks
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_script_fails_once_mends_it_and_submits_last(name: str) -> None:
+    turns = load(name).turns
+    assert [call.tool for call in turns[-1].calls] == ["submit"]
+    edits = [call.arguments.get("command") for each in turns for call in each.calls]
+    assert "str_replace" in edits
+    assert all(each.expect for each in turns[1:])
+
+
+def test_the_four_documents_are_long_and_one_is_in_an_old_encoding() -> None:
+    inputs = load("documents").inputs
+    assert len(inputs) == 4
+    texts = [path.read_bytes() for path in inputs]
+    assert sum(len(text.split()) for text in texts) > 60_000
+    assert sum(map(len, texts)) < 400_000
+    with pytest.raises(UnicodeDecodeError):
+        texts[2].decode()

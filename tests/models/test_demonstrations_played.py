@@ -1,0 +1,351 @@
+"""The demonstrations played in the very sandbox that runs get; what they leave is checked."""
+
+import array
+import csv
+import re
+import shutil
+import string
+import wave
+from collections.abc import Iterator
+from itertools import pairwise
+from math import cos, dist, radians, sqrt
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from PIL import Image, ImageChops, ImageSequence, ImageStat
+from playwright.sync_api import expect, sync_playwright
+
+from agent.events import ModelAnswered, RunEnded, RunStarted, ToolEnded
+from agent.limits import Limits
+from agent.loop.conversation import Conversation
+from agent.loop.loop import Round, run
+from agent.models.demonstration import (
+    DemonstrationModel,
+    load,
+)
+from agent.sandbox.docker.container import ContainerSpec
+from agent.sandbox.docker.sandbox import DockerSandbox
+from agent.sandbox.engine.client import Client
+from agent.tools.toolbox import Toolbox
+from agent.util.cancellation import Stop
+from tests.support.browser import CHROMIUM, FLAGS
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    return tmp_path
+
+
+@pytest.fixture
+def sandbox(engine: Client, image: str, workspace: Path) -> Iterator[DockerSandbox]:
+    made = DockerSandbox.create(engine, ContainerSpec(image, "tests", "play", workspace))
+    yield made
+    made.close()
+
+
+def play(name: str, sandbox: DockerSandbox) -> list[ToolEnded]:
+    """Play a demonstration to its end; its calls' results, ``submit`` included."""
+    demonstration = load(name)
+    for path in demonstration.inputs:
+        shutil.copy(path, sandbox.workspace / "input")
+    start = RunStarted(
+        run="r",
+        task=demonstration.task,
+        mode="sandbox",
+        model="Demonstration",
+        metered=False,
+        prompt="general",
+        system="Work.",
+        user=demonstration.task,
+    )
+    conversation = Conversation([start])
+    model = DemonstrationModel(demonstration, pace=0)
+    events = list(run(Round(model, Toolbox(sandbox), conversation, Limits(), Stop())))
+    ended = events[-1]
+    assert isinstance(ended, RunEnded)
+    assert ended.status == "submitted", ended.reason
+    assert sum(isinstance(event, ModelAnswered) for event in events) == len(demonstration.turns)
+    return [event for event in events if isinstance(event, ToolEnded)]
+
+
+def failures(results: list[ToolEnded]) -> list[ToolEnded]:
+    return [result for result in results if not result.ok]
+
+
+@pytest.mark.engine
+def test_the_chart_is_drawn_after_the_polar_day_was_understood(
+    sandbox: DockerSandbox, workspace: Path
+) -> None:
+    (failed,) = failures(play("chart", sandbox))
+    assert "ValueError" in failed.observation
+    with Image.open(workspace / "output" / "daylight.png") as picture:
+        assert picture.size == (1600, 1000)
+        assert len(picture.convert("RGB").getcolors(1 << 20) or []) > 200
+    answer = (workspace / "output" / "answer.txt").read_text(encoding="utf-8")
+    assert "16 h 11 min" in answer
+    assert "18 May to 25 July" in answer
+
+
+@pytest.mark.engine
+def test_the_music_is_of_cd_quality_and_below_clipping(
+    sandbox: DockerSandbox, workspace: Path
+) -> None:
+    (failed,) = failures(play("music", sandbox))
+    assert "cut off" in failed.observation
+    with wave.open(str(workspace / "output" / "canon.wav")) as sound:
+        assert (sound.getframerate(), sound.getnchannels(), sound.getsampwidth()) == (44100, 2, 2)
+        assert 20 < sound.getnframes() / sound.getframerate() < 25
+        samples = array.array("h", sound.readframes(sound.getnframes()))
+    assert 0.8 < max(map(abs, samples)) / 32768 < 0.95
+    with Image.open(workspace / "output" / "score.png") as picture:
+        assert picture.size == (1600, 900)
+
+
+@pytest.mark.engine
+def test_the_documents_are_answered_rightly(sandbox: DockerSandbox, workspace: Path) -> None:
+    results = play("documents", sandbox)
+    (failed,) = failures(results)
+    assert "UnicodeDecodeError" in failed.observation
+    answer = (workspace / "output" / "answer.txt").read_text(encoding="utf-8")
+    for year, days in fog_days().items():
+        assert re.search(rf"^{year} +{days} ", answer, re.MULTILINE)
+    assert "18 h 50 min" in answer
+    with Image.open(workspace / "output" / "fog.png") as picture:
+        assert picture.size == (1600, 900)
+
+
+@pytest.mark.engine
+def test_the_documents_are_answered_without_reading_them_whole(
+    sandbox: DockerSandbox, workspace: Path
+) -> None:
+    seen = sum(len(result.observation) for result in play("documents", sandbox))
+    assert seen < sum(path.stat().st_size for path in load("documents").inputs) / 20
+
+
+@pytest.mark.engine
+def test_the_stars_keep_their_energy_and_come_home(sandbox: DockerSandbox, workspace: Path) -> None:
+    (failed,) = failures(play("physics", sandbox))
+    assert "energy must stay the same" in failed.observation
+    answer = (workspace / "output" / "answer.txt").read_text(encoding="utf-8")
+    kept = re.search(r"at most 1 part in ([\d,]+)", answer)
+    assert kept is not None
+    assert int(kept[1].replace(",", "")) > 10_000_000
+    loop = re.search(r"one loop +(\d\.\d{4}) long", answer)
+    assert loop is not None
+    assert float(loop[1]) == pytest.approx(time_of_a_loop(), abs=1e-4)
+    with Image.open(workspace / "output" / "eight.png") as picture:
+        assert picture.size == (1600, 1000)
+        assert len(picture.convert("RGB").getcolors(1 << 21) or []) > 1000
+
+
+def time_of_a_loop() -> float:
+    """Found in another way than the script does: by a Runge-Kutta method.
+
+    After a sixth of a loop the star that began on the left passes the middle.
+    """
+
+    def rates(state: list[complex]) -> list[complex]:
+        a, b, c = state[:3]
+        ab, bc, ca = (d / abs(d) ** 3 for d in (b - a, c - b, a - c))
+        return [*state[3:], ab - ca, bc - ab, ca - bc]
+
+    def ahead(state: list[complex], slope: list[complex], time: float) -> list[complex]:
+        return [value + time * rate for value, rate in zip(state, slope, strict=True)]
+
+    speed = 0.466203685 + 0.43236573j
+    state = [0.97000436 - 0.24308753j, -0.97000436 + 0.24308753j, 0j, speed, speed, -2 * speed]
+    at, step = 0.0, 0.002
+    while state[1].real < 0:
+        before = state
+        k1 = rates(state)
+        k2 = rates(ahead(state, k1, step / 2))
+        k3 = rates(ahead(state, k2, step / 2))
+        k4 = rates(ahead(state, k3, step))
+        slope = [(a + 2 * b + 2 * c + d) / 6 for a, b, c, d in zip(k1, k2, k3, k4, strict=True)]
+        state, at = ahead(state, slope, step), at + step
+    return 6 * (at - step * state[1].real / (state[1].real - before[1].real))
+
+
+@pytest.mark.engine
+def test_the_survey_is_cleaned_and_what_is_real_is_kept(
+    sandbox: DockerSandbox, workspace: Path
+) -> None:
+    (failed,) = failures(play("survey", sandbox))
+    assert "a bath and not a lake" in failed.observation
+    celsius = readings()
+    with (workspace / "output" / "cleaned.csv").open(encoding="utf-8", newline="") as file:
+        cleaned = sorted(float(row["temperature_c"]) for row in csv.DictReader(file))
+    assert cleaned == pytest.approx(celsius, abs=0.051)
+    assert cleaned[0] == 8.4
+    report = (workspace / "output" / "report.md").read_text(encoding="utf-8")
+    assert f"**{sum(celsius) / len(celsius):.1f} °C** on average" in report
+    assert f"over {len(celsius)} readings" in report
+    with Image.open(workspace / "output" / "lake.png") as picture:
+        assert picture.size == (1600, 1000)
+        assert len(picture.convert("RGB").getcolors(1 << 20) or []) > 200
+
+
+def readings() -> list[float]:
+    """The possible temperatures, told apart in another way than the script does."""
+    (path,) = load("survey").inputs
+    lines = path.read_text(encoding="utf-8-sig").lower().replace(" ", "").splitlines()[3:]
+    fields = (line.split(";")[2].replace(",", ".") for line in set(lines))
+    found = [(float(t[:-1]) - 32) * 5 / 9 if t.endswith("f") else float(t) for t in fields]
+    return sorted(value for value in found if value < 50)
+
+
+@pytest.mark.engine
+def test_every_claim_of_the_sentence_is_true(sandbox: DockerSandbox, workspace: Path) -> None:
+    (failed,) = failures(play("wording", sandbox))
+    assert "no sentence tells the truth" in failed.observation
+    sentence = (workspace / "output" / "answer.txt").read_text(encoding="utf-8")
+    for letter in string.ascii_lowercase:
+        count = sentence.lower().count(letter)
+        assert f" {in_words(count)} {letter}{'s' * (count > 1)}" in sentence.replace("'", "")
+    with Image.open(workspace / "output" / "sentence.png") as picture:
+        assert picture.size == (1600, 1000)
+        assert len(picture.convert("RGB").getcolors(1 << 20) or []) > 200
+
+
+@pytest.mark.engine
+def test_the_knight_is_drawn_in_a_loop_without_a_seam(
+    sandbox: DockerSandbox, workspace: Path
+) -> None:
+    (failed,) = failures(play("animation", sandbox))
+    assert "not a knight yet" in failed.observation
+    with Image.open(workspace / "output" / "knight.webp") as film:
+        assert film.size == (640, 640)
+        assert film.info["loop"] == 0
+        frames, durations = [], []
+        for frame in ImageSequence.Iterator(film):
+            frames.append(frame.convert("L"))
+            durations.append(frame.info["duration"])
+    assert durations == [40] * 150
+    assert all(high > 200 for _, high in map(extremes, frames))
+    steps = [apart(one, other) for one, other in pairwise(frames)]
+    assert min(steps) > 0
+    assert apart(frames[-1], frames[0]) <= max(steps)
+
+
+def extremes(picture: Image.Image) -> tuple[int, int]:
+    """The darkest and the brightest value of a grey picture."""
+    ((low, high),) = ImageStat.Stat(picture).extrema
+    return int(low), int(high)
+
+
+def apart(one: Image.Image, other: Image.Image) -> float:
+    """The mean difference of two grey pictures."""
+    return ImageStat.Stat(ImageChops.difference(one, other)).mean[0]
+
+
+@pytest.mark.engine
+def test_the_walk_is_as_long_as_the_track_without_its_two_wild_points(
+    sandbox: DockerSandbox, workspace: Path
+) -> None:
+    (failed,) = failures(play("journey", sandbox))
+    assert "nobody walks" in failed.observation
+    page = (workspace / "output" / "journey.html").read_text(encoding="utf-8")
+    lengths = lengths_of_the_walk()
+    assert len(lengths) == 5
+    for length in [*lengths, sum(lengths)]:
+        assert f"{length:.1f} km" in page
+    assert "No signal in the gorge" in page
+    assert "<script" not in page
+    assert "//" not in page
+
+
+@pytest.mark.engine
+@pytest.mark.browser
+def test_the_walk_is_stepped_through_by_keyboard_and_asks_nothing_of_the_network(
+    sandbox: DockerSandbox, workspace: Path
+) -> None:
+    if not CHROMIUM.exists():
+        pytest.skip(f"{CHROMIUM} is not installed")
+    play("journey", sandbox)
+    address = (workspace / "output" / "journey.html").as_uri()
+    asked: list[str] = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        page = browser.new_page(java_script_enabled=False, viewport={"width": 390, "height": 844})
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(address)
+        expect(page.get_by_text("18 h 36")).to_be_visible()
+        page.get_by_role("radio", name="All").press("ArrowRight")
+        page.get_by_role("radio", name="1").press("ArrowRight")
+        expect(page.get_by_role("heading", name="Nordholm to Ternvik")).to_be_visible()
+        expect(page.get_by_text("18 h 36")).to_be_hidden()
+        browser.close()
+    assert asked == [address]
+
+
+def lengths_of_the_walk() -> list[float]:
+    """Measured in another way than the script does: on a plane, points off the island left out."""
+    (path,) = (path for path in load("journey").inputs if path.suffix == ".gpx")
+    lengths = []
+    for track in path.read_text(encoding="utf-8").split("<trk>")[1:]:
+        found = re.findall(r'lat="([\d.-]+)" lon="([\d.-]+)"', track)
+        points = [(float(lat), float(lon)) for lat, lon in found if float(lat) > 63.1]
+        narrow = cos(radians(sum(lat for lat, _ in points) / len(points)))
+        plane = [(lat * 111.195, lon * 111.195 * narrow) for lat, lon in points]
+        lengths.append(sum(dist(one, other) for one, other in pairwise(plane)))
+    return lengths
+
+
+@pytest.mark.engine
+def test_the_poster_is_printed_twice_alike_under_the_true_sky(
+    sandbox: DockerSandbox, workspace: Path
+) -> None:
+    results = play("poster", sandbox)
+    (failed,) = failures(results)
+    assert "covers 2 of Cassiopeia" in failed.observation
+    assert "covers 2" not in results[-2].observation
+    with Image.open(workspace / "output" / "poster.png") as picture:
+        assert picture.size == (1754, 2480)
+        assert len(picture.convert("RGB").getcolors(1 << 22) or []) > 1000
+    svg = ElementTree.parse(workspace / "output" / "poster.svg").getroot()
+    assert svg.get("viewBox") == "0 0 1000 1414"
+    assert len(svg) > 1000
+    assert not list(svg.iter("{http://www.w3.org/2000/svg}text"))
+
+
+@pytest.mark.engine
+def test_the_molecules_have_the_steps_that_books_give(
+    sandbox: DockerSandbox, workspace: Path
+) -> None:
+    (failed,) = failures(play("molecule", sandbox))
+    assert "should be 8.000 beta" in failed.observation
+    answer = (workspace / "output" / "answer.txt").read_text(encoding="utf-8")
+    naphthalene, azulene = sqrt(5) - 1, 0.4773 + 0.4004
+    assert re.search(rf"^step .* {naphthalene:.3f} +{azulene:.3f}$", answer, re.MULTILINE)
+    assert f"{286 * naphthalene / azulene:.0f} nm" in answer
+    assert re.search(r"^exact mass in u +128\.0626 +128\.0626$", answer, re.MULTILINE)
+    with Image.open(workspace / "output" / "azulene.png") as picture:
+        assert picture.size == (1600, 1000)
+        assert len(picture.convert("RGB").getcolors(1 << 21) or []) > 200
+
+
+WORDS = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
+    "fifteen sixteen seventeen eighteen nineteen"
+)
+
+
+def in_words(number: int) -> str:
+    """A number below forty, as English spells it."""
+    words = WORDS.split()
+    tens, ones = divmod(number, 10)
+    if tens < 2:
+        return words[number]
+    return {2: "twenty", 3: "thirty"}[tens] + (f"-{words[ones]}" if ones else "")
+
+
+def fog_days() -> dict[int, int]:
+    """Counted in another way than the script does: entries that hold a closure for fog."""
+    counted = {}
+    for path in load("documents").inputs:
+        text = path.read_bytes().decode("latin-1")
+        entries = re.split(r"(?m)^(?=[MTWFS][a-z]{2} \d+ [A-Z])", text)
+        closed = sum(", fog.\n" in entry and "HARBOUR CLOSED" in entry for entry in entries)
+        counted[int(path.stem[-4:])] = closed
+    return counted

@@ -1,0 +1,335 @@
+"""Failures of endpoints: what each means, and what a person reads."""
+
+import socket
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from typing import Any
+
+import pytest
+
+from agent.errors import (
+    AnswerTooLong,
+    ContextTooLong,
+    ModelError,
+    ModelRefused,
+    ModelUnavailable,
+)
+from agent.models.base import ModelConfig
+from agent.models.openai.client import OpenAIModel
+from agent.models.openai.errors import Endpoint as Named
+from agent.models.openai.errors import Failure, error_of
+from agent.util.cancellation import Stop
+from tests.contract.model_suite import REQUEST
+from tests.support.models.asking import answer, ask
+from tests.support.models.endpoint import Endpoint, Turn
+
+
+def failing(turn: Turn, **settings: Any) -> ModelError:
+    with Endpoint([turn]) as endpoint, pytest.raises(ModelError) as caught:
+        ask(endpoint, **settings)
+    assert endpoint.url in str(caught.value)
+    assert len(endpoint.requests) == 1, "the adapter never retries"
+    return caught.value
+
+
+def meant(status: int | None, message: str, **fields: Any) -> ModelError:
+    failure = Failure(status, {"error": {"message": message, **fields}})
+    return error_of(failure, Named("http://host/v1", "a-model", ""))
+
+
+@pytest.mark.parametrize(
+    "fault",
+    ["408", "409", "429", "500", "503", "529", "html status=502", "cut", "overloaded", "no-finish"],
+)
+def test_what_may_pass_is_told_as_unavailable(fault: str) -> None:
+    assert isinstance(failing(Turn(text="some text", fault=fault)), ModelUnavailable)
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        ("401", "the API key is missing or wrong"),
+        ("402", "no credit"),
+        ("403", "may not use"),
+        ("404", "does not know the model test-model"),
+        ("405", "end in /v1"),
+        ("400", "answered 400"),
+        ("html", "end in /v1"),
+        ("html status=404", "end in /v1"),
+        ("nonsense", "end in /v1"),
+    ],
+)
+def test_what_waiting_does_not_mend_is_told_as_refused(fault: str, says: str) -> None:
+    error = failing(Turn(fault=fault))
+    assert isinstance(error, ModelRefused)
+    assert says in str(error)
+    assert "<" not in str(error)
+
+
+def test_a_json_body_that_is_no_answer_is_refused() -> None:
+    assert isinstance(failing(Turn(whole=True, chunks=[{"status": "ok"}])), ModelRefused)
+
+
+def test_an_error_sent_as_a_success_is_an_error() -> None:
+    busy = {"error": {"message": "Too busy", "code": 503}}
+    assert isinstance(failing(Turn(whole=True, chunks=[busy])), ModelUnavailable)
+    wrong = {"error": {"message": "No such model", "code": 404}}
+    assert isinstance(failing(Turn(whole=True, chunks=[wrong])), ModelRefused)
+
+
+def test_a_used_up_quota_is_no_rate_limit() -> None:
+    error = {"message": "You exceeded your current quota.", "code": "insufficient_quota"}
+    assert isinstance(failing(Turn(fault="429", error=error)), ModelRefused)
+
+
+@pytest.mark.parametrize(
+    ("asked", "seconds"), [("0.1", 0.1), ("7", 7), ("-3", 0), ("1e999", 3600), ("soon", None)]
+)
+def test_the_wait_that_was_asked_for_is_told(asked: str, seconds: float | None) -> None:
+    error = failing(Turn(fault=f"429 retry-after={asked}"))
+    assert isinstance(error, ModelUnavailable)
+    assert error.retry_after == seconds
+
+
+def test_the_wait_may_be_a_date() -> None:
+    date = format_datetime(datetime.now(UTC) + timedelta(seconds=90), usegmt=True)
+    error = failing(Turn(fault=f"503 retry-after={date.replace(' ', '_')}"))
+    assert isinstance(error, ModelUnavailable)
+    assert error.retry_after is not None
+    assert 60 < error.retry_after < 91
+
+
+def test_the_wait_may_stand_in_the_text() -> None:
+    error = meant(429, "Rate limit reached. Please try again in 250ms.")
+    assert isinstance(error, ModelUnavailable)
+    assert error.retry_after == 0.25
+
+
+@pytest.mark.parametrize("at", [0, 3])
+def test_silence_breaks_a_stream(at: int) -> None:
+    error = failing(Turn(text="x" * 100, fault=f"silent at={at}"), silence=0.3)
+    assert isinstance(error, ModelUnavailable)
+    assert "said nothing for 0.3 s" in str(error)
+
+
+@pytest.mark.parametrize("end", ["error", "abort", "insufficient_system_resource"])
+def test_an_answer_that_ends_in_a_failure_is_no_answer(end: str) -> None:
+    with pytest.raises(ModelUnavailable, match=end):
+        answer({"content": "Well,"}, finish=end)
+
+
+def test_a_line_that_is_no_json_breaks_a_stream() -> None:
+    with pytest.raises(ModelUnavailable, match="cannot be read"):
+        answer({"content": "Well,"}, '{"choices": [')
+
+
+def test_an_error_inside_a_stream_means_what_its_code_says() -> None:
+    error = {"message": "maximum context length is 4096 tokens", "code": 400}
+    with pytest.raises(ContextTooLong):
+        answer({"content": "Well,"}, {"error": error, "choices": []})
+
+
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        ("http://127.0.0.1:{port}/v1", "Is it running"),
+        ("https://127.0.0.1:{port}/v1", "Is it running"),
+        ("http://no-such-host.invalid/v1", "name is not known"),
+    ],
+)
+def test_an_unreachable_endpoint_says_why(url: str, says: str) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = url.format(port=free.getsockname()[1])
+        model = OpenAIModel(ModelConfig(address, "m"))
+        with pytest.raises(ModelUnavailable, match=says):
+            list(model.stream(REQUEST, Stop()))
+
+
+def test_plain_http_where_tls_was_expected_says_so() -> None:
+    with Endpoint([Turn(text="Hi")]) as endpoint:
+        model = OpenAIModel(ModelConfig(endpoint.url.replace("http:", "https:"), "m"))
+        with pytest.raises(ModelUnavailable, match="SSL_CERT_FILE"):
+            list(model.stream(REQUEST, Stop()))
+
+
+CONTEXT = [
+    # (message, limit, used)
+    (
+        "This model's maximum context length is 128000 tokens. However, your messages resulted "
+        "in 130001 tokens. Please reduce the length of the messages.",
+        128000,
+        130001,
+    ),
+    (
+        "This model's maximum context length is 65536 tokens. However, you requested 70000 tokens "
+        "(65000 in the messages, 5000 in the completion). Please reduce the length.",
+        65536,
+        65000,
+    ),
+    (
+        "'max_tokens' or 'max_completion_tokens' is too large: 99999. This model's maximum context "
+        "length is 4096 tokens and your request has 30 input tokens (99999 > 4096 - 30).",
+        4096,
+        30,
+    ),
+    (
+        "You passed 4097 input tokens and requested 16 output tokens. However, the model's context "
+        "length is only 4096 tokens, resulting in a maximum input length of 4080 tokens.",
+        4096,
+        4097,
+    ),
+    (
+        "The decoder prompt (length 5000) is longer than the maximum model length of 4096.",
+        4096,
+        5000,
+    ),
+    (
+        "The input (5000 tokens) is longer than the model's context length (4096 tokens).",
+        4096,
+        5000,
+    ),
+    (
+        "Requested token count exceeds the model's maximum context length of 4096 tokens. You "
+        "requested a total of 5000 tokens: 4000 tokens from the input messages and 1000 tokens for "
+        "the completion.",
+        4096,
+        4000,
+    ),
+    (
+        "request (9000 tokens) exceeds the available context size (4096 tokens), try increasing it",
+        4096,
+        9000,
+    ),
+    ("the request exceeds the available context size, try increasing it", None, None),
+    ("Requested tokens (2285) exceed context window of 2048", 2048, 2285),
+    ("prompt is too long: 210000 tokens > 200000 maximum", 200000, 210000),
+    (
+        "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000, decrease "
+        "input length or `max_tokens` and try again",
+        200000,
+        190000,
+    ),
+    (
+        "This endpoint's maximum context length is 200000 tokens. However, you requested about "
+        "210000 tokens (208000 of text input, 2000 in the output).",
+        200000,
+        208000,
+    ),
+    (
+        "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum "
+        "context length",
+        32768,
+        40000,
+    ),
+    (
+        "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+        1048576,
+        1200000,
+    ),
+    (
+        "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
+        131072,
+        537812,
+    ),
+    ("Range of input length should be [1, 30720]", 30720, None),
+    (
+        "Request too large for model `x` on tokens per minute (TPM): Limit 6000, Requested 8000",
+        6000,
+        8000,
+    ),
+    ("Input is too long for requested model.", None, None),
+]
+
+
+@pytest.mark.parametrize(("message", "limit", "used"), CONTEXT)
+@pytest.mark.parametrize("status", [400, 413, 422])
+def test_every_servers_way_to_say_that_the_context_is_full(
+    status: int, message: str, limit: int | None, used: int | None
+) -> None:
+    error = meant(status, message)
+    assert isinstance(error, ContextTooLong)
+    assert (error.limit, error.used) == (limit, used)
+
+
+def test_numbers_in_fields_of_their_own_go_first() -> None:
+    fields = {"type": "exceed_context_size_error", "n_prompt_tokens": 1407, "n_ctx": 256}
+    error = meant(500, "the request exceeds the available context size.", **fields)
+    assert isinstance(error, ContextTooLong)
+    assert (error.limit, error.used) == (256, 1407)
+
+
+def test_a_code_is_enough_to_say_that_the_context_is_full() -> None:
+    error = meant(400, "Please reduce it.", code="context_length_exceeded")
+    assert isinstance(error, ContextTooLong)
+
+
+def test_more_than_a_minutes_quota_in_one_request_is_too_long_whatever_the_status() -> None:
+    message = "Request too large for gpt on tokens per min (TPM): Limit 30000, Requested 40000."
+    assert isinstance(meant(429, message), ContextTooLong)
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "affordable"),
+    [
+        (
+            402,
+            "This request requires more credits, or fewer max_tokens. You requested up to 65536 "
+            "tokens, but can only afford 7262.",
+            7262,
+        ),
+        (
+            400,
+            "max_tokens is too large: 100000. This model supports at most 16384 completion tokens, "
+            "whereas you provided 100000.",
+            16384,
+        ),
+        (400, "Invalid max_tokens value, the valid range of max_tokens is [1, 8192]", 8192),
+        (
+            400,
+            "max_tokens: 100000 > 8192, which is the maximum allowed number of output tokens for x",
+            8192,
+        ),
+        (400, "`max_tokens` must be less than or equal to `32768`", 32768),
+    ],
+)
+def test_every_servers_way_to_say_that_the_answer_is_too_long(
+    status: int, message: str, affordable: int
+) -> None:
+    error = meant(status, message)
+    assert isinstance(error, AnswerTooLong)
+    assert error.affordable == affordable
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (400, "registry.ollama.ai/library/gemma:latest does not support tools"),
+        (404, "No endpoints found that support tool use."),
+        (400, '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser'),
+        (500, "tools param requires --jinja flag"),
+    ],
+)
+def test_a_server_without_tools_names_the_setting(status: int, message: str) -> None:
+    error = meant(status, message)
+    assert isinstance(error, ModelRefused)
+    assert "Set the tool-call style to “text”" in str(error)
+
+
+def test_an_error_in_a_list_is_understood() -> None:
+    body = [{"error": {"code": 401, "message": "API key not valid."}}]
+    error = error_of(Failure(401, body), Named("http://host/v1", "m", ""))
+    assert str(error).endswith("It said: API key not valid.")
+
+
+@pytest.mark.parametrize("number", ["9" * 13, "9" * 5000, "٣" * 4])
+def test_absurd_numbers_are_no_limits(number: str) -> None:
+    error = meant(400, f"maximum context length is {number} tokens.")
+    assert isinstance(error, ModelError)
+    assert getattr(error, "limit", None) is None or number.isdecimal()
+
+
+def test_what_an_endpoint_says_is_short_and_in_one_line() -> None:
+    error = str(meant(400, "a\x1b[31m\n\u202eb" + "x" * 100_000))
+    assert len(error) < 600
+    assert error.isprintable()

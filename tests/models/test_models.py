@@ -1,0 +1,127 @@
+"""Models: the contract, stopping, what is left behind, and what an endpoint offers."""
+
+import gc
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from agent.errors import ModelRefused, ModelUnavailable
+from agent.models.base import Model, ModelConfig
+from agent.models.openai.client import OpenAIModel
+from agent.models.openai.probe import check, list_models
+from agent.models.scripted import ScriptedModel, ScriptedTurn
+from agent.util.cancellation import Stop
+from tests.contract.model_suite import REQUEST, ModelSuite
+from tests.support.models.endpoint import Call, Endpoint, Turn
+
+
+class TestScriptedModel(ModelSuite):
+    @contextmanager
+    def model(self, *turns: ScriptedTurn) -> Iterator[Model]:
+        yield ScriptedModel(turns)
+
+
+class TestOpenAIModel(ModelSuite):
+    @contextmanager
+    def model(self, *turns: ScriptedTurn) -> Iterator[Model]:
+        with Endpoint([_served(turn) for turn in turns]) as endpoint:
+            yield OpenAIModel(ModelConfig(endpoint.url, "test-model"))
+
+
+def _served(turn: ScriptedTurn) -> Turn:
+    counted = turn.usage
+    usage = (counted.prompt, counted.generated, counted.cached) if counted else None
+    return Turn(
+        text=turn.text,
+        reasoning=turn.reasoning,
+        calls=[Call(call.name, call.arguments) for call in turn.calls],
+        usage=usage,
+        finish=turn.finish,
+        fault="overloaded" if turn.error else "",
+        chunking=3 if turn.error else 12,
+        gate=turn.gate,
+    )
+
+
+# Stop, and what is left behind
+
+
+def test_a_stop_hangs_up_on_the_endpoint() -> None:
+    stop = Stop()
+    with Endpoint([Turn(text="Hello", fault="silent")]) as endpoint:
+        model = OpenAIModel(ModelConfig(endpoint.url, "test-model"))
+        for _ in model.stream(REQUEST, stop):
+            began = time.monotonic()
+            stop.set()
+        assert time.monotonic() - began < 3.0
+        assert endpoint.wait_for_connections(0)
+
+
+def test_a_stop_ends_the_wait_for_an_address_that_takes_no_connection() -> None:
+    stop = Stop()
+    model = OpenAIModel(ModelConfig("http://192.0.2.1/v1", "test-model"))
+    timer = threading.Timer(0.2, stop.set)
+    timer.start()
+    began = time.monotonic()
+    with suppress(ModelUnavailable):  # some networks refuse at once
+        assert list(model.stream(REQUEST, stop)) == []
+    assert time.monotonic() - began < 3.0
+    timer.cancel()
+    timer.join()
+
+
+def test_turns_leave_no_thread_and_no_connection_behind() -> None:
+    turns = [Turn(text="Hi"), Turn(fault="500"), Turn(fault="cut"), Turn(text="s", fault="silent")]
+    with Endpoint(turns * 14) as endpoint:
+        for number in range(56):
+            if number == 8:
+                before = _held()
+            _turn_of_any_ending(endpoint)
+        assert endpoint.wait_for_connections(0) or endpoint.connections <= 1
+    assert _held()[0] <= before[0] + 1
+    assert _held()[1] <= before[1] + 4
+
+
+def _turn_of_any_ending(endpoint: Endpoint) -> None:
+    stop = Stop()
+    model = OpenAIModel(ModelConfig(endpoint.url, "test-model"))
+    with suppress(ModelUnavailable):
+        for piece in model.stream(REQUEST, stop):
+            if getattr(piece, "text", "") == "s":
+                stop.set()
+
+
+def _held() -> tuple[int, int]:
+    gc.collect()
+    own = [thread for thread in threading.enumerate() if "process_request" not in thread.name]
+    return len(own), len(list(Path(f"/proc/{os.getpid()}/fd").iterdir()))
+
+
+# What is offered, and whether it works
+
+
+def test_models_are_listed() -> None:
+    with Endpoint(models=["b", "a", "a"]) as endpoint:
+        assert list_models(ModelConfig(endpoint.url, "")) == ["a", "b"]
+
+
+def test_a_wrong_key_is_told_when_models_are_listed() -> None:
+    with Endpoint(key="right") as endpoint, pytest.raises(ModelRefused, match="key is missing"):
+        list_models(ModelConfig(endpoint.url, "", api_key="wrong-key-1234567"))
+
+
+def test_the_check_says_what_works_or_what_is_wrong() -> None:
+    turns = [Turn(calls=[("ready", {})]), Turn(text="I am ready."), Turn(fault="503")]
+    with Endpoint(turns) as endpoint:
+        config = ModelConfig(endpoint.url, "test-model")
+        assert "works" in check(config)
+        assert "did not call a tool" in check(config)
+        assert "answered 503" in check(config)
+        assert "offers 1 models" in check(ModelConfig(endpoint.url, ""))
+    assert "cannot be reached" in check(config)
+    assert "http://" in check(ModelConfig("localhost:8000/v1", "m"))

@@ -1,0 +1,191 @@
+"""Reasoning and calls that a model writes into its text, however the text is cut."""
+
+import json
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent.models.base import (
+    Assistant,
+    CallPiece,
+    Piece,
+    ReasoningPiece,
+    System,
+    TextPiece,
+    ToolCall,
+    ToolResult,
+    User,
+)
+from agent.models.parsing.text_tool_calls import TextCallSplitter, as_text, describe
+from agent.models.parsing.think import ThinkSplitter
+from tests.contract.model_suite import BASH, called, said, thought
+
+BITS = ["<think>", "</think>", "<th", "ink>", "</", "think>", "<", ">", "a", " ", "\n", "<think"]
+CALL_BITS = [
+    "```tool_call\n", "```", "\n```", "\n", "<tool_call>", "</tool_call>", "<tool", "_call>", "``",
+    '{"name": "a", "arguments": {"x": "}"}}', '{"name": "a", ', '"arguments": {', "}", '"', "text",
+]  # fmt: skip
+
+
+def cut(text: str, places: Iterable[int]) -> list[str]:
+    at = sorted({place % (len(text) + 1) for place in places})
+    return [text[a:b] for a, b in zip([0, *at], [*at, len(text)], strict=True)]
+
+
+def parted(parts: Iterable[str]) -> tuple[str, str]:
+    splitter = ThinkSplitter()
+    pieces: list[Piece] = [piece for part in parts for piece in splitter.feed(part)]
+    pieces += splitter.flush()
+    assert all(piece.text for piece in pieces if isinstance(piece, TextPiece | ReasoningPiece))
+    return thought(pieces), said(pieces)
+
+
+def read(parts: Iterable[str]) -> tuple[str, list[tuple[str, str]]]:
+    splitter = TextCallSplitter()
+    pieces: list[Piece] = [piece for part in parts for piece in splitter.feed(part)]
+    pieces += splitter.flush()
+    return said(pieces), [(call.name, call.arguments) for call in called(pieces)]
+
+
+@pytest.mark.parametrize(
+    ("text", "reasoning", "answer"),
+    [
+        ("Hello", "", "Hello"),
+        ("<think>Hm.</think>Yes.", "Hm.", "Yes."),
+        ("\n<think>\nHm.\n</think>\n\nYes.\n", "Hm.\n", "Yes.\n"),
+        ("<think>\n\n</think>\n\nYes.", "", "Yes."),
+        ("<think>one</think>\n<think>two</think>Yes.", "onetwo", "Yes."),
+        ("<think>cut off here", "cut off here", ""),
+        ("Write <think>x</think> first.", "", "Write <think>x</think> first."),
+        ("Yes </think> no", "", "Yes </think> no"),
+        ("<think>a < b </thin k></think>c", "a < b </thin k>", "c"),
+        ("<thinking>x", "", "<thinking>x"),
+        ("  ", "", "  "),
+        ("<thin", "", "<thin"),
+        ("<think>x</thin", "x</thin", ""),
+    ],
+)
+def test_reasoning_is_told_from_text(text: str, reasoning: str, answer: str) -> None:
+    assert parted([text]) == (reasoning, answer)
+    assert parted(text) == (reasoning, answer)
+
+
+@given(
+    st.lists(st.sampled_from(BITS), max_size=12).map("".join), st.lists(st.integers(0), max_size=8)
+)
+def test_reasoning_does_not_depend_on_how_the_text_is_cut(text: str, places: list[int]) -> None:
+    assert parted(cut(text, places)) == parted([text])
+
+
+FENCED = '```tool_call\n{"name": "execute_bash", "arguments": {"command": "ls"}}\n```'
+TAGGED = '<tool_call>\n{"name": "execute_bash", "arguments": {"command": "ls"}}\n</tool_call>'
+LS = ("execute_bash", '{"command": "ls"}')
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "calls"),
+    [
+        ("Just text.", "Just text.", []),
+        (FENCED, "", [LS]),
+        (TAGGED, "", [LS]),
+        (f"Look:\n{FENCED}\nand\n{FENCED}", "Look:\nand\n", [LS, LS]),
+        (f"Look: {TAGGED} done", "Look:  done", [LS]),
+        (FENCED.removesuffix("\n```"), "", [LS]),
+        (TAGGED.removesuffix("</tool_call>"), "", [LS]),
+        ('<tool_call>{"name": "f", "parameters": {"x": 1}}</tool_call>', "", [("f", '{"x": 1}')]),
+        ('<tool_call>{"arguments": {"x": 1}, "name": "f"}</tool_call>', "", [("f", '{"x": 1}')]),
+        ('<tool_call>{"name": "f"}</tool_call>', "", [("f", "{}")]),
+        (
+            '<tool_call>{"name": "f", "arguments": "{\\"x\\": 1}"}</tool_call>',
+            "",
+            [("f", '{"x": 1}')],
+        ),
+        ('```tool_call {"name": "f", "arguments": {"x": 1}}```', "", [("f", '{"x": 1}')]),
+        ("<tool_call>ls -la</tool_call>", "", [("", "ls -la")]),
+        ('<tool_call>{"name": "f", oops</tool_call>', "", [("f", '{"name": "f", oops')]),
+        ("```python\nprint(1)\n```", "```python\nprint(1)\n```", []),
+        ("Use ```tool_call\nblocks.", "Use ```tool_call\nblocks.", []),
+        ("```tool_calls\n{}\n```", "```tool_calls\n{}\n```", []),
+        ("a <tool", "a <tool", []),
+        ("a\n```to", "a\n```to", []),
+    ],
+)
+def test_calls_are_told_from_text(text: str, answer: str, calls: list[tuple[str, str]]) -> None:
+    assert read([text]) == (answer, calls)
+    assert read(text) == (answer, calls)
+
+
+@settings(max_examples=1000, deadline=None)
+@given(
+    st.lists(st.sampled_from(CALL_BITS), max_size=12).map("".join),
+    st.lists(st.integers(0), max_size=8),
+)
+def test_calls_do_not_depend_on_how_the_text_is_cut(text: str, places: list[int]) -> None:
+    assert read(cut(text, places)) == read([text])
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@settings(deadline=None)
+@given(
+    st.dictionaries(st.text(), JSON, max_size=4),
+    st.lists(st.integers(0), max_size=8),
+    st.booleans(),
+)
+def test_a_call_written_in_the_format_is_read_back(
+    arguments: dict[str, object], places: list[int], fenced: bool
+) -> None:
+    body = json.dumps({"name": "f", "arguments": arguments})
+    if "</tool_call>" in body:
+        return
+    text = f"```tool_call\n{body}\n```" if fenced else f"<tool_call>{body}</tool_call>"
+    answer, calls = read(cut(text, places))
+    assert answer == ""
+    assert [(name, json.loads(written)) for name, written in calls] == [("f", arguments)]
+
+
+def test_arguments_are_shown_as_they_are_written() -> None:
+    splitter = TextCallSplitter()
+    pieces = [
+        *splitter.feed('<tool_call>{"name": "create", "arguments": {"text": "abc'),
+        *splitter.feed("def"),
+    ]
+    assert [piece for piece in pieces if isinstance(piece, CallPiece)][-1].arguments == "def"
+
+
+def test_the_conversation_is_told_without_tool_messages() -> None:
+    call = ToolCall("a", "execute_bash", '{"command": "ls"}')
+    told = as_text(
+        [
+            System("Be careful."),
+            User("Go."),
+            Assistant("Looking.", "Hm.", (call, ToolCall("b", "submit", "{broken"))),
+            ToolResult("a", "execute_bash", "x.txt"),
+            ToolResult("b", "submit", ""),
+            User("Steps remaining: 3"),
+        ],
+        [BASH],
+    )
+    system, first, said_before, results = told
+    assert isinstance(system, System)
+    assert system.text.startswith("Be careful.\n\n# Tools")
+    assert first == User("Go.")
+    assert read([getattr(said_before, "text", "")])[1] == [LS, ("", "{broken")]
+    assert results == User(
+        "Result of execute_bash:\nx.txt\n\nResult of submit:\n(empty)\n\nSteps remaining: 3"
+    )
+
+
+def test_the_description_holds_names_words_and_schemas() -> None:
+    text = describe([BASH])
+    assert "execute_bash" in text
+    assert "Run a command." in text
+    assert '"required": ["command"]' in text
+    assert describe([]) == ""

@@ -1,0 +1,39 @@
+"""The interface for programs, as it is looked at on the page."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from agent.settings import Settings
+from tests.support.local_provider import LocalMachine
+from tests.support.server import create, served
+from tests.support.tab import WIDE, Studio
+
+pytestmark = pytest.mark.browser
+
+# Gradio's page asks for a schema that only MCP has.
+WANTED = ("mcp/schema",)
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    data = tmp_path_factory.mktemp("data")
+    with served(create(Settings(data=data), LocalMachine(data))) as address:
+        yield address
+
+
+@pytest.fixture
+def studio(browser: Browser, address: str) -> Iterator[Studio]:
+    context = browser.new_context(viewport={"width": WIDE[0], "height": WIDE[1]})
+    made = Studio(context.new_page())
+    yield made
+    context.close()
+    assert [words for words in made.complaints if not any(each in words for each in WANTED)] == []
+
+
+def test_the_interface_for_programs_is_a_click_away(studio: Studio, address: str) -> None:
+    studio.open(address)
+    studio.button("Settings").click()
+    studio.button("For programs: the API").click()
+    expect(studio.page.get_by_text("/start", exact=True).first).to_be_visible()

@@ -1,0 +1,121 @@
+"""Signing in, sharing and looking on, in the real browser."""
+
+import re
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from agent.models.demonstration import demonstrations
+from agent.settings import Settings
+from sandbox_ui.auth.passwords import hash_password
+from tests.support.local_provider import LocalMachine
+from tests.support.server import create, served
+from tests.support.tab import Studio
+
+pytestmark = pytest.mark.browser
+WORD = "correct horse"
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    data = tmp_path_factory.mktemp("data")
+    users = (("ann", hash_password(WORD, log_n=10)),)
+    with served(create(Settings(data=data, users=users), LocalMachine(data))) as address:
+        yield address
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    page = browser.new_page()
+    yield page
+    page.close()
+
+
+def sign_in(page: Page) -> None:
+    page.get_by_label("Name").fill("ann")
+    page.get_by_label("Password").fill(WORD)
+    page.get_by_role("button", name="Sign in").click()
+
+
+@pytest.fixture
+def run(address: str, browser: Browser) -> Iterator[tuple[Studio, str]]:
+    """Ann's tab with a run of hers, and the run's link."""
+    page = browser.new_page()
+    page.goto(address)
+    sign_in(page)
+    studio = Studio(page)
+    studio.task.wait_for()
+    studio.send(demonstrations()[0].task)
+    studio.button("Take along").click()
+    page.get_by_role("menuitem", name="Share a link").click()
+    page.get_by_role("button", name="Make a link").click()
+    link = page.get_by_label("Link", exact=True)
+    expect(link).to_have_value(re.compile(r"/shared/[\w-]+\.[\w-]+$"))
+    yield studio, link.input_value()
+    page.close()
+
+
+def test_a_wrong_password_is_said_and_the_right_one_leads_back(address: str, page: Page) -> None:
+    page.goto(f"{address}/?run=notarunatall")
+    page.get_by_label("Name").fill("ann")
+    page.get_by_label("Password").fill("wrong")
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("alert")).to_have_text("The name or the password is wrong.")
+    expect(page.get_by_label("Name")).to_have_value("ann")
+    sign_in(page)
+    Studio(page).task.wait_for()
+    expect(page.get_by_text("There is no such run")).to_be_visible()
+
+
+def test_a_link_shows_the_run_as_it_goes_on_and_offers_no_change(
+    address: str, page: Page, run: tuple[Studio, str]
+) -> None:
+    page.goto(run[1])
+    guest = Studio(page)
+    expect(guest.timeline.locator(".task")).to_contain_text(demonstrations()[0].task[:40])
+    expect(page.get_by_text("This run was shown to you")).to_have_count(0)  # it is no element
+    for gone in ("Run", "Stop", "Settings", "History"):
+        expect(guest.button(gone)).to_be_hidden()
+    expect(guest.task).to_be_hidden()
+    guest.file("input").click(button="right")
+    expect(page.get_by_role("menuitem", name="Copy path")).to_be_visible()
+    expect(page.get_by_role("menuitem", name="New file")).to_have_count(0)
+    expect(page.get_by_role("link", name="Sign in")).to_be_visible()
+    assert guest.complaints == []
+
+
+def test_links_that_are_taken_back_end_the_look(
+    address: str, page: Page, run: tuple[Studio, str]
+) -> None:
+    studio, link = run
+    page.goto(link)
+    expect(Studio(page).timeline.locator(".task")).to_be_visible()
+    studio.page.get_by_role("button", name="Take all links back").click()
+    expect(studio.page.get_by_text("No link shows this run.")).to_be_visible()
+    expect(page.get_by_label("Password")).to_be_visible()
+    assert httpx.get(link).status_code == 404
+
+
+def test_a_token_is_made_shown_once_and_revoked(address: str, run: tuple[Studio, str]) -> None:
+    page = run[0].page
+    page.keyboard.press("Escape")
+    run[0].button("Settings").click()
+    page.get_by_label("What the token is for").fill("laptop")
+    page.get_by_role("button", name="New token").click()
+    token = page.locator(".access .token").inner_text()
+    asked = {"Authorization": f"Bearer {token}"}
+    assert httpx.get(f"{address}/api/runs", headers=asked).status_code == 200
+    page.get_by_role("button", name="Revoke laptop").click()
+    expect(page.locator(".access .token")).to_have_count(0)
+    expect(page.locator(".access li")).to_have_count(0)
+    assert httpx.get(f"{address}/api/runs", headers=asked).status_code == 401
+
+
+def test_signing_out_leads_to_the_page_that_asks(run: tuple[Studio, str]) -> None:
+    page = run[0].page
+    page.keyboard.press("Escape")
+    run[0].button("Settings").click()
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_label("Password")).to_be_visible()

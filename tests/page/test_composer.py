@@ -1,0 +1,391 @@
+"""The composer: what is sent, when, and with which files; and the examples to begin with."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Locator, Route, expect
+
+from agent.examples import examples
+from agent.models import demonstration
+from agent.settings import Settings
+from tests.support.local_provider import LocalMachine
+from tests.support.models.endpoint import Call, Endpoint, Turn
+from tests.support.server import create, served
+from tests.support.tab import NARROW, WIDE, Studio
+
+pytestmark = pytest.mark.browser
+
+SUBMIT = Turn(text="Done.", calls=[Call("submit")])
+WAITING = Turn(calls=[Call("execute_bash", {"command": "echo up; sleep 600"})])
+DROP = """([names, size]) => {
+  const data = new DataTransfer();
+  for (const name of names) data.items.add(new File(['x'.repeat(size)], name));
+  for (const kind of ['dragover', 'drop'])
+    document.querySelector('.masthead').dispatchEvent(
+      new DragEvent(kind, {dataTransfer: data, bubbles: true, cancelable: true}));
+}"""
+
+
+def bash(command: str) -> Turn:
+    return Turn(text="I work.", calls=[Call("execute_bash", {"command": command})])
+
+
+class Model:
+    """An endpoint's script: the turns that are set, then submit for ever."""
+
+    def __init__(self) -> None:
+        self.turns: Sequence[Turn] = ()
+        self.asked: list[dict[str, Any]] = []
+
+    def __call__(self, body: dict[str, Any]) -> Turn:
+        self.asked.append(body)
+        turn, *self.turns = (*self.turns, SUBMIT) if not self.turns else self.turns
+        return turn
+
+
+@pytest.fixture(scope="module")
+def script() -> Model:
+    return Model()
+
+
+@pytest.fixture(scope="module")
+def addresses(script: Model, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """The page with a model, and the page of a first visitor without one."""
+    with Endpoint(script) as endpoint:
+        data, bare = tmp_path_factory.mktemp("data"), tmp_path_factory.mktemp("bare")
+        connected = Settings(data=data, base_url=endpoint.url, model="test-model")
+        with (
+            served(create(connected, LocalMachine(data))) as first,
+            served(create(Settings(data=bare, builtin=False), LocalMachine(bare))) as second,
+        ):
+            yield {"connected": first, "bare": second}
+
+
+@pytest.fixture
+def visit(
+    browser: Browser, addresses: dict[str, str], script: Model
+) -> Iterator[Callable[..., Studio]]:
+    """Opens a tab; at the end no tab may have complained."""
+    opened: list[Studio] = []
+    script.turns, script.asked = (), []
+
+    def visit(which: str = "connected", size: tuple[int, int] = WIDE) -> Studio:
+        context = browser.new_context(viewport={"width": size[0], "height": size[1]})
+        context.set_default_timeout(20_000)
+        studio = Studio(context.new_page())
+        opened.append(studio)
+        studio.open(addresses[which])
+        return studio
+
+    expect.set_options(timeout=20_000)
+    yield visit
+    for studio in opened:
+        studio.task.press("Escape")
+        expect(studio.button("Stop")).to_be_disabled()
+        studio.page.context.close()
+    assert [complaint for studio in opened for complaint in studio.complaints] == []
+
+
+def chips(studio: Studio) -> Locator:
+    return studio.page.get_by_role("group", name="Attached files").locator(".chip")
+
+
+def hint(studio: Studio) -> Locator:
+    return studio.page.locator("#hint")
+
+
+def holding(studio: Studio) -> Callable[[], None]:
+    """Hold uploads back; returns what lets them go."""
+    held: list[Route] = []
+    gone = False
+
+    def hold(route: Route) -> None:
+        if route.request.method == "PATCH" and not gone:
+            held.append(route)
+        else:
+            route.continue_()
+
+    studio.page.route("**/uploads/**", hold)
+
+    def let_go() -> None:
+        nonlocal gone
+        gone = True
+        for route in held:
+            route.continue_()
+
+    return let_go
+
+
+def name_of(route: Route) -> str:
+    """The file that an upload is begun for."""
+    path: str = (route.request.post_data_json or {})["path"]
+    return path.rpartition("/")[2]
+
+
+def test_the_last_messages_come_back_by_arrow_keys_also_after_a_reload(
+    visit: Callable[..., Studio],
+) -> None:
+    studio = visit()
+    for text in ("First", "Second", "Second"):
+        studio.send(text)
+        expect(studio.state).to_have_text("submitted")
+        studio.button("New").click()
+    studio.reload()
+    studio.task.wait_for()
+    studio.task.focus()
+    for key, text in (
+        ("ArrowUp", "Second"), ("ArrowUp", "First"), ("ArrowUp", "First"),
+        ("ArrowDown", "Second"), ("ArrowDown", ""),
+    ):  # fmt: skip
+        studio.page.keyboard.press(key)
+        expect(studio.task).to_have_value(text)
+
+
+def test_arrow_keys_leave_what_is_being_written_alone(visit: Callable[..., Studio]) -> None:
+    studio = visit()
+    studio.send("Before")
+    expect(studio.state).to_have_text("submitted")
+    studio.task.fill("two\nlines")
+    studio.page.keyboard.press("ArrowUp")
+    expect(studio.task).to_have_value("two\nlines")
+
+
+def test_only_the_last_fifty_messages_are_kept(visit: Callable[..., Studio]) -> None:
+    studio = visit()
+    studio.page.evaluate(
+        "localStorage.setItem('studio-sent',"
+        " JSON.stringify(Array.from({length: 50}, (_, i) => `message ${i}`)))"
+    )
+    studio.send("One more")
+    kept = studio.page.evaluate("JSON.parse(localStorage.getItem('studio-sent'))")
+    assert (len(kept), kept[0], kept[-1]) == (50, "message 1", "One more")
+
+
+def test_files_dropped_anywhere_arrive_with_their_percentage_and_can_be_taken_back(
+    visit: Callable[..., Studio],
+) -> None:
+    studio = visit()
+    let_go = holding(studio)
+    studio.page.evaluate(DROP, [["a.txt", "b #?.txt", "c.txt", "d.txt", "e.txt"], 3000])
+    expect(chips(studio)).to_have_count(5)
+    expect(hint(studio)).to_have_text("5 files on the way")
+    expect(chips(studio).last).to_contain_text("waiting")
+    expect(chips(studio).first).to_contain_text("%")
+    studio.button("Remove e.txt").click()
+    expect(hint(studio)).to_have_text("4 files on the way")
+    let_go()
+    expect(chips(studio)).to_have_text([re.compile("2.9 KB")] * 4)
+    studio.button("Remove c.txt").click()
+    expect(studio.file("c.txt")).to_be_hidden()
+    expect(studio.file("b #?.txt")).to_be_visible()
+    studio.send("With three files")
+    expect(studio.timeline.locator(".task .chip")).to_have_text(["a.txt", "b #?.txt", "d.txt"])
+    expect(chips(studio)).to_have_count(0)
+
+
+def test_run_waits_for_the_files_that_are_on_the_way(visit: Callable[..., Studio]) -> None:
+    studio = visit()
+    let_go = holding(studio)
+    studio.page.evaluate(DROP, [["late.txt"], 10])
+    studio.task.fill("Read it")
+    studio.button("Run").click()
+    expect(hint(studio)).to_have_text("Runs when 1 file arrived")
+    assert studio.timeline.locator(".task").count() == 0
+    let_go()
+    expect(studio.timeline.locator(".task")).to_contain_text("late.txt")
+    expect(studio.state).to_have_text("submitted")
+
+
+def test_a_file_that_could_not_be_sent_is_said_and_nothing_runs_without_it(
+    visit: Callable[..., Studio],
+) -> None:
+    studio = visit()
+    held: dict[str, Route] = {}
+    studio.page.route("**/uploads", lambda route: held.update({name_of(route): route}))
+    studio.page.evaluate(DROP, [["bad.txt", "its.txt"], 10])
+    studio.task.fill("Read both")
+    studio.button("Run").click()
+    expect(hint(studio)).to_have_text("Runs when 2 files arrived")
+    held["bad.txt"].fulfill(status=400, json={"error": "There is no room for it."})
+    expect(studio.page.get_by_role("alert")).to_contain_text("There is no room for it.")
+    expect(chips(studio).first).to_contain_text("not sent")
+    held["its.txt"].continue_()
+    expect(hint(studio)).to_have_text("Ctrl Enter")
+    assert studio.timeline.locator(".task").count() == 0
+    expect(studio.task).to_have_value("Read both")
+
+    studio.button("Remove bad.txt").click()
+    expect(chips(studio)).to_have_count(1)
+    studio.button("Run").click()
+    expect(studio.timeline.locator(".task .chip")).to_have_text("its.txt")
+    studio.complaints = [each for each in studio.complaints if "400" not in each]
+
+
+def test_while_a_run_is_at_work_the_box_takes_text_and_says_that_it_is_not_sent(
+    visit: Callable[..., Studio], script: Model
+) -> None:
+    script.turns = [WAITING]
+    studio = visit()
+    studio.send("Wait")
+    expect(studio.state).to_contain_text("running a command")
+    expect(studio.button("Run")).to_be_disabled()
+    expect(hint(studio)).to_contain_text("At work")
+    studio.task.fill("And then?")
+    studio.task.press("Control+Enter")
+    expect(hint(studio)).to_contain_text("Not sent")
+    studio.task.press("Escape")
+    expect(studio.state).to_have_text("stopped")
+    expect(studio.task).to_have_value("And then?")
+    studio.task.press("Control+Enter")
+    expect(studio.timeline.locator(".task").last).to_contain_text("And then?")
+
+
+def test_the_examples_are_walked_by_keyboard_and_give_the_focus_back(
+    visit: Callable[..., Studio],
+) -> None:
+    studio = visit("bare")
+    studio.button("Examples").focus()
+    studio.page.keyboard.press("Enter")
+    dialog = studio.page.get_by_role("dialog", name="Examples")
+    rows = dialog.locator(".example")
+    expect(rows).to_have_count(len([each for each in examples() if not each.builtin]))
+    expect(rows.first).to_be_focused()
+    studio.page.keyboard.press("ArrowDown")
+    expect(rows.nth(1)).to_be_focused()
+    studio.page.keyboard.press("End")
+    expect(rows.last).to_be_focused()
+    studio.page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    expect(studio.button("Examples")).to_be_focused()
+
+
+def test_without_a_model_ten_examples_play_and_the_others_say_that_they_need_one(
+    visit: Callable[..., Studio],
+) -> None:
+    studio = visit("bare")
+    expect(studio.page.locator(".welcome .demo")).to_have_count(6)
+    shown = [each for each in examples() if not each.builtin]
+    studio.button(f"all {len(shown)} examples").click()
+    dialog = studio.page.get_by_role("dialog", name="Examples")
+    playing = [each for each in examples() if each.seconds]
+    assert len(playing) >= 10
+    expect(dialog.get_by_text("about", exact=False).and_(dialog.locator("small"))).to_have_count(
+        len(playing)
+    )
+    dialog.get_by_role("button", name="Count lattice paths").click()
+    expect(studio.page.get_by_role("alert")).to_contain_text("Connect a model for this")
+    expect(studio.page.get_by_role("dialog", name="Settings")).to_be_visible()
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW])
+def test_a_chosen_demonstration_brings_its_files_and_plays(
+    visit: Callable[..., Studio], size: tuple[int, int]
+) -> None:
+    chosen = demonstration.load("documents")
+    studio = visit("bare", size)
+    studio.button("Examples").click()
+    studio.page.get_by_role("dialog").get_by_role("button", name=chosen.title).click()
+    expect(studio.timeline.locator(".task .chip")).to_have_count(len(chosen.inputs))
+    expect(studio.timeline.get_by_text("Demonstration: scripted turns")).to_be_visible()
+    expect(studio.button("Examples")).to_be_disabled()
+
+
+def test_with_a_model_an_example_goes_to_it_with_its_files_and_its_prompt(
+    visit: Callable[..., Studio], script: Model
+) -> None:
+    chosen = demonstration.load("survey")
+    studio = visit()
+    studio.button(f"Give it to my model: {chosen.title}").click()
+    expect(studio.timeline.locator(".task .chip")).to_have_text("lake-survey.csv")
+    expect(studio.state).to_have_text("submitted")
+    general = script.asked[0]["messages"][0]["content"]
+
+    studio.button("Examples").click()
+    studio.page.get_by_role("dialog").get_by_role("button", name="Count lattice paths").click()
+    expect(studio.timeline.locator(".task")).to_contain_text("turns exactly")
+    expect(studio.state).to_have_text("submitted")
+    assert chosen.task in str(script.asked[0]["messages"])
+    assert script.asked[-1]["messages"][0]["content"] != general
+
+
+def test_the_welcome_follows_the_endpoint_that_is_entered(visit: Callable[..., Studio]) -> None:
+    studio = visit("bare")
+    welcome = studio.page.locator(".welcome")
+    expect(welcome).to_contain_text("Watch one now")
+    studio.button("connect a model").click()
+    drawer = studio.page.get_by_role("dialog", name="Settings")
+    drawer.get_by_label("Endpoint").first.fill("http://127.0.0.1:9/v1")
+    expect(welcome).to_contain_text("Try one")
+    expect(welcome).to_contain_text("Your model gets the task")
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW])
+def test_with_a_model_a_demonstration_can_be_played_all_the_same(
+    visit: Callable[..., Studio], script: Model, size: tuple[int, int]
+) -> None:
+    chosen = demonstration.load("survey")
+    studio = visit("connected", size)
+    studio.task.fill("Not finished yet")
+    studio.button("Examples").click()
+    studio.button(f"Play the demonstration: {chosen.title}").last.click()
+    expect(studio.timeline.get_by_text("Demonstration: scripted turns")).to_be_visible()
+    expect(studio.timeline.locator(".task .chip")).to_have_text("lake-survey.csv")
+    expect(studio.timeline.locator(".card").first).to_be_visible()
+    assert script.asked == []
+    studio.page.evaluate("document.querySelector('#stop').click()")
+    expect(studio.state).to_have_text("stopped")
+
+    studio.button("New").click()
+    expect(studio.task).to_have_value("Not finished yet")
+    studio.button("Run").click()
+    expect(studio.state).to_have_text("submitted")
+    assert len(script.asked) == 1
+
+
+# What was typed
+
+
+def test_what_was_typed_is_there_after_a_reload_and_gone_once_it_was_sent(
+    visit: Callable[..., Studio],
+) -> None:
+    studio = visit()
+    studio.task.fill("A long thought")
+    studio.reload()
+    expect(studio.task).to_have_value("A long thought")
+    studio.task.press("Control+Enter")
+    expect(studio.state).to_have_text("submitted")
+    expect(studio.task).to_have_value("")
+    studio.task.fill("A second thought")
+    studio.reload()
+    expect(studio.state).to_have_text("submitted")
+    expect(studio.task).to_have_value("A second thought")
+    studio.button("New").click()
+    expect(studio.task).to_have_value("")
+
+
+# A run that failed
+
+
+def test_a_failed_run_offers_to_try_again_and_the_settings(
+    visit: Callable[..., Studio], script: Model
+) -> None:
+    refused = Turn(fault="401", message="No such key")
+    script.turns = [refused, bash("echo here"), refused, SUBMIT]
+    studio = visit()
+    studio.send("Count the boats")
+    failed = studio.timeline.get_by_role("region", name="Failed")
+    failed.get_by_role("button", name="Open settings").click()
+    expect(studio.page.get_by_role("dialog", name="Settings")).to_be_visible()
+    studio.page.keyboard.press("Escape")
+
+    studio.task.fill("Typed meanwhile")
+    failed.get_by_role("button", name="Retry").click()
+    expect(studio.timeline.locator(".task")).to_have_text(["Count the boats"] * 2)
+    expect(failed).to_have_count(2)
+    expect(studio.task).to_have_value("Typed meanwhile")
+    studio.button("Retry").click()
+    expect(studio.timeline.locator(".task").last).to_have_text("Go on.")
+    expect(studio.state).to_have_text("submitted")
+    expect(studio.button("Retry")).to_have_count(0)

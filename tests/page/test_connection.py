@@ -1,0 +1,75 @@
+"""The page while its server is gone: it says so, keeps what was typed, and reconnects."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.faults.program import Program, started
+from tests.support.models.endpoint import Call, Endpoint, Turn
+from tests.support.tab import NARROW, WIDE, Studio
+
+pytestmark = pytest.mark.browser
+
+SUBMIT = Turn(text="Done.", calls=[Call("submit")])
+
+
+@pytest.fixture
+def endpoint() -> Iterator[Endpoint]:
+    with Endpoint(lambda _: SUBMIT) as endpoint:
+        yield endpoint
+
+
+@pytest.fixture
+def program(tmp_path: Path, endpoint: Endpoint) -> Iterator[Program]:
+    model = {"OPENAI_BASE_URL": endpoint.url, "OPENAI_MODEL": "m", "STUDIO_BUILTIN": "off"}
+    with started(tmp_path / "data", model) as program:
+        yield program
+
+
+@pytest.fixture(params=[WIDE, NARROW], ids=["wide", "narrow"])
+def studio(browser: Browser, program: Program, request: pytest.FixtureRequest) -> Iterator[Studio]:
+    width, height = request.param
+    context = browser.new_context(viewport={"width": width, "height": height})
+    context.set_default_timeout(20_000)
+    expect.set_options(timeout=20_000)
+    studio = Studio(context.new_page())
+    studio.open(program.address)
+    yield studio
+    context.close()
+
+
+def test_a_lost_server_is_reported_before_anything_is_done_and_nothing_typed_is_lost(
+    studio: Studio, program: Program, endpoint: Endpoint
+) -> None:
+    studio.task.fill("Keep this")
+    program.end()
+    expect(studio.state).to_have_text("Connection lost, reconnecting")
+    expect(studio.page.locator("#hint")).to_contain_text("Connection lost")
+
+    studio.task.press("Control+Enter")
+    expect(studio.page.get_by_role("alert")).to_contain_text("Not sent")
+    expect(studio.page.get_by_text("Connection to the server was lost.")).to_have_count(0)
+    expect(studio.task).to_have_value("Keep this")
+
+    program.start()
+    expect(studio.state).to_be_hidden()
+    expect(studio.task).to_have_value("Keep this")
+    assert endpoint.requests == []
+    studio.task.press("Control+Enter")
+    expect(studio.state).to_have_text("submitted")
+    expect(studio.task).to_have_value("")
+
+
+def test_what_was_typed_is_kept_where_the_loss_was_not_noticed_yet(
+    studio: Studio, program: Program
+) -> None:
+    studio.task.fill("Keep this")
+    studio.page.evaluate("window.still = true")
+    program.end()
+    # Gradio loads the page anew when it has lost its server in a call.
+    studio.page.evaluate("document.querySelector('#run').click()")
+    program.start()
+    expect(studio.state).to_be_hidden()
+    expect(studio.task).to_have_value("Keep this")

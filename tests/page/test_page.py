@@ -1,0 +1,384 @@
+"""The page in a real browser, on the real engine: whole runs, as a person sees them."""
+
+import re
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import docker
+import pytest
+from playwright.sync_api import Browser, expect
+
+from agent.data_folder import DataFolder
+from agent.models import demonstration
+from agent.provisioning.provider import Computers
+from agent.settings import Settings
+from tests.support.models.endpoint import Call, Endpoint, Turn
+from tests.support.server import create, served
+from tests.support.tab import NARROW, WIDE, Studio
+
+pytestmark = [pytest.mark.engine, pytest.mark.browser]
+
+HOSTILE = "${alert(1)} {{value}} <img src=x onerror=alert(1)> `</script><script>alert(1)</script>"
+SUBMIT = Turn(text="Done.", calls=[Call("submit")])
+Script = dict[str, Callable[[int], Turn]]
+
+
+def bash(command: str, **more: Any) -> Turn:
+    return Turn(calls=[Call("execute_bash", {"command": command})], **more)
+
+
+class Played:
+    """An endpoint that plays the turns a test gave it, whatever it is asked."""
+
+    def __init__(self) -> None:
+        self.turns: Sequence[Turn] = ()
+
+    def __call__(self, body: dict[str, Any]) -> Turn:
+        turn, *self.turns = self.turns
+        return turn
+
+
+@pytest.fixture(scope="module")
+def played() -> Played:
+    return Played()
+
+
+@pytest.fixture(scope="module")
+def addresses(
+    engine: docker.DockerClient,
+    image: str,
+    played: Played,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[dict[str, str]]:
+    """The page with a model, and the page of a first visitor without one."""
+    with Endpoint(played) as endpoint:
+        connected = Settings(
+            data=tmp_path_factory.mktemp("data"), image=image, base_url=endpoint.url,
+            model="test-model",
+        )  # fmt: skip
+        bare = Settings(data=tmp_path_factory.mktemp("bare"), image=image, builtin=False)
+        with _running(connected) as first, _running(bare) as second:
+            yield {"connected": first, "bare": second}
+
+
+def _running(settings: Settings) -> Any:
+    data = DataFolder(settings.data)
+    return served(create(settings, Computers(settings, data)))
+
+
+@pytest.fixture
+def visit(browser: Browser, addresses: dict[str, str]) -> Iterator[Callable[..., Studio]]:
+    """Opens a tab; at the end no tab may have complained."""
+    opened: list[Studio] = []
+
+    def visit(
+        which: str = "connected", size: tuple[int, int] = WIDE, scheme: Any = "light"
+    ) -> Studio:
+        viewport: Any = {"width": size[0], "height": size[1]}
+        context = browser.new_context(viewport=viewport, color_scheme=scheme)
+        context.set_default_timeout(20_000)
+        studio = Studio(context.new_page())
+        opened.append(studio)
+        studio.open(addresses[which])
+        return studio
+
+    expect.set_options(timeout=20_000)
+    yield visit
+    for studio in opened:
+        studio.page.context.close()
+    assert [complaint for studio in opened for complaint in studio.complaints] == []
+
+
+def test_a_whole_run_is_seen_as_it_happens(
+    visit: Callable[..., Studio], played: Played, tmp_path: Path
+) -> None:
+    given = tmp_path / "résumé.txt"
+    given.write_text("three\nlines\nhere\n")
+    wait = "while [ ! -e input/go.txt ]; do sleep 0.05; done"
+    played.turns = [
+        bash(
+            f"wc -l input/r*; echo early > output/early.txt; {wait}; echo late >&2; exit 3",
+            reasoning="First I count the lines.",
+            text="I **count** them.",
+        ),
+        bash("echo 3 > output/answer.txt"),
+        Turn(text="Three lines.", calls=[Call("submit")]),
+    ]
+    studio = visit()
+    studio.page.get_by_label("Files to attach").set_input_files(given)
+    expect(studio.page.locator("#composer .chip")).to_contain_text("17 B")
+    studio.send("How many lines?")
+
+    expect(studio.state).to_contain_text("running a command")
+    expect(studio.timeline).to_contain_text("Thought")
+    expect(studio.timeline.locator("strong")).to_have_text("count")
+    expect(studio.timeline.get_by_label("Output", exact=True)).to_contain_text("3 input/résumé.txt")
+    expect(studio.file("early.txt")).to_be_visible()
+    expect(studio.button("Run")).to_be_disabled()
+
+    go = tmp_path / "go.txt"
+    go.write_text("")
+    studio.page.get_by_label("Files to attach").set_input_files(go)
+    expect(studio.timeline.locator(".card").first).to_contain_text("exit 3")
+    output = studio.timeline.get_by_label("Output", exact=True).first
+    expect(output.locator(".err")).to_have_text("late\n")
+    expect(studio.state).to_have_text("submitted")
+    ending = studio.timeline.get_by_role("region", name="Answer")
+    expect(ending.locator(".answer")).to_have_text("3")
+    expect(ending.get_by_role("link", name="Download early.txt")).to_be_visible()
+    expect(studio.timeline.get_by_role("group", name="Totals")).to_contain_text("3 steps")
+
+
+def test_what_the_model_saw_stands_beside_the_output(
+    visit: Callable[..., Studio], played: Played
+) -> None:
+    played.turns = [bash("seq 1000; exit 1"), SUBMIT]
+    studio = visit()
+    studio.send("Count")
+    expect(studio.state).to_have_text("submitted")
+    expect(studio.timeline.get_by_label("Output", exact=True)).to_contain_text("500")
+    studio.button("what the model saw").click()
+    saw = studio.timeline.locator(".saw")
+    expect(saw).to_contain_text("left out")
+    expect(saw).not_to_contain_text("\n500\n")
+
+
+def test_stop_ends_the_command_and_a_message_goes_on_in_the_same_sandbox(
+    visit: Callable[..., Studio], played: Played
+) -> None:
+    played.turns = [bash("cd /tmp; kept=41; echo up; sleep 600")]
+    studio = visit()
+    studio.send("Wait")
+    expect(studio.timeline.get_by_label("Output", exact=True)).to_contain_text("up")
+    studio.button("Stop").click()
+    expect(studio.state).to_have_text("stopped")
+    expect(studio.timeline.get_by_role("region", name="Stopped")).to_be_visible()
+    expect(studio.button("Stop")).to_be_disabled()
+
+    played.turns = [bash("echo $((kept + 1)) in $PWD; exit 1"), SUBMIT]
+    studio.send("Go on")
+    expect(studio.state).to_have_text("submitted")
+    expect(studio.timeline.get_by_label("Output", exact=True).last).to_contain_text("42 in /tmp")
+    expect(studio.timeline.locator(".task")).to_have_count(2)
+
+
+def test_a_reload_and_a_second_tab_show_the_same_run_and_go_on(
+    visit: Callable[..., Studio], played: Played
+) -> None:
+    played.turns = [
+        bash("echo first"),
+        bash("echo second; while [ ! -e go ]; do sleep 0.05; done; echo third"),
+        SUBMIT,
+    ]
+    studio = visit()
+    studio.send("Go slowly")
+    expect(studio.timeline.get_by_label("Output", exact=True).last).to_contain_text("second")
+    address = studio.page.url
+    assert re.search(r"\?run=[\w-]{16}$", address)
+
+    studio.reload()
+    other = visit()
+    other.open(address)
+    for tab in (studio, other):
+        expect(tab.timeline.locator(".step")).to_have_count(2)
+        expect(tab.timeline.get_by_label("Output").last).to_contain_text("second")
+        expect(tab.state).to_contain_text("running a command")
+    studio.page.evaluate(
+        "() => fetch(`api/runs/${new URLSearchParams(location.search).get('run')}/files/go`,"
+        " {method: 'PUT', body: ''})"
+    )
+    for tab in (studio, other):
+        expect(tab.state).to_have_text("submitted")
+        expect(tab.timeline.locator(".step")).to_have_count(3)
+        assert tab.timeline.get_by_label("Output").last.inner_text().count("third") <= 1
+    studio.reload()
+    expect(studio.timeline.locator(".step")).to_have_count(3)
+    studio.timeline.locator(".card").first.click()
+    expect(studio.timeline.get_by_label("Output", exact=True).first).to_contain_text("first")
+
+
+def test_a_first_visitor_watches_a_demonstration(visit: Callable[..., Studio]) -> None:
+    script = demonstration.load("chart")
+    studio = visit("bare")
+    studio.button(f"Watch: {script.title}").click()
+    badge = studio.timeline.get_by_text("Demonstration: scripted turns, real sandbox")
+    expect(badge).to_be_visible()
+    expect(studio.state).to_have_text("submitted", timeout=90_000)
+    expect(badge).to_be_visible()
+    expect(studio.timeline.get_by_role("group", name="Totals")).to_contain_text("no tokens")
+    picture = studio.page.get_by_role("group", name="Preview").get_by_role("img")
+    expect(picture).to_be_visible()
+    assert picture.evaluate("image => image.naturalWidth") > 400
+
+
+def test_a_task_without_a_model_is_met_with_the_fields_to_connect_one(
+    visit: Callable[..., Studio],
+) -> None:
+    studio = visit("bare")
+    studio.task.fill("Write a poem")
+    studio.button("Run").click()
+    expect(studio.page.get_by_role("alert")).to_contain_text("Connect a model for this")
+    drawer = studio.page.get_by_role("dialog", name="Settings")
+    for name in ("Endpoint", "Key"):
+        expect(drawer.get_by_label(name, exact=False).first).to_be_visible()
+    assert drawer.get_by_label("Key").first.get_attribute("type") == "password"
+    expect(studio.task).to_have_value("Write a poem")
+    studio.page.keyboard.press("Escape")
+    expect(drawer).to_be_hidden()
+
+
+def test_the_test_lists_the_endpoints_models(visit: Callable[..., Studio], played: Played) -> None:
+    played.turns = [Turn(calls=[Call("ready")])]
+    studio = visit()
+    studio.button("Settings").click()
+    drawer = studio.page.get_by_role("dialog", name="Settings")
+    studio.button("Test").click()
+    expect(drawer.get_by_label("Result of the test")).to_have_value(re.compile("test-model"))
+
+
+def test_hostile_text_stays_text_everywhere(visit: Callable[..., Studio], played: Played) -> None:
+    quoted = HOSTILE.replace("'", "").replace("/", "_")
+    played.turns = [
+        bash(
+            f"printf '%s\\n' '{HOSTILE}'; touch -- 'output/{quoted}.txt'; exit 1",
+            reasoning=HOSTILE,
+            text=f"{HOSTILE} ![x](https://evil.example/x.png) [y](javascript:alert(1))",
+        ),
+        Turn(text=HOSTILE, calls=[Call("submit")]),
+    ]
+    studio = visit()
+    studio.send(HOSTILE)
+    expect(studio.state).to_have_text("submitted")
+    expect(studio.timeline.get_by_label("Output", exact=True)).to_contain_text(HOSTILE)
+    expect(studio.file(f"{quoted}.txt")).to_be_visible()
+    studio.reload()
+    expect(studio.state).to_have_text("submitted")
+    expect(studio.timeline.locator(".task")).to_contain_text(HOSTILE)
+    assert studio.page.locator(".thread img, .thread script, .tree img").count() == 0
+    assert studio.page.locator("a[href^='javascript']").count() == 0
+
+
+def test_a_call_of_a_tool_that_is_none_shows_what_the_model_was_told(
+    visit: Callable[..., Studio], played: Played
+) -> None:
+    played.turns = [Turn(calls=[Call("no_such_tool", {"x": 1})]), SUBMIT]
+    studio = visit()
+    studio.send("Call")
+    expect(studio.state).to_have_text("submitted")
+    expect(studio.timeline.get_by_label("Output", exact=True)).to_contain_text("no_such_tool")
+
+
+def test_failing_and_trying_again_look_like_what_they_are(
+    visit: Callable[..., Studio], played: Played
+) -> None:
+    gate = threading.Event()
+    played.turns = [
+        Turn(fault="503 retry-after=2", message="Overloaded"),
+        Turn(fault="401", message="Wrong key", gate=gate),
+    ]
+    studio = visit()
+    studio.send("Fail")
+    expect(studio.state).to_contain_text("trying again")
+    expect(studio.timeline).to_contain_text("Overloaded")
+    gate.set()
+    expect(studio.state).to_have_text("failed")
+    expect(studio.timeline.get_by_role("region", name="Failed")).to_contain_text("key")
+
+
+def test_everything_can_be_done_by_keyboard(visit: Callable[..., Studio], played: Played) -> None:
+    played.turns = [bash("echo up; sleep 600")]
+    studio = visit()
+    studio.task.fill("Wait")
+    studio.page.keyboard.press("Control+Enter")
+    expect(studio.timeline.get_by_label("Output", exact=True)).to_contain_text("up")
+    studio.page.keyboard.press("Escape")
+    expect(studio.state).to_have_text("stopped")
+    studio.file("output").focus()
+    studio.page.keyboard.press("ArrowLeft")
+    expect(studio.file("output")).to_have_attribute("aria-expanded", "false")
+    studio.page.keyboard.press("ArrowUp")
+    expect(studio.file("input")).to_be_focused()
+
+
+def test_a_click_shows_a_file_and_it_follows_what_is_written(
+    visit: Callable[..., Studio], played: Played
+) -> None:
+    wait = "while [ ! -e input/go ]; do sleep 0.05; done"
+    played.turns = [bash(f"echo one > a.txt; echo up; {wait}; echo two >> a.txt"), SUBMIT]
+    studio = visit()
+    studio.send("Write")
+    studio.file("a.txt").click()
+    shown = studio.page.get_by_role("group", name="Preview")
+    content = shown.locator(".canvas")
+    expect(content).to_contain_text("one")
+    expect(content).not_to_contain_text("two")
+    studio.page.evaluate(
+        "() => fetch(`api/runs/${new URLSearchParams(location.search).get('run')}/files/input/go`,"
+        " {method: 'PUT', body: ''})"
+    )
+    expect(content).to_contain_text("two")
+    with studio.page.expect_download() as download:
+        shown.get_by_role("link", name="Download").click()
+    assert Path(download.value.path()).read_text() == "one\ntwo\n"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_narrow_page_shows_all_and_scrolls_nothing_sideways(
+    visit: Callable[..., Studio], played: Played, scheme: str
+) -> None:
+    played.turns = [bash(f"echo {'x' * 300}; echo > a.txt; exit 1"), SUBMIT]
+    studio = visit(size=NARROW, scheme=scheme)
+    assert studio.page.evaluate("document.documentElement.dataset.theme") == scheme
+    studio.send("Look " + "w" * 120)
+    expect(studio.state).to_have_text("submitted")
+    for name in ("Run", "Stop", "Settings", "Light or dark", "New"):
+        box = studio.button(name).bounding_box()
+        assert box
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= NARROW[0]
+    assert studio.page.evaluate("document.documentElement.scrollWidth") <= NARROW[0]
+    expect(studio.workspace).to_be_visible()
+    studio.button("Workspace").click()
+    expect(studio.file("a.txt")).to_be_visible()
+
+
+def test_light_and_dark_follow_the_system_until_one_is_chosen(
+    visit: Callable[..., Studio],
+) -> None:
+    studio = visit(scheme="dark")
+    theme = "document.documentElement.dataset.theme"
+    assert studio.page.evaluate(theme) == "dark"
+    studio.button("Light or dark").click()
+    assert studio.page.evaluate(theme) == "light"
+    studio.reload()
+    studio.task.wait_for()
+    assert studio.page.evaluate(theme) == "light"
+
+
+def test_new_begins_another_run_and_the_first_keeps_its_address(
+    visit: Callable[..., Studio], played: Played
+) -> None:
+    played.turns = [SUBMIT]
+    studio = visit()
+    studio.send("One")
+    expect(studio.state).to_have_text("submitted")
+    first = studio.page.url
+    studio.button("New").click()
+    expect(studio.timeline.locator(".task")).to_have_count(0)
+    played.turns = [SUBMIT]
+    studio.send("Two")
+    expect(studio.state).to_have_text("submitted")
+    assert studio.page.url != first
+    studio.page.goto(first)
+    expect(studio.timeline.locator(".task")).to_have_text("One")
+
+
+def test_a_run_that_is_none_says_so(
+    visit: Callable[..., Studio], addresses: dict[str, str]
+) -> None:
+    studio = visit()
+    studio.page.goto(f"{addresses['connected']}/?run=goneforever12345")
+    expect(studio.page.get_by_role("alert")).to_contain_text("no such run")
+    studio.complaints = [each for each in studio.complaints if "404" not in each]

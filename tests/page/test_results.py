@@ -1,0 +1,343 @@
+"""The end of a run: its answer, what was made, what was given; paths that lead to files."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Locator, expect
+
+from tests.support import made_run
+from tests.support.made_run import Made
+from tests.support.tab import NARROW, WIDE, Studio
+
+pytestmark = pytest.mark.browser
+PATIENCE = 60_000
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
+    with made_run.made(tmp_path_factory.mktemp("data")) as world:
+        yield world
+
+
+class Tab(Studio):
+    """A tab on the run that made files."""
+
+    @property
+    def outputs(self) -> Locator:
+        return self.timeline.locator(".outputs")
+
+    @property
+    def large(self) -> Locator:
+        return self.page.get_by_role("dialog", name="Pictures")
+
+    @property
+    def looked_at(self) -> Locator:
+        return self.workspace.locator(".preview .hd b")
+
+    def paths(self, where: str) -> Locator:
+        return self.timeline.locator(f"{where} a.path")
+
+
+@pytest.fixture
+def tab(browser: Browser, world: Made) -> Iterator[Callable[..., Tab]]:
+    """Opens the run; at the end no tab may have complained, nor asked another host."""
+    opened: list[Tab] = []
+    requested: list[str] = []
+
+    def open_tab(size: tuple[int, int] = WIDE, scheme: Any = "light", run: str = "") -> Tab:
+        viewport: Any = {"width": size[0], "height": size[1]}
+        context = browser.new_context(viewport=viewport, color_scheme=scheme)
+        context.set_default_timeout(PATIENCE)
+        made = Tab(context.new_page())
+        made.page.on("request", lambda asked: requested.append(asked.url))
+        opened.append(made)
+        made.open(f"{world.address}/?run={run or world.run}")
+        return made
+
+    expect.set_options(timeout=PATIENCE)
+    yield open_tab
+    for each in opened:
+        each.page.context.close()
+    assert [complaint for each in opened for complaint in each.complaints] == []
+    own = (world.address, "data:", "blob:")
+    assert [address for address in requested if not address.startswith(own)] == []
+
+
+# What was made
+
+
+def test_the_answer_stands_first_and_what_was_made_follows(tab: Callable[..., Tab]) -> None:
+    page = tab()
+    ending = page.timeline.get_by_role("region", name="Answer")
+    expect(ending.locator(".answer table")).to_contain_text("size")
+    expect(ending.get_by_role("heading")).to_have_text(
+        ["Answer", "What was made", "Files you gave"]
+    )
+    expect(ending.get_by_role("heading", name="Answer")).to_be_in_viewport()
+    pictures = page.outputs.get_by_role("button", name="Picture ")
+    expect(pictures).to_have_count(7)
+    expect(page.outputs.locator("audio")).to_have_attribute("aria-label", "tone.wav")
+    cards = page.outputs.locator(".files .name b")
+    expect(cards).to_have_text(["data.bin", "report.md", "table.csv"])
+    expect(page.outputs.locator(".pages").get_by_role("button")).to_have_text(["page.html"])
+    expect(page.outputs.locator(".gifts li")).to_have_text(["rows.csv8 B"])
+
+
+def test_a_card_shows_how_a_text_begins_and_is_a_way_to_its_preview(
+    tab: Callable[..., Tab],
+) -> None:
+    page = tab()
+    card = page.outputs.locator(".file").filter(has_text="table.csv")
+    expect(card.locator(".lines")).to_have_text("name,size\na,1\nb,2", use_inner_text=True)
+    card.click()
+    expect(page.looked_at).to_have_text("table.csv")
+    page.outputs.get_by_role("button", name="Look at rows.csv").click()
+    expect(page.looked_at).to_have_text("rows.csv")
+
+
+def test_a_page_of_html_is_shown_at_the_end_and_opens_by_itself(
+    browser: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    write = "echo '<h1>Across the island</h1><script>parent.hacked = 1</script>'"
+    expect.set_options(timeout=PATIENCE)
+    turns = [made_run.bash("A page.", f"{write} > output/page.html"), *made_run.submit("See it.\n")]
+    with made_run.made(tmp_path_factory.mktemp("data"), turns) as world:
+        for size in (WIDE, NARROW):
+            context = browser.new_context(viewport={"width": size[0], "height": size[1]})
+            page = Tab(context.new_page())
+            page.open(f"{world.address}/?run={world.run}")
+            page.outputs.locator(".pages").scroll_into_view_if_needed()
+            shown = page.outputs.frame_locator("iframe[title='page.html']")
+            expect(shown.get_by_role("heading")).to_have_text("Across the island")
+            if size == NARROW:  # the workspace is folded away there
+                page.workspace.get_by_role("button", name="Workspace").click()
+            expect(page.looked_at).to_have_text("page.html")
+            preview = page.workspace.frame_locator("iframe[title='page.html']")
+            expect(preview.get_by_role("heading")).to_have_text("Across the island")
+            assert page.page.evaluate("window.hacked") is None
+            context.close()
+
+
+@pytest.mark.parametrize("size", [(1280, 600), (900, 520), (390, 844), (390, 600)])
+def test_a_finished_run_opens_at_its_answer_however_small_the_window_is(
+    tab: Callable[..., Tab], size: tuple[int, int]
+) -> None:
+    page = tab(size)
+    expect(page.outputs.locator(".gallery .tile")).to_have_count(7)
+    heading = page.timeline.get_by_role("heading", name="Answer")
+    page.page.wait_for_function(
+        """() => {
+          const thread = document.querySelector(".thread").getBoundingClientRect();
+          const ending = document.querySelector(".ending").getBoundingClientRect();
+          return Math.abs(ending.top - thread.top) < 24;
+        }"""
+    )
+    expect(heading).to_be_in_viewport()
+
+
+def test_pictures_are_seen_large_one_after_the_other(tab: Callable[..., Tab]) -> None:
+    page = tab()
+    first = page.outputs.get_by_role("button", name="Picture chart.png, large")
+    first.click()
+    picture = page.large.get_by_role("img")
+    expect(picture).to_have_attribute("alt", "chart.png")
+    expect(picture).to_have_js_property("naturalWidth", 640)
+    page.page.keyboard.press("ArrowRight")
+    expect(picture).to_have_attribute("alt", "frames/frame-0.png")
+    expect(page.large.get_by_role("status")).to_contain_text("2 of 7")
+    page.page.keyboard.press("ArrowLeft")
+    page.page.keyboard.press("ArrowLeft")
+    expect(picture).to_have_attribute("alt", "frames/late/wide.jpg")
+    page.large.get_by_role("button", name="The next picture").click()
+    expect(picture).to_have_attribute("alt", "chart.png")
+    page.page.keyboard.press("Escape")
+    expect(page.large).to_have_count(0)
+    expect(first).to_be_focused()
+    first.press("Enter")
+    page.large.get_by_role("button", name="Look at it in the workspace").click()
+    expect(page.looked_at).to_have_text("chart.png")
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW])
+def test_nothing_moves_while_pictures_come(
+    tab: Callable[..., Tab], browser: Browser, world: Made, size: tuple[int, int]
+) -> None:
+    context = browser.new_context(viewport={"width": size[0], "height": size[1]})
+    page = Tab(context.new_page())
+    held: list[Any] = []
+    holding = True
+    page.page.route(
+        "**/view/**thumb**",
+        lambda route: held.append(route) if holding else route.continue_(),
+    )
+    page.open(f"{world.address}/?run={world.run}")
+    tiles = page.outputs.locator("figure, .file, .gifts li")
+    expect(tiles).to_have_count(13)
+    tops = "all => all.map((each) => [each.offsetTop, each.offsetHeight])"
+    before = tiles.evaluate_all(tops)
+    page.outputs.scroll_into_view_if_needed()
+    holding = False
+    while held:
+        held.pop().continue_()
+    picture = page.outputs.locator(".gallery img").first
+    expect(picture).to_have_js_property("complete", True)
+    page.page.wait_for_function(
+        "[...document.querySelectorAll('.gallery img')].some((each) => each.naturalWidth)"
+    )
+    assert tiles.evaluate_all(tops) == before
+    context.close()
+
+
+def test_what_cannot_be_played_or_shown_says_so_and_can_be_taken(
+    tab: Callable[..., Tab], browser: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with made_run.made(tmp_path_factory.mktemp("data"), made_run.broken()) as broken:
+        context = browser.new_context()
+        page = Tab(context.new_page())
+        page.open(f"{broken.address}/?run={broken.run}")
+        expect(page.outputs.locator(".sounds .file")).to_contain_text(
+            "This sound cannot be played here."
+        )
+        expect(page.outputs.locator(".gallery .says")).to_have_text(["cannot be shown"])
+        expect(page.outputs.get_by_role("link", name="Download broken.png")).to_be_visible()
+        assert page.page.evaluate("window.hacked") is None
+        context.close()
+
+
+def test_another_round_shows_first_what_is_new(
+    browser: Browser, tab: Callable[..., Tab], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with made_run.made(tmp_path_factory.mktemp("data")) as world:
+        context = browser.new_context()
+        page = Tab(context.new_page())
+        page.open(f"{world.address}/?run={world.run}")
+        expect(page.outputs.locator("figure")).to_have_count(9)
+        world.turns = [
+            made_run.bash(
+                "Again.", "cp output/chart.png output/second.png; echo x >> output/report.md"
+            ),
+            *made_run.submit("See output/second.png.\n"),
+        ]
+        page.send("Once more")
+        expect(page.timeline.locator(".task")).to_have_count(2)
+        expect(page.state).to_have_text("submitted")
+        for _ in range(2):
+            new = page.outputs.locator("section.part").first
+            expect(new.get_by_role("heading")).to_have_text("New in this round")
+            expect(new.locator("figure .name")).to_have_text(["second.png"])
+            expect(new.locator(".file b")).to_have_text(["report.md"])
+            expect(page.outputs.locator("details.before figure")).to_have_count(9)
+            expect(page.timeline.locator(".outputs")).to_have_count(1)
+            page.page.reload()
+        httpx.delete(f"{world.files}/output/second.png").raise_for_status()
+        expect(page.outputs.locator("figure .name", has_text="second.png")).to_have_count(0)
+        context.close()
+
+
+def test_an_answer_set_in_columns_keeps_them_and_its_sentences_wrap(
+    browser: Browser, tmp_path: Path
+) -> None:
+    table = "Singapore    12 h 12 min\nOslo         18 h 49 min\n"
+    answer = f"{'The longest and the shortest day. ' * 5}\n\n{table}"
+    with made_run.made(tmp_path, [*made_run.submit(answer)]) as world:
+        context = browser.new_context(viewport={"width": NARROW[0], "height": NARROW[1]})
+        page = Tab(context.new_page())
+        page.open(f"{world.address}/?run={world.run}")
+        shown = page.timeline.locator(".answer.columns")
+        expect(shown).to_contain_text("Oslo")
+        assert table.strip() in shown.inner_text()
+        assert shown.evaluate("it => it.scrollWidth <= it.clientWidth")
+        context.close()
+
+
+# Paths
+
+
+def test_a_path_is_a_link_wherever_it_is_written(tab: Callable[..., Tab], world: Made) -> None:
+    page = tab()
+    answer = page.paths(".answer")
+    expect(answer).to_have_text(["output/chart.png", "/workspace/output/table.csv"])
+    answer.last.click()
+    expect(page.looked_at).to_have_text("table.csv")
+    expect(page.paths(".task")).to_have_text(["rows.csv"])
+    expect(page.paths("#step-1 .say")).to_have_text(["draw.py", "input/rows.csv"])
+    page.page.locator("#step-3 .card > summary").click()
+    output = page.page.locator("#step-3 pre.out")
+    expect(output.locator("a.path")).to_have_text(["output/chart.png", "draw.py"])
+    expect(output).to_contain_text("output/chart.png:1: drawn; see draw.py:5, /etc/hosts and")
+    expect(output.locator("a.path").last).to_have_attribute(
+        "href", f"{world.address}/look?run={world.run}&path=draw.py"
+    )
+    output.locator("a.path").last.press("Enter")
+    expect(page.looked_at).to_have_text("draw.py")
+
+
+def test_a_link_opens_in_a_tab_of_its_own_where_that_is_wished(tab: Callable[..., Tab]) -> None:
+    page = tab()
+    with page.page.context.expect_page() as opened:
+        page.paths(".answer").first.click(modifiers=["ControlOrMeta"])
+    expect(opened.value.locator(".preview .hd b")).to_have_text("chart.png")
+
+
+def test_a_path_becomes_a_link_once_its_file_is_there(browser: Browser, tmp_path: Path) -> None:
+    with made_run.made(tmp_path) as world:
+        context = browser.new_context(viewport={"width": WIDE[0], "height": WIDE[1]})
+        page = Tab(context.new_page())
+        page.open(f"{world.address}/?run={world.run}")
+        expect(page.outputs).to_be_visible()
+        world.turns += [
+            made_run.bash("Is output/late.txt there?", "ls output/late.txt"),
+            made_run.bash("", "echo late > output/late.txt"),
+            *made_run.submit("It is there.\n"),
+        ]
+        page.send("Write output/late.txt, and not output/never.txt.")
+        expect(page.paths(".task")).to_have_text(["rows.csv", "output/late.txt"])
+        expect(page.paths("#step-8 .say")).to_have_text(["output/late.txt"])
+        expect(page.state).to_have_text("submitted")
+        page.paths(".task").last.click()
+        expect(page.looked_at).to_have_text("late.txt")
+        assert page.complaints == []
+        context.close()
+
+
+def named(world: Made, *words: str) -> dict[str, str]:
+    answer = httpx.post(f"{world.address}/api/runs/{world.run}/named", json=list(words))
+    found: dict[str, str] = answer.json()["named"]
+    return found
+
+
+def test_only_words_that_name_a_file_of_the_run_are_links(world: Made) -> None:
+    assert named(world, "output/chart.png", "./draw.py", "/workspace/input/rows.csv") == {
+        "output/chart.png": "output/chart.png",
+        "./draw.py": "draw.py",
+        "/workspace/input/rows.csv": "input/rows.csv",
+    }
+    assert named(world, "chart.png", "rows.csv", "draw.py") == {
+        "chart.png": "output/chart.png", "rows.csv": "input/rows.csv", "draw.py": "draw.py",
+    }  # fmt: skip
+    outside = ("/etc/hosts", "../x", "output/../draw.py", "output", "", "\0", "x" * 5000, "\ud800")
+    assert named(world, *outside[:-1]) == {}
+
+
+@pytest.mark.parametrize("body", ["", "{}", "[1]", "[" * 100_000, '["' + "x" * 300_000 + '"]'])
+def test_what_is_no_list_of_words_is_refused(world: Made, body: str) -> None:
+    answer = httpx.post(f"{world.address}/api/runs/{world.run}/named", content=body)
+    assert answer.status_code == 400
+    assert answer.json()["error"].endswith(".")
+
+
+# What the server tells of it
+
+
+def test_results_are_bounded_and_leave_out_what_is_hidden(world: Made, tmp_path: Path) -> None:
+    run = httpx.post(f"{world.address}/api/runs").json()["run"]
+    base = f"{world.address}/api/runs/{run}"
+    for at in range(203):
+        httpx.put(f"{base}/files/output/{at}.txt", content=b"x")
+    httpx.put(f"{base}/files/output/.git/config", content=b"x")
+    made = httpx.get(f"{base}/results").json()["made"]
+    assert (len(made["files"]), made["more"], made["whole"]) == (200, 3, True)
+    assert {each["step"] for each in made["files"]} == {None}

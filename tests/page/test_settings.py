@@ -1,0 +1,253 @@
+"""The settings: remembered by the browser, the key excepted; and what Test says."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Locator, expect
+
+from agent.settings import Settings
+from tests.support.local_provider import LocalMachine
+from tests.support.models.endpoint import Call, Endpoint, Turn
+from tests.support.server import create, served
+from tests.support.tab import Studio, visiting
+
+pytestmark = pytest.mark.browser
+
+SECRET = "sk-entered-by-hand"
+STORED = "JSON.stringify([{...localStorage}, {...sessionStorage}])"
+
+
+def answer(_body: object) -> Turn:
+    return Turn(calls=[Call("ready")])
+
+
+@pytest.fixture(scope="module")
+def own() -> Iterator[Endpoint]:
+    """The endpoint of the environment."""
+    with Endpoint(answer, key="sk-environment", models=["house-model"]) as endpoint:
+        yield endpoint
+
+
+@pytest.fixture(scope="module")
+def other() -> Iterator[Endpoint]:
+    """An endpoint that a person may enter instead."""
+    with Endpoint(answer, key=SECRET, models=["far-model", "near-model"]) as endpoint:
+        yield endpoint
+
+
+@pytest.fixture(scope="module")
+def address(own: Endpoint, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    settings = Settings(
+        data=tmp_path_factory.mktemp("data"), base_url=own.url, model="house-model",
+        api_key="sk-environment", steps=40,
+    )  # fmt: skip
+    with served(create(settings, LocalMachine(settings.data))) as address:
+        yield address
+
+
+@pytest.fixture
+def studio(browser: Browser, address: str) -> Iterator[Studio]:
+    with visiting(browser, address) as studio:
+        studio.button("Settings").click()
+        yield studio
+
+
+def drawer(studio: Studio) -> Locator:
+    return studio.page.get_by_role("dialog", name="Settings")
+
+
+def field(studio: Studio, name: str) -> Locator:
+    return drawer(studio).get_by_label(name, exact=False).first
+
+
+def reopened(studio: Studio) -> Studio:
+    studio.reload()
+    studio.task.wait_for()
+    studio.button("Settings").click()
+    return studio
+
+
+def told(studio: Studio) -> Locator:
+    return drawer(studio).get_by_label("Result of the test")
+
+
+def test_the_bound_of_the_steps_is_told(studio: Studio) -> None:
+    expect(drawer(studio).get_by_text("1 to 40; the operator sets")).to_be_visible()
+
+
+def test_what_is_chosen_is_there_after_a_reload_and_the_key_is_not(
+    studio: Studio, other: Endpoint
+) -> None:
+    field(studio, "Endpoint").fill(other.url)
+    field(studio, "Key").fill(SECRET)
+    field(studio, "Steps at most").fill("7")
+    drawer(studio).get_by_role("radio", name="Listed hosts").check()
+    drawer(studio).get_by_role("textbox", name="Hosts").fill("pypi.org .debian.org")
+    drawer(studio).get_by_role("radio", name="plain").check()
+    studio.page.wait_for_function(f"{STORED}.includes('plain')")
+    assert SECRET not in studio.page.evaluate(STORED)
+
+    reopened(studio)
+    expect(field(studio, "Endpoint")).to_have_value(other.url)
+    expect(field(studio, "Key")).to_have_value("")
+    expect(field(studio, "Steps at most")).to_have_value("7")
+    expect(drawer(studio).get_by_role("radio", name="Listed hosts")).to_be_checked()
+    expect(drawer(studio).get_by_role("textbox", name="Hosts")).to_have_value(
+        "pypi.org .debian.org"
+    )
+    expect(drawer(studio).get_by_role("radio", name="plain")).to_be_checked()
+    assert SECRET not in studio.page.evaluate(STORED)
+
+
+def test_a_key_does_not_go_to_another_endpoint_than_it_was_entered_for(
+    studio: Studio, other: Endpoint
+) -> None:
+    field(studio, "Endpoint").fill(other.url)
+    field(studio, "Key").fill(SECRET)
+    field(studio, "Endpoint").fill(f"{other.url}/v2")
+    field(studio, "Key").focus()
+    expect(field(studio, "Key")).to_have_value(SECRET)
+    field(studio, "Endpoint").fill("https://elsewhere.example/v1")
+    field(studio, "Key").focus()
+    expect(field(studio, "Key")).to_have_value("")
+    expect(studio.page.get_by_text("was entered for another endpoint")).to_be_visible()
+
+
+def test_a_key_that_is_pasted_right_after_the_endpoint_stays(
+    studio: Studio, own: Endpoint, other: Endpoint
+) -> None:
+    field(studio, "Key").fill("sk-of-the-first")
+    # All in one task of the page: whatever Gradio does about it comes afterwards.
+    studio.page.evaluate(
+        """([url, key]) => {
+          const enter = (field, text) => {
+            field.focus();
+            field.value = text;
+            field.dispatchEvent(new Event("input", { bubbles: true }));
+          };
+          enter(document.querySelector("#endpoint textarea"), url);
+          enter(document.querySelector("#settings input[type=password]"), key);
+          document.querySelector("#test").focus();
+        }""",
+        [other.url, SECRET],
+    )
+    studio.button("Test").click()
+    expect(told(studio)).to_have_value(re.compile("far-model|near-model|works|Choose|model"))
+    expect(field(studio, "Key")).to_have_value(SECRET)
+    assert other.received[-1].headers["authorization"] == f"Bearer {SECRET}"
+
+
+@pytest.mark.parametrize("size", [(1280, 860), (390, 844)])
+def test_the_list_of_models_leaves_the_test_in_sight_and_is_closed_by_escape_alone(
+    studio: Studio, size: tuple[int, int]
+) -> None:
+    studio.page.set_viewport_size({"width": size[0], "height": size[1]})
+    studio.button("Test").click()
+    expect(told(studio)).to_have_value(re.compile("house-model works"))
+    model = field(studio, "Model")
+    model.click()
+    shown = studio.page.get_by_role("option", name="house-model")
+    expect(shown).to_be_visible()
+    (top,) = studio.page.get_by_role("listbox").evaluate_all(
+        "all => all.map(e => e.getBoundingClientRect().top)"
+    )
+    for covered in (studio.button("Test"), told(studio)):
+        box = covered.bounding_box()
+        assert box
+        assert box["y"] + box["height"] <= top
+    studio.page.keyboard.press("Escape")
+    expect(shown).to_be_hidden()
+    expect(drawer(studio)).to_be_visible()
+    studio.page.keyboard.press("Escape")
+    expect(drawer(studio)).to_be_hidden()
+
+
+def test_settings_can_be_forgotten(studio: Studio, own: Endpoint) -> None:
+    field(studio, "Endpoint").fill("http://127.0.0.1:9/v1")
+    field(studio, "Key").fill(SECRET)
+    studio.page.wait_for_function(f"{STORED}.includes(':9/v1')")
+    studio.button("Forget these settings").click()
+    expect(field(studio, "Endpoint")).to_have_value(own.url)
+    expect(field(studio, "Key")).to_have_value("")
+    assert ":9/v1" not in studio.page.evaluate(STORED)
+
+
+def test_an_address_that_may_hold_a_secret_is_not_remembered(studio: Studio) -> None:
+    field(studio, "Endpoint").fill("http://127.0.0.1:9/v1?api-key=hidden")
+    field(studio, "Steps at most").fill("9")
+    studio.page.wait_for_function(f"{STORED}.includes('steps')")
+    assert "hidden" not in studio.page.evaluate(STORED)
+
+
+def test_a_remembered_value_that_is_no_longer_possible_is_left_out(studio: Studio) -> None:
+    studio.page.evaluate(
+        "localStorage.setItem('studio-settings', JSON.stringify("
+        "{prompt: 'gone', steps: 4000, mode: {}, temperature: 'hot', top_p: 0.5}))"
+    )
+    reopened(studio)
+    expect(field(studio, "Steps at most")).to_have_value("40")
+    expect(field(studio, "Prompt")).to_have_value("general")
+    expect(drawer(studio).get_by_role("radio", name="sandbox")).to_be_checked()
+    drawer(studio).get_by_role("button", name="Sampling and protocol").click()
+    expect(field(studio, "Temperature")).to_have_value("")
+    expect(field(studio, "Top p")).to_have_value("0.5")
+
+
+def test_the_environments_key_stays_with_its_endpoint(
+    studio: Studio, own: Endpoint, other: Endpoint
+) -> None:
+    studio.button("Test").click()
+    expect(told(studio)).to_have_value(re.compile("house-model works"))
+    before = len(other.received)
+    field(studio, "Endpoint").fill(other.url)
+    studio.button("Test").click()
+    expect(told(studio)).to_have_value(re.compile("key", re.I))
+    sent = [str(each.headers.get("authorization", "")) for each in other.received[before:]]
+    assert sent
+    assert not any("sk-environment" in each for each in sent)
+
+    field(studio, "Key").fill(SECRET)
+    field(studio, "Model").fill("near-model")
+    field(studio, "Model").press("Enter")
+    studio.button("Test").click()
+    expect(told(studio)).to_have_value(re.compile("near-model works"))
+    field(studio, "Model").click()
+    expect(studio.page.get_by_role("option", name="far-model")).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    ("entered", "said"),
+    [
+        ("ftp://models.test/v1", "must begin with http"),
+        ("http://name:word@models.test/v1", "must not hold a name or a password"),
+        ("http://127.0.0.1:9/v1", "127.0.0.1:9"),
+    ],
+)
+def test_test_says_what_is_wrong_with_an_address(studio: Studio, entered: str, said: str) -> None:
+    field(studio, "Endpoint").fill(entered)
+    studio.button("Test").click()
+    expect(told(studio)).to_have_value(re.compile(re.escape(said)))
+
+
+def test_a_run_without_the_network_says_so(studio: Studio) -> None:
+    drawer(studio).get_by_role("radio", name="None", exact=True).check()
+    studio.button("Close settings").click()
+    studio.send("Stay at home")
+    expect(studio.page.locator(".pill.model")).to_contain_text("no network")
+
+
+def test_the_drawer_is_left_by_escape_and_gives_the_focus_back(studio: Studio) -> None:
+    expect(field(studio, "Endpoint")).to_be_focused()
+    studio.page.keyboard.press("Escape")
+    expect(drawer(studio)).to_be_hidden()
+    expect(studio.button("Settings")).to_be_focused()
+
+
+def test_settings_hold_for_the_next_run_without_a_press_of_any_button(
+    studio: Studio,
+) -> None:
+    drawer(studio).get_by_role("radio", name="plain").check()
+    reopened(studio).button("Close settings").click()
+    studio.send("Without a sandbox")
+    expect(studio.page.locator(".pill.model")).to_contain_text("plain")

@@ -1,0 +1,180 @@
+"""Steps and their cards in the browser: while the model writes, and once they are folded."""
+
+import base64
+import io
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from PIL import Image
+from playwright.sync_api import Browser, Locator, expect
+
+from agent.settings import Settings
+from tests.support.local_provider import LocalMachine
+from tests.support.models.endpoint import Call, Endpoint, Turn
+from tests.support.server import create, served
+from tests.support.tab import Studio, visiting
+
+pytestmark = pytest.mark.browser
+
+SUBMIT = Turn(text="Done.", calls=[Call("submit")])
+EDITOR = "str_replace_editor"
+
+
+class Script:
+    """The turns of an endpoint, set by each test."""
+
+    def __init__(self) -> None:
+        self.turns: list[Turn] = []
+
+    def __call__(self, _body: dict[str, Any]) -> Turn:
+        return self.turns.pop(0)
+
+
+@pytest.fixture(scope="module")
+def script() -> Script:
+    return Script()
+
+
+@pytest.fixture(scope="module")
+def address(data: Path, script: Script) -> Iterator[str]:
+    with Endpoint(script) as endpoint:
+        settings = Settings(data=data, base_url=endpoint.url, model="test-model")
+        with served(create(settings, LocalMachine(data))) as address:
+            yield address
+
+
+@pytest.fixture
+def play(browser: Browser, address: str, script: Script) -> Iterator[Callable[..., Studio]]:
+    """Send a task whose run takes the given turns."""
+    with visiting(browser, address) as studio:
+
+        def played(*turns: Turn) -> Studio:
+            script.turns = list(turns)
+            studio.send("Do it")
+            return studio
+
+        yield played
+
+
+def bash(command: str) -> Turn:
+    return Turn(calls=[Call("execute_bash", {"command": command})])
+
+
+def edit(command: str, **arguments: str) -> Turn:
+    return Turn(calls=[Call(EDITOR, {"command": command, "path": "notes.md", **arguments})])
+
+
+def unfinished(turn: Turn, chunks: int) -> Turn:
+    """A turn that stays silent after so many chunks."""
+    return Turn(text=turn.text, calls=turn.calls, fault=f"silent at={chunks}")
+
+
+def cards(studio: Studio) -> Locator:
+    return studio.timeline.locator(".card")
+
+
+def test_the_last_lines_of_an_output_stay_in_view_when_its_card_folds(
+    play: Callable[..., Studio],
+) -> None:
+    studio = play(bash("seq 40"), bash("true"), SUBMIT)
+    expect(studio.state).to_have_text("submitted")
+    first = cards(studio).first
+    expect(first).not_to_have_attribute("open", "")
+    expect(first.get_by_text("37\n38\n39\n40", exact=True)).to_be_visible()
+    first.locator("summary").click()
+    expect(first.locator(".tail")).to_be_hidden()
+    expect(first.get_by_label("Output")).to_contain_text("40")
+    expect(cards(studio).nth(1).locator(".tail")).to_have_count(0)
+
+
+def test_a_file_s_path_is_seen_while_its_text_is_written(play: Callable[..., Studio]) -> None:
+    turn = edit("create", file_text="All that is known of it.\n" * 40)
+    studio = play(unfinished(turn, 20))
+    expect(cards(studio).first).to_contain_text("All that is known of it.")
+    expect(cards(studio).first.locator(".head")).to_have_text("create notes.md")
+    studio.button("Stop").click()
+    expect(studio.state).to_have_text("stopped")
+
+
+def test_an_edit_that_failed_counts_no_lines(play: Callable[..., Studio]) -> None:
+    replace = edit("str_replace", old_str="two", new_str="three")
+    studio = play(edit("create", file_text="one\n"), replace, SUBMIT)
+    expect(studio.state).to_have_text("submitted")
+    failed = cards(studio).nth(1)
+    expect(failed.locator(".state")).to_contain_text("failed")
+    expect(failed.locator(".head")).to_have_text("str_replace notes.md")
+    studio.reload()
+    expect(failed.locator(".head")).to_have_text("str_replace notes.md")
+
+
+@pytest.mark.parametrize(
+    ("opens", "closes"), [("\n$$", "$$\n"), ("$$", "$$"), ("\\[", "\\]"), ("\n\\[", "\\]\n")]
+)
+def test_a_formula_shows_its_marks_at_no_moment(
+    play: Callable[..., Studio], opens: str, closes: str
+) -> None:
+    text = f"# The sum\n\nIt is:\n{opens}\na^2 + b^2\n{closes}\nand so on.\n\n"
+    text += f"It goes on:\n{opens}\nc^2 + d^2"
+    studio = play(unfinished(Turn(text=text + " + e^2" * 20), 3 + len(text) // 12))
+    said = studio.timeline.locator(".say")
+    expect(said.locator("h1")).to_have_text("The sum")
+    expect(said.locator("math")).to_have_count(1)
+    expect(said.locator(".tex")).to_contain_text("c^2")
+    expect(said).not_to_contain_text(opens.strip())
+    studio.button("Stop").click()
+    expect(studio.state).to_have_text("stopped")
+
+
+def draw(colour: str) -> Turn:
+    """Draws the same chart in a colour."""
+    drawn = io.BytesIO()
+    Image.new("RGB", (60, 40), colour).save(drawn, "PNG")
+    encoded = base64.b64encode(drawn.getvalue()).decode()
+    return bash(f"echo {encoded} | base64 -d > output/chart.png")
+
+
+def test_a_picture_in_view_that_a_step_draws_anew_can_be_compared(
+    play: Callable[..., Studio],
+) -> None:
+    studio = play(draw("teal"), draw("crimson"), SUBMIT)
+    expect(studio.state).to_have_text("submitted")
+    studio.button("Compare").click()
+    compared = studio.page.locator(".preview .difference")
+    expect(compared.locator(".about")).to_contain_text("changed by step 2")
+    expect(compared.get_by_role("img")).to_have_count(2)
+
+
+def test_the_page_has_a_heading_before_there_is_a_run(play: Callable[..., Studio]) -> None:
+    studio = play(SUBMIT)
+    expect(studio.page.get_by_role("heading", level=1)).to_have_text("Do it")
+    studio.button("New").click()
+    expect(studio.page.get_by_role("heading", level=1)).to_have_text("LLM-in-Sandbox Studio")
+    found = Axe().run(studio.page, options={"runOnly": ["empty-heading", "page-has-heading-one"]})
+    assert found.response["violations"] == []
+
+
+def test_a_file_s_age_is_told_anew(browser: Browser, address: str, script: Script) -> None:
+    with visiting(browser, address) as studio:
+        studio.page.clock.install()
+        studio.reload()
+        script.turns = [bash("echo x > output/x.txt"), SUBMIT]
+        studio.send("Write")
+        expect(studio.state).to_have_text("submitted")
+        studio.file("x.txt").click()
+        about = studio.page.locator(".preview .hd small")
+        expect(about).to_contain_text("written just now")
+        studio.page.clock.fast_forward("05:00")
+        expect(about).to_contain_text("written 5 min ago")
+
+
+def test_marks_within_code_stay(play: Callable[..., Studio]) -> None:
+    text = "Run this:\n\n```sh\necho $$\n\necho \\[\n```\n\nThe variable `$$` is the process."
+    studio = play(unfinished(Turn(text=text + " It is." * 20), 3 + len(text) // 12))
+    said = studio.timeline.locator(".say")
+    expect(said.locator("pre code")).to_have_text("echo $$\n\necho \\[\n")
+    expect(said).to_contain_text("The variable `$$` is")
+    studio.button("Stop").click()
+    expect(studio.state).to_have_text("stopped")

@@ -1,0 +1,118 @@
+"""What is said of a step's files and its commands, in the real browser."""
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.support import made_run
+from tests.support.made_run import Made, bash
+from tests.support.models.endpoint import Call, Turn
+from tests.support.tab import Studio, visiting
+
+pytestmark = pytest.mark.browser
+
+SUBMIT = Turn(text="Done.", calls=[Call("submit")])
+WAIT = "while [ ! -e input/go ]; do sleep 0.05; done"
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
+    played = [
+        bash("", "echo first > output/poster.txt"),
+        bash("", "echo second > output/poster.txt; mkdir __pycache__; echo > __pycache__/a.pyc"),
+        bash("", "false"),
+        SUBMIT,
+    ]
+    with made_run.made(tmp_path_factory.mktemp("data"), played) as world:
+        yield world
+
+
+@pytest.fixture
+def tab(browser: Browser, world: Made) -> Iterator[Studio]:
+    with visiting(browser, f"{world.address}/?run={world.run}") as tab:
+        expect(tab.page.locator("#step-3")).to_be_attached()
+        yield tab
+
+
+def test_a_chip_opens_the_step_s_version(tab: Studio) -> None:
+    tab.page.locator("#step-1 .chip .name", has_text="output/poster.txt").click()
+    preview = tab.page.locator(".preview")
+    expect(preview.locator(".hd")).to_contain_text("as it was after step 1")
+    expect(preview.locator(".canvas")).to_contain_text("first")
+    mark = tab.file("poster.txt").locator(".new")
+    expect(mark).to_have_class("new unseen")
+    tab.page.locator("#step-2 .chip .name", has_text="output/poster.txt").click()
+    expect(preview.locator(".hd")).to_contain_text("as it was after step 2")
+    expect(mark).to_have_class("new")
+    tab.button("Current version").click()
+    expect(preview.locator(".canvas")).to_contain_text("second")
+    expect(tab.button("Current version")).to_be_hidden()
+
+
+def test_caches_are_folded_away_and_still_reachable(tab: Studio) -> None:
+    step = tab.page.locator("#step-2")
+    expect(step.locator(".chip")).to_have_text(["~ output/poster.txt"])
+    expect(tab.file("output")).to_be_visible()
+    expect(tab.file("__pycache__")).to_have_count(0)
+    step.get_by_role("button", name="and 1 more").click()
+    expect(step.locator(".chip")).to_have_text(["~ output/poster.txt", "+ __pycache__/a.pyc"])
+    step.get_by_role("button", name="fewer").click()
+    tab.button("More for the workspace").click()
+    tab.page.get_by_role("menuitemcheckbox", name="Show hidden files").click()
+    expect(tab.file("__pycache__")).to_be_visible()
+
+
+FIGURES = """async () => {
+  const { count, firstLine, seconds, unmarked } =
+    await import(new URL("ui/core/format.js", document.baseURI));
+  return [seconds(59.97), seconds(119.6), seconds(3599.7), count(999_600), count(99_960),
+    firstLine("sales_2024.csv in C#"), firstLine("2 * 3 * 4"),
+    unmarked("## The **plan** for `a_b.py`")];
+}"""
+
+
+def test_figures_and_titles_are_written_as_people_do(tab: Studio) -> None:
+    assert tab.page.evaluate(FIGURES) == [
+        "1 min 0 s", "2 min 0 s", "1.0 h", "1.0M", "100k",
+        "sales_2024.csv in C#", "2 * 3 * 4", "The plan for a_b.py",
+    ]  # fmt: skip
+
+
+def test_a_failed_command_without_output_shows_none(tab: Studio) -> None:
+    card = tab.page.locator("#step-3 .card")
+    expect(card).to_contain_text("exit 1")
+    expect(card.locator(".foot")).to_contain_text("no output")
+    expect(card.get_by_label("Output")).to_have_count(0)
+    card.get_by_role("button", name="what the model saw").click()
+    expect(card.locator(".saw")).to_contain_text("Error: Exit code 1")
+
+
+def test_what_the_user_writes_while_a_step_runs_is_not_the_step_s(tab: Studio, world: Made) -> None:
+    world.turns[:] = [bash("", f"{WAIT}; echo made > made.txt"), SUBMIT]
+    tab.send("Go on")
+    expect(tab.state).to_contain_text("running a command")
+    poster = f"{world.files}/output/poster.txt"
+    version = httpx.get(poster).headers["ETag"]
+    httpx.put(poster, content="mine\n", headers={"If-Match": version}).raise_for_status()
+    httpx.put(f"{world.files}/mine.txt", content="mine\n").raise_for_status()
+    httpx.put(f"{world.files}/input/go", content="").raise_for_status()
+    expect(tab.state).to_have_text("submitted")
+    step = tab.page.locator("#step-5")
+    expect(step.locator(".chip")).to_have_text(["+ made.txt"])
+    expect(tab.file("made.txt").locator(".new")).to_contain_text("step 5")
+    expect(tab.file("mine.txt").locator(".new")).to_have_text("")
+    tab.reload()
+    expect(step.locator(".chip")).to_have_text(["+ made.txt"])
+
+
+def test_of_many_words_each_that_names_a_file_becomes_a_link(tab: Studio, world: Made) -> None:
+    names = " ".join(f"missing/{number}.txt" for number in range(600))
+    world.turns[:] = [bash("", f"echo {names}; echo output/poster.txt; exit 1"), SUBMIT]
+    tab.send("List them")
+    expect(tab.state).to_have_text("submitted")
+    out = tab.page.locator(".step .out").last
+    expect(
+        out.get_by_role("button", name="output/poster.txt").or_(out.locator("a"))
+    ).to_be_visible()

@@ -1,0 +1,277 @@
+"""Files and folders given to the page: dropped, chosen, pasted; broken connections, cancelling."""
+
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, expect
+
+from agent.runs.folder import RunFolder
+from tests.support.hostile.flaky_proxy import cutting
+from tests.support.server import wait_until
+from tests.support.tab import WIDE, Studio
+
+pytestmark = pytest.mark.browser
+
+PASTE = """([files, text, target]) => {
+  const data = new DataTransfer();
+  for (const name of files) data.items.add(new File(['picture'], name, {type: 'image/png'}));
+  if (text) data.setData('text/plain', text);
+  const event = new ClipboardEvent('paste', {clipboardData: data, bubbles: true, cancelable: true});
+  document.querySelector(target ?? '#task textarea').dispatchEvent(event);
+  return event.defaultPrevented;
+}"""
+
+
+@contextmanager
+def opened(browser: Browser, address: str, *excused: str) -> Iterator[Studio]:
+    expect.set_options(timeout=20_000)
+    context = browser.new_context(viewport={"width": WIDE[0], "height": WIDE[1]})
+    context.set_default_timeout(20_000)
+    try:
+        studio = Studio(context.new_page())
+        studio.open(address)
+        yield studio
+        said = studio.complaints
+        assert [each for each in said if not any(word in each for word in excused)] == []
+    finally:
+        context.close()
+
+
+@pytest.fixture
+def studio(browser: Browser, address: str) -> Iterator[Studio]:
+    with opened(browser, address) as studio:
+        yield studio
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    """A folder as people have them."""
+    folder = tmp_path / "photos"
+    (folder / "sub é" / "deeper").mkdir(parents=True)
+    (folder / "empty").mkdir()
+    for number in range(20):
+        (folder / "sub é" / f"{number}.txt").write_text(f"{number}")
+    (folder / "sub é" / "deeper" / "a+b%20.txt").write_text("deep")
+    return folder
+
+
+def chips(studio: Studio) -> Locator:
+    return studio.page.get_by_role("group", name="Attached files").locator(".chip")
+
+
+def workspace(studio: Studio, data: Path) -> Path:
+    run = studio.page.evaluate("new URLSearchParams(location.search).get('run')")
+    return RunFolder.open(data, run).workspace
+
+
+def given(folder: Path) -> dict[str, str]:
+    return {
+        str(path.relative_to(folder)): path.read_text() if path.is_file() else "a folder"
+        for path in sorted(folder.rglob("*"))
+    }
+
+
+def drop(studio: Studio, target: Locator, *paths: Path) -> None:
+    """Let go of real files of the machine over an element."""
+    box = target.bounding_box()
+    assert box
+    session = studio.page.context.new_cdp_session(studio.page)
+    data = {"items": [], "files": [str(path) for path in paths], "dragOperationsMask": 1}
+    for kind in ("dragEnter", "dragOver", "drop"):
+        place = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
+        session.send("Input.dispatchDragEvent", {"type": kind, **place, "data": data})
+    session.detach()
+
+
+def test_a_folder_dropped_anywhere_comes_with_all_that_is_in_it(
+    studio: Studio, data: Path, photos: Path
+) -> None:
+    drop(studio, studio.page.locator(".masthead"), photos)
+    expect(chips(studio)).to_have_text(re.compile("^photos.*21 files"))
+    root = workspace(studio, data)
+    assert given(root / "input" / "photos") == given(photos)
+    expect(studio.page.locator(".veil")).to_be_hidden()
+
+
+def test_a_folder_dropped_on_a_folder_of_the_tree_goes_there(
+    studio: Studio, data: Path, photos: Path
+) -> None:
+    drop(studio, studio.page.locator(".masthead"), photos / "sub é" / "0.txt")
+    expect(studio.file("output")).to_be_visible()
+    drop(studio, studio.file("output"), photos, photos / "sub é" / "1.txt")
+    expect(chips(studio).last).to_contain_text("files")
+    root = workspace(studio, data)
+    wait_until(lambda: len(given(root / "output")) == len(given(photos)) + 2)
+    assert (root / "output" / "1.txt").read_text() == "1"
+
+
+def test_a_chosen_folder_is_one_line_with_totals_and_is_taken_back_whole(
+    studio: Studio, data: Path, photos: Path
+) -> None:
+    studio.page.get_by_label("Folder to attach").set_input_files(photos)
+    expect(chips(studio)).to_have_text(re.compile("^photos.*21 files"))
+    root = workspace(studio, data)
+    assert (root / "input" / "photos" / "sub é" / "deeper" / "a+b%20.txt").read_text() == "deep"
+    studio.button("Remove photos").click()
+    wait_until(lambda: not [each for each in (root / "input").rglob("*") if each.is_file()])
+    expect(chips(studio)).to_have_count(0)
+
+
+@pytest.mark.long
+def test_a_thousand_files_arrive_behind_one_line(
+    studio: Studio, data: Path, tmp_path: Path
+) -> None:
+    many = tmp_path / "many"
+    many.mkdir()
+    for number in range(1000):
+        (many / f"{number}.txt").write_text(f"{number}")
+    studio.page.get_by_label("Folder to attach").set_input_files(many)
+    expect(chips(studio)).to_have_text(re.compile("^many.*1,000 files"), timeout=240_000)
+    expect(chips(studio)).to_have_count(1)
+    arrived = workspace(studio, data) / "input" / "many"
+    assert given(arrived) == {f"{number}.txt": f"{number}" for number in range(1000)}
+    expect(studio.file("many")).to_contain_text("1,000+ entries")
+
+
+def test_a_file_that_is_there_already_keeps_both(
+    studio: Studio, data: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "a.txt").write_text("a")
+    for _ in range(2):
+        studio.page.get_by_label("Files to attach").set_input_files(tmp_path / "a.txt")
+        expect(chips(studio).last).to_contain_text("1 B")
+    expect(chips(studio)).to_have_text([re.compile(r"^a\.txt"), re.compile(r"^a \(2\)\.txt")])
+
+
+def test_pasted_pictures_get_a_name_and_text_stays_text(studio: Studio, data: Path) -> None:
+    assert studio.page.evaluate(PASTE, [["image.png"], ""])
+    expect(chips(studio)).to_have_text([re.compile("^pasted-1.png")])
+    assert studio.page.evaluate(PASTE, [["image.png", "mine.png"], ""])
+    expect(chips(studio)).to_have_text(
+        [re.compile(name) for name in ("^pasted-1.png", "^pasted-2.png", "^mine.png")]
+    )
+    assert not studio.page.evaluate(PASTE, [["image.png"], "a table's cells"])
+    expect(chips(studio)).to_have_count(3)
+    wait_until(lambda: len(given(workspace(studio, data) / "input")) == 3)
+
+
+def test_beside_a_document_stands_what_it_would_cost(studio: Studio, tmp_path: Path) -> None:
+    (tmp_path / "long.txt").write_text("word " * 84_000)
+    (tmp_path / "raw.dat").write_bytes(b"\0" * 100)
+    inputs = studio.page.get_by_label("Files to attach")
+    inputs.set_input_files([tmp_path / "long.txt", tmp_path / "raw.dat"])
+    expect(chips(studio).first).to_contain_text("84,000 words · ≈ 105k tokens if pasted")
+    expect(chips(studio).last).not_to_contain_text("tokens")
+
+
+def test_what_is_deleted_in_the_tree_is_attached_no_more(studio: Studio, tmp_path: Path) -> None:
+    for name in ("kept.txt", "thrown.txt"):
+        (tmp_path / name).write_text(name)
+    studio.page.get_by_label("Files to attach").set_input_files(
+        [tmp_path / "kept.txt", tmp_path / "thrown.txt"]
+    )
+    expect(chips(studio)).to_have_count(2)
+    with studio.page.expect_response(
+        lambda said: "thrown.txt" in said.url and "start=0" in said.url
+    ):
+        studio.file("thrown.txt").click()
+    studio.file("thrown.txt").press("Delete")
+    expect(chips(studio)).to_have_count(1)
+    expect(chips(studio)).to_contain_text("kept.txt")
+
+
+def test_a_chip_of_many_files_counts_those_that_are_still_there(
+    studio: Studio, data: Path, tmp_path: Path
+) -> None:
+    paths = [tmp_path / f"{number}.txt" for number in range(9)]
+    for path in paths:
+        path.write_text("1234")
+    studio.page.get_by_label("Files to attach").set_input_files(paths)
+    expect(chips(studio)).to_have_text(re.compile("^9 files.*36 B"))
+    studio.file("0.txt").focus()
+    for key in ("ArrowDown", "Shift+ArrowDown", "Shift+ArrowDown", "Delete"):
+        studio.page.keyboard.press(key)
+    expect(chips(studio)).to_have_text(re.compile("^6 files.*24 B"))
+    shutil.rmtree(workspace(studio, data) / "input")
+    expect(chips(studio)).to_have_count(0)
+
+
+def test_files_pasted_into_the_tree_go_to_the_folder_in_focus(studio: Studio, data: Path) -> None:
+    studio.page.evaluate(PASTE, [["first.png"]])
+    expect(studio.file("first.png")).to_be_visible()
+    folder = workspace(studio, data)
+    (folder / "output" / "drawings").mkdir()
+    studio.file("drawings").focus()
+    assert studio.page.evaluate(PASTE, [["second.png"], None, "[role=treeitem]:focus"])
+    wait_until(lambda: (folder / "output" / "drawings" / "second.png").exists())
+    studio.file("first.png").focus()
+    assert studio.page.evaluate(PASTE, [["third.png"], None, "[role=treeitem]:focus"])
+    wait_until(lambda: (folder / "input" / "third.png").exists())
+    assert not (folder / "input" / "second.png").exists()
+
+
+def test_an_upload_whose_connection_breaks_goes_on_where_it_was(
+    browser: Browser, address: str, data: Path, tmp_path: Path
+) -> None:
+    content = bytes(range(256)) * 40_000
+    (tmp_path / "big.bin").write_bytes(content)
+    with cutting(address) as way, opened(browser, way.address, "Failed to load") as studio:
+        starts: list[str] = []
+        studio.page.on(
+            "request",
+            lambda request: (
+                starts.append(request.headers.get("upload-offset", ""))
+                if request.method == "PATCH"
+                else None
+            ),
+        )
+        way.cut_after = 3_000_000
+        studio.page.get_by_label("Files to attach").set_input_files(tmp_path / "big.bin")
+        expect(chips(studio)).to_contain_text("9.8 MB")
+        assert way.cuts == 1
+        assert (workspace(studio, data) / "input" / "big.bin").read_bytes() == content
+        assert starts[0] == "0"
+        assert 0 < int(starts[-1]) < 3_000_000
+
+
+def test_when_nothing_helps_a_sentence_says_so_and_retry_goes_on(
+    browser: Browser, address: str, data: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "a.txt").write_text("content")
+    with opened(browser, address, "ERR_FAILED") as studio:
+        studio.page.clock.install()
+        studio.page.route("**/uploads/**", lambda route: route.abort())
+        studio.page.get_by_label("Files to attach").set_input_files(tmp_path / "a.txt")
+        expect(chips(studio)).to_contain_text("connection broken, trying again")
+        expect(studio.page.locator("#hint")).to_have_text("1 file on the way")
+        while studio.button("Retry").is_hidden():
+            studio.page.clock.run_for(5000)
+        expect(chips(studio)).to_contain_text("not sent")
+        expect(studio.page.get_by_role("alert")).to_contain_text("the connection broke off")
+        studio.page.unroute_all()
+        studio.button("Retry").click()
+        studio.page.clock.resume()
+        expect(chips(studio)).to_contain_text("7 B")
+        assert given(workspace(studio, data) / "input") == {"a.txt": "content"}
+
+
+def test_what_is_cancelled_on_its_way_leaves_nothing(
+    studio: Studio, data: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "big.bin").write_bytes(bytes(30_000_000))
+    session = studio.page.context.new_cdp_session(studio.page)
+    slow = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": 2_000_000}
+    session.send("Network.enable")
+    session.send("Network.emulateNetworkConditions", slow)
+    studio.page.get_by_label("Files to attach").set_input_files(tmp_path / "big.bin")
+    expect(chips(studio)).to_have_text(re.compile(r"[1-9] % · .*/s · \d+ s left"))
+    session.send("Network.emulateNetworkConditions", {**slow, "uploadThroughput": -1})
+    studio.button("Remove big.bin").click()
+    expect(chips(studio)).to_have_count(0)
+    root = workspace(studio, data)
+    wait_until(lambda: list((root.parent / "staging").iterdir()) == [])
+    assert given(root / "input") == {}

@@ -1,0 +1,34 @@
+"""The kind of a file whose first bytes could be words, too."""
+
+import bz2
+
+import pytest
+
+from sandbox_ui.preview.kinds import HEAD, kind_of
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["ID3 is a tag format.\n", "OTTO\tHans\n", "BZh9 begins a bzip2 file.\r\n", "PAR1 of 18 holes",
+     "OggS, the pages", "fLaC", "MThd 6", "GIF89a or PNG?", "ID3-Etikett: größer"],
+)  # fmt: skip
+def test_text_that_begins_like_a_format_is_text(text: str) -> None:
+    assert kind_of("notes.txt", text.encode()) == "text"
+    assert kind_of("notes.md", text.encode()) == "markdown"
+
+
+@pytest.mark.parametrize(
+    ("head", "kind"),
+    [
+        (b"ID3\x04\x00\x00\x00\x00\x00\x23TSSE", "sound"),
+        (b"OTTO\x00\x0b\x00\x80\x00\x03\x000CFF ", "font"),
+        (bz2.compress(b"some words " * 500), "archive"),
+        (b"PAR1\x15\x04\x15\x10", "table"),
+        (b"OggS\x00\x02\x00\x00", "sound"),
+        (b"fLaC\x00\x00\x00\x22", "sound"),
+        (b"MThd\x00\x00\x00\x06", "midi"),
+        (b"GIF89a\x01\x00\x01\x00\x80\x00\x00", "image"),
+    ],
+)
+def test_the_formats_themselves_are_found_whatever_they_are_called(head: bytes, kind: str) -> None:
+    assert kind_of("notes.txt", head[:HEAD]) == kind

@@ -1,0 +1,109 @@
+"""Files that say they are a terabyte: whatever is done with one is done soon, or refused."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agent.documents.text import text_of
+from agent.errors import NoRoom, WorkspaceError
+from agent.workspace.files import Workspace
+from agent.workspace.paths import RelPath
+from agent.workspace.staging import ANY
+from agent.workspace.transfer.copy import copy_in, copy_out
+from agent.workspace.versions.snapshots import Snapshots
+from sandbox_ui.preview.base import Ask
+from sandbox_ui.preview.kinds import KINDS
+from sandbox_ui.preview.service import Workshop
+from sandbox_ui.workspace.listing import row_of
+from tests.support.hostile.hostile_workspace import F, left_out, zipped
+
+TERABYTE = 1024**4
+
+
+def hollow(path: Path, begin: bytes = b"", size: int = TERABYTE) -> Path:
+    """A file that says it is a terabyte, and takes nothing on the disk."""
+    with path.open("wb") as file:
+        file.write(begin)
+        try:
+            file.truncate(size)
+        except OSError:
+            pytest.skip("this file system has no files of 1 TB")
+    return path
+
+
+def test_a_hollow_file_is_copied_out_with_its_holes(workspace: Workspace, tmp_path: Path) -> None:
+    file = hollow(workspace.root / F, b"begin")
+    with file.open("r+b") as opened:
+        opened.seek(TERABYTE // 2)
+        opened.write(b"middle")
+    copy_out(workspace, RelPath("output"), tmp_path / "out")
+    copied = tmp_path / "out" / "f"
+    assert copied.stat().st_size == TERABYTE
+    assert copied.stat().st_blocks < 1000
+    with copied.open("rb") as opened:
+        assert opened.read(6) == b"begin\0"
+        opened.seek(TERABYTE // 2)
+        assert opened.read(7) == b"middle\0"
+
+
+def test_a_hollow_file_is_given_only_where_there_is_room(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    with pytest.raises(NoRoom, match="does not fit"):
+        copy_in(workspace, hollow(tmp_path / "given"))
+
+
+def test_a_hollow_file_is_left_out_of_an_archive_which_says_so(workspace: Workspace) -> None:
+    hollow(workspace.root / F)
+    workspace.write(RelPath("output/small"), [b"x"])
+    archive = zipped(workspace)
+    assert "output/small" in archive.namelist()
+    assert "output/f: 1" in left_out(archive)
+    assert "holes" in left_out(archive)
+
+
+def test_a_hollow_file_is_kept_by_name_only_and_can_be_replaced(
+    workspace: Workspace, snapshots: Snapshots
+) -> None:
+    hollow(workspace.root / F)
+    assert not snapshots.take().changed[F].kept
+    assert row_of(workspace, F)
+    with workspace.begin(F) as upload:
+        upload.write(b"small")
+        upload.replace(ANY)
+    assert workspace.stat(F).size == 5
+
+
+def test_a_hollow_document_is_not_pasted(workspace: Workspace) -> None:
+    for begin in (b"text", b"%PDF-1.7\n", b"PK\3\4"):
+        hollow(workspace.root / F, begin)
+        with workspace.open_read(F) as file, pytest.raises(WorkspaceError, match="larger than"):
+            text_of(file, "f.docx")
+
+
+@pytest.fixture(scope="module")
+def workshop() -> Iterator[Workshop]:
+    workshop = Workshop()
+    workshop.open()
+    yield workshop
+    workshop.close()
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_every_preview_of_a_hollow_file_answers_soon(
+    workspace: Workspace, workshop: Workshop, kind: str
+) -> None:
+    """Whatever it begins with; a look that took its whole time would say so."""
+    for begin in (
+        b"%PDF-1.7\n",
+        b"PK\3\4",
+        b"a,b\n1,2\n",
+        b"SQLite format 3\0\x10\0\1\1\0\x40\x20\x20",
+    ):
+        hollow(workspace.root / F, begin)
+        with workspace.open_read(F) as file:
+            try:
+                assert len(workshop.look(kind, file, Ask("f", TERABYTE)).content) < 4 * 1024**2
+            except WorkspaceError as error:
+                assert "seconds" not in str(error)  # noqa: PT017 - either way is well

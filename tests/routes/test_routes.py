@@ -1,0 +1,476 @@
+"""What the page asks the server for, on a real server."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from agent.events import RunEnded, RunStarted, StepEnded, StepStarted, TextDelta, Totals
+from agent.models.builtin.install import parts
+from agent.runs.folder import RunFolder
+from agent.runs.journal import Journal
+from agent.settings import Settings
+from tests.support.local_provider import LocalMachine
+from tests.support.server import create, following, served, wait_until
+
+STARTED = RunStarted(
+    run="r", task="t", mode="sandbox", model="m", metered=True, prompt="", system="", user=""
+)
+ENDED = RunEnded(status="answered", reason="", answer="a", totals=Totals())
+
+
+@pytest.fixture
+def client(address: str) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=address) as client:
+        yield client
+
+
+@pytest.fixture
+def run(client: httpx.Client) -> str:
+    made: str = client.post("/api/runs").json()["run"]
+    return made
+
+
+@pytest.fixture
+def workspace(data: Path, run: str) -> Path:
+    return RunFolder.open(data, run).workspace
+
+
+@pytest.fixture
+def journal(data: Path, run: str) -> Iterator[Journal]:
+    journal = Journal(RunFolder.open(data, run).journal)
+    yield journal
+    journal.close()
+
+
+def write_step(journal: Journal, number: int, *texts: str) -> None:
+    journal.append(StepStarted(step=number, note=""))
+    for text in texts:
+        journal.append(TextDelta(step=number, text=text))
+    journal.append(StepEnded(step=number, totals=Totals(steps=number)))
+
+
+# The page and its health
+
+
+def test_the_page_comes_with_a_policy_and_without_foreign_addresses(client: httpx.Client) -> None:
+    page = client.get("/")
+    assert page.status_code == 200
+    assert "img-src 'self' data: blob:" in page.headers["content-security-policy"]
+    assert page.headers["x-content-type-options"] == "nosniff"
+
+
+def test_health_tells_of_engine_image_and_model(client: httpx.Client) -> None:
+    health = client.get("/healthz").json()
+    assert health["ok"]
+    assert health["engine"]["ok"]
+    assert health["image"] == {"ok": True, "tag": "none", "detail": "", "progress": None}
+    assert health["model"]["ok"] is (parts() is not None)
+    assert "No endpoint" in health["model"]["detail"]
+    assert health["records"] == {"ok": True, "runs": 0, "unreadable_events": 0}
+
+
+def test_the_examples_are_listed_with_what_to_watch_for(client: httpx.Client) -> None:
+    known = client.get("/api/examples").json()
+    assert len([each for each in known if each["seconds"]]) >= 10
+    assert len(known) >= 15
+    assert all(each["title"] and each["about"] and each["task"] for each in known)
+
+
+def test_markdown_comes_without_html_images_and_scripts(client: httpx.Client) -> None:
+    text = "**b** <script>x</script> ![i](http://e/i.png) [j](javascript:x) [k](https://e/)"
+    html = client.post("/api/markdown", content=text).json()["html"]
+    assert "<strong>b</strong>" in html
+    assert '<a href="https://e/">' in html
+    assert "<script" not in html
+    assert "<img" not in html
+    assert 'href="javascript' not in html
+
+
+# The stream
+
+
+def test_an_attach_begins_with_a_picture_and_a_call_to_list_again(
+    client: httpx.Client, run: str, journal: Journal
+) -> None:
+    journal.append(STARTED)
+    write_step(journal, 1, "one")
+    with following(client, run) as told:
+        first, second = next(told), next(told)
+    assert first.name == "picture"
+    assert [step["text"] for step in first.data["picture"]["steps"]] == ["one"]
+    assert first.cursor == str(journal.end)
+    assert (second.name, second.data, second.cursor) == ("workspace", {"all": True}, "")
+
+
+def test_a_step_that_goes_on_follows_the_picture_from_its_beginning(
+    client: httpx.Client, run: str, journal: Journal
+) -> None:
+    journal.append(STARTED)
+    write_step(journal, 1, "one")
+    journal.append(StepStarted(step=2, note=""))
+    journal.append(TextDelta(step=2, text="half"))
+    with following(client, run) as told:
+        picture, events = next(told), next(told)
+    assert len(picture.data["picture"]["steps"]) == 1
+    assert [event["kind"] for event in events.data["events"]] == ["step_started", "text_delta"]
+    assert events.data["head"]["state"] == "writing"
+
+
+def test_whoever_resumes_again_and_again_misses_nothing_and_gets_nothing_twice(
+    client: httpx.Client, run: str, journal: Journal
+) -> None:
+    wanted = [f"word {number} " for number in range(1500)]
+    journal.append(STARTED)
+
+    def write() -> None:
+        journal.append(StepStarted(step=1, note=""))
+        for word in wanted:
+            journal.append(TextDelta(step=1, text=word))
+        journal.append(ENDED)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    heard: list[dict[str, Any]] = []
+    cursor = "0"
+    while not heard or heard[-1]["kind"] != "run_ended":
+        with following(client, run, cursor) as told:
+            for message in told:
+                cursor = message.cursor or cursor
+                if message.name == "message":
+                    heard += message.data["events"]
+                    break
+    writer.join()
+    assert [event["text"] for event in heard if event["kind"] == "text_delta"] == wanted
+
+
+def test_followers_hear_of_what_is_written_while_they_listen(
+    client: httpx.Client, run: str, journal: Journal
+) -> None:
+    with following(client, run) as told:
+        assert next(told).data["picture"]["state"] == "draft"
+        assert next(told).name == "workspace"
+        journal.append(STARTED)
+        client.put(f"/api/runs/{run}/files/input/wakes.txt", content=b"")
+        heard = next(message for message in told if message.name == "message")
+    assert [event["kind"] for event in heard.data["events"]] == ["run_started"]
+
+
+def test_news_of_the_workspace_name_the_folder_and_carry_no_cursor(
+    client: httpx.Client, run: str, workspace: Path
+) -> None:
+    with following(client, run) as told:
+        assert next(told).name == "picture"
+        assert next(told).data == {"all": True}
+        (workspace / "output" / "n.txt").write_text("x")
+        news = next(message for message in told if "folders" in message.data)
+    assert news.data["folders"] == ["output"]
+    assert not news.cursor
+
+
+@pytest.mark.parametrize("cursor", ["1", "999999999", "x", "-1", "9" * 30])
+def test_a_cursor_that_is_none_is_refused_with_a_sentence(
+    client: httpx.Client, run: str, journal: Journal, cursor: str
+) -> None:
+    journal.append(STARTED)
+    answer = client.get(f"/api/runs/{run}/events", headers={"Last-Event-ID": cursor})
+    assert answer.status_code == 400
+    assert "cursor" in answer.json()["error"]
+
+
+@pytest.mark.parametrize("run_id", ["nosuchrun1234", "..", "%2e%2e", "a", "x" * 100])
+@pytest.mark.parametrize("what", ["events", "files", "files/a", "steps/1", "outputs/a"])
+def test_a_run_that_is_none_is_not_found(client: httpx.Client, run_id: str, what: str) -> None:
+    assert client.get(f"/api/runs/{run_id}/{what}").status_code == 404
+
+
+def test_a_step_is_handed_out_with_its_body(
+    client: httpx.Client, run: str, journal: Journal
+) -> None:
+    journal.append(STARTED)
+    write_step(journal, 1, "one")
+    write_step(journal, 2, "two")
+    journal.append(ENDED)
+    body = client.get(f"/api/runs/{run}/steps/2").json()
+    assert [event["kind"] for event in body] == ["step_started", "text_delta", "step_ended"]
+    assert client.get(f"/api/runs/{run}/steps/3").status_code == 404
+
+
+# What is found in a run, and taken along
+
+
+def test_words_are_found_with_their_step_and_line(
+    client: httpx.Client, run: str, journal: Journal
+) -> None:
+    journal.append(STARTED)
+    write_step(journal, 1, "nothing")
+    write_step(journal, 2, "a gu", "ll & a tern")
+    found = client.get(f"/api/runs/{run}/find", params={"q": "GULL &"}).json()["found"]
+    assert found == [{"part": "step", "round": 1, "step": 2, "line": "a gull & a tern"}]
+    assert client.get(f"/api/runs/{run}/find").json() == {"found": []}
+
+
+def test_a_run_is_taken_along_as_markdown_and_its_steps_as_csv(
+    client: httpx.Client, run: str, journal: Journal
+) -> None:
+    journal.append(STARTED)
+    write_step(journal, 1, "one")
+    journal.append(ENDED)
+    text = client.get(f"/api/runs/{run}/conversation.md")
+    assert text.headers["content-type"] == "text/markdown; charset=utf-8"
+    assert text.headers["content-disposition"] == 'attachment; filename="conversation.md"'
+    assert text.text.startswith("# t\n")
+    table = client.get(f"/api/runs/{run}/steps.csv")
+    assert table.headers["content-disposition"] == 'attachment; filename="steps.csv"'
+    assert table.text.splitlines()[1].startswith("1,1,")
+
+
+@pytest.mark.parametrize("what", ["conversation.md", "steps.csv", "find?q=x"])
+def test_of_a_run_that_is_none_nothing_is_taken_along(client: httpx.Client, what: str) -> None:
+    answer = client.get(f"/api/runs/goneforever12345/{what}")
+    assert answer.status_code == 404
+    assert "no such run" in answer.json()["error"]
+
+
+def test_of_a_draft_there_is_no_conversation_yet(client: httpx.Client, run: str) -> None:
+    answer = client.get(f"/api/runs/{run}/conversation.md")
+    assert (answer.status_code, answer.json()) == (
+        404,
+        {"error": "Nothing has happened in this run yet."},
+    )
+
+
+# Files
+
+
+def test_a_folder_is_listed_with_addresses_for_any_name(
+    client: httpx.Client, run: str, workspace: Path
+) -> None:
+    (workspace / "a b%c.txt").write_text("x")
+    (workspace / "ü\n.txt").write_text("xy")
+    with open(bytes(workspace / "raw-") + b"\xff", "wb") as file:  # noqa: PTH123
+        file.write(b"raw")
+    rows = client.get(f"/api/runs/{run}/files").json()["entries"]
+    found = {row["name"]: row for row in rows}
+    assert {"input", "output", "a b%c.txt", "ü\n.txt", "raw-%FF"} == set(found)
+    for name, content in (("a b%c.txt", b"x"), ("ü\n.txt", b"xy"), ("raw-%FF", b"raw")):
+        got = client.get(f"/api/runs/{run}/files/{found[name]['path']}")
+        assert got.content == content
+
+
+def test_a_workspace_on_its_way_into_a_sandbox_is_empty_for_a_moment(
+    client: httpx.Client, run: str, workspace: Path
+) -> None:
+    workspace.rename(workspace.with_name("moved"))
+    answer = client.get(f"/api/runs/{run}/files")
+    assert (answer.status_code, answer.json()["entries"]) == (200, [])
+
+
+def test_a_folder_that_is_not_there_is_gone(client: httpx.Client, run: str) -> None:
+    answer = client.get(f"/api/runs/{run}/files?folder=nope")
+    assert answer.status_code == 200
+    assert answer.json() == {"folder": "nope", "entries": [], "total": 0, "more": 0, "gone": True}
+
+
+def test_a_download_is_an_attachment_that_cannot_act_on_our_page(
+    client: httpx.Client, run: str, workspace: Path
+) -> None:
+    (workspace / "Übung.html").write_text("<script>1</script>")
+    got = client.get(f"/api/runs/{run}/files/%C3%9Cbung.html")
+    assert got.headers["content-disposition"].startswith("attachment")
+    assert "filename*=UTF-8''%C3%9Cbung.html" in got.headers["content-disposition"]
+    assert got.headers["content-security-policy"].startswith("sandbox; default-src 'none'")
+    assert got.headers["x-content-type-options"] == "nosniff"
+    assert "html" not in got.headers["content-type"]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("a.png", "image/png"),
+        ("a.wav", "audio/wav"),
+        ("a.html", "text/plain; charset=utf-8"),
+        ("a.svg", "text/plain; charset=utf-8"),
+        ("a", "text/plain; charset=utf-8"),
+    ],
+)
+def test_what_is_shown_is_an_image_a_sound_or_plain_text(
+    client: httpx.Client, run: str, workspace: Path, name: str, kind: str
+) -> None:
+    (workspace / name).write_text("<svg/>")
+    got = client.get(f"/api/runs/{run}/files/{name}?inline=1")
+    assert got.headers["content-type"] == kind
+    assert got.headers["content-disposition"].startswith("inline")
+
+
+def test_what_is_neither_is_not_shown(client: httpx.Client, run: str, workspace: Path) -> None:
+    (workspace / "b.bin").write_bytes(b"\0\1\2")
+    got = client.get(f"/api/runs/{run}/files/b.bin?inline=1")
+    assert got.status_code == 400
+    assert "downloaded" in got.json()["error"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "status", "content", "named"),
+    [
+        ("bytes=2-4", 206, b"cde", "bytes 2-4/10"),
+        ("bytes=7-", 206, b"hij", "bytes 7-9/10"),
+        ("bytes=-2", 206, b"ij", "bytes 8-9/10"),
+        ("bytes=5-99", 206, b"fghij", "bytes 5-9/10"),
+        ("bytes=10-", 416, b"", "bytes */10"),
+        ("bytes=1-2,4-5", 200, b"abcdefghij", None),
+        ("lines=1-2", 200, b"abcdefghij", None),
+    ],
+)
+def test_a_part_of_a_file_can_be_asked_for(
+    client: httpx.Client,
+    run: str,
+    workspace: Path,
+    asked: str,
+    status: int,
+    content: bytes,
+    named: str | None,
+) -> None:
+    (workspace / "a.txt").write_text("abcdefghij")
+    got = client.get(f"/api/runs/{run}/files/a.txt", headers={"Range": asked})
+    assert (got.status_code, got.content) == (status, content)
+    assert got.headers.get("content-range") == named
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../run.json",
+        "%2e%2e/%2e%2e/lock",
+        "..%2f..%2flock",
+        "%2fetc%2fpasswd",
+        "a%00b",
+        "link",
+        "in/x",
+    ],
+)
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
+def test_no_path_leads_out_of_the_workspace(
+    client: httpx.Client, data: Path, run: str, workspace: Path, path: str, method: str
+) -> None:
+    outside = data / "outside"
+    outside.mkdir(exist_ok=True)
+    (outside / "x").write_text("secret")
+    (workspace / "link").symlink_to(outside / "x")
+    (workspace / "in").symlink_to(outside)
+    before = sorted(data.rglob("*"))
+    got = _raw(client, method, f"/api/runs/{run}/files/{path}")
+    assert b"secret" not in got
+    assert b"root:" not in got
+    assert (outside / "x").read_text() == "secret"
+    assert [each for each in sorted(data.rglob("*")) if each not in before and
+            workspace not in each.parents and each.parent.name != "staging"
+            and each.name != "staging"] == []  # fmt: skip
+
+
+def _raw(client: httpx.Client, method: str, path: str) -> bytes:
+    """A request whose path no library tidies up."""
+    where = urlsplit(str(client.base_url))
+    with socket.create_connection((where.hostname, where.port)) as connection:
+        head = f"{method} {path} HTTP/1.1\r\nHost: {where.netloc}\r\n"
+        connection.sendall(f"{head}Content-Length: 1\r\nConnection: close\r\n\r\nx".encode())
+        return b"".join(iter(lambda: connection.recv(65536), b""))
+
+
+def test_an_upload_appears_whole_and_a_taken_name_keeps_both(
+    client: httpx.Client, run: str, workspace: Path
+) -> None:
+    first = client.put(f"/api/runs/{run}/files/input/d%C3%A9.txt", content=b"1" * 300_000)
+    second = client.put(f"/api/runs/{run}/files/input/d%C3%A9.txt", content=b"2")
+    assert first.status_code == second.status_code == 201
+    assert (first.json()["name"], second.json()["name"]) == ("dé.txt", "dé (2).txt")
+    assert (workspace / "input" / "dé.txt").read_bytes() == b"1" * 300_000
+    assert second.json()["path"] == "input/d%C3%A9%20%282%29.txt"
+
+
+def test_an_upload_whose_connection_breaks_leaves_nothing(
+    client: httpx.Client, run: str, workspace: Path
+) -> None:
+    where = urlsplit(str(client.base_url))
+    parts = workspace.parent / "staging"
+    with socket.create_connection((where.hostname, where.port)) as connection:
+        head = f"PUT /api/runs/{run}/files/input/big HTTP/1.1\r\nHost: {where.netloc}\r\n"
+        connection.sendall(f"{head}Content-Length: 1000000\r\n\r\n".encode() + b"x" * 100_000)
+        wait_until(lambda: any(parts.glob("*")))
+    wait_until(lambda: not any(parts.glob("*")))
+    assert list((workspace / "input").iterdir()) == []
+
+
+def test_a_file_can_be_taken_away_again(client: httpx.Client, run: str, workspace: Path) -> None:
+    (workspace / "input" / "a").write_text("x")
+    assert client.delete(f"/api/runs/{run}/files/input/a").status_code == 204
+    assert not (workspace / "input" / "a").exists()
+
+
+def test_an_output_kept_beside_the_journal_is_a_download(
+    client: httpx.Client, data: Path, run: str
+) -> None:
+    (RunFolder.open(data, run).outputs / "1-call.stdout").write_text("long")
+    got = client.get(f"/api/runs/{run}/outputs/1-call.stdout")
+    assert got.text == "long"
+    assert got.headers["content-disposition"].startswith("attachment")
+
+
+# Other pages
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"Origin": "https://evil.example"}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}],
+)
+def test_another_page_can_change_nothing(
+    client: httpx.Client, run: str, workspace: Path, headers: dict[str, str]
+) -> None:
+    answers = [
+        client.post("/api/runs", headers=headers),
+        client.put(f"/api/runs/{run}/files/input/a", content=b"x", headers=headers),
+        client.delete(f"/api/runs/{run}/files/input", headers=headers),
+        client.post("/gradio_api/run/stop", json={"data": [run]}, headers=headers),
+    ]
+    assert [answer.status_code for answer in answers] == [403] * 4
+    assert list((workspace / "input").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "name", ["evil.example", "127.0.0.1.evil.example", "localhost.evil", "a@b"]
+)
+def test_a_name_that_leads_here_by_another_page_is_not_answered(
+    client: httpx.Client, name: str
+) -> None:
+    for path in ("/", "/api/runs", "/healthz"):
+        answer = client.get(path, headers={"Host": name})
+        assert answer.status_code == 421
+        assert "STUDIO_HOSTS" in answer.json()["error"]
+
+
+@pytest.mark.parametrize("name", ["localhost:7860", "LOCALHOST", "192.0.2.7:80", "[::1]:7860"])
+def test_addresses_and_localhost_are_answered(client: httpx.Client, name: str) -> None:
+    assert client.get("/healthz", headers={"Host": name}).status_code == 200
+
+
+def test_a_name_that_the_operator_gave_is_answered(tmp_path: Path) -> None:
+    settings = Settings(data=tmp_path, hosts=("Studio.example",))
+    with served(create(settings, LocalMachine(tmp_path))) as address:
+        named = {"Host": "studio.example:8443"}
+        assert httpx.get(f"{address}/healthz", headers=named).status_code == 200
+
+
+def test_another_page_can_read_nothing(client: httpx.Client, run: str) -> None:
+    for path in ("/", "/healthz", f"/api/runs/{run}/files", "/gradio_api/info"):
+        answer = client.get(path, headers={"Origin": "https://evil.example"})
+        assert "access-control-allow-origin" not in answer.headers
+
+
+def test_our_own_page_and_a_program_can(client: httpx.Client, address: str) -> None:
+    assert client.post("/api/runs", headers={"Origin": address}).status_code == 201
+    assert client.post("/api/runs").status_code == 201

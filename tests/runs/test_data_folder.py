@@ -1,0 +1,65 @@
+"""The data folder is held by one process at a time, and remembers who it is."""
+
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agent.data_folder import DataFolder, abandoned, places
+from agent.errors import DataFolderBusy
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_only_the_owner_can_look_into_it(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir(mode=0o755)
+    with DataFolder(tmp_path / "data") as data:
+        workspace = data.workspace("abc")
+        assert workspace == tmp_path / "data" / "sandboxes" / "abc" / "workspace"
+        assert {mode(data.path), mode(workspace.parent), mode(workspace.parent.parent)} == {0o700}
+
+
+def test_its_id_stays_and_is_its_own(tmp_path: Path) -> None:
+    with DataFolder(tmp_path / "one") as first, DataFolder(tmp_path / "two") as other:
+        assert first.instance != other.instance
+    with DataFolder(tmp_path / "one") as again:
+        assert again.instance == first.instance
+
+
+def test_a_second_holder_is_told_what_to_do(tmp_path: Path) -> None:
+    data = DataFolder(tmp_path)
+    with pytest.raises(DataFolderBusy, match="another instance"):
+        DataFolder(tmp_path)
+    data.close()
+    data.close()
+    DataFolder(tmp_path).close()
+
+
+def test_another_process_is_kept_out_and_its_end_lets_go(tmp_path: Path) -> None:
+    hold = (
+        "import sys; from pathlib import Path; from agent.data_folder import DataFolder; "
+        "held = DataFolder(Path(sys.argv[1])); print('held', flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", hold, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"held\n"
+        with pytest.raises(DataFolderBusy):
+            DataFolder(tmp_path)
+        process.kill()
+    DataFolder(tmp_path).close()
+
+
+def test_places_that_nobody_holds_any_more_are_found(tmp_path: Path) -> None:
+    _, first, second, third, *_ = places(tmp_path)
+    with DataFolder(first) as held, DataFolder(second) as dead, DataFolder(tmp_path) as outer:
+        dead.close()
+        for each in (held, outer):
+            assert [folder.path for folder in abandoned(each)] == [second]
+        assert not third.exists()
+    with DataFolder(second):
+        pass

@@ -1,0 +1,176 @@
+"""The journal: append-only, read from a cursor, valid after a kill at any byte."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agent.errors import JournalError
+from agent.events import (
+    KINDS,
+    Change,
+    Event,
+    ModelAnswered,
+    RunEnded,
+    RunStarted,
+    StepEnded,
+    StepStarted,
+    TextDelta,
+    ToolOutput,
+    Totals,
+    WorkspaceChanged,
+    decode,
+    encode,
+    without_tokens,
+)
+from agent.models.base import Tokens, ToolCall, Usage
+from agent.runs.journal import Journal, ends_in, lines, read
+from tests.support.hostile.full_disk import room_in_files
+
+EVENTS: list[Event] = [
+    RunStarted(
+        run="r", task="count {x} ${y}", mode="sandbox", model="m", metered=True,
+        prompt="general", system="s", user="u", inputs=("a b.txt",), limits={"steps": 3},
+    ),
+    StepStarted(step=1, note="\nSteps Remaining: 3"),
+    TextDelta(step=1, text="über\n\u2028 \x00 'quotes' </script>"),
+    ModelAnswered(
+        step=1, text="", reasoning="r", calls=(ToolCall("1", "submit", "{"),), finish="length",
+        usage=Usage(10, 2, cached=3), estimated=False, seconds=0.5,
+    ),
+    ModelAnswered(
+        step=2, text='"tokens":{', reasoning="", calls=(), finish="stop",
+        usage=None, estimated=False, seconds=0.5, tokens=Tokens(7, (1, 2), (3,), (-0.25,)),
+    ),
+    ToolOutput(step=1, call_id="1", stream="stderr", text="x" * 1000, skipped=7),
+    WorkspaceChanged(step=1, changes=(Change("a%FF", "added", 3),), total=1),
+    StepEnded(step=1, totals=Totals(steps=1, cost=0.25)),
+    RunEnded(status="failed", reason="why", answer="", totals=Totals()),
+]  # fmt: skip
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "journal.jsonl"
+
+
+def write(path: Path, events: list[Event]) -> list[int]:
+    journal = Journal(path)
+    cursors = [journal.append(event) for event in events]
+    journal.close()
+    return cursors
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=lambda event: event.kind)
+def test_an_event_survives_being_written(event: Event) -> None:
+    assert decode(encode(event)) == event
+
+
+def test_an_event_of_an_earlier_version_has_no_tokens() -> None:
+    line = encode(EVENTS[3]).replace(b'"tokens":null,', b"")
+    assert b"tokens" not in line
+    assert decode(line) == EVENTS[3]
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=lambda event: event.kind)
+def test_a_follower_is_sent_everything_but_the_tokens(event: Event) -> None:
+    expected = replace(event, tokens=None) if isinstance(event, ModelAnswered) else event
+    assert decode(without_tokens(encode(event))) == expected
+
+
+def test_every_kind_has_a_name_of_its_own() -> None:
+    kinds = [kind.__dataclass_fields__["kind"].default for kind in KINDS]
+    assert len(set(kinds)) == len(KINDS)
+
+
+def test_an_event_is_one_line() -> None:
+    assert all(b"\n" not in encode(event) for event in EVENTS)
+
+
+def test_reading_goes_on_from_any_cursor(path: Path) -> None:
+    cursors = write(path, EVENTS)
+    for index, cursor in enumerate(cursors):
+        assert [event for _, event in read(path, cursor)] == EVENTS[index + 1 :]
+
+
+def test_a_cursor_that_is_not_one_is_refused(path: Path) -> None:
+    cursors = write(path, EVENTS)
+    for wrong in (1, cursors[0] - 1, cursors[-1] + 5, -3):
+        with pytest.raises(JournalError):
+            list(read(path, wrong))
+
+
+def test_reading_ends_where_it_is_told_to(path: Path) -> None:
+    cursors = write(path, EVENTS)
+    assert [cursor for cursor, _ in lines(path, cursors[0], cursors[2])] == cursors[1:3]
+
+
+def test_a_journal_cut_at_any_byte_reads_and_goes_on(path: Path, tmp_path: Path) -> None:
+    cursors = write(path, EVENTS)
+    whole = path.read_bytes()
+    for cut in range(len(whole) + 1):
+        torn = tmp_path / "torn.jsonl"
+        torn.write_bytes(whole[:cut])
+        survived = sum(cursor <= cut for cursor in cursors)
+        assert [event for _, event in read(torn)] == EVENTS[:survived]
+        if cut % 7 == 0:
+            write(torn, [EVENTS[-1]])
+            assert [event for _, event in read(torn)] == [*EVENTS[:survived], EVENTS[-1]]
+
+
+@pytest.mark.parametrize("torn", [b"\x00" * 9000, b"{", b'{"kind": "no"}', b"\xff"])
+def test_a_last_line_without_its_end_is_cut_off(path: Path, torn: bytes) -> None:
+    write(path, EVENTS)
+    with path.open("ab") as file:
+        file.write(torn)
+    assert [event for _, event in read(path)] == EVENTS
+    write(path, [EVENTS[1]])
+    assert [event for _, event in read(path)] == [*EVENTS, EVENTS[1]]
+
+
+def test_its_last_event_is_known_without_reading_it_all(path: Path) -> None:
+    write(path, EVENTS)
+    assert ends_in(path, RunEnded)
+    write(path, [EVENTS[2]])
+    assert not ends_in(path, RunEnded)
+    write(path, [EVENTS[-1]])
+    path.write_bytes(path.read_bytes()[:-1])
+    assert not ends_in(path, RunEnded)
+
+
+def test_an_empty_journal_is_a_journal(path: Path) -> None:
+    path.touch()
+    assert list(read(path)) == []
+
+
+def test_a_journal_is_made_with_its_first_event(path: Path) -> None:
+    journal = Journal(path)
+    with room_in_files(0), pytest.raises(OSError, match="too large"):
+        journal.append(EVENTS[0])
+    assert not path.exists()
+    assert list(read(path)) == []
+    journal.append(EVENTS[0])
+    journal.close()
+    assert [event for _, event in read(path)] == EVENTS[:1]
+
+
+def test_a_follower_is_woken_for_each_event_until_it_lets_go(path: Path) -> None:
+    journal, woken = Journal(path), []
+    unfollow = journal.follow(lambda: woken.append(journal.end))
+    for event in EVENTS[:3]:
+        journal.append(event)
+    unfollow()
+    journal.append(EVENTS[3])
+    assert len(woken) == 3
+    assert woken == [cursor for cursor, _ in read(path)][:3]
+
+
+def test_an_event_that_could_not_be_written_leaves_nothing(path: Path) -> None:
+    journal = Journal(path)
+    journal.append(EVENTS[1])
+    with room_in_files(journal.end + 100), pytest.raises(OSError, match="too large"):
+        journal.append(EVENTS[4])
+    end = journal.append(EVENTS[-1])
+    journal.close()
+    assert list(read(path))[-1] == (end, EVENTS[-1])
+    assert len(list(read(path))) == 2

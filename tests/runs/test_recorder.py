@@ -1,0 +1,472 @@
+"""A run kept: what is in the journal is what happened, and the next round goes on from it."""
+
+import errno
+import threading
+from collections.abc import Generator, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from agent import prompts
+from agent.errors import EngineError, RunError, StudioError
+from agent.events import (
+    Event,
+    ModelAnswered,
+    Notice,
+    Preparing,
+    RunContinued,
+    RunEnded,
+    SandboxReady,
+    StepEnded,
+    StepStarted,
+    ToolEnded,
+    ToolOutput,
+    WorkspaceChanged,
+)
+from agent.limits import Limits
+from agent.loop.conversation import Conversation
+from agent.models.base import Model, Piece, Request, ToolCall, Usage
+from agent.models.scripted import ScriptedModel, ScriptedTurn
+from agent.runs import journal
+from agent.runs.folder import RunFolder
+from agent.runs.journal import Journal
+from agent.runs.record import BROKEN_OFF, INTERRUPTED, close_interrupted
+from agent.runs.recorder import RecordedRun, Task
+from agent.sandbox.base import Sandbox
+from agent.sandbox.process import ProcessSandbox
+from agent.util.cancellation import Stop
+from agent.workspace.versions.blobs import BlobStore
+from agent.workspace.versions.log import Versions
+from agent.workspace.versions.manifest import Delta
+from tests.support.hostile.full_disk import room_in_files
+
+GENERAL = prompts.named("general")
+
+
+class LocalComputers:
+    """Gives each run a plain-process sandbox on its own workspace, or fails as told."""
+
+    def __init__(self, data: Path, failure: StudioError | None = None) -> None:
+        self.data = data
+        self.blobs = BlobStore(data / "blobs")
+        self.failure = failure
+
+    def new_folder(self) -> RunFolder:
+        folder = RunFolder.create(self.data, f"box{len(list(self.data.glob('sandboxes/*')))}")
+        for name in ("input", "output"):
+            (folder.workspace / name).mkdir(parents=True)
+        return folder
+
+    def take(self, folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
+        yield Preparing(state="starting_sandbox")
+        if self.failure is not None:
+            raise self.failure
+        if stop.is_set:
+            return None
+        yield SandboxReady(sandbox=folder.sandbox, seconds=0.0, pooled=False)
+        return ProcessSandbox(folder.sandbox_folder)
+
+
+@pytest.fixture
+def computers(tmp_path: Path) -> LocalComputers:
+    return LocalComputers(tmp_path)
+
+
+@pytest.fixture
+def run(computers: LocalComputers) -> Iterator[RecordedRun]:
+    made = RecordedRun(computers.new_folder(), computers)
+    yield made
+    made.close()
+
+
+def bash(command: str) -> ScriptedTurn:
+    arguments = '{"command": ' + _quoted(command) + "}"
+    return ScriptedTurn(calls=(ToolCall("", "execute_bash", arguments),))
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+SUBMIT = ScriptedTurn(calls=(ToolCall("", "submit", "{}"),))
+
+
+def play(run: RecordedRun, *turns: ScriptedTurn, task: str = "Do it.") -> list[Event]:
+    return list(run.start(Task(task, GENERAL), scripted(turns), Limits(), Stop()))
+
+
+def scripted(turns: Sequence[ScriptedTurn]) -> Model:
+    return ScriptedModel(turns)
+
+
+def kept(run: RecordedRun) -> list[Event]:
+    return [event for _, event in journal.read(run.folder.journal)]
+
+
+def begun(run: RecordedRun) -> list[int]:
+    """The numbers of the steps, as they began."""
+    return [event.step for event in kept(run) if isinstance(event, StepStarted)]
+
+
+def test_the_journal_holds_what_was_yielded(run: RecordedRun) -> None:
+    assert play(run, bash("echo hi"), SUBMIT) == kept(run)
+
+
+def test_a_task_of_bytes_that_are_no_text_is_asked_all_the_same(run: RecordedRun) -> None:
+    """As a command line brings it; a message may, too."""
+    model = ScriptedModel([ScriptedTurn(text="one"), ScriptedTurn(text="two")])
+    (*_, first) = run.start(Task("caf\udce9"), model, Limits(reminders=None))
+    (*_, second) = run.follow_up("\ud800", model, Limits(reminders=None))
+    assert [isinstance(event, RunEnded) for event in (first, second)] == [True, True]
+    assert [each.text for each in run.picture.rounds] == ["caf�", "�"]
+
+
+def test_the_journal_is_written_as_it_happens(run: RecordedRun) -> None:
+    for event in run.start(Task("t", GENERAL), scripted([bash("true"), SUBMIT]), Limits(), Stop()):
+        assert kept(run)[-1] == event
+
+
+def test_a_follow_up_goes_on_in_the_same_shell_and_conversation(run: RecordedRun) -> None:
+    play(run, bash("cd /tmp; x=41"), SUBMIT)
+    model = ScriptedModel([bash("echo $((x + 1)); pwd"), SUBMIT])
+    events = list(run.follow_up("And now?", model, Limits(), Stop()))
+    output = "".join(event.text for event in events if isinstance(event, ToolOutput))
+    assert output == "42\n/tmp\n"
+    assert "Do it." in model.requests[0].messages[1].text
+    assert "And now?" in model.requests[0].messages[-1].text
+    assert sum(isinstance(event, RunEnded) for event in kept(run)) == 2
+    assert run.picture.totals.steps == 4
+
+
+def test_a_run_begins_once_and_is_followed_up_only_at_rest(run: RecordedRun) -> None:
+    with pytest.raises(RunError):
+        run.follow_up("too early", scripted([]), Limits(), Stop())
+    play(run, SUBMIT)
+    with pytest.raises(RunError):
+        run.start(Task("again", GENERAL), scripted([]), Limits(), Stop())
+
+
+def test_a_run_taken_up_again_has_its_picture_and_its_conversation(
+    run: RecordedRun, computers: LocalComputers
+) -> None:
+    play(run, bash("echo hi > output/a.txt"), SUBMIT)
+    run.close()
+    again = RecordedRun(run.folder, computers)
+    assert again.picture == run.picture
+    assert again.conversation.messages == run.conversation.messages
+    events = list(
+        again.follow_up("More.", scripted([bash("cat output/a.txt"), SUBMIT]), Limits(), Stop())
+    )
+    again.close()
+    assert any(isinstance(event, ToolOutput) and event.text == "hi\n" for event in events)
+
+
+def test_a_run_whose_process_died_is_closed_as_interrupted_and_can_go_on(
+    run: RecordedRun, computers: LocalComputers
+) -> None:
+    events = run.start(Task("t", GENERAL), scripted([bash("true"), bash("true")]), Limits(), Stop())
+    for event in events:
+        if isinstance(event, ToolOutput | StepEnded):
+            break
+    again = RecordedRun(run.folder, computers)
+    last = kept(again)[-1]
+    assert isinstance(last, RunEnded)
+    assert (last.status, last.reason) == ("failed", INTERRUPTED)
+    ended = list(again.follow_up("Go on.", scripted([SUBMIT]), Limits(), Stop()))[-1]
+    again.close()
+    assert isinstance(ended, RunEnded)
+    assert ended.status == "submitted"
+    assert begun(again) == [1, 2]
+
+
+def test_a_step_whose_turn_was_stopped_keeps_its_number(run: RecordedRun) -> None:
+    """What was seen of it, and of its files, is not the next one's."""
+    stop = Stop()
+    for event in run.start(Task("t", GENERAL), scripted([bash("true")]), Limits(), stop):
+        if isinstance(event, StepStarted):
+            stop.set()
+    list(run.follow_up("Go on.", scripted([bash("true"), SUBMIT]), Limits(), Stop()))
+    assert begun(run) == [1, 2, 3]
+
+
+def test_at_a_start_the_runs_that_a_dead_process_left_alive_are_closed(
+    run: RecordedRun, computers: LocalComputers
+) -> None:
+    draft, whole = computers.new_folder(), RecordedRun(computers.new_folder(), computers)
+    play(whole, SUBMIT)
+    whole.close()
+    events = run.start(Task("t", GENERAL), scripted([bash("true")]), Limits(), Stop())
+    for event in events:  # held, since whoever lets go of it ends the round
+        if isinstance(event, ToolOutput | StepEnded):
+            break
+    close_interrupted(computers.data)
+    assert [event.status for event in kept(run) if isinstance(event, RunEnded)] == ["failed"]
+    assert [event.status for event in kept(whole) if isinstance(event, RunEnded)] == ["submitted"]
+    assert not draft.journal.exists()
+
+
+def test_a_sandbox_that_cannot_be_had_fails_the_run_with_the_reason(tmp_path: Path) -> None:
+    computers = LocalComputers(tmp_path, EngineError("Start the engine: dockerd"))
+    run = RecordedRun(computers.new_folder(), computers)
+    ended = play(run)[-1]
+    run.close()
+    assert isinstance(ended, RunEnded)
+    assert (ended.status, ended.reason) == ("failed", "Start the engine: dockerd")
+
+
+def test_stop_while_the_sandbox_is_made_ends_the_run(run: RecordedRun) -> None:
+    stop = Stop()
+    stop.set()
+    events = list(run.start(Task("t", GENERAL), scripted([]), Limits(), stop))
+    assert isinstance(events[-1], RunEnded)
+    assert events[-1].status == "stopped"
+
+
+def test_a_defect_of_ours_ends_the_run_too(run: RecordedRun) -> None:
+    class Broken(ScriptedModel):
+        def stream(self, request: Request, stop: Stop) -> Iterator[Piece]:
+            raise ZeroDivisionError("oops")
+
+    events = list(run.start(Task("t", GENERAL), Broken([]), Limits(), Stop()))
+    assert isinstance(events[-1], RunEnded)
+    assert events[-1].status == "failed"
+    assert "oops" in events[-1].reason
+
+
+def test_each_step_says_what_it_did_to_the_workspace(run: RecordedRun) -> None:
+    (run.folder.workspace / "input" / "given.txt").write_text("x")
+    events = play(
+        run,
+        bash("echo 1 > a; echo 2 > 'b c'"),
+        bash("echo 3 >> a; rm 'b c'"),
+        bash("true"),
+        SUBMIT,
+    )
+    changes = [event for event in events if isinstance(event, WorkspaceChanged)]
+    assert [
+        (event.step, [(change.path, change.what) for change in event.changes]) for event in changes
+    ] == [
+        (1, [("a", "added"), ("b%20c", "added")]),
+        (2, [("a", "changed"), ("b%20c", "removed")]),
+    ]
+
+
+def test_the_versions_give_back_every_step(run: RecordedRun, computers: LocalComputers) -> None:
+    play(run, bash("echo 1 > a"), bash("echo 22 > a"), bash("rm a"), SUBMIT)
+    versions = Versions(run.folder.manifests)
+    texts = []
+    for step in (1, 2):
+        digest = versions.manifest(step).nodes["a"].hash
+        assert digest
+        with computers.blobs.open(digest) as file:
+            texts.append(file.read())
+    assert texts == [b"1\n", b"22\n"]
+    assert "a" not in versions.manifest(3).nodes
+
+
+def test_a_long_output_is_kept_beside_the_journal(run: RecordedRun) -> None:
+    play(run, bash("seq 100000"), SUBMIT)
+    outputs = [event for event in kept(run) if isinstance(event, ToolOutput)]
+    assert run.folder.journal.stat().st_size < 200_000
+    beside = outputs[-1].beside
+    assert beside
+    text = (run.folder.outputs / beside).read_text()
+    assert text == "".join(f"{n}\n" for n in range(1, 100_001))
+
+
+def test_plain_mode_pastes_the_documents_and_needs_no_sandbox(tmp_path: Path) -> None:
+    computers = LocalComputers(tmp_path, EngineError("never asked for"))
+    run = RecordedRun(computers.new_folder(), computers)
+    (run.folder.workspace / "input" / "a.txt").write_text("The harbour is closed.")
+    (run.folder.workspace / "input" / "b.bin").write_bytes(bytes(range(256)))
+    model = ScriptedModel([ScriptedTurn(text="Closed.")])
+    events = list(run.start(Task("Open?", GENERAL, "plain"), model, Limits(), Stop()))
+    run.close()
+    asked = model.requests[0].messages[0].text
+    assert "The harbour is closed." in asked
+    assert "b.bin" in asked
+    assert isinstance(events[-1], RunEnded)
+    assert (events[-1].status, events[-1].answer) == ("answered", "Closed.")
+
+
+def test_the_conversation_follows_from_the_journal_alone(run: RecordedRun) -> None:
+    play(run, bash("echo hi"), ScriptedTurn(text="hm"), SUBMIT)
+    assert Conversation(kept(run)).messages == run.conversation.messages
+
+
+def test_a_reader_follows_while_the_run_goes_on(run: RecordedRun) -> None:
+    seen: list[int] = []
+    unfollow = run.journal.follow(lambda: seen.append(run.journal.end))
+    worker = threading.Thread(target=play, args=(run, bash("true"), SUBMIT))
+    worker.start()
+    worker.join()
+    unfollow()
+    assert seen == [cursor for cursor, _ in journal.read(run.folder.journal)]
+
+
+def test_no_process_outlives_the_round_that_started_it(run: RecordedRun) -> None:
+    play(run, bash("sleep 1000 & echo $! > output/pid"), SUBMIT)
+    pid = (run.folder.workspace / "output" / "pid").read_text().strip()
+    assert not Path("/proc", pid).exists()
+
+
+def test_a_commands_time_limit_is_a_setting(run: RecordedRun) -> None:
+    limits = Limits(command_seconds=0.3)
+    events = run.start(Task("t", GENERAL), scripted([bash("sleep 1000"), SUBMIT]), limits)
+    endings = [event.ending for event in events if isinstance(event, ToolEnded)]
+    assert endings == ["timeout", "exit"]
+
+
+def test_files_that_cannot_be_looked_at_do_not_end_the_run(run: RecordedRun) -> None:
+    events = play(run, bash("mv ../workspace ../elsewhere"), bash("echo still here"), SUBMIT)
+    assert isinstance(events[-1], RunEnded)
+    assert events[-1].status == "submitted"
+    assert any(isinstance(event, Notice) and "not known" in event.text for event in events)
+
+
+def test_folders_alone_are_no_change_that_is_told(run: RecordedRun) -> None:
+    events = play(run, bash("mkdir -p a/b"), SUBMIT)
+    assert not [event for event in events if isinstance(event, WorkspaceChanged)]
+
+
+def test_a_run_without_room_for_its_record_is_refused(run: RecordedRun) -> None:
+    with room_in_files(0), pytest.raises(RunError, match="Make room"):
+        play(run, SUBMIT)
+    assert not run.folder.journal.exists()
+    assert [type(event) for event in play(run, SUBMIT)][-1] is RunEnded
+
+
+def test_a_round_that_finds_no_room_to_begin_leaves_nothing_behind(run: RecordedRun) -> None:
+    """Not an end without a beginning, nor one that takes the place of the last round's."""
+    with room_in_files(20_000), pytest.raises(RunError, match="Make room"):
+        list(run.start(Task("x" * 30_000, GENERAL), scripted([SUBMIT])))
+    assert not run.folder.journal.exists()
+    play(run, ScriptedTurn(text="The answer."), SUBMIT)
+    before = kept(run)
+    with room_in_files(20_000), pytest.raises(RunError, match="Make room"):
+        list(run.follow_up("x" * 30_000, scripted([SUBMIT])))
+    assert kept(run) == before
+    assert list(run.follow_up("Go on.", scripted([SUBMIT])))[-1].kind == "run_ended"
+
+
+def test_a_step_whose_files_found_no_room_is_made_up_for_by_the_next(
+    run: RecordedRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append = Versions.append
+
+    def full(versions: Versions, step: int, delta: Delta) -> None:
+        if "output/one" in delta.changed:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        append(versions, step, delta)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Versions, "append", full)
+        play(run, bash("echo 1 > output/one"), SUBMIT)
+    list(run.follow_up("Go on.", scripted([bash("echo 2 > output/two"), SUBMIT])))
+    known = Versions(run.folder.manifests).manifest().nodes
+    assert {"output/one", "output/two"} <= set(known)
+
+
+def test_what_a_step_used_before_it_was_cut_off_counts(
+    run: RecordedRun, computers: LocalComputers
+) -> None:
+    play(run, SUBMIT)
+    written = Journal(run.folder.journal)
+    written.append(RunContinued(text="Go on.", model="m", metered=True))
+    written.append(StepStarted(step=2, note=""))
+    turn = ModelAnswered(
+        step=2, text="I work.", reasoning="", calls=(), finish="stop", usage=Usage(9000, 400),
+        estimated=False, seconds=3.0,
+    )  # fmt: skip
+    written.append(turn)
+    written.close()
+    with RecordedRun(run.folder, computers) as again:
+        totals = again.picture.totals
+    assert (totals.steps, totals.prompt_tokens, totals.generated_tokens) == (2, 9000, 400)
+
+
+def test_a_round_has_its_own_limits(run: RecordedRun) -> None:
+    play(run, SUBMIT)
+    list(run.follow_up("Go on.", scripted([SUBMIT]), Limits(steps=7)))
+    assert run.picture.limits["steps"] == 7
+
+
+def test_a_stop_before_there_is_a_sandbox_keeps_its_reason(run: RecordedRun) -> None:
+    stop = Stop()
+    stop.reason = "The studio was closed meanwhile."
+    stop.set()
+    *_, ended = run.start(Task("t", GENERAL), scripted([SUBMIT]), Limits(), stop)
+    assert isinstance(ended, RunEnded)
+    assert (ended.status, ended.reason) == ("stopped", stop.reason)
+
+
+def test_a_task_begins_also_where_nobody_left_a_folder_for_input(run: RecordedRun) -> None:
+    (run.folder.workspace / "input").rmdir()
+    assert [type(event) for event in play(run, SUBMIT)][-1] is RunEnded
+
+
+def test_an_end_for_which_there_was_no_room_is_kept_before_anything_else(
+    run: RecordedRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append = run.journal.append
+
+    def full(event: Event) -> int:
+        if isinstance(event, ToolEnded | RunEnded):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return append(event)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run.journal, "append", full)
+        play(run, bash("echo on"), SUBMIT)
+        assert not journal.ends_in(run.folder.journal, RunEnded)
+        run.rest()
+        with pytest.raises(OSError, match="No space"):
+            run.settle()
+    run.settle()
+    events = [event for _, event in journal.read(run.folder.journal)]
+    assert [e.status for e in events if isinstance(e, RunEnded)] == ["failed"]
+    assert list(run.follow_up("Go on.", scripted([SUBMIT])))[-1].kind == "run_ended"
+
+
+def test_an_error_of_the_system_that_is_no_full_disk_is_not_told_as_one(
+    run: RecordedRun, computers: LocalComputers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def take(folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
+        yield Preparing(state="starting_sandbox")
+        (folder.path / "run.json" / "x").read_text()
+        return None
+
+    monkeypatch.setattr(computers, "take", take)
+    *_, ended = play(run, SUBMIT)
+    assert isinstance(ended, RunEnded)
+    assert ended.reason.startswith("The studio failed: Not a directory.")
+    assert "room" not in ended.reason
+
+
+def test_a_run_that_can_not_be_recorded_ends_and_says_why(
+    run: RecordedRun, computers: LocalComputers
+) -> None:
+    with room_in_files(20_000):
+        events = play(run, ScriptedTurn(text="x" * 30_000), SUBMIT)
+    assert [event.status for event in events if isinstance(event, RunEnded)] == ["failed"]
+    assert isinstance(events[-1], RunEnded)
+    assert "cannot be written" in events[-1].reason
+    run.close()
+    again = RecordedRun(run.folder, computers)
+    again.close()
+    assert not again.picture.alive
+
+
+@pytest.mark.parametrize("leave", ["close", "interrupt"])
+def test_a_round_that_is_broken_off_has_an_end(run: RecordedRun, leave: str) -> None:
+    events = run.start(Task("Go.", GENERAL), scripted([bash("echo on"), SUBMIT]))
+    for event in events:
+        if isinstance(event, ToolEnded):
+            break
+    if leave == "close":
+        events.close()
+    else:
+        with pytest.raises(KeyboardInterrupt):
+            events.throw(KeyboardInterrupt())
+    (ended,) = (event for event in kept(run) if isinstance(event, RunEnded))
+    assert (ended.status, ended.reason) == ("stopped", BROKEN_OFF)

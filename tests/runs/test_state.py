@@ -1,0 +1,139 @@
+"""The picture of a run: what is seen at each moment follows from the events so far."""
+
+import pytest
+
+from agent.events import (
+    CallDelta,
+    Change,
+    Event,
+    ModelAnswered,
+    Preparing,
+    ReasoningDelta,
+    Retrying,
+    RunContinued,
+    RunEnded,
+    RunStarted,
+    SandboxReady,
+    StepEnded,
+    StepStarted,
+    TextDelta,
+    ToolEnded,
+    ToolStarted,
+    Totals,
+    WorkspaceChanged,
+)
+from agent.models.base import ToolCall, Usage
+from agent.runs.state import RunPicture
+
+STARTED = RunStarted(
+    run="r", task="Count.", mode="sandbox", model="m", metered=True, prompt="p", system="", user=""
+)
+TOTALS = Totals(steps=1, prompt_tokens=9)
+STEP: list[Event] = [
+    StepStarted(step=1, note=""),
+    ReasoningDelta(step=1, text="Let me see"),
+    TextDelta(step=1, text="I count."),
+    CallDelta(step=1, index=0, name="execute_bash", arguments="{"),
+    ModelAnswered(
+        step=1, text="I count.", reasoning="", calls=(ToolCall("a", "execute_bash", "{}"),),
+        finish="tool_calls", usage=Usage(9, 2), estimated=False, seconds=1.5,
+    ),
+    ToolStarted(step=1, call_id="a", name="execute_bash", arguments={}, head="wc -l"),
+    ToolEnded(
+        step=1, call_id="a", name="execute_bash", ok=False, exit_code=2, ending="exit",
+        seconds=0.25, observation="o",
+    ),
+    WorkspaceChanged(step=1, changes=(Change("a.txt", "added", 3),), total=1),
+    StepEnded(step=1, totals=TOTALS),
+]  # fmt: skip
+
+
+def picture(*events: Event) -> RunPicture:
+    made = RunPicture()
+    for cursor, event in enumerate(events, start=1):
+        made.apply(event, cursor * 10)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("count", "state"),
+    [
+        (1, "waiting_model"),
+        (2, "thinking"),
+        (3, "writing"),
+        (4, "writing"),
+        (6, "running_tool"),
+        (9, "waiting_model"),
+    ],
+)
+def test_states_are_told_apart_as_a_step_goes_on(count: int, state: str) -> None:
+    assert picture(STARTED, *STEP[:count]).state == state
+
+
+def test_a_command_that_runs_is_named() -> None:
+    assert picture(STARTED, *STEP[:6]).detail == "wc -l"
+
+
+def test_the_preparation_is_shown_with_its_progress() -> None:
+    shown = picture(STARTED, Preparing(state="preparing_image", detail="Step 3/9", progress=0.4))
+    assert (shown.state, shown.detail, shown.progress) == ("preparing_image", "Step 3/9", 0.4)
+    ready = picture(STARTED, SandboxReady(sandbox="box", seconds=0.1, pooled=True))
+    assert (ready.state, ready.sandbox) == ("waiting_model", "box")
+
+
+def test_a_retry_says_why_and_forgets_what_was_streamed() -> None:
+    shown = picture(STARTED, *STEP[:3], Retrying(step=1, attempt=2, reason="busy", wait=3))
+    assert (shown.state, shown.detail, shown.steps[0].text) == ("retrying", "busy", "")
+
+
+def test_a_step_in_a_few_lines() -> None:
+    head = picture(STARTED, *STEP).steps[0]
+    assert (head.thought, head.text, head.usage) == ("Let me see", "I count.", Usage(9, 2))
+    call = head.calls[0]
+    assert (call.head, call.ok, call.exit_code, call.seconds) == ("wc -l", False, 2, 0.25)
+    assert (head.changes, head.changed, head.ended) == ([Change("a.txt", "added", 3)], 1, True)
+
+
+def test_what_a_round_s_end_did_to_the_files_is_added_to_its_last_step() -> None:
+    late = WorkspaceChanged(
+        step=1, changes=(Change("a.txt", "changed", 4), Change("b.txt", "added", 1)), total=9
+    )
+    head = picture(STARTED, *STEP, late).steps[0]
+    assert head.changes == [Change("a.txt", "added", 4), Change("b.txt", "added", 1)]
+    assert head.changed == 9
+
+
+def test_a_step_knows_where_its_events_are_in_the_journal() -> None:
+    events = [STARTED, *STEP, StepStarted(step=2, note=""), TextDelta(step=2, text="x")]
+    first, second = picture(*events).steps
+    assert (first.begin, first.end) == (10, 100)
+    assert (second.begin, second.end) == (100, 120)
+
+
+def test_heads_stay_short_however_long_the_text() -> None:
+    long = [TextDelta(step=1, text="x" * 1000)] * 50
+    assert len(picture(STARTED, STEP[0], *long).steps[0].text) <= 200
+
+
+def test_a_call_that_could_not_be_read_is_shown_too() -> None:
+    ended = ToolEnded(
+        step=1, call_id="z", name="nonsense", ok=False, exit_code=None, ending="exit",
+        seconds=0, observation="no such tool",
+    )  # fmt: skip
+    assert picture(STARTED, STEP[0], ended).steps[0].calls[0].name == "nonsense"
+
+
+def test_rounds_follow_each_other() -> None:
+    over = RunEnded(status="submitted", reason="", answer="4", totals=TOTALS)
+    more = RunContinued(text="And?", model="m2", metered=True)
+    shown = picture(STARTED, *STEP, over, more)
+    assert [round_.text for round_ in shown.rounds] == ["Count.", "And?"]
+    assert (shown.rounds[0].status, shown.rounds[0].answer) == ("submitted", "4")
+    assert shown.alive
+    assert shown.model == "m2"
+    assert not picture(STARTED, *STEP, over).alive
+
+
+def test_an_empty_journal_is_a_draft() -> None:
+    assert picture().state == "draft"
+    assert not picture().alive

@@ -1,0 +1,238 @@
+"""Lines of a journal that cannot be read: kept, shown, and never in the way of what follows."""
+
+import json
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from agent.events import (
+    Event,
+    ModelAnswered,
+    RunContinued,
+    RunEnded,
+    RunStarted,
+    StepEnded,
+    StepStarted,
+    ToolEnded,
+    ToolStarted,
+    Totals,
+    Unreadable,
+    encode,
+)
+from agent.history.export import conversation_markdown
+from agent.history.index import History
+from agent.history.search import find
+from agent.history.trajectory import trajectory
+from agent.loop.conversation import Conversation
+from agent.models.base import Assistant, ToolCall, ToolResult, User
+from agent.runs import summary
+from agent.runs.folder import RunFolder
+from agent.runs.journal import Journal, ends_in, read
+from agent.runs.record import Record, close_interrupted
+from agent.runs.state import RunPicture
+from agent.runs.unreadable_events import MISSING
+from sandbox_ui.runs.feed import Feed
+from tests.support.recorded_runs import shelve
+
+FUTURE = b'{"at":5.0,"kind":"run_rated","stars":3,"step":1}'
+GARBAGE = [b"{}", b"[]", b"null", b"\xff\xfe", b'{"kind":["a"]}', b"[" * 5000, b"", FUTURE]
+
+
+def step(number: int, totals: Totals) -> list[Event]:
+    call = ToolCall(f"c{number}", "execute_bash", '{"command":"ls"}')
+    return [
+        StepStarted(step=number, note="", at=10.0 * number),
+        ModelAnswered(
+            step=number, text=f"Turn {number}.", reasoning="", calls=(call,), finish="tool_calls",
+            usage=None, estimated=False, seconds=1.0,
+        ),
+        ToolStarted(
+            step=number, call_id=call.id, name=call.name, arguments={"command": "ls"}, head="$ ls"
+        ),
+        ToolEnded(
+            step=number, call_id=call.id, name=call.name, ok=True, exit_code=0, ending="exit",
+            seconds=0.5, observation=f"seen {number}",
+        ),
+        StepEnded(step=number, totals=totals),
+    ]  # fmt: skip
+
+
+STARTED = RunStarted(
+    run="r", task="Count.", mode="sandbox", model="m", metered=True, prompt="p", system="S",
+    user="U", at=1.0,
+)  # fmt: skip
+ENDED = RunEnded(status="submitted", reason="", answer="It is 5.", totals=Totals(steps=5), at=99.0)
+EVENTS: list[Event] = [
+    STARTED,
+    *(event for number in range(1, 6) for event in step(number, Totals(steps=number))),
+    ENDED,
+]
+LINES = [encode(event) for event in EVENTS]
+
+
+def journal_of(path: Path, lines: list[bytes]) -> Path:
+    path.write_bytes(b"".join(line + b"\n" for line in lines))
+    return path
+
+
+def played(*events: Event) -> Generator[Event, None, None]:
+    yield from events
+
+
+def folded(path: Path) -> RunPicture:
+    picture = RunPicture()
+    for cursor, event in read(path):
+        picture.apply(event, cursor)
+    return picture
+
+
+def without_numbers(line: bytes) -> bytes:
+    """The line as an earlier version wrote it after a command forged seconds that are NaN."""
+    event = json.loads(line)
+    if event["kind"] == "tool_ended":
+        event["seconds"] = None
+    if "totals" in event:
+        event["totals"]["sandbox_seconds"] = None
+    return json.dumps(event).encode()
+
+
+@pytest.mark.parametrize("garbage", GARBAGE, ids=lambda line: repr(line[:20]))
+@pytest.mark.parametrize("place", [1, 4, len(LINES) // 2, len(LINES)])
+def test_a_line_that_cannot_be_read_hides_nothing(
+    tmp_path: Path, garbage: bytes, place: int
+) -> None:
+    path = journal_of(tmp_path / "j", [*LINES[:place], garbage, *LINES[place:]])
+    found = [event for _, event in read(path)]
+    assert isinstance(found[place], Unreadable)
+    assert found[:place] + found[place + 1 :] == EVENTS
+    assert ends_in(path, RunEnded)
+
+
+@pytest.mark.parametrize("garbage", GARBAGE, ids=lambda line: repr(line[:20]))
+def test_opening_a_journal_removes_no_whole_line(tmp_path: Path, garbage: bytes) -> None:
+    path = journal_of(tmp_path / "j", [*LINES, garbage])
+    before = path.read_bytes()
+    path.write_bytes(before + b'{"at":1,"ki')
+    writing = Journal(path)
+    writing.append(RunContinued(text="More.", model="m", metered=True))
+    writing.close()
+    assert path.read_bytes().startswith(before + b'{"at":')
+    assert isinstance([event for _, event in read(path)][-1], RunContinued)
+
+
+def test_a_record_that_a_forged_frame_damaged_reads_as_it_was(tmp_path: Path) -> None:
+    damaged = [*LINES[:6], *map(without_numbers, LINES[6:])]
+    picture = folded(journal_of(tmp_path / "j", damaged))
+    assert (picture.state, len(picture.steps)) == ("submitted", 5)
+    assert picture.rounds[-1].answer == "It is 5."
+    assert picture.unreadable == 9  # the ends of four calls, of their steps, and of the round
+    assert [call.ending for each in picture.steps for call in each.calls] == ["exit"] * 5
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "reason"),
+    [({"status": "cancelled"}, "failed", "cannot be read"), ({"totals": 7}, "submitted", "")],
+)
+def test_the_end_of_a_round_that_a_newer_version_wrote_is_an_end(
+    tmp_path: Path, change: dict[str, object], status: str, reason: str
+) -> None:
+    line = json.dumps({**json.loads(LINES[-1]), **change}).encode()
+    folder = shelve(tmp_path)
+    journal_of(folder.journal, [*LINES[:-1], line])
+    before = folder.journal.read_bytes()
+    close_interrupted(tmp_path)
+    assert folder.journal.read_bytes() == before
+    picture = folded(folder.journal)
+    assert picture.rounds[-1].status == status
+    assert picture.rounds[-1].ended == 99.0
+
+
+def test_a_run_whose_first_line_is_damaged_is_a_run(tmp_path: Path) -> None:
+    folder = shelve(tmp_path)
+    lines = folder.journal.read_bytes().splitlines()
+    journal_of(folder.journal, [b"garbage", *lines[1:]])
+    (entry,) = History(tmp_path).page().entries
+    assert entry.summary is not None
+    assert (entry.problem, entry.title, entry.summary.state) == ("", MISSING, "submitted")
+    assert [place.round for place in find(Feed(folder).events(), "done")] == [1]
+
+
+def test_a_damaged_record_goes_on_with_a_message(tmp_path: Path) -> None:
+    folder = shelve(tmp_path)
+    journal_of(folder.journal, [*LINES[:4], b"{}", *LINES[4:], FUTURE])
+    feed = Feed(folder)
+    shown = json.loads(feed.picture().data)["picture"]
+    assert (shown["state"], len(shown["steps"]), shown["unreadable"]) == ("submitted", 5, 2)
+    record = Record(folder)
+    more = RunContinued(text="And now?", model="m", metered=True)
+    assert list(record.kept(played(more, ENDED), lambda event: iter([event])))
+    record.close()
+    news = feed.after(shown["cursor"])
+    assert news is not None
+    assert [event["kind"] for event in json.loads(news.data)["events"]] == [
+        "run_continued", "run_ended",
+    ]  # fmt: skip
+    assert len(folded(folder.journal).rounds) == 2
+
+
+def test_what_a_browser_is_sent_is_json_whatever_the_line_holds(tmp_path: Path) -> None:
+    folder = shelve(tmp_path)
+    nan = LINES[3].replace(b'"command":"ls"', b'"command":NaN')
+    assert nan != LINES[3]
+    journal_of(folder.journal, [*LINES[:3], nan, b"\xff]", *LINES[4:]])
+    feed = Feed(folder)
+    message = feed.after(0)
+    assert message is not None
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(constant)
+
+    sent = json.loads(message.data, parse_constant=refuse)["events"]
+    assert [event["kind"] for event in sent].count("unreadable") == 1
+    body = json.loads(feed.step(1), parse_constant=refuse)
+    assert [event["kind"] for event in body] == [
+        "step_started", "model_answered", "tool_started", "unreadable", "tool_ended", "step_ended",
+    ]  # fmt: skip
+
+
+def test_every_call_has_one_result_in_a_damaged_conversation() -> None:
+    def messages(*left_out: type[Event]) -> list[object]:
+        return list(Conversation(e for e in EVENTS[:11] if type(e) not in left_out).messages)
+
+    no_result = "Error: the result of this call is missing in the run's record."
+    lost = [m for m in messages(ToolEnded) if isinstance(m, ToolResult)]
+    assert [(m.call_id, m.text) for m in lost] == [("c1", no_result)]
+    assert not any(isinstance(m, ToolResult | Assistant) for m in messages(ModelAnswered))
+    begun = messages(RunStarted)
+    assert not any(isinstance(m, User) for m in begun)
+
+
+def test_exports_name_what_cannot_be_read(tmp_path: Path) -> None:
+    path = journal_of(tmp_path / "j", [*LINES[:4], FUTURE, *LINES[4:]])
+    events = [event for _, event in read(path)]
+    assert trajectory(events)["metadata"]["unreadable_events"] == 1
+    assert len(trajectory(events)["steps"]) == 5
+    text = "".join(conversation_markdown(events))
+    assert "an event (“run_rated”)" in text
+    assert "seen 5" in text
+    assert [place.step for place in find(events, "run_rated")] == [1]
+
+
+def test_runs_with_damaged_records_are_counted(tmp_path: Path) -> None:
+    whole, damaged = shelve(tmp_path), shelve(tmp_path)
+    with damaged.journal.open("ab") as file:
+        file.write(FUTURE + b"\n{}\n")
+    history = History(tmp_path)
+    assert history.unreadable() == {}
+    assert set(history.fill()) == {whole.id, damaged.id}
+    assert history.unreadable() == {damaged.id: 2}
+    kept = summary.load(RunFolder.open(tmp_path, damaged.id))
+    assert kept is not None
+    assert kept.unreadable == 2
+
+
+def test_a_round_names_the_format_that_it_is_written_in(tmp_path: Path) -> None:
+    newer = json.dumps({**json.loads(LINES[0]), "format": 9}).encode()
+    assert folded(journal_of(tmp_path / "j", LINES)).format == 1
+    assert folded(journal_of(tmp_path / "j", [newer, *LINES[1:]])).format == 9

@@ -1,0 +1,309 @@
+"""The sandbox as a container: the contract, what holds it in, and what brings it back."""
+
+import subprocess
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import docker
+import pytest
+
+from agent.errors import SandboxError
+from agent.sandbox.base import SandboxLimits
+from agent.sandbox.docker.container import ContainerSpec, host_certificates
+from agent.sandbox.docker.lifecycle import INSTANCE_LABEL, SANDBOX_LABEL, reap
+from agent.sandbox.docker.sandbox import DockerSandbox
+from agent.sandbox.pool import Pool
+from agent.util.cancellation import Stop
+from tests.contract.sandbox_suite import SandboxSuite
+from tests.contract.sandbox_use import (
+    MEGABYTE,
+    eventually,
+    gather,
+    run,
+    say,
+    stopping_at_first_output,
+)
+
+pytestmark = pytest.mark.engine
+
+Make = Callable[..., DockerSandbox]
+
+
+@pytest.fixture
+def instance() -> str:
+    return f"test-{uuid.uuid4().hex}"
+
+
+@pytest.fixture
+def make(engine: docker.DockerClient, image: str, instance: str, tmp_path: Path) -> Iterator[Make]:
+    """Makes sandboxes of this test's own instance; removed with the test."""
+
+    def create(
+        limits: SandboxLimits | None = None, instance: str = instance, certificates: bool = False
+    ) -> DockerSandbox:
+        sandbox_id = uuid.uuid4().hex
+        bundle = host_certificates() if certificates else None
+        workspace = tmp_path / sandbox_id / "workspace"
+        limits = limits or SandboxLimits()
+        spec = ContainerSpec(image, instance, sandbox_id, workspace, limits, bundle)
+        made.append(DockerSandbox.create(engine, spec))
+        return made[-1]
+
+    made: list[DockerSandbox] = []
+    yield create
+    for sandbox in made:
+        sandbox.close()
+
+
+@pytest.fixture
+def sandbox(make: Make) -> DockerSandbox:
+    return make()
+
+
+class TestDockerSandbox(SandboxSuite):
+    """The contract, by the container."""
+
+
+# Coming back
+
+
+def test_what_a_model_put_in_the_place_of_its_folders_does_not_keep_it_from_coming_back(
+    engine: docker.DockerClient, image: str, instance: str, tmp_path: Path
+) -> None:
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    (workspace / "input").write_text("a file")
+    (workspace / "output").symlink_to(tmp_path / "made-outside")
+    spec = ContainerSpec(image, instance, uuid.uuid4().hex, workspace)
+    sandbox = DockerSandbox.create(engine, spec)
+    try:
+        assert say(sandbox, "cat /workspace/input") == "a file"
+    finally:
+        sandbox.close()
+    assert not (tmp_path / "made-outside").exists()
+
+
+def test_killing_every_process_brings_the_container_back(sandbox: DockerSandbox) -> None:
+    run(sandbox, "x=kept; cd input; touch /root/mark")
+    result = run(sandbox, "kill -9 -1")
+    assert (result.ending, result.code) == ("lost", None)
+    assert "started again" in result.note
+    assert say(sandbox, "echo $x; basename $PWD; ls /root") == "kept\ninput\nmark"
+
+
+def test_a_container_stopped_from_outside_is_started_again(
+    sandbox: DockerSandbox, engine: docker.DockerClient
+) -> None:
+    run(sandbox, "x=kept")
+    engine.api.kill(sandbox.container)
+    engine.api.wait(sandbox.container)
+    result = run(sandbox, "echo $x")
+    assert result.stdout == b"kept\n"
+    assert "started again" in result.note
+
+
+def test_a_killed_supervisor_is_started_again(sandbox: DockerSandbox) -> None:
+    run(sandbox, "x=kept; setsid sleep 1006 &")
+    assert run(sandbox, "kill -9 $PPID; sleep 1006").ending == "lost"
+    assert run(sandbox, "echo $x; pgrep -f '^sleep 1006'").stdout == b"kept\n"
+
+
+def test_stop_gets_past_a_supervisor_that_was_frozen(sandbox: DockerSandbox) -> None:
+    run(sandbox, "x=kept")
+    stop = Stop()
+    freeze = "until [ -e gate ]; do sleep 0.01; done; kill -STOP $PPID; touch frozen; sleep 1009"
+    items = sandbox.execute(f"echo up; {freeze}", timeout=60, stop=stop)
+    next(items)
+    (sandbox.workspace / "gate").touch()
+    assert eventually((sandbox.workspace / "frozen").exists)
+    stop.set()
+    assert gather(items).ending == "stop"
+    assert say(sandbox, "echo $x") == "kept"
+
+
+def test_a_removed_container_is_an_error_for_a_person(
+    sandbox: DockerSandbox, engine: docker.DockerClient
+) -> None:
+    engine.api.remove_container(sandbox.container, force=True)
+    with pytest.raises(SandboxError, match="not there any more"):
+        run(sandbox, "true")
+    with pytest.raises(SandboxError, match="not there any more"):
+        sandbox.read("x", limit=1)
+    sandbox.close()
+
+
+def test_a_sandbox_without_a_shell_says_what_it_lacks(sandbox: DockerSandbox) -> None:
+    with pytest.raises(SandboxError, match="no shell can be started"):
+        run(sandbox, "rm -f /bin/bash /usr/bin/bash; exit")
+
+
+def test_a_sandbox_without_python_says_what_it_lacks(sandbox: DockerSandbox) -> None:
+    with pytest.raises(SandboxError, match="/usr/bin/python3"):
+        run(sandbox, "rm -f /usr/bin/python3*; kill -9 $PPID; sleep 100")
+
+
+def test_a_broken_python_does_not_end_the_shell(sandbox: DockerSandbox) -> None:
+    run(sandbox, "rm -rf /usr/lib/python3* /usr/bin/python3*; x=kept")
+    run(sandbox, "exit")
+    assert run(sandbox, "sleep 9", timeout=0.2).ending == "timeout"
+    sandbox.write("f", b"1")
+    assert say(sandbox, "echo $x; cat f") == "kept\n1"
+
+
+# Using too much
+
+
+@pytest.mark.parametrize(
+    "bomb", [":(){ :|:& };:", ":(){ :|: & wait; };:", "while :; do sleep 1007 & done"]
+)
+def test_a_fork_bomb_ends_and_the_sandbox_goes_on(make: Make, bomb: str) -> None:
+    sandbox = make(SandboxLimits(pids=100))
+    run(sandbox, "x=kept")
+    run(sandbox, bomb, timeout=2)
+    run(sandbox, "sleep 1", timeout=20)
+    assert say(sandbox, "echo $x; date >/dev/null && echo on") == "kept\non"
+
+
+def test_a_fork_bomb_is_stopped(make: Make) -> None:
+    sandbox = make(SandboxLimits(pids=100))
+    result, _ = stopping_at_first_output(sandbox, "echo up; :(){ :|: & wait; };:")
+    assert result.ending == "stop"
+    assert int(say(sandbox, "ls -d /proc/[0-9]* | wc -l")) < 10
+
+
+def test_a_command_that_runs_out_of_memory_is_told_so(make: Make) -> None:
+    sandbox = make(SandboxLimits(memory=200 * MEGABYTE))
+    run(sandbox, "x=kept")
+    result = run(sandbox, "python3 -c 'x = bytearray(1 << 30)'")
+    assert result.code == 137
+    assert "ran out of memory" in result.note
+    assert run(sandbox, "echo $x").note == ""
+    peak = sandbox.peak_memory()
+    assert peak is not None
+    assert 100 * MEGABYTE < peak <= 200 * MEGABYTE
+
+
+def test_a_shell_that_runs_out_of_memory_itself_comes_back(make: Make) -> None:
+    sandbox = make(SandboxLimits(memory=200 * MEGABYTE))
+    run(sandbox, "x=kept")
+    result = run(sandbox, "big=x; while :; do big=$big$big; done", timeout=60)
+    assert result.ending in ("exit", "lost")
+    assert say(sandbox, "echo $x") == "kept"
+
+
+# What holds it in
+
+
+def test_the_container_has_its_limits_labels_and_no_rights_to_spare(
+    make: Make, engine: docker.DockerClient, instance: str
+) -> None:
+    sandbox = make(SandboxLimits(memory=512 * MEGABYTE, cpus=0.5, pids=64, open_files=128))
+    found = engine.api.inspect_container(sandbox.container)
+    host = found["HostConfig"]
+    assert host["Memory"] == host["MemorySwap"] == 512 * MEGABYTE
+    assert (host["NanoCpus"], host["PidsLimit"], host["Init"]) == (500_000_000, 64, True)
+    assert host["CpuShares"] < 1024
+    assert not host["Privileged"]
+    assert found["Config"]["Labels"][INSTANCE_LABEL] == instance
+    assert found["Config"]["Labels"][SANDBOX_LABEL] == sandbox.id
+    status = say(sandbox, "grep -E '^(CapEff|CapBnd|NoNewPrivs|Seccomp):' /proc/self/status")
+    values = dict(line.split(":\t") for line in status.splitlines())
+    assert values["CapEff"] == values["CapBnd"] == "00000000000000eb"
+    assert (values["NoNewPrivs"], values["Seccomp"]) == ("1", "2")
+    assert say(sandbox, "ulimit -n") == "128"
+
+
+def test_the_supervisors_code_cannot_be_changed_from_inside(sandbox: DockerSandbox) -> None:
+    assert run(sandbox, "echo x > /opt/studio/supervisor/service.py").code != 0
+    assert run(sandbox, "mount -o remount,rw /opt/studio/supervisor").code != 0
+
+
+def test_stop_reaches_processes_of_other_users(sandbox: DockerSandbox) -> None:
+    other = "setsid setpriv --reuid 65534 --clear-groups sleep 1008 & echo up"
+    stopping_at_first_output(sandbox, f"{other}; sleep 1008")
+    assert run(sandbox, "pgrep -f '^sleep 1008'").code == 1
+
+
+@pytest.mark.skipif(host_certificates() is None, reason="this machine has no bundle of its own")
+def test_the_hosts_certificates_are_trusted_inside(make: Make) -> None:
+    sandbox = make(certificates=True)
+    bundle = host_certificates()
+    assert bundle is not None
+    names = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "PIP_CERT", "CURL_CA_BUNDLE")
+    inside = {say(sandbox, f"cat ${name} | sha256sum") for name in names}
+    host = subprocess.run(["sha256sum"], input=bundle.read_bytes(), capture_output=True, check=True)
+    assert inside == {host.stdout.decode().strip()}
+    assert run(sandbox, "echo x >> $SSL_CERT_FILE").code != 0
+
+
+# The places that recorded commands name
+
+
+def test_recorded_paths_lead_to_the_workspace_and_its_input(sandbox: DockerSandbox) -> None:
+    (sandbox.workspace / "input" / "a.txt").write_text("given\n")
+    assert say(sandbox, "cat /testbed/documents/a.txt /testbed/input/a.txt") == "given\ngiven"
+    assert say(sandbox, "cd /testbed && echo made > made; cat /workspace/made") == "made"
+    for path in ("/testbed/documents/a.txt", "/testbed/input/a.txt"):
+        assert sandbox.read(path, limit=10) == b"given\n"
+    assert [e.path for e in sandbox.entries("/testbed/documents", depth=1, limit=9)] == [
+        "/workspace/input/a.txt"
+    ]
+    assert sandbox.kind("/testbed/documents") == "folder"
+    assert sorted(p.name for p in sandbox.workspace.iterdir()) == ["input", "made", "output"]
+
+
+def test_a_documents_folder_of_their_own_is_left_to_them(sandbox: DockerSandbox) -> None:
+    sandbox.write("documents/b.txt", b"theirs")
+    assert say(sandbox, "cat /testbed/documents/b.txt") == "theirs"
+    assert sandbox.read("/testbed/documents/b.txt", limit=10) == b"theirs"
+
+
+def test_names_that_only_look_like_it_are_not_touched(sandbox: DockerSandbox) -> None:
+    look = "/testbed/documents.txt /testbed/documents-2 /x/testbed/documents"
+    assert say(sandbox, f"echo {look}") == look
+
+
+# Who owns what
+
+
+def test_containers_of_an_instance_are_reaped_and_no_others(
+    make: Make, engine: docker.DockerClient, instance: str
+) -> None:
+    other = f"test-{uuid.uuid4().hex}"
+    mine, theirs = make(), make(instance=other)
+    assert reap(engine, instance) == []
+    label = f"{INSTANCE_LABEL}={instance}"
+    assert engine.api.containers(all=True, filters={"label": label}) == []
+    with pytest.raises(SandboxError, match="not there any more"):
+        run(mine, "true")
+    assert run(theirs, "echo on").stdout == b"on\n"
+
+
+def test_a_closed_sandbox_leaves_no_container(
+    sandbox: DockerSandbox, engine: docker.DockerClient, instance: str
+) -> None:
+    sandbox.close()
+    label = f"{INSTANCE_LABEL}={instance}"
+    assert engine.api.containers(all=True, filters={"label": label}) == []
+
+
+def test_a_container_that_can_not_be_made_leaves_nothing(
+    engine: docker.DockerClient, instance: str, tmp_path: Path
+) -> None:
+    spec = ContainerSpec("no-such-image:none", instance, "x", tmp_path / "workspace")
+    with pytest.raises(SandboxError, match="can't be created"):
+        DockerSandbox.create(engine, spec)
+    assert reap(engine, instance) == []
+
+
+def test_the_pool_has_a_container_ready(make: Make, engine: docker.DockerClient) -> None:
+    pool = Pool(make, 1)
+    try:
+        assert pool.wait_full(30)
+        sandbox = pool.take()
+        assert sandbox is not None
+        assert run(sandbox, "echo on").stdout == b"on\n"
+        assert pool.wait_full(30)
+    finally:
+        pool.close()

@@ -1,0 +1,423 @@
+"""The sandboxes' network: out by the proxy alone, and never to this machine or another sandbox."""
+
+import socket
+import subprocess
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import docker
+import pytest
+
+from agent.errors import SandboxError
+from agent.sandbox.docker.container import ContainerSpec, host_certificates
+from agent.sandbox.docker.lifecycle import INSTANCE_LABEL
+from agent.sandbox.docker.sandbox import DockerSandbox
+from agent.sandbox.image.build import dockerfile_path, ensure_image
+from agent.sandbox.network import proxy as way_out
+from agent.sandbox.network import subnets
+from agent.sandbox.network.policy import READY_LIST, Policy
+from agent.sandbox.network.proxy import Egress
+from agent.sandbox.network.subnets import PORT
+from agent.util.ip_addresses import own_addresses, own_networks
+from tests.contract.sandbox_use import run
+from tests.support.server import wait_until
+
+# What lies outside is not ours: a test that found it away looks once more.
+pytestmark = [pytest.mark.engine, pytest.mark.flaky(reruns=1)]
+
+OPEN, READY = Policy(), Policy("listed", READY_LIST)
+CODE = "curl -s -m 5 -o /dev/null -w '%{{http_code}} ' {}"
+BY_PROXY = "curl -s --noproxy '' -x $http_proxy -m 20 -o /dev/null -w '%{{http_code}} ' {}"
+METADATA, WIRE_SERVER = "169.254.169.254", "168.63.129.16"
+
+
+@pytest.fixture(scope="module")
+def instance() -> str:
+    return f"test-{uuid.uuid4().hex}"
+
+
+@pytest.fixture(scope="module")
+def proxy_image(engine: docker.DockerClient) -> str:
+    return ensure_image(engine, dockerfile_path(), lambda _: None, "proxy")
+
+
+@pytest.fixture(scope="module")
+def egress(
+    engine: docker.DockerClient,
+    proxy_image: str,
+    instance: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Egress]:
+    folder = tmp_path_factory.mktemp("egress")
+    made = Egress(engine, proxy_image, folder, (INSTANCE_LABEL, instance))
+    made.open()
+    yield made
+    made.close()
+
+
+Make = Callable[..., DockerSandbox]
+
+
+@pytest.fixture
+def make(
+    engine: docker.DockerClient, image: str, egress: Egress, instance: str, tmp_path: Path
+) -> Iterator[Make]:
+    """Makes sandboxes with a policy; removed with the test."""
+
+    def create(policy: Policy = OPEN) -> DockerSandbox:
+        sandbox_id = uuid.uuid4().hex
+        spec = ContainerSpec(
+            image,
+            instance,
+            sandbox_id,
+            tmp_path / sandbox_id / "workspace",
+            certificates=host_certificates(),
+            egress=egress,
+        )
+        made.append(DockerSandbox.create(engine, spec))
+        made[-1].allow(policy)
+        return made[-1]
+
+    made: list[DockerSandbox] = []
+    yield create
+    for sandbox in made:
+        sandbox.close()
+
+
+@contextmanager
+def listening(kind: socket.SocketKind, address: str = "0.0.0.0", port: int = 0) -> Iterator[int]:
+    """Somebody on this machine who must not be reached; fails the test if they are."""
+    heard: list[str] = []
+    over = threading.Event()
+    server = socket.socket(socket.AF_INET, kind)
+    server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    server.bind((address, port))
+    if kind == socket.SOCK_STREAM:
+        server.listen()
+
+    def listen() -> None:
+        server.settimeout(0.1)
+        while not over.is_set():
+            with suppress(TimeoutError):
+                stream = kind == socket.SOCK_STREAM
+                heard.append(str(server.accept()[1] if stream else server.recvfrom(512)[1]))
+
+    thread = threading.Thread(target=listen)
+    thread.start()
+    try:
+        yield server.getsockname()[1]
+    finally:
+        over.set()
+        thread.join()
+        server.close()
+    assert heard == []
+
+
+def said(sandbox: DockerSandbox, command: str) -> str:
+    return run(sandbox, command).stdout.decode()
+
+
+def codes(sandbox: DockerSandbox, *addresses: str, direct: bool = False) -> list[str]:
+    """How HTTP requests from inside end: a status, or 000 where there was no answer."""
+    commands = "; ".join(CODE.format(f"'{address}'") for address in addresses)
+    before = "unset http_proxy https_proxy HTTP_PROXY HTTPS_PROXY; " if direct else ""
+    return said(sandbox, f"({before}{commands})").split()
+
+
+# What works
+
+
+def test_packages_of_python_and_debian_come_through(make: Make) -> None:
+    sandbox = make(READY)
+    assert run(sandbox, "pip download -q --no-deps -d /tmp/x six && ls /tmp/x").code == 0
+    assert said(sandbox, "apt-get update -qq && echo done").strip().endswith("done")
+
+
+@pytest.mark.long
+def test_apt_and_pip_install_inside(make: Make) -> None:
+    sandbox = make()
+    apt = "apt-get update && apt-get install -y openssh-client cowsay"
+    result = run(sandbox, apt, timeout=170)
+    assert result.code == 0, result
+    result = run(sandbox, "pip install six && python3 -c 'import six'", timeout=120)
+    assert result.code == 0, result
+
+
+def test_what_was_fetched_is_measured(make: Make) -> None:
+    sandbox = make()
+    assert run(sandbox, "pip download -q --no-deps -d /tmp/x six").code == 0
+    asked = sandbox.requests()
+    assert {each.host for each in asked} >= {"pypi.org", "files.pythonhosted.org"}
+    assert all(each.port == 443 and each.received > 1000 and not each.refused for each in asked)
+    assert sandbox.requests() == []
+
+
+def test_of_a_request_host_and_port_are_written_down_and_no_more(
+    make: Make, egress: Egress
+) -> None:
+    sandbox = make()
+    long, six = f"http://{METADATA}/secret{'x' * 4000}", "http://[2606:4700::1]:8080/secret"
+    codes(sandbox, long, six, "https://pypi.org/secret")
+    asked = {(each.host, each.port, bool(each.refused)) for each in sandbox.requests()}
+    assert {(METADATA, 80, True), ("pypi.org", 443, False)} <= asked
+    assert ("2606:4700::1", 8080) in {(host, port) for host, port, _ in asked}
+    log = egress._folder.access_log.read_text()
+    assert "secret" not in log
+    assert max(map(len, log.splitlines())) < 500
+
+
+# What the policy refuses
+
+
+def test_a_host_that_is_not_listed_is_refused_and_told(make: Make) -> None:
+    sandbox = make(Policy("listed", ("pypi.org", ".pythonhosted.org")))
+    assert codes(sandbox, "http://deb.debian.org/") == ["403"]
+    (asked,) = sandbox.requests()
+    assert (asked.host, asked.port) == ("deb.debian.org", 80)
+    assert "not among the hosts" in asked.refused
+    assert run(sandbox, "pip download -q --no-deps -d /tmp/x six").code == 0
+
+
+def test_a_program_that_is_refused_prints_a_line_and_no_page(make: Make) -> None:
+    sandbox = make()
+    assert said(sandbox, f"curl -s http://{METADATA}/").splitlines() == [
+        f"{METADATA} refused: the network of this sandbox does not lead there."
+    ]
+    assert said(sandbox, "curl -s http://nowhere.invalid/").splitlines() == [
+        "nowhere.invalid not found: no address is known by this name."
+    ]
+
+
+def test_nothing_is_allowed_before_a_policy_says_so(
+    engine: docker.DockerClient, image: str, egress: Egress, instance: str, tmp_path: Path
+) -> None:
+    spec = ContainerSpec(image, instance, uuid.uuid4().hex, tmp_path / "workspace", egress=egress)
+    sandbox = DockerSandbox.create(engine, spec)
+    try:
+        assert codes(sandbox, "http://deb.debian.org/") == ["403"]
+        sandbox.allow(OPEN)
+        assert codes(sandbox, "http://deb.debian.org/") != ["403"]
+        sandbox.allow(Policy("none"))
+        assert codes(sandbox, "http://deb.debian.org/") == ["403"]
+    finally:
+        sandbox.close()
+
+
+# What nobody may reach
+
+
+def test_the_host_is_out_of_reach_by_any_of_its_addresses(make: Make) -> None:
+    sandbox = make()
+    four = [each for each in own_addresses() if ":" not in each]
+    number = int.from_bytes(socket.inet_aton(four[-1]))
+    with listening(socket.SOCK_STREAM, port=8080) as port:
+        spelled = [f"http://{each}:{port}/" for each in four]
+        spelled += [f"http://{number}:{port}/", f"http://localhost:{port}/"]
+        spelled += [f"http://[::ffff:{four[-1]}]:{port}/", f"http://[::1]:{port}/"]
+        asked = "; ".join(BY_PROXY.format(f"'{each}'") for each in spelled)
+        assert set(said(sandbox, asked).split()) <= {"403", "400", "503"}
+        assert set(codes(sandbox, *spelled[: len(four)], direct=True)) == {"000"}
+
+
+def test_the_gateway_of_its_own_network_is_nobody(make: Make) -> None:
+    sandbox = make()
+    own = said(sandbox, "hostname -I").split()[0]
+    gateway = f"{own.rpartition('.')[0]}.{int(own.rpartition('.')[2]) - 2}"
+    with listening(socket.SOCK_STREAM, port=8000) as port:
+        assert codes(sandbox, f"http://{gateway}:{port}/", direct=True) == ["000"]
+
+
+def test_another_sandbox_is_out_of_reach(make: Make) -> None:
+    one, other = make(), make()
+    run(one, "(cd /tmp && python3 -m http.server 8000 --bind 0.0.0.0 >/dev/null 2>&1 &)")
+    wait_until(lambda: codes(one, "http://127.0.0.1:8000/") == ["200"])
+    address = said(one, "hostname -I").split()[0]
+    assert codes(other, f"http://{address}:8000/") == ["403"]
+    assert codes(other, f"http://{address}:8000/", direct=True) == ["000"]
+
+
+def test_addresses_that_are_not_the_public_internets_are_refused(make: Make) -> None:
+    sandbox = make()
+    refused = [
+        METADATA,
+        WIRE_SERVER,
+        "10.0.0.1",
+        "192.168.0.1",
+        "172.16.0.1",
+        "100.64.0.1",
+        "224.0.0.1",
+    ]
+    assert codes(sandbox, *(f"http://{each}/" for each in refused)) == ["403"] * len(refused)
+    assert {each.host for each in sandbox.requests() if each.refused} == set(refused)
+
+
+def test_the_machines_beside_the_host_are_refused_whatever_their_addresses(make: Make) -> None:
+    sandbox = make()
+    beside = [str(each[-2]) for each in own_networks() if each.version == 4 and each.prefixlen < 31]
+    assert codes(sandbox, *(f"http://{each}/" for each in beside)) == ["403"] * len(beside)
+
+
+def test_only_the_web_leaves(make: Make) -> None:
+    sandbox = make()
+    ports = " ".join(f"deb.debian.org:{port}" for port in (22, 25, 53, 5432))
+    tried = run(
+        sandbox,
+        f"for to in {ports}; do curl -s -m 5 -p -x $http_proxy -o /dev/null "
+        "-w '%{http_connect} ' http://$to/; done",
+    )
+    assert tried.stdout.decode().split() == ["403"] * 4
+    connect = "import socket; socket.create_connection(('203.0.113.80', 80), 3)"
+    assert "Error" in said(sandbox, f'python3 -c "{connect}" 2>&1 | tail -1')
+
+
+def test_a_tunnel_leads_to_ports_of_https_alone(make: Make) -> None:
+    """What is inside of one is not looked at: at other ports it would be any protocol."""
+    sandbox = make()
+    ports = " ".join(f"deb.debian.org:{port}" for port in (80, 8000, 8080))
+    tried = run(
+        sandbox,
+        f"for to in {ports}; do curl -s -m 5 -p -x $http_proxy -o /dev/null "
+        "-w '%{http_connect} ' http://$to/; done",
+    )
+    assert tried.stdout.decode().split() == ["403"] * 3
+    assert {each.port for each in sandbox.requests() if each.refused} == {80, 8000, 8080}
+    assert codes(sandbox, "https://pypi.org/") != ["000"]
+
+
+INTERNAL = [
+    "GET cache_object://studio:80/ipcache",
+    "GET cache_object://studio/info",
+    "GET cache_object://deb.debian.org:80/active_requests",
+    "GET http://studio/squid-internal-mgr/menu",
+    "GET http://STUDIO.:80/Squid-Internal-mgr/menu",
+    "GET http://deb.debian.org/squid-internal-mgr/ipcache",
+    "GET /squid-internal-mgr/ipcache",
+    "GET /squid-internal-static/icons/silk/image.png",
+    "GET http://studio/squid-internal-periodic/store_digest",
+    "GET http://studio/squid-internal-dynamic/netdb",
+    "CONNECT studio:443",
+]
+OTHER = [
+    "GET ftp://deb.debian.org:80/debian/",
+    "GET urn:isbn:1",
+    "GET whois://deb.debian.org:80/x",
+    "GET wais://deb.debian.org:80/x",
+    "GET https://deb.debian.org/",
+    "TRACE http://deb.debian.org/",
+    "PURGE http://deb.debian.org/",
+    "PROPFIND http://deb.debian.org/",
+    "ANYTHING http://deb.debian.org/",
+    "GET gopher://deb.debian.org:80/x",
+    "GET coap://deb.debian.org:80/x",
+]
+
+
+ASK = """
+import os, socket, sys
+host, port = os.environ["http_proxy"].removeprefix("http://").strip("/").split(":")
+for request in sys.stdin.read().splitlines():
+    with socket.create_connection((host, int(port)), 20) as connection:
+        head = f"{request} HTTP/1.1\\r\\nHost: studio\\r\\nMax-Forwards: 0\\r\\n"
+        connection.sendall(head.encode() + b"Connection: close\\r\\n\\r\\n")
+        print(connection.makefile().readline().split()[1])
+"""
+
+
+def statuses(sandbox: DockerSandbox, requests: list[str]) -> dict[str, str]:
+    """How the proxy answers request lines that no well-behaved client sends."""
+    lines = "\n".join(requests)
+    command = f"cat > /tmp/ask.py <<'END'\n{ASK}\nEND\npython3 /tmp/ask.py <<'END'\n{lines}\nEND"
+    return dict(zip(requests, said(sandbox, command).split(), strict=True))
+
+
+def test_the_proxy_tells_nothing_about_itself(make: Make) -> None:
+    """Its cache manager knows the hosts and connections of every sandbox."""
+    assert statuses(make(), INTERNAL) == dict.fromkeys(INTERNAL, "403")
+
+
+def test_only_plain_http_and_tunnels_pass(make: Make) -> None:
+    plain = ["GET http://deb.debian.org/", "HEAD http://deb.debian.org/"]
+    sandbox = make()
+    answers = statuses(sandbox, [*plain, *OTHER])
+    assert "403" not in {answers.pop(request) for request in plain}
+    # Squid itself does not know the last two schemes.
+    assert answers == dict.fromkeys(OTHER[:-2], "403") | dict.fromkeys(OTHER[-2:], "501")
+
+
+def test_the_filter_refuses_even_what_the_proxy_itself_would_ask(
+    egress: Egress, engine: docker.DockerClient
+) -> None:
+    address = next(each for each in own_addresses() if each.startswith("172."))
+    with listening(socket.SOCK_STREAM, port=8081) as port:
+        connect = f"import socket; socket.create_connection(('{address}', {port}), 3)"
+        done = engine.containers.get(egress._proxy).exec_run(["python3", "-c", connect])
+    assert done.exit_code != 0
+    assert b"Error" in done.output
+
+
+# Names
+
+
+@pytest.mark.skipif(
+    subprocess.run(["id", "-u"], capture_output=True, check=True).stdout != b"0\n",
+    reason="only root can listen where name servers do",
+)
+def test_names_are_looked_up_by_nobody_but_the_proxy(make: Make) -> None:
+    sandbox = make()
+    ask = (
+        "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(3);"
+        "s.sendto(b'\\0\\1\\1\\0\\0\\1\\0\\0\\0\\0\\0\\0\\6secret\\3com\\0\\0\\1\\0\\1',"
+        " ('127.0.0.11', 53)); print(s.recv(512)[3] & 15)"
+    )
+    with listening(socket.SOCK_DGRAM, "127.0.0.1", 53):
+        looked = run(sandbox, "getent hosts deb.debian.org; echo $?")
+        assert looked.stdout.decode().strip() == "2"
+        assert looked.finished.seconds < 5
+        answer = said(sandbox, f'python3 -c "{ask}" 2>&1 | tail -1').strip()
+    assert answer != "0"
+
+
+# What is left behind
+
+
+def test_a_sandbox_takes_its_network_with_it(
+    make: Make, engine: docker.DockerClient, instance: str
+) -> None:
+    label = f"{INSTANCE_LABEL}={instance}"
+    make().close()
+    assert engine.api.networks(filters={"label": label}) == []
+
+
+def test_the_networks_of_a_process_that_died_are_removed(
+    egress: Egress, engine: docker.DockerClient, proxy_image: str, tmp_path: Path
+) -> None:
+    label = (INSTANCE_LABEL, f"test-{uuid.uuid4().hex}")
+    dead = Egress(engine, proxy_image, tmp_path, label)
+    dead.open()
+    dead.attach()
+    dead.close()
+    subnets.reap(engine, label)
+    assert engine.api.networks(filters={"label": "=".join(label)}) == []
+
+
+def test_a_proxy_that_cannot_start_says_why(
+    engine: docker.DockerClient, image: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(way_out, "_READY_SECONDS", 3.0)
+    label = (INSTANCE_LABEL, f"test-{uuid.uuid4().hex}")
+    wrong = Egress(engine, image, tmp_path, label)
+    with pytest.raises(SandboxError, match="nft"):
+        wrong.open()
+    assert engine.api.containers(all=True, filters={"label": "=".join(label)}) == []
+
+
+@pytest.mark.long
+def test_a_hundred_networks_stand_side_by_side(egress: Egress) -> None:
+    places = [egress.attach() for _ in range(100)]
+    assert len({place.address for place in places}) == 100
+    assert all(place.proxy.endswith(f":{PORT}") for place in places)
+    for place in places:
+        egress.detach(place)

@@ -1,0 +1,197 @@
+"""What a hostile program inside a sandbox is refused, tried as root in a real one."""
+
+import json
+import math
+import os
+import shlex
+import uuid
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import docker
+import pytest
+
+from agent.data_folder import DataFolder
+from agent.errors import EngineError
+from agent.provisioning.provider import Computers
+from agent.runs.folder import RunFolder
+from agent.sandbox.base import Finished, SandboxLimits
+from agent.sandbox.docker.container import ContainerSpec, host_certificates
+from agent.sandbox.docker.sandbox import DockerSandbox
+from agent.sandbox.engine.client import check_runtime
+from agent.settings import load
+from agent.util.cancellation import Stop
+from tests.contract.sandbox_use import MEGABYTE, run, say
+from tests.support.hostile import attacks
+from tests.support.hostile.attacks import ATTACKS
+
+pytestmark = pytest.mark.engine
+CODE = Path(attacks.__file__).read_text()
+
+
+@pytest.fixture(scope="module")
+def sandbox(
+    engine: docker.DockerClient, image: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[DockerSandbox]:
+    folder = tmp_path_factory.mktemp("hardening")
+    spec = ContainerSpec(
+        image,
+        f"test-{uuid.uuid4().hex}",
+        uuid.uuid4().hex,
+        folder / "workspace",
+        certificates=host_certificates(),
+    )
+    made = DockerSandbox.create(engine, spec)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def refused(sandbox: DockerSandbox) -> dict[str, str]:
+    """How each attack was refused; nothing where it succeeded."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("OPENAI_API_KEY", "sk-of-the-host")
+        sandbox.write("attacks.py", CODE.encode())
+        told = run(sandbox, f"python3 attacks.py {os.getpid()} {shlex.quote(__file__)}")
+    answers: dict[str, str] = json.loads(told.stdout)
+    return answers
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_it_is_refused(refused: dict[str, str], attack: str) -> None:
+    assert refused[attack]
+
+
+FORGE = """
+import os, struct
+supervisor = os.getppid()
+while b"supervisor" not in open(f"/proc/{supervisor}/cmdline", "rb").read():
+    supervisor = int(open(f"/proc/{supervisor}/stat").read().rsplit(")", 1)[1].split()[1])
+out = os.open(f"/proc/{supervisor}/fd/1", os.O_WRONLY)
+for ident in range(1, 1000):
+    os.write(out, struct.pack("!IBIiBd", 13, 18, ident, 0, 0, float("nan")))
+"""
+
+
+def test_a_command_cannot_forge_its_own_end(sandbox: DockerSandbox) -> None:
+    sandbox.write("forge.py", FORGE.encode())
+    *_, last = sandbox.execute("python3 forge.py", timeout=30, stop=Stop())
+    assert isinstance(last, Finished)
+    assert last.ending == "lost"
+    assert math.isfinite(last.seconds)
+    assert run(sandbox, "echo on").stdout == b"on\n"
+
+
+def test_another_sandbox_is_not_seen(sandbox: DockerSandbox, engine: docker.DockerClient) -> None:
+    other_id = uuid.uuid4().hex
+    image = engine.api.inspect_container(sandbox.container)["Image"]
+    spec = ContainerSpec(image, "test", other_id, sandbox.workspace.parent / "other" / "workspace")
+    other = DockerSandbox.create(engine, spec)
+    try:
+        run(other, "echo theirs > /tmp/theirs; sleep 1234 & echo theirs > /dev/shm/theirs")
+        look = "pgrep -f '^sleep 1234'; ls /tmp/theirs /dev/shm/theirs; ipcs -m | grep -c 0x"
+        assert run(sandbox, look).stdout == b"0\n"
+        assert run(sandbox, "ls /workspace/../other /workspace/other").code != 0
+    finally:
+        other.close()
+
+
+def test_what_mounts_allow_is_as_little_as_can_be(sandbox: DockerSandbox) -> None:
+    read_only = ("/opt/studio/supervisor", "/proc/sys", "/sys")
+    for place in read_only:
+        assert "ro" in say(sandbox, f"findmnt -n -o OPTIONS {place}").split(","), place
+
+
+def test_of_the_host_only_the_workspace_is_writable(sandbox: DockerSandbox) -> None:
+    """Whatever else were writable there would lie on the host's disk outside of any quota."""
+    kinds = "notmpfs,nooverlay,noproc,nosysfs,nocgroup,nocgroup2,nomqueue,nodevpts"
+    listed = say(sandbox, f"findmnt -n -l -o TARGET,OPTIONS -t {kinds}").splitlines()
+    mounts = {target: options.split(",") for target, options in map(str.split, listed)}
+    assert {"/workspace", "/etc/hosts", "/etc/hostname", "/etc/resolv.conf"} <= set(mounts)
+    assert [target for target, options in mounts.items() if "rw" in options] == ["/workspace"]
+
+
+def test_its_own_name_is_known_inside(sandbox: DockerSandbox) -> None:
+    assert say(sandbox, "hostname && getent hosts sandbox").split() == [
+        "sandbox",
+        "127.0.1.1",
+        "sandbox",
+    ]
+    assert "127.0.0.1" in say(sandbox, "getent ahosts localhost")
+
+
+# Every limit is met from inside; memory and processes in test_docker_sandbox, disks in test_disk
+
+
+@pytest.fixture(scope="module")
+def small(
+    engine: docker.DockerClient, image: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[DockerSandbox]:
+    limits = SandboxLimits(
+        memory=200 * MEGABYTE, cpus=0.25, pids=60, open_files=128, disk=50 * MEGABYTE
+    )
+    folder = tmp_path_factory.mktemp("small")
+    made = DockerSandbox.create(
+        engine, ContainerSpec(image, "test", "small", folder / "workspace", limits)
+    )
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize(
+    ("command", "refusal"),
+    [
+        ("python3 -c 'x = [open(\"/dev/null\") for _ in range(200)]'", "Too many open files"),
+        ("for i in $(seq 100); do sleep 5 & done", "Resource temporarily unavailable"),
+        ("head -c 51M /dev/zero > /tmp/large", "File size limit exceeded"),
+        ("head -c 300M /dev/zero | tail -c 290M | wc -c", "ran out of memory"),
+        ("head -c 300M /dev/zero > /dev/shm/large", "File size limit exceeded"),
+    ],
+)
+def test_a_limit_is_met(small: DockerSandbox, command: str, refusal: str) -> None:
+    result = run(small, f"({command}) 2>&1; pkill -f '^sleep 5'; rm -f /dev/shm/large /tmp/large")
+    assert refusal in result.stdout.decode() + result.stderr.decode() + result.note
+
+
+def test_processors_are_shared_out(small: DockerSandbox) -> None:
+    places = "/sys/fs/cgroup/cpu.stat /sys/fs/cgroup/cpu/cpu.stat"
+    throttled = f"cat {places} 2> /dev/null | awk '/nr_throttled/ {{print $2}}'"
+    before = int(say(small, throttled))
+    run(small, "timeout 1 sh -c 'while :; do :; done'")
+    assert int(say(small, throttled)) > before
+
+
+def test_there_is_no_swap_to_be_had(small: DockerSandbox, engine: docker.DockerClient) -> None:
+    host = engine.api.inspect_container(small.container)["HostConfig"]
+    assert host["MemorySwap"] == host["Memory"] == 200 * MEGABYTE
+
+
+# The runtime
+
+
+def test_a_runtime_is_used_by_its_name(
+    engine: docker.DockerClient, image: str, tmp_path: Path
+) -> None:
+    check_runtime(engine, "runc")
+    spec = ContainerSpec(image, "test", "runtime", tmp_path / "workspace", runtime="runc")
+    sandbox = DockerSandbox.create(engine, spec)
+    try:
+        found = engine.api.inspect_container(sandbox.container)
+        assert found["HostConfig"]["Runtime"] == "runc"
+        assert say(sandbox, "echo on") == "on"
+    finally:
+        sandbox.close()
+
+
+def test_a_runtime_that_the_engine_does_not_have_is_refused_with_those_it_has(
+    engine: docker.DockerClient, image: str, tmp_path: Path
+) -> None:
+    settings = replace(load({}), image=image, runtime="stronger", data=tmp_path)
+    with DataFolder(tmp_path / "data") as data:
+        computers = Computers(settings, data)
+        computers.open()
+        folder = RunFolder.create(data.path, computers.draft())
+        with pytest.raises(EngineError, match=r"STUDIO_RUNTIME is 'stronger'.*runc"):
+            list(computers.take(folder, Stop()))
+        computers.close()

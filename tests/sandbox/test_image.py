@@ -1,0 +1,369 @@
+"""The sandbox image: what is in it, how it is built, and what its progress says."""
+
+import os
+import re
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import docker
+import pytest
+from docker.models.containers import Container
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.errors import ImageError
+from agent.sandbox.image.base import debian_mirrors, make_base
+from agent.sandbox.image.build import (
+    build_image,
+    dockerfile_path,
+    ensure_image,
+    image_is_there,
+    image_tag,
+    stage,
+)
+from agent.sandbox.image.progress import BuildReader, Meter, Progress, instructions
+
+CA_BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
+# What apt needs, and no more.
+CAPABILITIES = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "SETGID", "SETUID"]
+SIZE_BAR = 1_100_000_000
+
+Shell = Callable[[str], str]
+
+
+@pytest.fixture(scope="module")
+def sandbox(engine: docker.DockerClient, image: str) -> Iterator[Container]:
+    """A container of the image, as confined as a sandbox is."""
+    trust = dict.fromkeys(("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "PIP_CERT"), CA_BUNDLE)
+    has_bundle = Path(CA_BUNDLE).exists()
+    container = engine.containers.run(
+        image,
+        detach=True,
+        init=True,
+        cap_drop=["ALL"],
+        cap_add=CAPABILITIES,
+        security_opt=["no-new-privileges"],
+        environment=trust if has_bundle else {},
+        volumes={CA_BUNDLE: {"bind": CA_BUNDLE, "mode": "ro"}} if has_bundle else {},
+    )
+    yield container
+    container.remove(force=True, v=True)
+
+
+@pytest.fixture
+def shell(sandbox: Container) -> Shell:
+    """Runs a command in the container; it must succeed."""
+
+    def run(command: str) -> str:
+        code, output = sandbox.exec_run(["bash", "-c", command])
+        assert isinstance(output, bytes)
+        text = output.decode(errors="replace")
+        assert code == 0, text
+        return text
+
+    return run
+
+
+@pytest.fixture
+def small(tmp_path: Path, engine: docker.DockerClient, image: str) -> Iterator[Callable[..., Path]]:
+    """Writes Dockerfiles that take a moment to build, each unlike any other."""
+    label = f"studio-test={uuid.uuid4()}"
+    made: list[Path] = []
+
+    def write(*runs: str) -> Path:
+        lines = [f"FROM {image} AS sandbox", f"LABEL {label}", *(f"RUN {run}" for run in runs)]
+        made.append(tmp_path / f"Dockerfile{len(made)}")
+        made[-1].write_text("\n".join(lines) + "\n")
+        return made[-1]
+
+    yield write
+    for left in engine.images.list(filters={"label": label}):
+        engine.images.remove(str(left.id), force=True)
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(
+    "library",
+    ["numpy", "scipy.stats", "sympy", "matplotlib.pyplot", "pandas", "PIL.Image", "pypdf"],
+)
+def test_every_promised_library_is_there(shell: Shell, library: str) -> None:
+    shell(f"python3 -W error -c 'import {library}' && python -c 'import {library}'")
+
+
+@pytest.mark.engine
+def test_the_libraries_work_together(shell: Shell) -> None:
+    program = """
+import matplotlib.pyplot as plt, numpy as np, pandas as pd, sympy
+from scipy import optimize
+x = sympy.symbols("x")
+assert sympy.integrate(x**2, (x, 0, 3)) == 9
+assert abs(optimize.brentq(np.cos, 0, 3) - np.pi / 2) < 1e-9
+frame = pd.DataFrame({"a": [1, 2], "b": [3, 5]})
+axes = frame.plot(x="a", y="b", title="Umlauts äöü and $\\\\int x^2$")
+axes.figure.savefig("/tmp/plot.png")
+from PIL import Image
+assert Image.open("/tmp/plot.png").size == (640, 480)
+"""
+    shell(f"cat > /tmp/together.py <<'END'\n{program}\nEND\npython3 -W error /tmp/together.py")
+
+
+@pytest.mark.engine
+def test_the_first_plot_finds_the_fonts_already_listed(shell: Shell) -> None:
+    listed = shell("stat -c %y ~/.cache/matplotlib/fontlist*.json")
+    shell("cd /tmp && python3 -c 'import pylab; pylab.plot([1]); pylab.savefig(\"a.png\")'")
+    assert shell("stat -c %y ~/.cache/matplotlib/fontlist*.json") == listed
+
+
+@pytest.mark.engine
+def test_a_pdfs_text_can_be_read(shell: Shell) -> None:
+    shell(
+        "cd /tmp && python3 -c '"
+        'import pylab; pylab.figtext(0.5, 0.5, "words in a page"); pylab.savefig("a.pdf")\''
+    )
+    assert "words in a page" in shell("pdftotext /tmp/a.pdf -")
+    read = 'import pypdf; print(pypdf.PdfReader("/tmp/a.pdf").pages[0].extract_text())'
+    assert "words in a page" in shell(f"python3 -c '{read}'")
+
+
+@pytest.mark.engine
+def test_c_compiles_alone_and_for_python(shell: Shell) -> None:
+    shell("printf 'int puts(const char*);int main(){puts(\"compiled\");}' > /tmp/a.c")
+    assert shell("cd /tmp && make -s a && ./a") == "compiled\n"
+    shell("echo '#include <Python.h>' > /tmp/b.c && gcc $(python3-config --includes) -c /tmp/b.c")
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("program", ["git", "curl", "wget", "gcc", "make", "pdftotext", "file"])
+def test_every_promised_program_is_there(shell: Shell, program: str) -> None:
+    assert shell(f"command -v {program}").startswith("/usr/bin/")
+
+
+@pytest.mark.engine
+def test_pip_installs(shell: Shell) -> None:
+    shell("pip install --quiet iniconfig")
+    assert "iniconfig" in shell("python3 -c 'import iniconfig; print(iniconfig.__file__)'")
+    assert "iniconfig" in shell("/usr/bin/python3 -c 'import iniconfig; print(iniconfig.__file__)'")
+
+
+@pytest.mark.engine
+def test_pip_renews_and_gives_back_what_debian_installed(shell: Shell) -> None:
+    where = "python3 -c 'import pypdf; print(pypdf.__file__)'"
+    debian = shell(where)
+    shell("pip install --quiet --upgrade pypdf")
+    assert shell(where) != debian
+    shell("pip uninstall --quiet -y pypdf")
+    assert shell(where) == debian
+
+
+@pytest.mark.engine
+def test_apt_installs_under_the_sandboxs_capabilities(shell: Shell) -> None:
+    shell("apt-get update && apt-get install -y tree")
+    assert shell("tree --version").startswith("tree v")
+
+
+@pytest.mark.engine
+def test_package_scripts_can_link_a_manual_page(shell: Shell) -> None:
+    """OpenJDK's script does so, and fails as a whole where the link's folder is missing."""
+    links = "/usr/bin/anything anything /bin/true 1"
+    page = "/usr/share/man/man1/anything.1.gz anything.1.gz /etc/hostname"
+    shell(f"update-alternatives --install {links} --slave {page}")
+    assert shell("readlink /usr/share/man/man1/anything.1.gz").startswith("/etc/alternatives/")
+
+
+@pytest.mark.engine
+def test_the_references_folder_leads_to_the_workspace(shell: Shell) -> None:
+    assert shell("pwd && readlink -f /testbed") == "/workspace\n/workspace\n"
+
+
+@pytest.mark.engine
+def test_text_is_utf8(shell: Shell) -> None:
+    assert shell("python3 -c 'print(\"→ ü 音\")'") == "→ ü 音\n"
+
+
+@pytest.mark.engine
+def test_the_image_stays_below_its_bar(engine: docker.DockerClient, image: str) -> None:
+    assert engine.images.get(image).attrs["Size"] < SIZE_BAR
+
+
+@pytest.mark.engine
+def test_an_image_that_is_there_is_not_built(engine: docker.DockerClient, image: str) -> None:
+    said: list[Progress] = []
+    assert ensure_image(engine, dockerfile_path(), said.append) == image
+    assert said == []
+
+
+@pytest.mark.engine
+def test_progress_names_each_step_and_never_falls(
+    engine: docker.DockerClient, small: Callable[..., Path]
+) -> None:
+    dockerfile = small("echo first line", "echo second line")
+    said: list[Progress] = []
+    tag = ensure_image(engine, dockerfile, said.append)
+    assert image_is_there(engine, tag)
+    fractions = [progress.fraction for progress in said]
+    assert fractions == sorted(fractions)
+    assert fractions[-1] == 1.0
+    assert {"first line", "second line"} <= {progress.line for progress in said}
+    steps = {progress.step for progress in said if progress.steps}
+    assert steps == set(range(1, max(progress.steps for progress in said) + 1))
+
+
+@pytest.mark.engine
+def test_a_step_that_fails_is_an_error_with_its_last_lines(
+    engine: docker.DockerClient, small: Callable[..., Path]
+) -> None:
+    dockerfile = small("echo the mirror is gone; exit 7")
+    with pytest.raises(ImageError, match=r"(?s)code: 7.*the mirror is gone.*make build"):
+        ensure_image(engine, dockerfile, lambda _: None)
+    assert not image_is_there(engine, image_tag(dockerfile))
+
+
+@pytest.mark.engine
+def test_of_two_processes_one_builds_and_both_have_the_image(
+    engine: docker.DockerClient, small: Callable[..., Path]
+) -> None:
+    dockerfile = small("echo built once")
+    program = (
+        "import os, sys; from pathlib import Path;"
+        "from agent.sandbox.engine.client import connect;"
+        "from agent.sandbox.image.build import ensure_image;"
+        "client = connect(os.environ.get('DOCKER_HOST'), os.environ.get('XDG_RUNTIME_DIR'));"
+        "print(ensure_image(client, Path(sys.argv[1]), lambda progress: print(progress.line)));"
+        "client.close()"
+    )
+    both = [
+        subprocess.Popen(
+            [sys.executable, "-c", program, str(dockerfile)], stdout=subprocess.PIPE, text=True
+        )
+        for _ in range(2)
+    ]
+    said = [process.communicate()[0].splitlines() for process in both]
+    assert [process.returncode for process in both] == [0, 0]
+    assert [lines[-1] for lines in said] == [image_tag(dockerfile)] * 2
+    assert sum(lines.count("built once") for lines in said) == 1
+
+
+@pytest.mark.engine
+def test_a_base_that_nobody_has_is_named(engine: docker.DockerClient, tmp_path: Path) -> None:
+    dockerfile = tmp_path / "Dockerfile"
+    dockerfile.write_text("FROM registry.invalid/nothing:here AS sandbox\n")
+    with pytest.raises(ImageError, match=r"registry\.invalid/nothing:here could not be pulled"):
+        ensure_image(engine, dockerfile, lambda _: None)
+
+
+def test_another_text_is_another_tag(tmp_path: Path) -> None:
+    dockerfile = tmp_path / "Dockerfile"
+    dockerfile.write_text("FROM a:b AS sandbox\n")
+    before = image_tag(dockerfile)
+    dockerfile.write_text("FROM a:b AS sandbox\nRUN true\n")
+    assert re.fullmatch(r"llm-in-sandbox-studio:[0-9a-f]{12}", before)
+    assert image_tag(dockerfile) != before
+
+
+def test_each_image_has_its_own_part_of_the_dockerfile_and_its_own_tag(tmp_path: Path) -> None:
+    dockerfile = tmp_path / "Dockerfile"
+    dockerfile.write_text("# Both\nFROM a:b AS sandbox\nRUN one\nFROM c:d AS proxy\nRUN two\n")
+    assert stage(dockerfile, "proxy") == "FROM c:d AS proxy\nRUN two\n"
+    before = image_tag(dockerfile)
+    dockerfile.write_text(dockerfile.read_text() + "RUN three\n")
+    assert image_tag(dockerfile) == before
+    dockerfile.write_text("FROM a:b\n")
+    with pytest.raises(ImageError, match="no target 'sandbox'"):
+        image_tag(dockerfile)
+
+
+def test_instructions_are_told_from_comments_and_continued_lines() -> None:
+    text = "# A comment\nFROM a:b\n\nRUN one \\\n    # inside\n    && two\n"
+    assert instructions(text) == ["FROM a:b", "RUN one && two"]
+
+
+APT = [
+    "Step 2/3 : RUN apt-get install x",
+    "0 upgraded, 2 newly installed, 0 to remove and 0 not upgraded.",
+    "Get:1 http://mirror.example/debian trixie/main amd64 x amd64 1.51-4 [82.1 kB]",
+    "Unpacking x (1.51-4) ...",
+    "Setting up x (1.51-4) ...",
+    "Step 3/3 : CMD true",
+]
+
+
+def test_apts_lines_fill_their_step() -> None:
+    said: list[Progress] = []
+    reader = BuildReader("FROM a:b\nRUN apt-get install x\nCMD true\n", Meter(said.append))
+    for line in APT:
+        reader.read(line)
+    assert [round(progress.fraction * 22, 2) for progress in said] == [
+        1.0,
+        1.0,
+        4.33,
+        7.67,
+        11.0,
+        21.0,
+    ]
+
+
+@given(st.lists(st.sampled_from(APT) | st.text()))
+def test_progress_stays_within_its_bounds_whatever_is_printed(lines: list[str]) -> None:
+    said: list[Progress] = []
+    reader = BuildReader("FROM a:b\nRUN apt-get install x\nCMD true\n", Meter(said.append))
+    for line in lines:
+        reader.read(line)
+    fractions = [progress.fraction for progress in said]
+    assert fractions == sorted(fractions)
+    assert all(0 <= fraction <= 1 for fraction in fractions)
+    assert not any("\n" in progress.line for progress in said)
+
+
+def test_this_machines_own_mirrors_are_used(tmp_path: Path) -> None:
+    (tmp_path / "sources.list").write_text("# deb http://old.example/debian bookworm main\n")
+    folder = tmp_path / "sources.list.d"
+    folder.mkdir()
+    (folder / "debian.sources").write_text(
+        "Types: deb\nURIs: http://mirror.example/debian/\nSuites: bookworm\n\n"
+        "Types: deb\nURIs: http://mirror.example/debian-security\nSuites: bookworm-security\n"
+    )
+    assert debian_mirrors(tmp_path) == (
+        "http://mirror.example/debian",
+        "http://mirror.example/debian-security",
+    )
+
+
+def test_security_updates_are_looked_for_beside_the_mirror(tmp_path: Path) -> None:
+    (tmp_path / "sources.list").write_text("deb http://mirror.example/debian trixie main\n")
+    assert debian_mirrors(tmp_path) == (
+        "http://mirror.example/debian",
+        "http://mirror.example/debian-security",
+    )
+
+
+def test_a_machine_that_names_none_for_debian_leaves_it_to_debootstrap(tmp_path: Path) -> None:
+    (tmp_path / "sources.list").write_text("deb https://archive.example/ubuntu noble main\n")
+    assert debian_mirrors(tmp_path) is None
+
+
+@pytest.mark.engine
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a base image")
+def test_base_and_image_are_built_from_nothing(engine: docker.DockerClient) -> None:
+    name = f"studio-test-{uuid.uuid4().hex[:12]}"
+    # A repository of its own: the base that others build on is not touched.
+    base, tag = f"{name}:trixie-slim", f"{name}:image"
+    said: list[Progress] = []
+    meter = Meter(said.append)
+    try:
+        make_base(engine, base, meter)
+        text = stage(dockerfile_path(), "sandbox")
+        own = re.sub(r"^FROM \S+", f"FROM {base}", text, count=1, flags=re.MULTILINE)
+        build_image(engine, own, tag, meter, cache=False)
+        assert engine.images.get(base).attrs["Size"] < 120_000_000
+        assert engine.images.get(tag).attrs["Size"] < SIZE_BAR
+    finally:
+        for made in (tag, base):
+            if image_is_there(engine, made):
+                engine.images.remove(made)
+    fractions = [progress.fraction for progress in said]
+    assert fractions == sorted(fractions)

@@ -1,0 +1,98 @@
+"""What runs install, installed in a real sandbox as a model would, and used."""
+
+import os
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agent.data_folder import DataFolder
+from agent.provisioning.provider import Computers
+from agent.runs.folder import RunFolder
+from agent.settings import load
+from tests.contract.sandbox_use import run, taken
+
+pytestmark = [pytest.mark.engine, pytest.mark.long, pytest.mark.timeout(1200)]
+
+# Packages, and commands with what they have to say. One sandbox a group, so that what one of
+# them takes of the disk goes with it.
+GROUPS: dict[str, tuple[str, dict[str, str]]] = {
+    "chemistry": (
+        "openjdk-21-jre-headless libopsin-java openbabel",
+        {
+            "java -version 2>&1": "openjdk version",
+            "java -cp '/usr/share/java/*' uk.ac.cam.ch.wwmm.opsin.Cli <<< ethanol 2>&1": "C(C)O",
+            "obabel -:OCC -ocan 2>&1": "CCO",
+            "pip install rdkit && python3 -c 'from rdkit import Chem;"
+            'print(Chem.CanonSmiles("OCC"))\'': "CCO",
+        },
+    ),
+    "sound and film": (
+        "ffmpeg timidity freepats fluidsynth",
+        {
+            "ffmpeg -v error -f lavfi -i testsrc=d=1 a.mp4 && ffprobe -i a.mp4 2>&1": "h264",
+            "ffmpeg -v error -f lavfi -i sine=d=1 a.mp3 && ffprobe -i a.mp3 2>&1": "mp3",
+            "printf 'MThd\\0\\0\\0\\6\\0\\0\\0\\1\\0\\140MTrk\\0\\0\\0\\15"
+            "\\0\\220\\74\\100\\140\\200\\74\\100\\0\\377\\57\\0' > a.mid"
+            " && timidity -c /etc/timidity/freepats.cfg a.mid -Ow -o a.wav"
+            " && file a.wav": "WAVE audio",
+            "fluidsynth --version": "FluidSynth",
+        },
+    ),
+    "documents": (
+        "pandoc graphviz tesseract-ocr texlive-latex-base"
+        " libreoffice-core libreoffice-writer-nogui",
+        {
+            "echo '**bold**' > a.md && pandoc a.md -o a.docx && pandoc a.docx -t plain": "bold",
+            "echo 'digraph { a -> b }' | dot -Tsvg": "<svg",
+            "soffice --headless --convert-to pdf a.docx && pdftotext a.pdf -": "bold",
+            "printf '%s' '\\documentclass{article}\\begin{document}typeset\\end{document}' > b.tex"
+            " && pdflatex b.tex > /dev/null && pdftotext b.pdf -": "typeset",
+            "pdftoppm -r 200 -png b.pdf page && tesseract page-1.png -": "typeset",
+        },
+    ),
+    "languages": (
+        "nodejs r-base-core postgresql-client",
+        {
+            "node -e 'console.log(6 * 7)'": "42",
+            "Rscript -e 'mean(c(41, 43))'": "42",
+            "psql --version": "psql (PostgreSQL)",
+        },
+    ),
+    "browser": (
+        "chromium",
+        {
+            "chromium --headless --no-sandbox --disable-gpu --dump-dom"
+            " 'data:text/html,<b id=x></b><script>x.append(6 * 7)</script>'": "42",
+        },
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def computers(image: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Computers]:
+    host = {key: os.environ[key] for key in ("DOCKER_HOST",) if key in os.environ}
+    folder = tmp_path_factory.mktemp("installs")
+    with DataFolder(Path(folder) / "data") as data:
+        made = Computers(replace(load(host), image=image, pool=0), data)
+        with closing(made):
+            made.open()
+            yield made
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_packages_are_installed_and_work(computers: Computers, group: str) -> None:
+    packages, commands = GROUPS[group]
+    folder = RunFolder.create(computers.data.path, computers.draft())
+    with closing(taken(computers, folder)) as sandbox:
+        installed = run(
+            sandbox,
+            f"apt-get update && apt-get install -y --no-install-recommends {packages}",
+            timeout=900,
+        )
+        assert installed.code == 0, installed.stdout[-3000:] + installed.stderr[-3000:]
+        for command, expected in commands.items():
+            result = run(sandbox, command, timeout=120)
+            assert (result.code, expected in result.stdout.decode()) == (0, True), result

@@ -1,0 +1,179 @@
+"""Who may ask for which host."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.sandbox.network.access_log import (
+    LARGEST,
+    MOST,
+    MOST_SUMS,
+    OTHERS,
+    PIECE,
+    AccessLog,
+    parsed,
+)
+from agent.sandbox.network.policy import (
+    MOST_HOSTS,
+    MOST_TOLD,
+    READY_LIST,
+    Policy,
+    Request,
+    hosts_of,
+    refusals,
+)
+from agent.sandbox.network.squid.acl_helper import allows, answer
+
+ONE, OTHER = "198.18.3.3", "198.18.3.11"
+LINE = "1795169356.143 {} TCP_TUNNEL pypi.org:443 13538 2368\n"
+ASKED = Request(1795169356.143, "pypi.org", 443, 13538, 2368)
+
+
+@pytest.mark.parametrize(
+    ("line", "host", "allowed"),
+    [
+        ("pypi.org", "pypi.org", True),
+        ("pypi.org", "PyPI.org.", True),
+        ("pypi.org", "evil-pypi.org", False),
+        ("pypi.org", "pypi.org.evil.com", False),
+        ("pypi.org", "www.pypi.org", False),
+        (".debian.org", "deb.debian.org", True),
+        (".debian.org", "debian.org", True),
+        (".debian.org", "notdebian.org", False),
+        ("*", "anything.example", True),
+        ("", "", False),
+        ("", "pypi.org", False),
+    ],
+)
+def test_a_line_names_a_host_or_a_domain(line: str, host: str, allowed: bool) -> None:
+    assert allows(line, host) is allowed
+
+
+def test_each_sandbox_has_a_list_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / ONE).write_text("\n".join(Policy("listed", ("pypi.org",)).lines()))
+    assert answer(tmp_path, f"7 {ONE} pypi.org -\n") == "7 OK"
+    assert answer(tmp_path, f"8 {ONE} example.org -\n") == "8 ERR"
+    assert answer(tmp_path, f"9 {OTHER} pypi.org -\n") == "9 ERR"
+
+
+@given(st.text())
+def test_no_line_of_the_proxys_makes_it_fail_or_allow(line: str) -> None:
+    assert answer(Path("/nonexistent"), line).endswith("ERR")
+
+
+def test_hosts_are_read_as_a_person_types_them() -> None:
+    assert hosts_of("PyPI.org, .debian.org\n pypi.org") == ("pypi.org", ".debian.org")
+    assert hosts_of(" ".join(READY_LIST)) == READY_LIST
+
+
+@pytest.mark.parametrize("text", ["http://pypi.org", "*", "a..b", "-x.org", "x" * 300, "a/b"])
+def test_what_is_no_host_is_named(text: str) -> None:
+    with pytest.raises(ValueError, match="not the name of a host"):
+        hosts_of(text)
+
+
+def test_a_list_has_an_end() -> None:
+    with pytest.raises(ValueError, match=str(MOST_HOSTS)):
+        hosts_of(" ".join(f"h{number}.org" for number in range(MOST_HOSTS + 1)))
+
+
+def test_the_log_is_read_as_it_grows_each_sandbox_by_itself(tmp_path: Path) -> None:
+    path = tmp_path / "access.log"
+    log = AccessLog(path)
+    assert log.take(ONE) == []
+    path.write_text(LINE.format(ONE) + LINE.format(OTHER) + LINE.format(ONE)[:20])
+    assert log.take(ONE) == [ASKED]
+    with path.open("a") as file:
+        file.write(LINE.format(ONE)[20:])
+    assert log.take(ONE) == [ASKED]
+    assert log.take(ONE) == []
+    assert log.take(OTHER) == [ASKED]
+
+
+def test_a_log_that_grew_large_is_begun_anew(tmp_path: Path) -> None:
+    path = tmp_path / "access.log"
+    log = AccessLog(path)
+    path.write_text(LINE.format(OTHER) * (LARGEST // len(LINE.format(OTHER)) + 1))
+    assert log.take(ONE) == []
+    assert path.stat().st_size == 0
+    path.write_text(LINE.format(ONE))
+    assert log.take(ONE) == [ASKED]
+
+
+def test_lines_that_end_between_two_pieces_are_read_whole(tmp_path: Path) -> None:
+    path = tmp_path / "access.log"
+    count = 2 * PIECE // len(LINE.format(ONE))
+    path.write_text(LINE.format(ONE) * count + LINE.format(ONE)[:20])
+    log = AccessLog(path)
+    assert sum(each.sent for each in log.take(ONE)) == count * ASKED.sent
+    with path.open("a") as file:
+        file.write(LINE.format(ONE)[20:])
+    assert log.take(ONE) == [ASKED]
+
+
+def test_what_is_no_line_is_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "access.log"
+    path.write_text("x" * 3 * PIECE + "\n" + LINE.format(ONE))
+    assert AccessLog(path).take(ONE) == [ASKED]
+
+
+def test_no_host_hides_behind_a_thousand_requests(tmp_path: Path) -> None:
+    path, harmless = tmp_path / "access.log", LINE.format(ONE)
+    other = harmless.replace("pypi.org", "other.example")
+    refused = other.replace("TCP_TUNNEL", "TCP_DENIED")
+    path.write_text(harmless * (MOST + 3) + other * 2 + refused + harmless)
+    asked = AccessLog(path).take(ONE)
+    assert asked[:MOST] == [ASKED] * MOST
+    beyond = [(each.host, each.received, bool(each.refused)) for each in asked[MOST:]]
+    assert beyond == [
+        ("pypi.org", 4 * ASKED.received, False),
+        ("other.example", 2 * ASKED.received, False),
+        ("other.example", ASKED.received, True),
+    ]
+
+
+def test_hosts_without_end_are_counted_together(tmp_path: Path) -> None:
+    path = tmp_path / "access.log"
+    hosts = range(MOST + MOST_SUMS + 5)
+    path.write_text("".join(LINE.format(ONE).replace("pypi", f"h{each}") for each in hosts))
+    asked = AccessLog(path).take(ONE)
+    assert len(asked) == MOST + MOST_SUMS + 1
+    assert (asked[-1].host, asked[-1].sent) == (OTHERS, 5 * ASKED.sent)
+
+
+def test_of_many_refusals_the_model_is_told_how_many_more() -> None:
+    refused = [Request(1.0, f"h{each}.org", 80, 0, 0, "no") for each in range(MOST_TOLD + 7)]
+    lines = refusals(refused).strip().splitlines()
+    assert lines[0] == "[The network refused h0.org:80: no.]"
+    assert lines[MOST_TOLD:] == ["[And 7 more.]"]
+    assert refusals(refused[:MOST_TOLD]).count("\n") == MOST_TOLD
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "nonsense",
+        f"1.0 {ONE} NONE_NONE -:- 0 0",
+        f"1.0 {ONE} NONE_NONE -:80 3251 38",
+        f"1.0 {ONE} TCP_MISS broken 1 1",
+        f"x {ONE} TCP_MISS a.org:80 1 1",
+    ],
+)
+def test_what_is_no_request_is_none(line: str) -> None:
+    assert parsed(line)[1] is None
+
+
+def test_a_refusal_is_told_as_one() -> None:
+    request = parsed(f"1.0 {ONE} TCP_DENIED 10.0.0.1:8080 3338 129")[1]
+    assert request is not None
+    assert (request.host, request.port) == ("10.0.0.1", 8080)
+    assert request.refused
+
+
+def test_an_address_of_ipv6_is_read_without_its_brackets() -> None:
+    request = parsed(f"1.0 {ONE} TCP_TUNNEL %5B2606:4700::1%5D:443 0 120")[1]
+    assert request is not None
+    assert (request.host, request.port) == ("2606:4700::1", 443)

@@ -1,0 +1,114 @@
+"""The pool keeps sandboxes ready, hands each out once, and leaves none behind."""
+
+import itertools
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from agent.errors import SandboxError
+from agent.sandbox import pool as pool_module
+from agent.sandbox.pool import Pool
+from agent.sandbox.process import ProcessSandbox
+from tests.contract.sandbox_use import say
+
+Create = Callable[[], ProcessSandbox]
+
+
+@pytest.fixture
+def made() -> list[ProcessSandbox]:
+    return []
+
+
+@pytest.fixture
+def create(tmp_path: Path, made: list[ProcessSandbox]) -> Iterator[Create]:
+    numbers = itertools.count()
+
+    def one() -> ProcessSandbox:
+        made.append(ProcessSandbox(tmp_path / str(next(numbers))))
+        return made[-1]
+
+    yield one
+    for sandbox in made:
+        sandbox.close()
+
+
+def test_a_sandbox_is_handed_out_once_and_replaced(create: Create) -> None:
+    pool = Pool(create, 1)
+    assert pool.wait_full(20)
+    first = pool.take()
+    assert pool.wait_full(20)
+    second = pool.take()
+    pool.close()
+    assert first is not None
+    assert second is not None
+    assert first.id != second.id
+    assert say(first, "echo on") == "on"
+
+
+def test_an_error_of_the_system_does_not_end_the_filling(
+    create: Create, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool_module, "_RETRY_SECONDS", 0.0)
+    failures = iter([OSError(28, "No space left on device"), SandboxError("no")])
+
+    def failing() -> ProcessSandbox:
+        for error in failures:
+            raise error
+        return create()
+
+    pool = Pool(failing, 1)
+    assert pool.wait_full(20)
+    pool.close()
+
+
+def test_an_empty_pool_gives_none_at_once(create: Create) -> None:
+    pool = Pool(create, 0)
+    assert pool.take() is None
+    pool.close()
+
+
+def test_closing_ends_the_idle_ones_and_spares_those_taken(
+    create: Create, made: list[ProcessSandbox]
+) -> None:
+    pool = Pool(create, 2)
+    assert pool.wait_full(20)
+    taken = pool.take()
+    pool.close()
+    pool.close()
+    assert pool.take() is None
+    for sandbox in made:
+        if sandbox is not taken:
+            with pytest.raises(SandboxError, match="closed"):
+                sandbox.kind("input")
+    assert taken is not None
+    assert say(taken, "echo on") == "on"
+
+
+def test_a_failure_to_make_one_is_tried_again(
+    create: Create, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool_module, "_RETRY_SECONDS", 0.0)
+    failures = iter([SandboxError("no engine")])
+
+    def sometimes() -> ProcessSandbox:
+        for failure in failures:
+            raise failure
+        return create()
+
+    pool = Pool(sometimes, 1)
+    assert pool.wait_full(20)
+    pool.close()
+
+
+def test_closing_does_not_wait_for_a_retry() -> None:
+    failed = threading.Event()
+
+    def never() -> ProcessSandbox:
+        failed.set()
+        raise SandboxError("no engine")
+
+    pool = Pool(never, 1)
+    assert failed.wait(5)
+    pool.close()

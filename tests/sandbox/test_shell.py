@@ -1,0 +1,301 @@
+"""The shell and its supervisor, on this machine without a container, and hostile ones."""
+
+import math
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from agent.errors import SandboxError
+from agent.sandbox.base import Finished, Output, SandboxLimits
+from agent.sandbox.client import files, shell
+from agent.sandbox.client.link import Link, LinkLost
+from agent.sandbox.client.transport import EngineConnection, SocketConnection
+from agent.sandbox.process import ProcessSandbox
+from agent.sandbox.supervisor import frames
+from agent.util.cancellation import Stop
+from tests.contract.sandbox_suite import SandboxSuite
+from tests.contract.sandbox_use import run, say
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path) -> Iterator[ProcessSandbox]:
+    made = ProcessSandbox(tmp_path)
+    yield made
+    made.close()
+
+
+class TestProcessSandbox(SandboxSuite):
+    """The contract, by the plain-process sandbox."""
+
+
+@pytest.mark.parametrize(
+    ("said", "means"),
+    [
+        ("cat /workspace/input/a", "cat {home}/input/a"),
+        ("cd /workspace&&ls '/workspace'", "cd {home}&&ls '{home}'"),
+        ("ls x/workspace /workspaces ./workspace", "ls x/workspace /workspaces ./workspace"),
+    ],
+)
+def test_the_workspace_of_a_plain_process_has_the_name_that_models_know(
+    sandbox: ProcessSandbox, said: str, means: str
+) -> None:
+    assert sandbox._translate(said) == means.format(home=sandbox.workspace)
+
+
+def test_a_plain_process_is_given_no_key_of_ours(
+    sandbox: ProcessSandbox, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-mine")
+    other = ProcessSandbox(tmp_path / "other")
+    assert b"sk-mine" not in run(other, "env").stdout
+    other.close()
+
+
+def test_a_lost_supervisor_is_started_again_with_the_shells_state(sandbox: ProcessSandbox) -> None:
+    run(sandbox, "x=kept; cd input")
+    result = run(sandbox, "kill -9 $PPID; sleep 1000")
+    assert (result.ending, result.code) == ("lost", None)
+    assert "as they were before that" in result.note
+    assert say(sandbox, "echo $x; basename $PWD") == "kept\ninput"
+
+
+def test_a_supervisor_lost_between_commands_is_noted_with_the_next(
+    sandbox: ProcessSandbox,
+) -> None:
+    assert sandbox.process is not None
+    sandbox.process.kill()
+    sandbox.process.wait()
+    assert sandbox.kind("input") == "folder"
+    assert "started again" in run(sandbox, "true").note
+    assert run(sandbox, "true").note == ""
+
+
+def test_a_half_written_state_is_never_used(sandbox: ProcessSandbox) -> None:
+    run(sandbox, "x=kept")
+    run(sandbox, "trap - EXIT; x=new; printf 'x=half' > ../state/shell.new; exec true")
+    assert say(sandbox, "echo $x") == "kept"
+
+
+def test_without_a_state_the_note_says_what_is_lost(sandbox: ProcessSandbox) -> None:
+    assert "are lost" in run(sandbox, "x=1; rm -rf ../state; kill -9 $$").note
+    assert say(sandbox, "echo ${x-gone}") == "gone"
+
+
+def test_what_is_kept_of_each_stream_is_a_limit(tmp_path: Path) -> None:
+    small = ProcessSandbox(tmp_path, SandboxLimits(keep_bytes=1000))
+    result = run(small, "seq 100000; seq 100000 >&2")
+    small.close()
+    for data in (result.stdout, result.stderr):
+        assert data.startswith(b"1\n2\n")
+        assert data.endswith(b"\n100000\n")
+        assert len(data) == 1000 + frames.TAIL
+    assert result.skipped == 2 * (588_895 - 1000 - frames.TAIL)
+
+
+def test_closing_ends_every_process(sandbox: ProcessSandbox) -> None:
+    pid = int(say(sandbox, "setsid sleep 1005 >/dev/null & echo $!"))
+    sandbox.close()
+    assert not Path(f"/proc/{pid}").exists()
+
+
+# A supervisor that is not ours
+
+
+Play = Callable[[socket.socket], None]
+
+
+@pytest.fixture
+def hostile() -> Iterator[Callable[[Play], Link]]:
+    """A link to a peer that plays what the test says, then leaves."""
+    links: list[Link] = []
+    threads: list[threading.Thread] = []
+
+    def start(play: Play) -> Link:
+        ours, theirs = socket.socketpair()
+
+        def answer() -> None:
+            with theirs:
+                try:
+                    play(theirs)
+                except OSError:
+                    return  # the host let go, as it should
+
+        threads.append(threading.Thread(target=answer))
+        links.append(Link(SocketConnection(ours)))
+        threads[-1].start()
+        return links[-1]
+
+    yield start
+    for link in links:
+        link.close()
+    for thread in threads:
+        thread.join()
+
+
+def execute(link: Link, keep: int = 1000) -> list[Output | Finished]:
+    return list(shell.execute(link, b"x", timeout=5, keep=keep, stop=Stop()))
+
+
+def request(peer: socket.socket) -> None:
+    """Wait for a request."""
+    assert peer.recv(65536)
+
+
+def out(data: bytes, stream: int = 0) -> bytes:
+    return frames.pack(frames.OUTPUT, 1, frames.OUTPUT_HEAD.pack(stream, 0) + data)
+
+
+def finished(code: int = 0, ending: int = 0, seconds: float = 1.0, note: bytes = b"") -> bytes:
+    head = frames.FINISHED_HEAD.pack(code, ending, seconds)
+    return frames.pack(frames.FINISHED, 1, head + note)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"",
+        b"\xff" * 100,
+        b"\xff\xff\xff\xff\x11\x00\x00\x00\x01",
+        frames.pack(frames.OUTPUT, 99),
+        frames.pack(frames.OUTPUT, 1, b"short"),
+        frames.pack(frames.FINISHED, 1, b"short"),
+        finished(ending=200),
+        finished(seconds=math.nan),
+        finished(seconds=math.inf),
+        finished(seconds=-math.inf),
+        finished(seconds=-0.5),
+        finished(seconds=1e9),
+        finished(code=1 << 30),
+        finished(code=-(1 << 30)),
+        finished(note=b"n" * 100_000),
+        frames.pack(frames.OUTPUT, 1, frames.OUTPUT_HEAD.pack(0, 2**64 - 1) + b"x"),
+        frames.pack(77, 1, b"what"),
+        out(b"x", stream=9),
+        out(b"x" * 70_000),
+        out(b"x" * 1000)[:50],
+    ],
+)
+def test_an_answer_that_is_none_ends_in_an_error(
+    hostile: Callable[[Play], Link], answer: bytes
+) -> None:
+    def play(peer: socket.socket) -> None:
+        request(peer)
+        peer.sendall(answer)
+
+    with pytest.raises(SandboxError):
+        execute(hostile(play))
+
+
+def test_a_note_from_the_container_cannot_act_on_a_terminal(
+    hostile: Callable[[Play], Link],
+) -> None:
+    def play(peer: socket.socket) -> None:
+        request(peer)
+        peer.sendall(finished(note=b"\x1b[2Jhello\xff"))
+        peer.recv(1)
+
+    (item,) = execute(hostile(play))
+    assert isinstance(item, Finished)
+    assert item.note == "␛[2Jhello�"
+
+
+def data(payload: bytes) -> bytes:
+    return frames.pack(frames.DATA, 1, payload)
+
+
+@pytest.mark.parametrize(
+    ("ask", "answer"),
+    [
+        (lambda link: files.kind(link, "/x"), data(b"socket")),
+        (lambda link: files.kind(link, "/x"), data(b"file") + data(b"file")),
+        (lambda link: files.kind(link, "/x"), frames.pack(frames.FAILED, 1, b"\0")),
+        (lambda link: files.kind(link, "/x"), frames.pack(frames.READY, 1)),
+        (lambda link: files.read(link, "/x", 10), data(b"")),
+        (lambda link: files.read(link, "/x", 10), frames.pack(frames.DONE, 1, b"more")),
+        (lambda link: files.entries(link, "/x", 1, 10), data(b"")),
+        (lambda link: files.entries(link, "/x", 1, 10), data(b"file 1 /x")),
+        (lambda link: files.entries(link, "/x", 1, 10), data(b"device 1 /x\0")),
+        (lambda link: files.entries(link, "/x", 1, 10), data(b"file nan /x\0")),
+        (lambda link: files.entries(link, "/x", 1, 10), data(b"file %d /x\0" % 10**18)),
+        (files.peak_memory, data(b"-1")),
+        (files.peak_memory, data(b"9" * 19)),
+        (files.end_processes, data(b"x")),
+    ],
+)
+def test_an_answer_about_files_that_is_malformed_breaks_the_link(
+    hostile: Callable[[Play], Link], ask: Callable[[Link], object], answer: bytes
+) -> None:
+    def play(peer: socket.socket) -> None:
+        request(peer)
+        peer.sendall(answer)
+        while peer.recv(65536):  # say DONE to whatever is asked next
+            peer.sendall(frames.pack(frames.DONE, 1))
+
+    with pytest.raises(LinkLost, match="cannot be read"):
+        ask(hostile(play))
+
+
+def test_an_endless_flood_is_cut_off(hostile: Callable[[Play], Link]) -> None:
+    def play(peer: socket.socket) -> None:
+        request(peer)
+        while True:
+            peer.sendall(out(b"x" * 500))
+
+    with pytest.raises(LinkLost):
+        execute(hostile(play))
+
+
+def test_an_endless_flood_that_nobody_reads_is_cut_off(hostile: Callable[[Play], Link]) -> None:
+    cut = threading.Event()
+
+    def play(peer: socket.socket) -> None:
+        request(peer)
+        try:
+            while True:
+                peer.sendall(out(b""))
+        finally:
+            cut.set()
+
+    link = hostile(play)
+    with link.conversation() as conversation:
+        conversation.send(frames.EXECUTE)
+        assert cut.wait(30)
+    assert "more was sent" in link.failure
+
+
+def test_silence_past_the_time_limit_ends_in_an_error(
+    hostile: Callable[[Play], Link], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shell, "_SLACK", -4.9)
+
+    def play(peer: socket.socket) -> None:
+        request(peer)
+        peer.recv(1)
+
+    with pytest.raises(LinkLost, match="did not end"):
+        execute(hostile(play))
+
+
+def test_an_engines_stream_is_taken_apart_however_it_is_cut() -> None:
+    ours, theirs = socket.socketpair()
+    connection = EngineConnection(ours)
+    pieces = [(1, b"one"), (2, b"noise"), (1, b""), (1, b"two" * 1000), (2, b"!")]
+    sent = b"".join(bytes([n, 0, 0, 0]) + len(d).to_bytes(4, "big") + d for n, d in pieces)
+
+    def send() -> None:
+        with theirs:
+            for at in range(0, len(sent), 7):
+                theirs.sendall(sent[at : at + 7])
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    received = b""
+    while data := connection.receive():
+        received += data
+    thread.join()
+    connection.close()
+    assert received == b"one" + b"two" * 1000
+    assert connection.diagnostics == b"noise!"

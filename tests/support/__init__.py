@@ -1,0 +1,1 @@
+"""What several tests use: scripted endpoints, a served application, a browser tab."""

@@ -1,0 +1,149 @@
+"""What an application that is not root meets: another user's permissions, a user of its own."""
+
+import ctypes
+import os
+import pwd
+import shutil
+import stat
+import subprocess
+import sys
+import sysconfig
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+_libc = ctypes.CDLL(None, use_errno=True)
+NOBODY = 65534
+
+
+@contextmanager
+def as_ordinary_user() -> Iterator[None]:
+    """This thread meets file permissions as an ordinary user does, root's rights dropped."""
+    if os.geteuid() != 0:
+        yield
+        return
+    _libc.setfsgid(NOBODY)
+    _libc.setfsuid(NOBODY)
+    try:
+        yield
+    finally:
+        _libc.setfsuid(0)
+        _libc.setfsgid(0)
+
+
+class OrdinaryUser:
+    """A user of this machine who may use the engine, with a copy of the program.
+
+    Everything that they own is closed to others: their umask is 077.
+
+    Attributes:
+        home: Their home folder.
+        source: Their copy of the program.
+        python: The Python of an environment of theirs, with the packages of the tests.
+    """
+
+    def __init__(self, name: str, home: Path) -> None:
+        self.name, self.home = name, home
+        self.source = home / "source"
+        self.python = _environment(home / "venv")
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Their environment variables."""
+        return {
+            "HOME": str(self.home),
+            "PATH": os.environ["PATH"],
+        }
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """The arguments of ``subprocess`` that make a process theirs."""
+        return {
+            "user": self.name,
+            "group": pwd.getpwnam(self.name).pw_gid,
+            "extra_groups": os.getgrouplist(self.name, pwd.getpwnam(self.name).pw_gid),
+            "umask": 0o077,
+        }
+
+    def run(
+        self, command: Sequence[str | Path], environment: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command as this user in their copy of the program."""
+        return subprocess.run(
+            command,
+            env=self.environment | dict(environment or {}),
+            cwd=self.source,
+            capture_output=True,
+            text=True,
+            check=False,
+            **self.identity,
+        )
+
+
+@contextmanager
+def ordinary_user(*groups: int) -> Iterator[OrdinaryUser]:
+    """Make a user who is in these groups; their home and processes end with the block."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can make a user")
+    name = f"studio-{uuid.uuid4().hex[:8]}"
+    home = Path("/tmp") / name
+    home.mkdir()  # made here, so that no skeleton is copied into it
+    joined = ["--groups", ",".join(map(str, groups))] if groups else []
+    subprocess.run(["useradd", "--home-dir", home, *joined, name], check=True)
+    try:
+        user = OrdinaryUser(name, home)
+        _copy_program(user.source)
+        _give(home, name)
+        yield user
+    finally:
+        subprocess.run(["pkill", "-KILL", "-u", name], check=False)
+        subprocess.run(["userdel", "--force", name], check=True, capture_output=True)
+        shutil.rmtree(home)
+
+
+def _environment(folder: Path) -> str:
+    """A virtual environment with the packages of the tests; returns its Python."""
+    subprocess.run([python_for_everyone(), "-m", "venv", "--without-pip", folder], check=True)
+    (site,) = (folder / "lib").glob("python3*/site-packages")
+    (site / "packages.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return str(folder / "bin" / "python")
+
+
+def _copy_program(target: Path) -> None:
+    target.mkdir()
+    for part in ("agent", "sandbox_ui", "static"):
+        shutil.copytree(ROOT / part, target / part)
+    for file in ("app.py", "Dockerfile", "Makefile", "pyproject.toml"):
+        shutil.copy(ROOT / file, target / file)
+
+
+def _give(folder: Path, name: str) -> None:
+    """Make a folder a user's own, and close it to everybody else."""
+    subprocess.run(["chown", "-R", f"{name}:{name}", folder], check=True)
+    subprocess.run(["chmod", "-R", "go=", folder], check=True)
+
+
+def engine_group() -> int:
+    """The group that may use the engine's socket."""
+    socket = Path("/var/run/docker.sock")
+    if not socket.exists() or not socket.stat().st_mode & stat.S_IWGRP:
+        pytest.skip("the engine's socket is not open to a group")
+    return socket.stat().st_gid
+
+
+def python_for_everyone() -> str:
+    """A Python of this version that an ordinary user may run."""
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    for candidate in (sys.executable, f"/usr/bin/{version}"):
+        asked = [candidate, "-c", ""]
+        try:
+            if subprocess.run(asked, user=54321, group=54321, cwd="/", check=False).returncode == 0:
+                return candidate
+        except OSError:
+            continue
+    return pytest.skip(f"an ordinary user can run no {version} here")

@@ -1,0 +1,177 @@
+"""A run that makes files of many kinds, step by step, as a model would."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from agent.events import RunEnded
+from agent.models.base import ModelConfig
+from agent.models.openai.client import OpenAIModel
+from agent.runs.folder import RunFolder
+from agent.runs.recorder import RecordedRun, Task
+from agent.settings import Settings
+from tests.support.local_provider import LocalMachine
+from tests.support.models.endpoint import Call, Endpoint, Turn
+from tests.support.server import create, served
+
+_PYTHON = sys.executable
+
+PROGRAM = '''\
+"""Draw a chart."""
+
+import csv
+
+WIDTH = 640
+
+
+def read(path):
+    with open(path) as file:
+        return list(csv.reader(file))
+
+
+def draw(rows):
+    for row in rows:
+        print(row)
+
+
+def save(picture):
+    picture.save("output/chart.png")
+
+
+draw(read("input/rows.csv"))
+'''
+
+DRAW = f"""{_PYTHON} - <<'EOF'
+from PIL import Image, ImageDraw
+def chart(path, colour, tall):
+    image = Image.new("RGB", (640, 400), "white")
+    draw = ImageDraw.Draw(image)
+    for at in range(8):
+        draw.rectangle((40 + at * 72, 380 - tall(at), 90 + at * 72, 380), fill=colour)
+    image.save(path)
+chart("output/chart.png", "COLOUR", lambda at: 40 + at * 40)
+EOF
+"""
+
+SOUND = f"""{_PYTHON} - <<'EOF'
+import math, struct, wave
+with wave.open("output/tone.wav", "wb") as tone:
+    tone.setparams((1, 2, 8000, 0, "NONE", ""))
+    tone.writeframes(b"".join(
+        struct.pack("<h", int(9000 * math.sin(at / 4))) for at in range(16000)))
+EOF
+"""
+
+MORE = f"""{_PYTHON} - <<'EOF'
+from PIL import Image
+import os
+os.makedirs("output/frames/late", exist_ok=True)
+for at in range(5):
+    Image.new("RGB", (300, 200 + 60 * at), (40 * at, 90, 200 - 30 * at)).save(
+        f"output/frames/frame-{{at}}.png")
+Image.new("RGB", (900, 120), (200, 120, 40)).save("output/frames/late/wide.jpg")
+EOF
+printf 'name,size\\na,1\\nb,2\\n' > output/table.csv
+printf '# Report\\n\\nAll of it is **well**.\\n\\n- one\\n- two\\n' > output/report.md
+printf '<h1>Hello</h1><p>A page.</p>' > output/page.html
+head -c 3000 /dev/zero > output/data.bin
+mkdir -p many; for i in $(seq 45); do echo $i > many/$i.txt; done
+rm -f notes.txt
+"""
+
+ANSWER = """The chart is in `output/chart.png`, its numbers in `/workspace/output/table.csv`.
+
+| row | size |
+|-----|-----:|
+| a | 1 |
+| b | 2 |
+"""
+
+
+def bash(text: str, command: str) -> Turn:
+    """A turn that runs one command."""
+    return Turn(text=text, calls=[Call("execute_bash", {"command": command})])
+
+
+def submit(answer: str) -> Sequence[Turn]:
+    """The last turns of a round."""
+    write = f"cat > output/answer.txt <<'EOF'\n{answer}EOF\n"
+    return (bash("", write), Turn(text="Done.", calls=[Call("submit")]))
+
+
+def turns() -> list[Turn]:
+    """The whole run: seven steps."""
+    edited = PROGRAM.replace("WIDTH = 640", "WIDTH = 800").replace(
+        "print(row)", "print(row, len(row))"
+    )
+    return [
+        bash(
+            "I write `draw.py` first, and look at input/rows.csv.",
+            f"cat > draw.py <<'EOF'\n{PROGRAM}EOF\necho 'notes' > notes.txt\n"
+            "echo wrote ./draw.py and notes.txt",
+        ),
+        bash("The chart.", DRAW.replace("COLOUR", "#2474b5")),
+        bash(
+            "Wider, and in green.",
+            f"cat > draw.py <<'EOF'\n{edited}EOF\n{DRAW.replace('COLOUR', '#2c7a4b')}"
+            "echo 'output/chart.png:1: drawn; see draw.py:5, /etc/hosts and output/none.png'",
+        ),
+        bash("A sound.", SOUND),
+        bash("And the rest.", MORE),
+        *submit(ANSWER),
+    ]
+
+
+def broken() -> list[Turn]:
+    """A run that makes files that are not what they are called."""
+    command = "echo no > output/broken.wav; printf '\\211PNG\\r\\n\\032\\nno' > output/broken.png"
+    return [bash("", command), *submit("<img src=x onerror='window.hacked = 1'>\n")]
+
+
+class Made:
+    """The application with such a run in it.
+
+    Attributes:
+        address: The application's address.
+        data: Its data folder.
+        run: The run, which has ended.
+        turns: What the model plays next, where the run goes on.
+    """
+
+    def __init__(self, data: Path, played: list[Turn]) -> None:
+        self.address, self.data, self.run = "", data, ""
+        self.turns = played
+
+    def play(self, _body: Any) -> Turn:
+        return self.turns.pop(0)
+
+    @property
+    def workspace(self) -> Path:
+        """The run's workspace on this machine."""
+        return RunFolder.open(self.data, self.run).workspace
+
+    @property
+    def files(self) -> str:
+        """The address of the run's files."""
+        return f"{self.address}/api/runs/{self.run}/files"
+
+
+@contextmanager
+def made(data: Path, played: list[Turn] | None = None) -> Iterator[Made]:
+    """The application while it serves a run that made files; the run has ended before."""
+    world = Made(data, turns() if played is None else played)
+    with Endpoint(world.play) as endpoint:
+        settings = Settings(data=data, base_url=endpoint.url, model="test-model")
+        machine = LocalMachine(data)
+        folder = RunFolder.create(data, machine.draft())
+        (folder.workspace / "input" / "rows.csv").write_text("a,1\nb,2\n")
+        model = OpenAIModel(ModelConfig(endpoint.url, "test-model"))
+        with RecordedRun(folder, machine) as run:
+            *_, ended = run.start(Task("Draw a chart of rows.csv."), model)
+            assert isinstance(ended, RunEnded)
+            assert ended.status == "submitted"
+        world.run = folder.id
+        with served(create(settings, machine)) as world.address:
+            yield world

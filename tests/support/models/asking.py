@@ -1,0 +1,48 @@
+"""Ask a scripted endpoint through the real client, in one line."""
+
+from typing import Any
+
+from agent.models.base import (
+    Assistant,
+    Message,
+    ModelConfig,
+    Piece,
+    Request,
+    System,
+    ToolCall,
+    ToolResult,
+    User,
+)
+from agent.models.openai.client import OpenAIModel
+from agent.util.cancellation import Stop
+from tests.contract.model_suite import REQUEST
+from tests.support.models.endpoint import Endpoint, Turn
+
+HISTORY: list[Message] = [
+    System("You are careful."),
+    User("List it."),
+    Assistant("", "Let me look.", (ToolCall("a", "execute_bash", '{"command": "ls"}'),)),
+    ToolResult("a", "execute_bash", ""),
+    Assistant(""),
+    User("And now?"),
+]
+
+
+def ask(endpoint: Endpoint, request: Request = REQUEST, **settings: Any) -> list[Piece]:
+    model = OpenAIModel(ModelConfig(endpoint.url, "test-model", **settings))
+    return list(model.stream(request, Stop()))
+
+
+def answer(*chunks: Any, finish: str | None = "stop", **settings: Any) -> list[Piece]:
+    """What comes of a stream of these deltas (or whole chunks, where they have choices)."""
+    whole = [
+        chunk if not isinstance(chunk, dict) or "choices" in chunk else _delta(chunk)
+        for chunk in chunks
+    ]
+    end = [{"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]}]
+    with Endpoint([Turn(chunks=[*whole, *end])]) as endpoint:
+        return ask(endpoint, **settings)
+
+
+def _delta(delta: dict[str, Any]) -> dict[str, Any]:
+    return {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]}

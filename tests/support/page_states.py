@@ -1,0 +1,256 @@
+"""Every state that the page can be in, reached for real: events through the real stream."""
+
+import threading
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, expect
+
+from agent.events import Event, Preparing
+from agent.runs.folder import RunFolder
+from agent.sandbox.base import Sandbox
+from agent.settings import Settings
+from agent.util.cancellation import Stop
+from tests.support.local_provider import LocalMachine
+from tests.support.models.endpoint import Call, Endpoint, Turn
+from tests.support.server import create, served
+from tests.support.tab import Studio
+
+SIZES = ((1280, 860), (390, 844))
+SCHEMES = ("light", "dark")
+SUBMIT = Turn(text="Done.", calls=[Call("submit")])
+DRAWING = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 320 160">'
+    '<rect width="320" height="160" fill="#f4efe4"/>'
+    '<path d="M20 130 C90 20 150 20 190 90 S280 130 300 40" fill="none" stroke="#1f6f5c"'
+    ' stroke-width="6"/></svg>'
+)
+ANSWER = "The longest day has **16 h 53 min**, the shortest 7 h 36 min.\n\n- computed\n- checked"
+
+
+def bash(command: str, **more: Any) -> Turn:
+    return Turn(calls=[Call("execute_bash", {"command": command})], **more)
+
+
+class StagedMachine(LocalMachine):
+    """Gives sandboxes after the stages that are set, and a gate."""
+
+    def __init__(self, data: Path) -> None:
+        super().__init__(data)
+        self.stages: Sequence[Preparing] = ()
+        self.gate = threading.Event()
+
+    def take(self, folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
+        yield from self.stages
+        while self.stages and not self.gate.is_set():
+            if stop.wait(0.02):
+                return None
+        return (yield from super().take(folder, stop))
+
+
+class Stage:
+    """The studio over a staged machine and a scripted endpoint."""
+
+    def __init__(self, address: str, machine: StagedMachine) -> None:
+        self.address = address
+        self.machine = machine
+        self.turns: Sequence[Turn] = ()
+
+    def play(self, *turns: Turn) -> None:
+        self.turns = turns
+
+    def __call__(self, body: dict[str, Any]) -> Turn:
+        turn, *self.turns = self.turns or (SUBMIT,)
+        return turn
+
+
+@contextmanager
+def staged(data: Path) -> Iterator[Stage]:
+    """The stage, served."""
+    machine = StagedMachine(data)
+    stage = Stage("", machine)
+    with Endpoint(stage) as endpoint:
+        settings = Settings(data=data, base_url=endpoint.url, model="test-model")
+        with served(create(settings, machine)) as stage.address:
+            yield stage
+
+
+@contextmanager
+def visiting(browser: Browser, stage: Stage) -> Iterator[Studio]:
+    """A tab on the stage; whatever is at work at the end is stopped."""
+    context = browser.new_context(
+        viewport={"width": 1280, "height": 860}, color_scheme="light", reduced_motion="reduce"
+    )
+    context.set_default_timeout(20_000)
+    expect.set_options(timeout=20_000)
+    studio = Studio(context.new_page())
+    stage.machine.stages, stage.turns = (), ()
+    stage.machine.gate.clear()
+    try:
+        studio.open(stage.address)
+        yield studio
+        studio.page.evaluate("document.querySelector('dialog[open]')?.close()")
+        studio.page.evaluate("document.querySelector('#stop').click()")
+        expect(studio.button("Stop")).to_be_disabled()
+    finally:
+        context.close()
+
+
+def show(studio: Studio, size: tuple[int, int], scheme: Any) -> None:
+    """The same page at another width, or in the other colours."""
+    studio.page.set_viewport_size({"width": size[0], "height": size[1]})
+    studio.page.emulate_media(color_scheme=scheme)
+    studio.page.wait_for_function(f"document.documentElement.dataset.theme === '{scheme}'")
+
+
+@dataclass(frozen=True)
+class State:
+    """A state, and how a person comes to see it."""
+
+    name: str
+    reach: Callable[[Studio, Stage], None]
+
+
+def nothing_yet(studio: Studio, stage: Stage) -> None:
+    expect(studio.page.locator(".welcome .demo")).to_have_count(6)
+
+
+def examples(studio: Studio, stage: Stage) -> None:
+    studio.button("Examples").click()
+    expect(studio.page.get_by_role("dialog", name="Examples")).to_be_visible()
+
+
+def settings(studio: Studio, stage: Stage) -> None:
+    studio.button("Settings").click()
+    expect(studio.page.get_by_role("dialog", name="Settings")).to_be_visible()
+
+
+def draft(studio: Studio, stage: Stage) -> None:
+    files: list[Any] = [
+        {"name": "competition.txt", "mimeType": "text/plain", "buffer": b"airlines\n" * 900},
+        {"name": "barriers to entry.csv", "mimeType": "text/csv", "buffer": b"a,b\n"},
+    ]
+    studio.page.get_by_label("Files to attach").set_input_files(files)
+    expect(studio.file("competition.txt")).to_be_visible()
+    studio.task.fill("Which of the reports names the most airlines?")
+
+
+def in_line(studio: Studio, stage: Stage) -> None:
+    detail = "2nd in line; one person may have 3 runs at work at once"
+    stage.machine.stages = [Preparing(state="in_line", detail=detail)]
+    studio.send("Chart the length of the day")
+    expect(studio.state).to_contain_text("2nd in line")
+    expect(studio.timeline).to_contain_text("2nd in line; one person may have 3 runs at work")
+
+
+def preparing_image(studio: Studio, stage: Stage) -> None:
+    stage.machine.stages = [
+        Preparing(state="preparing_image", detail="installing python3-numpy", progress=0.42)
+    ]
+    studio.send("Chart the length of the day")
+    expect(studio.state).to_contain_text("preparing image 42 %")
+    expect(studio.timeline).to_contain_text("python3-numpy")
+
+
+def starting_sandbox(studio: Studio, stage: Stage) -> None:
+    stage.machine.stages = [Preparing(state="starting_sandbox")]
+    studio.send("Chart the length of the day")
+    expect(studio.state).to_contain_text("starting a sandbox")
+
+
+def waiting_for_the_model(studio: Studio, stage: Stage) -> None:
+    stage.play(Turn(text="Late", gate=threading.Event()))
+    studio.send("Chart the length of the day")
+    expect(studio.state).to_contain_text("waiting for the model")
+
+
+def running_a_command(studio: Studio, stage: Stage) -> None:
+    stage.play(
+        bash(
+            "python3 -c 'print(1 + 1)'; touch output/count.py",
+            reasoning="First I count, then I draw; the counting decides the scale.",
+            text="I **count** first.",
+        ),
+        bash("echo 'rendering chart …'; echo 'slow disk' >&2; sleep 600", text="Now I draw."),
+    )
+    studio.send("Chart the length of the day")
+    expect(studio.state).to_contain_text("running a command")
+    expect(studio.timeline.get_by_label("Output").last).to_contain_text("slow disk")
+    expect(studio.timeline.locator(".card.run .state")).to_contain_text("running")
+
+
+def retrying(studio: Studio, stage: Stage) -> None:
+    stage.play(Turn(fault="503 retry-after=20", message="Overloaded"))
+    studio.send("Chart the length of the day")
+    expect(studio.state).to_contain_text("trying again")
+    expect(studio.timeline).to_contain_text("Overloaded")
+    expect(studio.timeline.locator(".status .time")).to_contain_text("in ")
+
+
+def stopped(studio: Studio, stage: Stage) -> None:
+    running_a_command(studio, stage)
+    studio.button("Stop").click()
+    expect(studio.timeline.get_by_role("region", name="Stopped")).to_contain_text("kept")
+
+
+def limit_reached(studio: Studio, stage: Stage) -> None:
+    studio.page.evaluate("localStorage.setItem('studio-settings', '{\"steps\": 2}')")
+    studio.reload()
+    studio.task.wait_for()
+    stage.play(*(bash(f"echo {number}") for number in range(3)))
+    studio.send("Count for ever")
+    expect(studio.timeline.get_by_role("region", name="Step limit reached")).to_be_visible()
+
+
+def failed(studio: Studio, stage: Stage) -> None:
+    stage.play(Turn(fault="401", message="Incorrect API key provided"))
+    studio.send("Chart the length of the day")
+    expect(studio.timeline.get_by_role("region", name="Failed")).to_contain_text("key")
+
+
+def submitted(studio: Studio, stage: Stage) -> None:
+    stage.play(
+        bash("python3 day.py", reasoning="The formula is short.", text="A first try."),
+        bash(
+            f"cat > output/day.svg <<'E'\n{DRAWING}\nE\ncat > output/answer.md <<'E'\n{ANSWER}\nE",
+            text="The file is missing; I write it.",
+        ),
+        Turn(text=ANSWER, calls=[Call("submit")], usage=(2400, 120, 1900)),
+    )
+    studio.send("Chart the length of the day")
+    ending = studio.timeline.get_by_role("region", name="Answer")
+    expect(ending.locator("strong")).to_have_text("16 h 53 min")
+    expect(ending.get_by_role("link", name="Download day.svg")).to_be_visible()
+    expect(studio.page.get_by_role("group", name="Preview").get_by_role("img")).to_be_visible()
+
+
+def answered(studio: Studio, stage: Stage) -> None:
+    stage.play(*[Turn(text="The longest day has **16 h 53 min**.")] * 4)
+    studio.send("How long is the longest day?")
+    expect(studio.state).to_have_text("answered")
+    expect(studio.timeline.get_by_role("region", name="Answer")).to_be_visible()
+
+
+def huge_output(studio: Studio, stage: Stage) -> None:
+    stage.play(bash("seq -f 'line %.0f of a very long output' 400000; exit 1"), SUBMIT)
+    studio.send("Count far")
+    expect(studio.state).to_have_text("submitted", timeout=60_000)
+    expect(studio.timeline.get_by_label("Output").first).to_contain_text("400000")
+
+
+def refused(studio: Studio, stage: Stage) -> None:
+    studio.page.evaluate("document.querySelector('#run').click()")
+    expect(studio.page.get_by_role("alert")).to_contain_text("Write what the model is to do")
+
+
+STATES = tuple(
+    State(reach.__name__.replace("_", "-"), reach)
+    for reach in (
+        nothing_yet, examples, settings, draft, refused, in_line, preparing_image, starting_sandbox,
+        waiting_for_the_model, running_a_command, retrying, stopped, limit_reached, failed,
+        submitted, answered, huge_output,
+    )
+)  # fmt: skip

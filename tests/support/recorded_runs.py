@@ -1,0 +1,105 @@
+"""Runs of earlier days, made as folders on the disk, without anything being run."""
+
+import hashlib
+import json
+import time
+import uuid
+from pathlib import Path
+
+from agent.events import (
+    Event,
+    ModelAnswered,
+    RunContinued,
+    RunEnded,
+    RunStarted,
+    SandboxReady,
+    Status,
+    StepEnded,
+    StepStarted,
+    Totals,
+    encode,
+)
+from agent.models.base import Usage
+from agent.runs.folder import RunFolder
+from agent.workspace.versions.log import Versions
+from agent.workspace.versions.manifest import Delta, Node
+
+
+def shelve(
+    data: Path,
+    task: str = "Do it.",
+    *,
+    answer: str = "It is done.",
+    at: float | None = None,
+    model: str = "test-model",
+    status: Status = "submitted",
+    files: dict[str, bytes] | None = None,
+    messages: tuple[str, ...] = (),
+    metered: bool = True,
+) -> RunFolder:
+    """A run that came to its end, in a data folder that nobody need hold."""
+    sandbox = uuid.uuid4().hex
+    for name in ("input", "output"):
+        (data / "sandboxes" / sandbox / "workspace" / name).mkdir(parents=True)
+    folder = RunFolder.create(data, sandbox)
+    folder.use(sandbox)
+    at = time.time() - 60 if at is None else at
+    totals = Totals(
+        steps=1, prompt_tokens=30_000 if metered else 0, generated_tokens=1_500 if metered else 0,
+        estimated=metered, metered=metered, model_seconds=2.0,
+    )  # fmt: skip
+    events: list[Event] = [
+        RunStarted(
+            run=folder.id, task=task, mode="sandbox", model=model, metered=metered,
+            prompt="general", system="", user=task, at=at,
+        ),
+        SandboxReady(sandbox=sandbox, seconds=0.5, pooled=True, at=at + 0.5),
+        StepStarted(step=1, note="", at=at + 1),
+        ModelAnswered(
+            step=1, text="I work.", reasoning="", calls=(), finish="stop",
+            usage=Usage(30_000, 1_500) if metered else None, estimated=metered, seconds=2.0,
+            at=at + 3,
+        ),
+        StepEnded(step=1, totals=totals, at=at + 4),
+        RunEnded(status=status, reason="", answer=answer, totals=totals, at=at + 5),
+    ]  # fmt: skip
+    for number, message in enumerate(messages, 1):
+        later = at + 100 * number
+        events += [
+            RunContinued(text=message, model=model, metered=metered, at=later),
+            RunEnded(status=status, reason="", answer=answer, totals=totals, at=later + 5),
+        ]
+    folder.journal.write_bytes(b"".join(encode(event) + b"\n" for event in events))
+    _put(folder, files or {})
+    return folder
+
+
+def _put(folder: RunFolder, files: dict[str, bytes]) -> None:
+    """Files in the workspace, with their manifest and their contents in the store."""
+    nodes = {}
+    for name, content in files.items():
+        path = folder.workspace / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        digest = hashlib.sha256(content).hexdigest()
+        blob = folder.data / "blobs" / digest[:2] / digest
+        blob.parent.mkdir(parents=True, exist_ok=True)
+        blob.write_bytes(content)
+        nodes[name] = Node("file", len(content), 0o644, digest)
+    if nodes:
+        Versions(folder.manifests).append(1, Delta(nodes, (), frozenset(nodes)))
+
+
+def contents(data: Path) -> set[str]:
+    """What the store of a data folder keeps, by hash."""
+    return {path.name for path in (data / "blobs").glob("??/*")}
+
+
+def digest_of(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def about(folder: RunFolder) -> dict[str, object]:
+    """What the run's record says, as it is on the disk."""
+    found: dict[str, object] = json.loads((folder.path / "run.json").read_text())
+    return found

@@ -1,0 +1,119 @@
+"""A tab of the real browser with the page in it, as the tests of the page use it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from playwright.sync_api import (
+    Browser,
+    ConsoleMessage,
+    Error,
+    Locator,
+    Page,
+    TimeoutError,
+    expect,
+    sync_playwright,
+)
+
+from tests.support.browser import CHROMIUM, FLAGS
+
+CONFINED = "/frames/confinement/outside"
+WIDE, NARROW = (1280, 860), (390, 844)
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """The browser, for a while; skips the test where there is none."""
+    if not CHROMIUM.exists():
+        pytest.skip(f"{CHROMIUM} is not installed")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@contextmanager
+def visiting(browser: Browser, address: str, size: tuple[int, int] = WIDE) -> Iterator["Studio"]:
+    """The page in a tab of its own, which at the end may not have complained."""
+    context = browser.new_context(viewport={"width": size[0], "height": size[1]})
+    context.set_default_timeout(20_000)
+    expect.set_options(timeout=20_000)
+    studio = Studio(context.new_page())
+    studio.open(address)
+    yield studio
+    context.close()
+    assert studio.complaints == []
+
+
+class Studio:
+    """One tab, and what it complained of.
+
+    A browser drops its connections when the machine's networks change, as they do when
+    containers come and go beside the tests; that complaint is not the page's. Nor is the one about
+    the request that shows whether the browser confines a framed page: it is meant to fail.
+    """
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.complaints: list[str] = []
+        self._shaken = False
+        page.on("console", self._heard)
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("dialog", lambda dialog: self.complaints.append(dialog.message))
+
+    def _heard(self, message: ConsoleMessage) -> None:
+        if "ERR_NETWORK_CHANGED" in message.text:
+            self._shaken = True
+        elif message.type == "error" and not message.location["url"].endswith(CONFINED):
+            self.complaints.append(f"{message.text} {message.location}")
+
+    def open(self, address: str) -> None:
+        for last in (False, False, True):
+            self._shaken = False
+            try:
+                self.page.goto(address)
+                self.task.wait_for()
+                break
+            except TimeoutError:  # what it was made of came only in part
+                if last or not self._shaken:
+                    raise
+        if self._shaken:
+            self.complaints.clear()
+
+    def reload(self) -> None:
+        """As a person does it: once more, where the machine's networks changed meanwhile."""
+        while True:
+            try:
+                self.page.reload()
+            except Error as error:
+                if "ERR_NETWORK_CHANGED" not in error.message:
+                    raise
+            else:
+                return
+
+    @property
+    def task(self) -> Locator:
+        return self.page.get_by_role("textbox", name="Task", exact=True)
+
+    @property
+    def timeline(self) -> Locator:
+        return self.page.get_by_role("region", name="Timeline")
+
+    @property
+    def workspace(self) -> Locator:
+        return self.page.get_by_role("region", name="Workspace")
+
+    @property
+    def state(self) -> Locator:
+        return self.page.locator(".pill.state")
+
+    def button(self, name: str) -> Locator:
+        return self.page.get_by_role("button", name=name, exact=True)
+
+    def file(self, name: str) -> Locator:
+        return self.workspace.get_by_role("treeitem", name=name, exact=True)
+
+    def send(self, text: str) -> None:
+        self.task.fill(text)
+        self.button("Run").click()
+        expect(self.timeline.locator(".task").last).to_contain_text(text)

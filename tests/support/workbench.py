@@ -1,0 +1,46 @@
+"""The tools at work in a sandbox, as tests use them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from agent.models.base import ToolCall
+from agent.sandbox.base import Output, Sandbox
+from agent.tools.actions import Mistake
+from agent.tools.toolbox import Toolbox, ToolOutcome
+from agent.util.cancellation import Stop
+
+
+class Bench:
+    """A toolbox over a sandbox.
+
+    Args:
+        sandbox: Where it works.
+        root: The folder that it works in, as the sandbox knows it.
+        folder: The same folder on the host.
+    """
+
+    def __init__(self, sandbox: Sandbox, root: str, folder: Path) -> None:
+        self.sandbox = sandbox
+        self.folder = folder
+        self.root = root
+        self.toolbox = Toolbox(sandbox)
+        self.output: list[Output] = []
+
+    def path(self, name: str) -> str:
+        return f"{self.root}/{name}"
+
+    def do(self, name: str, **arguments: Any) -> ToolOutcome:
+        found = self.toolbox.parse(ToolCall("call-1", name, json.dumps(arguments)))
+        if isinstance(found, Mistake):
+            return ToolOutcome.failed(found.text)
+        *output, outcome = self.toolbox.run(found, Stop())
+        self.output = [item for item in output if isinstance(item, Output)]
+        assert isinstance(outcome, ToolOutcome)
+        return outcome
+
+    def bash(self, command: str, **more: Any) -> ToolOutcome:
+        return self.do("execute_bash", command=command, **more)
+
+    def edit(self, command: str, name: str, **more: Any) -> ToolOutcome:
+        return self.do("str_replace_editor", command=command, path=self.path(name), **more)

@@ -1,0 +1,158 @@
+"""Whatever a route is sent, it answers with a result or a sentence, never with a failure."""
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from starlette.routing import Route
+
+from agent.settings import Settings
+from tests.support.local_provider import LocalMachine
+from tests.support.server import create, served
+
+ODD = [
+    "x",
+    "",
+    "-1",
+    "0",
+    "9" * 5000,
+    "000200999999",
+    "\u0663",
+    "a\x00b",
+    "%ff",
+    "..",
+    "\u202e",
+    "1e400",
+]
+QUERIES = ("step", "most", "before", "q", "run", "path", "at", "page", "sheet", "kind", "inline")
+BODIES = [
+    b"", b"{", b"[]", b"null", b"1", b'"x"', b"NaN", b"\xff\xfe", b"[" * 20_000, b'{"a": NaN}',
+    b'{"data": [1e400]}', b'{"data": ["\\ud800"]}', b'{"data": [["x"]]}', b'{"data": [{}]}',
+    b'{"data": {}}', b'{"data": [""], "session_hash": "\\ud800"}', b'{"title": "\\ud800"}',
+    b'{"path": "output/a", "base": "http://caf\xc3\xa9/", "scripts": "off"}',
+    b'{"do": "rename", "path": "\\ud800", "name": "x"}', b'{"label": ["x"]}', b'{"size": 1e400}',
+    b'{"session_hash": 1, "fn_index": 99, "event_id": []}',
+]  # fmt: skip
+HEADERS = [
+    {"Range": f"bytes={'9' * 5000}-"}, {"Range": f"bytes=-{'9' * 5000}"}, {"Range": "bytes=x-"},
+    {"If-Match": "x"}, {"Authorization": "Basic x"}, {"Content-Type": "text/plain"},
+    {"Upload-Offset": "9" * 5000}, {"Content-Range": f"bytes 0-1/{'9' * 5000}"},
+]  # fmt: skip
+GRADIO = [
+    ("POST", f"/gradio_api/{way}/{name}")
+    for way in ("run", "call", "call/v2", "api")
+    for name in ("start", "message", "stop", "follow", "files", "runs", "page_stop", "none")
+] + [
+    ("POST", "/gradio_api/queue/join"), ("POST", "/gradio_api/cancel"), ("GET", "/config"),
+    ("POST", "/gradio_api/reset"), ("GET", "/gradio_api/queue/data"), ("GET", "/gradio_api/info"),
+    ("GET", "/gradio_api/call/runs/x"),
+]  # fmt: skip
+STREAMS = ("/events", "/presence")
+"""Ends of addresses whose answers do not end."""
+
+
+@pytest.fixture(scope="module")
+def app(data: Path) -> FastAPI:
+    return create(Settings(data=data), LocalMachine(data))
+
+
+@pytest.fixture(scope="module")
+def client(app: FastAPI) -> Iterator[httpx.Client]:
+    with served(app) as address, httpx.Client(base_url=address, timeout=60) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def run(client: httpx.Client) -> str:
+    made: str = client.post("/api/runs").json()["run"]
+    client.put(f"/api/runs/{made}/files/output/a", content=b"0123456789")
+    return made
+
+
+def requests(app: FastAPI, run: str) -> Iterator[tuple[str, str]]:
+    """Each route's method and address, of a run and a file that there are."""
+    for route in app.router.routes:
+        if isinstance(route, Route) and not route.path.endswith(STREAMS):
+            path = route.path.replace("{run}", run).replace("{path:any}", "output/a")
+            for method in sorted(route.methods or ()):
+                if method != "DELETE":
+                    yield method, path.replace("{token}", "x").replace("{upload}", "x")
+    yield from GRADIO
+
+
+def failures(client: httpx.Client, method: str, path: str) -> Iterator[str]:
+    tries: list[dict[str, Any]] = [
+        {"headers": {k: v.encode() for k, v in each.items()}} for each in HEADERS
+    ]
+    if method == "GET":
+        tries += [{"params": dict.fromkeys(QUERIES, odd)} for odd in ODD]
+        tries += [{"params": {name: ODD[4]}} for name in QUERIES]
+    else:
+        tries += [{"content": body} for body in BODIES]
+    for given in tries:
+        answer = client.request(method, path, **given)
+        if answer.status_code in (500, 502, 503):
+            yield f"{method} {path} {str(given)[:80]}: {answer.text[:80]}"
+
+
+def test_no_route_fails_on_what_it_is_sent(app: FastAPI, client: httpx.Client, run: str) -> None:
+    failed = [
+        each for method, path in requests(app, run) for each in failures(client, method, path)
+    ]
+    assert failed == []
+
+
+def test_a_function_that_is_given_no_text_says_so(client: httpx.Client) -> None:
+    told = client.post("/gradio_api/run/runs", json={"data": [["x"]]})
+    assert (told.status_code, told.json()["error"]) == (400, "“words” must be text.")
+
+
+@pytest.mark.parametrize("value", ["NaN", "1e400", '"\\ud800"'])
+def test_what_no_answer_could_hold_is_refused(client: httpx.Client, value: str) -> None:
+    told = client.post("/gradio_api/run/runs", content=f'{{"data": [{value}]}}')
+    assert told.status_code == 400
+    assert "must be JSON" in told.json()["error"]
+
+
+def test_a_range_of_more_digits_than_any_file_has_is_past_its_end(
+    client: httpx.Client, run: str
+) -> None:
+    address = f"/api/runs/{run}/files/output/a"
+    past = client.get(address, headers={"Range": f"bytes={'9' * 5000}-"})
+    assert past.status_code == 416
+    rest = client.get(address, headers={"Range": f"bytes=3-{'9' * 5000}"})
+    assert (rest.status_code, rest.text) == (206, "3456789")
+
+
+@pytest.mark.parametrize("most", ["000001000", "000200999999", "9" * 5000, "\u0663"])
+def test_most_is_a_number_within_its_limit(client: httpx.Client, most: str) -> None:
+    assert client.get("/api/runs", params={"most": most}).status_code == 400
+
+
+def test_a_full_disk_is_told_as_one_wherever_something_is_saved(tmp_path: Path) -> None:
+    mount = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(tmp_path)]
+    if subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("a disk can only be mounted by root")
+    try:
+        with (
+            served(create(Settings(data=tmp_path), LocalMachine(tmp_path))) as address,
+            httpx.Client(base_url=address, timeout=30) as client,
+        ):
+            run = client.post("/api/runs").json()["run"]
+            client.post("/api/tokens", json={"label": "first"}).raise_for_status()
+            with suppress(OSError), (tmp_path / "filling").open("wb", buffering=0) as filling:
+                while filling.write(bytes(4096)):
+                    pass
+            for answer in (
+                client.post("/api/tokens", json={"label": "x" * 80}),
+                client.post("/api/runs"),
+                client.patch(f"/api/runs/{run}", json={"title": "x" * 80}),
+            ):
+                assert (answer.status_code, "disk" in answer.text) == (507, True), answer.text
+    finally:
+        subprocess.run(["umount", str(tmp_path)], check=True)

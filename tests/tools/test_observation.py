@@ -1,0 +1,249 @@
+"""What the model sees of an output: readable, bounded, and truthful about what is missing."""
+
+import re
+import tracemalloc
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent.sandbox.base import Ending, Finished, Output, Stream
+from agent.tools.observation import Clip, Collector, LiveText
+from agent.util.text import EscapeFilter, legible
+
+untimed = settings(deadline=None)
+CUT = re.compile(r"-{50}<Observation truncated in middle for saving context: (.*) left out>-{50}\n")
+LEFT = re.compile(r"(\d+) characters \((\d+) whole lines\)")
+
+
+def observed(
+    stdout: bytes = b"",
+    stderr: bytes = b"",
+    finished: Finished | None = None,
+    clip: Clip | None = None,
+) -> str:
+    collector = Collector(clip)
+    collector.feed(Output("stdout", stdout))
+    collector.feed(Output("stderr", stderr))
+    return collector.observation(finished or Finished(0, "exit", 0.1), timeout=120)
+
+
+def stdout_of(observation: str) -> str:
+    return observation.partition("[STDOUT]\n")[2]
+
+
+def shown(*pieces: bytes, clip: Clip | None = None) -> str:
+    """What is shown of a standard output that comes in these pieces."""
+    collector = Collector(clip)
+    for piece in pieces:
+        collector.feed(Output("stdout", piece))
+    return stdout_of(collector.observation(Finished(0, "exit", 0.1), timeout=120))
+
+
+class TestLayout:
+    def test_is_the_references_without_its_backslashes(self) -> None:
+        assert observed(b"out\n") == (
+            "Exit code: 0\nExecution output of [execute_bash]:\n[STDOUT]\nout"
+        )
+
+    def test_stderr_has_its_part_where_it_is_not_blank(self) -> None:
+        assert observed(b"out\n", b"bad\n").endswith("[STDOUT]\nout\n[STDERR]\nbad")
+        assert "[STDERR]" not in observed(b"out\n", b" \n\n")
+
+    def test_a_failure_begins_with_error(self) -> None:
+        text = observed(finished=Finished(3, "exit", 0.1))
+        assert text.startswith("Error: Exit code 3\n")
+
+    def test_a_command_that_exits_with_124_by_itself_did_not_time_out(self) -> None:
+        assert observed(finished=Finished(124, "exit", 0.1)).startswith("Error: Exit code 124\n")
+
+    @pytest.mark.parametrize(
+        ("ending", "said"),
+        [
+            ("timeout", "Error: the command was ended after its time limit of 120 s"),
+            ("stop", "Error: the command was ended because the run was stopped"),
+            ("lost", "Error: the sandbox was lost"),
+        ],
+    )
+    def test_what_came_before_an_early_end_is_kept(self, ending: Ending, said: str) -> None:
+        text = observed(b"so far", finished=Finished(None, ending, 120.0))
+        assert text.startswith(said)
+        assert text.endswith("so far")
+
+    def test_the_sandboxs_note_is_passed_on(self) -> None:
+        note = "The shell was restored."
+        text = observed(b"x", finished=Finished(0, "exit", 0.1, note))
+        assert text.endswith("x\nNote: The shell was restored.")
+
+
+class TestReadable:
+    @pytest.mark.parametrize(
+        ("written", "read"),
+        [
+            pytest.param(b"\x1b[1;31mred\x1b[0m", "red", id="colour"),
+            pytest.param(b"\x1b[2K\x1b[1Gone\x1b[?25l", "one", id="cursor"),
+            pytest.param(b"\x1b]0;title\x07text", "text", id="OSC ended by BEL"),
+            pytest.param(b"\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "link", id="hyperlink"),
+            pytest.param(b"\x1bPq#0\x1b\\after", "after", id="DCS"),
+            pytest.param(b"\x1b(Bplain\x1b7\x1b8", "plain", id="short"),
+            pytest.param(b"\x1b]never ended\nnext", "\nnext", id="OSC without an end"),
+            pytest.param(b"end\x1b[3", "end", id="cut off"),
+            pytest.param(b"10%\r50%\r100%\ndone\n", "100%\ndone", id="progress bar"),
+            pytest.param(b"10%\r50%\r", "50%", id="progress bar so far"),
+            pytest.param(b"a\r\nb\r\r\n", "a\nb", id="CRLF is a line end"),
+            pytest.param(b"a\x00b\x07\x7f", "a␀b␇␡", id="control characters"),
+            pytest.param(b"\xff\xfeab\x80", "��ab�", id="binary"),
+            pytest.param(b"\tindented\n\x0c", "\tindented\n\x0c", id="tabs and form feeds"),
+        ],
+    )
+    def test_in_whatever_pieces_it_comes(self, written: bytes, read: str) -> None:
+        assert shown(written) == read
+        assert shown(*(bytes([byte]) for byte in written)) == read
+
+    @untimed
+    @given(
+        st.lists(
+            st.sampled_from(["a", "é", "🎈", "\r", "\n", "\x1b", "[", "]", "3", "m", "\\", "\x07"])
+        ),
+        st.integers(min_value=1, max_value=5),
+    )
+    def test_the_pieces_make_no_difference(self, characters: list[str], size: int) -> None:
+        data = "".join(characters).encode()
+        assert shown(*(data[at : at + size] for at in range(0, len(data), size))) == shown(data)
+
+    @untimed
+    @given(st.text())
+    def test_nothing_that_acts_on_a_terminal_comes_through(self, text: str) -> None:
+        assert not re.search("[\x00-\x08\x0b\x0d-\x1f\x7f-\x9f]", shown(text.encode()))
+
+    @untimed
+    @given(st.text())
+    def test_legible_text_keeps_its_length(self, text: str) -> None:
+        assert len(legible(text)) == len(text)
+
+    def test_a_long_control_string_is_not_held_in_memory(self) -> None:
+        escapes = EscapeFilter()
+        assert escapes.feed("\x1b]1337;File=") == ""
+        for _ in range(100):
+            assert escapes.feed("A" * 100_000) == ""
+        assert escapes.feed("\x07after") == "after"
+
+
+class TestClipping:
+    def test_eighty_lines_are_shown_whole(self) -> None:
+        text = "".join(f"line {n}\n" for n in range(80))
+        assert shown(text.encode()) == text.removesuffix("\n")
+
+    def test_of_more_lines_the_first_and_last_forty_are_shown(self) -> None:
+        text = shown(b"".join(b"line %d\n" % n for n in range(100)))
+        before, cut, after = CUT.split(text)
+        assert before.splitlines() == [f"line {n}" for n in range(40)]
+        assert after.splitlines() == [f"line {n}" for n in range(60, 100)]
+        assert cut == "160 characters (20 whole lines)"
+
+    def test_one_endless_line_is_cut_by_characters(self) -> None:
+        before, cut, after = CUT.split(shown(b"x" * 300_000))
+        assert (len(before) - 1, len(after)) == (5_000, 5_000)
+        assert cut == "290000 characters (0 whole lines)"
+
+    def test_each_stream_has_its_own_share(self) -> None:
+        text = observed(b"o" * 20_000, b"e" * 20_000)
+        assert (text.count("o" * 5_000), text.count("e" * 5_000)) == (2, 2)
+        assert len(CUT.findall(text)) == 2
+
+    @untimed
+    @given(
+        st.lists(st.text("ab", max_size=12), max_size=30),
+        st.booleans(),
+        st.integers(min_value=1, max_value=4),
+        st.integers(min_value=2, max_value=60),
+        st.integers(min_value=1, max_value=50),
+    )
+    def test_what_is_shown_and_what_is_said_to_be_left_out_make_the_whole(
+        self, lines: list[str], ended: bool, most: int, characters: int, size: int
+    ) -> None:
+        whole = "\n".join(lines) + "\n" * ended
+        data = whole.encode()
+        pieces = [data[at : at + size] for at in range(0, len(data), size)]
+        text = shown(*pieces, clip=Clip(most, characters))
+        if CUT.search(text) is None:
+            assert text == whole.removesuffix("\n")
+            assert len(whole.removesuffix("\n").split("\n")) <= 2 * most
+            assert len(whole) <= characters
+            return
+        before, cut, after = CUT.split(text)
+        left = LEFT.fullmatch(cut)
+        assert left is not None
+        left_out, left_lines = int(left[1]), int(left[2])
+        missing_end = whole.endswith("\n") and not after.endswith("\n\n")
+        tail = after + "\n" * missing_end
+        heads = [before] if whole.startswith(before) else []
+        heads.append(before.removesuffix("\n"))
+        head = next(head for head in heads if len(head) + left_out + len(tail) == len(whole))
+        assert whole.startswith(head)
+        assert whole.endswith(tail)
+        assert len(head) + len(tail) <= characters
+        middle = whole[len(head) : len(whole) - len(tail)]
+        whole_lines = middle.count("\n") - (
+            not head.endswith("\n") and "\n" in middle and head != ""
+        )
+        assert left_lines == whole_lines
+
+    def test_what_the_sandbox_left_out_is_said_at_its_place(self) -> None:
+        collector = Collector()
+        collector.feed(Output("stdout", b"first\n"))
+        collector.feed(Output("stdout", b"last\n", skipped=12_345))
+        text = stdout_of(collector.observation(Finished(0, "exit", 0.1), timeout=120))
+        before, cut, after = CUT.split(text)
+        assert (before, after) == ("first\n", "last")
+        assert cut == "12345 bytes that the sandbox did not keep"
+
+    def test_a_gap_is_never_shown_as_if_nothing_were_missing(self) -> None:
+        collector = Collector()
+        for n in range(3):
+            collector.feed(Output("stdout", b"part %d" % n, skipped=1000 * n))
+        text = stdout_of(collector.observation(Finished(0, "exit", 0.1), timeout=120))
+        assert text.startswith("part 0\n---")
+        assert "3000 bytes that the sandbox did not keep left out" in text
+        assert text.endswith("part 1\n[… 2000 bytes not kept …]\npart 2")
+
+    def test_a_hundred_megabytes_take_little_memory(self) -> None:
+        collector = Collector()
+        chunk = b"y" * (1 << 16)
+        tracemalloc.start()
+        for _ in range(1600):
+            collector.feed(Output("stdout", chunk))
+        text = collector.observation(Finished(0, "exit", 0.1), timeout=120)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert f"{1600 * len(chunk) - 10_000} characters (0 whole lines) left out" in text
+        assert peak < 2_000_000
+
+
+class TestLiveText:
+    @untimed
+    @given(st.text(st.characters(exclude_categories=["Cs"])), st.integers(1, 5))
+    def test_characters_split_over_chunks_come_out_whole(self, text: str, size: int) -> None:
+        data, live = text.encode(), LiveText()
+        pieces = [Output("stdout", data[at : at + size]) for at in range(0, len(data), size)]
+        assert "".join(map(live.decode, pieces)) + live.end("stdout") == text
+
+    def test_the_streams_do_not_mix(self) -> None:
+        live = LiveText()
+        halves: list[tuple[Stream, bytes]] = [
+            ("stdout", b"\xc3"),
+            ("stderr", b"e\xc3"),
+            ("stdout", b"\xa9"),
+            ("stderr", b"\xa8"),
+        ]
+        assert [live.decode(Output(*half)) for half in halves] == ["", "e", "é", "è"]
+
+    def test_an_unfinished_character_is_told_at_the_end(self) -> None:
+        live = LiveText()
+        assert live.decode(Output("stdout", b"a\xf0\x9f")) == "a"
+        assert live.end("stdout") == "�"
+
+    def test_a_character_cut_by_a_gap_does_not_spoil_what_follows(self) -> None:
+        live = LiveText()
+        live.decode(Output("stdout", b"\xf0\x9f"))
+        assert live.decode(Output("stdout", b"ok", skipped=5)) == "ok"

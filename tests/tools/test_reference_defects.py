@@ -1,0 +1,283 @@
+"""The reference implementation's defects in its tools, by their number: ours has none of them.
+
+Numbers are those of the list that this project was begun from; what the defect was stands in
+each test's docstring.
+"""
+
+import json
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent import prompts
+from agent.models.base import ToolCall
+from agent.sandbox.base import Sandbox, SandboxLimits
+from agent.sandbox.docker.container import ContainerSpec
+from agent.sandbox.docker.sandbox import DockerSandbox
+from agent.sandbox.process import ProcessSandbox
+from agent.tools.actions import Action, Mistake
+from agent.tools.call_parser import TimeLimits, parse
+from agent.tools.toolbox import ToolOutcome
+from tests.support.workbench import Bench
+
+EDITOR = "str_replace_editor"
+
+
+KEEP = 1024 * 1024
+
+
+@pytest.fixture(
+    scope="module", params=["process", pytest.param("container", marks=pytest.mark.engine)]
+)
+def sandbox(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Sandbox]:
+    """The real container, and beside it the plain process that machines without one have."""
+    folder = tmp_path_factory.mktemp("sandbox")
+    limits = SandboxLimits(keep_bytes=KEEP)
+    if request.param == "process":
+        made: Sandbox = ProcessSandbox(folder, limits)
+    else:
+        engine, image = request.getfixturevalue("engine"), request.getfixturevalue("image")
+        name = uuid.uuid4().hex
+        spec = ContainerSpec(image, f"test-{name}", name, folder / "workspace", limits)
+        made = DockerSandbox.create(engine, spec)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def bench(sandbox: Sandbox) -> Bench:
+    """The tools in a folder of their own, as if it were the workspace."""
+    home = "/workspace" if isinstance(sandbox, DockerSandbox) else str(sandbox.workspace)
+    folder = uuid.uuid4().hex
+    (sandbox.workspace / folder / "input").mkdir(parents=True)
+    return Bench(sandbox, f"{home}/{folder}", sandbox.workspace / folder)
+
+
+def read(name: str, arguments: str) -> Action | Mistake:
+    return parse(ToolCall("call-1", name, arguments), TimeLimits())
+
+
+def put(bench: Bench, name: str, data: bytes) -> Path:
+    path = bench.folder / name
+    path.write_bytes(data)
+    return path
+
+
+def stdout(outcome: ToolOutcome) -> str:
+    return outcome.text.partition("[STDOUT]\n")[2]
+
+
+class TestCalls:
+    def test_02_malformed_json_is_answered_with_what_is_wrong(self) -> None:
+        """It was taken for no call at all, and scolded."""
+        found = read("execute_bash", '{"command": "ls}')
+        assert isinstance(found, Mistake)
+        assert "not valid JSON" in found.text
+        assert "forgot" not in found.text
+
+    @pytest.mark.parametrize(
+        ("name", "arguments"),
+        [
+            ("execute_bash", {"command": ["ls", "-l"]}),
+            (EDITOR, {"command": "insert", "path": "/a", "new_str": "x", "insert_line": "two"}),
+            (EDITOR, {"command": "view", "path": "/a", "view_range": "all"}),
+            (EDITOR, {"command": ["view"], "path": "/a"}),
+        ],
+    )
+    def test_04_wrong_types_are_answered_and_end_nothing(
+        self, name: str, arguments: dict[str, Any]
+    ) -> None:
+        """A TypeError ended the run, and all of its record was lost."""
+        assert isinstance(read(name, json.dumps(arguments)), Mistake)
+
+    @pytest.mark.parametrize("arguments", ["[]", '"ls"', "5", "true"])
+    @pytest.mark.parametrize("name", ["execute_bash", "submit", EDITOR])
+    def test_05_arguments_that_are_no_object_never_succeed(self, name: str, arguments: str) -> None:
+        """A command was told "Exit code: 0", and submit counted."""
+        assert isinstance(read(name, arguments), Mistake)
+
+
+class TestEditor:
+    @pytest.mark.parametrize("name", ["a.txt", "b.csv", "c.json", "d.svg", "no_suffix", "e.py"])
+    def test_14_any_text_file_can_be_viewed(self, bench: Bench, name: str) -> None:
+        """Only .py and .rst could."""
+        put(bench, name, b"text\n")
+        assert bench.edit("view", name).text.endswith("     1\ttext")
+
+    def test_14_a_folder_shows_all_its_files(self, bench: Bench) -> None:
+        """A folder of documents looked empty."""
+        for name in ("a.txt", "b.pdf", "c"):
+            put(bench, f"input/{name}", b"x")
+        text = bench.edit("view", "input").text
+        assert all(
+            bench.path(f"input/{name} (1 bytes)") in text for name in ("a.txt", "b.pdf", "c")
+        )
+
+    def test_15_create_refuses_to_overwrite(self, bench: Bench) -> None:
+        """It overwrote, against its description."""
+        path = put(bench, "a.txt", b"precious")
+        outcome = bench.edit("create", "a.txt", file_text="new")
+        assert not outcome.ok
+        assert "already exists" in outcome.text
+        assert path.read_bytes() == b"precious"
+
+    @pytest.mark.parametrize("command", ["str_replace", "insert"])
+    def test_16_tabs_survive_an_edit(self, bench: Bench, command: str) -> None:
+        """All tabs of the file became spaces."""
+        path = put(bench, "Makefile", b"all:\n\tcc a.c\nKEY\n")
+        bench.edit(command, "Makefile", old_str="KEY", new_str="\tX", insert_line=0)
+        wanted = {"str_replace": b"all:\n\tcc a.c\n\tX\n", "insert": b"\tX\nall:\n\tcc a.c\nKEY\n"}
+        assert path.read_bytes() == wanted[command]
+
+    @pytest.mark.parametrize(
+        "data",
+        [
+            pytest.param(b"a\r\nKEY\r\nb", id="CRLF"),
+            pytest.param(b"\x1b[31mred\x1b[0m KEY\n", id="ANSI"),
+            pytest.param(b"caf\xe9 KEY\xff\n", id="not UTF-8"),
+            pytest.param(b"\xff\xfe" + "KEY ü\r\n".encode("utf-16-le"), id="UTF-16"),
+        ],
+    )
+    def test_17_bytes_survive_an_edit(self, bench: Bench, data: bytes) -> None:
+        """CRLF became LF, escape sequences vanished, other encodings were spoilt."""
+        path = put(bench, "a", data)
+        assert bench.edit("str_replace", "a", old_str="KEY", new_str="VAL").ok
+        key, value = (b"KEY", b"VAL")
+        if data.startswith(b"\xff\xfe"):
+            key, value = ("KEY".encode("utf-16-le"), "VAL".encode("utf-16-le"))
+        assert path.read_bytes() == data.replace(key, value)
+
+    def test_18_no_line_end_is_added_by_an_edit(self, bench: Bench) -> None:
+        """Every write appended one."""
+        path = put(bench, "a", b"one\ntwo")
+        for old, new in (("one", "1"), ("two", "2"), ("1", "eins")):
+            bench.edit("str_replace", "a", old_str=old, new_str=new)
+        assert path.read_bytes() == b"eins\n2"
+
+    @pytest.mark.parametrize("text", ["-n", "-e", "-n -e\\n", "\\", "'", "$(id)", "`id`", "%s", ""])
+    def test_18_text_is_written_as_it_is(self, bench: Bench, text: str) -> None:
+        """What looked like an option of echo vanished."""
+        assert bench.edit("create", "a", file_text=text).ok
+        assert (bench.folder / "a").read_text() == text
+
+    @pytest.mark.parametrize("command", ["str_replace", "insert", "view"])
+    def test_19_a_missing_file_stays_missing(self, bench: Bench, command: str) -> None:
+        """It was created, holding cat's error message, and called edited."""
+        outcome = bench.edit(command, "no", old_str="cat", new_str="dog", insert_line=0)
+        assert not outcome.ok
+        assert "Path not found" in outcome.text
+        assert not (bench.folder / "no").exists()
+
+    def test_20_a_write_that_failed_is_no_success(self, bench: Bench) -> None:
+        """Success was told although nothing was written."""
+        outcome = bench.edit("create", "x" * 300, file_text="x")
+        assert not outcome.ok
+        assert "File created" not in outcome.text
+        put(bench, "file", b"")
+        assert not bench.edit("create", "file/below", file_text="x").ok
+
+    def test_21_ten_megabytes_are_written_and_edited(self, bench: Bench) -> None:
+        """Text went through the arguments of a process and failed above 128 KB."""
+        text = "0123456789abcde\n" * (10 * 1024 * 1024 // 16) + "KEY\n"
+        assert bench.edit("create", "big.txt", file_text=text).ok
+        assert bench.edit("str_replace", "big.txt", old_str="KEY", new_str="END").ok
+        assert (bench.folder / "big.txt").read_text() == text.replace("KEY", "END")
+        end = bench.edit("view", "big.txt", view_range=[655_361, -1])
+        assert end.text.endswith("655361\tEND\n(lines 655361-655361 of 655361)")
+
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "a b.txt",
+            "it's",
+            'say "x"',
+            "two\nlines",
+            "$(touch owned)",
+            "`touch owned`",
+            "-rf",
+            "ä*?",
+        ],
+    )
+    def test_22_paths_are_taken_as_they_are(self, bench: Bench, name: str) -> None:
+        """Unquoted, they named other files or ran as commands."""
+        assert bench.edit("create", name, file_text="one\n").ok
+        assert bench.edit("str_replace", name, old_str="one", new_str="two").ok
+        assert bench.edit("view", name).text.endswith("     1\ttwo")
+        assert (bench.folder / name).read_text() == "two\n"
+        assert {path.name for path in bench.folder.iterdir()} == {"input", name}
+
+    def test_23_create_does_not_echo_the_file(self, bench: Bench) -> None:
+        """Up to 10,000 characters came back that the model had just written."""
+        outcome = bench.edit("create", "a.txt", file_text="line\n" * 2000)
+        assert "2000 lines, 10000 bytes" in outcome.text
+        assert len(outcome.text) < 300
+
+
+class TestExecution:
+    def test_24_output_comes_live_and_is_bounded(self, bench: Bench) -> None:
+        """All of it was held in the host's memory, and shown at the end."""
+        outcome = bench.bash("yes | head -c 20000000")
+        assert sum(len(item.data) for item in bench.output) <= KEEP + 65_536
+        assert sum(item.skipped for item in bench.output) > 18_000_000
+        assert "bytes that the sandbox did not keep left out" in outcome.text
+
+    def test_25_one_long_line_is_cut(self, bench: Bench) -> None:
+        """Output was cut by lines only."""
+        outcome = bench.bash("head -c 300000 /dev/zero | tr '\\0' x")
+        assert len(outcome.text) < 10_500
+        assert "290000 characters (0 whole lines) left out" in outcome.text
+
+    def test_26_a_command_that_ignores_term_is_ended_and_its_output_kept(
+        self, bench: Bench
+    ) -> None:
+        """It ran on without bound, and what it had printed was thrown away."""
+        outcome = bench.bash("trap '' TERM; echo begun; while :; do sleep 0.1; done", timeout=0.5)
+        assert outcome.ending == "timeout"
+        assert "begun" in outcome.text
+
+    def test_26_an_exit_code_of_124_is_no_time_limit(self, bench: Bench) -> None:
+        """A command that exits with 124 by itself was told that it took too long."""
+        outcome = bench.bash("(exit 124)")
+        assert (outcome.ending, outcome.exit_code) == ("exit", 124)
+        assert outcome.text.startswith("Error: Exit code 124\n")
+
+    def test_27_a_background_process_does_not_hold_the_call(self, bench: Bench) -> None:
+        """It added two seconds to every call."""
+        outcome = bench.bash("sleep 300 & echo $!")
+        assert outcome.ok
+        assert outcome.seconds < 60
+        alive = f"kill -0 {stdout(outcome)} 2>/dev/null && echo alive || echo gone"
+        assert stdout(bench.bash(alive)) == "alive"
+        bench.sandbox.end_processes()
+        assert stdout(bench.bash(alive)).startswith("gone")
+
+    def test_28_the_shells_state_lasts(self, bench: Bench) -> None:
+        """Every call had a new shell."""
+        bench.bash(f"cd {bench.path('input')}; export NAME=value; greet() {{ echo hello; }}")
+        outcome = bench.bash("pwd; echo $NAME; greet")
+        assert stdout(outcome) == f"{bench.path('input')}\nvalue\nhello"
+
+
+class TestPrompts:
+    def test_40_the_biomedical_prompt_knows_ten_choices(self) -> None:
+        """It said A, B, C or D to questions with ten."""
+        prompt = prompts.named("biomed")
+        assert "from A to J" in prompt.system
+        assert "D)" not in prompt.system
+
+    @pytest.mark.parametrize("name", prompts.names())
+    def test_42_no_prompt_doubles_a_backslash(self, name: str) -> None:
+        r"""The model was shown ``\\boxed{}``."""
+        prompt = prompts.named(name)
+        assert "\\\\" not in prompt.system + prompt.user("T") + prompt.plain("T")
+
+    def test_braces_in_a_prompt_of_ones_own_are_safe(self, tmp_path: Path) -> None:
+        """A KeyError ended the run before it began."""
+        own = tmp_path / "own.md"
+        own.write_text("Answer as {x}.")
+        assert prompts.load(str(own)).system == "Answer as {x}."

@@ -1,0 +1,435 @@
+"""The three tools: calls are read leniently and truthfully, and carried out in a sandbox."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent.models.base import ToolCall
+from agent.sandbox.base import Output
+from agent.sandbox.process import ProcessSandbox
+from agent.tools.actions import Action, Bash, Create, Insert, Mistake, Replace, Submit, View, Work
+from agent.tools.call_parser import TimeLimits, parse
+from agent.tools.observation import Clip
+from agent.tools.schemas import schemas
+from agent.tools.toolbox import ToolOutcome
+from agent.util.cancellation import Stop
+from tests.support.workbench import Bench
+
+EDITOR = "str_replace_editor"
+PARAMETERS = ["command", "path", "file_text", "old_str", "new_str", "insert_line", "view_range"]
+PARAMETERS += ["timeout", "unknown"]
+LIMITS = TimeLimits(default=120, longest=3600)
+
+
+def read(name: str, arguments: Any) -> Action | Mistake:
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+    return parse(ToolCall("call-1", name, text), LIMITS)
+
+
+def action(name: str, arguments: Any) -> Action:
+    found = read(name, arguments)
+    assert isinstance(found, Action), found
+    return found
+
+
+def mistake(name: str, arguments: Any) -> str:
+    found = read(name, arguments)
+    assert isinstance(found, Mistake), found
+    return found.text
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    sandbox = ProcessSandbox(tmp_path)
+    yield Bench(sandbox, str(sandbox.workspace), sandbox.workspace)
+    sandbox.close()
+
+
+class TestSchemas:
+    def test_names_and_parameters_are_the_references(self) -> None:
+        editor, bash, submit = schemas(LIMITS, Clip())
+        assert [tool.name for tool in (editor, bash, submit)] == [EDITOR, "execute_bash", "submit"]
+        assert editor.parameters["required"] == ["command", "path"]
+        properties = editor.parameters["properties"]
+        assert {name: part["type"] for name, part in properties.items()} == {
+            "command": "string",
+            "path": "string",
+            "file_text": "string",
+            "old_str": "string",
+            "new_str": "string",
+            "insert_line": "integer",
+            "view_range": "array",
+        }
+        assert properties["command"]["enum"] == ["view", "create", "str_replace", "insert"]
+        assert bash.parameters["required"] == ["command"]
+        assert set(bash.parameters["properties"]) == {"command", "timeout"}
+        assert submit.parameters == {"type": "object", "properties": {}}
+
+    def test_descriptions_name_the_limits_that_hold(self) -> None:
+        _, bash, _ = schemas(TimeLimits(default=7, longest=99), Clip(lines=3, characters=500))
+        said = bash.description + str(bash.parameters)
+        for figure in ("after 7 seconds", "at most 99", "last 3 lines", "500 characters"):
+            assert figure in said
+
+
+class TestCallsThatAreRead:
+    @pytest.mark.parametrize(
+        ("name", "arguments", "work"),
+        [
+            ("submit", "", Submit()),
+            ("submit", "{}", Submit()),
+            ("submit", "null", Submit()),
+            ("execute_bash", {"command": "ls"}, Bash("ls")),
+            ("execute_bash", {"command": "ls", "timeout": None}, Bash("ls")),
+            ("execute_bash", {"command": "ls", "timeout": "30"}, Bash("ls", 30.0)),
+            ("execute_bash", '{"command": "a\nb"}', Bash("a\nb")),
+            ("execute_bash", '"{\\"command\\": \\"ls\\"}"', Bash("ls")),
+            (EDITOR, {"command": "view", "path": "/a"}, View("/a")),
+            (EDITOR, {"command": "view", "path": "/a", "view_range": [1, 2]}, View("/a", (1, 2))),
+            (EDITOR, {"command": "view", "path": "/a", "view_range": "[1, 2]"}, View("/a", (1, 2))),
+            (
+                EDITOR,
+                {"command": "view", "path": "/a", "view_range": ["1", 2.0]},
+                View("/a", (1, 2)),
+            ),
+            (EDITOR, {"command": "view", "path": "/a", "view_range": None}, View("/a")),
+            (EDITOR, {"command": "create", "path": "/a", "file_text": ""}, Create("/a", "")),
+            (
+                EDITOR,
+                {"command": "str_replace", "path": "/a", "old_str": "x", "new_str": None},
+                Replace("/a", "x", ""),
+            ),
+            (
+                EDITOR,
+                {"command": "insert", "path": "/a", "insert_line": "5", "new_str": "x"},
+                Insert("/a", 5, "x"),
+            ),
+            (
+                EDITOR,
+                {"command": "insert", "path": "/a", "insert_line": 5, "insert_text": "x"},
+                Insert("/a", 5, "x"),
+            ),
+            ("execute_bash", {"command": "ls", "security_risk": "LOW"}, Bash("ls")),
+            ("execute_bash", {"command": "ls", "is_input": "false"}, Bash("ls")),
+            ("submit", {"security_risk": "LOW"}, Submit()),
+        ],
+    )
+    def test_meanings_that_are_certain(self, name: str, arguments: Any, work: Work) -> None:
+        assert action(name, arguments) == Action(work)
+
+    def test_unknown_parameters_are_told_and_not_fatal(self) -> None:
+        found = action("execute_bash", {"command": "ls", "cwd": "/tmp"})
+        assert found == Action(Bash("ls"), ("the unknown parameter cwd was ignored",))
+
+    def test_input_for_a_running_program_is_told_as_ignored(self) -> None:
+        found = action("execute_bash", {"command": "y", "is_input": "true"})
+        assert found == Action(Bash("y"), ("the unknown parameter is_input was ignored",))
+
+    def test_insert_text_beside_new_str_is_told_as_ignored(self) -> None:
+        given = {"command": "insert", "path": "/a", "insert_line": 1, "new_str": "x"}
+        found = action(EDITOR, {**given, "insert_text": "y"})
+        ignored = "the unknown parameter insert_text was ignored"
+        assert found == Action(Insert("/a", 1, "x"), (ignored,))
+
+    def test_parameters_of_another_command_are_told_where_they_say_something(self) -> None:
+        found = action(EDITOR, {"command": "view", "path": "/a", "old_str": "", "file_text": "x"})
+        assert found.remarks == ("file_text has no meaning for view and was ignored",)
+
+    def test_a_timeout_over_the_longest_is_bounded_and_told(self) -> None:
+        found = action("execute_bash", {"command": "ls", "timeout": 1e9})
+        assert found.work == Bash("ls", 3600.0)
+        assert found.remarks == ("the longest time limit is 3600 s, which was used",)
+
+    def test_a_relative_path_is_told(self) -> None:
+        found = action(EDITOR, {"command": "view", "path": "a.txt"})
+        assert found.remarks == ("a.txt is not absolute; it was taken from /workspace",)
+
+
+class TestCallsThatAreMistaken:
+    def test_malformed_json_says_where_and_what_the_rule_is(self) -> None:
+        said = mistake("execute_bash", '{"command": "echo "hi""}')
+        assert said.startswith("Error: the arguments of execute_bash are not valid JSON: ")
+        assert "line 1, column 20, near `" in said
+        assert 'one JSON object, for example {"command": "ls -la"}' in said
+        assert "Nothing was done" in said
+
+    @pytest.mark.parametrize("text", ['{"command": "cat > a', '{"command": "ls"', '{"command":'])
+    def test_json_that_was_cut_off_is_suspected(self, text: str) -> None:
+        assert "may have been cut off" in mistake("execute_bash", text)
+
+    @pytest.mark.parametrize("text", ["[" * 200_000, "9" * 10_000, '{"a":' * 100_000])
+    def test_json_that_is_out_of_bounds_is_answered(self, text: str) -> None:
+        assert "Error: the arguments of submit are" in mistake("submit", text)
+
+    @pytest.mark.parametrize(
+        ("text", "kind"),
+        [("[]", "an array"), ('"ls"', "a string"), ("5", "a number"), ("true", "true or false")],
+    )
+    def test_arguments_that_are_no_object(self, text: str, kind: str) -> None:
+        assert mistake("submit", text).startswith(f"Error: the arguments of submit are {kind}. ")
+
+    def test_an_unknown_tool_is_answered_with_the_three(self) -> None:
+        said = mistake("python\n", "{}")
+        assert said == (
+            "Unknown action: python␊. The tools are str_replace_editor, execute_bash and submit."
+        )
+
+    @pytest.mark.parametrize(
+        ("name", "arguments", "said"),
+        [
+            ("execute_bash", "", "No command provided."),
+            ("execute_bash", {"command": " \n"}, "No command provided."),
+            (
+                "execute_bash",
+                {"command": ["ls", "-l"]},
+                "command must be one string; given was an array: ",
+            ),
+            ("execute_bash", {"command": {"a": 1}}, "given was an object"),
+            ("execute_bash", {"command": "a\0b"}, "NUL"),
+            ("execute_bash", '{"command": "\\ud83d"}', "half of a character"),
+            ("execute_bash", {"command": "ls", "timeout": 0}, "timeout must be seconds"),
+            ("execute_bash", {"command": "ls", "timeout": -1}, "timeout must be seconds"),
+            ("execute_bash", {"command": "ls", "timeout": True}, "timeout must be seconds"),
+            ("execute_bash", {"command": "ls", "timeout": "soon"}, "timeout must be seconds"),
+            ("execute_bash", '{"command": "ls", "timeout": NaN}', "timeout must be seconds"),
+            (EDITOR, {"command": "view"}, "command and path are required."),
+            (EDITOR, {"path": "/a"}, "command and path are required."),
+            (
+                EDITOR,
+                {"command": "undo_edit", "path": "/a"},
+                "str_replace with old_str and new_str exchanged",
+            ),
+            (EDITOR, {"command": "create", "path": "/a"}, "file_text is required for create."),
+            (
+                EDITOR,
+                {"command": "create", "path": "/a", "file_text": {"a": 1}},
+                'file_text must be one string; given was an object: {"a": 1}',
+            ),
+            (EDITOR, {"command": "str_replace", "path": "/a"}, "old_str is required for str_rep"),
+            (EDITOR, {"command": "insert", "path": "/a", "insert_line": 1}, "new_str is required"),
+            (
+                EDITOR,
+                {"command": "insert", "path": "/a", "new_str": "x"},
+                "insert_line is required",
+            ),
+            (
+                EDITOR,
+                {"command": "insert", "path": "/a", "new_str": "x", "insert_line": "two"},
+                'insert_line must be an integer; given was a string: "two"',
+            ),
+            (
+                EDITOR,
+                {"command": "insert", "path": "/a", "new_str": "x", "insert_line": True},
+                "insert_line must be an integer; given was true or false: true",
+            ),
+            (EDITOR, {"command": "view", "path": "/a", "view_range": [1]}, "two integers"),
+            (EDITOR, {"command": "view", "path": "/a", "view_range": "1-20"}, "two integers"),
+            (EDITOR, {"command": "view", "path": "/a", "view_range": [1.5, 2]}, "an integer"),
+            (EDITOR, {"command": "view", "path": "~/a"}, "~ is not expanded"),
+            (EDITOR, {"command": "view", "path": "/a\0b"}, "NUL"),
+        ],
+    )
+    def test_says_which_parameter_and_what_is_wanted(
+        self, name: str, arguments: Any, said: str
+    ) -> None:
+        text = mistake(name, arguments)
+        assert text.startswith("Error: ")
+        assert said in text
+
+    @settings(deadline=None)
+    @given(
+        st.sampled_from([EDITOR, "execute_bash", "submit", "other"]),
+        st.recursive(
+            st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+            lambda inner: (
+                st.lists(inner, max_size=3)
+                | st.dictionaries(
+                    st.sampled_from(PARAMETERS),
+                    inner | st.sampled_from(["view", "create", "insert", "str_replace"]),
+                    max_size=6,
+                )
+            ),
+            max_leaves=10,
+        ),
+    )
+    def test_any_json_is_read_or_answered_with_text_that_can_be_sent(
+        self, name: str, arguments: Any
+    ) -> None:
+        found = read(name, arguments)
+        said = found.text if isinstance(found, Mistake) else found.head + str(found.remarks)
+        said.encode("utf-8")
+        if isinstance(found, Action):
+            json.dumps(found.arguments, allow_nan=False).encode("utf-8")
+
+    @settings(deadline=None)
+    @given(st.text(), st.text())
+    def test_any_text_is_read_or_answered(self, name: str, arguments: str) -> None:
+        read(name, arguments)
+        read("execute_bash", arguments)
+
+
+class TestHeads:
+    @pytest.mark.parametrize(
+        ("work", "head"),
+        [
+            (Bash("python3 count.py"), "python3 count.py"),
+            (Bash("\ncat > a <<'EOF'\nx\nEOF"), "cat > a <<'EOF' …"),
+            (Bash("x" * 500), "x" * 119 + "…"),
+            (Bash("echo \x1b[31m"), "echo ␛[31m"),
+            (View("/workspace/input/a b.txt"), "view input/a b.txt"),
+            (View("/etc/hosts", (1, -1)), "view /etc/hosts 1–end"),
+            (Create("/workspace/count.py", "x"), "create count.py"),
+            (Create("/workspace/a\nb", "x"), "create a␊b"),
+            (
+                Replace("/workspace/count.py", "a\nb\nc", "a\nB\nx\ny\nc"),
+                "str_replace count.py +3 −1",
+            ),
+            (Insert("/workspace/count.py", 3, "a\nb"), "insert count.py +2"),
+            (Replace("/a", "same\n" * 999 + "x", "same\n" * 999 + "y\nz"), "str_replace /a +2 −1"),
+            (Submit(), "submit"),
+        ],
+    )
+    def test_are_one_line_for_a_person(self, work: Work, head: str) -> None:
+        assert Action(work).head == head
+
+    def test_arguments_are_kept_as_they_were_understood(self) -> None:
+        assert Action(Bash("ls")).arguments == {"command": "ls"}
+        assert Action(View("/a", (1, -1))).arguments == {
+            "command": "view",
+            "path": "/a",
+            "view_range": [1, -1],
+        }
+        assert Action(Submit()).arguments == {}
+        assert Action(Insert("/a", 0, "x")).name == EDITOR
+
+
+class TestBash:
+    def test_output_comes_live_and_as_the_models_text(self, bench: Bench) -> None:
+        outcome = bench.bash("echo out; echo bad >&2")
+        assert b"".join(item.data for item in bench.output if item.stream == "stdout") == b"out\n"
+        assert outcome.text == (
+            "Exit code: 0\nExecution output of [execute_bash]:\n[STDOUT]\nout\n[STDERR]\nbad"
+        )
+        assert (outcome.ok, outcome.exit_code, outcome.ending) == (True, 0, "exit")
+
+    def test_a_failure_is_one(self, bench: Bench) -> None:
+        outcome = bench.bash("exit 3")
+        assert (outcome.ok, outcome.exit_code) == (False, 3)
+        assert outcome.text.startswith("Error: Exit code 3\n")
+
+    def test_a_command_that_takes_too_long_keeps_its_output(self, bench: Bench) -> None:
+        outcome = bench.bash("echo begun; sleep 60", timeout=0.5)
+        assert (outcome.ok, outcome.ending) == (False, "timeout")
+        assert "after its time limit of 0.5 s" in outcome.text
+        assert "begun" in outcome.text
+
+    def test_the_time_that_a_run_has_left_bounds_a_command(self, bench: Bench) -> None:
+        items = bench.toolbox.run(Action(Bash("sleep 60")), Stop(), at_most=0.2)
+        outcome = list(items)[-1]
+        assert isinstance(outcome, ToolOutcome)
+        assert outcome.ending == "timeout"
+
+    def test_a_stop_ends_it(self, bench: Bench) -> None:
+        stop = Stop()
+        items = bench.toolbox.run(Action(Bash("echo begun; sleep 60")), stop)
+        assert isinstance(next(items), Output)
+        stop.set()
+        outcome = list(items)[-1]
+        assert isinstance(outcome, ToolOutcome)
+        assert (outcome.ok, outcome.ending) == (False, "stop")
+        assert "begun" in outcome.text
+
+    def test_a_command_too_long_for_any_shell_is_answered(self, bench: Bench) -> None:
+        outcome = bench.bash("true " + "x" * 100_000_000)
+        assert not outcome.ok
+        assert "too long" in outcome.text
+
+    def test_remarks_on_the_call_follow_its_result(self, bench: Bench) -> None:
+        outcome = bench.bash("echo x", mood="good")
+        assert outcome.text.endswith("x\nNote: the unknown parameter mood was ignored.")
+
+
+class TestEditor:
+    def test_create_view_replace_insert(self, bench: Bench) -> None:
+        head = f"Execution output of [{EDITOR}]:\n"
+        made = bench.edit("create", "new folder/a.txt", file_text="one\ntwo\n")
+        assert made.text.startswith(f"{head}File created at {bench.path('new folder/a.txt')}. ")
+        bench.edit("str_replace", "new folder/a.txt", old_str="two", new_str="2")
+        bench.edit("insert", "new folder/a.txt", insert_line=0, new_str="zero")
+        shown = bench.edit("view", "new folder/a.txt")
+        assert shown.text.endswith("     1\tzero\n     2\tone\n     3\t2")
+        assert shown.ok
+
+    def test_a_failure_is_text_for_the_model(self, bench: Bench) -> None:
+        outcome = bench.edit("view", "missing.txt")
+        assert not outcome.ok
+        path = bench.path("missing.txt")
+        assert outcome.text == f"Execution output of [{EDITOR}]:\nError: Path not found: {path}"
+
+    def test_create_refuses_a_folder_and_a_dangling_link(self, bench: Bench) -> None:
+        assert "already exists (a folder)" in bench.edit("create", "input", file_text="x").text
+        (bench.folder / "link").symlink_to("nowhere")
+        assert "already exists" in bench.edit("create", "link", file_text="x").text
+        assert not (bench.folder / "nowhere").exists()
+
+    def test_a_folder_is_listed_two_levels_deep_with_sizes(self, bench: Bench) -> None:
+        (bench.folder / "input/sub/deep").mkdir(parents=True)
+        (bench.folder / "input/sub/deep/unseen").write_text("x")
+        (bench.folder / "input/.hidden").write_text("x")
+        (bench.folder / "input/report.pdf").write_bytes(b"12345")
+        (bench.folder / "input/two\nlines").write_bytes(b"")
+        text = bench.edit("view", "input").text
+        root = bench.path("input")
+        assert f"up to 2 levels deep in {root}, excluding hidden:" in text
+        assert f"{root}/report.pdf (5 bytes)\n" in text
+        assert f"{root}/sub/deep/" in text
+        assert f"{root}/two␊lines (0 bytes)" in text
+        assert "unseen" not in text
+        assert ".hidden" not in text
+
+    def test_a_large_folder_says_how_much_it_left_out(self, bench: Bench) -> None:
+        for n in range(700):
+            (bench.folder / f"input/{n:04}.txt").touch()
+        text = bench.edit("view", "input").text
+        left = 700 - text.count(".txt (0 bytes)")
+        assert f"<NOTE>{left} more are not shown" in text
+        for n in range(700, 1100):
+            (bench.folder / f"input/{n:04}.txt").touch()
+        assert "at least" in bench.edit("view", "input").text
+
+    def test_an_empty_folder_is_called_so(self, bench: Bench) -> None:
+        assert bench.edit("view", "output").text.endswith("excluding hidden:\n(nothing)")
+
+    def test_a_file_over_the_limit_is_refused(self, bench: Bench) -> None:
+        with (bench.folder / "huge").open("wb") as file:
+            file.truncate(10 * 1024**3)
+        outcome = bench.edit("str_replace", "huge", old_str="x", new_str="y")
+        assert not outcome.ok
+        assert "larger than" in outcome.text
+
+
+class TestSubmit:
+    def test_says_finished(self, bench: Bench) -> None:
+        outcome = bench.do("submit")
+        assert (outcome.text, outcome.submitted, outcome.ok) == ("<<< Finished >>>", True, True)
+
+    def test_the_answer_is_the_answer_files(self, bench: Bench) -> None:
+        assert bench.toolbox.answer() == ""
+        (bench.folder / "output/answer.txt").write_bytes(b" 42\x1b\xff\n")
+        assert bench.toolbox.answer() == "42␛�"
+        (bench.folder / "output/answer.txt").unlink()
+        (bench.folder / "output/answer.txt").mkdir()
+        assert bench.toolbox.answer() == ""
+
+    def test_an_answer_too_large_to_be_told_is_told_to_be(self, bench: Bench) -> None:
+        (bench.folder / "output/answer.txt").write_bytes(b"x" * 5_000_000)
+        assert "larger than what can be read" in bench.toolbox.answer()
+
+    def test_an_answer_that_is_no_file_is_none(self, bench: Bench) -> None:
+        bench.bash("mkfifo output/answer.txt")
+        assert bench.toolbox.answer() == ""

@@ -1,0 +1,215 @@
+"""What one person may begin, and how much one request may bring."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from gradio_client import Client
+from gradio_client.exceptions import AppError
+
+from agent.errors import OverLimit
+from agent.history.index import History
+from agent.limits import Limits
+from agent.models.scripted import ScriptedModel
+from agent.runs.folder import RunFolder
+from agent.runs.recorder import Task
+from agent.settings import Settings
+from sandbox_ui.auth.passwords import hash_password
+from sandbox_ui.middleware.body_limit import MOST
+from sandbox_ui.runs.manager import Runs
+from sandbox_ui.scheduling.admission import MAX_DRAFTS, MAX_TEXT, Admission
+from tests.support.local_provider import LocalMachine
+from tests.support.models.endpoint import Endpoint, Turn
+from tests.support.models.turns import Body
+from tests.support.recorded_runs import shelve
+from tests.support.server import PATIENCE, create, served, wait_until
+
+USERS = tuple((name, hash_password(f"{name}'s word", log_n=10)) for name in ("ann", "bob"))
+
+
+# Drafts and texts
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Iterator[Runs]:
+    runs = Runs(tmp_path, LocalMachine(tmp_path), Admission())
+    runs.open()
+    yield runs
+    runs.close()
+
+
+def test_a_person_leaves_so_many_drafts_and_no_more(runs: Runs) -> None:
+    drafts = [runs.create_draft("ann") for _ in range(MAX_DRAFTS)]
+    with pytest.raises(OverLimit, match="have no task yet"):
+        runs.create_draft("ann")
+    assert runs.create_draft("bob")
+    runs.start(drafts[0], Task("Do it."), ScriptedModel([]), Limits())
+    wait_until(lambda: runs.begun(drafts[0]))
+    assert runs.create_draft("ann")
+
+
+def test_a_text_that_is_a_file_in_truth_is_refused_with_that_advice(runs: Runs) -> None:
+    run = runs.create_draft()
+    with pytest.raises(OverLimit, match=r"1,000,000 characters.*1,000,001.*as a file"):
+        runs.start(run, Task("x" * (MAX_TEXT + 1)), ScriptedModel([]), Limits())
+    assert not runs.begun(run)
+    runs.start(run, Task("x" * MAX_TEXT), ScriptedModel([]), Limits())
+    wait_until(lambda: not runs.feed(run).state()["alive"])
+    with pytest.raises(OverLimit):
+        runs.follow_up(run, "x" * (MAX_TEXT + 1), ScriptedModel([]), Limits())
+
+
+# Disk
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> Iterator[str]:
+    """A studio in which each person may use 4 MB; ann has used them, bob has not."""
+    folder = shelve(tmp_path, "ann's", files={"output/a": b"x" * 5_000_000})
+    folder._change(owner="u:ann")
+    list(History(tmp_path).fill())
+    settings = Settings(data=tmp_path, users=USERS, keep_each=4_000_000)
+    with served(create(settings, LocalMachine(tmp_path))) as address:
+        yield address
+
+
+@contextmanager
+def signed_in(address: str, name: str) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=address) as client:
+        client.post("/login", data={"name": name, "password": f"{name}'s word"})
+        yield client
+
+
+def test_whose_runs_take_all_they_may_begins_no_more_until_something_is_deleted(
+    people: str,
+) -> None:
+    with signed_in(people, "ann") as ann:
+        refused = ann.post("/api/runs")
+        assert refused.status_code == 429
+        assert "take all of the 3.8 MB that one person may use" in refused.json()["error"]
+        (row,) = ann.get("/api/runs").json()["runs"]
+        upload = {"path": "input/b", "size": 1_000}
+        assert ann.post(f"/api/runs/{row['run']}/uploads", json=upload).status_code == 507
+        assert ann.put(f"/api/runs/{row['run']}/files/b", content=b"b").status_code == 507
+        ann.delete(f"/api/runs/{row['run']}").raise_for_status()
+        assert ann.post("/api/runs").status_code == 201
+
+
+def test_a_body_that_does_not_say_its_size_has_no_more_room(people: str, tmp_path: Path) -> None:
+    with signed_in(people, "bob") as bob:
+        run = bob.post("/api/runs").json()["run"]
+        body = iter([b"x" * 1024**2] * 5)
+        refused = bob.put(f"/api/runs/{run}/files/input/a", content=body, timeout=30)
+        assert (refused.status_code, "does not fit" in refused.json()["error"]) == (507, True)
+        folder = RunFolder.open(tmp_path, run).sandbox_folder
+        assert [path.name for path in folder.rglob("*") if path.is_file()] == []
+        small = bob.put(f"/api/runs/{run}/files/input/a", content=iter([b"x"] * 5))
+        assert small.status_code == 201
+
+
+def test_what_was_put_into_a_draft_counts(people: str) -> None:
+    with signed_in(people, "bob") as bob:
+        run = bob.post("/api/runs").json()["run"]
+        files = f"/api/runs/{run}/files/input"
+        assert bob.put(f"{files}/a", content=b"x" * 2_500_000).status_code == 201
+        assert bob.put(f"{files}/b", content=b"x" * 2_500_000).status_code == 507
+        assert bob.put(f"{files}/b", content=b"x" * 1_000_000).status_code == 201
+
+
+def test_what_a_run_at_work_takes_counts(tmp_path: Path) -> None:
+    goes_on = threading.Event()
+
+    def slowly(_body: Body) -> Turn:
+        goes_on.wait(PATIENCE)
+        return Turn(text="Done.")
+
+    with Endpoint(slowly) as endpoint:
+        settings = Settings(
+            data=tmp_path, users=USERS, keep_each=4_000_000, base_url=endpoint.url, model="m"
+        )
+        application = create(settings, LocalMachine(tmp_path))
+        with served(application) as address, signed_in(address, "ann") as ann:
+            given = {"data": ["Wait.", "", "general", "sandbox"]}
+            (run,) = ann.post("/gradio_api/run/start", json=given).json()["data"]
+            wait_until(lambda: bool(endpoint.requests))
+            files = f"/api/runs/{run}/files/output"
+            assert ann.put(f"{files}/a", content=b"x" * 3_900_000).status_code == 201
+            assert ann.put(f"{files}/b", content=b"x" * 200_000).status_code == 507
+            goes_on.set()
+
+
+def test_another_person_has_a_share_of_their_own(people: str) -> None:
+    with signed_in(people, "bob") as bob:
+        run = bob.post("/api/runs").json()["run"]
+        small, large = ({"path": "input/b", "size": size} for size in (3_000_000, 5_000_000))
+        assert bob.post(f"/api/runs/{run}/uploads", json=small).status_code == 201
+        refused = bob.post(f"/api/runs/{run}/uploads", json=large)
+        assert refused.status_code == 507
+        assert "3.8 MB more" in refused.json()["error"]
+
+
+def test_a_program_hears_why_it_is_refused(tmp_path: Path) -> None:
+    settings = Settings(data=tmp_path, base_url="http://127.0.0.1:9/v1", model="none")
+    with served(create(settings, LocalMachine(tmp_path))) as address:
+        program = Client(address, verbose=False)
+        with pytest.raises(AppError, match="at most 1,000,000 characters"):
+            program.predict("x" * (MAX_TEXT + 1), api_name="/start")
+
+
+# Requests
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    data = tmp_path_factory.mktemp("data")
+    with served(create(Settings(data=data), LocalMachine(data))) as address:
+        yield address
+
+
+ROUTES = ["/api/markdown", "/gradio_api/run/start", "/gradio_api/queue/join", "/login", "/nowhere"]
+
+
+@pytest.mark.parametrize("path", ROUTES)
+def test_a_request_that_is_no_upload_is_small(alone: str, path: str) -> None:
+    answer = httpx.post(f"{alone}{path}", content=b"x" * (MOST + 1))
+    assert answer.status_code == 413
+    assert "at most 8 MB" in answer.json()["error"]
+
+
+@pytest.mark.parametrize("path", ROUTES)
+def test_what_does_not_say_its_size_is_counted(alone: str, path: str) -> None:
+    answer = httpx.post(f"{alone}{path}", content=(b"x" * 1024**2 for _ in range(9)))
+    assert answer.status_code == 413
+
+
+def test_what_does_not_say_its_size_and_is_small_is_answered(alone: str) -> None:
+    answer = httpx.post(f"{alone}/api/markdown", content=iter([b"# A", b" title"]))
+    assert "A title" in answer.text
+    assert answer.status_code == 200
+
+
+def test_a_size_is_believed_before_anything_comes(alone: str) -> None:
+    for claimed in (str(MOST + 1), "9" * 30):
+        with socket.create_connection((urlsplit(alone).hostname, urlsplit(alone).port)) as line:
+            head = f"POST /api/markdown HTTP/1.1\r\nHost: localhost\r\nContent-Length: {claimed}"
+            line.sendall(f"{head}\r\n\r\n".encode())
+            line.settimeout(10)
+            assert line.recv(100).split()[1] in (b"413", b"400")
+
+
+def test_an_upload_may_be_larger(alone: str) -> None:
+    with httpx.Client(base_url=alone, timeout=30) as client:
+        run = client.post("/api/runs").json()["run"]
+        large = b"x" * (MOST + 1)
+        assert client.put(f"/api/runs/{run}/files/input/a", content=large).status_code == 201
+        about = {"path": "input/b", "size": len(large)}
+        upload = client.post(f"/api/runs/{run}/uploads", json=about).json()["upload"]
+        sent = client.patch(
+            f"/api/runs/{run}/uploads/{upload}", content=large, headers={"Upload-Offset": "0"}
+        )
+        assert sent.status_code == 201

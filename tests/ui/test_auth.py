@@ -1,0 +1,422 @@
+"""Whose it is: owners, accounts, visitors, tokens and links, on a real server."""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from gradio_client import Client
+from gradio_client.exceptions import AppError
+from starlette.routing import Route
+
+from agent.models.demonstration import demonstrations
+from agent.runs.folder import RunFolder
+from agent.settings import Settings
+from sandbox_ui.auth.passwords import hash_password
+from sandbox_ui.auth.tokens import Tokens
+from tests.support.local_provider import LocalMachine
+from tests.support.server import create, following, served
+
+CHEAP = 10
+NEEDED = ("run", "task", "text")
+NAMES = {"ann": "correct horse", "bob": "battery staple", "root": "of all"}
+USERS = tuple((name, hash_password(word, log_n=CHEAP)) for name, word in NAMES.items())
+Serve = Callable[..., str]
+
+
+@pytest.fixture(scope="module")
+def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
+    """Serves studios; each setting of one is given by name."""
+    with ExitStack() as held:
+
+        def begin(data: Path | None = None, **settings: Any) -> str:
+            data = data or tmp_path_factory.mktemp("data")
+            app = create(Settings(data=data, **settings), LocalMachine(data))
+            return held.enter_context(served(app))
+
+        yield begin
+
+
+@pytest.fixture(scope="module")
+def accounts(serve: Serve, data: Path) -> str:
+    """A studio with accounts, one of them the operator's."""
+    return serve(data, users=USERS, operators=("root",))
+
+
+@pytest.fixture(scope="module")
+def public(serve: Serve) -> str:
+    """A studio without accounts that others reach."""
+    return serve(hosts=("studio.example",))
+
+
+@pytest.fixture(scope="module")
+def private(serve: Serve) -> str:
+    """A studio of this machine."""
+    return serve()
+
+
+@pytest.fixture
+def browser() -> Iterator[Callable[[str], httpx.Client]]:
+    """Browsers, each with cookies of its own."""
+    with ExitStack() as held:
+        yield lambda address: held.enter_context(httpx.Client(base_url=address))
+
+
+Browser = Callable[[str], httpx.Client]
+
+
+def signed_in(client: httpx.Client, name: str) -> httpx.Client:
+    answer = client.post("/login", data={"name": name, "password": NAMES[name]})
+    assert answer.status_code == 303
+    return client
+
+
+def new_run(client: httpx.Client) -> str:
+    run: str = client.post("/api/runs").json()["run"]
+    return run
+
+
+def error_of(answer: httpx.Response) -> str:
+    said: str = answer.json()["error"]
+    return said
+
+
+# One owner
+
+
+def test_on_this_machine_there_is_one_owner_who_needs_nothing(
+    private: str, browser: Browser
+) -> None:
+    run = new_run(browser(private))
+    assert browser(private).get(f"/api/runs/{run}/files").status_code == 200
+    me = browser(private).get("/api/me").json()
+    assert (me["alone"], me["operator"], me["guest"]) == (True, True, False)
+
+
+@pytest.mark.parametrize(
+    "header", ["Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via"]
+)
+def test_one_owner_is_not_everybody_behind_a_proxy(
+    private: str, browser: Browser, header: str
+) -> None:
+    answer = browser(private).get("/api/runs", headers={header: "203.0.113.9"})
+    assert answer.status_code == 403
+    assert "STUDIO_HOSTS" in error_of(answer)
+
+
+# Visitors without accounts
+
+
+def test_each_browser_is_a_person_of_its_own(public: str, browser: Browser) -> None:
+    one, other = browser(public), browser(public)
+    for each in (one, other):
+        assert each.get("/").status_code == 200
+    run = new_run(one)
+    assert one.get(f"/api/runs/{run}/files").status_code == 200
+    assert other.get(f"/api/runs/{run}/files").status_code == 404
+
+
+def test_who_has_not_opened_the_page_is_nobody(public: str, browser: Browser) -> None:
+    answer = browser(public).get("/api/runs")
+    assert answer.status_code == 401
+    assert "token" in error_of(answer)
+
+
+def test_a_browser_is_known_again_after_a_restart(
+    serve: Serve, tmp_path: Path, browser: Browser
+) -> None:
+    client = browser(serve(tmp_path, hosts=("studio.example",)))
+    client.get("/")
+    run = new_run(client)
+    again = serve(tmp_path, hosts=("studio.example",))
+    assert client.get(f"{again}/api/runs/{run}/files").status_code == 200
+
+
+def test_the_secret_that_signs_is_for_the_owner_only(
+    public: str, data: Path, accounts: str
+) -> None:
+    assert (data / "secret").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_cookie_that_was_not_signed_here_is_nobodys(public: str, browser: Browser) -> None:
+    client = browser(public)
+    client.get("/")
+    name, value = next(iter(client.cookies.items()))
+    key, _, signature = value.partition(".")
+    for forged in (f"{key}x.{signature}", f"{key}.{signature[:-2]}xx", key, f".{signature}", "é"):
+        answer = httpx.get(f"{public}/api/runs", headers={b"Cookie": f"{name}={forged}".encode()})
+        assert answer.status_code == 401, forged
+
+
+def test_cookies_are_out_of_scripts_reach(public: str, browser: Browser) -> None:
+    said = browser(public).get("/").headers["set-cookie"]
+    assert "HttpOnly" in said
+    assert "SameSite=Lax" in said
+
+
+# Accounts
+
+
+def test_without_signing_in_there_is_only_the_page_that_asks(
+    accounts: str, browser: Browser
+) -> None:
+    client = browser(accounts)
+    answer = client.get("/?run=abcdefgh")
+    assert (answer.status_code, answer.headers["location"]) == (303, "login?back=run%3Dabcdefgh")
+    assert "Password" in client.get("/login").text
+    assert client.get("/healthz").json() == {"ok": True}
+    for path in ("/api/runs", "/config", "/gradio_api/info", "/api/examples", "/api/tokens"):
+        assert client.get(path).status_code == 401, path
+
+
+def test_the_name_and_the_password_let_one_in_and_back(accounts: str, browser: Browser) -> None:
+    client = browser(accounts)
+    form = {"name": "ann", "password": NAMES["ann"]}
+    answer = client.post("/login?back=run%3Dabcdefgh", data=form)
+    assert (answer.status_code, answer.headers["location"]) == (303, "./?run=abcdefgh")
+    assert client.get("/api/me").json()["name"] == "ann"
+
+
+@pytest.mark.parametrize("back", ["//evil.example", "x\r\nSet-Cookie: a=b", "</script>", "a" * 600])
+def test_signing_in_leads_nowhere_else(accounts: str, browser: Browser, back: str) -> None:
+    form = {"name": "ann", "password": NAMES["ann"]}
+    answer = browser(accounts).post("/login", params={"back": back}, data=form)
+    assert answer.headers["location"] in ("./", f"./?{back}" if back == "a" * 500 else "./")
+
+
+@pytest.mark.parametrize(
+    ("name", "password"), [("ann", "wrong"), ("nobody", "x"), ("", ""), ("ann", "x" * 5000)]
+)
+def test_a_wrong_password_is_told_as_little_as_an_unknown_name(
+    accounts: str, browser: Browser, name: str, password: str
+) -> None:
+    answer = browser(accounts).post("/login", data={"name": name, "password": password})
+    assert answer.status_code == 401
+    assert "The name or the password is wrong." in answer.text
+    assert "set-cookie" not in answer.headers
+
+
+def test_what_was_typed_as_a_name_comes_back_as_text(accounts: str, browser: Browser) -> None:
+    answer = browser(accounts).post("/login", data={"name": '"><script>', "password": "x"})
+    assert "<script>" not in answer.text.partition("<form")[2]
+
+
+def test_guessing_is_slowed_down(serve: Serve, browser: Browser) -> None:
+    client = browser(serve(users=USERS))
+    answers = [client.post("/login", data={"name": "ann", "password": "x"}) for _ in range(12)]
+    assert [each.status_code for each in answers[:10]] == [401] * 10
+    assert answers[-1].status_code == 429
+    assert int(answers[-1].headers["retry-after"]) > 0
+    right = client.post("/login", data={"name": "ann", "password": NAMES["ann"]})
+    assert right.status_code == 429
+
+
+def test_a_new_password_ends_the_sessions(serve: Serve, tmp_path: Path, browser: Browser) -> None:
+    client = signed_in(browser(serve(tmp_path, users=USERS)), "ann")
+    same = serve(tmp_path, users=USERS)
+    changed = serve(tmp_path, users=(("ann", hash_password("new", log_n=CHEAP)),))
+    assert client.get(f"{same}/api/runs").status_code == 200
+    assert client.get(f"{changed}/api/runs").status_code == 401
+
+
+def test_signing_out_forgets_the_browser(accounts: str, browser: Browser) -> None:
+    client = signed_in(browser(accounts), "ann")
+    assert client.post("/logout").status_code == 303
+    assert client.get("/api/runs").status_code == 401
+
+
+def test_the_operator_sees_everybodys_runs_and_others_their_own(
+    accounts: str, browser: Browser, data: Path
+) -> None:
+    ann, bob, root = (signed_in(browser(accounts), name) for name in ("ann", "bob", "root"))
+    run = new_run(ann)
+    assert RunFolder.open(data, run).owner == "u:ann"
+    (RunFolder.open(data, run).journal).write_bytes(b"")
+    assert [run in each.get("/api/runs").text for each in (ann, bob, root)] == [True, False, True]
+
+
+# Every door
+
+
+def routes_of_a_run(data: Path) -> list[tuple[str, str]]:
+    """Method and address of every route that names a run."""
+    app = create(Settings(data=data), LocalMachine(data))
+    return [
+        (method, route.path)
+        for route in app.router.routes
+        if isinstance(route, Route) and "{run}" in route.path
+        for method in route.methods or ()
+    ]
+
+
+def test_no_route_lets_a_stranger_at_a_run(accounts: str, browser: Browser, tmp_path: Path) -> None:
+    ann, bob = (signed_in(browser(accounts), name) for name in ("ann", "bob"))
+    run, routes = new_run(ann), routes_of_a_run(tmp_path)
+    assert len(routes) > 25
+    for method, path in routes:
+        address = re.sub(r"\{[^}]*\}", "1", path.replace("{run}", run))
+        answer = bob.request(method, address, content=b"{}")
+        assert answer.status_code == 404, (method, address, answer.text)
+        if method != "HEAD":
+            assert error_of(answer).startswith("There is no such run"), (method, address)
+
+
+def test_runs_of_others_are_not_deleted_or_measured_in_a_list_either(
+    accounts: str, browser: Browser
+) -> None:
+    ann, bob = (signed_in(browser(accounts), name) for name in ("ann", "bob"))
+    theirs, own = new_run(ann), new_run(bob)
+    assert bob.get(f"/api/space?run={own}&run={theirs}").status_code == 404
+    assert bob.delete(f"/api/runs?run={own}&run={theirs}").status_code == 404
+    assert bob.get(f"/api/runs/{own}/files").status_code == 200
+
+
+def test_no_function_of_the_page_lets_a_stranger_at_a_run(
+    accounts: str, browser: Browser, data: Path
+) -> None:
+    ann, bob = (signed_in(browser(accounts), name) for name in ("ann", "bob"))
+    run, functions = new_run(ann), bob.get("/config").json()["dependencies"]
+    of_the_page = {each["api_name"]: each["id"] for each in functions if each["backend_fn"]}
+    for name, given in (("page_run", ["Do it.", run, *[None] * 15]), ("page_stop", [run])):
+        body = {"data": given, "fn_index": of_the_page[name], "session_hash": "x"}
+        said = bob.post("/gradio_api/run/predict", json=body)
+        assert "There is no such run" in said.text, said.text
+    assert not RunFolder.open(data, run).journal.exists()
+
+
+def test_no_function_for_programs_lets_a_stranger_at_a_run(
+    accounts: str, browser: Browser, data: Path
+) -> None:
+    run = new_run(signed_in(browser(accounts), "ann"))
+    _, token = Tokens(data).make("u:bob", "here")
+    client = Client(accounts, headers={"Authorization": f"Bearer {token}"}, verbose=False)
+    functions = client.view_api(return_format="dict")["named_endpoints"]
+    takes_a_run = {
+        name: [each["parameter_name"] for each in about["parameters"]]
+        for name, about in functions.items()
+        if any(each["parameter_name"] == "run" for each in about["parameters"])
+    }
+    assert {"/start", "/message", "/stop", "/follow", "/files"} <= takes_a_run.keys()
+    for name, parameters in takes_a_run.items():
+        given = {each: run if each == "run" else "x" for each in parameters if each in NEEDED}
+        with pytest.raises(AppError, match="There is no such run"):
+            client.predict(**given, api_name=name)
+
+
+# Tokens
+
+
+def test_a_token_opens_what_its_person_may_until_it_is_revoked(
+    accounts: str, browser: Browser
+) -> None:
+    ann = signed_in(browser(accounts), "ann")
+    run = new_run(ann)
+    made = ann.post("/api/tokens", json={"label": "laptop"}).json()
+    program = {"Authorization": f"Bearer {made['text']}"}
+    assert httpx.get(f"{accounts}/api/runs/{run}/files", headers=program).status_code == 200
+    listed = ann.get("/api/tokens").json()["tokens"]
+    assert [each["label"] for each in listed] == ["laptop"]
+    assert made["text"] not in str(listed)
+    assert ann.delete(f"/api/tokens/{made['id']}").status_code == 204
+    refused = httpx.get(f"{accounts}/api/runs/{run}/files", headers=program)
+    assert refused.status_code == 401
+    assert "revoked" in error_of(refused)
+
+
+def test_nobody_revokes_anothers_token(accounts: str, browser: Browser) -> None:
+    ann, bob = (signed_in(browser(accounts), name) for name in ("ann", "bob"))
+    made = ann.post("/api/tokens", json={"label": "x"}).json()
+    bob.delete(f"/api/tokens/{made['id']}")
+    assert made["id"] in ann.get("/api/tokens").text
+
+
+def test_tokens_are_kept_as_digests_for_the_owner_only(data: Path, accounts: str) -> None:
+    _, text = Tokens(data).make("u:bob", "here")
+    file = data / "tokens.json"
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert text not in file.read_text()
+
+
+def test_gradio_s_client_comes_in_with_a_token(accounts: str, browser: Browser) -> None:
+    ann = signed_in(browser(accounts), "ann")
+    text = ann.post("/api/tokens", json={"label": "client"}).json()["text"]
+    client = Client(accounts, headers={"Authorization": f"Bearer {text}"}, verbose=False)
+    run = client.predict(demonstrations()[0].task, api_name="/start")
+    client.predict(run, api_name="/stop")
+    assert ann.get(f"/api/runs/{run}/files").status_code == 200
+
+
+# Links
+
+
+def test_a_link_shows_a_run_to_whoever_has_it_and_changes_nothing(
+    accounts: str, browser: Browser
+) -> None:
+    ann, guest = signed_in(browser(accounts), "ann"), browser(accounts)
+    run, other = new_run(ann), new_run(ann)
+    link = ann.post(f"/api/runs/{run}/links").json()["path"]
+    answer = guest.get(f"/{link}")
+    assert (answer.status_code, answer.headers["location"]) == (303, f"../?run={run}")
+    assert guest.get("/").status_code == 200
+    assert guest.get(f"/api/runs/{run}/files").status_code == 200
+    assert guest.get(f"/api/runs/{other}/files").status_code == 404
+    refused = guest.put(f"/api/runs/{run}/files/input/a.txt", content=b"a")
+    assert refused.status_code == 403
+    for method, path in (("PATCH", ""), ("DELETE", ""), ("POST", "/changes"), ("GET", "/links")):
+        assert guest.request(method, f"/api/runs/{run}{path}", json={}).status_code == 403
+    assert guest.get("/api/runs").json()["runs"] == []
+    assert guest.post("/api/runs").status_code == 401
+
+
+def test_a_person_of_ones_own_who_has_a_link_looks_only_too(
+    accounts: str, browser: Browser
+) -> None:
+    ann, bob = (signed_in(browser(accounts), name) for name in ("ann", "bob"))
+    run = new_run(ann)
+    bob.get(f"/{ann.post(f'/api/runs/{run}/links').json()['path']}")
+    with following(bob, run) as told:
+        assert [next(told).name for _ in range(2)] == ["shown", "picture"]
+    assert bob.put(f"/api/runs/{run}/files/a", content=b"").status_code == 403
+
+
+def test_a_link_taken_back_shows_nothing_and_ends_the_stream(
+    accounts: str, browser: Browser
+) -> None:
+    ann, guest = signed_in(browser(accounts), "ann"), browser(accounts)
+    run = new_run(ann)
+    link = ann.post(f"/api/runs/{run}/links").json()["path"]
+    guest.get(f"/{link}")
+    with following(guest, run) as told:
+        next(told)
+        assert ann.delete(f"/api/runs/{run}/links").status_code == 204
+        assert len(list(told)) < 5
+    assert guest.get(f"/api/runs/{run}/files").status_code == 401
+    assert guest.get(f"/{link}").status_code == 404
+
+
+@pytest.mark.parametrize("token", ["x", "abcdefgh.x", ".", "../secret", "%00"])
+def test_a_link_that_was_never_made_shows_nothing(
+    accounts: str, browser: Browser, token: str
+) -> None:
+    assert browser(accounts).get(f"/shared/{token}").status_code in (404, 401)
+
+
+# Below a path of another server's
+
+
+@pytest.mark.parametrize(
+    "asked", ["/studio/api/me", "/api/me", "/studio/ui/main.js", "/ui/main.js"]
+)
+def test_a_proxy_may_keep_the_prefix_or_take_it_away(
+    serve: Serve, browser: Browser, asked: str
+) -> None:
+    address = serve(root_path="/studio")
+    assert browser(address).get(asked).status_code == 200
+
+
+def test_cookies_hold_below_the_prefix_only(serve: Serve, browser: Browser) -> None:
+    address = serve(root_path="/studio", hosts=("studio.example",))
+    assert "Path=/studio/;" in browser(address).get("/studio/").headers["set-cookie"] + ";"

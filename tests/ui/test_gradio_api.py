@@ -1,0 +1,145 @@
+"""What programs may call: with Gradio's own client, against the served application."""
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from gradio_client import Client
+from gradio_client.exceptions import AppError
+
+from agent.models import demonstration
+from agent.settings import load
+from tests.support.local_provider import LocalMachine
+from tests.support.models.endpoint import Call, Endpoint, Turn
+from tests.support.server import create, served
+
+SUBMIT = Turn(text="Done.", calls=[Call("submit")])
+
+
+def bash(command: str) -> Turn:
+    return Turn(text="I work.", calls=[Call("execute_bash", {"command": command})])
+
+
+class Played:
+    """Answers with the turns that a test gives it."""
+
+    def __init__(self) -> None:
+        self.turns: list[Turn] = []
+
+    def __call__(self, body: dict[str, Any]) -> Turn:
+        return self.turns.pop(0)
+
+
+@pytest.fixture(scope="module")
+def played() -> Played:
+    return Played()
+
+
+@pytest.fixture(scope="module")
+def address(played: Played, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    data = tmp_path_factory.mktemp("data")
+    with Endpoint(played) as endpoint:
+        settings = replace(load({}), data=data, base_url=endpoint.url, model="test-model")
+        with served(create(settings, LocalMachine(data))) as address:
+            yield address
+
+
+@pytest.fixture(scope="module")
+def client(address: str) -> Client:
+    return Client(address, verbose=False)
+
+
+def followed(client: Client, run: str) -> list[dict[str, Any]]:
+    return list(client.submit(run, api_name="/follow"))
+
+
+def test_a_program_starts_a_run_follows_it_and_gets_its_files(
+    client: Client, played: Played, address: str
+) -> None:
+    played.turns = [bash("echo 42 > output/answer.txt; echo x > 'output/a b?.txt'"), SUBMIT]
+    run = client.predict("What is it?", api_name="/start")
+    last = followed(client, run)[-1]
+    assert (last["state"], last["answer"], last["steps"]) == ("submitted", "42", 2)
+    assert last["totals"]["prompt_tokens"] == 200
+    files = client.predict(run, api_name="/files")
+    assert [file["name"] for file in files] == ["a b?.txt", "answer.txt"]
+    assert httpx.get(address + files[0]["address"]).text == "x\n"
+
+
+def test_an_examples_task_brings_its_files(client: Client, played: Played) -> None:
+    played.turns = [SUBMIT]
+    run = client.predict(demonstration.load("survey").task, api_name="/start")
+    assert followed(client, run)[-1]["state"] == "submitted"
+    given = client.predict(run, "input", api_name="/files")
+    assert [file["name"] for file in given] == ["lake-survey.csv"]
+
+
+def test_no_path_of_the_machine_is_told(client: Client, played: Played, tmp_path: Path) -> None:
+    played.turns = [bash("touch output/a"), SUBMIT]
+    run = client.predict("Go.", api_name="/start")
+    told = str(followed(client, run)) + str(client.predict(run, api_name="/files"))
+    assert "sandboxes" not in told
+    assert str(tmp_path.parent) not in told
+
+
+def test_a_follower_sees_the_states_on_the_way(client: Client, played: Played) -> None:
+    gate = threading.Event()
+    played.turns = [bash("true"), Turn(calls=[Call("submit")], gate=gate)]
+    run = client.predict("Go.", api_name="/start")
+    seen = []
+    for state in client.submit(run, api_name="/follow"):
+        seen.append(state["state"])
+        if state["steps"] == 2:
+            gate.set()
+    assert seen[-1] == "submitted"
+    assert "waiting_model" in seen
+
+
+def test_files_that_were_uploaded_to_a_draft_are_the_runs_inputs(
+    client: Client, played: Played, address: str
+) -> None:
+    run = httpx.post(f"{address}/api/runs").json()["run"]
+    httpx.put(f"{address}/api/runs/{run}/files/input/n.txt", content=b"1\n2\n").raise_for_status()
+    played.turns = [bash("wc -l < input/n.txt > output/answer.txt"), SUBMIT]
+    assert client.predict("Count.", run, api_name="/start") == run
+    assert followed(client, run)[-1]["answer"] == "2"
+
+
+def test_a_message_goes_on_in_the_same_sandbox(client: Client, played: Played) -> None:
+    played.turns = [bash("x=41"), SUBMIT, bash("echo $((x+1)) > output/answer.txt"), SUBMIT]
+    run = client.predict("Go.", api_name="/start")
+    followed(client, run)
+    client.predict(run, "And one more?", api_name="/message")
+    assert followed(client, run)[-1]["answer"] == "42"
+
+
+def test_a_run_is_stopped(client: Client, played: Played) -> None:
+    played.turns = [bash("sleep 600")]
+    run = client.predict("Go.", api_name="/start")
+    states = []
+    for state in client.submit(run, api_name="/follow"):
+        states.append(state["state"])
+        if state["state"] == "running_tool":
+            client.predict(run, api_name="/stop")
+    assert states[-1] == "stopped"
+
+
+def test_a_failure_is_told_in_its_own_words(client: Client) -> None:
+    with pytest.raises(AppError, match="There is no such run"):
+        client.predict("nothing-like-it", api_name="/files")
+    with pytest.raises(AppError, match="sandbox or plain"):
+        client.predict("Go.", mode="fast", api_name="/start")
+    with pytest.raises(AppError, match="not the name of a host"):
+        client.predict("Go.", network="no/host", api_name="/start")
+
+
+def test_the_functions_are_documented(client: Client) -> None:
+    named = client.view_api(return_format="dict", print_info=False)["named_endpoints"]
+    public = {"/start", "/message", "/stop", "/follow", "/files"}
+    assert public <= set(named)
+    for name in public:
+        assert named[name]["description"], name

@@ -1,0 +1,341 @@
+"""What strangers try, on a real server: to see, to spoil, to wear out."""
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import BinaryIO
+
+import httpx
+import pytest
+
+from agent.documents.text import Document
+from agent.settings import Settings
+from sandbox_ui.auth import accounts as accounts_module
+from sandbox_ui.auth.accounts import Accounts, TooManyTries, WrongPassword
+from sandbox_ui.auth.passwords import hash_password
+from sandbox_ui.auth.tokens import Tokens
+from sandbox_ui.preview.base import Ask
+from sandbox_ui.preview.service import Look, Workshop
+from sandbox_ui.routes.workspace import document_info
+from tests.support.local_provider import LocalMachine
+from tests.support.models.endpoint import Endpoint, Turn
+from tests.support.models.turns import Body
+from tests.support.server import PATIENCE, create, served, wait_until
+
+CHEAP = 10
+NAMES = {"ann": "correct horse", "bob": "battery staple"}
+USERS = tuple((name, hash_password(word, log_n=CHEAP)) for name, word in NAMES.items())
+
+
+@pytest.fixture(scope="module")
+def address(data: Path) -> Iterator[str]:
+    """A studio with accounts."""
+    with served(create(Settings(data=data, users=USERS), LocalMachine(data))) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def bob(address: str) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=address) as client:
+        client.post("/login", data={"name": "bob", "password": NAMES["bob"]})
+        yield client
+
+
+def links_of(bob: httpx.Client) -> str:
+    """The name of the cookie that remembers links."""
+    return f"{next(iter(bob.cookies))}-links"
+
+
+# Gradio's own doors
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "file=/etc/passwd", "file/etc/passwd", "file=https://example.com/",
+        "proxy=https://x.hf.space/", "deep_link?session_hash=x", "upload", "process_recording",
+        "component_server", "queue/status", "dev/reload", "vibe-code", "user", "token", "runs",
+        "stream/x", "stream/x/y/1/playlist.m3u8", "custom_component/x/client/y/z",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_what_gradio_offers_beside_the_page_is_closed(
+    bob: httpx.Client, method: str, path: str
+) -> None:
+    assert bob.request(method, f"/gradio_api/{path}").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/monitoring", "/openapi.json", "/login/", "/pwa_icon"],
+)  # fmt: skip
+def test_so_is_what_it_offers_beside_its_functions(bob: httpx.Client, path: str) -> None:
+    answer = bob.get(path)
+    assert (answer.status_code, answer.json()["error"]) == (
+        404,
+        "There is nothing at this address.",
+    )
+
+
+def test_how_often_others_call_functions_is_not_told(bob: httpx.Client) -> None:
+    bob.post("/gradio_api/run/runs", json={"data": [""]})
+    assert bob.get("/monitoring/summary").json() == {"functions": {}}
+
+
+@pytest.mark.parametrize("given", [1, None, {}, ["x"]])
+@pytest.mark.parametrize("name", ["start", "message", "stop", "follow", "files", "runs"])
+def test_what_is_given_in_the_wrong_type_tells_nothing_of_the_inside(
+    bob: httpx.Client, name: str, given: object
+) -> None:
+    said = bob.post(f"/gradio_api/run/{name}", json={"data": [given] * 4}).json()["error"]
+    assert said is None or said.endswith("must be text.")
+
+
+def test_nobody_s_bodies_are_read(address: str) -> None:
+    """Who is not known is refused before it is asked how much they bring."""
+    answer = httpx.post(f"{address}/api/markdown", content=bytes(9 * 1024**2))
+    assert answer.status_code == 401
+
+
+# Results of Gradio's functions
+
+
+@pytest.fixture(scope="module")
+def ann(address: str) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=address) as client:
+        client.post("/login", data={"name": "ann", "password": NAMES["ann"]})
+        yield client
+
+
+def called(client: httpx.Client, **more: str) -> str:
+    """The event of a call of ``runs`` that its caller has not fetched."""
+    made: str = client.post("/gradio_api/call/runs", json={"data": [""], **more}).json()["event_id"]
+    return made
+
+
+@pytest.mark.parametrize("call", ["call", "call/v2"])
+def test_only_the_caller_fetches_a_result(ann: httpx.Client, bob: httpx.Client, call: str) -> None:
+    event = called(ann)
+    taken = bob.get(f"/gradio_api/{call}/runs/{event}")
+    unknown = bob.get(f"/gradio_api/{call}/runs/{'0' * 32}")
+    assert (taken.status_code, taken.text) == (unknown.status_code, unknown.text)
+    assert "complete" in ann.get(f"/gradio_api/{call}/runs/{event}").text
+
+
+def test_only_the_caller_follows_a_session(ann: httpx.Client, bob: httpx.Client) -> None:
+    event = called(ann, session_hash="of-ann")
+    for session in ("of-ann", event):
+        query = {"session_hash": session}
+        assert "process_completed" not in bob.get("/gradio_api/queue/data", params=query).text
+    query = {"session_hash": "of-ann"}
+    assert "process_completed" in ann.get("/gradio_api/queue/data", params=query).text
+
+
+def test_nobody_else_calls_in_a_session(ann: httpx.Client, bob: httpx.Client) -> None:
+    called(ann, session_hash="taken-by-ann")
+    given = {"data": [""], "session_hash": "taken-by-ann"}
+    refused = bob.post("/gradio_api/call/runs", json=given)
+    assert refused.status_code == 400
+    assert "another user" in refused.json()["detail"]
+
+
+def test_nobody_else_cancels_a_call(ann: httpx.Client, bob: httpx.Client) -> None:
+    event = called(ann, session_hash="kept-by-ann")
+    asked = {"session_hash": "kept-by-ann", "fn_index": 0, "event_id": event}
+    assert bob.post("/gradio_api/cancel", json=asked).json() == {"success": True}
+    assert '"output":{}' not in ann.get(
+        "/gradio_api/queue/data", params={"session_hash": "kept-by-ann"}
+    ).text.replace(" ", "")
+
+
+# Cookies
+
+
+def test_a_cookie_of_ten_thousand_links_holds_nobody_up(address: str, bob: httpx.Client) -> None:
+    many = {"Cookie": f"{links_of(bob)}={'~'.join(['a'] * 30_000)}"}
+    assert httpx.get(f"{address}/config", headers=many, timeout=5).status_code == 401
+
+
+@pytest.mark.parametrize(
+    "token", ["../../secret.x", "\udcff", "é", ".", "abcdefgh", "%00.x", "~~~"]
+)
+def test_links_of_odd_letters_show_nothing(address: str, bob: httpx.Client, token: str) -> None:
+    odd = {b"Cookie": f"{links_of(bob)}={token}".encode("utf-8", "surrogateescape")}
+    assert httpx.get(f"{address}/config", headers=odd).status_code == 401
+
+
+# Guessing
+
+
+def test_who_must_wait_uses_up_nobodys_tries() -> None:
+    accounts = Accounts(dict(USERS))
+    for _ in range(10):
+        with pytest.raises(WrongPassword):
+            accounts.sign_in("nobody", "x", "192.0.2.1")
+    for _ in range(20):
+        with pytest.raises(TooManyTries):
+            accounts.sign_in("ann", "x", "192.0.2.1")
+    assert accounts.sign_in("ann", NAMES["ann"], "192.0.2.2").name == "ann"
+
+
+def test_addresses_of_one_network_are_one_place() -> None:
+    accounts = Accounts(dict(USERS))
+    for last in range(10):
+        with pytest.raises(WrongPassword):
+            accounts.sign_in(f"nobody{last}", "x", f"2001:db8:1:2::{last:x}")
+    with pytest.raises(TooManyTries):
+        accounts.sign_in("nobody", "x", "2001:db8:1:2:ffff::1")
+    assert accounts.sign_in("ann", NAMES["ann"], "2001:db8:1:3::1").name == "ann"
+    assert accounts.sign_in("ann", NAMES["ann"], "::ffff:192.0.2.9").name == "ann"
+
+
+def test_unknown_names_cost_what_known_ones_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: set[str] = set()
+    monkeypatch.setattr(accounts_module, "is_right", lambda _, hashed: asked.add(hashed))
+    accounts = Accounts(dict(USERS))
+    for number in range(9):
+        with pytest.raises(WrongPassword):
+            accounts.sign_in(f"nobody{number}", "x", "192.0.2.1")
+    assert asked == {hashed for _, hashed in USERS}
+
+
+# Tokens
+
+
+def test_a_label_of_no_text_is_kept_as_well_as_can_be(bob: httpx.Client) -> None:
+    made = bob.post("/api/tokens", content=b'{"label": "a\\ud800"}')
+    assert (made.status_code, made.json()["label"]) == (201, "a?")
+
+
+def test_tokens_that_several_processes_make_at_once_are_all_kept(tmp_path: Path) -> None:
+    """Each has a lock of its own, as processes have; the file's is the only one they share."""
+    with ThreadPoolExecutor(4) as pool:
+        for name in "abcd":
+            pool.submit(lambda who: [Tokens(tmp_path).make(who, "x") for _ in range(15)], name)
+    assert [len(Tokens(tmp_path).of(name)) for name in "abcd"] == [15] * 4
+
+
+# Crowds
+
+
+@pytest.fixture
+def held() -> Iterator[threading.Event]:
+    """What holds work up until the test is over."""
+    release = threading.Event()
+    yield release
+    release.set()
+
+
+@pytest.fixture
+def crowd(held: threading.Event) -> Iterator[Callable[[Callable[[int], object]], None]]:
+    """Asks sixty times at once, and waits for no answer."""
+    with ThreadPoolExecutor(60) as pool:
+
+        def begin(ask: Callable[[int], object]) -> None:
+            for number in range(60):
+                pool.submit(ask, number)
+
+        yield begin
+        held.set()
+
+
+def test_a_crowd_that_signs_in_is_in_nobodys_way(
+    address: str,
+    bob: httpx.Client,
+    held: threading.Event,
+    crowd: Callable[[Callable[[int], object]], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    under_way: list[str] = []
+
+    def slowly(password: str, _hashed: str) -> bool:
+        under_way.append(password)
+        return held.wait(PATIENCE) and False
+
+    monkeypatch.setattr(accounts_module, "is_right", slowly)
+    with httpx.Client(base_url=address, limits=httpx.Limits(max_connections=60)) as many:
+        crowd(
+            lambda number: many.post(
+                "/login",
+                data={"name": f"n{number}", "password": "x"},
+                headers={"X-Forwarded-For": f"192.0.2.{number}"},
+                timeout=PATIENCE,
+            )
+        )
+        wait_until(lambda: bool(under_way))
+        assert [bob.get("/api/runs").status_code for _ in range(20)] == [200] * 20
+        assert len(under_way) == 1
+        held.set()
+
+
+def test_a_crowd_of_looks_is_in_nobodys_way(
+    address: str,
+    bob: httpx.Client,
+    held: threading.Event,
+    crowd: Callable[[Callable[[int], object]], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    under_way: list[str] = []
+
+    def slowly(_self: Workshop, kind: str, file: BinaryIO, _ask: Ask) -> Look:
+        under_way.append(kind)
+        if file.read() == b"slow":
+            held.wait(PATIENCE)
+        return Look(b"{}")
+
+    monkeypatch.setattr(Workshop, "look", slowly)
+    with httpx.Client(base_url=address, limits=httpx.Limits(max_connections=60)) as ann:
+        ann.post("/login", data={"name": "ann", "password": NAMES["ann"]})
+        crowd(lambda _: ann.post("/api/markdown", content=b"slow", timeout=PATIENCE))
+        wait_until(lambda: len(under_way) == 2)
+        assert [bob.get("/api/runs").status_code for _ in range(20)] == [200] * 20
+        assert bob.post("/api/markdown", content=b"quick").status_code == 200
+        held.set()
+
+
+def test_a_crowd_of_counted_documents_is_in_nobodys_way(
+    address: str,
+    bob: httpx.Client,
+    held: threading.Event,
+    crowd: Callable[[Callable[[int], object]], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    under_way: list[str] = []
+
+    def slowly(file: BinaryIO, name: str) -> Document:
+        under_way.append(name)
+        if file.read() == b"slow":
+            held.wait(PATIENCE)
+        return Document(name, "two words")
+
+    def document(client: httpx.Client, content: bytes) -> str:
+        run = client.post("/api/runs").json()["run"]
+        client.put(f"/api/runs/{run}/files/a", content=content).raise_for_status()
+        return f"/api/runs/{run}/about/a"
+
+    monkeypatch.setattr(document_info, "text_of", slowly)
+    with httpx.Client(base_url=address, limits=httpx.Limits(max_connections=60)) as ann:
+        ann.post("/login", data={"name": "ann", "password": NAMES["ann"]})
+        slow = document(ann, b"slow")
+        crowd(lambda _: ann.get(slow, timeout=PATIENCE))
+        wait_until(lambda: len(under_way) == 2)
+        assert bob.get(document(bob, b"quick")).json()["words"] == 2
+        held.set()
+
+
+def test_a_crowd_that_follows_is_in_nobodys_way(held: threading.Event, tmp_path: Path) -> None:
+    def slowly(_body: Body) -> Turn:
+        held.wait(PATIENCE)
+        return Turn(text="Done.")
+
+    with Endpoint(slowly) as endpoint:
+        settings = Settings(data=tmp_path, base_url=endpoint.url, model="test-model")
+        with served(create(settings, LocalMachine(tmp_path))) as alone:
+            given = {"data": ["Wait.", "", "general", "sandbox"]}
+            begun = httpx.post(f"{alone}/gradio_api/run/start", json=given).json()
+            for _ in range(60):
+                httpx.post(f"{alone}/gradio_api/call/follow", json=begun)
+            for _ in range(20):
+                assert httpx.get(f"{alone}/api/runs").status_code == 200
+            held.set()

@@ -1,0 +1,337 @@
+"""The line in which runs wait for their turn: its limits, its order, its end."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from agent import prompts
+from agent.errors import RunError
+from agent.events import Event, Preparing, RunEnded
+from agent.limits import Limits
+from agent.models.base import ToolCall
+from agent.models.scripted import ScriptedModel, ScriptedTurn
+from agent.runs import journal
+from agent.runs.folder import RunFolder
+from agent.runs.recorder import Task
+from agent.settings import Settings
+from agent.util.cancellation import Stop
+from sandbox_ui.history.limits import allowance
+from sandbox_ui.runs.manager import CLOSED, Runs
+from sandbox_ui.scheduling.admission import Admission
+from sandbox_ui.scheduling.queue import MOST_WAITING, Line, Turn, ordinal
+from tests.support.local_provider import LocalMachine
+from tests.support.models.endpoint import Call, Endpoint
+from tests.support.models.endpoint import Turn as Said
+from tests.support.server import create, served, wait_until
+from tests.support.tab import Studio, chromium
+
+SUBMIT = ScriptedTurn(text="Done.", calls=(ToolCall("", "submit", "{}"),))
+ANSWER = ScriptedTurn(text="Four.")
+SLEEP = ScriptedTurn(calls=(ToolCall("", "execute_bash", '{"command": "echo up; sleep 60"}'),))
+
+
+def order_of(line: Line, turns: dict[str, Turn]) -> list[str]:
+    """The order in which those who wait are let in, when each leaves as the next one comes."""
+    order, left = list[str](), dict(turns)
+    while left:
+        names = [name for name, turn in left.items() if is_in(turn)]
+        assert len(names) == 1
+        order += names
+        left.pop(names[0]).leave()
+    assert (line.working, line.waiting) == (0, 0)
+    return order
+
+
+def is_in(turn: Turn) -> bool:
+    """Whether its turn has come, without giving its place up."""
+    return turn in turn._line._working
+
+
+# The order
+
+
+def test_who_comes_first_is_first_and_no_more_are_let_in_than_may(tmp_path: Path) -> None:
+    line = Line(2)
+    turns = [line.enter() for _ in range(4)]
+    assert [is_in(turn) for turn in turns] == [True, True, False, False]
+    assert (line.working, line.waiting) == (2, 2)
+    turns[1].leave()
+    turns[1].leave()
+    assert [is_in(turn) for turn in turns] == [True, False, True, False]
+
+
+def test_a_person_with_many_runs_does_not_keep_another_waiting_for_all_of_them() -> None:
+    line = Line(1)
+    turns = {f"a{number}": line.enter("ann") for number in range(4)}
+    turns |= {f"b{number}": line.enter("bob") for number in range(2)}
+    turns |= {"c0": line.enter("cem")}
+    assert order_of(line, turns) == ["a0", "b0", "c0", "a1", "b1", "a2", "a3"]
+
+
+def test_who_has_fewer_at_work_is_next(tmp_path: Path) -> None:
+    line = Line(3)
+    first = [line.enter("ann"), line.enter("ann"), line.enter("bob")]
+    ann, bob = line.enter("ann"), line.enter("bob")
+    first[0].leave()
+    assert is_in(ann)  # each had one
+    first[1].leave()
+    assert is_in(bob)
+
+
+def test_a_person_has_a_share_and_the_operator_may_use_all() -> None:
+    line = Line(4, each=2)
+    ann = [line.enter("ann") for _ in range(3)]
+    assert [is_in(turn) for turn in ann] == [True, True, False]
+    operator = [line.enter() for _ in range(3)]
+    assert [is_in(turn) for turn in operator] == [True, True, False]
+    ann[0].leave()
+    assert [is_in(each) for each in (ann[2], operator[2])] == [True, False]
+
+
+def test_a_thousand_wait_and_more_are_refused_with_a_sentence() -> None:
+    line = Line(1)
+    for number in range(MOST_WAITING + 1):
+        line.enter(f"person {number}")
+    with pytest.raises(RunError, match=f"^The queue is full: {MOST_WAITING} runs are waiting"):
+        line.enter("one more")
+    line = Line(1)
+    for _ in range(MOST_WAITING // 10 + 1):
+        line.enter("ann")
+    with pytest.raises(RunError, match="100 of your runs are waiting"):
+        line.enter("ann")
+    assert line.enter("bob")
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [(1, "1st"), (2, "2nd"), (3, "3rd"), (4, "4th"), (11, "11th"), (12, "12th"), (13, "13th"),
+     (21, "21st"), (111, "111th"), (122, "122nd")],
+)  # fmt: skip
+def test_a_place_is_said_as_people_say_it(number: int, said: str) -> None:
+    assert ordinal(number) == said
+
+
+def test_everybody_comes_in_at_last_whoever_leaves_and_stops_meanwhile() -> None:
+    line, inside, most = Line(3, each=2), list[int](), list[int]()
+    lock, done = threading.Lock(), list[bool]()
+
+    def visit(owner: str, stopped: bool) -> None:
+        turn, stop = line.enter(owner), Stop()
+        if stopped:
+            threading.Timer(0.01, stop.set).start()
+        waited = turn.wait(stop)
+        try:
+            while True:
+                next(waited)
+        except StopIteration as end:
+            let_in = bool(end.value)
+        if let_in:
+            with lock:
+                inside.append(1)
+                most.append(len(inside))
+            stop.wait(0.002)
+            with lock:
+                inside.pop()
+        turn.leave()
+        done.append(let_in)
+
+    threads = [
+        threading.Thread(target=visit, args=(f"person {number % 4}", number % 5 == 0))
+        for number in range(60)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert len(done) == 60
+    assert done.count(True) >= 48
+    assert max(most) <= 3
+    assert (line.working, line.waiting) == (0, 0)
+
+
+# Runs in it
+
+
+@contextmanager
+def opened(data: Path, line: Line) -> Iterator[Runs]:
+    runs = Runs(data, LocalMachine(data), Admission(line))
+    runs.open()
+    yield runs
+    runs.close()
+
+
+def start(runs: Runs, *turns: ScriptedTurn, plain: bool = False) -> str:
+    run = runs.create_draft()
+    mode = Task("Do it.", prompts.named("general"), "plain" if plain else "sandbox")
+    runs.start(run, mode, ScriptedModel(turns), Limits())
+    return run
+
+
+def events(runs: Runs, run: str) -> list[Event]:
+    path = runs.folder(run).journal
+    return [event for _, event in journal.read(path)] if path.exists() else []
+
+
+def state(runs: Runs, run: str) -> str:
+    told = runs.feed(run).state()
+    return f"{told['state']}: {told['detail']}" if told["detail"] else str(told["state"])
+
+
+def wait_for(runs: Runs, run: str, wanted: str) -> None:
+    wait_until(lambda: state(runs, run).startswith(wanted))
+
+
+def test_a_run_waits_and_is_told_its_place_as_the_line_moves(tmp_path: Path) -> None:
+    with opened(tmp_path, Line(1)) as runs:
+        first = start(runs, SLEEP, SUBMIT)
+        wait_for(runs, first, "running_tool")
+        second, third = start(runs, SUBMIT), start(runs, ANSWER, plain=True)
+        wait_for(runs, second, "in_line: 1st in line")
+        wait_for(runs, third, "in_line: 2nd in line")
+        with pytest.raises(RunError, match="at work"):
+            runs.follow_up(third, "More", ScriptedModel([SUBMIT]), Limits())
+        runs.stop(first)
+        wait_for(runs, third, "answered")
+        wait_for(runs, second, "submitted")
+        told = [each.detail for each in events(runs, third) if isinstance(each, Preparing)]
+        assert told[0] == "2nd in line"
+        assert sum(isinstance(each, RunEnded) for each in events(runs, third)) == 1
+
+
+def test_stop_takes_a_run_out_of_the_line_and_a_message_brings_it_back(tmp_path: Path) -> None:
+    with opened(tmp_path, Line(1)) as runs:
+        first = start(runs, SLEEP, SUBMIT)
+        wait_for(runs, first, "running_tool")
+        second, third = start(runs, SUBMIT), start(runs, SUBMIT)
+        wait_for(runs, third, "in_line: 2nd")
+        runs.stop(second)
+        wait_for(runs, second, "stopped")
+        wait_for(runs, third, "in_line: 1st")
+        runs.follow_up(second, "Now", ScriptedModel([SUBMIT]), Limits())
+        wait_for(runs, second, "in_line: 2nd")
+        runs.stop(first)
+        wait_for(runs, second, "submitted")
+
+
+def test_a_run_that_fails_makes_room(tmp_path: Path) -> None:
+    class Broken(LocalMachine):
+        def draft(self) -> str:
+            self.blobs = None  # type: ignore[assignment]
+            return super().draft()
+
+    runs = Runs(tmp_path, Broken(tmp_path), Admission(Line(1)))
+    runs.open()
+    for _ in range(3):
+        run = start(runs, SUBMIT)
+        wait_for(runs, run, "failed")
+    wait_until(lambda: runs.admission.line.working == 0)
+    runs.close()
+
+
+def test_who_waits_when_the_studio_is_closed_ends_as_stopped_at_once(tmp_path: Path) -> None:
+    with opened(tmp_path, Line(1)) as runs:
+        runs.admission.line.enter()
+        run = start(runs, SUBMIT)
+        wait_for(runs, run, "in_line")
+    assert state(runs, run) == f"stopped: {CLOSED}"
+
+
+def test_a_person_hears_why_they_wait_where_the_machine_is_free(tmp_path: Path) -> None:
+    with opened(tmp_path, Line(4, each=1)) as runs:
+        owned = list[str]()
+        for _ in range(2):
+            folder = RunFolder.create(tmp_path, LocalMachine(tmp_path).draft(), owner="ann")
+            task = Task("Do it.", prompts.named("general"))
+            runs.start(folder.id, task, ScriptedModel([SLEEP, SUBMIT]), Limits())
+            owned.append(folder.id)
+        wait_for(runs, owned[1], "in_line: 1st in line; one person may have 1 run at work at once")
+        runs.stop(owned[0])
+        wait_for(runs, owned[1], "running_tool")
+        runs.stop(owned[1])
+
+
+def test_the_sandbox_that_is_idle_for_the_longest_makes_room_for_another(tmp_path: Path) -> None:
+    machine = LocalMachine(tmp_path)
+    runs = Runs(tmp_path, machine, Admission(Line(2), sandboxes=2))
+    runs.open()
+    done = list[str]()
+    for _ in range(3):
+        done.append(start(runs, SUBMIT))
+        wait_for(runs, done[-1], "submitted")
+        wait_until(lambda: runs.admission.line.working == 0)
+    assert machine.taken == 3
+    runs.follow_up(done[2], "More", ScriptedModel([SUBMIT]), Limits())
+    wait_until(lambda: runs.feed(done[2]).state()["state"] == "submitted")
+    assert machine.taken == 3  # its sandbox was there still
+    wait_until(lambda: runs.admission.line.working == 0)
+    runs.follow_up(done[0], "More", ScriptedModel([SUBMIT]), Limits())
+    wait_until(lambda: machine.taken == 4)  # its own had made room
+    runs.close()
+
+
+def test_many_runs_of_several_people_all_end_and_leave_nothing_behind(tmp_path: Path) -> None:
+    machine = LocalMachine(tmp_path)
+    most = list[int]()
+    with opened(tmp_path, Line(3, each=2)) as runs:
+        owned = list[str]()
+        for number in range(45):
+            owner = ("ann", "bob", "")[number % 3]
+            owned.append(RunFolder.create(tmp_path, machine.draft(), owner).id)
+            task = Task("Say it.", prompts.named("general"), "plain")
+            runs.start(owned[-1], task, ScriptedModel([ANSWER]), Limits())
+            most.append(runs.admission.line.working)
+        for run in owned:
+            wait_for(runs, run, "answered")
+        wait_until(lambda: runs.admission.line.working == 0)
+        assert max(most) <= 3
+        wait_until(lambda: not any(each.name[:4] == "run " for each in threading.enumerate()))
+
+
+# On the page
+
+
+@pytest.mark.browser
+def test_the_page_shows_the_place_and_stop_gives_it_up(tmp_path: Path) -> None:
+    task = "Say four."
+    gates = [threading.Event(), threading.Event()]
+    turns = [Said(calls=[Call("submit")], gate=gate) for gate in gates]
+    with ExitStack() as held:
+        endpoint = held.enter_context(Endpoint(turns))
+        settings = Settings(data=tmp_path, base_url=endpoint.url, model="m", runs=1)
+        address = held.enter_context(served(create(settings, LocalMachine(tmp_path))))
+        browser = held.enter_context(chromium())
+        tabs = [Studio(browser.new_page()) for _ in range(3)]
+        for tab in tabs:
+            tab.open(address)
+            tab.send(task)
+            expect(tab.state).to_contain_text("waiting for the model" if tab is tabs[0] else "line")
+        first, second, third = tabs
+        expect(second.state).to_contain_text("1st in line")
+        expect(third.state).to_contain_text("2nd in line")
+        expect(third.timeline).to_contain_text("2nd in line. It begins by itself.")
+        second.button("Stop").click()
+        expect(second.state).to_have_text("stopped")
+        expect(third.state).to_contain_text("1st in line")
+        gates[0].set()
+        expect(first.state).to_contain_text("submitted")
+        expect(third.state).to_contain_text("waiting for the model")
+        gates[1].set()
+        expect(third.state).to_contain_text("submitted")
+        assert [tab.complaints for tab in tabs] == [[], [], []]
+
+
+# How many
+
+
+def test_the_limits_fit_the_machine_where_nobody_said(tmp_path: Path) -> None:
+    fitted = allowance(Settings(data=tmp_path / "to" / "come"))
+    assert fitted.runs >= 2
+    assert fitted.runs / 2 <= fitted.runs_each <= fitted.runs
+    said = allowance(Settings(data=tmp_path, runs=3, runs_each=9))
+    assert (said.runs, said.runs_each) == (3, 3)
+    said = allowance(Settings(data=tmp_path, keep_size=0))
+    assert (said.keep, said.keep_each) == (None, None)

@@ -1,0 +1,308 @@
+"""The runs that are alive: begun, stopped, gone on with, kept house for."""
+
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import fastapi
+import gradio as gr
+import pytest
+
+from agent import prompts
+from agent.errors import RunError
+from agent.events import Event, RunEnded, RunStarted, ToolOutput
+from agent.limits import Limits
+from agent.models import demonstration
+from agent.models.base import ToolCall
+from agent.models.resolve import ModelNeeded
+from agent.models.scripted import ScriptedModel, ScriptedTurn
+from agent.runs import journal
+from agent.runs.folder import RunFolder
+from agent.runs.journal import Journal
+from agent.runs.record import INTERRUPTED
+from agent.runs.recorder import Task
+from agent.settings import Settings
+from agent.workspace.paths import ROOT
+from sandbox_ui.auth.access import Access
+from sandbox_ui.auth.user import OPERATOR
+from sandbox_ui.page import run_options as choosing
+from sandbox_ui.page.handlers import Controls
+from sandbox_ui.page.run_options import Choices
+from sandbox_ui.runs import manager as running
+from sandbox_ui.runs.maintenance import DRAFT_SECONDS, IDLE_SECONDS
+from sandbox_ui.runs.manager import CLOSED, Runs
+from tests.support.local_provider import LocalMachine
+from tests.support.server import wait_until
+
+SUBMIT = ScriptedTurn(text="Done.", calls=(ToolCall("", "submit", "{}"),))
+TASK = Task("Do it.", prompts.named("general"))
+
+
+def bash(command: str) -> ScriptedTurn:
+    return ScriptedTurn(calls=(ToolCall("", "execute_bash", f'{{"command": "{command}"}}'),))
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> LocalMachine:
+    return LocalMachine(tmp_path)
+
+
+@pytest.fixture
+def runs(tmp_path: Path, machine: LocalMachine) -> Iterator[Runs]:
+    runs = Runs(tmp_path, machine)
+    runs.open()
+    yield runs
+    runs.close()
+
+
+def events(runs: Runs, run: str) -> list[Event]:
+    return [event for _, event in journal.read(runs.folder(run).journal)]
+
+
+def has_ended(runs: Runs, run: str, times: int = 1) -> bool:
+    path = runs.folder(run).journal
+    return path.exists() and path.read_bytes().count(b'"kind":"run_ended"') == times
+
+
+def wait_for_end(runs: Runs, run: str, times: int = 1) -> RunEnded:
+    wait_until(lambda: has_ended(runs, run, times))
+    last = events(runs, run)[-1]
+    assert isinstance(last, RunEnded)
+    return last
+
+
+def start(runs: Runs, *turns: ScriptedTurn) -> str:
+    run = runs.create_draft()
+    runs.start(run, TASK, ScriptedModel(turns), Limits())
+    return run
+
+
+def wait_for_output(runs: Runs, run: str) -> None:
+    journal_ = runs.folder(run).journal
+    wait_until(lambda: journal_.exists() and b'"kind":"tool_output"' in journal_.read_bytes())
+
+
+def test_a_draft_has_a_workspace_and_has_not_begun(runs: Runs) -> None:
+    run = runs.create_draft()
+    assert {entry.name for entry in runs.workspace(run).list(ROOT)} == {"input", "output"}
+    assert not runs.begun(run)
+
+
+def test_a_run_begins_in_its_draft_and_ends_by_itself(runs: Runs) -> None:
+    run = start(runs, bash("echo hi"), SUBMIT)
+    assert wait_for_end(runs, run).status == "submitted"
+    assert runs.begun(run)
+
+
+def test_a_run_begins_once_and_takes_no_message_while_it_is_at_work(runs: Runs) -> None:
+    run = start(runs, bash("echo up; sleep 60"), SUBMIT)
+    wait_for_output(runs, run)
+    with pytest.raises(RunError, match="at work"):
+        runs.start(run, TASK, ScriptedModel([SUBMIT]), Limits())
+    with pytest.raises(RunError, match="at work"):
+        runs.follow_up(run, "More", ScriptedModel([SUBMIT]), Limits())
+    runs.stop(run)
+    wait_for_end(runs, run)
+
+
+def test_a_stop_ends_the_command_and_a_message_goes_on_in_the_same_sandbox(runs: Runs) -> None:
+    run = start(runs, bash("echo up; cd /tmp; sleep 60"), SUBMIT)
+    wait_for_output(runs, run)
+    runs.stop(run)
+    assert wait_for_end(runs, run).status == "stopped"
+    runs.follow_up(run, "Go on", ScriptedModel([bash("x=4; echo $x"), SUBMIT]), Limits())
+    assert wait_for_end(runs, run, 2).status == "submitted"
+    assert [e.text for e in events(runs, run) if isinstance(e, ToolOutput)][-1] == "4\n"
+
+
+def test_two_runs_know_nothing_of_each_other(runs: Runs) -> None:
+    first = start(runs, bash("echo 1 > output/a"), SUBMIT)
+    second = start(runs, bash("ls output"), SUBMIT)
+    wait_for_end(runs, first)
+    wait_for_end(runs, second)
+    assert not list(runs.folder(second).workspace.joinpath("output").iterdir())
+
+
+def test_what_a_dead_process_left_alive_is_closed_as_interrupted(tmp_path: Path) -> None:
+    machine = LocalMachine(tmp_path)
+    folder = RunFolder.create(tmp_path, machine.draft())
+    left = Journal(folder.journal)
+    left.append(
+        RunStarted(
+            run=folder.id, task="t", mode="sandbox", model="m", metered=True,
+            prompt="", system="", user="",
+        )
+    )  # fmt: skip
+    left.close()
+    runs = Runs(tmp_path, machine)
+    runs.open()
+    last = events(runs, folder.id)[-1]
+    assert isinstance(last, RunEnded)
+    assert (last.status, last.reason) == ("failed", INTERRUPTED)
+    runs.close()
+
+
+def test_closing_stops_what_does_not_end_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "GRACE", 0.2)
+    runs = Runs(tmp_path, LocalMachine(tmp_path))
+    runs.open()
+    run = start(runs, bash("echo up; sleep 60"), SUBMIT)
+    wait_for_output(runs, run)
+    runs.close()
+    end = wait_for_end(runs, run)
+    assert (end.status, end.reason) == ("stopped", CLOSED)
+    with pytest.raises(RunError, match="closed"):
+        runs.follow_up(run, "More", ScriptedModel([SUBMIT]), Limits())
+
+
+def test_an_unused_draft_goes_after_a_week_and_a_run_does_not(runs: Runs) -> None:
+    draft, run = runs.create_draft(), start(runs, SUBMIT)
+    wait_for_end(runs, run)
+    kept = runs.folder(draft).sandbox_folder
+    runs.tidy(time.time() + DRAFT_SECONDS - 60)
+    assert kept.exists()
+    runs.tidy(time.time() + DRAFT_SECONDS + 60)
+    assert not kept.exists()
+    with pytest.raises(RunError, match="no such run"):
+        runs.feed(draft)
+    assert runs.folder(run).sandbox_folder.exists()
+
+
+def test_a_resting_run_gives_its_sandbox_up_and_gets_another_for_a_message(
+    runs: Runs, machine: LocalMachine
+) -> None:
+    run = start(runs, bash("echo kept > f"), SUBMIT)
+    wait_for_end(runs, run)
+    wait_until(lambda: not _thread(runs, run))
+    runs.tidy(time.time() + IDLE_SECONDS - 60)
+    runs.follow_up(run, "More", ScriptedModel([SUBMIT]), Limits())
+    wait_for_end(runs, run, 2)
+    assert machine.taken == 1
+    wait_until(lambda: not _thread(runs, run))
+    runs.tidy(time.time() + IDLE_SECONDS + 60)
+    runs.follow_up(run, "More", ScriptedModel([bash("cat f"), SUBMIT]), Limits())
+    wait_for_end(runs, run, 3)
+    assert machine.taken == 2
+    assert [e.text for e in events(runs, run) if isinstance(e, ToolOutput)] == ["kept\n"]
+
+
+def _thread(runs: Runs, run: str) -> bool:
+    return any(thread.name == f"run {run}" for thread in threading.enumerate())
+
+
+# What the page's buttons do
+
+
+@pytest.fixture
+def controls(runs: Runs, tmp_path: Path) -> Controls:
+    return Controls(runs, Settings(data=tmp_path, builtin=False))
+
+
+@pytest.fixture
+def asking(runs: Runs) -> gr.Request:
+    """The operator's request."""
+    state = {"access": Access(OPERATOR, (), runs.record)}
+    return gr.Request(fastapi.Request({"type": "http", "headers": [], "state": state}))
+
+
+def test_without_a_model_a_task_of_ones_own_is_refused_with_what_helps(
+    controls: Controls, asking: gr.Request
+) -> None:
+    run, notice, _ = controls.run("Write a poem", None, None, asking)
+    assert run is None
+    assert notice
+    assert notice["connect"]
+    assert notice["text"].startswith("Connect a model for this")
+
+
+def test_where_the_built_in_model_is_missing_it_is_told_how_to_have_it(
+    runs: Runs, asking: gr.Request, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", [each for each in sys.path if "site-packages" not in each])
+    _, notice, _ = Controls(runs, Settings(data=tmp_path)).run("Write a poem", None, None, asking)
+    assert notice
+    assert notice["connect"]
+    assert notice["text"].startswith("Connect a model for this")
+    assert notice["text"].endswith("pip install --no-deps -r requirements-builtin.txt")
+
+
+def test_without_a_model_a_demonstration_plays_with_its_files(
+    controls: Controls, runs: Runs, asking: gr.Request
+) -> None:
+    script = next(each for each in demonstration.demonstrations() if each.inputs)
+    run, notice, text = controls.run(script.task, None, None, asking)
+    assert run
+    assert (notice, text) == (None, "")
+    wait_until(lambda: runs.begun(run))
+    runs.stop(run)
+    wait_for_end(runs, run)
+    started = events(runs, run)[0]
+    assert isinstance(started, RunStarted)
+    assert len(started.inputs) == len(script.inputs)
+    assert not started.metered
+
+
+def test_an_empty_task_is_refused(controls: Controls, asking: gr.Request) -> None:
+    _, notice, _ = controls.run("  \n", None, None, asking)
+    assert notice
+
+
+def test_a_run_that_is_gone_is_said_to_be(controls: Controls, asking: gr.Request) -> None:
+    script = demonstration.demonstrations()[0]
+    _, notice, _ = controls.run(script.task, "goneforever1", None, asking)
+    assert notice
+    assert "no such run" in notice["text"]
+
+
+def test_the_environments_key_goes_to_the_environments_endpoint_only() -> None:
+    settings = Settings(base_url="http://one.test/v1", api_key="secret", model="m")
+    own = choosing.config(Choices(), settings, OPERATOR)
+    other = choosing.config(Choices(base_url="http://two.test/v1"), settings, OPERATOR)
+    entered = choosing.config(
+        Choices(base_url="http://two.test/v1", api_key="mine"), settings, OPERATOR
+    )
+    assert (own.api_key, other.api_key, entered.api_key) == ("secret", "", "mine")
+
+
+@pytest.mark.parametrize("choices", [Choices(base_url=" "), Choices(model="builtin")])
+def test_an_emptied_endpoint_and_the_built_in_models_name_leave_the_operators(
+    choices: Choices,
+) -> None:
+    settings = Settings(base_url="http://one.test/v1", api_key="secret", model="m")
+    left = choosing.config(choices, settings, OPERATOR)
+    assert (left.base_url, left.api_key) == ("", "")
+
+
+def test_an_endpoint_without_a_models_name_asks_for_one() -> None:
+    with pytest.raises(ModelNeeded, match="which of its models"):
+        choosing.model_for("t", Choices(base_url="http://one.test/v1"), Settings(), OPERATOR)
+
+
+@pytest.mark.parametrize("extra", ["{", "[1]", '"x"'])
+def test_an_extra_body_that_is_no_object_is_refused(extra: str) -> None:
+    with pytest.raises(RunError, match="extra body"):
+        choosing.config(Choices(extra_body=extra), Settings(), OPERATOR)
+
+
+def test_a_person_can_lower_the_operators_step_limit_but_not_raise_it() -> None:
+    settings = Settings(steps=10)
+    model = ScriptedModel([])
+    assert choosing.limits_for(Choices(steps=3), settings, model).steps == 3
+    assert choosing.limits_for(Choices(steps=99), settings, model).steps == 10
+    assert choosing.limits_for(Choices(max_tokens=50), settings, model).turn_tokens == 50
+
+
+@pytest.mark.parametrize(
+    ("operator", "asked", "given"),
+    [(None, None, 100), (None, 400, 400), (None, 5000, 1000), (40, None, 40), (40, 400, 40)],
+)
+def test_a_run_may_ask_for_more_steps_up_to_the_operator_s_bound(
+    operator: int | None, asked: float | None, given: int
+) -> None:
+    settings = Settings(steps=operator)
+    limits = choosing.limits_for(Choices(steps=asked), settings, ScriptedModel([]))
+    assert limits.steps == given

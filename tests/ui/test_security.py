@@ -1,0 +1,152 @@
+"""What every answer carries, and what runs in the page."""
+
+import re
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.sync_api import Page
+
+from agent.settings import Settings
+from tests.support.local_provider import LocalMachine
+from tests.support.server import create, served
+from tests.support.tab import Studio, chromium
+
+PUT_IN = """() => {
+  const script = document.createElement("script");
+  script.textContent = "window.hit = 'script'";
+  document.body.append(script);
+  const place = document.createElement("div");
+  place.innerHTML = "<img src=x: onerror='window.hit = 1'><a href='javascript:hit=1'>x</a>";
+  document.body.append(place);
+  place.querySelector("a").click();
+}"""
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    data: Path = tmp_path_factory.mktemp("data")
+    with served(create(Settings(data=data), LocalMachine(data))) as address:
+        yield address
+
+
+@pytest.fixture
+def page() -> Iterator[Page]:
+    with chromium() as browser:
+        yield browser.new_page()
+
+
+def scripts_of(answer: httpx.Response) -> str:
+    policy = answer.headers["content-security-policy"]
+    return next(each for each in policy.split("; ") if each.startswith("script-src"))
+
+
+def test_the_pages_own_scripts_have_a_nonce_that_is_new_each_time(address: str) -> None:
+    one, other = httpx.get(address), httpx.get(address)
+    nonce = re.search(r"'nonce-([\w-]{20,})'", scripts_of(one))
+    assert nonce
+    assert nonce[1] not in scripts_of(other)
+    assert "unsafe-inline" not in scripts_of(one)
+    assert set(re.findall(r"<script[^>]*?(?: nonce=\"([^\"]*)\")?[ >]", one.text)) == {nonce[1]}
+
+
+@pytest.mark.parametrize("path", ["/login", "/look", "/healthz", "/api/runs", "/ui/main.js"])
+def test_other_answers_let_no_script_in_them_run(address: str, path: str) -> None:
+    assert scripts_of(httpx.get(address + path)) == "script-src 'self' 'unsafe-eval'"
+
+
+def test_no_websocket_is_opened(address: str) -> None:
+    upgrade = {
+        "Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
+        "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+    }  # fmt: skip
+    answer = httpx.get(f"{address}/gradio_api/queue/join", headers=upgrade)
+    assert answer.status_code >= 400
+
+
+ELSEWHERE = [
+    {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": mode, "Sec-Fetch-Dest": dest}
+    for site in ("cross-site", "same-site")
+    for mode, dest in (("no-cors", "image"), ("cors", "empty"), ("navigate", "iframe"))
+]
+ELSEWHERE += [{"Origin": "http://127.0.0.1:1"}, {"Origin": "null"}, {"Origin": "http://a.example"}]
+
+
+@pytest.mark.parametrize("headers", ELSEWHERE, ids=lambda each: " ".join(each.values()))
+@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "POST"])
+def test_no_part_is_given_to_a_page_of_elsewhere(
+    address: str, method: str, headers: dict[str, str]
+) -> None:
+    for path in ("/api/runs?q=x", "/config", "/ui/main.js", "/", "/gradio_api/info"):
+        answer = httpx.request(method, address + path, headers=headers)
+        assert answer.status_code == 403, path
+        assert "access-control-allow-origin" not in answer.headers
+
+
+def test_a_link_on_a_page_of_elsewhere_leads_here(address: str) -> None:
+    followed = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+    answer = httpx.get(address, headers=followed | {"Sec-Fetch-Dest": "document"})
+    assert answer.status_code == 200
+
+
+PARTS = """<!doctype html><body><script>
+window.left = 6;
+const one = () => { window.left -= 1; };
+for (const tag of ["img", "script", "iframe"]) {
+  const part = document.createElement(tag);
+  part.onload = part.onerror = one;
+  part.src = "AT";
+  document.body.append(part);
+}
+fetch("AT", { mode: "no-cors" }).finally(one);
+fetch("AT", { credentials: "include" }).catch(one);
+const stream = new EventSource("AT");
+stream.onerror = () => { stream.close(); one(); };
+</script>"""
+
+
+@pytest.fixture
+def elsewhere(address: str) -> Iterator[int]:
+    """The port of another server, whose one page takes parts of the studio."""
+    page = PARTS.replace("AT", f"{address}/config").encode()
+
+    class Page(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(page)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Page) as server:
+        threading.Thread(target=server.serve_forever).start()
+        yield server.server_port
+        server.shutdown()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
+def test_a_page_of_another_port_is_told_nothing(
+    address: str, page: Page, name: str, elsewhere: int
+) -> None:
+    """Of the same name a browser takes it for the same site, whose requests bring cookies."""
+    told: set[int] = set()
+    ours = f"{address}/"
+    page.on("response", lambda got: told.add(got.status) if got.url.startswith(ours) else None)
+    page.goto(f"http://{name}:{elsewhere}/")
+    page.wait_for_function("window.left === 0")
+    assert told == {403}
+
+
+@pytest.mark.browser
+def test_what_is_put_into_the_page_does_not_run(address: str, page: Page) -> None:
+    Studio(page).open(address)
+    with page.expect_console_message(lambda said: "Content Security Policy" in said.text):
+        page.evaluate(PUT_IN)
+    page.wait_for_function("document.querySelector('img[src=\"x:\"]').complete")
+    assert page.evaluate("window.hit ?? null") is None

@@ -1,0 +1,246 @@
+"""What is used by what: told to the operator, to a person, to nobody else."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, expect
+
+from agent.data_folder import DataFolder
+from agent.errors import SandboxError
+from agent.history.index import History
+from agent.provisioning.provider import Computers
+from agent.runs.folder import RunFolder
+from agent.sandbox.docker.inventory import Census, Standing
+from agent.settings import Settings
+from agent.util.cancellation import Stop
+from sandbox_ui.auth.passwords import hash_password
+from tests.support.local_provider import LocalMachine
+from tests.support.recorded_runs import shelve
+from tests.support.server import create, served
+from tests.support.tab import NARROW, WIDE, Studio
+
+USERS = tuple((name, hash_password(f"{name}'s word", log_n=10)) for name in ("ann", "bob", "root"))
+
+
+class CountedMachine(LocalMachine):
+    """Has sandboxes that are only counted."""
+
+    def __init__(self, data: Path) -> None:
+        super().__init__(data)
+        self.standing: tuple[Standing, ...] = ()
+        self.problem = ""
+
+    def census(self) -> Census:
+        if self.problem:
+            raise SandboxError(self.problem)
+        return Census(self.standing)
+
+
+def owned(data: Path, name: str, owner: str, size: int) -> RunFolder:
+    folder = shelve(data, name, files={"output/a": os.urandom(size)})
+    folder._change(owner=owner)
+    return folder
+
+
+def usage(client: httpx.Client) -> dict[str, Any]:
+    told: dict[str, Any] = client.get("/api/usage").raise_for_status().json()
+    return told
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> CountedMachine:
+    return CountedMachine(tmp_path)
+
+
+@pytest.fixture
+def people(tmp_path: Path, machine: CountedMachine) -> Iterator[str]:
+    """A studio of three people, with two runs of ann's and one of bob's."""
+    runs = [
+        owned(tmp_path, "ann's large", "u:ann", 300_000),
+        owned(tmp_path, "ann's small", "u:ann", 1_000),
+        owned(tmp_path, "bob's", "u:bob", 100_000),
+    ]
+    list(History(tmp_path).fill())
+    machine.standing = (
+        Standing(runs[0].sandbox, True, 10_000, 500),
+        Standing(runs[2].sandbox, True, 20_000, 700),
+        Standing(runs[1].sandbox, False, 0, 900),
+        Standing("warm", True, 5_000, 0),
+    )
+    settings = Settings(
+        data=tmp_path, users=USERS, operators=("root",), runs=6, keep_size=8_000_000
+    )
+    with served(create(settings, machine)) as address:
+        yield address
+
+
+@contextmanager
+def signed_in(address: str, name: str) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=address) as client:
+        client.post("/login", data={"name": name, "password": f"{name}'s word"})
+        yield client
+
+
+def test_a_person_is_told_of_their_own_and_of_their_limits(people: str) -> None:
+    with signed_in(people, "ann") as client:
+        told = usage(client)
+    assert told["runs"]["count"] == 2
+    assert told["runs"]["limit"] == 4_000_000
+    assert told["runs"]["left"] == 4_000_000 - told["runs"]["size"]
+    assert [row["title"] for row in told["largest"]] == ["ann's large", "ann's small"]
+    assert told["sandboxes"] == {
+        "running": 1, "stopped": 1, "memory": 10_000, "installed": 1_400, "problem": "",
+    }  # fmt: skip
+    assert (told["limits"]["runs"], told["limits"]["runs_in_all"]) == (3, 6)
+    assert not told.keys() & {"machine", "people"}
+    assert "bob" not in str(told)
+
+
+def test_the_operator_is_told_of_all_and_of_the_machine(people: str) -> None:
+    with signed_in(people, "root") as client:
+        told = usage(client)
+    runs, machine = told["runs"], told["machine"]
+    assert runs["count"] == 3
+    assert runs["size"] == runs["workspaces"] + runs["records"] + runs["versions"]
+    assert runs["versions"] == 401_000
+    assert told["sandboxes"]["running"] == 3
+    assert machine["warm"] == 1
+    assert machine["versions"]["size"] == 401_000
+    assert 0 < machine["disk"]["free"] < machine["disk"]["size"]
+    assert [(each["name"], each["runs"]) for each in told["people"]] == [("ann", 2), ("bob", 1)]
+
+
+def test_no_more_is_left_than_the_disk_has(tmp_path: Path) -> None:
+    settings = Settings(data=tmp_path, keep_size=10**18)
+    with (
+        served(create(settings, CountedMachine(tmp_path))) as address,
+        httpx.Client(base_url=address) as client,
+    ):
+        told = usage(client)
+    assert told["runs"]["limit"] == 10**18
+    assert 0 < told["runs"]["left"] < told["machine"]["disk"]["size"]
+
+
+def test_nobody_else_is_told_anything(people: str) -> None:
+    assert httpx.get(f"{people}/api/usage").status_code == 401
+
+
+def test_an_engine_that_does_not_answer_is_said_and_the_rest_is_told(
+    people: str, machine: CountedMachine
+) -> None:
+    machine.problem = "The container engine does not answer."
+    with signed_in(people, "root") as client:
+        told = usage(client)
+    assert told["sandboxes"]["problem"] == machine.problem
+    assert told["runs"]["count"] == 3
+
+
+def test_drafts_are_counted_with_what_was_put_into_them(tmp_path: Path) -> None:
+    with (
+        served(create(Settings(data=tmp_path), LocalMachine(tmp_path))) as address,
+        httpx.Client(base_url=address) as client,
+    ):
+        run = client.post("/api/runs").json()["run"]
+        client.put(f"/api/runs/{run}/files/input/a", content=b"x" * 200_000)
+        drafts = usage(client)["drafts"]
+    assert drafts["count"] == 1
+    assert drafts["size"] > 200_000
+
+
+def test_drafts_are_listed_newest_first_with_the_names_of_their_files(tmp_path: Path) -> None:
+    with (
+        served(create(Settings(data=tmp_path), LocalMachine(tmp_path))) as address,
+        httpx.Client(base_url=address) as client,
+    ):
+        first, second = (client.post("/api/runs").json()["run"] for _ in range(2))
+        for name in ("a.csv", "b.csv", "c.csv", "d.csv"):
+            client.put(f"/api/runs/{second}/files/input/{name}", content=b"1,2")
+        listed = client.get("/api/runs").json()
+        assert listed["runs"] == []
+        assert [(each["run"], each["files"], each["names"]) for each in listed["drafts"]] == [
+            (second, 4, ["a.csv", "b.csv", "c.csv"]),
+            (first, 0, []),
+        ]
+        found = client.get("/api/runs", params={"q": "B.csv"}).json()["drafts"]
+        assert [each["run"] for each in found] == [second]
+        assert "drafts" not in client.get("/api/runs", params={"pinned": 1}).json()
+
+
+@pytest.mark.engine
+def test_containers_and_images_are_counted_by_the_engine(image: str, tmp_path: Path) -> None:
+    settings = Settings(data=tmp_path / "data", image=image, pool=1)
+    with DataFolder(settings.data) as data:
+        computers = Computers(settings, data)
+        assert computers.census() == Census()
+        computers.open()
+        assert computers.wait_for_pool(60)
+        folder = RunFolder.create(data.path, computers.draft())
+        taking = computers.take(folder, Stop())
+        for _ in taking:
+            pass
+        found = {each.sandbox: each for each in computers.census().sandboxes}
+        images = computers.census().images
+        computers.close()
+    assert found[folder.sandbox].running
+    assert found[folder.sandbox].memory > 500_000
+    assert [each.tag.split(":")[0] for each in images] == [
+        image.split(":")[0],
+        "llm-in-sandbox-studio-proxy",
+    ]
+    assert all(each.size > 50 * 1024**2 for each in images)
+
+
+# On the page
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("size", "scheme"), [(WIDE, "light"), (NARROW, "dark")])
+def test_it_is_read_and_space_is_freed_by_keyboard(
+    browser: Browser, tmp_path: Path, size: tuple[int, int], scheme: Any
+) -> None:
+    large = shelve(tmp_path, "<b>large</b>", files={"output/a": os.urandom(400_000)})
+    pinned = shelve(tmp_path, "pinned", files={"output/a": os.urandom(200_000)})
+    pinned.pin(True)
+    list(History(tmp_path).fill())
+    settings = Settings(data=tmp_path, keep_days=30.0, keep_size=2_000_000)
+    with served(create(settings, LocalMachine(tmp_path))) as address:
+        context = browser.new_context(
+            viewport={"width": size[0], "height": size[1]}, color_scheme=scheme
+        )
+        studio = Studio(context.new_page())
+        studio.open(address)
+        studio.page.keyboard.press("Control+k")
+        studio.page.get_by_role("dialog", name="History").get_by_role(
+            "button", name="Space and limits"
+        ).press("Enter")
+        dialog = studio.page.get_by_role("dialog", name="Space and limits")
+        expect(dialog.get_by_role("status")).to_contain_text("2 runs, 1 pinned")
+        expect(dialog).to_contain_text("deleted 30 days after their end")
+        expect(dialog.get_by_role("link")).to_have_text(["<b>large</b>", "pinned"])
+        expect(dialog.get_by_role("button", name="Delete “pinned”")).to_be_disabled()
+        found = Axe().run(studio.page, ".usage[open]", {"resultTypes": ["violations"]})
+        assert found.violations_count == 0, found.generate_report()
+        assert studio.page.evaluate("document.documentElement.scrollWidth") <= size[0]
+        dialog.get_by_role("button", name="Pin “pinned”").press("Enter")
+        expect(dialog.get_by_role("button", name="Delete “pinned”")).to_be_enabled()
+        dialog.get_by_role("button", name="Delete “<b>large</b>”").press("Enter")
+        expect(dialog).to_contain_text("This frees")
+        studio.page.keyboard.press("Escape")
+        expect(dialog.get_by_role("button", name="Delete “<b>large</b>”")).to_be_focused()
+        studio.page.keyboard.press("Enter")
+        expect(dialog.get_by_role("button", name="Delete", exact=True)).to_be_focused()
+        studio.page.keyboard.press("Enter")
+        expect(dialog.get_by_role("link")).to_have_text(["pinned"])
+        expect(dialog.get_by_role("status")).to_contain_text("are free again")
+        assert not large.path.exists()
+        dialog.get_by_role("link", name="pinned").press("Enter")
+        expect(dialog).to_be_hidden()
+        expect(studio.page).to_have_title("pinned")
+        assert studio.complaints == []
+        context.close()

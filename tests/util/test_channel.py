@@ -1,0 +1,78 @@
+"""The queue that merges what comes close together."""
+
+import threading
+
+import pytest
+
+from agent.util.channel import Channel
+
+
+def letters(window: float = 0.025) -> Channel[str]:
+    """Letters of one case merge."""
+    return Channel(lambda a, b: a.islower() and b.islower(), "".join, window)
+
+
+def test_what_is_there_is_merged_by_kind_and_in_order() -> None:
+    channel = letters()
+    for letter in "abCDef":
+        channel.put(letter)
+    channel.close()
+    assert list(channel) == ["ab", "C", "D", "ef"]
+
+
+def test_the_reader_waits_for_more_of_the_same_kind_only_so_long() -> None:
+    channel = letters(window=0.01)
+    channel.put("a")
+    items = iter(channel)
+    assert next(items) == "a"
+    channel.put("b")
+    channel.close()
+    assert list(items) == ["b"]
+
+
+def test_another_kind_or_the_end_flushes_at_once() -> None:
+    channel = letters(window=3600)
+    items = iter(channel)
+    channel.put("a")
+    channel.put("B")
+    assert next(items) == "a"
+    assert next(items) == "B"
+    channel.put("c")
+    channel.close()
+    assert list(items) == ["c"]
+
+
+def test_an_error_comes_after_all_items() -> None:
+    channel = letters()
+    channel.put("a")
+    channel.close(ValueError("broken"))
+    items = iter(channel)
+    assert next(items) == "a"
+    with pytest.raises(ValueError, match="broken"):
+        next(items)
+
+
+def test_abandoning_wakes_the_reader_and_drops_the_rest() -> None:
+    channel = letters(window=3600)
+    channel.put("a")
+    timer = threading.Timer(0.05, channel.abandon)
+    timer.start()
+    assert list(channel) in ([], ["a"])
+    channel.put("b")
+    assert list(channel) == []
+    timer.join()
+
+
+def test_nothing_is_lost_between_threads() -> None:
+    channel = letters(window=0.001)
+    count = 20_000
+
+    def write() -> None:
+        for _ in range(count):
+            channel.put("a")
+        channel.close()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    assert sum(map(len, channel)) == count
+    writer.join()

@@ -1,0 +1,47 @@
+"""A loop's threads: as many from the beginning as ever."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from agent.util import threads
+
+NAME, NUMBER, CALLS = "lent", 3, 40
+
+
+@pytest.fixture
+def loop() -> Iterator[asyncio.AbstractEventLoop]:
+    loop = asyncio.new_event_loop()
+    threads.lend(loop, NAME, NUMBER)
+    yield loop
+    loop.run_until_complete(loop.shutdown_default_executor())
+    loop.close()
+
+
+def lent() -> list[threading.Thread]:
+    return [each for each in threading.enumerate() if each.name.startswith(NAME)]
+
+
+def test_all_stand_before_the_first_call(loop: asyncio.AbstractEventLoop) -> None:
+    assert len(lent()) == NUMBER
+
+
+def test_calls_that_coincide_make_no_more(loop: asyncio.AbstractEventLoop) -> None:
+    before = lent()
+
+    async def many() -> None:
+        await asyncio.gather(*(asyncio.to_thread(time.sleep, 0.01) for _ in range(CALLS)))
+
+    loop.run_until_complete(many())
+    assert lent() == before
+
+
+def test_they_end_with_the_loop() -> None:
+    loop = asyncio.new_event_loop()
+    threads.lend(loop, NAME, NUMBER)
+    loop.run_until_complete(loop.shutdown_default_executor())
+    loop.close()
+    assert lent() == []

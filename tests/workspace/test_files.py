@@ -1,0 +1,265 @@
+"""The workspace's files as the page and the command line use them."""
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agent.errors import ToolError, WorkspaceError
+from agent.workspace.files import Workspace
+from agent.workspace.paths import ROOT, RelPath
+from tests.support.hostile.full_disk import room_in_files
+from tests.support.hostile.ordinary_user import as_ordinary_user
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    (tmp_path / "workspace").mkdir()
+    return Workspace(tmp_path / "workspace")
+
+
+def names(workspace: Workspace, folder: str = "") -> list[str]:
+    return [entry.name for entry in workspace.list(RelPath(folder) if folder else ROOT)]
+
+
+def staged(workspace: Workspace) -> list[Path]:
+    folder = workspace.staging.folder
+    return list(folder.iterdir()) if folder.exists() else []
+
+
+def test_a_listing_has_folders_first_and_calls_a_link_a_link(workspace: Workspace) -> None:
+    root = workspace.root
+    (root / "Zoo").mkdir()
+    (root / "b.txt").write_text("bb")
+    (root / "A.txt").write_text("a")
+    (root / "out").symlink_to("/etc")
+    os.mkfifo(root / "pipe")
+    found = [(entry.name, entry.kind) for entry in workspace.list(ROOT)]
+    assert found == [
+        ("Zoo", "folder"),
+        ("A.txt", "file"),
+        ("b.txt", "file"),
+        ("out", "link"),
+        ("pipe", "other"),
+    ]
+    assert workspace.stat(RelPath("b.txt")).size == 2
+    assert workspace.stat(RelPath("out")).kind == "link"
+
+
+def test_names_that_are_no_utf8_are_listed_read_and_removed(workspace: Workspace) -> None:
+    raw = b"caf\xe9 \xff\n\xe2\x80\xae"
+    (workspace.root / os.fsdecode(raw)).write_bytes(b"x")
+    (entry,) = workspace.list(ROOT)
+    path = ROOT.child(entry.name)
+    assert RelPath.from_url(path.to_url()) == path
+    with workspace.open_read(path) as file:
+        assert file.read() == b"x"
+    workspace.remove(path)
+    assert names(workspace) == []
+
+
+@pytest.mark.parametrize("path", ["out", "out/passwd", "pipe", "folder", "missing"])
+def test_what_is_no_file_of_the_workspace_cannot_be_read(workspace: Workspace, path: str) -> None:
+    (workspace.root / "out").symlink_to("/etc")
+    (workspace.root / "folder").mkdir()
+    os.mkfifo(workspace.root / "pipe")
+    with pytest.raises(WorkspaceError, match=path.partition("/")[0]):
+        workspace.open_read(RelPath(path))
+
+
+def test_listing_through_a_link_is_refused(workspace: Workspace) -> None:
+    (workspace.root / "out").symlink_to("/etc")
+    with pytest.raises(WorkspaceError):
+        workspace.list(RelPath("out"))
+
+
+def test_an_upload_is_seen_only_when_it_is_whole(workspace: Workspace) -> None:
+    with workspace.begin(RelPath("input/paper.pdf")) as upload:
+        upload.write(b"one ")
+        assert names(workspace) == []
+        upload.write(b"two")
+        assert upload.commit() == "input/paper.pdf"
+    assert (workspace.root / "input" / "paper.pdf").read_bytes() == b"one two"
+    assert staged(workspace) == []
+
+
+def test_an_upload_that_is_given_up_leaves_nothing(workspace: Workspace) -> None:
+    def broken() -> Iterator[bytes]:
+        yield b"part"
+        raise ConnectionResetError
+
+    with pytest.raises(ConnectionResetError):
+        workspace.write(RelPath("input/x"), broken())
+    assert names(workspace) == []
+    assert staged(workspace) == []
+
+
+def test_a_name_that_exists_keeps_both(workspace: Workspace) -> None:
+    path = RelPath("data.tar.gz")
+    assert workspace.write(path, [b"1"]) == "data.tar.gz"
+    assert workspace.write(path, [b"2"]) == "data.tar (2).gz"
+    assert workspace.write(path, [b"3"]) == "data.tar (3).gz"
+    assert workspace.write(RelPath(".env"), [b"1"]) == ".env"
+    assert workspace.write(RelPath(".env"), [b"2"]) == ".env (2)"
+    assert (workspace.root / "data.tar.gz").read_bytes() == b"1"
+
+
+def test_the_second_of_a_longest_name_still_fits(workspace: Workspace) -> None:
+    path = RelPath("ä" * 125 + ".txt")
+    workspace.write(path, [b"1"])
+    second = workspace.write(path, [b"2"])
+    assert second.endswith(" (2).txt")
+    assert len(os.fsencode(second)) <= 255
+
+
+def test_a_link_at_the_target_is_neither_followed_nor_replaced(workspace: Workspace) -> None:
+    victim = workspace.root.parent / "victim"
+    victim.write_text("safe")
+    (workspace.root / "report").symlink_to(victim)
+    assert workspace.write(RelPath("report"), [b"new"]) == "report (2)"
+    assert victim.read_text() == "safe"
+
+
+def test_a_folder_that_is_a_link_receives_nothing(workspace: Workspace, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (workspace.root / "input").symlink_to(outside)
+    with pytest.raises(WorkspaceError, match="input"):
+        workspace.write(RelPath("input/x"), [b"x"])
+    with pytest.raises(WorkspaceError, match="input"):
+        workspace.make_folder(RelPath("input/y"))
+    assert list(outside.iterdir()) == []
+    assert staged(workspace) == []
+
+
+def test_what_does_not_fit_is_said_and_leaves_nothing(workspace: Workspace) -> None:
+    """A limit on file size stands in for a full disk: the kernel refuses the write."""
+    with room_in_files(1000), pytest.raises(WorkspaceError, match="larger"):
+        workspace.write(RelPath("big"), [b"x" * 2000])
+    assert names(workspace) == []
+    assert staged(workspace) == []
+
+
+def test_making_a_folder_makes_those_before_it_and_may_be_repeated(workspace: Workspace) -> None:
+    workspace.make_folder(RelPath("a/b/c"))
+    workspace.make_folder(RelPath("a/b/c"))
+    assert (workspace.root / "a" / "b" / "c").is_dir()
+    (workspace.root / "file").write_text("")
+    with pytest.raises(WorkspaceError, match="not a folder"):
+        workspace.make_folder(RelPath("file/x"))
+
+
+def test_removing_takes_the_link_and_leaves_what_it_points_to(workspace: Workspace) -> None:
+    victim = workspace.root.parent / "victim"
+    victim.mkdir()
+    (victim / "file").write_text("safe")
+    (workspace.root / "tree" / "inner").mkdir(parents=True)
+    (workspace.root / "tree" / "inner" / "link").symlink_to(victim)
+    (workspace.root / "link").symlink_to(victim)
+    workspace.remove(RelPath("tree"))
+    workspace.remove(RelPath("link"))
+    workspace.remove(RelPath("never/was"))
+    assert names(workspace) == []
+    assert (victim / "file").read_text() == "safe"
+    assert staged(workspace) == []
+    with pytest.raises(WorkspaceError, match="itself"):
+        workspace.remove(ROOT)
+
+
+def test_a_tree_deeper_than_any_path_can_be_removed(workspace: Workspace) -> None:
+    make_deep(workspace.root, 3000)
+    workspace.remove(RelPath("deep"))
+    assert names(workspace) == []
+    assert staged(workspace) == []
+
+
+def make_deep(root: Path, levels: int) -> None:
+    at = os.open(root, os.O_RDONLY)
+    for _ in range(levels):
+        os.mkdir("deep", dir_fd=at)
+        below = os.open("deep", os.O_RDONLY, dir_fd=at)
+        os.close(at)
+        at = below
+    os.close(at)
+
+
+def test_what_a_dead_process_left_half_done_is_tidied(workspace: Workspace) -> None:
+    dead = workspace.begin(RelPath("never-finished"))
+    (workspace.staging.folder / "ruin-1" / "x").mkdir(parents=True)
+    workspace.staging.tidy()
+    assert staged(workspace) == []
+    dead.abort()
+
+
+class InTheSandbox:
+    """Stands where a container would: it is root, and takes the sandbox's own paths."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def read(self, path: str, *, limit: int) -> bytes:
+        if "refused" in path:
+            raise ToolError(f"it is larger than {limit} bytes: too large")
+        return b"by rescue: " + path.encode()
+
+    def remove(self, path: str) -> None:
+        self.removed = path
+
+
+def closed_file(workspace: Workspace, name: str) -> None:
+    for folder in (workspace.root.parent, workspace.root):
+        folder.chmod(0o755)
+    file = workspace.root / name
+    file.write_text("closed")
+    file.chmod(0)
+
+
+def test_what_the_user_may_not_read_comes_through_the_sandbox(workspace: Workspace) -> None:
+    closed_file(workspace, "secret")
+    closed_file(workspace, "refused")
+    open_parents(workspace.root)
+    with as_ordinary_user(), pytest.raises(WorkspaceError, match="may not be read"):
+        workspace.open_read(RelPath("secret"))
+    workspace.rescue = InTheSandbox(workspace.root)
+    with as_ordinary_user():
+        with workspace.open_read(RelPath("secret")) as file:
+            assert file.read() == b"by rescue: /workspace/secret"
+        with pytest.raises(WorkspaceError, match="too large"):
+            workspace.open_read(RelPath("refused"))
+
+
+def open_parents(path: Path) -> None:
+    for parent in path.parents:
+        if parent != Path("/") and parent.stat().st_uid == os.geteuid():
+            parent.chmod(stat.S_IMODE(parent.stat().st_mode) | 0o111)
+
+
+def test_what_the_user_may_not_remove_goes_through_the_sandbox(workspace: Workspace) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can make what an ordinary user may not remove")
+    workspace.staging.folder.mkdir()
+    os.chown(workspace.staging.folder, 65534, 65534)
+    os.chown(workspace.root, 65534, 65534)
+    (workspace.root / "mine" / "closed").mkdir(parents=True)
+    (workspace.root / "mine" / "closed" / "file").write_text("x")
+    os.chown(workspace.root / "mine", 65534, 65534)
+    open_parents(workspace.root)
+    rescue = InTheSandbox(workspace.root)
+    workspace.rescue = rescue
+    with as_ordinary_user():
+        workspace.remove(RelPath("mine"))
+    assert rescue.removed == "/workspace/mine"
+    assert (workspace.root / "mine" / "closed" / "file").exists()
+
+
+def test_a_sparse_file_of_a_terabyte_is_only_a_number(workspace: Workspace) -> None:
+    with (workspace.root / "huge").open("wb") as file:
+        try:
+            file.truncate(1024**4)
+        except OSError:
+            pytest.skip("this file system has no files of 1 TB")
+    assert workspace.stat(RelPath("huge")).size == 1024**4
+    with workspace.open_read(RelPath("huge")) as opened:
+        assert opened.read(4) == b"\0\0\0\0"

@@ -1,0 +1,163 @@
+"""Hard links, closed folders, and a workspace that is not what it was."""
+
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from agent.errors import WorkspaceError
+from agent.provisioning.migrate import settle
+from agent.runs.folder import RunFolder
+from agent.sandbox.disk import volume
+from agent.workspace import operations
+from agent.workspace.files import Workspace
+from agent.workspace.paths import ROOT, RelPath
+from agent.workspace.staging import ANY
+from agent.workspace.transfer.copy import copy_out
+from agent.workspace.versions.blobs import BlobStore
+from agent.workspace.versions.snapshots import Snapshots
+from agent.workspace.versions.watch import Watch
+from sandbox_ui.workspace.listing import Wanted, listing
+from tests.support.hostile.hostile_workspace import F, left_out, zipped
+from tests.support.hostile.ordinary_user import NOBODY, as_ordinary_user
+
+
+def test_a_file_with_two_names_is_replaced_under_one_only(workspace: Workspace) -> None:
+    workspace.write(F, [b"old"])
+    (workspace.root / "other").hardlink_to(workspace.root / F)
+    with workspace.begin(F) as upload:
+        upload.write(b"new")
+        upload.replace(ANY)
+    assert (workspace.root / "other").read_bytes() == b"old"
+    assert (workspace.root / F).read_bytes() == b"new"
+
+
+def test_a_file_with_two_names_is_written_into_by_no_change(workspace: Workspace) -> None:
+    """Such as one that a sandbox might link from elsewhere on the same disk."""
+    outside = workspace.root.parent / "outside"
+    outside.write_bytes(b"mine")
+    outside.chmod(0o400)
+    (workspace.root / F).hardlink_to(outside)
+    before = outside.stat()
+    workspace.write(F, [b"beside it"])
+    operations.rename(workspace, F, "g")
+    removed = operations.remove(workspace, [RelPath("output/g")])
+    operations.undo(workspace, str(removed.undo))
+    workspace.remove(RelPath("output/g"))
+    after = outside.stat()
+    assert outside.read_bytes() == b"mine"
+    assert (after.st_mode, after.st_mtime_ns) == (before.st_mode, before.st_mtime_ns)
+
+
+def closed(workspace: Workspace) -> None:
+    """A folder that nobody but root may enter, as the program in the sandbox owns it."""
+    inner = workspace.root / "output" / "closed" / "inner"
+    inner.mkdir(parents=True)
+    (inner / "f").write_text("x")
+    for at in (inner, inner.parent):
+        at.chmod(0)
+
+
+def test_root_enters_closed_folders(
+    workspace: Workspace, snapshots: Snapshots, tmp_path: Path
+) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root enters them")
+    closed(workspace)
+    assert "output/closed/inner/f" in snapshots.take().changed
+    assert "output/closed/inner/f" in zipped(workspace).namelist()
+    assert copy_out(workspace, RelPath("output"), tmp_path / "out").copied
+    removed = operations.remove(workspace, [RelPath("output/closed")])
+    operations.undo(workspace, str(removed.undo))
+    assert stat.S_IMODE((workspace.root / "output" / "closed").stat().st_mode) == 0
+    workspace.remove(RelPath("output/closed"))
+    assert workspace.list(RelPath("output")) == []
+
+
+@pytest.fixture
+def ordinary(workspace: Workspace) -> Workspace:
+    """The workspace of an application that is not root, all its own."""
+    closed(workspace)
+    workspace.staging.folder.mkdir(mode=0o700)
+    if os.geteuid() == 0:
+        for path in (workspace.root, workspace.staging.folder, *workspace.root.rglob("*")):
+            os.chown(path, NOBODY, NOBODY)
+        for parent in workspace.root.parents:
+            if parent != Path("/") and parent.stat().st_uid == 0:
+                parent.chmod(parent.stat().st_mode | 0o111)
+    return workspace
+
+
+def test_an_ordinary_user_is_told_what_is_closed(
+    ordinary: Workspace, snapshots: Snapshots, tmp_path: Path
+) -> None:
+    path = RelPath("output/closed")
+    with as_ordinary_user():
+        for act in (lambda: ordinary.list(path), lambda: ordinary.open_read(RelPath(f"{path}/f"))):
+            with pytest.raises(WorkspaceError, match="may not be read"):
+                act()
+        delta = Snapshots(ordinary.root, snapshots._reading.blobs).take()
+        assert "cannot be looked into" in delta.changed[path].why
+        assert "may not be read" in left_out(zipped(ordinary))
+        assert listing(ordinary, RelPath("output"), Wanted())["entries"][0]["held"] is None
+
+
+def test_an_ordinary_user_removes_closed_folders_of_their_own(ordinary: Workspace) -> None:
+    with as_ordinary_user():
+        ordinary.remove(RelPath("output/closed"))
+        assert ordinary.list(RelPath("output")) == []
+        assert list(ordinary.staging.folder.iterdir()) == []
+
+
+def test_a_workspace_that_became_a_link_is_not_followed(
+    workspace: Workspace, snapshots: Snapshots, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside"
+    (outside / "output").mkdir(parents=True)
+    (outside / F).write_text("secret")
+    workspace.write(F, [b"x"])
+    with Watch(workspace.root.parent) as watch:
+        watched = Snapshots(workspace.root, BlobStore(tmp_path / "more"), watch, sweep_below=0)
+        watched.take()
+        workspace.root.rename(tmp_path / "moved")
+        workspace.root.symlink_to(outside)
+        for act in (
+            lambda: workspace.list(ROOT),
+            lambda: workspace.open_read(F),
+            lambda: workspace.write(F, [b"x"]),
+            lambda: workspace.remove(F),
+            lambda: operations.rename(workspace, F, "g"),
+            lambda: zipped(workspace),
+            lambda: copy_out(workspace, ROOT, tmp_path / "out"),
+            snapshots.take,
+            lambda: watched.take(final=True),
+        ):
+            with pytest.raises(WorkspaceError):
+                act()
+    assert (outside / F).read_text() == "secret"
+    assert not list((tmp_path / "blobs").rglob("*-*"))
+
+
+def test_a_workspace_that_is_gone_or_a_file_is_told_so(workspace: Workspace) -> None:
+    volume.discard(workspace.root)
+    with pytest.raises(WorkspaceError, match="not there"):
+        workspace.list(ROOT)
+    workspace.root.write_text("a file")
+    with pytest.raises(WorkspaceError, match="not a folder"):
+        workspace.list(ROOT)
+
+
+def test_moving_into_a_sandbox_follows_no_link_in_either(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    folder = RunFolder.create(tmp_path / "data", "draft")
+    source, target = folder.workspace, tmp_path / "data" / "sandboxes" / "warm" / "workspace"
+    for at in (source / "input" / "deep", source / "taken", target / "input"):
+        at.mkdir(parents=True)
+    (source / "link").symlink_to(outside)
+    (target / "taken").symlink_to(outside)
+    with suppress(OSError):  # a link in the place of a folder: nothing goes through it
+        settle(folder, "warm", target)
+    assert list(outside.iterdir()) == []

@@ -1,0 +1,145 @@
+"""What a hostile program calls things, and how deep it puts them.
+
+Every operation does what it says or refuses with a sentence.
+"""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from unicodedata import normalize
+
+import pytest
+
+from agent.errors import WorkspaceError
+from agent.provisioning.migrate import light
+from agent.runs.disk_usage import on_disk
+from agent.runs.folder import RunFolder
+from agent.sandbox.disk import volume
+from agent.workspace import operations
+from agent.workspace.files import Workspace
+from agent.workspace.paths import ROOT, RelPath
+from agent.workspace.versions.snapshots import Snapshots
+from sandbox_ui.workspace.listing import Wanted, listing
+from tests.support.hostile.hostile_workspace import left_out, zipped
+
+
+@pytest.fixture(autouse=True)
+def swept(tmp_path: Path) -> Iterator[None]:
+    """Nothing so deep is left: who removes it later may not be up to it."""
+    yield
+    subprocess.run(["rm", "-rf", str(tmp_path)], check=True)
+
+
+def deep(root: Path, levels: int, name: str = "d") -> None:
+    """Folders in each other, deeper than any path can tell."""
+    at = os.open(root, os.O_RDONLY)
+    for _ in range(levels):
+        os.mkdir(name, dir_fd=at)
+        below = os.open(name, os.O_RDONLY, dir_fd=at)
+        os.close(at)
+        at = below
+    os.close(os.open("end", os.O_CREAT | os.O_WRONLY, dir_fd=at))
+    os.close(at)
+
+
+ALIKE = [
+    (normalize("NFC", "é"), normalize("NFD", "é")),
+    ("readme", "README"),
+    ("ß", "ẞ"),
+    ("a", "a "),
+    ("x\n", "x"),
+    (os.fsdecode(b"\xff"), "�"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), ALIKE)
+def test_names_that_look_alike_are_two_files(
+    workspace: Workspace, snapshots: Snapshots, one: str, other: str
+) -> None:
+    for name in (one, other):
+        assert workspace.write(RelPath(f"output/{name}"), [os.fsencode(name)]).name == name
+    assert {entry.name for entry in workspace.list(RelPath("output"))} == {one, other}
+    snapshots.take()
+    for name in (one, other):
+        path = RelPath.from_url(RelPath(f"output/{name}").to_url())
+        with workspace.open_read(path) as file:
+            assert file.read() == os.fsencode(name)
+        assert path in snapshots.manifest.nodes
+    assert len(set(zipped(workspace, RelPath("output")).namelist())) == 3
+    operations.remove(workspace, [RelPath(f"output/{one}")])
+    assert [entry.name for entry in workspace.list(RelPath("output"))] == [other]
+
+
+def test_a_name_of_255_bytes_is_used_and_a_longer_one_refused(workspace: Workspace) -> None:
+    longest = "n" * 251 + ".txt"
+    assert workspace.write(RelPath(longest), [b"x"]) == longest
+    second = workspace.write(RelPath(longest), [b"x"])
+    assert len(second) == 255
+    assert second.endswith("(2).txt")
+    with pytest.raises(WorkspaceError, match="too long"):
+        operations.rename(workspace, RelPath(longest), "n" * 256)
+
+
+def test_what_lies_deeper_than_a_path_can_tell_is_left_out_and_removed(
+    workspace: Workspace, snapshots: Snapshots, tmp_path: Path
+) -> None:
+    deep(workspace.root / "output", 3000)
+    snapshots.take()
+    assert any(node.why for node in snapshots.manifest.nodes.values())
+    assert on_disk(workspace.root) > 0
+    assert "too long" in left_out(zipped(workspace))
+    assert listing(workspace, ROOT, Wanted(words="end"))["entries"] == []
+    workspace.remove(RelPath("output/d"))
+    assert not (workspace.root / "output" / "d").exists()
+
+
+def test_a_name_too_long_for_a_path_spoils_no_listing(workspace: Workspace) -> None:
+    folder = RelPath("/".join(["d" * 200] * 20))
+    workspace.make_folder(folder)
+    with workspace.opened(folder) as root:
+        at = os.open(folder, os.O_RDONLY, dir_fd=root)
+        os.close(os.open("n" * 200, os.O_CREAT | os.O_WRONLY, dir_fd=at))
+        os.close(os.open("short", os.O_CREAT | os.O_WRONLY, dir_fd=at))
+        os.close(at)
+    rows = listing(workspace, folder, Wanted())["entries"]
+    assert [row["name"] for row in rows] == ["n" * 200, "short"]
+    found = listing(workspace, ROOT, Wanted(words="nnn"))["entries"]
+    assert [row["name"] for row in found] == ["n" * 200]
+    with pytest.raises(WorkspaceError, match="4095 is the most"):
+        RelPath.from_url(rows[0]["path"])
+
+
+def test_nothing_is_moved_where_its_path_would_be_too_long(workspace: Workspace) -> None:
+    folder = RelPath("/".join(["d" * 200] * 20))
+    workspace.make_folder(folder)
+    name = workspace.write(RelPath("n" * 200), [b"x"])
+    with pytest.raises(WorkspaceError, match="4095 is the most"):
+        operations.move(workspace, [name], folder)
+    assert workspace.stat(name).kind == "file"
+    assert workspace.list(folder) == []
+
+
+def test_a_whole_sandbox_is_removed_however_deep(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    sandbox = tmp_path / "data" / "sandboxes" / "some"
+    sandbox.mkdir(parents=True)
+    (sandbox / "link").symlink_to(outside)
+    deep(sandbox, 3000)
+    volume.discard(sandbox)
+    assert not sandbox.exists()
+    assert outside.is_dir()
+
+
+def test_a_run_whose_files_lie_very_deep_gets_a_sandbox_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Moving them into one that is there would take longer; nothing is brought down by it."""
+    folder = RunFolder.create(tmp_path, "draft")
+    folder.workspace.mkdir(parents=True)
+    monkeypatch.setattr(volume, "attached", lambda _: True)
+    volume.image(folder.sandbox_folder).parent.mkdir()
+    volume.image(folder.sandbox_folder).touch()
+    Workspace(folder.workspace).write(RelPath("d/" * 2000 + "f"), [b"x"])
+    assert not light(folder)

@@ -1,0 +1,282 @@
+"""What a person changes in a workspace, and takes back."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from agent.errors import ChangedMeanwhile, ToolError, WorkspaceError
+from agent.workspace import operations, rename
+from agent.workspace.files import Workspace
+from agent.workspace.paths import ROOT, RelPath
+from agent.workspace.staging import ANY, UNDO_SECONDS
+from agent.workspace.tree import version_of
+from tests.support.hostile.ordinary_user import as_ordinary_user
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    (tmp_path / "sandbox" / "workspace").mkdir(parents=True)
+    return Workspace(tmp_path / "sandbox" / "workspace")
+
+
+@pytest.fixture(params=["renameat2", "reserved names"], autouse=True)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the kernel's flags, and as where a file system knows none."""
+    if request.param == "reserved names":
+        monkeypatch.setattr(rename, "_libc", object())
+
+
+def make(workspace: Workspace, **files: str) -> None:
+    for name, content in files.items():
+        path = workspace.root / name.replace("__", "/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+
+
+def tree(workspace: Workspace) -> dict[str, str | None]:
+    root = workspace.root
+    return {
+        str(path.relative_to(root)): path.read_text() if path.is_file() else None
+        for path in sorted(root.rglob("*"))
+    }
+
+
+def rel(*names: str) -> list[RelPath]:
+    return [RelPath(name) for name in names]
+
+
+# New names
+
+
+def test_a_new_folder_and_a_new_file_keep_what_has_their_name(workspace: Workspace) -> None:
+    made = [
+        operations.new_folder(workspace, RelPath("a/b")).paths,
+        operations.new_folder(workspace, RelPath("a/b")).paths,
+        operations.new_folder(workspace, RelPath("a/b"), merge=True).paths,
+        operations.new_file(workspace, RelPath("a/x.txt")).paths,
+        operations.new_file(workspace, RelPath("a/x.txt")).paths,
+    ]
+    assert [path for (path,) in made] == ["a/b", "a/b (2)", "a/b", "a/x.txt", "a/x (2).txt"]
+    assert tree(workspace) == {
+        "a": None, "a/b": None, "a/b (2)": None, "a/x.txt": "", "a/x (2).txt": "",
+    }  # fmt: skip
+
+
+# Moves
+
+
+def test_files_links_and_folders_move_and_a_taken_name_keeps_both(workspace: Workspace) -> None:
+    make(workspace, a="a", b__inner="b", to__a="old")
+    (workspace.root / "link").symlink_to("/etc")
+    moved = operations.move(workspace, rel("a", "b", "link", "to/a"), RelPath("to"))
+    assert moved.paths == ("to/a (2)", "to/b", "to/link", "to/a")
+    assert (workspace.root / "to" / "link").readlink() == Path("/etc")
+    (workspace.root / "to" / "link").unlink()
+    assert tree(workspace) == {
+        "to": None, "to/a": "old", "to/a (2)": "a", "to/b": None, "to/b/inner": "b",
+    }  # fmt: skip
+
+
+def test_undoing_a_move_leaves_out_what_was_removed_meanwhile(workspace: Workspace) -> None:
+    for name in ("a", "b", "c"):
+        workspace.write(RelPath(name), [name.encode()])
+    moved = operations.move(workspace, [RelPath("a"), RelPath("b"), RelPath("c")], RelPath("to"))
+    operations.remove(workspace, [RelPath("to/b")])
+    assert moved.undo
+    undone = operations.undo(workspace, moved.undo)
+    assert (undone.paths, undone.before) == (("c", "a"), ("to/c", "to/a"))
+    assert [("to/b" in why) for why in undone.missing] == [True]
+    with pytest.raises(WorkspaceError, match="cannot be undone any more"):
+        operations.undo(workspace, moved.undo)
+
+
+def test_a_move_is_undone(workspace: Workspace) -> None:
+    make(workspace, a="a", b__inner="b", to__a="old")
+    before = tree(workspace)
+    moved = operations.move(workspace, rel("a", "b"), RelPath("to"))
+    assert moved.undo
+    assert operations.undo(workspace, moved.undo).paths == ("b", "a")
+    assert tree(workspace) == before
+    with pytest.raises(WorkspaceError, match="cannot be undone any more"):
+        operations.undo(workspace, moved.undo)
+
+
+def test_what_lies_in_a_folder_that_is_moved_goes_with_it(workspace: Workspace) -> None:
+    make(workspace, d__x="x")
+    operations.move(workspace, rel("d/x", "d", "d"), RelPath("to"))
+    assert tree(workspace) == {"to": None, "to/d": None, "to/d/x": "x"}
+
+
+@pytest.mark.parametrize("to", ["d", "d/inner", "d/inner/deeper"])
+def test_a_folder_does_not_move_into_itself(workspace: Workspace, to: str) -> None:
+    make(workspace, d__inner__x="x")
+    with pytest.raises(WorkspaceError, match="into itself"):
+        operations.move(workspace, rel("d"), RelPath(to))
+    assert "d/inner/x" in tree(workspace)
+
+
+def test_a_name_changes_and_changes_back(workspace: Workspace) -> None:
+    make(workspace, d__a="a", d__b="b")
+    renamed = operations.rename(workspace, RelPath("d/a"), "b")
+    assert renamed.paths == ("d/b (2)",)
+    assert renamed.undo
+    operations.undo(workspace, renamed.undo)
+    assert tree(workspace) == {"d": None, "d/a": "a", "d/b": "b"}
+    with pytest.raises(WorkspaceError, match="single name"):
+        operations.rename(workspace, RelPath("d/a"), "../a")
+
+
+# Removals
+
+
+def test_what_is_removed_comes_back_as_it_was(workspace: Workspace) -> None:
+    make(workspace, a="a", d__x="x")
+    (workspace.root / "d" / "link").symlink_to("/etc")
+    removed = operations.remove(workspace, rel("a", "d", "d/x"))
+    assert removed.paths == ("a", "d")
+    assert tree(workspace) == {}
+    make(workspace, a="another")
+    assert removed.undo
+    assert operations.undo(workspace, removed.undo).paths == ("a (2)", "d")
+    assert (workspace.root / "a (2)").read_text() == "a"
+    assert (workspace.root / "d" / "x").read_text() == "x"
+    assert (workspace.root / "d" / "link").readlink() == Path("/etc")
+
+
+def test_a_folder_that_is_gone_meanwhile_is_made_for_what_comes_back(workspace: Workspace) -> None:
+    make(workspace, d__e__x="x")
+    removed = operations.remove(workspace, rel("d/e/x"))
+    operations.remove(workspace, rel("d"))
+    assert removed.undo
+    operations.undo(workspace, removed.undo)
+    assert tree(workspace) == {"d": None, "d/e": None, "d/e/x": "x"}
+
+
+def test_all_or_nothing_is_removed(workspace: Workspace) -> None:
+    make(workspace, a="a")
+    with pytest.raises(WorkspaceError, match="missing"):
+        operations.remove(workspace, rel("a", "missing"))
+    assert tree(workspace) == {"a": "a"}
+    assert list(workspace.staging.folder.iterdir()) == []
+
+
+def test_what_was_removed_is_kept_for_ten_minutes(workspace: Workspace) -> None:
+    make(workspace, a="a")
+    removed = operations.remove(workspace, rel("a"))
+    now = workspace.staging.folder.stat().st_mtime
+    workspace.staging.tidy(now + UNDO_SECONDS - 10)
+    assert len(list(workspace.staging.folder.iterdir())) == 2
+    workspace.staging.tidy(now + UNDO_SECONDS + 10)
+    assert list(workspace.staging.folder.iterdir()) == []
+    assert removed.undo
+    with pytest.raises(WorkspaceError, match="10 minutes"):
+        operations.undo(workspace, removed.undo)
+
+
+def test_nothing_is_done_without_a_name_or_to_the_workspace_itself(workspace: Workspace) -> None:
+    acts: list[Callable[[], object]] = [
+        lambda: operations.new_folder(workspace, ROOT),
+        lambda: operations.new_file(workspace, ROOT),
+        lambda: operations.move(workspace, [ROOT], RelPath("a")),
+        lambda: operations.rename(workspace, ROOT, "a"),
+        lambda: operations.remove(workspace, [ROOT]),
+        lambda: operations.remove(workspace, []),
+        lambda: operations.move(workspace, rel("missing"), ROOT),
+        lambda: operations.rename(workspace, RelPath("missing"), "a"),
+        lambda: operations.undo(workspace, "../../x"),
+        lambda: operations.undo(workspace, "0" * 24),
+    ]
+    for act in acts:
+        with pytest.raises(WorkspaceError):
+            act()
+    assert tree(workspace) == {}
+
+
+def test_a_link_on_the_way_is_not_followed(workspace: Workspace, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "x").write_text("safe")
+    (workspace.root / "in").symlink_to(outside)
+    make(workspace, a="a")
+    acts: list[Callable[[], object]] = [
+        lambda: operations.new_folder(workspace, RelPath("in/a")),
+        lambda: operations.new_file(workspace, RelPath("in/a")),
+        lambda: operations.move(workspace, rel("a"), RelPath("in")),
+        lambda: operations.move(workspace, rel("in/x"), ROOT),
+        lambda: operations.rename(workspace, RelPath("in/x"), "y"),
+        lambda: operations.remove(workspace, rel("in/x")),
+    ]
+    for act in acts:
+        with pytest.raises(WorkspaceError):
+            act()
+    assert [path.name for path in outside.iterdir()] == ["x"]
+    assert (outside / "x").read_text() == "safe"
+
+
+class InTheSandbox:
+    """Stands where a container would: it is root there."""
+
+    def __init__(self) -> None:
+        self.removed: list[str] = []
+
+    def read(self, path: str, *, limit: int) -> bytes:
+        raise ToolError("not here")
+
+    def remove(self, path: str) -> None:
+        self.removed.append(path)
+
+
+def test_what_only_root_in_the_sandbox_may_remove_is_removed_there_for_good(
+    workspace: Workspace,
+) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can make what an ordinary user may not remove")
+    make(workspace, theirs__x="x")
+    for folder in (workspace.root.parent, workspace.root):
+        os.chown(folder, 65534, 65534)
+    for parent in workspace.root.parents:
+        if parent.stat().st_uid == 0 and parent != Path("/"):
+            parent.chmod(parent.stat().st_mode & 0o7777 | 0o111)
+    with as_ordinary_user(), pytest.raises(WorkspaceError, match="may not be"):
+        operations.remove(workspace, rel("theirs/x"))
+    rescue = InTheSandbox()
+    workspace.rescue = rescue
+    with as_ordinary_user():
+        removed = operations.remove(workspace, rel("theirs/x"))
+    assert rescue.removed == ["/workspace/theirs/x"]
+    assert removed.undo is None
+
+
+# New content
+
+
+def replace(workspace: Workspace, path: str, version: str) -> None:
+    with workspace.begin(RelPath(path)) as upload:
+        upload.write(b"new")
+        upload.replace(version)
+
+
+def test_a_file_is_replaced_with_its_mode_if_it_is_still_the_one_that_was_seen(
+    workspace: Workspace,
+) -> None:
+    make(workspace, a="old")
+    (workspace.root / "a").chmod(0o750)
+    seen = version_of((workspace.root / "a").stat())
+    replace(workspace, "a", seen)
+    assert (workspace.root / "a").read_text() == "new"
+    assert (workspace.root / "a").stat().st_mode & 0o7777 == 0o750
+    with pytest.raises(ChangedMeanwhile, match="has changed"):
+        replace(workspace, "a", seen)
+    replace(workspace, "a", ANY)
+    assert list(workspace.staging.folder.iterdir()) == []
+
+
+def test_what_is_no_file_any_more_is_not_replaced(workspace: Workspace) -> None:
+    (workspace.root / "link").symlink_to("/etc/hostname")
+    (workspace.root / "folder").mkdir()
+    for name in ("link", "folder", "missing"):
+        with pytest.raises(ChangedMeanwhile):
+            replace(workspace, name, ANY)
+    assert (workspace.root / "link").readlink() == Path("/etc/hostname")

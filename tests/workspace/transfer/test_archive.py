@@ -1,0 +1,216 @@
+"""Files and folders of a workspace as a zip that streams while it is made."""
+
+import io
+import os
+import shutil
+import stat
+import subprocess
+import tracemalloc
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from agent.errors import WorkspaceError
+from agent.workspace.files import Workspace
+from agent.workspace.paths import RelPath
+from agent.workspace.transfer.archive import Packing
+from agent.workspace.transfer.zip_stream import LEFT_OUT, Zip
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    (tmp_path / "workspace").mkdir()
+    return Workspace(tmp_path / "workspace")
+
+
+def packed(workspace: Workspace, *selected: str) -> Zip:
+    packing = Packing()
+    packing.take(workspace, [RelPath(path) for path in selected])
+    return packing.zip()
+
+
+def unzipped(workspace: Workspace, *selected: str) -> zipfile.ZipFile:
+    made = packed(workspace, *selected)
+    data = b"".join(made.chunks())
+    assert len(data) == made.size
+    return checked(data)
+
+
+def checked(data: bytes) -> zipfile.ZipFile:
+    archive = zipfile.ZipFile(io.BytesIO(data))
+    assert archive.testzip() is None
+    return archive
+
+
+def test_a_folder_comes_with_its_name_modes_and_empty_folders(workspace: Workspace) -> None:
+    top = workspace.root / "output"
+    (top / "sub" / "empty").mkdir(parents=True)
+    (top / "a b é.txt").write_bytes(b"text")
+    (top / "sub" / "run.sh").write_bytes(b"#!")
+    (top / "sub" / "run.sh").chmod(0o4755)
+    (top / "sub" / "nothing").touch()
+    os.utime(top / "a b é.txt", (0, 0))
+    archive = unzipped(workspace, "output")
+    assert archive.namelist() == [
+        "output/", "output/a b é.txt", "output/sub/", "output/sub/empty/",
+        "output/sub/nothing", "output/sub/run.sh",
+    ]  # fmt: skip
+    assert archive.read("output/a b é.txt") == b"text"
+    assert archive.getinfo("output/sub/run.sh").external_attr >> 16 == stat.S_IFREG | 0o755
+    assert archive.getinfo("output/a b é.txt").date_time[0] == 1980
+
+
+def test_a_selection_is_named_from_where_it_parts_and_holds_nothing_twice(
+    workspace: Workspace,
+) -> None:
+    (workspace.root / "d" / "e").mkdir(parents=True)
+    for name in ("d/a", "d/b", "d/e/c"):
+        (workspace.root / name).write_text(name)
+    assert unzipped(workspace, "d/a", "d/e", "d/e/c", "d/a").namelist() == ["a", "e/", "e/c"]
+    assert unzipped(workspace, "d/e/c").namelist() == ["c"]
+    assert unzipped(workspace).namelist() == ["d/", "d/a", "d/b", "d/e/", "d/e/c"]
+
+
+@pytest.mark.skipif(not shutil.which("unzip"), reason="unzip is not installed")
+def test_others_can_unpack_it(workspace: Workspace, tmp_path: Path) -> None:
+    (workspace.root / "d").mkdir()
+    (workspace.root / "d" / "日本 ﷽.txt").write_text("content")
+    (workspace.root / "link").symlink_to("/etc")
+    (tmp_path / "a.zip").write_bytes(b"".join(packed(workspace).chunks()))
+    done = subprocess.run(["unzip", "-t", str(tmp_path / "a.zip")], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "No errors detected" in done.stdout
+
+
+def test_links_and_special_files_stay_out_and_the_archive_says_so(workspace: Workspace) -> None:
+    (workspace.root / "passwd").symlink_to("/etc/passwd")
+    (workspace.root / "etc").symlink_to("/etc")
+    os.mkfifo(workspace.root / "pipe")
+    archive = unzipped(workspace)
+    assert archive.namelist() == [LEFT_OUT]
+    assert archive.read(LEFT_OUT).decode().splitlines() == [
+        "etc: a link",
+        "passwd: a link",
+        "pipe: special",
+    ]
+    assert unzipped(workspace, "etc").read(LEFT_OUT) == b"etc: a link\n"
+
+
+def test_names_stay_apart_and_cannot_lead_out_on_any_system(workspace: Workspace) -> None:
+    for name, content in ((b"\xff", "raw"), (b"%FF", "plain"), (b"..\\..\\x", "up")):
+        (workspace.root / os.fsdecode(name)).write_text(content)
+    (workspace.root / LEFT_OUT).write_text("mine")
+    (workspace.root / "link").symlink_to("/")
+    archive = unzipped(workspace)
+    assert {name: archive.read(name) for name in archive.namelist()} == {
+        "%FF": b"plain",
+        "%FF (2)": b"raw",
+        "..%5C..%5Cx": b"up",
+        LEFT_OUT: b"mine",
+        f"{LEFT_OUT} (2)": b"link: a link\n",
+    }
+
+
+def test_files_that_change_meanwhile_leave_a_valid_archive_of_the_size_that_was_said(
+    workspace: Workspace,
+) -> None:
+    size = 4 * 1024**2
+    for name in ("a", "grows", "shrinks", "vanishes"):
+        (workspace.root / name).write_bytes(os.urandom(size))
+    made = packed(workspace)
+    chunks = made.chunks()
+    first = next(chunks)
+    with (workspace.root / "grows").open("ab") as file:
+        file.write(b"more")
+    os.truncate(workspace.root / "shrinks", 1000)
+    (workspace.root / "vanishes").unlink()
+    data = first + b"".join(chunks)
+    assert len(data) == made.size
+    archive = checked(data)
+    assert archive.namelist() == ["a", "grows", "shrinks", LEFT_OUT]
+    assert archive.getinfo("grows").file_size == size
+    assert archive.getinfo("shrinks").file_size == 1000
+    note = archive.read(LEFT_OUT).decode()
+    assert f"shrinks: its last {size - 1000} bytes" in note
+    assert "“vanishes” is not there" in note
+
+
+def test_more_than_can_be_noted_is_cut_and_the_size_still_holds(workspace: Workspace) -> None:
+    for number in range(300):
+        (workspace.root / f"{number}").touch()
+    (workspace.root / "zz").write_bytes(b"stays")
+    made = packed(workspace)
+    for number in range(300):
+        (workspace.root / f"{number}").unlink()
+    data = b"".join(made.chunks())
+    assert len(data) == made.size
+    archive = checked(data)
+    assert archive.namelist() == ["zz", LEFT_OUT]
+    assert "is not there" in archive.read(LEFT_OUT).decode()
+
+
+def test_memory_does_not_grow_with_the_files(workspace: Workspace) -> None:
+    with (workspace.root / "large").open("wb") as file:
+        file.truncate(300 * 1024**2)
+    made = packed(workspace)
+    tracemalloc.start()
+    try:
+        for _ in made.chunks():
+            pass
+        assert tracemalloc.get_traced_memory()[1] < 8 * 1024**2
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_tree_of_ten_thousand_files_takes_a_few_megabytes(workspace: Workspace) -> None:
+    for folder in range(100):
+        (workspace.root / f"{folder}").mkdir()
+        for number in range(100):
+            (workspace.root / f"{folder}" / f"{number}").write_bytes(b"x")
+    tracemalloc.start()
+    try:
+        made = packed(workspace)
+        size = sum(map(len, made.chunks()))
+        assert tracemalloc.get_traced_memory()[1] < 24 * 1024**2
+    finally:
+        tracemalloc.stop()
+    assert size == made.size
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_more_than_four_gigabytes_and_more_than_65535_names(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    with (workspace.root / "a").open("wb") as file:
+        file.truncate(4 * 1024**3 + 5)
+    (workspace.root / "b").write_text("behind it")
+    for number in range(66_000):
+        (workspace.root / f"n{number}").touch()
+    made = packed(workspace)
+    with (tmp_path / "a.zip").open("wb") as out:
+        for chunk in made.chunks():
+            if chunk.count(0) == len(chunk):
+                out.seek(len(chunk), os.SEEK_CUR)
+            else:
+                out.write(chunk)
+    assert (tmp_path / "a.zip").stat().st_size == made.size
+    with zipfile.ZipFile(tmp_path / "a.zip") as archive:
+        assert len(archive.namelist()) == 66_002
+        assert archive.read("b") == b"behind it"
+        assert archive.testzip() is None
+
+
+def test_a_reader_who_leaves_early_is_no_trouble(workspace: Workspace) -> None:
+    (workspace.root / "a").write_bytes(os.urandom(2 * 1024**2))
+    stream = packed(workspace).chunks()
+    assert next(stream)
+    stream.close()  # type: ignore[attr-defined]
+
+
+def test_what_is_not_there_is_refused(workspace: Workspace) -> None:
+    (workspace.root / "link").symlink_to("/etc")
+    for path in ("missing", "link/passwd"):
+        with pytest.raises(WorkspaceError, match=path):
+            packed(workspace, path)

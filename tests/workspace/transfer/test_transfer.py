@@ -1,0 +1,126 @@
+"""Files from the host into a workspace (--input) and back to the host (--output)."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from agent.errors import WorkspaceError
+from agent.workspace.files import Workspace
+from agent.workspace.paths import RelPath
+from agent.workspace.transfer.copy import copy_in, copy_out
+
+INPUT, OUTPUT = RelPath("input"), RelPath("output")
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    (tmp_path / "workspace").mkdir()
+    return Workspace(tmp_path / "workspace")
+
+
+def files(root: Path) -> dict[str, bytes]:
+    found = (path for path in root.rglob("*") if path.is_file() and not path.is_symlink())
+    return {str(path.relative_to(root)): path.read_bytes() for path in found}
+
+
+def test_a_file_and_a_folder_are_copied_in(workspace: Workspace, tmp_path: Path) -> None:
+    given = tmp_path / "given"
+    (given / "sub" / "empty").mkdir(parents=True)
+    (given / "a.txt").write_bytes(b"a")
+    (given / "sub" / "b.txt").write_bytes(b"b" * 3_000_000)
+    copy_in(workspace, given, INPUT)
+    report = copy_in(workspace, given / "a.txt", INPUT)
+    assert report.left_out == []
+    root = workspace.root / "input"
+    assert files(root) == {
+        "given/a.txt": b"a",
+        "given/sub/b.txt": b"b" * 3_000_000,
+        "a.txt": b"a",
+    }
+    assert (root / "given" / "sub" / "empty").is_dir()
+
+
+def test_links_inside_a_given_folder_stay_outside_and_are_reported(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    given = tmp_path / "given"
+    given.mkdir()
+    (given / "link").symlink_to("/etc/passwd")
+    os.mkfifo(given / "pipe")
+    report = copy_in(workspace, given, INPUT)
+    assert sorted(report.left_out) == ["link: a link", "pipe: neither a file nor a folder"]
+    assert files(workspace.root) == {}
+
+
+def test_a_link_that_the_person_names_is_what_it_points_to(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    (tmp_path / "real").write_text("real")
+    (tmp_path / "named.txt").symlink_to(tmp_path / "real")
+    copy_in(workspace, tmp_path / "named.txt", INPUT)
+    assert files(workspace.root) == {"input/named.txt": b"real"}
+
+
+def test_what_is_not_there_is_said(workspace: Workspace, tmp_path: Path) -> None:
+    with pytest.raises(WorkspaceError, match="missing"):
+        copy_in(workspace, tmp_path / "missing", INPUT)
+    with pytest.raises(WorkspaceError, match="output"):
+        copy_out(workspace, OUTPUT, tmp_path / "out")
+
+
+def test_output_never_brings_what_a_link_points_to(workspace: Workspace, tmp_path: Path) -> None:
+    output = workspace.root / "output"
+    (output / "sub").mkdir(parents=True)
+    (output / "answer.txt").symlink_to("/etc/hostname")
+    (output / "sub" / "etc").symlink_to("/etc")
+    os.mkfifo(output / "pipe")
+    (output / "sub" / "real").write_bytes(b"real")
+    report = copy_out(workspace, OUTPUT, tmp_path / "out")
+    assert files(tmp_path / "out") == {"sub/real": b"real"}
+    assert not list((tmp_path / "out").rglob("etc"))
+    assert sorted(report.left_out) == [
+        "output/answer.txt: a link",
+        "output/pipe: neither a file nor a folder",
+        "output/sub/etc: a link",
+    ]
+
+
+def test_output_that_is_a_link_is_refused(workspace: Workspace, tmp_path: Path) -> None:
+    (workspace.root / "output").symlink_to("/etc")
+    with pytest.raises(WorkspaceError, match="output"):
+        copy_out(workspace, OUTPUT, tmp_path / "out")
+
+
+def test_hard_links_become_files_and_setuid_does_not_travel(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    output = workspace.root / "output"
+    output.mkdir()
+    (output / "tool").write_bytes(b"#!/bin/sh\n")
+    (output / "tool").chmod(0o6755)
+    os.link(output / "tool", output / "same")
+    copy_out(workspace, OUTPUT, tmp_path / "out")
+    for name in ("tool", "same"):
+        info = (tmp_path / "out" / name).stat()
+        assert info.st_mode & 0o7000 == 0
+        assert info.st_mode & 0o100
+        assert info.st_nlink == 1
+
+
+def test_nothing_at_the_destination_is_overwritten(workspace: Workspace, tmp_path: Path) -> None:
+    output = workspace.root / "output"
+    (output / "folder").mkdir(parents=True)
+    (output / "folder" / "x").write_bytes(b"new")
+    (output / "a.txt").write_bytes(b"new")
+    out = tmp_path / "out"
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    out.mkdir()
+    (out / "folder").symlink_to(elsewhere)
+    (out / "a.txt").write_bytes(b"old")
+    copy_out(workspace, OUTPUT, out)
+    assert list(elsewhere.iterdir()) == []
+    assert (out / "a.txt").read_bytes() == b"old"
+    assert (out / "a (2).txt").read_bytes() == b"new"
+    assert (out / "folder (2)" / "x").read_bytes() == b"new"

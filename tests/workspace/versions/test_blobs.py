@@ -1,0 +1,91 @@
+"""Contents by their hash."""
+
+import hashlib
+import io
+import threading
+from pathlib import Path
+
+import pytest
+
+from agent.errors import JournalError
+from agent.workspace.versions.blobs import BlobStore, StoreFull
+
+MANY = 10 * 1024**2
+
+
+def put(store: BlobStore, content: bytes, limit: int = MANY) -> tuple[str, int]:
+    return store.put(io.BytesIO(content), limit=limit)
+
+
+@pytest.mark.parametrize("size", [0, 1, 1024**2 - 1, 1024**2, 1024**2 + 1, 3 * 1024**2])
+def test_a_content_is_found_again_by_its_sha256(tmp_path: Path, size: int) -> None:
+    store = BlobStore(tmp_path / "blobs")
+    content = b"x" * size
+    digest, count = put(store, content)
+    assert (digest, count) == (hashlib.sha256(content).hexdigest(), size)
+    assert store.path(digest) == tmp_path / "blobs" / digest[:2] / digest
+    with store.open(digest) as file:
+        assert file.read() == content
+    assert store.size == size
+
+
+def test_a_content_is_kept_once(tmp_path: Path) -> None:
+    store = BlobStore(tmp_path)
+    assert put(store, b"same") == put(store, b"same")
+    assert store.size == 4
+
+
+@pytest.mark.parametrize("size", [11, 2 * 1024**2])
+def test_more_than_the_limit_is_not_kept_and_not_read_on(tmp_path: Path, size: int) -> None:
+    store = BlobStore(tmp_path)
+    limit = size - 1
+    file = io.BytesIO(b"x" * (size + 5 * 1024**2))
+    _, count = store.put(file, limit=limit)
+    assert count == limit + 1
+    assert file.tell() == limit + 1
+
+
+def test_a_full_store_says_so_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    store = BlobStore(tmp_path, limit=10)
+    put(store, b"12345678")
+    for content in (b"too much", b"x" * 2 * 1024**2):
+        with pytest.raises(StoreFull) as caught:
+            put(store, content)
+        assert caught.value.digest == hashlib.sha256(content).hexdigest()
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == []
+    assert put(store, b"12345678")[1] == 8
+    assert store.size == 8
+
+
+def test_the_size_is_counted_again_after_a_restart_and_parts_are_swept_away(
+    tmp_path: Path,
+) -> None:
+    put(BlobStore(tmp_path), b"12345")
+    (tmp_path / "part-dead").write_bytes(b"half")
+    assert BlobStore(tmp_path).size == 5
+    assert not (tmp_path / "part-dead").exists()
+
+
+def test_what_was_not_kept_and_what_is_no_hash_is_refused(tmp_path: Path) -> None:
+    store = BlobStore(tmp_path)
+    assert not store.has("ab" * 32)
+    with pytest.raises(JournalError, match="not kept"):
+        store.open("ab" * 32)
+    for digest in ("../../etc/passwd", "AB" * 32, "", "ab" * 31 + "/."):
+        with pytest.raises(JournalError, match="not the hash"):
+            store.open(digest)
+
+
+def test_several_threads_may_keep_the_same_contents(tmp_path: Path) -> None:
+    store = BlobStore(tmp_path)
+    contents = [b"%d" % number * 1000 for number in range(50)]
+    threads = [
+        threading.Thread(target=lambda: [put(store, content) for content in contents])
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert store.size == sum(map(len, contents))
+    assert all(store.has(hashlib.sha256(content).hexdigest()) for content in contents)

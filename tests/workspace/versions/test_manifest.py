@@ -1,0 +1,75 @@
+"""Nodes, deltas and manifests: what a journal keeps of the workspace."""
+
+import json
+import os
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from agent.errors import JournalError
+from agent.workspace.versions.manifest import Delta, Manifest, Node
+
+PATHS = st.binary(min_size=1, max_size=20).filter(lambda raw: b"\0" not in raw).map(os.fsdecode)
+NODES = st.one_of(
+    st.builds(Node, kind=st.just("folder"), mode=st.integers(0, 0o7777)),
+    st.builds(Node, kind=st.just("link"), mode=st.just(0o777), target=PATHS),
+    st.builds(
+        Node,
+        kind=st.just("file"),
+        size=st.integers(0, 2**60),
+        mode=st.integers(0, 0o7777),
+        hash=st.just("ab" * 32) | st.none(),
+    ),
+    st.builds(
+        Node, kind=st.just("file"), kept=st.just(False), why=st.text(min_size=1), size=st.just(5)
+    ),
+    st.builds(Node, kind=st.sampled_from(["fifo", "socket", "device"])),
+)
+MANIFESTS = st.dictionaries(PATHS, NODES, max_size=8)
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(MANIFESTS, MANIFESTS)
+def test_a_delta_leads_from_one_manifest_to_the_other_through_a_journal(
+    before: dict[str, Node], after: dict[str, Node]
+) -> None:
+    delta = Manifest(before).to(after)
+    line = json.dumps(delta.to_json(), ensure_ascii=False)
+    assert line.encode("utf-8").decode("utf-8") == line
+    again = Delta.from_json(json.loads(line))
+    assert again == delta
+    manifest = Manifest(before)
+    manifest.apply(again)
+    assert manifest.nodes == after
+    assert delta.added == after.keys() - before.keys()
+
+
+def test_what_did_not_change_is_not_in_a_delta() -> None:
+    node = Node("file", 1, 0o644, "ab" * 32)
+    delta = Manifest({"a": node, "b": node}).to({"a": node})
+    assert not delta.changed
+    assert delta.removed == ("b",)
+    assert not Manifest({"a": node}).to({"a": node})
+
+
+def test_deltas_from_the_first_on_make_the_manifest() -> None:
+    first = Manifest().to({"a": Node("folder"), "a/b": Node("file", 1)})
+    second = Manifest.after([first]).to({"a": Node("file", 2)})
+    assert Manifest.after([first, second]).nodes == {"a": Node("file", 2)}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {},
+        {"changed": [], "removed": []},
+        {"changed": {"a": {"kind": "ghost", "mode": 0}}, "removed": []},
+        {"changed": {"a": {"kind": "file", "size": "big", "mode": 0}}, "removed": []},
+        {"changed": {"a": None}, "removed": []},
+        {"changed": {}, "removed": None},
+    ],
+)
+def test_a_damaged_record_is_called_that(data: dict[str, object]) -> None:
+    with pytest.raises(JournalError):
+        Delta.from_json(data)

@@ -1,0 +1,600 @@
+"""The manifest after each step, held against an independent look at everything."""
+
+import mmap
+import os
+import random
+import shutil
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agent.errors import WorkspaceError
+from agent.workspace.versions.blobs import BlobStore
+from agent.workspace.versions.manifest import Delta, Manifest, Node
+from agent.workspace.versions.snapshots import Snapshots
+from agent.workspace.versions.watch import Watch
+from tests.support.full_scan import full_scan
+from tests.support.hostile.ordinary_user import as_ordinary_user
+
+
+class Scene:
+    """A sandbox's folder with its workspace, followed by watch and sweep, or by sweep alone."""
+
+    def __init__(self, folder: Path, *, watched: bool) -> None:
+        self.root = folder / "workspace"
+        self.root.mkdir()
+        self.watch = Watch(folder) if watched else None
+        self.blobs = BlobStore(folder / "blobs")
+        self.snapshots = Snapshots(self.root, self.blobs, self.watch, sweep_below=0)
+        self.deltas: list[Delta] = [self.snapshots.take()]
+
+    def step(self, *, final: bool = False) -> Delta:
+        """Take a snapshot; it must be what a full scan finds, with the contents kept."""
+        delta = self.snapshots.take(final=final)
+        self.deltas.append(delta)
+        truth = full_scan(self.root)
+        assert self.snapshots.manifest.nodes == truth
+        assert Manifest.after(self.deltas).nodes == truth
+        for node in delta.changed.values():
+            if node.hash and node.kept:
+                with self.blobs.open(node.hash) as file:
+                    assert len(file.read()) == node.size
+        return delta
+
+    def close(self) -> None:
+        if self.watch is not None:
+            self.watch.close()
+
+
+@pytest.fixture(params=["watched", "swept"])
+def scene(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Scene]:
+    found = Scene(tmp_path, watched=request.param == "watched")
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> Iterator[Scene]:
+    found = Scene(tmp_path, watched=True)
+    yield found
+    found.close()
+
+
+def test_the_first_snapshot_finds_what_was_there_before(tmp_path: Path) -> None:
+    (tmp_path / "workspace" / "input").mkdir(parents=True)
+    (tmp_path / "workspace" / "input" / "paper.txt").write_text("words")
+    snapshots = Snapshots(tmp_path / "workspace", BlobStore(tmp_path / "blobs"))
+    assert snapshots.take().added == {"input", "input/paper.txt"}
+    assert snapshots.manifest.nodes == full_scan(tmp_path / "workspace")
+
+
+def test_every_kind_of_file_is_recorded_and_no_link_followed(scene: Scene) -> None:
+    root = scene.root
+    (root / "empty").mkdir()
+    (root / "out").symlink_to("/etc")
+    (root / "raw").symlink_to(os.fsdecode(b"\xff/nowhere"))
+    os.mkfifo(root / "pipe")
+    server = socket.socket(socket.AF_UNIX)
+    here = os.open(root, os.O_RDONLY)
+    server.bind(f"/proc/self/fd/{here}/socket")
+    server.close()
+    os.close(here)
+    (root / os.fsdecode(b"caf\xe9")).write_text("x")
+    delta = scene.step()
+    assert {path: node.kind for path, node in delta.changed.items()} == {
+        "empty": "folder",
+        "out": "link",
+        "raw": "link",
+        "pipe": "fifo",
+        "socket": "socket",
+        os.fsdecode(b"caf\xe9"): "file",
+    }
+    assert Delta.from_json(delta.to_json()) == delta
+
+
+def test_a_step_that_changed_nothing_is_empty(scene: Scene) -> None:
+    (scene.root / "a").write_text("x")
+    assert scene.step()
+    assert not scene.step()
+    assert not scene.step(final=True)
+
+
+def test_only_changed_files_are_read(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in "abc":
+        (scene.root / name).write_text(name)
+        os.utime(scene.root / name, (1, 1))
+    settle(scene)
+    read: list[bytes] = []
+    put = scene.blobs.put
+
+    def counted(file: object, *, limit: int) -> tuple[str, int]:
+        read.append(b"")
+        return put(file, limit=limit)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(scene.blobs, "put", counted)
+    (scene.root / "b").write_text("changed")
+    assert list(scene.step().changed) == ["b"]
+    assert len(read) == 1
+
+
+def settle(scene: Scene) -> None:
+    """Take snapshots until no file is so fresh that it has to be read again in any case."""
+    while len(scene.snapshots._seen) < len(full_scan(scene.root)):
+        scene.step(final=True)
+
+
+def test_a_change_that_keeps_size_and_mtime_is_seen_by_its_ctime(scene: Scene) -> None:
+    file = scene.root / "a"
+    file.write_text("one")
+    settle(scene)
+    times = file.stat()
+    file.write_text("two")
+    os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert list(scene.step().changed) == ["a"]
+
+
+def test_two_changes_within_one_tick_of_the_clock_are_both_seen(scene: Scene) -> None:
+    file = scene.root / "a"
+    for number in range(50):
+        file.write_text(f"{number:03}")
+        scene.step(final=True)
+
+
+def test_a_touched_file_is_no_change(scene: Scene) -> None:
+    (scene.root / "a").write_text("x")
+    scene.step()
+    os.utime(scene.root / "a")
+    assert not scene.step()
+
+
+def test_renames_of_files_and_folders(scene: Scene) -> None:
+    (scene.root / "a" / "b").mkdir(parents=True)
+    (scene.root / "a" / "b" / "file").write_text("x")
+    scene.step()
+    (scene.root / "a").rename(scene.root / "z")
+    assert set(scene.step().removed) == {"a", "a/b", "a/b/file"}
+    (scene.root / "z" / "b" / "file").write_text("written under the new name")
+    assert list(scene.step().changed) == ["z/b/file"]
+    (scene.root / "z" / "b").rename(scene.root / "b")
+    (scene.root / "z").rmdir()
+    (scene.root / "b").rename(scene.root / "z")
+    scene.step()
+
+
+def test_names_that_change_their_kind(scene: Scene) -> None:
+    (scene.root / "folder" / "inner").mkdir(parents=True)
+    (scene.root / "folder" / "inner" / "x").write_text("x")
+    (scene.root / "file").write_text("x")
+    scene.step()
+    shutil.rmtree(scene.root / "folder")
+    (scene.root / "folder").symlink_to("/etc")
+    (scene.root / "file").unlink()
+    (scene.root / "file").mkdir()
+    assert set(scene.step().removed) == {"folder/inner", "folder/inner/x"}
+    (scene.root / "folder").unlink()
+    (scene.root / "folder").write_text("a file now")
+    scene.step()
+
+
+def test_a_change_of_mode_alone_is_a_change(scene: Scene) -> None:
+    (scene.root / "folder").mkdir()
+    (scene.root / "folder" / "tool").write_text("x")
+    scene.step()
+    (scene.root / "folder" / "tool").chmod(0o4755)
+    (scene.root / "folder").chmod(0o700)
+    assert set(scene.step().changed) == {"folder", "folder/tool"}
+
+
+def test_files_in_folders_made_a_moment_ago_are_found(scene: Scene) -> None:
+    deep = scene.root
+    for number in range(40):
+        deep = deep / f"d{number}"
+        deep.mkdir()
+        (deep / "file").write_text(str(number))
+    scene.step()
+    (deep / "late").write_text("x")
+    scene.step()
+
+
+def test_writing_through_another_hard_link_is_seen(watched: Scene) -> None:
+    root = watched.root
+    (root / "a").write_text("one")
+    watched.step()
+    os.link(root / "a", root / "b")
+    (root / "b").write_text("two")
+    assert set(watched.step().changed) == {"a", "b"}
+    (root / "b").write_text("three")
+    assert set(watched.step().changed) == {"a", "b"}
+
+
+def test_writing_through_a_hard_link_that_is_gone_again_is_seen(watched: Scene) -> None:
+    root = watched.root
+    (root / "a").write_text("one")
+    watched.step()
+    os.link(root / "a", root / "b")
+    (root / "b").write_text("two")
+    (root / "b").unlink()
+    assert set(watched.step().changed) == {"a"}
+    (root / "folder").mkdir()
+    os.link(root / "a", root / "folder" / "b")
+    (root / "folder" / "b").write_text("three")
+    shutil.rmtree(root / "folder")
+    assert set(watched.step().changed) == {"a"}
+
+
+def test_writing_through_a_descriptor_whose_name_has_gone_is_seen(watched: Scene) -> None:
+    root = watched.root
+    with (root / "a").open("w") as file:
+        file.write("one")
+        file.flush()
+        os.link(root / "a", root / "b")
+        (root / "a").unlink()
+        watched.step()
+        file.write("two")
+        file.flush()
+        assert set(watched.step().changed) == {"b"}
+
+
+def test_a_memory_map_is_seen_by_the_sweep_at_the_end(watched: Scene) -> None:
+    file = watched.root / "a"
+    file.write_bytes(b"one")
+    settle(watched)
+    with file.open("r+b") as opened, mmap.mmap(opened.fileno(), 3) as mapped:
+        watched.snapshots.take()
+        mapped[:] = b"two"
+        mapped.flush()
+        assert list(watched.step(final=True).changed) == ["a"]
+
+
+def test_hints_are_used_and_spare_the_sweep(watched: Scene) -> None:
+    (watched.root / "d").mkdir()
+    watched.step()
+    sweeps = watched.snapshots.sweeps
+    for number in range(20):
+        (watched.root / "d" / f"{number}").write_text("x")
+        watched.step()
+    (watched.root / "d").rename(watched.root / "e")
+    watched.step()
+    shutil.rmtree(watched.root / "e")
+    watched.step()
+    assert watched.snapshots.sweeps == sweeps
+    watched.step(final=True)
+    assert watched.snapshots.sweeps == sweeps + 1
+
+
+def test_a_small_workspace_is_swept_without_asking(tmp_path: Path) -> None:
+    (tmp_path / "workspace").mkdir()
+    with Watch(tmp_path) as watch:
+        snapshots = Snapshots(tmp_path / "workspace", BlobStore(tmp_path / "blobs"), watch)
+        for expected in (1, 2, 3):
+            snapshots.take()
+            assert snapshots.sweeps == expected
+
+
+def test_a_content_too_large_is_recorded_and_a_terabyte_of_nothing_costs_nothing(
+    scene: Scene,
+) -> None:
+    with (scene.root / "huge").open("wb") as file:
+        file.truncate(1024**4)
+    node = scene.snapshots.take().changed["huge"]
+    assert (node.size, node.hash, node.kept) == (1024**4, None, False)
+    assert "larger than 64 MB" in node.why
+
+
+def test_a_full_store_is_recorded_with_the_hash(tmp_path: Path) -> None:
+    (tmp_path / "workspace").mkdir()
+    (tmp_path / "workspace" / "a").write_bytes(b"x" * 100)
+    snapshots = Snapshots(tmp_path / "workspace", BlobStore(tmp_path / "blobs", limit=10))
+    node = snapshots.take().changed["a"]
+    assert node.hash is not None
+    assert (node.kept, "full" in node.why) == (False, True)
+    assert not snapshots.take(final=True)
+
+
+def test_what_may_not_be_read_is_recorded_as_that(scene: Scene) -> None:
+    (scene.root / "closed").write_text("x")
+    (scene.root / "closed").chmod(0)
+    (scene.root / "shut").mkdir()
+    (scene.root / "shut" / "x").write_text("x")
+    (scene.root / "shut").chmod(0)
+    try:
+        with open_way(scene.root), as_ordinary_user():
+            changed = scene.snapshots.take(final=True).changed
+            assert not scene.snapshots.take(final=True)
+    finally:
+        (scene.root / "shut").chmod(0o755)
+    assert {path: node.kept for path, node in changed.items()} == {"closed": False, "shut": False}
+    assert "may not read" in changed["closed"].why
+    assert scene.snapshots.take().changed["shut"].kept
+
+
+class open_way:
+    """The folders that lead to ``path`` may be entered by anyone, inside the block."""
+
+    def __init__(self, path: Path) -> None:
+        self.modes = {
+            at: at.stat().st_mode & 0o7777
+            for at in (path, *path.parents)
+            if at.stat().st_uid == os.geteuid()
+        }
+        blobs = path.parent / "blobs"
+        blobs.mkdir(exist_ok=True)
+        self.modes[blobs] = blobs.stat().st_mode & 0o7777
+
+    def __enter__(self) -> None:
+        for path, mode in self.modes.items():
+            path.chmod(mode | (0o777 if path.name == "blobs" else 0o055))
+
+    def __exit__(self, *_: object) -> None:
+        for path, mode in self.modes.items():
+            path.chmod(mode)
+
+
+def test_a_file_that_changes_all_the_time_is_recorded_as_that_or_read_whole(scene: Scene) -> None:
+    file = scene.root / "busy"
+    file.write_text("here from the start")
+    ended = threading.Event()
+
+    def write() -> None:
+        with file.open("r+b") as opened:
+            while not ended.is_set():
+                opened.write(b"x" * 10_000)
+                opened.flush()
+                if opened.tell() > 20_000_000:
+                    opened.seek(0)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    nodes: list[Node] = []
+    try:
+        while file.stat().st_size < 5_000_000 or len(nodes) < 20:
+            scene.deltas.append(scene.snapshots.take(final=True))
+            nodes.append(scene.snapshots.manifest.nodes["busy"])
+    finally:
+        ended.set()
+        thread.join()
+    for node in nodes:
+        if node.kept:
+            assert node.hash
+            assert scene.blobs.path(node.hash).stat().st_size == node.size
+        else:
+            assert "changing" in node.why
+    scene.step(final=True)
+
+
+def test_a_tree_deeper_than_any_path_is_cut_and_says_so(scene: Scene) -> None:
+    at = os.open(scene.root, os.O_RDONLY)
+    for _ in range(50):
+        os.mkdir("x" * 200, dir_fd=at)
+        below = os.open("x" * 200, os.O_RDONLY, dir_fd=at)
+        os.close(at)
+        at = below
+    os.close(at)
+    nodes = scene.snapshots.take(final=True).changed
+    (cut,) = [path for path, node in nodes.items() if not node.kept]
+    assert len(cut) > 4000
+    assert "too long" in nodes[cut].why
+
+
+def test_a_tree_of_too_many_names_is_cut_and_says_so(tmp_path: Path) -> None:
+    root = tmp_path / "workspace"
+    for number in range(10):
+        (root / f"d{number}").mkdir(parents=True)
+        for name in range(10):
+            (root / f"d{number}" / str(name)).touch()
+    snapshots = Snapshots(root, BlobStore(tmp_path / "blobs"), max_names=50)
+    snapshots.take()
+    nodes = snapshots.manifest.nodes
+    assert len(nodes) == 50
+    assert any("too many" in node.why for node in nodes.values() if node.kind == "folder")
+
+
+def test_a_workspace_that_is_gone_is_an_error_and_no_empty_manifest(tmp_path: Path) -> None:
+    (tmp_path / "workspace").mkdir()
+    (tmp_path / "workspace" / "a").touch()
+    snapshots = Snapshots(tmp_path / "workspace", BlobStore(tmp_path / "blobs"))
+    snapshots.take()
+    shutil.rmtree(tmp_path / "workspace")
+    with pytest.raises(WorkspaceError, match="not there"):
+        snapshots.take()
+    assert "a" in snapshots.manifest.nodes
+
+
+def test_a_run_that_goes_on_begins_with_the_manifest_it_had(tmp_path: Path) -> None:
+    (tmp_path / "workspace").mkdir()
+    (tmp_path / "workspace" / "a").write_text("x")
+    blobs = BlobStore(tmp_path / "blobs")
+    first = Snapshots(tmp_path / "workspace", blobs).take()
+    again = Snapshots(tmp_path / "workspace", blobs, manifest=Manifest.after([first]))
+    assert not again.take()
+    (tmp_path / "workspace" / "b").write_text("y")
+    assert list(again.take().changed) == ["b"]
+
+
+class Chaos:
+    """Random work on a workspace, the same for the same seed."""
+
+    def __init__(self, root: Path, seed: int) -> None:
+        self.root, self.random = root, random.Random(seed)
+
+    def some(self, *, folders: bool | None = None) -> Path | None:
+        found = [path for path in self.root.rglob("*") if not path.is_symlink()]
+        found = [path for path in found if folders is None or path.is_dir() == folders]
+        return self.random.choice(sorted(found)) if found else None
+
+    def fresh(self) -> Path:
+        parent = self.some(folders=True) if self.random.random() < 0.7 else None
+        return (parent or self.root) / f"n{self.random.randrange(30)}"
+
+    def work(self) -> None:
+        action = self.random.choice(
+            [self.write, self.write, self.append, self.make, self.move, self.move]
+            if self.random.random() < 0.5
+            else [
+                self.remove,
+                self.hard,
+                self.soft,
+                self.chmod,
+                self.quiet,
+                self.swap,
+                self.passing,
+            ]
+        )
+        try:
+            action()
+        except OSError:
+            return  # the name was taken, a folder was moved into itself, …
+
+    def write(self) -> None:
+        self.fresh().write_text(str(self.random.random()))
+
+    def append(self) -> None:
+        if file := self.some(folders=False):
+            with file.open("a") as opened:
+                opened.write("more")
+
+    def make(self) -> None:
+        folder = self.fresh()
+        (folder / "deeper").mkdir(parents=True)
+        (folder / "deeper" / "file").write_text("x")
+
+    def move(self) -> None:
+        if path := self.some():
+            path.rename(self.fresh())
+
+    def remove(self) -> None:
+        path = self.some()
+        if path is not None and self.random.random() < 0.5:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+    def hard(self) -> None:
+        if (file := self.some(folders=False)) and self.random.random() < 0.3:
+            os.link(file, self.fresh())
+
+    def soft(self) -> None:
+        self.fresh().symlink_to(self.random.choice(["/etc", "..", "nowhere"]))
+
+    def chmod(self) -> None:
+        if path := self.some():
+            path.chmod(self.random.choice([0o700, 0o755, 0o777]))
+
+    def quiet(self) -> None:
+        if file := self.some(folders=False):
+            times = file.stat()
+            file.write_text("".join(reversed(file.read_text())))
+            os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+    def swap(self) -> None:
+        if folder := self.some(folders=True):
+            shutil.rmtree(folder)
+            folder.symlink_to("/etc")
+
+    def passing(self) -> None:
+        folder = self.fresh()
+        folder.mkdir()
+        (folder / "file").write_text("x")
+        shutil.rmtree(folder)
+
+
+def play(scene: Scene, seed: int, steps: int) -> None:
+    chaos = Chaos(scene.root, seed)
+    for _ in range(steps):
+        for _ in range(chaos.random.randrange(12)):
+            chaos.work()
+        scene.step()
+    scene.step(final=True)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_after_random_work_the_manifest_is_what_a_full_scan_finds(scene: Scene, seed: int) -> None:
+    play(scene, seed, 25)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(100, 140))
+def test_after_much_random_work_the_manifest_is_what_a_full_scan_finds(
+    watched: Scene, seed: int
+) -> None:
+    play(watched, seed, 100)
+
+
+def storm(scene: Scene, events: int) -> None:
+    """Files made, written, renamed and removed as fast as the file system goes."""
+    for number in range(events // 8):
+        folder = scene.root / f"d{number % 50}" / f"e{number % 7}"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"f{number % 100}").write_text(str(number))
+        if number % 3 == 0:
+            (folder / f"f{number % 100}").rename(folder / f"g{number % 100}")
+        if number % 500 == 0:
+            shutil.rmtree(folder)
+
+
+def test_a_storm_of_events_loses_nothing(watched: Scene) -> None:
+    storm(watched, 10_000)
+    watched.step()
+    (watched.root / "after").write_text("x")
+    watched.step()
+
+
+@pytest.mark.long
+def test_a_storm_of_a_hundred_thousand_events_loses_nothing(watched: Scene) -> None:
+    for _ in range(3):
+        storm(watched, 100_000)
+        watched.step()
+    for folder in sorted(watched.root.glob("d*/e*")):
+        (folder / "after").write_text("x")
+        watched.step()
+
+
+def test_a_watch_set_while_folders_move_follows_them(tmp_path: Path) -> None:
+    root = tmp_path / "workspace"
+    for number in range(100):
+        (root / f"a{number}" / "b" / "c").mkdir(parents=True)
+
+    def move() -> None:
+        for number in range(99, -1, -1):
+            (root / f"a{number}").rename(root / f"z{number}")
+
+    mover = threading.Thread(target=move)
+    mover.start()
+    with Watch(tmp_path) as watch:
+        snapshots = Snapshots(root, BlobStore(tmp_path / "blobs"), watch, sweep_below=0)
+        snapshots.take()
+        mover.join()
+        snapshots.take()
+        for number in range(100):
+            (root / f"z{number}" / "b" / "c" / "x").write_text("x")
+        snapshots.take()
+        assert snapshots.manifest.nodes == full_scan(root)
+
+
+def test_a_watch_can_be_closed_in_the_middle_of_a_storm(tmp_path: Path) -> None:
+    (tmp_path / "workspace").mkdir()
+    ended = threading.Event()
+
+    def work() -> None:
+        while not ended.is_set():
+            (tmp_path / "workspace" / "a" / "b").mkdir(parents=True)
+            shutil.rmtree(tmp_path / "workspace" / "a")
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        for _ in range(30):
+            with Watch(tmp_path) as watch:
+                watch.dirty_since_last()
+    finally:
+        ended.set()
+        thread.join()
+
+
+def test_nodes_of_an_unchanged_file_are_the_same_object(scene: Scene) -> None:
+    (scene.root / "a").write_text("x")
+    settle(scene)
+    before: Node = scene.snapshots.manifest.nodes["a"]
+    scene.step(final=True)
+    assert scene.snapshots.manifest.nodes["a"] is before

@@ -1,0 +1,236 @@
+"""The kernel's hints of change, on real files."""
+
+import errno
+import os
+import queue
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agent.workspace.paths import ROOT, RelPath
+from agent.workspace.versions.blobs import BlobStore
+from agent.workspace.versions.dirty_set import DirtySet, Gathered, Sweep
+from agent.workspace.versions.snapshots import Snapshots
+from agent.workspace.versions.watch import Watch
+from tests.support.full_scan import full_scan
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "workspace").mkdir()
+    return tmp_path
+
+
+@pytest.fixture
+def watch(folder: Path) -> Iterator[Watch]:
+    with Watch(folder) as found:
+        yield found
+
+
+def dirty(watch: Watch) -> DirtySet:
+    hints = watch.dirty_since_last()
+    assert isinstance(hints, DirtySet), hints
+    return hints
+
+
+def test_all_that_happened_before_the_question_is_in_the_answer(folder: Path, watch: Watch) -> None:
+    for number in range(200):
+        (folder / "workspace" / f"f{number}").write_text("x")
+        assert f"f{number}" in dirty(watch).entries
+    assert dirty(watch) == DirtySet()
+
+
+def test_looking_and_reading_is_no_change(folder: Path, watch: Watch) -> None:
+    (folder / "workspace" / "a").write_text("x")
+    dirty(watch)
+    (folder / "workspace" / "a").read_text()
+    list((folder / "workspace").iterdir())
+    assert dirty(watch) == DirtySet()
+
+
+def test_writing_is_told_from_moving_and_removing(folder: Path, watch: Watch) -> None:
+    root = folder / "workspace"
+    (root / "a").write_text("x")
+    (root / "b").write_text("x")
+    dirty(watch)
+    (root / "a").rename(root / "c")
+    (root / "b").chmod(0o600)
+    assert dirty(watch).entries == {"a": False, "c": False, "b": True}
+
+
+def test_a_new_folder_is_a_tree_to_be_looked_through_and_watched_from_then_on(
+    folder: Path, watch: Watch
+) -> None:
+    deep = folder / "workspace" / "a" / "b" / "c"
+    deep.mkdir(parents=True)
+    (deep / "early").write_text("x")
+    assert "a" in dirty(watch).trees
+    (deep / "late").write_text("x")
+    assert dirty(watch).entries == {"a/b/c/late": True}
+
+
+def test_a_renamed_folder_is_followed_under_its_new_name(folder: Path, watch: Watch) -> None:
+    root = folder / "workspace"
+    (root / "a" / "b").mkdir(parents=True)
+    dirty(watch)
+    (root / "a").rename(root / "z")
+    assert "z" in dirty(watch).trees
+    (root / "z" / "b" / "x").write_text("x")
+    assert dirty(watch).entries == {"z/b/x": True}
+
+
+def test_a_folder_moved_into_one_made_a_moment_ago_is_followed(folder: Path, watch: Watch) -> None:
+    root = folder / "workspace"
+    for number in range(50):
+        (root / "x").mkdir()
+        (root / f"new{number}").mkdir()
+        (root / "x").rename(root / f"new{number}" / "y")
+    dirty(watch)
+    for number in range(50):
+        (root / f"new{number}" / "y" / "file").write_text("x")
+    assert set(dirty(watch).entries) == {f"new{number}/y/file" for number in range(50)}
+
+
+def test_a_folder_that_became_a_link_is_not_followed(folder: Path, watch: Watch) -> None:
+    outside = folder / "outside"
+    outside.mkdir()
+    (folder / "workspace" / "d").mkdir()
+    dirty(watch)
+    (folder / "workspace" / "d").rmdir()
+    (folder / "workspace" / "d").symlink_to(outside)
+    dirty(watch)
+    (outside / "secret-name").write_text("x")
+    assert dirty(watch) == DirtySet()
+
+
+def test_a_folder_that_opens_up_is_watched_from_then_on(folder: Path, watch: Watch) -> None:
+    (folder / "workspace" / "d").mkdir(mode=0)
+    dirty(watch)
+    (folder / "workspace" / "d").chmod(0o755)
+    (folder / "workspace" / "d" / "x").write_text("x")
+    hints = dirty(watch)
+    assert "d" in hints.trees or "d/x" in hints.entries
+
+
+def test_an_overflow_of_the_kernels_queue_asks_for_a_sweep_and_heals(
+    folder: Path, watch: Watch
+) -> None:
+    """The reader is held up until the queue ran over; then it goes on as before."""
+    root = folder / "workspace"
+    (root / "busy").touch()
+    held, go_on = threading.Event(), threading.Event()
+    on_event = watch.on_event
+
+    def slow(event: object) -> None:
+        held.set()
+        go_on.wait(60)
+        on_event(event)  # type: ignore[arg-type]
+
+    watch.on_event = slow  # type: ignore[method-assign]
+    limit = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
+    (root / "first").touch()
+    assert held.wait(10)
+    for number in range(limit // 3 + 100):
+        (root / f"f{number % 2}").touch()
+        (root / f"f{number % 2}").unlink()
+    (root / "lost").mkdir()
+    (root / "lost" / "file").write_text("x")
+    go_on.set()
+    watch.on_event = on_event  # type: ignore[method-assign]
+    hints = watch.dirty_since_last()
+    assert isinstance(hints, Sweep)
+    assert "did not catch up" in hints.why or "ran over" in hints.why
+    while isinstance(watch.dirty_since_last(), Sweep):
+        continue
+    (root / "lost" / "file").write_text("seen again")
+    assert dirty(watch).entries == {"lost/file": True}
+
+
+def test_a_watch_that_does_not_answer_asks_for_a_sweep(folder: Path, watch: Watch) -> None:
+    shutil.rmtree(folder / "marker")
+    assert isinstance(watch.dirty_since_last(patience=0.05), Sweep)
+
+
+def test_a_closed_watch_asks_for_a_sweep(folder: Path) -> None:
+    watch = Watch(folder)
+    watch.close()
+    watch.close()
+    assert isinstance(watch.dirty_since_last(), Sweep)
+
+
+def test_more_folders_than_may_be_watched_mean_sweeps_and_that_is_said(folder: Path) -> None:
+    root = folder / "workspace"
+    with Watch(folder, max_folders=5) as watch:
+        for number in range(10):
+            (root / f"d{number}").mkdir()
+        snapshots = Snapshots(root, BlobStore(folder / "blobs"), watch, sweep_below=0)
+        while not watch.degraded:
+            watch.dirty_since_last()
+        assert "too many folders" in watch.degraded
+        (root / "d9" / "x").write_text("x")
+        snapshots.take()
+        assert snapshots.manifest.nodes == full_scan(root)
+
+
+@pytest.mark.parametrize(
+    ("code", "said"), [(errno.ENOSPC, "max_user_watches"), (errno.EMFILE, "max_user_instances")]
+)
+def test_a_kernel_without_watches_left_means_sweeps_and_that_is_said(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, code: int, said: str
+) -> None:
+    """The kernel's limits are the machine's; so its refusal is put in at the one call."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    call = "_create_inotify_fd" if code == errno.EMFILE else "_get_or_create_watch"
+    monkeypatch.setattr(f"watchdog.observers.inotify_c.InotifyFD.{call}", refuse)
+    news: queue.Queue[frozenset[RelPath]] = queue.Queue()
+    with Watch(folder, news.put, pause=0) as watch:
+        assert said in watch.degraded
+        snapshots = Snapshots(folder / "workspace", BlobStore(folder / "b"), watch, sweep_below=0)
+        snapshots.take()
+        (folder / "workspace" / "a").write_text("x")
+        assert list(snapshots.take().changed) == ["a"]
+        assert news.get(timeout=10) == {ROOT}
+
+
+def test_the_page_hears_of_the_folders_whose_listing_changed(folder: Path) -> None:
+    news: queue.Queue[frozenset[RelPath]] = queue.Queue()
+    root = folder / "workspace"
+    (root / "a").mkdir()
+    with Watch(folder, news.put, pause=0.02):
+        (root / "x").write_text("x")
+        (root / "a" / "y").write_text("x")
+        heard: set[RelPath] = set()
+        while heard != {ROOT, "a"}:
+            heard |= news.get(timeout=10)
+
+
+def test_many_changes_are_told_in_few_words(folder: Path) -> None:
+    news: queue.Queue[frozenset[RelPath]] = queue.Queue()
+    (folder / "workspace" / "a").mkdir()
+    with Watch(folder, news.put, pause=0.3) as watch:
+        for number in range(2000):
+            (folder / "workspace" / "a" / f"{number}").touch()
+        dirty(watch)
+        assert news.get(timeout=10) == {"a"}
+        assert news.qsize() <= 20
+
+
+def test_names_that_are_no_utf8_are_told_as_they_are(folder: Path, watch: Watch) -> None:
+    name = os.fsdecode(b"\xff\n")
+    (folder / "workspace" / name).write_text("x")
+    assert name in dirty(watch).entries
+
+
+def test_hints_beyond_counting_become_a_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agent.workspace.versions.dirty_set.MAX_HINTS", 10)
+    gathered = Gathered()
+    for number in range(12):
+        gathered.add(str(number), written=True)
+    assert isinstance(gathered.take(), Sweep)
+    assert gathered.take() == DirtySet()
