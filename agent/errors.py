@@ -159,4 +159,13 @@ class AnswerTooLong(ModelError):
 
 
 class ToolError(Exception):
-    """A tool call failed; the text is the call's result and addresses the model."""
+    """A tool call failed; the text is the call's result and addresses the model.
+
+    Args:
+        message: What failed and why.
+        errno: The system's error number, if it reported one.
+    """
+
+    def __init__(self, message: str, errno: int = 0) -> None:
+        super().__init__(message)
+        self.errno = errno

@@ -3,7 +3,7 @@
 Every implementation passes ``tests/contract/sandbox_suite.py``.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
@@ -109,6 +109,36 @@ class Sandbox(Protocol):
             stop: Terminates the command and every process that the sandbox's commands started.
 
         Raises:
+            SandboxError: the sandbox is gone and could not be restarted.
+        """
+
+    def spawn(
+        self,
+        command: str,
+        *,
+        timeout: float,
+        stop: Stop,
+        cwd: str = "",
+        env: Mapping[str, str] | None = None,
+        user: str = "",
+        input: bytes = b"",
+    ) -> Iterator[Output | Finished]:
+        """Run ``command`` in a process of its own and yield its output as it arrives.
+
+        Any number of these run at the same time, also beside ``execute``. The shell's folder,
+        variables and functions are neither seen nor changed.
+
+        Args:
+            command: The shell command.
+            timeout: Seconds after which its processes are terminated.
+            stop: Terminates its processes.
+            cwd: Its working directory; the workspace by default.
+            env: Variables in addition to those of the sandbox.
+            user: The user that runs it, by name or number; by default the shell's.
+            input: Its standard input, at most about 32 MB.
+
+        Raises:
+            ToolError: the folder or the user cannot be used; ``errno`` says why.
             SandboxError: the sandbox is gone and could not be restarted.
         """
 

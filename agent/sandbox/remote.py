@@ -1,10 +1,11 @@
 """Base class of sandboxes that a supervisor process serves."""
 
 import contextlib
+import errno
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -103,11 +104,45 @@ class SupervisedSandbox(ABC):
             raise ToolError("The command is too long; write the data to a file instead.")
         return self._execute(text, timeout, stop)
 
+    def spawn(
+        self,
+        command: str,
+        *,
+        timeout: float,
+        stop: Stop,
+        cwd: str = "",
+        env: Mapping[str, str] | None = None,
+        user: str = "",
+        input: bytes = b"",
+    ) -> Iterator[Output | Finished]:
+        """See ``Sandbox.spawn``."""
+        text = files.encode(self._translate(command))
+        job = shell.Job(text, self._inside(cwd or self._home), user, env or {}, input)
+        if b"\0" in text or job.options().count(b"\0") != 2 + len(job.environment):
+            raise ToolError("A command, its folder, user and variables have no NUL.", errno.EINVAL)
+        if any(not name or "=" in name for name in job.environment):
+            raise ToolError("A variable needs a name without an equals sign.", errno.EINVAL)
+        if len(job.options()) + len(input) > frames.MAX_COMMAND - frames.SPAWN_HEAD.size:
+            raise ToolError("The input is too long; write it to a file instead.", errno.E2BIG)
+        keep = self._keep_bytes
+
+        def begin(link: Link) -> Generator[Output | Finished, None, None]:
+            return shell.spawn(link, job, timeout=timeout, keep=keep, stop=stop)
+
+        return self._served(begin, stop)
+
     def _execute(self, text: bytes, timeout: float, stop: Stop) -> Iterator[Output | Finished]:
         if not self._running.acquire(blocking=False):
             raise SandboxError("Another command is still running in this sandbox.")
+        keep = self._keep_bytes
+
+        def begin(link: Link) -> Generator[Output | Finished, None, None]:
+            return shell.execute(link, text, timeout=timeout, keep=keep, stop=stop)
+
         try:
-            yield from self._execute_alone(text, timeout, stop)
+            with contextlib.closing(self._served(begin, stop)) as items:
+                for item in items:
+                    yield self._noted(item) if isinstance(item, Finished) else item
         finally:
             self._running.release()
 
@@ -132,16 +167,16 @@ class SupervisedSandbox(ABC):
         """See ``Sandbox.lost``."""
         return self._link is None or bool(self._link.failure)
 
-    def _execute_alone(
-        self, text: bytes, timeout: float, stop: Stop
-    ) -> Iterator[Output | Finished]:
+    def _served(
+        self, begin: Callable[[Link], Generator[Output | Finished, None, None]], stop: Stop
+    ) -> Generator[Output | Finished, None, None]:
+        """Yield a command's items; restart the sandbox if it is lost meanwhile."""
         link = self._live_link()
         if self._gauge is not None:
             self._gauge.begin()
         started = time.monotonic()
-        items = shell.execute(link, text, timeout=timeout, keep=self._keep_bytes, stop=stop)
         try:
-            with contextlib.closing(items):
+            with contextlib.closing(begin(link)) as items:
                 for item in items:
                     yield self._judged(item, stop) if isinstance(item, Finished) else item
         except LinkLost:
@@ -155,15 +190,18 @@ class SupervisedSandbox(ABC):
                 lost = replace(lost, ending="stop")
             yield self._judged(lost, stop)
 
-    def _judged(self, finished: Finished, stop: Stop) -> Finished:
-        """Return ``finished`` with the sandbox's pending note and its disk status."""
+    def _noted(self, finished: Finished) -> Finished:
+        """Return ``finished`` with the sandbox's pending note, which is for the shell's user."""
         # Without the lock, which a thread that restarts the sandbox may hold for long.
         said, self._note = self._note, ""
-        note = " ".join(filter(None, (said, finished.note)))
+        return replace(finished, note=" ".join(filter(None, (said, finished.note))))
+
+    def _judged(self, finished: Finished, stop: Stop) -> Finished:
+        """Return ``finished`` with the sandbox's disk status."""
         full = self._gauge.told() if self._gauge is not None else ""
         stopped = full and finished.ending in ("stop", "lost") and not stop.is_set
         ending = "full" if stopped else finished.ending
-        return replace(finished, ending=ending, note=note, full=full)
+        return replace(finished, ending=ending, full=full)
 
     def _live_link(self) -> Link:
         """Return the link, reconnected if it is broken; a stop ends the wait for it."""

@@ -6,6 +6,7 @@ from agent.errors import SandboxError, ToolError
 from agent.sandbox.base import Output, Sandbox
 from agent.util.cancellation import Stop
 from tests.contract.sandbox_files_suite import SandboxFilesSuite
+from tests.contract.sandbox_jobs_suite import SandboxJobsSuite
 from tests.contract.sandbox_use import (
     MEGABYTE,
     SEQ_BYTES,
@@ -18,7 +19,7 @@ from tests.contract.sandbox_use import (
 )
 
 
-class SandboxSuite(SandboxFilesSuite):
+class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
     """Subclasses provide the fixture ``sandbox``: a fresh one, with default limits."""
 
     # The shell keeps what a command leaves

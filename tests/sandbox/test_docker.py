@@ -15,6 +15,7 @@ from agent.sandbox.docker.lifecycle import INSTANCE_LABEL, SANDBOX_LABEL, reap
 from agent.sandbox.docker.sandbox import DockerSandbox
 from agent.sandbox.pool import Pool
 from agent.util.cancellation import Stop
+from tests.contract.sandbox_jobs_suite import job
 from tests.contract.sandbox_suite import SandboxSuite
 from tests.contract.sandbox_use import (
     MEGABYTE,
@@ -217,6 +218,23 @@ def test_the_container_has_its_limits_labels_and_no_rights_to_spare(
 def test_the_supervisors_code_cannot_be_changed_from_inside(sandbox: DockerSandbox) -> None:
     assert run(sandbox, "echo x > /opt/studio/supervisor/service.py").code != 0
     assert run(sandbox, "mount -o remount,rw /opt/studio/supervisor").code != 0
+
+
+def test_a_job_runs_as_another_user_of_the_container(sandbox: DockerSandbox) -> None:
+    done = job(sandbox, "id -un; echo $HOME; touch /etc/mine", user="nobody")
+    assert done.stdout == b"nobody\n/nonexistent\n"
+    assert b"Permission denied" in done.stderr
+    assert job(sandbox, "id -u", user="0").stdout == b"0\n"
+
+
+def test_a_job_of_a_container_that_was_stopped_is_lost_and_the_next_one_runs(
+    engine: docker.DockerClient, sandbox: DockerSandbox
+) -> None:
+    items = sandbox.spawn("echo up; sleep 100", timeout=60, stop=Stop())
+    next(items)
+    engine.api.kill(sandbox.container)
+    assert gather(items).ending == "lost"
+    assert job(sandbox, "echo on").stdout == b"on\n"
 
 
 def test_stop_reaches_processes_of_other_users(sandbox: DockerSandbox) -> None:

@@ -46,13 +46,14 @@ def encode(text: str) -> bytes:
         return text.encode("utf-8", "surrogatepass")
 
 
-def _failure(payload: bytes, path: str, limit: int | None) -> ToolError:
+def failure(payload: bytes, path: str, limit: int | None = None) -> ToolError:
+    """Return the error of a FAILED answer about ``path``."""
     number = int.from_bytes(payload[: frames.FAILED_HEAD.size], "big")
     size = "" if limit is None else f" ({limit} bytes)"
     words = _WORDS.get(number)
     if words is None:
         words = "{path}: " + (os.strerror(number) if number < 4096 else "it can't be used")
-    return ToolError(words.replace("{limit}", size).replace("{path}", path))
+    return ToolError(words.replace("{limit}", size).replace("{path}", path), number)
 
 
 class _Operation:
@@ -79,7 +80,7 @@ class _Operation:
     def _answer(self) -> bytes | None:
         kind, payload = self._conversation.answer(_PATIENCE)
         if kind == frames.FAILED and len(payload) >= frames.FAILED_HEAD.size:
-            raise _failure(payload, self._path, self._limit)
+            raise failure(payload, self._path, self._limit)
         if kind == frames.DONE and not payload:
             return None
         if kind != frames.DATA:
@@ -134,7 +135,7 @@ def read(link: Link, path: str, limit: int) -> bytes:
             content += chunk
             if len(content) > limit:
                 operation.cancel()
-                raise _failure(frames.FAILED_HEAD.pack(errno.EFBIG), path, limit)
+                raise failure(frames.FAILED_HEAD.pack(errno.EFBIG), path, limit)
     return bytes(content)
 
 

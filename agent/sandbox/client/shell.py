@@ -1,12 +1,16 @@
-"""Client of the persistent shell: sends a command, yields its output and result."""
+"""Client of the shell and of commands beside it: sends one, yields its output and result."""
 
 import contextlib
+import errno
 import struct
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import NoReturn
 
+from agent.errors import ToolError
 from agent.sandbox.base import Ending, Finished, Output, Stream
+from agent.sandbox.client import files
 from agent.sandbox.client.link import UNREADABLE, Conversation, Link, LinkLost
 from agent.sandbox.supervisor import frames
 from agent.util.cancellation import Stop
@@ -58,13 +62,27 @@ class _Gathering:
 class _Run:
     """A command in progress: reads its frames and enforces the protocol's limits."""
 
-    def __init__(self, link: Link, conversation: Conversation, keep: int, timeout: float) -> None:
+    def __init__(
+        self,
+        link: Link,
+        conversation: Conversation,
+        keep: int,
+        timeout: float,
+        refusal: Callable[[bytes], ToolError] | None = None,
+    ) -> None:
         self._link = link
         self._conversation = conversation
         self._left = {"stdout": keep + frames.TAIL, "stderr": keep + frames.TAIL}
         self._longest = timeout + _SLACK
+        self._refusal = refusal
         self._overdue = time.monotonic() + timeout + _SLACK
         self.finished: Finished | None = None
+        self.refused = False
+
+    @property
+    def over(self) -> bool:
+        """Whether the sandbox has reported the end, or has refused the command."""
+        return self.refused or self.finished is not None
 
     def hurry(self) -> None:
         """Shorten the deadline after a stop request."""
@@ -89,6 +107,9 @@ class _Run:
                 return self.finished
         except (struct.error, IndexError, ValueError):
             pass
+        if kind == frames.FAILED and len(payload) >= frames.FAILED_HEAD.size and self._refusal:
+            self.refused = True
+            raise self._refusal(payload)
         self._refuse(UNREADABLE)
 
     def _output(self, payload: bytes) -> Output:
@@ -138,26 +159,93 @@ def execute(
     Raises:
         LinkLost: the supervisor is gone or broke the protocol.
     """
-    with link.conversation(2 * (keep + frames.TAIL) + frames.MAX_PAYLOAD * 16) as conversation:
+    with link.conversation(_allowance(keep)) as conversation:
         run = _Run(link, conversation, keep, timeout)
         conversation.send(frames.EXECUTE, frames.EXECUTE_HEAD.pack(timeout, keep) + command)
+        yield from _followed(link, run, lambda: ask_to_end(link), stop)
 
-        def end() -> None:
-            run.hurry()
-            ask_to_end(link)
 
-        try:
-            with stop.calling(end):
-                yield from _gathered(run)
-        finally:
-            if run.finished is None and not link.failure:
-                end()
-                _wait_for_end(run)
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A command to run beside the shell.
+
+    Attributes:
+        command: The shell command.
+        folder: Its working directory.
+        user: The user that runs it, by name or number; empty for the shell's user.
+        environment: Variables in addition to those of the sandbox.
+        input: Its standard input.
+    """
+
+    command: bytes
+    folder: str
+    user: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    input: bytes = b""
+
+    def options(self) -> bytes:
+        """Return the options of a SPAWN frame."""
+        variables = (f"{name}={value}" for name, value in self.environment.items())
+        texts = map(files.encode, (self.folder, self.user))
+        return b"\0".join([*texts, self.command, *map(files.encode, variables)])
+
+    def error(self, payload: bytes) -> ToolError:
+        """Return the error of a FAILED answer: about the folder, or else about the user."""
+        user, name = files.encode(self.user), payload[frames.FAILED_HEAD.size :]
+        if not user or name != user:
+            return files.failure(payload, self.folder)
+        if int.from_bytes(payload[: frames.FAILED_HEAD.size], "big") == errno.EINVAL:
+            return ToolError(f"There is no user {self.user} in the sandbox.", errno.EINVAL)
+        return ToolError(f"A command may not run as {self.user} in this sandbox.", errno.EPERM)
+
+
+def spawn(
+    link: Link, job: Job, *, timeout: float, keep: int, stop: Stop
+) -> Generator[Output | Finished, None, None]:
+    """Run a command beside the shell; see ``Sandbox.spawn`` and ``execute``.
+
+    Raises:
+        LinkLost: the supervisor is gone or broke the protocol.
+        ToolError: the folder or the user cannot be used.
+    """
+    options = job.options()
+    head = frames.SPAWN_HEAD.pack(timeout, keep, len(options))
+    with link.conversation(_allowance(keep)) as conversation:
+        run = _Run(link, conversation, keep, timeout, job.error)
+        conversation.send(frames.SPAWN, head + options + job.input)
+        yield from _followed(link, run, lambda: _cancel(conversation), stop)
+
+
+def _allowance(keep: int) -> int:
+    return 2 * (keep + frames.TAIL) + frames.MAX_PAYLOAD * 16
+
+
+def _cancel(conversation: Conversation) -> None:
+    with contextlib.suppress(LinkLost):  # the conversation itself reports it
+        conversation.send(frames.CANCEL)
+
+
+def _followed(
+    link: Link, run: _Run, end: Callable[[], None], stop: Stop
+) -> Generator[Output | Finished, None, None]:
+    """Yield a command's items; after a stop, or if the consumer leaves, end it."""
+
+    def hurried() -> None:
+        run.hurry()
+        end()
+
+    try:
+        with stop.calling(hurried):
+            yield from _gathered(run)
+    finally:
+        if not run.over and not link.failure:
+            hurried()
+            _wait_for_end(run)
 
 
 def _wait_for_end(run: _Run) -> None:
     with contextlib.suppress(LinkLost):  # the consumer is gone; the next command reports it
-        while run.finished is None:
+        while not run.over:
             run.next(None)
 
 
@@ -172,7 +260,7 @@ def ask_to_end(link: Link) -> None:
 
 def _gathered(run: _Run) -> Iterator[Output | Finished]:
     gathering = _Gathering()
-    while run.finished is None:
+    while not run.over:
         wait = gathering.since + _COALESCE - time.monotonic() if gathering else None
         item = run.next(wait)
         if isinstance(item, Output) and gathering.takes(item) and not item.skipped:

@@ -18,6 +18,7 @@ import fcntl
 import os
 import signal
 import termios
+from collections.abc import Mapping
 
 from .processes import Table, descendants
 
@@ -120,9 +121,7 @@ class Bash:
 
     def _become(self, slave: int, arguments: list[str], environment: dict[str, str]) -> None:
         try:
-            for number in (signal.SIGPIPE, signal.SIGXFSZ, *_IGNORED):
-                signal.signal(number, signal.SIG_DFL)
-            os.setsid()
+            begin_session()
             fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
             for target, source in ((0, _NOTHING), (1, _NOTHING), (2, slave)):
                 os.dup2(source, target)
@@ -131,9 +130,7 @@ class Bash:
                 os.chdir(self._folder)
             except OSError:
                 os.chdir("/")
-            for path in ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"):
-                if os.path.exists(path):
-                    os.execve(path, arguments, environment)  # os.execvpe would import
+            exec_bash(arguments, environment)
         finally:
             os._exit(127)
 
@@ -237,6 +234,23 @@ class Bash:
             groups |= {os.tcgetpgrp(self._terminal)} - {0}  # 0: the shell is exiting
         members = [p.pid for p in processes.values() if p.group in groups and p.pid != self.pid]
         return descendants(processes, members)
+
+
+def begin_session() -> None:
+    """Start a session with default signal handlers, after a fork."""
+    for number in (signal.SIGPIPE, signal.SIGXFSZ, *_IGNORED):
+        signal.signal(number, signal.SIG_DFL)
+    os.setsid()
+
+
+def exec_bash(
+    arguments: list[str] | list[bytes],
+    environment: Mapping[str, str] | Mapping[bytes, bytes],
+) -> None:
+    """Replace this process with bash; return if there is none."""
+    for path in ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"):
+        if os.path.exists(path):
+            os.execve(path, arguments, environment)  # os.execvpe would import
 
 
 def offer_to_end() -> None:

@@ -19,22 +19,33 @@ class Stream:
 
     Args:
         number: 0 for stdout, 1 for stderr.
-        target: The descriptor number of the pipe's write end, which the shell opens.
         keep: Number of bytes to forward as they arrive.
+
+    Attributes:
+        reader: The descriptor of the pipe's read end.
+        writer: The descriptor of its write end, until ``hand_over``.
     """
 
-    def __init__(self, number: int, target: int, keep: int) -> None:
+    def __init__(self, number: int, keep: int) -> None:
         self.number = number
-        self.reader, writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self.reader, self.writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         # An unprivileged user may have reached the limit on pipe memory.
         with contextlib.suppress(OSError):
             fcntl.fcntl(self.reader, fcntl.F_SETPIPE_SZ, _PIPE_SIZE)
-        os.set_blocking(writer, True)
-        os.dup2(writer, target, inheritable=False)
-        os.close(writer)
+        os.set_blocking(self.writer, True)
         self._left = keep
         self._tail = bytearray()
         self._seen_past = 0
+
+    def hand_over(self, target: int) -> None:
+        """Move the write end to the descriptor number ``target``, which the shell opens."""
+        os.dup2(self.writer, target, inheritable=False)
+        self.close_writer()
+
+    def close_writer(self) -> None:
+        """Close this process's write end."""
+        os.close(self.writer)
+        self.writer = -1
 
     def receive(self, most: int = CHUNK) -> bytes | None:
         """Read from the pipe; return empty bytes if none are available, None at its end."""
@@ -106,5 +117,7 @@ class Command:
 
     def start(self) -> None:
         """Open the pipes and start the clock."""
-        self.streams = [Stream(0, STDOUT, self._keep), Stream(1, STDERR, self._keep)]
+        self.streams = [Stream(0, self._keep), Stream(1, self._keep)]
+        for stream, target in zip(self.streams, (STDOUT, STDERR), strict=True):
+            stream.hand_over(target)
         self._restart_clock()

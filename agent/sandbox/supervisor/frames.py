@@ -6,10 +6,12 @@ increasing ids; every answer carries the id of its request. Id 0 belongs to the 
 
 Host to supervisor:
     EXECUTE   ``!dQ`` time limit in seconds, bytes to keep per stream; then the command
+    SPAWN     the same head, ``!I`` length of the options; then the options (folder, user, command
+              and ``NAME=value`` of each variable, separated by NUL); then the standard input
     END       terminate every process that commands started (a running command ends as ``stop``)
     OPEN      begin a file operation: its name and arguments, separated by NUL
     NEXT      the operation's next chunk, or a request for one
-    CANCEL    cancel the operation
+    CANCEL    cancel the operation, or end the spawned command
 
 Supervisor to host:
     READY     id 0; the shell is up. Payload ``1`` if its state was restored
@@ -17,7 +19,7 @@ Supervisor to host:
     FINISHED  ``!iBd`` exit code (-1: none), index into ``ENDINGS``, seconds; then the note
     DATA      an operation's answer, more follows
     DONE      an operation's last answer
-    FAILED    ``!I`` errno; then the path that failed
+    FAILED    ``!I`` errno; then the path, or the user, that failed
 """
 
 import struct
@@ -26,6 +28,7 @@ from collections.abc import Iterator
 HEADER = struct.Struct("!IBI")
 EXECUTE_HEAD = struct.Struct("!dQ")
 OUTPUT_HEAD = struct.Struct("!BQ")
+SPAWN_HEAD = struct.Struct("!dQI")
 FINISHED_HEAD = struct.Struct("!iBd")
 FAILED_HEAD = struct.Struct("!I")
 
@@ -34,7 +37,7 @@ MAX_COMMAND = 32 << 20
 CHUNK = 256 * 1024
 TAIL = 64 * 1024
 
-EXECUTE, END, OPEN, NEXT, CANCEL = range(1, 6)
+EXECUTE, END, OPEN, NEXT, CANCEL, SPAWN = range(1, 7)
 READY, OUTPUT, FINISHED, DATA, DONE, FAILED = range(16, 22)
 ENDINGS = ("exit", "timeout", "stop")
 

@@ -9,7 +9,7 @@ import errno
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from . import cgroup, files
 from .bash import Bash
@@ -29,9 +29,11 @@ from .frames import (
     OPEN,
     OUTPUT,
     READY,
+    SPAWN,
     Frame,
 )
-from .processes import TICK, Table, Wait, end
+from .job import Job
+from .processes import TICK, Table, Wait, end, until
 from .shell_manager import Keeper
 from .wire import Watch, Wire
 
@@ -62,6 +64,7 @@ class Supervisor:
         self._keeper = Keeper(self._watch, bash, ours, self._take_reports)
         self._operations: dict[int, files.Operation] = {}
         self._command: Command | None = None
+        self._jobs: dict[int, Job] = {}
         self._activity: Wait | None = None
         self._asked_to_end: list[int] = []
         self._look_again = 0.0
@@ -75,6 +78,7 @@ class Supervisor:
         self._activity = self._greet()
         while self._wire.open:
             self._advance()
+            self._advance_jobs()
             self._wire.flush()
             self._balance()
             self._watch.turn(self._pause())
@@ -96,12 +100,18 @@ class Supervisor:
         self._watch.add(reader, reap)
 
     def _pause(self) -> float | None:
-        if self._activity is not None:
+        if self._activity is not None or any(job.activity for job in self._jobs.values()):
             return TICK
+        deadlines = [each.deadline for each in self._at_work()]
+        if not deadlines:
+            return None
+        return min(max(0.0, min(deadlines) - time.monotonic()), _LOOK_SECONDS)
+
+    def _at_work(self) -> Iterator[Command | Job]:
+        """Yield the shell's command, if one is running, and the jobs."""
         if self._command is not None:
-            left = self._command.deadline - time.monotonic()
-            return min(max(0.0, left), _LOOK_SECONDS)
-        return None
+            yield self._command
+        yield from self._jobs.values()
 
     def _advance(self) -> None:
         if self._activity is None:
@@ -148,6 +158,8 @@ class Supervisor:
             self._activity = self._begin(self._command)
         elif kind == END:
             self._asked_to_end.append(ident)
+            for job in self._jobs.values():
+                job.cancelled = True
             stop = self._conclude(self._command, "stop") if self._command else self._clear()
             self._activity = stop
         elif kind == OPEN:
@@ -158,6 +170,10 @@ class Supervisor:
             self._continue(ident, payload)
         elif kind == CANCEL and ident in self._operations:
             self._operations.pop(ident).close()
+        elif kind == CANCEL and ident in self._jobs:
+            self._jobs[ident].cancelled = True
+        elif kind == SPAWN:
+            self._spawn(Job(ident, payload))
 
     def _continue(self, ident: int, chunk: bytes | None) -> None:
         """Advance a file operation by one chunk and send the answer."""
@@ -169,33 +185,40 @@ class Supervisor:
         except RecursionError:
             self._wire.send(FAILED, ident, FAILED_HEAD.pack(errno.ENAMETOOLONG))
         except OSError as error:
-            name = error.filename if isinstance(error.filename, bytes) else b""
-            self._wire.send(FAILED, ident, FAILED_HEAD.pack(error.errno or 0) + name)
+            self._fail(ident, error)
         else:
             self._operations[ident] = operation
             self._wire.send(DATA, ident, answer)
 
+    def _fail(self, ident: int, error: OSError) -> None:
+        name = error.filename if isinstance(error.filename, bytes) else b""
+        self._wire.send(FAILED, ident, FAILED_HEAD.pack(error.errno or 0) + name)
+
     # Output
 
     def _balance(self) -> None:
-        """Read the command's output, except while the host is far behind."""
-        for stream in self._command.streams if self._command else ():
-            if self._wire.full:
-                self._watch.drop(stream.reader)
-            else:
-                self._watch.add(stream.reader, self._listener(stream))
+        """Read the commands' output, except while the host is far behind."""
+        for command in self._at_work():
+            for stream in command.streams:
+                if self._wire.full:
+                    self._watch.drop(stream.reader)
+                else:
+                    self._watch.add(stream.reader, self._listener(command, stream))
 
-    def _listener(self, stream: Stream) -> Callable[[], None]:
-        return lambda: self._hear(stream)
+    def _listener(self, command: Command | Job, stream: Stream) -> Callable[[], None]:
+        return lambda: self._hear(command, stream)
 
-    def _hear(self, stream: Stream) -> None:
+    def _hear(self, command: Command | Job, stream: Stream) -> None:
         data = stream.receive()
         if data is None:
+            if stream in command.streams:
+                command.streams.remove(stream)
+                self._pass_on(command, stream.last_words())
             self._close(stream)
-        elif self._command and stream in self._command.streams:
-            self._pass_on(self._command, stream.pass_on(data))
+        elif stream in command.streams:
+            self._pass_on(command, stream.pass_on(data))
 
-    def _pass_on(self, command: Command, payload: bytes) -> None:
+    def _pass_on(self, command: Command | Job, payload: bytes) -> None:
         if payload:
             self._wire.send(OUTPUT, command.ident, payload)
 
@@ -203,7 +226,7 @@ class Supervisor:
         self._watch.drop(stream.reader)
         os.close(stream.reader)
 
-    def _drain(self, command: Command) -> None:
+    def _drain(self, command: Command | Job) -> None:
         """Send what the pipes hold now; output of processes that keep them open is discarded."""
         streams, command.streams = command.streams, []
         for stream in streams:
@@ -211,7 +234,39 @@ class Supervisor:
                 self._pass_on(command, stream.pass_on(data))
             self._pass_on(command, stream.last_words())
             self._watch.drop(stream.reader)
-            self._watch.add(stream.reader, self._listener(stream))
+            self._watch.add(stream.reader, self._listener(command, stream))
+
+    # Jobs
+
+    def _spawn(self, job: Job) -> None:
+        try:
+            job.start()
+        except OSError as error:
+            for stream in job.streams:
+                self._close(stream)
+            self._fail(job.ident, error)
+        else:
+            self._jobs[job.ident] = job
+
+    def _advance_jobs(self) -> None:
+        for job in list(self._jobs.values()):
+            ending = "" if job.activity is not None else job.ending()
+            if ending:
+                job.activity = self._finish(job, ending)
+            if job.activity is not None and next(job.activity, job) is job:
+                del self._jobs[job.ident]
+
+    def _finish(self, job: Job, ending: str) -> Wait:
+        """End a job's processes if it has not exited, and report its end."""
+        if ending != "exit":
+            yield from end(job.members(self._keeper.ours), _GRACE[ending])
+            yield from until(lambda: job.code is not None, _LEAVE_SECONDS)
+        seconds = time.monotonic() - job.started
+        self._drain(job)
+        code = job.code if ending == "exit" and job.code is not None else -1
+        self._wire.send(
+            FINISHED, job.ident, FINISHED_HEAD.pack(code, ENDINGS.index(ending), seconds)
+        )
 
     # The shell
 
@@ -234,6 +289,10 @@ class Supervisor:
             if pid == self._bash.pid:
                 self._take_reports()
                 self._keeper.shell_ended(os.waitstatus_to_exitcode(status))
+            for job in self._jobs.values():
+                if job.pid == pid:
+                    code = os.waitstatus_to_exitcode(status)
+                    job.code = code if code >= 0 else 128 - code
 
     def _shell_left(self, command: Command) -> Wait:
         """Finish the command whose shell exited, or retry it if the shell never started it.

@@ -99,6 +99,10 @@ class Keeper:
         """Return every process of the commands, including the shell."""
         return self._ours(table())
 
+    def ours(self, processes: Table) -> set[int]:
+        """Return the commands' processes of a table, except the shell."""
+        return self._ours(processes) - {self._bash.pid}
+
     def all_but_shell(self) -> set[int]:
         """Return every process of the commands except the shell."""
         return self._ours(table()) - {self._bash.pid}

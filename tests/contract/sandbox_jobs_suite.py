@@ -1,0 +1,122 @@
+"""What every sandbox promises about commands in processes of their own, beside the shell."""
+
+import errno
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from agent.errors import ToolError
+from agent.sandbox.base import Sandbox
+from agent.util.cancellation import Stop
+from tests.contract.sandbox_use import MEGABYTE, Result, gather, own_seconds, run, say
+
+
+def job(
+    sandbox: Sandbox, command: str, timeout: float = 30.0, stop: Stop | None = None, **options: Any
+) -> Result:
+    """Run a command beside the shell to its end."""
+    return gather(sandbox.spawn(command, timeout=timeout, stop=stop or Stop(), **options))
+
+
+class SandboxJobsSuite:
+    """Subclasses provide the fixture ``sandbox``: a fresh one, with default limits."""
+
+    def test_a_job_has_the_folder_variables_and_input_that_are_given(
+        self, sandbox: Sandbox
+    ) -> None:
+        done = job(
+            sandbox, "pwd; echo $A; cat", cwd="/tmp", env={"A": "two words"}, input=b"in\0put"
+        )
+        assert (done.stdout, done.stderr, done.code) == (b"/tmp\ntwo words\nin\0put", b"", 0)
+
+    def test_without_options_a_job_begins_in_the_workspace_with_no_input(
+        self, sandbox: Sandbox
+    ) -> None:
+        assert job(sandbox, "ls; cat; echo no >&2; exit 3").stdout == b"input\noutput\n"
+        assert job(sandbox, "echo no >&2; exit 3").stderr == b"no\n"
+        assert job(sandbox, "exit 3").code == 3
+        assert job(sandbox, "kill -9 $$").code == 137
+
+    def test_a_job_neither_sees_nor_changes_the_shell(self, sandbox: Sandbox) -> None:
+        run(sandbox, "x=1; export X=2; cd input")
+        assert job(sandbox, "echo $x$X; x=3; cd /tmp").stdout == b"\n"
+        assert say(sandbox, "echo $x; basename $PWD") == "1\ninput"
+
+    def test_eight_jobs_and_the_shell_work_at_the_same_time(self, sandbox: Sandbox) -> None:
+        names = [f"gate{number}" for number in range(8)]
+        await_all = " && ".join(f"[ -e {name} ]" for name in names)
+        meet = f"until {await_all}; do sleep 0.02; done"
+        with ThreadPoolExecutor(9) as threads:
+            jobs = [
+                threads.submit(job, sandbox, f"touch {name}; {meet}; echo {name}") for name in names
+            ]
+            assert run(sandbox, f"{meet}; echo shell").stdout == b"shell\n"
+            assert [each.result().stdout.decode().strip() for each in jobs] == names
+
+    def test_a_time_limit_ends_a_job_with_its_children_and_nothing_else(
+        self, sandbox: Sandbox
+    ) -> None:
+        mine, other = own_seconds(), own_seconds()
+        run(sandbox, f"x=kept; sleep {other} &")
+        begun = time.monotonic()
+        done = job(sandbox, f"echo up; sleep {mine} & sleep {mine}", timeout=0.5)
+        assert (done.stdout, done.code, done.ending) == (b"up\n", None, "timeout")
+        assert time.monotonic() - begun < 5
+        assert run(sandbox, f"pgrep -f '^sleep {mine}'").code == 1
+        assert run(sandbox, f"pgrep -f '^sleep {other}'; echo $x").stdout.endswith(b"kept\n")
+
+    def test_a_stop_ends_that_job_alone(self, sandbox: Sandbox) -> None:
+        stop, late = Stop(), own_seconds()
+        with ThreadPoolExecutor(2) as threads:
+            other = threads.submit(job, sandbox, "until [ -e gate ]; do sleep 0.02; done; echo on")
+            stopped = threads.submit(job, sandbox, f"touch up; sleep {late}", stop=stop)
+            job(sandbox, "until [ -e up ]; do sleep 0.02; done")
+            stop.set()
+            assert stopped.result().ending == "stop"
+            assert run(sandbox, f"pgrep -f '^sleep {late}'").code == 1
+            run(sandbox, "touch gate")
+            assert other.result().stdout == b"on\n"
+
+    def test_who_leaves_a_jobs_output_ends_it(self, sandbox: Sandbox) -> None:
+        late = own_seconds()
+        items = sandbox.spawn(f"echo up; sleep {late}", timeout=60, stop=Stop())
+        next(items)
+        items.close()  # type: ignore[attr-defined]
+        assert run(sandbox, f"pgrep -f '^sleep {late}'").code == 1
+
+    def test_long_input_and_output_pass_within_limits(self, sandbox: Sandbox) -> None:
+        done = job(sandbox, "wc -c; head -c 20000000 /dev/zero", input=b"x" * 20 * MEGABYTE)
+        assert done.stdout.startswith(b"20971520\n")
+        assert len(done.stdout) + done.skipped == 20_000_000 + 9
+        assert done.skipped > 0
+        with pytest.raises(ToolError, match="too long") as error:
+            job(sandbox, "cat", input=b"x" * 33 * MEGABYTE)
+        assert error.value.errno == errno.E2BIG
+
+    @pytest.mark.parametrize(
+        ("options", "number", "words"),
+        [
+            ({"cwd": "nowhere"}, errno.ENOENT, "nowhere does not exist"),
+            ({"cwd": "/etc/passwd"}, errno.ENOTDIR, "is not a folder"),
+            ({"user": "nobody-there"}, errno.EINVAL, "There is no user nobody-there"),
+            ({"env": {"A": "b\0c"}}, errno.EINVAL, "NUL"),
+            ({"env": {"A=B": "c"}}, errno.EINVAL, "equals sign"),
+        ],
+    )
+    def test_what_cannot_be_begun_is_told_with_its_number(
+        self, sandbox: Sandbox, options: dict[str, Any], number: int, words: str
+    ) -> None:
+        with pytest.raises(ToolError, match=words) as error:
+            job(sandbox, "true", **options)
+        assert error.value.errno == number
+        assert job(sandbox, "echo on").stdout == b"on\n"
+
+    def test_hundreds_of_jobs_leak_no_descriptors(self, sandbox: Sandbox) -> None:
+        before = say(sandbox, "ls /proc/$PPID/fd | wc -l")
+        for _ in range(200):
+            job(sandbox, "true", input=b"x")
+        with pytest.raises(ToolError):
+            job(sandbox, "true", cwd="nowhere")
+        assert say(sandbox, "ls /proc/$PPID/fd | wc -l") == before
