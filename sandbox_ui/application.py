@@ -29,7 +29,7 @@ from sandbox_ui.history.limits import allowance
 from sandbox_ui.history.quota import Budget
 from sandbox_ui.history.usage import Counting, Usage
 from sandbox_ui.middleware.body_limit import Sizes
-from sandbox_ui.middleware.gradio_requests import Checked
+from sandbox_ui.middleware.gradio_requests import Checked, parameters_of
 from sandbox_ui.middleware.gradio_routes import Offered
 from sandbox_ui.middleware.html_head import Opening
 from sandbox_ui.middleware.path_prefix import Prefix
@@ -197,5 +197,5 @@ def create(settings: Settings, machine: Machine) -> FastAPI:
     )
     gradio = app.router.routes[-1]
     assert isinstance(gradio, Mount)
-    gradio.app = Offered(Checked(Owned(gradio.app, queue)))
+    gradio.app = Offered(Checked(Owned(gradio.app, queue), parameters_of(blocks)))
     return app

@@ -1,8 +1,12 @@
 """Validation of requests to Gradio's functions; status codes of their errors."""
 
+import inspect
 import json
 import re
+from collections.abc import Mapping
 
+from gradio import Blocks
+from gradio import Request as GradioRequest
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -10,21 +14,30 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from sandbox_ui.middleware.path_prefix import path_below
 
 _DIRECT = re.compile(r"/gradio_api/(run|api)/[^/]+/?")
+_BY_NAME = re.compile(r"/gradio_api/(?:run|api|call)/([^/]+)/?")
 _NOT_JSON = JSONResponse(
     {"error": "The request's body must be JSON, without NaN, infinite numbers or lone surrogates."},
     400,
 )
 
 
+Parameters = Mapping[str, list[inspect.Parameter]]
+
+
 class Checked:
     """Refuses bodies that Gradio cannot answer; separates errors from failures.
 
+    Values missing at the end get their defaults, so that a program written for fewer parameters
+    keeps working; Gradio requires them all.
+
     Args:
         app: Gradio's application.
+        parameters: Parameters of each function that may be called by name.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, parameters: Parameters) -> None:
         self._app = app
+        self._parameters = parameters
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Forward or refuse a request."""
@@ -35,8 +48,42 @@ class Checked:
         if body and not _is_sound(body):
             await _NOT_JSON(scope, receive, send)
             return
-        direct = _DIRECT.fullmatch(path_below(scope)) is not None
+        path = path_below(scope)
+        if function := _BY_NAME.fullmatch(path):
+            body, missing = _completed(body, self._parameters.get(function[1], []))
+            if missing:
+                error = f"A value is missing for: {', '.join(missing)}."
+                await JSONResponse({"error": error}, 400)(scope, receive, send)
+                return
+        direct = _DIRECT.fullmatch(path) is not None
         await self._app(scope, again(body, receive), _told(send) if direct else send)
+
+
+def parameters_of(blocks: Blocks) -> Parameters:
+    """Return the parameters of each function of the API, without Gradio's own request."""
+    return {
+        function.api_name: [
+            parameter
+            for parameter in inspect.signature(function.fn).parameters.values()
+            if parameter.annotation is not GradioRequest
+        ]
+        for function in blocks.fns.values()
+        if isinstance(function.api_name, str) and callable(function.fn)
+    }
+
+
+def _completed(body: bytes, parameters: list[inspect.Parameter]) -> tuple[bytes, list[str]]:
+    """Append defaults to a call's values; also return the names that have none."""
+    call = json.loads(body) if body else None
+    if not isinstance(call, dict):
+        return body, []
+    values = call.get("data")
+    if not isinstance(values, list) or len(values) >= len(parameters):
+        return body, []
+    absent = parameters[len(values) :]
+    missing = [each.name for each in absent if each.default is inspect.Parameter.empty]
+    completed = {**call, "data": values + [each.default for each in absent]}
+    return (body, missing) if missing else (json.dumps(completed).encode(), [])
 
 
 def again(body: bytes, receive: Receive) -> Receive:

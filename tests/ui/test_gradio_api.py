@@ -143,3 +143,23 @@ def test_the_functions_are_documented(client: Client) -> None:
     assert public <= set(named)
     for name in public:
         assert named[name]["description"], name
+
+
+@pytest.mark.parametrize("route", ["run", "call"])
+def test_a_program_written_for_fewer_parameters_still_works(
+    client: Client, played: Played, address: str, route: str
+) -> None:
+    played.turns = [SUBMIT]
+    with httpx.Client(base_url=address) as program:
+        draft = program.post("/api/runs").json()["run"]
+        call = {"data": ["What is it?", draft, "general", "sandbox"]}
+        reply = program.post(f"/gradio_api/{route}/start", json=call).json()
+        if route == "call":
+            assert "complete" in program.get(f"/gradio_api/call/start/{reply['event_id']}").text
+    assert followed(client, draft)[-1]["state"] == "submitted"
+
+
+def test_a_call_without_a_required_value_is_told_which(address: str) -> None:
+    reply = httpx.post(f"{address}/gradio_api/call/message", json={"data": []})
+    assert reply.status_code == 400
+    assert reply.json()["error"] == "A value is missing for: run, text."
