@@ -1,1 +1,71 @@
-"""Runs of a model in a sandbox, independent of Gradio, HTTP and the page."""
+"""LLM-in-Sandbox Studio: runs of a model in a sandbox, from Python; see docs/python-api.md.
+
+The names below are the public API, and all else may change. They are imported when first used.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from agent.api.files import File, Files
+    from agent.api.run import Run, RunResult
+    from agent.api.sandbox import CommandResult, Entry, Sandbox
+    from agent.api.studio import Studio
+    from agent.errors import (
+        CommandError,
+        ModelError,
+        NoSuchFile,
+        RunError,
+        SandboxError,
+        StudioError,
+        UsageError,
+        WorkspaceError,
+    )
+    from agent.events import Event, Totals
+    from agent.limits import Limits, Price
+    from agent.models.base import Model, ModelConfig
+    from agent.models.openai.client import OpenAIModel
+    from agent.prompts import Prompt
+    from agent.sandbox.network.policy import Policy
+    from agent.settings import Settings
+    from agent.settings import load as load_settings
+
+__all__ = [
+    "CommandError",
+    "CommandResult",
+    "Entry",
+    "Event",
+    "File",
+    "Files",
+    "Limits",
+    "Model",
+    "ModelConfig",
+    "ModelError",
+    "NoSuchFile",
+    "OpenAIModel",
+    "Policy",
+    "Price",
+    "Prompt",
+    "Run",
+    "RunError",
+    "RunResult",
+    "Sandbox",
+    "SandboxError",
+    "Settings",
+    "Studio",
+    "StudioError",
+    "Totals",
+    "UsageError",
+    "WorkspaceError",
+    "load_settings",
+]
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Import and return one of the names above."""
+        from agent.api.exports import find
+
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return find(name)

@@ -4,16 +4,19 @@ The branch determines the audience:
 
     StudioError                  the user reads ``str(error)``: what happened and what to do
     ├── SettingError             a setting has a wrong value; the message names its key
+    ├── UsageError               the Python API got a wrong argument, or a call at a wrong time
     ├── DataFolderBusy           another instance holds the data folder
     ├── DataFolderUnusable       the data folder can't be created or written
     ├── AddressUnusable          the page can't be served at its address, such as a port in use
     ├── EngineError              no usable container engine, or it refused a request
     │   └── ImageError           the sandbox image is missing or could not be built
     ├── SandboxError             the sandbox failed and could not be recovered
+    ├── CommandError             a sandbox cannot do this; also an ``OSError`` with an errno
     ├── WorkspaceError           a path or file of the workspace cannot be used as requested
     │   ├── ChangedMeanwhile     the file changed since the request was made
     │   ├── NoRoom               the disk is full, or the run's quota is used up
-    │   └── NotKept              an upload or a removal that is no longer stored
+    │   ├── NotKept              an upload or a removal that is no longer stored
+    │   └── NoSuchFile           a run's files have none with this name; also a ``KeyError``
     ├── JournalError             a journal cannot be read
     ├── TaskError                a file of tasks or answers is wrong; names file, line and key
     ├── TrainError               a recipe is wrong, or training cannot continue
@@ -41,6 +44,10 @@ class SettingError(StudioError):
     """A setting has a wrong value. The text begins with the setting's key."""
 
 
+class UsageError(StudioError):
+    """The Python API was called with a wrong argument or at a wrong time."""
+
+
 class DataFolderBusy(StudioError):
     """Another process holds the lock on the data folder."""
 
@@ -65,6 +72,22 @@ class SandboxError(StudioError):
     """The sandbox failed and could not be recovered."""
 
 
+class CommandError(StudioError, OSError):
+    """A file, folder or user of a sandbox cannot be used as requested.
+
+    It is raised as a subclass that is also Python's own for its number, such as
+    ``FileNotFoundError``.
+
+    Attributes:
+        errno: The system's error number.
+        strerror: What failed and why.
+        filename: The path; None if the error is not about one.
+    """
+
+    def __str__(self) -> str:
+        return str(self.strerror)
+
+
 class WorkspaceError(StudioError):
     """A path leaves the workspace, or its file cannot be used as requested."""
 
@@ -79,6 +102,13 @@ class NoRoom(WorkspaceError):
 
 class NotKept(WorkspaceError):
     """An upload to resume, or a change to undo, is no longer stored."""
+
+
+class NoSuchFile(WorkspaceError, KeyError):
+    """A run's files have none with this name."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class JournalError(StudioError):

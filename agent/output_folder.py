@@ -7,7 +7,7 @@ from pathlib import Path
 from agent.errors import WorkspaceError
 
 RESULTS = ("files", "journal.jsonl", "trajectory.json")
-"""The names of a run's results; see ``agent.api.hand_over``."""
+"""The names of a run's results; see ``agent.api.run.hand_over``."""
 
 
 def check_folder(folder: Path, *, overwrite: bool = False) -> None:

@@ -151,7 +151,10 @@ def test_the_python_example_runs(
     }
     with Endpoint([Turn(calls=[("execute_bash", draw)]), Turn(calls=[("submit", {})])]) as endpoint:
         exec(
-            block("from agent.runs.recorder").replace("http://localhost:8000/v1", endpoint.url), {}
+            block('Chart the data as output/chart.png.", inputs').replace(
+                "http://localhost:8000/v1", endpoint.url
+            ),
+            {},
         )
     assert looks_like_a_chart((tmp_path / "results" / "files" / "chart.png").read_bytes())
     assert (tmp_path / "results" / "trajectory.json").exists()

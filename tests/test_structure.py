@@ -199,8 +199,8 @@ def test_only_the_settings_read_the_environment() -> None:
         for path in SOURCES
         if any(word in path.read_text() for word in ("os.environ", "os.getenv", "environb"))
     }
-    inside_the_sandbox, only_sets = "agent.sandbox.supervisor.bash", "sandbox_ui.application"
-    assert readers == {"agent.settings", inside_the_sandbox, only_sets}
+    inside_the_sandbox = {f"agent.sandbox.supervisor.{name}" for name in ("bash", "job")}
+    assert readers == {"agent.settings", "sandbox_ui.application", *inside_the_sandbox}
 
 
 def test_the_supervisor_needs_nothing_but_the_standard_library() -> None:

@@ -3,26 +3,21 @@
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
 from agent import prompts
-from agent.api import Studio, hand_over
+from agent.api.models import Choice, Wanted, choose
+from agent.api.run import Run
+from agent.api.studio import Studio
 from agent.cli.printer import Terminal
-from agent.errors import AddressUnusable, RunError, StudioError
-from agent.events import Event, Mode, RunEnded, Status, encode
-from agent.limits import suited
-from agent.models import demonstration
-from agent.models.base import Model, ModelConfig
-from agent.models.builtin.install import CHOSEN
-from agent.models.builtin.model import prompt_for
-from agent.models.openai.base_url import resolve_key
-from agent.models.resolve import answering
+from agent.errors import AddressUnusable, StudioError
+from agent.events import Event, Mode, Status, encode
+from agent.models.base import ModelConfig
 from agent.output_folder import check_folder
-from agent.runs.recorder import Task
 from agent.sandbox.engine.client import connect, is_podman
 from agent.sandbox.image.build import Target, dockerfile_path, ensure_image
 from agent.sandbox.image.progress import Progress
@@ -35,7 +30,6 @@ from agent.util.cancellation import Stop
 from agent.util.cli_types import positive
 from agent.util.signals import interruptible
 from agent.util.text import legible
-from agent.workspace.transfer.copy import Report
 
 EXIT_CODES: dict[Status, int] = {
     "submitted": 0,
@@ -151,82 +145,69 @@ def run(given: argparse.Namespace, settings: Settings) -> int:
     if given.output:
         check_folder(given.output, overwrite=given.overwrite)
     settings = replace(settings, image=given.image or settings.image, pool=0)
-    model, inputs, text = _model(given, settings)
-    prompt = prompts.load(given.prompt or prompt_for(model))
-    task = Task(text, prompt, given.mode, network=given.network)
-    limits = suited(settings.limits(), model)
-    if given.max_steps:
-        limits = replace(limits, steps=given.max_steps)
-    stop, copied = Stop(), Report()
+    chosen = _chosen(given, settings)
+    stop = Stop()
     with (
         interruptible(stop) as interrupts,
         Studio(settings) as studio,
-        studio.new([*inputs, *given.input], copied) as recorded,
+        studio.run(
+            chosen.task,
+            inputs=[*chosen.inputs, *given.input],
+            model=chosen.model,
+            prompt=given.prompt,
+            network=given.network,
+            mode=given.mode,
+            max_steps=given.max_steps,
+            stop=stop,
+        ) as made,
     ):
-        _tell(copied)
+        _tell(made.left_out)
         try:
-            with (
-                interrupts.breakable(),
-                closing(recorded.start(task, model, limits, stop)) as events,
-            ):
-                ended = _show(events, stop, as_json=given.json)
+            with interrupts.breakable():
+                _show(made, as_json=given.json)
         finally:
-            if given.output and recorded.folder.journal.exists():
-                _tell(hand_over(recorded, given.output, overwrite=given.overwrite))
-    if not given.output and recorded.folder.data == settings.data:
-        print(f"The run's folder: {recorded.folder.path}", file=sys.stderr)
+            made.cancel()
+            if given.output and made.recorded.folder.journal.exists():
+                _tell(made.save(given.output, overwrite=given.overwrite).left_out)
+    folder = made.recorded.folder
+    if not given.output and folder.data == settings.data:
+        print(f"The run's folder: {folder.path}", file=sys.stderr)
     elif not given.output:
         print("The run is listed by the page that is open, under History.", file=sys.stderr)
-    return EXIT_CODES[ended.status]
+    return EXIT_CODES[made.result.status]
 
 
-def _model(given: argparse.Namespace, settings: Settings) -> tuple[Model, Iterable[Path], str]:
-    """Return the model, the demonstration's input files, and the task's text."""
-    base_url = given.base_url or settings.base_url
-    if given.model in ("demonstration", CHOSEN):
-        base_url = ""
-    known = {each.name: each for each in demonstration.demonstrations()}
-    mine = bool(base_url) or given.model == CHOSEN
-    script = None if mine else demonstration.find(given.task) or known.get(given.task)
-    text, inputs = (script.task, script.inputs) if script else (given.task, ())
-    key = resolve_key(base_url, "", settings.base_url, settings.api_key)
-    model = answering(
-        text,
-        ModelConfig(base_url, given.model or settings.model, key),
-        builtin=settings.builtin and given.model != "demonstration",
+def _chosen(given: argparse.Namespace, settings: Settings) -> Choice:
+    wanted: Wanted = given.model or None
+    if given.base_url:
+        wanted = ModelConfig(given.base_url, given.model or settings.model)
+    return choose(
+        given.task,
+        wanted,
+        settings,
         unconnected="Connect a model for this: set OPENAI_BASE_URL, OPENAI_MODEL and "
-        "OPENAI_API_KEY, or give --base-url and --model. Without one, these demonstrations can "
-        "be run: " + ", ".join(known),
+        "OPENAI_API_KEY, or give --base-url and --model.",
         nameless="Which model? Set OPENAI_MODEL, or give --model.",
     )
-    return model, inputs, text
 
 
-def _tell(report: Report) -> None:
-    for line in report.left_out:
+def _tell(left_out: Iterable[str]) -> None:
+    for line in left_out:
         print(f"Left out: {legible(line)}", file=sys.stderr)
 
 
-def _show(events: Iterator[Event], stop: Stop, *, as_json: bool) -> RunEnded:
-    """Show each event and return the last one, which ends the run.
-
-    A closed output pipe stops the run.
-    """
+def _show(run: Run, *, as_json: bool) -> None:
+    """Show each event and print the answer. A closed output pipe stops the run."""
     show = _print_json if as_json else Terminal().show
-    ended: RunEnded | None = None
-    for event in events:
+    for event in run:
         try:
             show(event)
         except BrokenPipeError:
             _show_nobody()
-            stop.set()
-        if isinstance(event, RunEnded):
-            ended = event
-    if ended is None:
-        raise RunError("The run came to no end; this is a defect of the studio.")
-    if ended.answer and not as_json:
-        print(legible(ended.answer))
-    return ended
+            run.stop()
+    answer = run.result.answer
+    if answer and not as_json:
+        print(legible(answer))
 
 
 def _print_json(event: Event) -> None:

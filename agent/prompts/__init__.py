@@ -16,7 +16,7 @@ Files in the format of LLM-in-Sandbox (``prompt_config.yaml``: ``system_prompt``
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
@@ -41,20 +41,21 @@ class Prompt:
     """A system prompt and the templates of the first user message.
 
     Attributes:
+        system: The system prompt, ready to be sent.
+        user_template: Template of the first user message in a run with a sandbox; by default
+            the ``general`` prompt's.
+        plain_template: Template of the only message in plain mode, without a sandbox.
         name: Its name, or the stem of its file.
         title: The display name.
         about: Its purpose, in a few words.
-        system: The system prompt, ready to be sent.
-        user_template: Template of the first user message in a run with a sandbox.
-        plain_template: Template of the only message in plain mode, without a sandbox.
     """
 
-    name: str
-    title: str
-    about: str
     system: str
-    user_template: str
-    plain_template: str
+    user_template: str = field(default_factory=lambda: named(_FIRST).user_template)
+    plain_template: str = field(default_factory=lambda: named(_FIRST).plain_template)
+    name: str = "custom"
+    title: str = ""
+    about: str = ""
 
     def user(self, task: str, inputs: Sequence[str] = ()) -> str:
         """Return the first user message of a run with a sandbox.
@@ -139,9 +140,9 @@ def _parsed(name: str, text: str, default: Prompt | None = None) -> Prompt:
             f"prompt: {name} needs a field named system, and may have user, plain; "
             "or system_prompt, and may have instance_prompt."
         )
-    for field, value in fields.items():
-        if field not in _FIELDS or not isinstance(value, str):
-            raise SettingError(f"prompt: {name} may have the texts {', '.join(_FIELDS)}; {field}?")
+    for key, value in fields.items():
+        if key not in _FIELDS or not isinstance(value, str):
+            raise SettingError(f"prompt: {name} may have the texts {', '.join(_FIELDS)}; {key}?")
     return _prompt(name, fields, default)
 
 

@@ -217,6 +217,11 @@ class RecordedRun:
         """Whether the run's sandbox is running, busy or idle."""
         return self._computer is not None
 
+    @property
+    def sandbox(self) -> Sandbox | None:
+        """The run's sandbox; None while it has none."""
+        return None if self._computer is None else self._computer.sandbox
+
     def close(self) -> None:
         """End the sandbox and close the journal, keeping the files. May be called twice."""
         self.closed = True

@@ -263,7 +263,7 @@ class SupervisedSandbox(ABC):
     def _inside(self, path: str) -> str:
         path = self._translate(path)
         if "\0" in path:
-            raise ToolError("The path contains a NUL character.")
+            raise ToolError("The path contains a NUL character.", errno.EINVAL)
         return path if path.startswith("/") else f"{self._home}/{path}"
 
     def kind(self, path: str) -> FileKind:

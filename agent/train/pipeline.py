@@ -20,7 +20,7 @@ from accelerate import PartialState
 from transformers import set_seed
 from transformers.utils import logging
 
-from agent.api import Studio
+from agent.api.studio import Studio
 from agent.errors import TrainError
 from agent.settings import load as settings
 from agent.train import data, weights

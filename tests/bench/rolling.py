@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterator, Sequence
 
-from agent.api import Studio
+from agent.api.studio import Studio
 from agent.models.base import Model, Piece, Request
 from agent.models.scripted import ScriptedModel
 from agent.settings import load

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.api import Studio
+from agent.api.studio import Studio
 from agent.cli.main import main
 from agent.models.base import ModelConfig
 from agent.models.openai.client import OpenAIModel

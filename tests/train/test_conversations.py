@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agent.api import Studio
+from agent.api.studio import Studio
 from agent.errors import TrainError
 from agent.models.tokens.model import Sampled
 from agent.settings import Settings

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent.api import Studio
+from agent.api.studio import Studio
 from agent.settings import Settings
 from agent.tasks.task import Problem
 from agent.train import recipe

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent import prompts
-from agent.api import Studio
+from agent.api.studio import Studio
 from agent.errors import ModelRefused, TaskError
 from agent.events import RunEnded, RunStarted
 from agent.history.index import History

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import pytest
 
-from agent.api import Studio
+from agent.api.studio import Studio
 from agent.errors import SandboxError, TrainError
 from agent.events import Event, Preparing
 from agent.runs.folder import RunFolder

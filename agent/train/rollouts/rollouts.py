@@ -9,19 +9,19 @@ part of its conversation gets 0.
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from agent import prompts
-from agent.api import Studio
-from agent.errors import RunError, WorkspaceError
+from agent.api.run import Run
+from agent.api.studio import Studio
+from agent.errors import WorkspaceError
 from agent.events import Event, Forgotten, Mode, RunEnded, SandboxReady, Status, Totals
 from agent.limits import Limits
 from agent.models.base import Model
 from agent.prompts import Prompt
 from agent.runs import journal
 from agent.runs.folder import RunFolder
-from agent.runs.recorder import RecordedRun
 from agent.sandbox.disk import volume
 from agent.sandbox.network.policy import Policy
 from agent.tasks.rewards import reward
@@ -161,51 +161,57 @@ def _done(
     job: _Job, make_model: Callable[[Problem], Model], studio: Studio, plan: Plan, ending: Stop
 ) -> Rollout:
     """Perform one rollout."""
-    stop, run = Stop(), studio.new()
+    stop = Stop()
+    run = studio.run(
+        task_of(job.problem, plan.mode).text,
+        model=make_model(job.problem),
+        prompt=plan.prompt,
+        network=plan.network,
+        mode=plan.mode,
+        limits=plan.limits,
+        stop=stop,
+    )
     try:
         with run, ending.calling(stop.set):
-            lay(job.problem, run.workspace)
-            return _rollout(job, run, make_model(job.problem), plan, stop)
+            lay(job.problem, run.recorded.workspace)
+            return _rollout(job, run, plan)
     finally:
         # Unmount, or thousands of disks stay mounted; viewing a run mounts its disk again.
-        volume.detach(run.folder.sandbox_folder, idle=True)
+        volume.detach(run.recorded.folder.sandbox_folder, idle=True)
 
 
-def _rollout(job: _Job, run: RecordedRun, model: Model, plan: Plan, stop: Stop) -> Rollout:
-    task = replace(task_of(job.problem, plan.mode), prompt=plan.prompt, network=plan.network)
+def _rollout(job: _Job, run: Run, plan: Plan) -> Rollout:
     began, prepared, cut = 0.0, 0.0, False
-    ended: RunEnded | None = None
-    for event in run.start(task, model, plan.limits, stop):
+    ended = 0.0
+    for event in run:
         began = began or event.at
         cut = cut or isinstance(event, Forgotten)
         if isinstance(event, SandboxReady):
             prepared = event.at - began
         elif isinstance(event, RunEnded):
-            ended = event
-    if ended is None:
-        raise RunError("The run came to no end; this is a defect of the studio.")
-    answer = None
-    if ended.status in FINISHED and not cut:
-        answer = ended.answer if plan.mode == "plain" else _handed_in(run)
+            ended = event.at
+    result, answer = run.result, None
+    if result.status in FINISHED and not cut:
+        answer = result.answer if plan.mode == "plain" else _handed_in(run)
     return Rollout(
         problem=job.problem,
         number=job.number,
         repeat=job.repeat,
-        folder=run.folder,
-        status=ended.status,
-        reason=ended.reason or (CUT if cut else ""),
+        folder=run.recorded.folder,
+        status=result.status,
+        reason=result.reason or (CUT if cut else ""),
         answer=answer,
         reward=reward(job.problem, answer),
-        seconds=ended.at - began,
+        seconds=ended - began,
         prepared=prepared,
-        totals=ended.totals,
+        totals=result.totals,
     )
 
 
-def _handed_in(run: RecordedRun) -> str | None:
+def _handed_in(run: Run) -> str | None:
     """Return the content of ``output/answer.txt``; None if missing or too large."""
     try:
-        with run.workspace.open_read(ANSWER) as file:
+        with run.files[ANSWER].open() as file:
             data = file.read(_LARGEST + 1)
     except WorkspaceError:
         return None

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Generator
 from typing import Literal
 
-from agent.api import Studio
+from agent.api.studio import Studio
 from agent.data_folder import DataFolder
 from agent.errors import EngineError
 from agent.events import Event, Preparing, SandboxReady
@@ -45,7 +45,7 @@ class Processes:
         """Do nothing: no resources are held."""
 
     def draft(self) -> str:
-        """See ``agent.api.Source``."""
+        """See ``agent.api.studio.Source``."""
         sandbox = uuid.uuid4().hex
         for name in ("input", "output"):
             (self._data.workspace(sandbox) / name).mkdir(parents=True)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from agent import prompts
-from agent.api import Studio
+from agent.api.studio import Studio
 from agent.errors import TrainError
 from agent.limits import Limits
 from agent.models.base import Model

@@ -1,0 +1,84 @@
+"""Checks of the API's arguments, with messages that say what is expected."""
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from agent import prompts
+from agent.errors import UsageError
+from agent.models.base import Model
+from agent.models.builtin.model import prompt_for
+from agent.prompts import Prompt
+from agent.sandbox.network.policy import Policy, policy_of
+
+_SHOWN = 80
+
+
+def expect(name: str, value: Any, kinds: type | tuple[type, ...], wanted: str) -> None:
+    """Raise ``UsageError`` unless the value is of one of the types; ``wanted`` names them."""
+    if not isinstance(value, kinds):
+        raise wrong(name, value, wanted)
+
+
+def wrong(name: str, value: Any, wanted: str) -> UsageError:
+    """Return the error for an argument that is not what is wanted."""
+    return UsageError(f"{name} must be {wanted}, not {repr(value)[:_SHOWN]}.")
+
+
+def text(name: str, value: Any) -> str:
+    """Return a text that is not blank."""
+    expect(name, value, str, "a text")
+    if not value.strip():
+        raise UsageError(f"{name} is empty.")
+    return str(value)
+
+
+def seconds(name: str, value: Any) -> float:
+    """Return a number of seconds above 0."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not 0 < value < float("inf"):
+        raise wrong(name, value, "a number of seconds above 0")
+    return float(value)
+
+
+def paths(name: str, value: Any) -> list[Path]:
+    """Return one path or several as a list."""
+    wanted = "paths of files or folders"
+    given = [value] if isinstance(value, str | os.PathLike) else value
+    expect(name, given, Iterable, wanted)
+    return [path(name, each, wanted) for each in given]
+
+
+def path(name: str, value: Any, wanted: str = "the path of a file or folder") -> Path:
+    """Return a path that was given as text or as a path."""
+    expect(name, value, (str, os.PathLike), wanted)
+    return Path(value)
+
+
+def variables(name: str, value: Any) -> None:
+    """Check environment variables: texts by name."""
+    expect(name, value, Mapping, "texts by name")
+    if not all(isinstance(each, str) for pair in value.items() for each in pair):
+        raise wrong(name, value, "texts by name")
+
+
+def policy(value: Any) -> Policy:
+    """Return a network policy from ``open``, ``none``, ``packages``, hosts, or a ``Policy``."""
+    if isinstance(value, Policy):
+        return value
+    expect("network", value, str, "“open”, “none”, “packages”, names of hosts, or a Policy")
+    try:
+        return policy_of(value)
+    except ValueError as error:
+        raise UsageError(f"network: {error}") from error
+
+
+def prompt(value: Any, model: Model) -> Prompt:
+    """Return a prompt from its name, a file or a ``Prompt``; by default the model's."""
+    if isinstance(value, Prompt):
+        return value
+    if value is None or value == "":
+        return prompts.named(prompt_for(model))
+    expect("prompt", value, (str, os.PathLike), "a prompt's name, the path of a file, or a Prompt")
+    return prompts.load(os.fspath(value))

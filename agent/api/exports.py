@@ -1,0 +1,37 @@
+"""Where the public names of the package are defined."""
+
+from importlib import import_module
+from typing import Any
+
+_PACKAGE = __name__.removesuffix(".api.exports")
+_HOMES = {
+    "api.files": ("File", "Files"),
+    "api.run": ("Run", "RunResult", "hand_over"),
+    "api.sandbox": ("CommandResult", "Entry", "Sandbox"),
+    "api.studio": ("Studio",),
+    "errors": (
+        "CommandError",
+        "ModelError",
+        "NoSuchFile",
+        "RunError",
+        "SandboxError",
+        "StudioError",
+        "UsageError",
+        "WorkspaceError",
+    ),
+    "events": ("Event", "Totals"),
+    "limits": ("Limits", "Price"),
+    "models.base": ("Model", "ModelConfig"),
+    "models.openai.client": ("OpenAIModel",),
+    "prompts": ("Prompt",),
+    "sandbox.network.policy": ("Policy",),
+    "settings": ("Settings", "load"),
+}
+_OTHER_NAMES = {"load_settings": "load"}
+
+
+def find(name: str) -> Any:
+    """Return the public name's value; its module is imported now."""
+    name = _OTHER_NAMES.get(name, name)
+    home = next(home for home, names in _HOMES.items() if name in names)
+    return getattr(import_module(f"{_PACKAGE}.{home}"), name)

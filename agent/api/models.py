@@ -1,0 +1,93 @@
+"""The choice of a run's model from what the caller names."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from agent.errors import UsageError
+from agent.models import demonstration
+from agent.models.base import Model, ModelConfig
+from agent.models.builtin.install import CHOSEN
+from agent.models.openai.base_url import resolve_key
+from agent.models.resolve import answering
+from agent.settings import Settings
+
+DEMONSTRATION = "demonstration"
+_ENDPOINT = "openai:"
+_UNCONNECTED = (
+    "No model is connected. Set OPENAI_BASE_URL, OPENAI_MODEL and OPENAI_API_KEY, or give the run "
+    "a model=ModelConfig(base_url, model, api_key), or model='builtin'."
+)
+_NAMELESS = "Which model? Set OPENAI_MODEL, or name it: model='openai:NAME'."
+
+
+Wanted = Model | ModelConfig | str | None
+"""A model as the caller names it; see ``choose``."""
+
+
+class Choice(NamedTuple):
+    """A model, and the task that it gets: a demonstration has a text and files of its own."""
+
+    model: Model
+    task: str
+    inputs: Iterable[Path] = ()
+
+
+def choose(
+    task: str,
+    wanted: Wanted,
+    settings: Settings,
+    *,
+    unconnected: str = _UNCONNECTED,
+    nameless: str = _NAMELESS,
+) -> Choice:
+    """Return the model that answers a task.
+
+    Args:
+        task: The task's text, or the name of a demonstration if no endpoint answers.
+        wanted: A model; the configuration of an endpoint; ``openai:NAME`` or ``NAME``, a model
+            of the settings' endpoint; ``builtin``; ``demonstration``; or None for the settings'
+            model, else the demonstration of this task, else the built-in model.
+        settings: The endpoint, its key and model.
+        unconnected: Error message if there is no model.
+        nameless: Error message if the endpoint's model has no name.
+
+    Raises:
+        UsageError: ``wanted`` is none of these.
+        ModelNeeded: There is no such model.
+    """
+    config = ModelConfig(settings.base_url, settings.model, settings.api_key)
+    if isinstance(wanted, ModelConfig):
+        key = resolve_key(wanted.base_url, wanted.api_key, settings.base_url, settings.api_key)
+        config = replace(wanted, api_key=key)
+    elif isinstance(wanted, str):
+        name = wanted.removeprefix(_ENDPOINT)
+        if wanted.startswith(_ENDPOINT) and not settings.base_url:
+            raise UsageError(f"{wanted!r} needs an endpoint: set OPENAI_BASE_URL. {_UNCONNECTED}")
+        config = replace(config, model=name or settings.model)
+    elif wanted is not None:
+        if not callable(getattr(wanted, "stream", None)):
+            raise UsageError(f"model must be a Model, ModelConfig or a name, not {wanted!r:.80}.")
+        return Choice(wanted, task)
+    if config.model in (DEMONSTRATION, CHOSEN):
+        config = replace(config, base_url="")
+    return _answering(task, config, settings, unconnected, nameless)
+
+
+def _answering(
+    task: str, config: ModelConfig, settings: Settings, unconnected: str, nameless: str
+) -> Choice:
+    scripted = not config.base_url and config.model != CHOSEN
+    known = {each.name: each for each in demonstration.demonstrations()} if scripted else {}
+    script = (demonstration.find(task) or known.get(task)) if scripted else None
+    text, inputs = (script.task, script.inputs) if script else (task, ())
+    playable = " Without one, these demonstrations can be run: " + ", ".join(known)
+    model = answering(
+        text,
+        config,
+        builtin=settings.builtin and config.model != DEMONSTRATION,
+        unconnected=unconnected + playable * bool(known),
+        nameless=nameless,
+    )
+    return Choice(model, text, inputs)

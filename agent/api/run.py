@@ -1,0 +1,253 @@
+"""A run: its events, its result, its files, and further messages."""
+
+import json
+import os
+import shutil
+import threading
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+
+from agent.api import arguments
+from agent.api.files import Files
+from agent.api.models import Wanted
+from agent.api.sandbox import Sandbox
+from agent.errors import RunError, UsageError, WorkspaceError
+from agent.events import Event, Status, Totals
+from agent.history.trajectory import trajectory
+from agent.limits import Limits
+from agent.output_folder import check_folder, clear
+from agent.runs import journal
+from agent.runs.recorder import RecordedRun
+from agent.util.cancellation import Stop
+from agent.workspace.paths import RelPath
+from agent.workspace.transfer.copy import Report, copy_out
+
+OUTPUT = RelPath("output")
+Events = Generator[Event, None, None]
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """How a run ended.
+
+    Attributes:
+        status: ``submitted`` or ``answered`` if the model finished; otherwise which limit was
+            reached, ``stopped`` or ``failed``.
+        answer: The content of ``output/answer.txt``, or the model's last text without it.
+        files: The run's files as they are now.
+        totals: Steps, tokens, seconds and cost of all rounds.
+        reason: If it failed or reached a limit: what happened and what to do.
+        run: The run's id, under which the page lists it.
+    """
+
+    status: Status
+    answer: str
+    files: Files = field(repr=False)
+    totals: Totals
+    reason: str = ""
+    run: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the model finished: ``submitted`` or ``answered``."""
+        return self.status in ("submitted", "answered")
+
+
+class Run:
+    """One task given to one model; iterate its events, or wait for its result.
+
+    A run works while it is iterated or waited for, in that thread. One thread at a time may do
+    that; ``stop`` and all properties may be used from any thread.
+
+    Attributes:
+        files: Its files by path.
+        left_out: A message for each input that was not copied, with the reason.
+
+    Args:
+        recorded: The run and its record.
+        stop: Ends the first round early.
+        left_out: See above.
+        begin: Starts the first round.
+        proceed: Starts another round with a text, for which a model and limits may be given.
+    """
+
+    def __init__(
+        self,
+        recorded: RecordedRun,
+        stop: Stop,
+        left_out: list[str],
+        begin: Callable[[Stop], Events],
+        proceed: Callable[[str, Wanted, Limits | None, Stop], Events],
+    ) -> None:
+        self.files = Files(lambda: recorded.workspace)
+        self.left_out = left_out
+        self._recorded = recorded
+        self._stop = stop
+        self._begin: Callable[[Stop], Events] | None = begin
+        self._proceed = proceed
+        self._driving = threading.Lock()
+        self._events: Events | None = None
+        self._rounds = 1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __iter__(self) -> Iterator[Event]:
+        """Carry out the round and yield its events as they happen.
+
+        Leaving the loop early pauses the run; iterating again, or ``wait``, goes on with it.
+
+        Raises:
+            UsageError: Another thread is iterating it.
+            RunError: It was closed, or the disk has no space for its record.
+        """
+        while (event := self._next()) is not None:
+            yield event
+
+    def wait(self) -> RunResult:
+        """Carry out the round to its end and return the result. May be called again."""
+        for _ in self:
+            continue
+        return self.result
+
+    @property
+    def result(self) -> RunResult:
+        """The result of the last round. Raises ``UsageError`` before its end."""
+        picture = self._recorded.picture
+        last = picture.rounds[-1] if len(picture.rounds) >= self._rounds else None
+        if last is None or last.status is None:
+            raise UsageError("The run has not come to its end: iterate it, or call wait().")
+        return RunResult(last.status, last.answer, self.files, picture.totals, last.reason, self.id)
+
+    def send(
+        self,
+        text: str,
+        *,
+        model: Wanted = None,
+        limits: Limits | None = None,
+    ) -> Self:
+        """Begin another round in the same conversation and sandbox, and return the run.
+
+        Args:
+            text: The message.
+            model: See ``Studio.run``; by default the same model.
+            limits: The limits of this round; by default the same.
+
+        Raises:
+            RunError: A round is in progress, or none has begun.
+        """
+        arguments.text("text", text)
+        if self._recorded.closed:
+            raise RunError("The run was closed; a closed run takes no further message.")
+        stop = Stop()
+        self._events = self._proceed(text, model, limits, stop)
+        self._stop, self._rounds = stop, len(self._recorded.picture.rounds) + 1
+        return self
+
+    def stop(self) -> None:
+        """End the round early, from any thread: it ends as ``stopped``, its files are kept."""
+        self._stop.set()
+
+    def cancel(self) -> None:
+        """End a round that was left in the middle as ``stopped``; do nothing if there is none."""
+        self._stop.set()
+        with self._driving:  # a thread that carries it out comes to its end
+            if self._events is not None:
+                self._events.close()
+
+    def close(self) -> None:
+        """End the round and the sandbox, keeping the files. May be called twice."""
+        self._begin = None
+        try:
+            self.cancel()
+        finally:
+            self._recorded.close()
+
+    @property
+    def id(self) -> str:
+        """The run's id, under which the page lists it."""
+        return self._recorded.folder.id
+
+    @property
+    def sandbox(self) -> Sandbox:
+        """The run's sandbox, which runs from the first round until the run is closed.
+
+        Raises:
+            UsageError: It is not running.
+        """
+        held = self._recorded.sandbox
+        if held is None:
+            raise UsageError("The run's sandbox is not running.")
+        return Sandbox(held, self.files)
+
+    @property
+    def recorded(self) -> RecordedRun:
+        """The run's record and folder, for parts of this program."""
+        return self._recorded
+
+    def save(self, destination: "str | os.PathLike[str]", *, overwrite: bool = False) -> Report:
+        """Copy the results out: ``files/``, ``journal.jsonl`` and ``trajectory.json``.
+
+        Args:
+            destination: The folder to copy into.
+            overwrite: Whether to replace the results of another run.
+
+        Returns:
+            What was copied, and what was left out and why.
+
+        Raises:
+            WorkspaceError: The destination cannot be written, or holds other results.
+        """
+        return hand_over(self, destination, overwrite=overwrite)
+
+    def _next(self) -> Event | None:
+        # A thread that cancels the round holds the lock only until the round has ended.
+        if not self._driving.acquire(blocking=self._stop.is_set):
+            raise UsageError("Another thread is iterating this run.")
+        try:
+            if self._begin is not None:
+                self._events, self._begin = self._begin(self._stop), None
+            if self._events is None:
+                raise RunError("The run was closed before it began.")
+            return next(self._events, None)
+        finally:
+            self._driving.release()
+
+
+def hand_over(
+    run: "Run | RecordedRun", destination: "str | os.PathLike[str]", *, overwrite: bool = False
+) -> Report:
+    """Copy a run's results out; see ``Run.save``.
+
+    If the model removed or replaced ``output/`` itself, the report says so and the other
+    results are still copied.
+    """
+    held = run.recorded if isinstance(run, Run) else run
+    target = arguments.path("destination", destination)
+    check_folder(target, overwrite=overwrite)
+    made = trajectory(event for _, event in journal.read(held.folder.journal))
+    try:
+        clear(target)
+        shutil.copyfile(held.folder.journal, target / "journal.jsonl")
+        text = json.dumps(made, indent=2, ensure_ascii=False)
+        # A lone surrogate in the model's text becomes a JSON escape.
+        data = text.encode("utf-8", "backslashreplace")
+        (target / "trajectory.json").write_bytes(data)
+    except OSError as error:
+        raise WorkspaceError(f"{target} cannot be written: {error.strerror}.") from error
+    try:
+        held.workspace.list(OUTPUT)
+    except WorkspaceError as error:
+        (target / "files").mkdir(exist_ok=True)
+        return Report(left_out=[str(error)])
+    return copy_out(held.workspace, OUTPUT, target / "files")

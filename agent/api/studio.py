@@ -1,0 +1,290 @@
+"""The studio: creates runs and sandboxes in a data folder."""
+
+import os
+import shutil
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self
+
+from agent.api import arguments
+from agent.api.files import Files
+from agent.api.models import Wanted, choose
+from agent.api.run import Events, Run
+from agent.api.sandbox import Sandbox
+from agent.data_folder import DataFolder, places
+from agent.errors import DataFolderBusy, SandboxError, StudioError, ToolError, UsageError
+from agent.events import Mode
+from agent.limits import Limits, suited
+from agent.models.base import Model
+from agent.prompts import Prompt
+from agent.runs import recorder
+from agent.runs.folder import RunFolder
+from agent.runs.inputs import INPUT
+from agent.runs.record import close_interrupted
+from agent.runs.recorder import RecordedRun, Task
+from agent.sandbox import base
+from agent.sandbox.disk import volume
+from agent.sandbox.network.policy import Policy
+from agent.settings import Settings, load
+from agent.util.cancellation import Stop
+from agent.workspace.files import Workspace
+from agent.workspace.transfer.copy import Report, copy_in
+
+_UNOPENED = "A studio works in a with block: with Studio() as studio: …"
+
+
+class Source(recorder.Computers, Protocol):
+    """A provider of sandboxes, such as ``agent.provisioning.provider.Computers``."""
+
+    def draft(self) -> str:
+        """Create a sandbox's folder with an empty workspace and return the sandbox's id."""
+
+    def close(self) -> None:
+        """Release all resources."""
+
+
+def _containers(settings: Settings, data: DataFolder) -> Source:
+    from agent.provisioning.provider import Computers  # imports Docker's client
+
+    return Computers(settings, data)
+
+
+class Studio:
+    """A context manager that creates runs and sandboxes in a data folder.
+
+    On entry it locks the data folder or, if another process holds that, a subfolder of it. On
+    exit it ends the sandboxes of all open runs. It connects to the container engine when the
+    first run needs a sandbox. All methods may be called from several threads at once.
+
+    Args:
+        settings: The settings; by default those of the environment, without warm sandboxes.
+        data: Another data folder than the settings'.
+        source: Creates the sandbox provider for the locked data folder.
+    """
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        source: Callable[[Settings, DataFolder], Source] = _containers,
+        *,
+        data: "str | os.PathLike[str] | None" = None,
+    ) -> None:
+        if settings is not None:
+            arguments.expect("settings", settings, Settings, "Settings, as load_settings() returns")
+        self.settings = settings or replace(load(), pool=0)
+        if data is not None:
+            self.settings = replace(self.settings, data=arguments.path("data", data))
+        self._source = source
+        self._held = ExitStack()
+        self._open: dict[object, Callable[[], None]] = {}
+        self._lock = threading.Lock()
+        self._computers: Source | None = None
+
+    def __enter__(self) -> Self:
+        """Lock a data folder. Raises ``DataFolderBusy`` if all candidates are locked."""
+        data = self._held.enter_context(_data_folder(self.settings.data))
+        self._data = data.path
+        self._computers = self._held.enter_context(closing(self._source(self.settings, data)))
+        close_interrupted(self._data)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the open runs and sandboxes, then the sandbox provider and the data folder."""
+        with self._held:
+            self._computers = None
+            with self._lock:
+                closes, self._open = list(self._open.values()), {}
+            for close in closes:
+                self._held.callback(close)
+
+    def run(
+        self,
+        task: str,
+        *,
+        inputs: "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]" = (),
+        model: Wanted = None,
+        prompt: "Prompt | str | os.PathLike[str] | None" = None,
+        network: "Policy | str" = "open",
+        mode: Mode = "sandbox",
+        limits: Limits | None = None,
+        max_steps: int | None = None,
+        stop: Stop | None = None,
+    ) -> Run:
+        """Create a run; iterating it or waiting for it carries it out.
+
+        Args:
+            task: What the model is to do, or the name of a demonstration.
+            inputs: Files and folders to copy into the run's ``input/``.
+            model: ``openai:NAME`` or ``NAME``, a model of the endpoint in ``OPENAI_BASE_URL``;
+                ``builtin``; ``demonstration``; the configuration of an endpoint; or any
+                ``Model``. By default what the settings name, else the demonstration of this
+                task, else the built-in model.
+            prompt: The system prompt: the name of a bundled one, the path of a file, or a
+                ``Prompt``; by default the model's.
+            network: What the sandbox may reach: ``open``, ``none``, ``packages``, or hosts.
+            mode: ``sandbox``; or ``plain``: the documents in the prompt and no tools.
+            limits: The limits of a round; by default those of the settings.
+            max_steps: Another limit on the model's turns.
+            stop: Ends the run early, like ``Run.stop``.
+
+        Raises:
+            UsageError: An argument is not what it has to be; no run is created.
+            WorkspaceError: An input is missing or cannot be read; no run is created.
+            ModelNeeded: No model is connected.
+        """
+        arguments.text("task", task)
+        if mode not in ("sandbox", "plain"):
+            raise arguments.wrong("mode", mode, "“sandbox” or “plain”")
+        given = arguments.paths("inputs", inputs)
+        chosen = choose(task, model, self.settings)
+        first = Task(chosen.task, arguments.prompt(prompt, chosen.model), mode)
+        first = replace(first, network=arguments.policy(network))
+        rounds = self._limits(limits, max_steps, chosen.model)
+        report = Report()
+        recorded = self._create([*chosen.inputs, *given], report)
+
+        def begin(stop: Stop) -> Events:
+            return recorded.start(first, chosen.model, rounds, stop)
+
+        def proceed(text: str, wanted: Wanted, other: Limits | None, stop: Stop) -> Events:
+            speaking = chosen.model if wanted is None else choose(text, wanted, self.settings).model
+            return recorded.follow_up(text, speaking, other or rounds, stop)
+
+        run = Run(recorded, stop or Stop(), report.left_out, begin, proceed)
+        self._keep(recorded, run.close)
+        return run
+
+    def sandbox(
+        self,
+        *,
+        network: "Policy | str" = "none",
+        inputs: "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]" = (),
+    ) -> Sandbox:
+        """Start a sandbox without a model; closing it deletes it with its files.
+
+        Args:
+            network: What it may reach: ``none``, ``open``, ``packages``, or names of hosts.
+            inputs: Files and folders to copy into its ``/workspace/input``.
+
+        Raises:
+            StudioError: No sandbox can be started, or an input cannot be read.
+        """
+        policy, given = arguments.policy(network), arguments.paths("inputs", inputs)
+        folder = self._folder(given, Report())
+        try:
+            folder.restrict(policy)
+            held = self._take(folder)
+        except BaseException:
+            _discard(folder)
+            raise
+        box = Sandbox(
+            held,
+            Files(lambda: Workspace(folder.workspace, rescue=held)),
+            lambda: self._drop(held, folder),
+        )
+        self._keep(held, box.close)
+        return box
+
+    @property
+    def open_runs(self) -> list[RecordedRun]:
+        """The runs that this studio created and that are not closed, for earlier programs."""
+        with self._lock:
+            known = [each for each in self._open if isinstance(each, RecordedRun)]
+        return [each for each in known if not each.closed]
+
+    def new(self, inputs: Iterable[Path] = (), report: Report | None = None) -> RecordedRun:
+        """Create a run without a task, for earlier programs; see ``run``."""
+        recorded = self._create(inputs, report or Report())
+        self._keep(recorded, recorded.close)
+        return recorded
+
+    def _provider(self) -> Source:
+        if self._computers is None:
+            raise UsageError(_UNOPENED)
+        return self._computers
+
+    def _keep(self, held: object, close: Callable[[], None]) -> None:
+        """Close it on exit; forget the runs that were closed meanwhile."""
+        with self._lock:
+            known = self._open.items()
+            self._open = {
+                each: end
+                for each, end in known
+                if not (isinstance(each, RecordedRun) and each.closed)
+            }
+            self._open[held] = close
+
+    def _create(self, inputs: Iterable[Path], report: Report) -> RecordedRun:
+        return RecordedRun(self._folder(inputs, report), self._provider())
+
+    def _folder(self, inputs: Iterable[Path], report: Report) -> RunFolder:
+        """Create a run's folder with its inputs; leave nothing behind on failure."""
+        sandbox = self._provider().draft()
+        folder = RunFolder.create(self._data, sandbox)
+        with ExitStack() as on_failure:
+            on_failure.callback(_discard, folder)
+            for path in inputs:
+                copied = copy_in(Workspace(folder.workspace), path, INPUT)
+                report.copied += copied.copied
+                report.left_out += copied.left_out
+            on_failure.pop_all()
+        return folder
+
+    def _limits(self, limits: Limits | None, max_steps: int | None, model: Model) -> Limits:
+        if limits is not None:
+            arguments.expect("limits", limits, Limits, "Limits, such as Limits(steps=20)")
+        made = limits or suited(self.settings.limits(), model)
+        if max_steps is None:
+            return made
+        arguments.expect("max_steps", max_steps, int, "a number, 1 or more")
+        if max_steps < 1:
+            raise arguments.wrong("max_steps", max_steps, "a number, 1 or more")
+        return replace(made, steps=max_steps)
+
+    def _take(self, folder: RunFolder) -> base.Sandbox:
+        taking = self._provider().take(folder, Stop())
+        while True:
+            try:
+                next(taking)
+            except StopIteration as end:
+                if end.value is None:
+                    raise SandboxError("The sandbox was not started.") from None
+                held: base.Sandbox = end.value
+                return held
+
+    def _drop(self, held: base.Sandbox, folder: RunFolder) -> None:
+        with self._lock:
+            self._open.pop(held, None)
+        with suppress(StudioError, ToolError):
+            held.remove("/workspace")  # also what only the sandbox's root may remove
+        try:
+            held.close()
+        finally:
+            _discard(folder)
+
+
+def _discard(folder: RunFolder) -> None:
+    shutil.rmtree(folder.path, ignore_errors=True)
+    volume.discard(folder.sandbox_folder)
+
+
+@contextmanager
+def _data_folder(path: Path) -> Iterator[DataFolder]:
+    for place in places(path):
+        try:
+            folder = DataFolder(place)
+        except DataFolderBusy:
+            continue
+        with folder:
+            yield folder
+        return
+    raise DataFolderBusy(f"{path} and all places beside it are in use. Wait for a run to end.")

@@ -1,0 +1,39 @@
+"""A studio on plain processes, and models that play a script."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent import Settings, Studio, load_settings
+from agent.models.base import ToolCall
+from agent.models.scripted import ScriptedModel, ScriptedTurn
+from agent.train.rollouts.sandboxes import Processes
+
+
+def call(name: str, **arguments: Any) -> ScriptedTurn:
+    """A turn with one tool call."""
+    return ScriptedTurn(calls=(ToolCall("", name, json.dumps(arguments)),))
+
+
+def bash(command: str) -> ScriptedTurn:
+    return call("execute_bash", command=command)
+
+
+def script(*turns: ScriptedTurn) -> ScriptedModel:
+    """A model that plays these turns and submits."""
+    return ScriptedModel([*turns, call("submit")])
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return replace(load_settings({}), data=tmp_path / "data", pool=0)
+
+
+@pytest.fixture
+def studio(settings: Settings) -> Iterator[Studio]:
+    with Studio(settings, Processes) as made:
+        yield made
