@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from agent.sandbox.network.policy import Policy
     from agent.settings import Settings
     from agent.settings import load as load_settings
+    from agent.tools.custom import Tool, tool
 
 __all__ = [
     "CommandError",
@@ -53,10 +54,12 @@ __all__ = [
     "Settings",
     "Studio",
     "StudioError",
+    "Tool",
     "Totals",
     "UsageError",
     "WorkspaceError",
     "load_settings",
+    "tool",
 ]
 
 

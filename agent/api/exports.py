@@ -26,6 +26,7 @@ _HOMES = {
     "prompts": ("Prompt",),
     "sandbox.network.policy": ("Policy",),
     "settings": ("Settings", "load"),
+    "tools.custom": ("Tool", "tool"),
 }
 _OTHER_NAMES = {"load_settings": "load"}
 

@@ -3,7 +3,7 @@
 import os
 import shutil
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -30,6 +30,7 @@ from agent.sandbox import base
 from agent.sandbox.disk import volume
 from agent.sandbox.network.policy import Policy
 from agent.settings import Settings, load
+from agent.tools.custom import Function, Tool, toolset
 from agent.util.cancellation import Stop
 from agent.workspace.files import Workspace
 from agent.workspace.transfer.copy import Report, copy_in
@@ -113,6 +114,7 @@ class Studio:
         inputs: "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]" = (),
         model: Wanted = None,
         prompt: "Prompt | str | os.PathLike[str] | None" = None,
+        tools: Iterable[Tool | Function] = (),
         network: "Policy | str" = "open",
         mode: Mode = "sandbox",
         limits: Limits | None = None,
@@ -130,6 +132,8 @@ class Studio:
                 task, else the built-in model.
             prompt: The system prompt: the name of a bundled one, the path of a file, or a
                 ``Prompt``; by default the model's.
+            tools: Tools of your own in addition to the three of every run: typed functions, or
+                what ``tool`` makes of them.
             network: What the sandbox may reach: ``open``, ``none``, ``packages``, or hosts.
             mode: ``sandbox``; or ``plain``: the documents in the prompt and no tools.
             limits: The limits of a round; by default those of the settings.
@@ -144,13 +148,15 @@ class Studio:
         arguments.text("task", task)
         if mode not in ("sandbox", "plain"):
             raise arguments.wrong("mode", mode, "“sandbox” or “plain”")
-        given = arguments.paths("inputs", inputs)
+        given, own = arguments.paths("inputs", inputs), toolset(tools)
+        if own and mode == "plain":
+            raise UsageError("A run in plain mode has no tools.")
         chosen = choose(task, model, self.settings)
         first = Task(chosen.task, arguments.prompt(prompt, chosen.model), mode)
         first = replace(first, network=arguments.policy(network))
         rounds = self._limits(limits, max_steps, chosen.model)
         report = Report()
-        recorded = self._create([*chosen.inputs, *given], report)
+        recorded = self._create([*chosen.inputs, *given], report, own)
 
         def begin(stop: Stop) -> Events:
             return recorded.start(first, chosen.model, rounds, stop)
@@ -223,8 +229,10 @@ class Studio:
             }
             self._open[held] = close
 
-    def _create(self, inputs: Iterable[Path], report: Report) -> RecordedRun:
-        return RecordedRun(self._folder(inputs, report), self._provider())
+    def _create(
+        self, inputs: Iterable[Path], report: Report, tools: Mapping[str, Tool] | None = None
+    ) -> RecordedRun:
+        return RecordedRun(self._folder(inputs, report), self._provider(), tools=tools)
 
     def _folder(self, inputs: Iterable[Path], report: Report) -> RunFolder:
         """Create a run's folder with its inputs; leave nothing behind on failure."""

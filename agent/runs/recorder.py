@@ -3,7 +3,7 @@
 The page, the command line and the trainer all use it; iterating a round executes it.
 """
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -36,6 +36,7 @@ from agent.runs.session import Workplace
 from agent.runs.user_changes import Item, News
 from agent.sandbox.base import Sandbox
 from agent.sandbox.network.policy import Policy
+from agent.tools.custom import Tool
 from agent.tools.toolbox import TimeLimits, Toolbox
 from agent.util.cancellation import Stop
 from agent.util.text import whole
@@ -99,15 +100,23 @@ class RecordedRun:
             round in it is ended as interrupted.
         computers: The sandbox provider.
         news: The queue of the user's file changes for the model; by default the folder's.
+        tools: The user's own tools, by name, in addition to the three of every run.
     """
 
-    def __init__(self, folder: RunFolder, computers: Computers, news: News | None = None) -> None:
+    def __init__(
+        self,
+        folder: RunFolder,
+        computers: Computers,
+        news: News | None = None,
+        tools: Mapping[str, Tool] | None = None,
+    ) -> None:
         self.folder = folder
         self.news = news or News(folder.path / NEWS)
         self._record = Record(folder)
         self.journal, self.lock = self._record.journal, self._record.lock
         self.picture, self.conversation = self._record.picture, self._record.conversation
         self._computers = computers
+        self._tools = tools or {}
         self._fate = self._told = ""
         self._computer: Workplace | None = None
         self.closed = False
@@ -314,7 +323,8 @@ class RecordedRun:
     def _toolbox(self, limits: Limits) -> Toolbox | None:
         if self._computer is None:
             return None
-        return Toolbox(self._computer.sandbox, TimeLimits(limits.command_seconds))
+        times = TimeLimits(limits.command_seconds)
+        return Toolbox(self._computer.sandbox, times, custom=self._tools)
 
     def _prepare(self, stop: Stop) -> Generator[Event, None, RunEnded | None]:
         try:

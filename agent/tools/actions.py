@@ -1,5 +1,7 @@
 """Actions: parsed tool calls."""
 
+import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from difflib import SequenceMatcher
 from typing import Any
@@ -60,7 +62,15 @@ class Submit:
     """The end of the task."""
 
 
-Work = Bash | View | Create | Replace | Insert | Submit
+@dataclass(frozen=True, slots=True)
+class Custom:
+    """A call of a tool of the user's own, with its arguments as JSON types."""
+
+    tool: str
+    given: Mapping[str, Any]
+
+
+Work = Bash | View | Create | Replace | Insert | Submit | Custom
 _COMMANDS = {View: "view", Create: "create", Replace: "str_replace", Insert: "insert"}
 
 
@@ -84,11 +94,15 @@ class Action:
                 return BASH
             case Submit():
                 return SUBMIT
+            case Custom(tool):
+                return tool
         return EDITOR
 
     @property
     def arguments(self) -> dict[str, Any]:
         """The call's parameters as parsed, in JSON types."""
+        if isinstance(self.work, Custom):
+            return dict(self.work.given)
         values = {name: value for name, value in asdict(self.work).items() if value is not None}
         if "view_range" in values:
             values["view_range"] = list(values["view_range"])
@@ -126,6 +140,13 @@ def _head(work: Work) -> str:
             return f"insert {_short(path)} +{new_str.count(chr(10)) + 1}"
         case Submit():
             return SUBMIT
+        case Custom(tool, given):
+            values = (f"{name}={_value(value)}" for name, value in given.items())
+            return " ".join([tool, *values])
+
+
+def _value(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _short(path: str) -> str:

@@ -16,6 +16,7 @@ from agent.tools.actions import (
     Action,
     Bash,
     Create,
+    Custom,
     Insert,
     Mistake,
     Replace,
@@ -23,6 +24,7 @@ from agent.tools.actions import (
     View,
     Work,
 )
+from agent.tools.custom import Tool
 from agent.util.text import one_line
 
 _PARAMETERS: Mapping[str, frozenset[str]] = {
@@ -47,6 +49,7 @@ _EXAMPLES = {
     BASH: '{"command": "ls -la"}',
     SUBMIT: "{}",
 }
+_EXAMPLE = '{"name": "value"}'
 _KINDS = {str: "a string", bool: "true or false", list: "an array", dict: "an object"}
 _NAMED = 80
 
@@ -59,12 +62,25 @@ class TimeLimits:
     longest: float = 3600.0
 
 
-def parse(call: ToolCall, limits: TimeLimits) -> Action | Mistake:
-    """Parse a call; accept deviations only if the meaning is certain."""
-    if call.name not in _PARAMETERS:
+def parse(
+    call: ToolCall, limits: TimeLimits, custom: Mapping[str, Tool] | None = None
+) -> Action | Mistake:
+    """Parse a call; accept deviations only if the meaning is certain.
+
+    Args:
+        call: The call.
+        limits: The time limits of a command.
+        custom: The user's own tools, by name.
+    """
+    own = (custom or {}).get(call.name)
+    if own is None and call.name not in _PARAMETERS:
         name = one_line(call.name)[:_NAMED]
-        return Mistake(f"Unknown action: {name}. The tools are {EDITOR}, {BASH} and {SUBMIT}.")
+        known = ", ".join([EDITOR, BASH, *(custom or {})])
+        return Mistake(f"Unknown action: {name}. The tools are {known} and {SUBMIT}.")
     try:
+        if own is not None:
+            own.validate(values := _arguments(call))
+            return Action(Custom(own.name, values))
         given = _with_usual_names(call.name, _arguments(call))
         unknown = sorted(set(given) - _PARAMETERS[call.name] - _harmless(given))
         remarks = [
@@ -259,7 +275,7 @@ def _loads(tool: str, text: str) -> Any:
 def _rule(tool: str) -> str:
     return (
         "Nothing was done. The arguments must be one JSON object, "
-        f'for example {_EXAMPLES[tool]}; in strings write " as \\" and \\ as \\\\.'
+        f'for example {_EXAMPLES.get(tool, _EXAMPLE)}; in strings write " as \\" and \\ as \\\\.'
     )
 
 

@@ -97,6 +97,13 @@ def _headline(finished: Finished, timeout: float) -> str:
     return "Exit code: 0" if code == 0 else f"Error: Exit code {code}"
 
 
+def clipped(text: str, clip: Clip) -> str:
+    """Return a text as the model sees it, clipped like a command's output."""
+    stream = _Stream(clip)
+    stream.feed(text)
+    return stream.shown()
+
+
 class _Ends:
     """The first and the last ``limit`` characters of a text of any length."""
 

@@ -1,20 +1,34 @@
-"""The three tools: their schemas, and the execution of calls in a sandbox."""
+"""The tools: their schemas, and the execution of calls in a sandbox."""
 
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from agent.errors import ToolError
 from agent.models.base import ToolCall, ToolSchema
 from agent.sandbox.base import Ending, Entry, Finished, Output, Sandbox
 from agent.sandbox.network.policy import Request, refusals
 from agent.tools import call_parser, editor
-from agent.tools.actions import EDITOR, Action, Bash, Create, Insert, Mistake, Replace, Submit, View
+from agent.tools.actions import (
+    EDITOR,
+    Action,
+    Bash,
+    Create,
+    Custom,
+    Insert,
+    Mistake,
+    Replace,
+    Submit,
+    View,
+)
 from agent.tools.call_parser import TimeLimits
-from agent.tools.observation import Clip, Collector
+from agent.tools.custom import Tool
+from agent.tools.observation import Clip, Collector, clipped
 from agent.tools.schemas import schemas
 from agent.util.cancellation import Stop
 from agent.util.text import legible, one_line
+from agent.util.wait import GivenUp, beside
 
 __all__ = ["Action", "Mistake", "TimeLimits", "ToolOutcome", "Toolbox"]
 
@@ -62,14 +76,20 @@ class Toolbox:
         sandbox: The sandbox with its shell and files.
         limits: Time limits of commands.
         clip: How much of a command's output the model sees.
+        custom: The user's own tools, by name.
     """
 
     def __init__(
-        self, sandbox: Sandbox, limits: TimeLimits | None = None, clip: Clip | None = None
+        self,
+        sandbox: Sandbox,
+        limits: TimeLimits | None = None,
+        clip: Clip | None = None,
+        custom: Mapping[str, Tool] | None = None,
     ) -> None:
         self._sandbox = sandbox
         self._limits = limits or TimeLimits()
         self._clip = clip or Clip()
+        self._custom = custom or {}
 
     @property
     def sandbox(self) -> Sandbox:
@@ -78,12 +98,13 @@ class Toolbox:
 
     @property
     def schemas(self) -> tuple[ToolSchema, ...]:
-        """The tool schemas sent to the model."""
-        return schemas(self._limits, self._clip)
+        """The tool schemas sent to the model, the user's own last."""
+        own = (each.schema for each in self._custom.values())
+        return (*schemas(self._limits, self._clip), *own)
 
     def parse(self, call: ToolCall) -> Action | Mistake:
         """Parse a call; a ``Mistake`` tells the model what is wrong with it."""
-        return call_parser.parse(call, self._limits)
+        return call_parser.parse(call, self._limits, self._custom)
 
     def answer(self) -> str:
         """Return the content of ``output/answer.txt``; empty if there is no such file.
@@ -119,6 +140,11 @@ class Toolbox:
                 outcome = yield from self._bash(bash.command, self._limit(bash, at_most), stop)
             case Submit():
                 outcome = ToolOutcome(ok=True, text=FINISHED, submitted=True)
+            case Custom(name, given):
+                own = self._custom[name]
+                seconds = own.seconds if at_most is None else min(own.seconds, max(at_most, 1.0))
+                run = self._on_host if own.where == "host" else self._in_sandbox
+                outcome = yield from run(own, given, seconds, stop)
             case work:
                 outcome = self._edit(work)
         remarks = "".join(f"\nNote: {remark}." for remark in action.remarks)
@@ -153,6 +179,62 @@ class Toolbox:
             requests=requests,
             full=finished.full,
         )
+
+    def _on_host(
+        self, own: Tool, given: Mapping[str, Any], seconds: float, stop: Stop
+    ) -> Generator[Output, None, ToolOutcome]:
+        begun = time.monotonic()
+        yield from ()
+        ok = False
+        ending: Ending = "exit"
+        try:
+            with stop.or_after(seconds) as either:
+                ok, text = True, beside(lambda: own.call(given), either)
+        except ToolError as error:
+            text = f"Error: {error}"
+        except GivenUp:
+            ending = "stop" if stop.is_set else "timeout"
+            text = _given_up(own, ending, seconds)
+        return self._result(own, text, ok=ok, ending=ending, seconds=time.monotonic() - begun)
+
+    def _in_sandbox(
+        self, own: Tool, given: Mapping[str, Any], seconds: float, stop: Stop
+    ) -> Generator[Output, None, ToolOutcome]:
+        """Execute a tool in the sandbox; yield what it prints, which its stderr carries."""
+        result, printed = bytearray(), bytearray()
+        finished = Finished(None, "lost", 0.0)
+        try:
+            items = self._sandbox.spawn(
+                own.command(), timeout=seconds, stop=stop, input=own.input(given)
+            )
+            for item in items:
+                if isinstance(item, Finished):
+                    finished = item
+                elif item.stream == "stdout":
+                    result += item.data
+                else:
+                    printed += item.data
+                    yield item
+        except ToolError as error:
+            return self._result(own, f"Error: {error}", ok=False)
+        text = result.decode("utf-8", "replace")
+        ok = finished.ending == "exit" and finished.exit_code == 0
+        if finished.ending != "exit":
+            text = _given_up(own, finished.ending, seconds)
+        elif not ok:
+            said = printed.decode("utf-8", "replace").strip()
+            text = f"Error: {own.name} failed with exit code {finished.exit_code}.\n{said}"
+        requests = tuple(self._sandbox.requests())
+        made = self._result(own, text, ok=ok, ending=finished.ending, seconds=finished.seconds)
+        return replace(
+            made, text=made.text + refusals(requests), requests=requests, full=finished.full
+        )
+
+    def _result(
+        self, own: Tool, text: str, *, ok: bool, ending: Ending = "exit", seconds: float = 0.0
+    ) -> ToolOutcome:
+        shown = f"Execution output of [{own.name}]:\n{clipped(text, self._clip)}"
+        return ToolOutcome(ok=ok, text=shown, ending=ending, seconds=seconds)
 
     def _edit(self, work: View | Create | Replace | Insert) -> ToolOutcome:
         begun = time.monotonic()
@@ -221,6 +303,17 @@ class Toolbox:
             more = f"at least {left}" if len(entries) > _LISTED else str(left)
             rows.append(f"<response clipped><NOTE>{more} more are not shown; use `find`.</NOTE>")
         return "\n".join([header, *(rows or ["(nothing)"])])
+
+
+def _given_up(own: Tool, ending: Ending, seconds: float) -> str:
+    match ending:
+        case "timeout":
+            return f"Error: {own.name} took longer than its limit of {seconds:g} s."
+        case "stop":
+            return f"Error: {own.name} was not waited for because the run was stopped."
+        case "full":
+            return f"Error: {own.name} was ended because the disk was full."
+    return f"Error: the sandbox was lost while {own.name} ran."
 
 
 def _row(entry: Entry) -> str:
