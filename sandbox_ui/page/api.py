@@ -231,5 +231,5 @@ def _policy(network: str) -> Policy:
 def _mode(mode: str) -> Mode:
     known: dict[str, Mode] = {"sandbox": "sandbox", "plain": "plain"}
     if mode not in known:
-        raise RunError("The mode is sandbox or plain.")
+        raise RunError("The mode must be “sandbox” or “plain”.")
     return known[mode]

@@ -90,7 +90,7 @@ def build(controls: Controls, programs: Programs, settings: Settings) -> gr.Bloc
                     task = gr.Textbox(
                         label="Task", show_label=False, container=False, lines=2, max_lines=8,
                         elem_id="task",
-                        placeholder="What should the model do? Drop files anywhere.",
+                        placeholder="What should the model do? Drop files anywhere",
                     )  # fmt: skip
                     with gr.Row(elem_id="actions"):
                         given = tools(elem_id="attachments")
@@ -99,8 +99,8 @@ def build(controls: Controls, programs: Programs, settings: Settings) -> gr.Bloc
             workspace(elem_id="workspace")
         with gr.Column(elem_id="settings"):
             fields, test, told = _drawer(settings)
-            forget = gr.Button("Forget these settings", elem_id="forget")
-            interface = gr.Button("For programs: the API", elem_id="interface")
+            forget = gr.Button("Reset settings", elem_id="forget")
+            interface = gr.Button("API", elem_id="interface")
         run.click(
             controls.run, [task, shown, given, *fields], [shown, refused, task],
             queue=False, show_progress="hidden", api_name="page_run", api_visibility="private",
@@ -109,7 +109,7 @@ def build(controls: Controls, programs: Programs, settings: Settings) -> gr.Bloc
             controls.stop, shown, None,
             queue=False, show_progress="hidden", api_name="page_stop", api_visibility="private",
         )  # fmt: skip
-        test.click(None, None, told, js="() => 'Asking the endpoint …'")
+        test.click(None, None, told, js="() => 'Testing the endpoint…'")
         test.click(
             controls.test, fields, [fields[2], told],
             queue=False, show_progress="hidden", api_visibility="private",
@@ -152,10 +152,12 @@ def _drawer(settings: Settings) -> tuple[Sequence[Component], gr.Button, gr.Text
     with gr.Accordion("Sampling and protocol", open=False):
         temperature = _number("Temperature", 2)
         top_p = _number("Top p", 1)
-        max_tokens = gr.Number(None, label="Tokens of one answer", precision=0, minimum=1)
-        extra_body = gr.Textbox(label="Extra body (JSON)", lines=2, placeholder='{"top_k": 20}')
+        max_tokens = gr.Number(None, label="Max. tokens per response", precision=0, minimum=1)
+        extra_body = gr.Textbox(
+            label="Extra request body (JSON)", lines=2, placeholder='{"top_k": 20}'
+        )
         calls = gr.Radio(["native", "text"], value="native", label="Tool calls")
-        send_reasoning = gr.Checkbox(True, label="Send earlier reasoning back")
+        send_reasoning = gr.Checkbox(True, label="Send earlier reasoning to the model")
     fields = [
         base_url, api_key, model, temperature, top_p, max_tokens, extra_body, calls,
         send_reasoning, mode, prompt, steps, network, hosts,
@@ -170,17 +172,17 @@ def _endpoint(
     own = [(NAME, CHOSEN)] if settings.builtin and parts() else []
     base_url = gr.Textbox(
         settings.base_url, label="Endpoint", placeholder="https://…/v1",
-        info=f"Any OpenAI-compatible chat endpoint{'; empty for the built-in one' if own else ''}",
+        info=f"Any OpenAI-compatible endpoint{'; empty for the built-in model' if own else ''}",
         elem_id="endpoint",
     )  # fmt: skip
     api_key = gr.Textbox(
-        label="Key", type="password",
+        label="API key", type="password",
         info="Kept in memory only, for this page and this endpoint",
         html_attributes=gr.InputHTMLAttributes(autocomplete="off"), elem_id="key",
     )  # fmt: skip
     test = gr.Button("Test", elem_id="test")
     told = gr.Textbox(
-        label="Result of the test",
+        label="Test result",
         show_label=False,
         interactive=False,
         elem_id="told",
@@ -192,29 +194,32 @@ def _endpoint(
     model = gr.Dropdown(
         [*([settings.model] if settings.model else []), *own], value=settings.model or None,
         label="Model", allow_custom_value=True, interactive=True,
-        info="Test lists what the endpoint offers; any name can be typed",
+        info="Press Test to list the endpoint's models, or type a name",
     )  # fmt: skip
     return base_url, api_key, model, test, told
 
 
 def _round(settings: Settings) -> tuple[gr.Radio, gr.Dropdown, gr.Number, gr.Radio, gr.Textbox]:
     """Build the fields for mode, prompt, step limit and network."""
-    mode = gr.Radio(["sandbox", "plain"], value="sandbox", label="Mode")
+    mode = gr.Radio(
+        [("With sandbox", "sandbox"), ("Without (documents in prompt)", "plain")],
+        value="sandbox", label="Mode",
+    )  # fmt: skip
     prompt = gr.Dropdown(
         prompts.names(), value="general", label="Prompt", interactive=True, filterable=False
     )
     steps = gr.Number(
-        settings.limits().steps, label="Steps at most", precision=0, minimum=1,
+        settings.limits().steps, label="Maximum steps", precision=0, minimum=1,
         maximum=settings.most_steps,
-        info=f"1 to {settings.most_steps:,}; the operator sets the bound with STUDIO_STEPS",
+        info=f"1 to {settings.most_steps:,}; the operator sets the limit with STUDIO_STEPS",
     )  # fmt: skip
     network = gr.Radio(
-        [("Open", "open"), ("Listed hosts", "listed"), ("None", "none")], value="open",
-        label="Network", info="HTTP and HTTPS; never this machine, its networks, or other runs",
+        [("Open", "open"), ("Allowed hosts", "listed"), ("None", "none")], value="open",
+        label="Network", info="HTTP and HTTPS only; never the server, its networks or other runs",
     )  # fmt: skip
     hosts = gr.Textbox(
-        " ".join(READY_LIST), label="Hosts", lines=2, elem_id="hosts", visible=False,
-        info=".example.org is a domain with all below it",
+        " ".join(READY_LIST), label="Allowed hosts", lines=2, elem_id="hosts", visible=False,
+        info=".example.org includes all subdomains",
     )  # fmt: skip
     network.change(None, network, hosts, js=_SHOW_HOSTS)
     return mode, prompt, steps, network, hosts
@@ -222,5 +227,5 @@ def _round(settings: Settings) -> tuple[gr.Radio, gr.Dropdown, gr.Number, gr.Rad
 
 def _number(label: str, maximum: float) -> gr.Number:
     return gr.Number(
-        None, label=label, minimum=0, maximum=maximum, step=0.05, placeholder="the endpoint's own"
+        None, label=label, minimum=0, maximum=maximum, step=0.05, placeholder="endpoint default"
     )

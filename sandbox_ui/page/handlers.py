@@ -65,7 +65,7 @@ class Controls:
         given = given if isinstance(given, dict) else {}
         text = str(given.get("text") or typed).strip()
         if not text:
-            return run_id, _notice("Write what the model is to do."), gr.skip()
+            return run_id, _notice("Describe a task first."), gr.skip()
         choices, play = Choices(*fields), given.get("play") is True
         try:
             run_id = self._send(text, run_id, access_of(request), choices, play=play)

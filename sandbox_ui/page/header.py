@@ -13,12 +13,12 @@ _MASTHEAD = """
   <span class="pill state" role="status" aria-live="polite" hidden><span class="dot"></span><span
     class="words"></span><span class="time num" aria-hidden="true"></span></span>
   <span class="pill model" hidden></span>
-  <button type="button" class="quiet new" hidden>New</button>
+  <button type="button" class="quiet new" hidden>New run</button>
   <button type="button" class="quiet history" aria-label="History" aria-haspopup="dialog"><span
     class="hide-s">History</span></button>
   <button type="button" class="quiet settings" aria-label="Settings" title="Settings"
     aria-expanded="false" aria-controls="settings"><span class="hide-s">Settings</span></button>
-  <button type="button" class="quiet theme" aria-label="Light or dark"></button>
+  <button type="button" class="quiet theme" aria-label="Switch theme"></button>
 </header>
 <dialog class="history" aria-labelledby="history-title"></dialog>
 """

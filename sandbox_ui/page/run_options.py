@@ -96,8 +96,8 @@ def model_for(
         config(choices, settings, person),
         builtin=settings.builtin and begun in ("", NAME),
         play=play,
-        unconnected="Connect a model for this: an endpoint, its key and a model's name.",
-        nameless="Choose a model: the endpoint is set, but not which of its models.",
+        unconnected="Connect a model first: enter an endpoint, an API key and a model name.",
+        nameless="Select a model: the endpoint is set, but no model is selected.",
     )
 
 
@@ -143,7 +143,7 @@ def _extra(text: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except ValueError as error:
-        raise RunError(f"The extra body is not JSON: {error}.") from error
+        raise RunError(f"The extra request body is not valid JSON: {error}.") from error
     if not isinstance(value, dict):
-        raise RunError("The extra body must be a JSON object, such as {“top_k”: 20}.")
+        raise RunError("The extra request body must be a JSON object, such as {“top_k”: 20}.")
     return value

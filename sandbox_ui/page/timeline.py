@@ -8,14 +8,14 @@ from sandbox_ui.page.component import mounted
 
 _TIMELINE = """
 <section class="timeline" aria-label="Timeline">
-  <div class="badge" hidden>Demonstration: scripted turns, real sandbox</div>
+  <div class="badge" hidden>Demonstration: scripted model, real sandbox</div>
   <div class="overview" hidden>
     <div class="meter num" aria-label="Totals" role="group"></div>
     <div class="run-tools"></div>
     <div class="find" role="search" aria-label="This run" hidden></div>
   </div>
   <div class="thread" tabindex="0" aria-label="Steps" role="group"></div>
-  <button type="button" class="latest" hidden>Latest</button>
+  <button type="button" class="latest" hidden>Jump to latest</button>
 </section>
 """
 

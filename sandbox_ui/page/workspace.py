@@ -9,24 +9,24 @@ from sandbox_ui.page.component import mounted
 _WORKSPACE = """
 <section class="workspace" aria-label="Workspace">
   <div class="divider upright" role="separator" tabindex="0" aria-orientation="vertical"
-    aria-label="Width of the conversation"></div>
+    aria-label="Resize conversation"></div>
   <div class="bar"><button type="button" class="sheet" aria-expanded="false">Workspace</button>
-    <nav class="crumbs" aria-label="Folder shown"></nav>
+    <nav class="crumbs" aria-label="Current folder"></nav>
     <small class="count num" aria-live="polite"></small>
-    <button type="button" class="quiet make" aria-haspopup="menu">New…</button>
+    <button type="button" class="quiet make" aria-haspopup="menu">Create…</button>
     <button type="button" class="quiet upload">Upload</button>
     <button type="button" class="quiet more" aria-haspopup="menu"
-      aria-label="More for the workspace">⋯</button></div>
+      aria-label="More actions">⋯</button></div>
   <div class="finder"><label><input type="search" class="filter" placeholder="Filter files"
       aria-label="Filter files" autocomplete="off" spellcheck="false"></label>
-    <select class="sort" aria-label="Order of the files">
+    <select class="sort" aria-label="Sort files">
       <option value="name">By name</option>
       <option value="time">Newest first</option>
       <option value="size">Largest first</option></select></div>
   <div class="files"><div class="tree" role="tree" aria-label="Files" aria-multiselectable="true">
     </div><p class="none" hidden></p></div>
   <div class="divider lying" role="separator" tabindex="0" aria-orientation="horizontal"
-    aria-label="Height of the tree"></div>
+    aria-label="Resize file tree"></div>
   <div class="preview" role="group" aria-label="Preview" hidden></div>
   <div class="toasts" aria-live="polite"></div>
 </section>

@@ -61,7 +61,7 @@ class Sender {
   refuse(event) {
     event.stopImmediatePropagation();
     this.given = null;
-    emit("notice", { text: "Not sent: the connection to the server is lost. Your text is kept; send it once the page has reconnected." });
+    emit("notice", { text: "Not sent: connection lost. Your text is kept. Send it again once the page has reconnected." });
   }
 
   uploads() {
@@ -76,16 +76,16 @@ class Sender {
     button("stop").disabled = !session.alive;
     this.tell(this.state());
     this.task.placeholder = session.begun
-      ? "Say something to the model, or drop files anywhere"
+      ? "Send a message to the model, or drop files anywhere"
       : "What should the model do? Drop files anywhere";
   }
 
   state() {
     const files = plural(underWay(), "file");
-    if (session.away) return "Connection lost: nothing can be sent";
-    if (session.alive) return "At work: send when it ends";
+    if (session.away) return "Connection lost";
+    if (session.alive) return "Running – you can send when it finishes";
     if (!underWay()) return KEYS;
-    return this.waits ? `Runs when ${files} arrived` : `${files} on the way`;
+    return this.waits ? `Starts after uploading ${files}` : `Uploading ${files}`;
   }
 
   tell(words) {
@@ -96,7 +96,7 @@ class Sender {
   /** Run by keyboard; report if a run is already active. */
   byKey() {
     if (!session.alive) button("run").click();
-    else if (this.task.value.trim()) this.tell("Not sent: the run is still at work");
+    else if (this.task.value.trim()) this.tell("Not sent: the run has not finished yet");
   }
 
   /** Stop the run, or stop waiting for uploads. */

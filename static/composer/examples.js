@@ -60,8 +60,8 @@ export function mountExamples(element) {
     try {
       const all = await examples();
       note.textContent = connected()
-        ? "Your model gets a task with its files and its prompt. A demonstration is scripted turns with real commands in a real sandbox."
-        : `Demonstrations are scripted turns with real commands in a real sandbox.${builtin ? " The built-in model does small tasks." : ""} For the others connect a model.`;
+        ? "Run an example with your model, or play its demonstration: scripted model turns with real commands in a real sandbox."
+        : `Demonstrations play scripted model turns with real commands in a real sandbox.${builtin ? " The built-in model handles small tasks." : ""} Connect a model to run the others.`;
       list.replaceChildren(...all.map((example) => row(example, dialog)));
       dialog.showModal();
       list.querySelector("button")?.focus();
@@ -87,7 +87,7 @@ export const hasBoth = (example) => connected() && Boolean(example.demonstration
 /** Buttons for both ways to try an example; `choose` receives the options of `tryOut`. */
 export function bothWays(example, choose) {
   const way = (label, how) => h("button", { type: "button", class: "quiet", "aria-label": `${label}: ${example.title}`, onclick: () => choose(how) }, label);
-  return h("div", { class: "ways" }, way("Play the demonstration", { play: true }), way("Give it to my model", {}));
+  return h("div", { class: "ways" }, way("Play demonstration", { play: true }), way("Try with my model", {}));
 }
 
 function walk(event, list) {

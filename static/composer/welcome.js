@@ -45,7 +45,7 @@ const link = (text, onclick) => h("button", { type: "button", class: "inline", o
 
 async function fill() {
   const [place, [title, note], ours] = [cards, words, own];
-  title.textContent = connected() ? "Try one" : "Watch one now";
+  title.textContent = connected() ? "Try an example" : "Watch a demonstration";
   try {
     const all = await examples();
     const first = FIRST.map((name) => all.find((each) => each.demonstration === name)).filter(Boolean);
@@ -53,11 +53,11 @@ async function fill() {
     ours.hidden = !builtin || connected();
     ours.replaceChildren(...(ours.hidden ? [] : offers(all)));
     const more = link(`all ${all.length} examples`, () => emit("examples"));
-    if (connected()) note.replaceChildren("Your model gets the task with its files; a demonstration is scripted turns with real commands. See ", more, ".");
+    if (connected()) note.replaceChildren("Run an example with your model, or play its demonstration. See ", more, ".");
     else {
-      note.replaceChildren("Scripted turns with real commands in a real sandbox; see ", more,
-        ". For ", builtin ? "anything else " : "tasks of your own ", link("connect a model", openSettings),
-        ": an endpoint, its key and a model's name.", builtin || !aboutBuiltin ? "" : ` ${aboutBuiltin}`);
+      note.replaceChildren("Scripted model turns with real commands in a real sandbox. See ", more,
+        ". For ", builtin ? "anything else, " : "your own tasks, ", link("connect a model", openSettings),
+        ": enter an endpoint, an API key and a model name.", builtin || !aboutBuiltin ? "" : ` ${aboutBuiltin}`);
     }
   } catch {
     place.replaceChildren();
@@ -138,6 +138,6 @@ async function tellReadiness(place, box) {
 function readiness({ engine, image }) {
   if (engine && (!engine.ok || image?.ok)) return engine.detail;
   if (!image || image.ok) return "";
-  const done = image.progress === null || image.progress === undefined ? "" : ` ${Math.round(100 * image.progress)} %`;
-  return `The sandbox image is being prepared${done}${image.detail ? `: ${image.detail}` : ""}`;
+  const done = image.progress === null || image.progress === undefined ? "" : ` ${Math.round(100 * image.progress)}%`;
+  return `Preparing the sandbox image${done}${image.detail ? `: ${image.detail}` : ""}`;
 }

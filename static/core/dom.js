@@ -117,9 +117,9 @@ export async function copy(text, button) {
   try {
     const whole = await text;
     await (navigator.clipboard?.writeText(whole) ?? copyByHand(whole));
-    button.textContent = "copied";
+    button.textContent = "Copied";
   } catch {
-    button.textContent = "not copied";
+    button.textContent = "Copy failed";
   }
   setTimeout(() => (button.textContent = before), 1200);
 }
@@ -132,7 +132,7 @@ function copyByHand(text) {
   field.select();
   const done = document.execCommand("copy");
   field.remove();
-  if (!done) throw new Error("The browser did not allow it.");
+  if (!done) throw new Error("The browser denied access to the clipboard.");
 }
 
 /** Scroll to an element, repeatedly while it is `wanted` and its surroundings change size. */

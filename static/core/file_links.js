@@ -143,7 +143,7 @@ const overlap = (one, other) => one.at < other.at + other.word.length && other.a
 
 function anchor(path, text) {
   const query = new URLSearchParams({ run: session.run, path });
-  const made = h("a", { class: "path", href: new URL(`look?${query}`, document.baseURI).href, title: "Look at this file" }, text.cloneNode());
+  const made = h("a", { class: "path", href: new URL(`look?${query}`, document.baseURI).href, title: "Open this file" }, text.cloneNode());
   made.addEventListener("click", (event) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();

@@ -76,7 +76,7 @@ export function guardKey(drawer) {
     if (!target.matches(ENDPOINT) || !key.value) return;
     if (entered && place() !== entered) {
       fill(key, "");
-      emit("notice", { text: "The key was entered for another endpoint, and was forgotten. Enter this one's." });
+      emit("notice", { text: "Key cleared because the endpoint changed. Enter the key for this endpoint." });
     } else entered = place();
   });
 }

@@ -4,14 +4,14 @@ import { plural } from "./format.js";
 
 const WORDS = {
   draft: "draft",
-  in_line: "in line",
+  in_line: "queued",
   preparing_image: "preparing the sandbox image",
   starting_sandbox: "starting a sandbox",
   waiting_model: "waiting for the model",
   thinking: "thinking",
   writing: "writing",
   running_tool: "running a command",
-  retrying: "trying again",
+  retrying: "retrying",
   submitted: "submitted",
   answered: "answered",
   step_limit: "step limit reached",
@@ -26,7 +26,7 @@ const WORDS = {
 export function words(head) {
   const text = WORDS[head.state] ?? head.state;
   if (head.state === "preparing_image" && head.progress !== null) {
-    return `preparing image ${Math.round(head.progress * 100)} %`;
+    return `preparing image ${Math.round(head.progress * 100)}%`;
   }
   // Queue position first, then perhaps the reason for waiting.
   if (head.state === "in_line" && head.detail) return head.detail.split(";")[0];
@@ -43,9 +43,9 @@ export function tone(head) {
 
 /** Explain what the user can do after a round has ended, in addition to its reason. */
 export function sequel(status) {
-  if (status === "stopped") return "The files and the sandbox are kept. Send a message to go on.";
-  if (status.endsWith("_limit")) return "Nothing is lost. Send a message to go on from here.";
-  if (status === "failed") return "The files are kept. Put it right, then retry or send a message to go on.";
+  if (status === "stopped") return "Files and sandbox are kept. Send a message to continue.";
+  if (status.endsWith("_limit")) return "Nothing is lost. Send a message to continue from here.";
+  if (status === "failed") return "Files are kept. Fix this, then retry or send a message to continue.";
   return "";
 }
 

@@ -60,7 +60,7 @@ export async function ask(url, options) {
   } catch {
     // no JSON: the status suffices
   }
-  if (!response.ok) throw Object.assign(new Error(value?.error ?? `The server answered ${response.status}.`), { status: response.status });
+  if (!response.ok) throw Object.assign(new Error(value?.error ?? `The server responded with status ${response.status}.`), { status: response.status });
   return value;
 }
 

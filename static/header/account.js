@@ -23,12 +23,12 @@ const entrance = () => h("a", { class: "sign-in", href: `login?back=${encodeURIC
 class Access {
   constructor(me) {
     this.list = h("ul", { class: "tokens" });
-    this.label = h("input", { "aria-label": "What the token is for", placeholder: "laptop", maxlength: "80" });
+    this.label = h("input", { "aria-label": "Token name", placeholder: "for example, laptop", maxlength: "80" });
     this.fresh = h("div", { class: "fresh", role: "status" });
-    const form = h("form", { onsubmit: (event) => this.make(event) }, this.label, h("button", { type: "submit" }, "New token"));
+    const form = h("form", { onsubmit: (event) => this.make(event) }, this.label, h("button", { type: "submit" }, "Create token"));
     this.element = h("section", { class: "access", "aria-labelledby": "access-title" },
-      h("h3", { id: "access-title" }, "Access"), ...who(me),
-      h("p", { class: "about" }, "A program sends a token instead of signing in: ", h("code", {}, "Authorization: Bearer studio_…"), ". It may do what you may."),
+      h("h3", { id: "access-title" }, "Account"), ...who(me),
+      h("p", { class: "about" }, "Programs send a token instead of signing in: ", h("code", {}, "Authorization: Bearer studio_…"), ". A token has all of your permissions."),
       form, this.fresh, this.list);
     this.show();
   }
@@ -36,7 +36,7 @@ class Access {
   async show() {
     const { tokens } = await ask(api("tokens"));
     this.list.replaceChildren(...tokens.map((token) => h("li", {},
-      h("b", {}, token.label), h("small", {}, `since ${new Date(1000 * token.made).toLocaleDateString()}`),
+      h("b", {}, token.label), h("small", {}, `created ${new Date(1000 * token.made).toLocaleDateString()}`),
       h("button", { type: "button", "aria-label": `Revoke ${token.label}`, onclick: () => this.revoke(token) }, "Revoke"))));
   }
 
@@ -44,8 +44,8 @@ class Access {
     event.preventDefault();
     try {
       const { text } = await ask(api("tokens"), { method: "POST", body: JSON.stringify({ label: this.label.value }) });
-      const button = h("button", { type: "button", onclick: () => copy(text, button) }, "copy");
-      this.fresh.replaceChildren(h("p", {}, "It is shown this once:"), h("code", { class: "token" }, text), button);
+      const button = h("button", { type: "button", onclick: () => copy(text, button) }, "Copy");
+      this.fresh.replaceChildren(h("p", {}, "Copy the token now. It will not be shown again."), h("code", { class: "token" }, text), button);
       this.label.value = "";
       await this.show();
     } catch (error) {
@@ -61,7 +61,7 @@ class Access {
 }
 
 function who({ name, operator, accounts }) {
-  if (!accounts) return [h("p", {}, "Your runs belong to this browser. Nobody else sees them, unless you share one.")];
+  if (!accounts) return [h("p", {}, "Your runs belong to this browser. Nobody else can see them unless you share one.")];
   const out = h("form", { method: "post", action: "logout" }, h("button", { type: "submit" }, "Sign out"));
-  return [h("div", { class: "who" }, h("span", {}, "Signed in as ", h("b", {}, name), operator ? ", who sees everybody's runs" : ""), out)];
+  return [h("div", { class: "who" }, h("span", {}, "Signed in as ", h("b", {}, name), operator ? " (operator: sees all users' runs)" : ""), out)];
 }

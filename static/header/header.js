@@ -11,7 +11,7 @@ import { tone, words } from "../core/run_states.js";
 import { mountTheme } from "../core/theme.js";
 import "./usage.js";
 
-const NETWORKS = { none: "no network", listed: "listed hosts" };
+const NETWORKS = { none: "no network", listed: "allowed hosts only" };
 
 export async function mountMasthead(element) {
   const find = (name) => element.querySelector(`.${name}`);
@@ -51,7 +51,7 @@ export async function mountMasthead(element) {
   on("head", () => {
     const { head } = session;
     model.hidden = !session.begun;
-    model.textContent = [head.model, session.mode === "plain" ? "plain" : "", NETWORKS[session.network] ?? ""].filter(Boolean).join(" · ");
+    model.textContent = [head.model, session.mode === "plain" ? "no sandbox" : "", NETWORKS[session.network] ?? ""].filter(Boolean).join(" · ");
     name(session.begun ? head.title : "");
     document.title = session.begun ? `${head.alive ? "● " : ""}${head.title || "Run"}` : document.title;
     stand();
@@ -97,7 +97,7 @@ function mountDrawer(button, drawer) {
     else if (drawer.contains(document.activeElement)) button.focus();
   };
   show(false);
-  drawer.append(h("button", { type: "button", class: "space", onclick: () => (show(false), emit("usage")) }, "Space and limits"));
+  drawer.append(h("button", { type: "button", class: "space", onclick: () => (show(false), emit("usage")) }, "Storage and limits"));
   button.addEventListener("click", () => show(!drawer.classList.contains("open")));
   close.addEventListener("click", () => show(false));
   document.addEventListener("keydown", (event) => {

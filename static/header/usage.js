@@ -11,10 +11,10 @@ const DAY = 24 * HOUR;
 
 class Usage {
   constructor() {
-    this.heading = h("h2", { id: "usage-title", tabindex: "-1" }, "Space and limits");
+    this.heading = h("h2", { id: "usage-title", tabindex: "-1" }, "Storage and limits");
     this.status = h("p", { class: "tally", role: "status" });
     this.body = h("div", { class: "scroller", tabindex: "0", role: "region", "aria-labelledby": "usage-title" });
-    const close = h("button", { type: "button", class: "quiet", "aria-label": "Close space and limits", onclick: () => this.dialog.close() }, icon("close"));
+    const close = h("button", { type: "button", class: "quiet", "aria-label": "Close storage and limits", onclick: () => this.dialog.close() }, icon("close"));
     this.dialog = h("dialog", { class: "history usage", "aria-labelledby": "usage-title" },
       h("div", { class: "hd" }, this.heading, h("span", { class: "grow" }), close), this.status, this.body);
     this.dialog.addEventListener("click", (event) => event.target === this.dialog && this.dialog.close());
@@ -28,7 +28,7 @@ class Usage {
     this.asking = null;
     this.body.replaceChildren();
     if (!this.dialog.open) this.dialog.showModal();
-    this.tell("Counting …");
+    this.tell("Loading…");
     this.heading.focus();
     this.load();
   }
@@ -53,7 +53,7 @@ class Usage {
   show(told) {
     this.told = told;
     const { count, pinned, size, limit } = told.runs;
-    this.tell(`${plural(count, "run")}${pinned ? `, ${pinned} pinned` : ""} · ${bytes(size)}${limit ? ` of ${bytes(limit)}` : ""} on the disk`);
+    this.tell(`${plural(count, "run")}${pinned ? `, ${pinned} pinned` : ""} · ${bytes(size)}${limit ? ` of ${bytes(limit)}` : ""} on disk`);
     if (this.asking) return;
     const focused = this.body.contains(document.activeElement) ? document.activeElement.dataset.key : null;
     const top = this.body.scrollTop;
@@ -67,9 +67,9 @@ class Usage {
     if (!largest.length) return null;
     const most = largest[0].size;
     const rows = largest.map((row) => this.row(row, most));
-    const more = runs.count > largest.length ? h("p", { class: "note" }, `The ${largest.length} largest of ${plural(runs.count, "run")}. `,
+    const more = runs.count > largest.length ? h("p", { class: "note" }, `Showing the ${largest.length} largest of ${plural(runs.count, "run")}. `,
       h("button", { type: "button", class: "inline", "data-key": "all", onclick: () => (this.dialog.close(), emit("history")) }, "All runs")) : null;
-    return part("What takes the most", h("ul", { class: "largest" }, ...rows), more);
+    return part("Largest runs", h("ul", { class: "largest" }, ...rows), more);
   }
 
   row(row, most) {
@@ -77,13 +77,13 @@ class Usage {
     const link = h("a", { class: "name", href: addressOf(row.run), dir: "auto", "data-key": `open ${row.run}`, onclick: (event) => this.leave(event, row) }, title);
     const tool = (name, label, more, act) => h("button", { type: "button", class: `quiet ${name}`, "aria-label": `${label} “${title}”`, title: label, "data-key": `${name} ${row.run}`, onclick: act, ...more }, icon(name));
     const element = h("li", { class: "taker" }, link,
-      h("span", { class: "facts num" }, row.alive ? "at work" : ago(Date.now() / 1000 - row.at), row.versions ? ` · ${bytes(row.versions)} kept versions` : ""),
+      h("span", { class: "facts num" }, row.alive ? "running" : ago(Date.now() / 1000 - row.at), row.versions ? ` · ${bytes(row.versions)} file versions` : ""),
       h("span", { class: "share", "aria-hidden": "true" }, h("i", { style: `width: ${Math.max(1, (100 * row.size) / most)}%` })),
       h("span", { class: "num size" }, bytes(row.size)),
       h("span", { class: "acts" },
         tool("pin", "Pin", { "aria-pressed": String(row.pinned) }, () => this.pin(row)),
         tool("bin", "Delete", { disabled: row.alive || row.pinned }, () => this.confirm(row, element))));
-    if (row.alive || row.pinned) element.querySelector(".bin").title = row.alive ? "At work: stop it first" : "Pinned: unpin it first";
+    if (row.alive || row.pinned) element.querySelector(".bin").title = row.alive ? "Running: stop it first" : "Pinned: unpin it first";
     return element;
   }
 
@@ -108,8 +108,8 @@ class Usage {
     if (this.asking) this.keep();
     const frees = h("span", { class: "dim" }, "…");
     const sure = h("button", { type: "button", class: "plain danger", onclick: () => this.remove(row) }, "Delete");
-    const keep = h("button", { type: "button", class: "plain", onclick: () => this.keep() }, "Keep");
-    this.asking = h("div", { class: "sure", role: "group", "aria-label": `Delete “${titleOf(row)}”` }, h("p", {}, "Delete it with all files? ", frees), sure, keep);
+    const keep = h("button", { type: "button", class: "plain", onclick: () => this.keep() }, "Cancel");
+    this.asking = h("div", { class: "sure", role: "group", "aria-label": `Delete “${titleOf(row)}”` }, h("p", {}, "Delete this run and all its files? ", frees), sure, keep);
     this.asking.addEventListener("keydown", (event) => {
       if (event.key !== "Escape") return;
       event.preventDefault();
@@ -136,7 +136,7 @@ class Usage {
     if (shown) attach(null); // stop following a run that is being deleted
     try {
       const { freed } = await ask(api(`runs/${row.run}`), { method: "DELETE" });
-      this.tell(`Deleted; ${bytes(freed)} are free again.`, 6000);
+      this.tell(`Deleted. ${bytes(freed)} freed.`, 6000);
       emit("deleted", [row.run]);
     } catch (error) {
       this.tell(error.message, 6000);
@@ -155,7 +155,7 @@ const facts = (...pairs) => h("dl", { class: "figures" }, ...pairs.filter(Boolea
 
 /** A bar of the runs' disk usage by category. */
 function disk({ runs, drafts, kept }) {
-  const parts = [["files", "Files", runs.workspaces], ["versions", "Kept versions", runs.versions], ["records", "Records", runs.records]];
+  const parts = [["files", "Files", runs.workspaces], ["versions", "File versions", runs.versions], ["records", "Logs", runs.records]];
   if (drafts.count) parts.push(["drafts", plural(drafts.count, "draft"), drafts.size]);
   const used = runs.size + drafts.size;
   const whole = Math.max(used + (runs.limit ? runs.left : 0), 1);
@@ -163,44 +163,44 @@ function disk({ runs, drafts, kept }) {
   const bar = h("div", { class: "bar", role: "img", "aria-label": `${bytes(used)}${runs.limit ? ` of ${bytes(runs.limit)}` : ""}` },
     ...parts.map(([name, , size]) => h("i", { class: name, style: `width: ${share(size)}%` })));
   const legend = parts.map(([name, label, size]) => h("li", {}, h("i", { class: name }), label, " ", h("b", { class: "num" }, bytes(size))));
-  const left = runs.limit ? h("li", { class: "left" }, h("i", {}), "Left ", h("b", { class: "num" }, bytes(runs.left))) : null;
-  const unknown = runs.unknown ? h("p", { class: "note" }, `${plural(runs.unknown, "run")} still to be counted.`) : null;
-  const waiting = drafts.count ? h("p", { class: "note" }, "Drafts are runs without a task. They are deleted after a week; History lists them.") : null;
+  const left = runs.limit ? h("li", { class: "left" }, h("i", {}), "Free ", h("b", { class: "num" }, bytes(runs.left))) : null;
+  const unknown = runs.unknown ? h("p", { class: "note" }, `${plural(runs.unknown, "run")} not counted yet.`) : null;
+  const waiting = drafts.count ? h("p", { class: "note" }, "Drafts are runs without a task. They are listed in History and deleted after a week.") : null;
   return part("Disk", bar, h("ul", { class: "legend" }, ...legend, left), h("p", { class: "note" }, kept), waiting, unknown);
 }
 
 function sandboxes({ sandboxes: now, machine: all }) {
   if (now.problem) return part("Sandboxes", h("p", { class: "note" }, now.problem));
   return part("Sandboxes", facts(
-    ["Running", String(now.running), all?.warm ? `${all.warm} of them kept warm` : ""],
-    ["Stopped", String(now.stopped), now.stopped ? "back with the next message" : ""],
+    ["Running", String(now.running), all?.warm ? `${all.warm} kept ready for the next run` : ""],
+    ["Stopped", String(now.stopped), now.stopped ? "restarted by the next message" : ""],
     ["Memory", bytes(now.memory)],
-    ["Installed in them", bytes(now.installed)]));
+    ["Installed software", bytes(now.installed)]));
 }
 
 function limits({ limits: may, machine: all }) {
-  const own = all ? "" : `; ${may.runs_in_all} of everybody's`;
+  const own = all ? "" : `; ${may.runs_in_all} for all users`;
   return part("Limits", facts(
-    ["Runs at once", `${may.working} of ${may.runs}`, `others wait in line${own}`],
-    ["In line", String(may.waiting)],
-    ["A sandbox has", bytes(may.memory), `of memory, ${plural(may.cpus, "processor")}, ${bytes(may.disk)} of disk`],
+    ["Concurrent runs", `${may.working} of ${may.runs}`, `further runs are queued${own}`],
+    ["Queued", String(may.waiting)],
+    ["Each sandbox has", bytes(may.memory), `of memory, ${plural(may.cpus, "CPU")}, ${bytes(may.disk)} of disk space`],
     ["A round ends after", plural(may.steps, "step"), may.seconds ? `or ${time(may.seconds)}` : ""],
-    ["An idle sandbox stops", `after ${time(may.idle)}`, `what was installed in it stays for ${time(may.resting_days * DAY)}`]));
+    ["Idle sandboxes stop", `after ${time(may.idle)}`, `installed software is kept for ${time(may.resting_days * DAY)}`]));
 }
 
 function machine({ machine: all }) {
   if (!all) return null;
   const { disk: free, versions, images } = all;
-  return part("This machine", facts(
-    ["Free on the disk", bytes(free.free), `of ${bytes(free.size)}`],
-    ["Kept versions", bytes(versions.size), `of ${bytes(versions.limit)} in the store`],
-    ["Images", bytes(images.reduce((sum, { size }) => sum + size, 0)), images.map(({ tag, size }) => `${tag.split(":")[0].replace("llm-in-sandbox-studio", "sandbox").replace("sandbox-proxy", "proxy")} ${bytes(size)}`).join(", ")]));
+  return part("Server", facts(
+    ["Free disk space", bytes(free.free), `of ${bytes(free.size)}`],
+    ["File versions", bytes(versions.size), `of ${bytes(versions.limit)} allowed`],
+    ["Container images", bytes(images.reduce((sum, { size }) => sum + size, 0)), images.map(({ tag, size }) => `${tag.split(":")[0].replace("llm-in-sandbox-studio", "sandbox").replace("sandbox-proxy", "proxy")} ${bytes(size)}`).join(", ")]));
 }
 
 function people({ people: all }) {
   if (!all || all.length < 2) return null;
   const rows = all.map(({ name, runs, size }) => h("tr", {}, h("td", { dir: "auto" }, name), h("td", { class: "num" }, plural(runs, "run")), h("td", { class: "num" }, bytes(size))));
-  return part("People", h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, "Who"), h("th", {}, "Runs"), h("th", {}, "Disk"))), h("tbody", {}, ...rows)));
+  return part("Users", h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, "User"), h("th", {}, "Runs"), h("th", {}, "Disk space"))), h("tbody", {}, ...rows)));
 }
 
 const time = (s) => (s < 120 ? plural(Math.round(s), "second") : s < 2 * HOUR ? plural(Math.round(s / 60), "minute") : s < 2 * DAY ? plural(Math.round(s / HOUR), "hour") : plural(Math.round(s / DAY), "day"));

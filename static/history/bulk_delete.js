@@ -2,7 +2,7 @@
 
 import { h } from "../core/dom.js";
 import { titleOf } from "./run_row.js";
-import { bytes, plural } from "../core/format.js";
+import { bytes, number, plural } from "../core/format.js";
 import { api, ask, attach, emit, session } from "../core/session.js";
 
 export class Chosen {
@@ -56,8 +56,8 @@ export class Chosen {
     if (this.bar.dataset.of === of) return;
     this.bar.dataset.of = of;
     this.bar.replaceChildren(h("p", {}, `${plural(this.size, "run")} selected`),
-      h("button", { type: "button", class: "plain", onclick: () => this.confirm() }, "Delete …"),
-      h("button", { type: "button", class: "plain", onclick: () => this.release() }, "Clear"));
+      h("button", { type: "button", class: "plain", onclick: () => this.confirm() }, "Delete…"),
+      h("button", { type: "button", class: "plain", onclick: () => this.release() }, "Clear selection"));
   }
 
   release() {
@@ -72,21 +72,21 @@ export class Chosen {
     if (!runs.length) return;
     const rows = runs.map((run) => this.history.rows.get(run)?.row).filter(Boolean);
     this.back = this.history.rows.get(runs[0])?.element.querySelector(".open");
-    const keep = h("button", { type: "button", class: "plain keep", onclick: () => this.release() }, "Keep");
+    const keep = h("button", { type: "button", class: "plain keep", onclick: () => this.release() }, "Cancel");
     const what = rows.length === 1 ? `“${clip(titleOf(rows[0]))}”` : plural(rows.length, "run");
     if (rows.some(({ alive }) => alive)) {
-      const which = rows.length === 1 ? `${what} is at work` : "One of them is at work";
-      this.bar.replaceChildren(h("p", {}, `${which}. Stop it first, then delete it.`), keep);
+      const which = rows.length === 1 ? `${what} is still running` : "One of them is still running";
+      this.bar.replaceChildren(h("p", {}, `${which}. Stop it before you delete it.`), keep);
       return keep.focus();
     }
     const pinned = rows.filter((row) => row.pinned);
     if (pinned.length) {
-      const which = rows.length === 1 ? `${what} is pinned` : `${plural(pinned.length, "run")} of them ${pinned.length === 1 ? "is" : "are"} pinned`;
-      const unpin = h("button", { type: "button", class: "plain", onclick: () => this.unpin(pinned) }, "Unpin …");
-      this.bar.replaceChildren(h("p", {}, `${which}. Unpin ${pinned.length === 1 ? "it" : "them"} first, then delete.`), unpin, keep);
+      const which = rows.length === 1 ? `${what} is pinned` : `${number(pinned.length)} of them ${pinned.length === 1 ? "is" : "are"} pinned`;
+      const unpin = h("button", { type: "button", class: "plain", onclick: () => this.unpin(pinned) }, "Unpin…");
+      this.bar.replaceChildren(h("p", {}, `${which}. Unpin ${pinned.length === 1 ? "it" : "them"} first.`), unpin, keep);
       return keep.focus();
     }
-    const sentence = h("p", {}, `Delete ${what} with all files? `, h("span", { class: "frees dim" }, "…"));
+    const sentence = h("p", {}, `Delete ${what} and all files? `, h("span", { class: "frees dim" }, "…"));
     const sure = h("button", { type: "button", class: "plain danger", onclick: () => this.remove(runs) }, "Delete");
     this.bar.replaceChildren(sentence, sure, keep);
     sure.focus();
@@ -107,11 +107,11 @@ export class Chosen {
   async remove(runs) {
     const shown = runs.includes(session.run) ? session.run : null;
     if (shown) attach(null); // stop following a run that is being deleted
-    this.bar.replaceChildren(h("p", {}, "Deleting …"));
+    this.bar.replaceChildren(h("p", {}, "Deleting…"));
     try {
       const { freed } = await ask(api(`runs?${several(runs)}`), { method: "DELETE" });
       for (const run of runs) this.history.rows.delete(run);
-      this.history.say(`Deleted ${plural(runs.length, "run")}; ${bytes(freed)} are free again.`);
+      this.history.say(`Deleted ${plural(runs.length, "run")}. ${bytes(freed)} freed.`);
       emit("deleted", runs);
     } catch (error) {
       this.history.say(error.message);

@@ -13,7 +13,7 @@ const TYPING = 150; // milliseconds
 const SOON = 2000; // ms, while a run is active
 const LATER = 10_000;
 const KEYS = /Mac|iPhone|iPad/.test(navigator.platform) ? "⌘ K" : "Ctrl K";
-const SEARCHED = "titles, tasks, messages, answers, models and names of files";
+const SEARCHED = "titles, tasks, messages, answers, models and file names";
 
 export const list = (asked) => ask(api(`runs?${new URLSearchParams(asked)}`));
 
@@ -51,7 +51,7 @@ class History {
       type: "search", placeholder: "Search titles, tasks, answers, models, files", "aria-label": `Search ${SEARCHED}`, title: `Searches ${SEARCHED}`,
       autocomplete: "off", spellcheck: "false", oninput: () => this.typed(),
     });
-    this.only = h("button", { type: "button", class: "quiet only", "aria-pressed": "false", title: "Only pinned runs", onclick: () => this.showOnly(!this.pinned) }, icon("pin"), h("span", { class: "hide-s" }, "Pinned"));
+    this.only = h("button", { type: "button", class: "quiet only", "aria-pressed": "false", title: "Show only pinned runs", onclick: () => this.showOnly(!this.pinned) }, icon("pin"), h("span", { class: "hide-s" }, "Pinned"));
     this.tally = h("p", { class: "tally", role: "status" });
     this.body = h("div", { class: "runs", "aria-busy": "true" });
     this.end = h("div", { class: "end" });
@@ -61,7 +61,7 @@ class History {
     const close = h("button", { type: "button", class: "quiet", "aria-label": "Close history", onclick: () => this.dialog.close() }, icon("close"));
     this.dialog.append(
       h("div", { class: "hd" }, this.heading, h("label", { class: "seek" }, icon("find"), this.field), this.only, close),
-      h("div", { class: "beneath" }, this.tally, h("button", { type: "button", class: "inline", onclick: () => this.space() }, "Space and limits")),
+      h("div", { class: "beneath" }, this.tally, h("button", { type: "button", class: "inline", onclick: () => this.space() }, "Storage and limits")),
       this.scroller, this.chosen.bar);
     this.more = new IntersectionObserver(([seen]) => seen.isIntersecting && this.next && this.load(), { root: this.scroller, rootMargin: "600px" });
     this.dialog.addEventListener("click", (event) => event.target === this.dialog && this.dialog.close());
@@ -205,7 +205,7 @@ class History {
   fail(error) {
     this.tell(error.message);
     if (!this.rows.size) {
-      this.body.replaceChildren(h("div", { class: "none" }, h("p", {}, "The runs cannot be listed."),
+      this.body.replaceChildren(h("div", { class: "none" }, h("p", {}, "The runs could not be loaded."),
         h("button", { type: "button", class: "plain", onclick: () => this.begin() }, "Try again")));
     }
   }
@@ -226,9 +226,9 @@ class History {
   }
 
   nothing() {
-    if (this.had?.pinned && !this.shown) return h("div", { class: "none" }, h("p", {}, "Nothing is pinned."), h("p", {}, "A pinned run stays until you unpin or delete it."));
-    if (!this.shown) return h("div", { class: "none" }, h("p", {}, "No runs yet."), h("p", {}, "What you run is kept here, with everything it made."));
-    return h("div", { class: "none" }, h("p", {}, `Nothing found for “${this.shown}”.`), h("p", {}, `Searched: ${SEARCHED}.`));
+    if (this.had?.pinned && !this.shown) return h("div", { class: "none" }, h("p", {}, "No pinned runs."), h("p", {}, "Pinned runs are kept until you unpin or delete them."));
+    if (!this.shown) return h("div", { class: "none" }, h("p", {}, "No runs yet."), h("p", {}, "Your runs and their files will appear here."));
+    return h("div", { class: "none" }, h("p", {}, `No runs match “${this.shown}”.`), h("p", {}, `Searched: ${SEARCHED}.`));
   }
 
   tick() {
@@ -246,7 +246,7 @@ class History {
     const runs = this.total ? [plural(this.total, "run")] : [];
     const words = [...runs, ...(this.drafts?.length ? [plural(this.drafts.length, "draft")] : [])].join(", ");
     const found = this.shown || this.had?.pinned ? " found" : "";
-    this.tell(`${words}${words && found}${words ? ` · ${bytes(size)} on the disk` : ""}`);
+    this.tell(`${words}${words && found}${words ? ` · ${bytes(size)} on disk` : ""}`);
   }
 
   tell(text) {

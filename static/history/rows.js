@@ -31,7 +31,7 @@ export function fill(element, row, { searched, chosen, now }) {
 }
 
 function pin(pinned, title) {
-  const label = pinned ? "Pinned: kept until you delete it" : "Pin: keep it until you delete it";
+  const label = pinned ? "Pinned: never deleted automatically" : "Pin: never delete automatically";
   return h("button", { type: "button", class: "quiet pin", tabindex: "-1", "aria-pressed": String(Boolean(pinned)), "aria-label": `Pin “${title}”`, title: label }, icon("pin"));
 }
 

@@ -6,7 +6,7 @@ import { api } from "../core/session.js";
 import { tone, words } from "../core/run_states.js";
 import { firstUnsent } from "../composer/unsent_text.js";
 
-export const NAMELESS = "A run without a title";
+export const NAMELESS = "Untitled run";
 
 const DAY = new Intl.DateTimeFormat("en", { weekday: "long", day: "numeric", month: "long" });
 const FAR_DAY = new Intl.DateTimeFormat("en", { day: "numeric", month: "long", year: "numeric" });
@@ -31,7 +31,7 @@ export const titleOf = (row) => row.title || NAMELESS;
 export function draftRow({ run, at, files, names, size }) {
   const rest = files - names.length;
   const named = [...names, ...(rest > 0 ? [`${number(rest)} more`] : [])].join(", ");
-  return { run, at, files, size, draft: true, state: "draft", title: firstUnsent(run) || named || "A draft without files" };
+  return { run, at, files, size, draft: true, state: "draft", title: firstUnsent(run) || named || "Empty draft" };
 }
 
 export const addressOf = (run) => {
@@ -43,7 +43,7 @@ export const addressOf = (run) => {
 
 /** A run's state as a word with its colour. */
 export function stateOf(row) {
-  if (row.problem) return h("span", { class: "how", "data-tone": "bad" }, h("span", { class: "dot" }), "cannot be read");
+  if (row.problem) return h("span", { class: "how", "data-tone": "bad" }, h("span", { class: "dot" }), "unreadable");
   if (!row.state) return null;
   const head = { ...row, progress: null };
   return h("span", { class: "how", "data-tone": tone(head), "data-live": row.alive, title: row.reason || null },
@@ -61,7 +61,7 @@ export function factsOf(row, now) {
   const took = row.alive || row.seconds >= 0.1 ? h("span", { class: "took num" }, tookOf(row, now)) : null;
   return [
     stateOf(row),
-    h("span", { class: "by" }, row.model + (row.mode === "plain" ? ", plain" : "")),
+    h("span", { class: "by" }, row.model + (row.mode === "plain" ? ", no sandbox" : "")),
     row.steps ? h("span", { class: "num" }, plural(row.steps, "step")) : null,
     tokens(row),
     took,
@@ -71,13 +71,13 @@ export function factsOf(row, now) {
 
 /** Describe the components of a run's size. */
 const spaceOf = ({ size, workspace = 0, versions = 0 }) =>
-  `On the disk: ${bytes(workspace)} files, ${bytes(versions)} kept versions, ${bytes(size - workspace - versions)} record.
-Versions that several runs share are counted in each.`;
+  `On disk: ${bytes(workspace)} files, ${bytes(versions)} file versions, ${bytes(size - workspace - versions)} log.
+Versions shared by several runs are counted in each of them.`;
 
 function tokens({ metered, estimated, prompt_tokens: read, generated_tokens: written }) {
   const sum = read + written;
   if (!sum) return metered ? null : h("span", {}, "scripted");
-  const detail = `${number(read)} in, ${number(written)} out${estimated ? "; estimated" : ""}`;
+  const detail = `${number(read)} in, ${number(written)} out${estimated ? ", estimated" : ""}`;
   return h("span", { class: "num", title: detail }, `${estimated ? "≈ " : ""}${count(sum)} tokens`);
 }
 

@@ -12,7 +12,7 @@ export class Parts {
   constructor(file, first, name, look, none) {
     Object.assign(this, { file, name, none, shown: 0 });
     this.element = h("div", { class: look });
-    this.more = h("div", { class: "more", role: "status" }, `More ${name} …`);
+    this.more = h("div", { class: "more", role: "status" }, `Loading more ${name}…`);
     this.update(first);
   }
 

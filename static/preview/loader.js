@@ -41,7 +41,7 @@ async function imported(path, tries = 0) {
     return await import(`./${path}.js${again}`);
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
-    if (tries === PAUSES.length) throw new Error("A part of the page could not be fetched.", { cause: error });
+    if (tries === PAUSES.length) throw new Error("Part of the page could not be loaded.", { cause: error });
     await new Promise((resolve) => setTimeout(resolve, PAUSES[tries]));
     return imported(path, tries + 1);
   }

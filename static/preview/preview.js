@@ -78,15 +78,15 @@ export class Preview {
     this.cost = new Cost();
     this.tools = h("span", { class: "tools" });
     this.download = tool("down", "Download", "a", { download: "" });
-    this.apart = tool("link", "Open in a tab of its own", "a", { target: "_blank" });
+    this.apart = tool("link", "Open in new tab", "a", { target: "_blank" });
     this.whole = tool("whole", "Full screen", "button", { onclick: () => this.fill(!this.filled) });
     this.canvas = h("div", { class: "canvas", tabindex: "0" });
     this.back = h("button", { type: "button", class: "quiet", hidden: true, onclick: () => this.openAs("") }, "Back");
     this.current = h("button", { type: "button", class: "quiet current", hidden: true, onclick: () => emit("look", this.path) }, "Current version");
     this.head = h("div", { class: "hd" }, this.name, this.about, this.busy, this.back, this.current, this.tools);
     if (onMove) this.head.append(
-      tool("above", "The file before", "button", { onclick: () => onMove(-1) }),
-      tool("below", "The next file", "button", { onclick: () => onMove(1) }));
+      tool("above", "Previous file", "button", { onclick: () => onMove(-1) }),
+      tool("below", "Next file", "button", { onclick: () => onMove(1) }));
     this.head.append(this.download, this.apart, this.whole);
     if (onClose) this.head.append(tool("close", "Close preview", "button", { onclick: () => this.close() }));
     element.append(this.head, this.cost.element, this.canvas);
@@ -149,7 +149,7 @@ export class Preview {
   gone() {
     if (!this.path || this.element.classList.contains("gone")) return;
     this.element.classList.add("gone");
-    this.about.textContent = "This file is gone.";
+    this.about.textContent = "This file was deleted.";
   }
 
   /** Load a file, one request at a time; load again if it changed meanwhile. */
@@ -171,7 +171,7 @@ export class Preview {
     this.tell(file);
     const what = unlike(file.entry);
     if (what) return void this.put(file, { element: h("div", { class: "says" }, icon("file"), h("p", {}, what)) });
-    const done = waiting(this.shown ? "Reading again" : "Reading", (words) => file === this.file && this.wait(words));
+    const done = waiting(this.shown ? "Reloading" : "Loading", (words) => file === this.file && this.wait(words));
     try {
       await this.see(file);
     } catch (error) {
@@ -202,8 +202,8 @@ export class Preview {
   failed(file, error) {
     const broken = error instanceof TypeError && /fetch|network|load failed/i.test(error.message);
     if (!broken && error.constructor !== Error) console.error(error);
-    if (broken && this.kind) this.about.textContent = "The connection broke off; this is how the file was.";
-    else this.put(file, sentence(broken ? "The connection broke off." : error.message, "", file, true));
+    if (broken && this.kind) this.about.textContent = "Connection lost. This is the last version loaded.";
+    else this.put(file, sentence(broken ? "Connection lost." : error.message, "", file, true));
   }
 
   async open(file, kind, first) {
@@ -232,8 +232,8 @@ export class Preview {
   tell(file, extra = "") {
     if (file !== this.file || this.element.classList.contains("gone")) return;
     const { entry } = file;
-    const parts = [file.step && !file.compared ? `as it was after step ${file.step}` : "", extra];
-    if (entry) parts.push(bytes(entry.size), `written ${ago(session.now() - entry.changed)}`);
+    const parts = [file.step && !file.compared ? `version after step ${file.step}` : "", extra];
+    if (entry) parts.push(bytes(entry.size), `modified ${ago(session.now() - entry.changed)}`);
     file.extra = extra;
     this.about.textContent = this.about.title = this.told = parts.filter(Boolean).join(" · ");
   }
@@ -274,9 +274,9 @@ const alike = (one, other) => one?.changed === other.changed && one.size === oth
 /** Describe an entry that is not a file; empty for files. */
 function unlike(entry) {
   if (!entry || entry.kind === "file") return "";
-  if (entry.kind === "folder") return "This is a folder: its files are in the tree.";
-  if (entry.kind === "link") return `This is a link${entry.to ? ` to “${entry.to}”` : ""}. Links are shown, and never followed.`;
-  return "This is no regular file but a pipe, a socket or a device: there is nothing in it to be shown.";
+  if (entry.kind === "folder") return "This is a folder. Its files are listed in the tree.";
+  if (entry.kind === "link") return `This is a link${entry.to ? ` to “${entry.to}”` : ""}. Links are not followed.`;
+  return "This is a pipe, socket or device. It has no content to display.";
 }
 
 /** The message if a file cannot be shown: the reason and alternatives. */
@@ -286,5 +286,5 @@ function sentence(text, kind, file, again = false) {
     h("div", {},
       again ? button("Try again", () => file.preview.look()) : null,
       h("a", { class: "quiet", href: file.address("files", {}), download: file.name }, "Download"),
-      kind && kind !== "bytes" && file.entry?.size !== 0 ? button("Look at its bytes", () => file.preview.openAs("bytes")) : null)) };
+      kind && kind !== "bytes" && file.entry?.size !== 0 ? button("View as hex", () => file.preview.openAs("bytes")) : null)) };
 }

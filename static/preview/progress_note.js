@@ -12,7 +12,7 @@ const COUNTED = 2000; // ms after which the seconds are shown
 export function waiting(verb, say) {
   const began = performance.now();
   const seconds = h("span", { class: "num", "aria-hidden": "true" });
-  const words = h("span", { class: "waiting", role: "status" }, `${verb} …`, seconds);
+  const words = h("span", { class: "waiting", role: "status" }, `${verb}…`, seconds);
   let timer = setTimeout(() => {
     say(words);
     timer = setInterval(count, 250);

@@ -22,8 +22,8 @@ export class Gallery {
 
 function tile(file, size) {
   const image = h("img", { alt: "", loading: "lazy", decoding: "async", draggable: "false" });
-  const box = h("button", { type: "button", class: "open", "aria-label": `Picture ${file.name}, large` }, image);
-  load(image, [small(file, size), raw(file)], () => image.replaceWith(icon("image"), h("span", { class: "says" }, "cannot be shown")));
+  const box = h("button", { type: "button", class: "open", "aria-label": `Enlarge ${file.name}` }, image);
+  load(image, [small(file, size), raw(file)], () => image.replaceWith(icon("image"), h("span", { class: "says" }, "cannot be displayed")));
   return h("figure", { class: "tile" }, box, h("figcaption", {},
     lookAt(file, { class: "name", title: file.name }, file.name.slice(file.name.lastIndexOf("/") + 1)), h("small", { class: "num" }, bytes(file.size)), download(file)));
 }
@@ -51,18 +51,18 @@ function large(files, first, onClose) {
   const links = h("span", { class: "links" });
   const stage = h("div", { class: "stage", tabindex: "-1", autofocus: true });
   const one = files.length === 1;
-  const before = h("button", { type: "button", class: "turn before", "aria-label": "The picture before", hidden: one, onclick: () => turn(-1) }, icon("caret"));
-  const after = h("button", { type: "button", class: "turn after", "aria-label": "The next picture", hidden: one, onclick: () => turn(1) }, icon("caret"));
-  const dialog = h("dialog", { class: "large", "aria-label": "Pictures" },
+  const before = h("button", { type: "button", class: "turn before", "aria-label": "Previous image", hidden: one, onclick: () => turn(-1) }, icon("caret"));
+  const after = h("button", { type: "button", class: "turn after", "aria-label": "Next image", hidden: one, onclick: () => turn(1) }, icon("caret"));
+  const dialog = h("dialog", { class: "large", "aria-label": "Images" },
     h("header", {}, name, place, h("span", { class: "grow" }), links, tool("close", "Close", () => dialog.close())), before, stage, after);
   const show = () => {
     const file = files[at];
     const image = h("img", { alt: file.name, draggable: "false" });
     name.textContent = file.name;
     place.textContent = one ? bytes(file.size) : `${at + 1} of ${files.length} · ${bytes(file.size)}`;
-    links.replaceChildren(tool("file", "Look at it in the workspace", () => (dialog.close(), emit("look", file.path))), download(file));
+    links.replaceChildren(tool("file", "Open in workspace", () => (dialog.close(), emit("look", file.path))), download(file));
     image.onload = () => stage.replaceChildren(image);
-    load(image, whole(file), () => stage.replaceChildren(h("p", {}, "This picture cannot be shown.")));
+    load(image, whole(file), () => stage.replaceChildren(h("p", {}, "This image cannot be displayed.")));
     if (!stage.firstChild) stage.append(image);
     for (const next of [files[at + 1], files[at - 1]]) if (next) load(new Image(), whole(next), () => {});
   };

@@ -11,7 +11,7 @@ export const raw = (file) => `${runApi(`files/${file.path}`)}?${new URLSearchPar
 export const download = (file) => h("a", { class: "load", href: runApi(`files/${file.path}`), download: "", "aria-label": `Download ${file.name}`, title: "Download" }, icon("down"));
 
 export const lookAt = (file, attributes = {}, ...children) =>
-  h("button", { type: "button", "aria-label": `Look at ${file.name}`, onclick: () => emit("look", file.path), ...attributes }, ...children);
+  h("button", { type: "button", "aria-label": `Open ${file.name}`, onclick: () => emit("look", file.path), ...attributes }, ...children);
 
 /** The caption of a file: name, size, download. */
 export const caption = (file) => h("figcaption", {},

@@ -47,7 +47,7 @@ export class Results {
     const kept = this.made;
     this.made = new Map();
     const parts = [];
-    if (fresh.length) parts.push(this.part(this.since ? "New in this round" : "What was made", fresh, kept, made.more));
+    if (fresh.length) parts.push(this.part(this.since ? "New in this round" : "Results", fresh, kept, made.more));
     if (older.length) parts.push(this.older(older, kept, fresh.length ? 0 : made.more));
     if (parts.length) parts[0].querySelector("h3").after(everything(files, made));
     if (given.files.length) parts.push(gifts(given));
@@ -55,7 +55,7 @@ export class Results {
   }
 
   older(files, kept, more) {
-    const part = this.part("Made before", files, kept, more);
+    const part = this.part("Earlier results", files, kept, more);
     const was = this.place.querySelector("details.before");
     const heading = part.querySelector("h3");
     const details = h("details", { class: "before", open: was?.open ?? false }, h("summary", {}, icon("caret"), heading, h("small", { class: "num" }, plural(files.length, "file"))));
@@ -125,13 +125,13 @@ function everything(files, made) {
 /** A player, replaced by a card if the browser cannot play the file. */
 function player(file, element, words) {
   const figure = h("figure", {}, element, caption(file));
-  element.addEventListener("error", () => figure.replaceWith(card(file, `${words} cannot be played here.`)), { once: true });
+  element.addEventListener("error", () => figure.replaceWith(card(file, `This ${words} cannot be played in this browser.`)), { once: true });
   return figure;
 }
 
-const sound = (file) => player(file, h("audio", { src: raw(file), controls: true, preload: "metadata", "aria-label": file.name }), "This sound");
+const sound = (file) => player(file, h("audio", { src: raw(file), controls: true, preload: "metadata", "aria-label": file.name }), "audio file");
 
-const film = (file) => player(file, h("video", { src: raw(file), controls: true, preload: "metadata", playsinline: true, "aria-label": file.name }), "This film");
+const film = (file) => player(file, h("video", { src: raw(file), controls: true, preload: "metadata", playsinline: true, "aria-label": file.name }), "video");
 
 function card(file, says = "") {
   const { lines } = file;
@@ -146,5 +146,5 @@ const sign = ({ kind, name }) => ({ page: "code", midi: "sound" }[kind] ?? kindO
 function gifts({ files, more }) {
   const items = files.map((file) => h("li", {}, lookAt(file, { class: "chip", title: file.name }, icon(sign(file)), h("b", {}, file.name), h("small", { class: "num" }, bytes(file.size)))));
   if (more) items.push(h("li", { class: "rest" }, `and ${number(more)} more`));
-  return h("section", { class: "part gifts" }, h("h3", {}, "Files you gave"), h("ul", {}, ...items));
+  return h("section", { class: "part gifts" }, h("h3", {}, "Your files"), h("ul", {}, ...items));
 }

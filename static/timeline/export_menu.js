@@ -20,7 +20,7 @@ export function mountTools(place, { unfold, find }) {
     if (tell) unfold(open);
   };
   const menu = new Menu(place, tool);
-  place.append(tool("find", "Find in the run", find, { title: "Find in the run (/)", "aria-keyshortcuts": "/" }), fold, menu.button, menu.list);
+  place.append(tool("find", "Find in run", find, { title: "Find in run (/)", "aria-keyshortcuts": "/" }), fold, menu.button, menu.list);
   return {
     reset() {
       turn(false);
@@ -32,15 +32,15 @@ export function mountTools(place, { unfold, find }) {
 /** The export menu, with mouse and arrow keys. */
 class Menu {
   constructor(place, tool) {
-    this.button = tool("take", "Take along", () => this.show(this.list.hidden), { "aria-haspopup": "menu", "aria-expanded": "false" });
-    this.list = h("div", { class: "menu", role: "menu", "aria-label": "Take along", hidden: true });
+    this.button = tool("take", "Export", () => this.show(this.list.hidden), { "aria-haspopup": "menu", "aria-expanded": "false" });
+    this.list = h("div", { class: "menu", role: "menu", "aria-label": "Export", hidden: true });
     this.list.append(
-      item("button", "Copy the conversation", { type: "button", onclick: (event) => copyConversation(event.currentTarget) }),
-      item("a", "Download the conversation", { download: "", "data-path": "conversation.md" }, "Markdown"),
-      item("a", "Download the steps", { download: "", "data-path": "steps.csv" }, "CSV"),
+      item("button", "Copy conversation", { type: "button", onclick: (event) => copyConversation(event.currentTarget) }),
+      item("a", "Download conversation", { download: "", "data-path": "conversation.md" }, "Markdown"),
+      item("a", "Download steps", { download: "", "data-path": "steps.csv" }, "CSV"),
       item("a", "Download everything", { download: "", "data-path": "run.zip" }, "zip"),
     );
-    if (!alone) this.list.append(item("button", "Share a link …", { type: "button", class: "own-only", onclick: () => (this.show(false), share()) }));
+    if (!alone) this.list.append(item("button", "Share…", { type: "button", class: "own-only", onclick: () => (this.show(false), share()) }));
     this.list.addEventListener("keydown", (event) => this.key(event));
     this.list.addEventListener("click", (event) => event.target.closest("a") && this.show(false));
     document.addEventListener("pointerdown", (event) => place.contains(event.target) || this.show(false));
@@ -77,7 +77,7 @@ function item(tag, label, attributes, kind = "") {
 
 function copyConversation(button) {
   const text = persist(runApi("conversation.md")).then((answer) => {
-    if (!answer.ok) throw new Error("It could not be read.");
+    if (!answer.ok) throw new Error("The conversation could not be loaded.");
     return answer.text();
   });
   return copy(text, button.querySelector("span"));

@@ -13,11 +13,11 @@ export class Find {
     Object.assign(this, { box, thread, goTo, found: [], words: "", now: 0 });
     const tool = (name, label, act) =>
       h("button", { type: "button", class: "quiet", "aria-label": label, title: label, onclick: act }, icon(name));
-    this.field = h("input", { type: "search", "aria-label": "Find in the run", placeholder: "Find in the run", autocomplete: "off", spellcheck: "false" });
+    this.field = h("input", { type: "search", "aria-label": "Find in run", placeholder: "Find in run", autocomplete: "off", spellcheck: "false" });
     this.tally = h("span", { class: "tally num", role: "status" });
     this.line = h("span", { class: "line" });
     box.append(icon("find"), this.field, this.tally,
-      tool("above", "Previous place", () => this.move(-1)), tool("below", "Next place", () => this.move(1)),
+      tool("above", "Previous match", () => this.move(-1)), tool("below", "Next match", () => this.move(1)),
       tool("close", "Close find", () => this.close(true)), this.line);
     this.field.addEventListener("input", () => {
       clearTimeout(this.timer);
@@ -80,7 +80,7 @@ export class Find {
       if (words !== this.words) return false;
       this.found = found;
     } catch {
-      this.tally.textContent = "not searched: no answer";
+      this.tally.textContent = "Search failed";
       return false;
     }
     return true;
@@ -89,7 +89,7 @@ export class Find {
   async show() {
     const { found, now, words } = this;
     this.marks?.clear();
-    this.tally.textContent = !words ? "" : found.length ? `${now + 1} of ${plural(found.length, "place")}` : "nothing found";
+    this.tally.textContent = !words ? "" : found.length ? `${now + 1} of ${plural(found.length, "match", "matches")}` : "No matches";
     this.tally.classList.toggle("none", Boolean(words) && !found.length);
     this.line.textContent = found.length ? `${where(found[now])}: ${found[now].line}` : "";
     for (const each of this.thread.children) this.mark(each);
@@ -140,7 +140,7 @@ class Marks {
 
 function where({ part, step }) {
   if (part === "step") return `step ${step}`;
-  return part === "asked" ? "the task" : "the answer";
+  return part === "asked" ? "task" : "answer";
 }
 
 /** Find matches in an element's text, also across text nodes. */

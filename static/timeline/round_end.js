@@ -34,6 +34,6 @@ function deeds(onRetry, onSettings) {
 function said(answer, onAnswer) {
   const text = h("div", { class: "answer" }, answer);
   render(text, answer).then(() => onAnswer(text));
-  const tool = h("button", { type: "button", class: "quiet copy", onclick: (e) => copy(answer, e.target) }, "copy answer");
+  const tool = h("button", { type: "button", class: "quiet copy", onclick: (e) => copy(answer, e.target) }, "Copy answer");
   return [text, tool];
 }

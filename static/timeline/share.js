@@ -11,17 +11,17 @@ export async function share() {
   const says = h("p", { role: "status" });
   const field = h("input", { readonly: true, "aria-label": "Link", hidden: true, onfocus: () => field.select() });
   const take = h("button", { type: "button", hidden: true, onclick: () => copy(field.value, take) }, "Copy");
-  const make = h("button", { type: "button", class: "make", onclick: () => made() }, "Make a link");
-  const end = h("button", { type: "button", class: "danger", hidden: true, onclick: () => ended() }, "Take all links back");
+  const make = h("button", { type: "button", class: "make", onclick: () => made() }, "Create link");
+  const end = h("button", { type: "button", class: "danger", hidden: true, onclick: () => ended() }, "Revoke all links");
   const close = h("button", { type: "button", class: "quiet", "aria-label": "Close", onclick: () => dialog.close() }, icon("close"));
   const dialog = h("dialog", { class: "share", "aria-labelledby": "share-title" },
     h("div", { class: "hd" }, h("h2", { id: "share-title" }, "Share this run"), close),
-    h("p", {}, "Whoever has the link sees the whole run and its files, as it goes on, and can change nothing."),
-    INSECURE ? h("p", { class: "warn" }, "This page comes over plain HTTP: others on the way can read it, and the link.") : null,
+    h("p", {}, "Anyone with the link can view this run and its files, including what is added later, but cannot change anything."),
+    INSECURE ? h("p", { class: "warn" }, "This page is served over plain HTTP: others on the network can read it, including the link.") : null,
     h("div", { class: "row" }, field, take), says, h("div", { class: "row" }, make, end));
 
   const tell = (count) => {
-    says.textContent = count ? `${plural(count, "link shows", "links show")} this run.` : "No link shows this run.";
+    says.textContent = count ? `${plural(count, "active link")}.` : "No active links.";
     end.hidden = !count;
   };
   const count = async () => tell((await ask(runApi("links"))).links);

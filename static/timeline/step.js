@@ -143,7 +143,7 @@ export class Step {
       case "retrying": return this.retry(event);
       case "notice": return this.remark(event.text);
       case "told": return this.told(event.text);
-      case "forgotten": return this.remark(`To make room, ${plural(event.call_ids.length, "older output")} became a note.`);
+      case "forgotten": return this.remark(`${plural(event.call_ids.length, "older output")} removed from the conversation to free up space.`);
       case "unreadable": return this.remark(event.text, "warn");
       case "step_ended": return this.finish();
       default: return undefined;
@@ -236,7 +236,7 @@ export class Step {
     this.said?.text.close();
     this.said?.element.remove();
     this.thinking = this.said = null;
-    this.remark(`${event.reason.replace(/([^.!?…])$/, "$1.")} Try ${event.attempt} follows in ${seconds(event.wait)}.`, "warn");
+    this.remark(`${event.reason.replace(/([^.!?…])$/, "$1.")} Attempt ${event.attempt} starts in ${seconds(event.wait)}.`, "warn");
   }
 
   remark(text, kind = "") {
@@ -244,7 +244,7 @@ export class Step {
   }
 
   told(text) {
-    this.put(h("details", { class: "told" }, h("summary", {}, `The model was reminded: ${firstLine(text)}`), h("div", {}, text)));
+    this.put(h("details", { class: "told" }, h("summary", {}, `Reminder to the model: ${firstLine(text)}`), h("div", {}, text)));
   }
 
   place(card) {

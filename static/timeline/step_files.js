@@ -42,7 +42,7 @@ export class Changes {
     const folds = worth.length < this.all.length || (this.total > FEW && (this.all.length > FEW || this.step.partial));
     const words = shown.length ? `and ${number(more)} more` : plural(more, "cached file");
     if (more > 0 && (this.unfolded || !folds)) yield h("span", { class: "more" }, words);
-    if (folds) yield this.fold(this.unfolded ? "fewer" : words);
+    if (folds) yield this.fold(this.unfolded ? "show fewer" : words);
   }
 
   fold(words) {
@@ -61,11 +61,11 @@ function chip({ what, path }, step) {
   const name = shownPath(path);
   const differs = () => emit("past", { path, step, compared: true });
   if (what === "removed") {
-    return h("button", { type: "button", class: "chip gone", title: `removed: ${name}`, "aria-label": `Removed: ${name}`, onclick: differs }, h("span", {}, `− ${name}`));
+    return h("button", { type: "button", class: "chip gone", title: `deleted: ${name}`, "aria-label": `Deleted: ${name}`, onclick: differs }, h("span", {}, `− ${name}`));
   }
   const look = h("button", { type: "button", class: "name", title: `${what}: ${name}`, onclick: () => emit("past", { path, step }) }, `${SIGNS[what]} ${name}`);
   const compares = what === "changed" && kindOf(path) === "image"; // two images, with a divider
-  const label = compares ? `Compare ${name} before and after step ${step}` : `How step ${step} changed ${name}`;
+  const label = compares ? `Compare ${name} before and after step ${step}` : `Changes to ${name} in step ${step}`;
   return h("span", { class: "chip file" }, look,
     h("button", { type: "button", class: "differs", title: label, "aria-label": label, onclick: differs }, icon("differs"), compares ? "compare" : null));
 }

@@ -215,7 +215,7 @@ class Timeline {
     this.ending?.querySelector(".deeds")?.remove();
     leaveResults();
     const chips = inputs.map((path) => {
-      const look = { type: "button", class: "chip", title: "Look at this file", onclick: () => emit("look", path) };
+      const look = { type: "button", class: "chip", title: "Open this file", onclick: () => emit("look", path) };
       return h("button", look, icon("file"), h("b", {}, shownPath(path).replace(/^input\//, "")));
     });
     const task = h("div", { class: "task" }, h("p", {}, text), chips.length ? h("div", {}, ...chips) : null);
@@ -247,7 +247,7 @@ class Timeline {
 
   /** Continue after a failure: repeat the message if nothing came of it, else continue the conversation. */
   retry() {
-    const text = this.answered ? "Go on." : this.asked.at(-1).querySelector("p").textContent;
+    const text = this.answered ? "Continue." : this.asked.at(-1).querySelector("p").textContent;
     emit("send", { text, play: !session.head.metered });
   }
 
@@ -312,8 +312,8 @@ class Timeline {
 }
 
 function damaged(count) {
-  const [what, are] = count === 1 ? ["1 event", "It is kept there."] : [`${number(count)} events`, "They are kept there."];
-  return `${what} of this run's record cannot be read by this version. ${are}`;
+  const [what, kept] = count === 1 ? ["1 event", "It is not lost."] : [`${number(count)} events`, "They are not lost."];
+  return `This version cannot read ${what} in this run's log. ${kept}`;
 }
 
 /** Details of a state beyond its label. */
@@ -321,7 +321,7 @@ function detailOf({ state, detail }) {
   if (!detail || ["retrying", "waiting_model"].includes(state)) return "";
   if (state !== "in_line") return `: ${detail}`;
   const why = detail.indexOf(";");
-  return why < 0 ? ". It begins by itself." : `${detail.slice(why)}.`;
+  return why < 0 ? ". It starts automatically." : `${detail.slice(why)}.`;
 }
 
 export function mountTimeline(element, props, watch) {

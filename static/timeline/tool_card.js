@@ -13,7 +13,7 @@ const LONGEST = 300; // characters of one of them
 
 const WRITTEN = new Set(["command", "file_text", "new_str", "old_str"]); // arguments shown while streaming
 const ENDINGS = {
-  timeout: "time limit", stop: "stopped", lost: "sandbox lost", full: "disk full", cut: "cut off",
+  timeout: "time limit", stop: "stopped", lost: "sandbox lost", full: "disk full", cut: "interrupted",
 };
 
 export class Card {
@@ -111,7 +111,7 @@ export class Card {
   showRaw() {
     if (!this.raw || isObject(this.raw) && (this.program?.size || this.raw === "{}")) return;
     this.showProgram([this.raw, ""]);
-    this.pre.setAttribute("aria-label", "Arguments as the model wrote them");
+    this.pre.setAttribute("aria-label", "Raw arguments");
   }
 
   /** Show the executed program, in pieces of [text, kind]. */
@@ -132,7 +132,7 @@ export class Card {
 
   output(event) {
     const viewport = this.viewport();
-    if (event.skipped) viewport.add(`\n… ${bytes(event.skipped)} left out …\n`, "dim");
+    if (event.skipped) viewport.add(`\n… ${bytes(event.skipped)} omitted …\n`, "dim");
     viewport.add(event.text, event.stream === "stderr" ? "err" : "");
     this.newlines += event.text.split("\n").length - 1;
     if (event.beside) this.offer(event.beside, event.stream);
@@ -152,7 +152,7 @@ export class Card {
 
   tellCut(cut) {
     this.cutLine ??= h("div", { class: "cut" });
-    this.cutLine.textContent = `${number(cut)} characters above left the page`;
+    this.cutLine.textContent = `${number(cut)} earlier characters are not shown`;
     this.outPre.before(this.cutLine);
   }
 
@@ -233,14 +233,14 @@ export class Card {
     if (this.out) parts.push(h("span", {}, this.long ? "long output" : plural(shownLines(this), "line")));
     for (const [stream, name] of this.wholes ?? []) {
       const address = runApi(`outputs/${encodeURIComponent(name)}`);
-      parts.push(h("a", { href: address, download: "" }, `whole ${stream}`));
+      parts.push(h("a", { href: address, download: "" }, `full ${stream}`));
     }
     if (event.full) parts.push(h("span", { class: "host bad" }, event.full));
     if (this.requests?.length) parts.push(...asked(this.requests));
     const source = this.arguments.command && this.name === "execute_bash"
       ? this.arguments.command : this.arguments.file_text;
     const tools = [];
-    const copier = (what, text) => h("button", { type: "button", onclick: (e) => copy(text(), e.target) }, `copy ${what}`);
+    const copier = (what, text) => h("button", { type: "button", onclick: (e) => copy(text(), e.target) }, `Copy ${what}`);
     if (source) tools.push(copier(this.name === "execute_bash" ? "command" : "text", () => source));
     if (this.out) tools.push(copier("output", () => this.outPre.textContent));
     if (observation) tools.push(this.sawButton(observation));
@@ -248,7 +248,7 @@ export class Card {
   }
 
   sawButton(observation) {
-    const button = h("button", { type: "button", "aria-expanded": "false" }, "what the model saw");
+    const button = h("button", { type: "button", "aria-expanded": "false" }, "What the model saw");
     let shown = null;
     button.addEventListener("click", () => {
       button.setAttribute("aria-expanded", String(!shown));
@@ -304,6 +304,6 @@ function asked(requests) {
   }
   return [...hosts].slice(0, HOSTS).map(([host, { received, sent, refused }]) => h("span", {
     class: refused ? "host bad" : "host",
-    title: refused ? `Refused: ${refused}` : `${bytes(received)} received, ${bytes(sent)} sent`,
-  }, refused ? `${host} refused` : `${host} ${bytes(received)}`));
+    title: refused ? `Blocked: ${refused}` : `${bytes(received)} received, ${bytes(sent)} sent`,
+  }, refused ? `${host} blocked` : `${host} ${bytes(received)}`));
 }

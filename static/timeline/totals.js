@@ -19,11 +19,11 @@ export function showTotals(place, limit, context) {
 function* figures(limit, context) {
   const { totals, metered } = session.head;
   const steps = session.step;
-  const most = limit ? h("span", { class: "dim" }, session.alive ? ` of ${number(limit)}` : `, of ${number(limit)}`) : null;
+  const most = limit ? h("span", { class: "dim" }, session.alive ? ` of ${number(limit)}` : ` (limit ${number(limit)})`) : null;
   if (session.alive && !steps) return;
   if (session.alive) yield { words: ["step ", h("b", {}, number(steps)), most].filter(Boolean) };
   else yield { words: [h("b", {}, number(steps)), steps === 1 ? " step" : " steps", most].filter(Boolean) };
-  if (!metered && !totals.prompt_tokens) yield { words: ["no tokens: scripted"] };
+  if (!metered && !totals.prompt_tokens) yield { words: ["scripted, no tokens"] };
   else if (totals.prompt_tokens) yield* tokens(totals, context);
   if (totals.model_seconds + totals.sandbox_seconds >= 0.1) {
     yield { words: ["model ", h("b", {}, seconds(totals.model_seconds))], quiet: true };
@@ -35,14 +35,14 @@ function* figures(limit, context) {
 
 function* tokens(totals, context) {
   const bold = (n) => figure(n, totals.estimated);
-  const parts = [[totals.cached_tokens, "cached"], [totals.cache_written_tokens, "written to the cache"]];
+  const parts = [[totals.cached_tokens, "cached"], [totals.cache_written_tokens, "written to cache"]];
   const told = parts.filter(([n]) => n).map(([n, what]) => `${count(n)} ${what}`).join(", ");
   const cached = told ? h("span", { class: "dim" }, ` (${told})`) : null;
   yield { words: [bold(totals.prompt_tokens), " tokens in", cached].filter(Boolean) };
   yield { words: [bold(totals.generated_tokens), " out"] };
-  if (totals.environment_tokens) yield { words: [bold(totals.environment_tokens), " from the sandbox"] };
+  if (totals.environment_tokens) yield { words: [bold(totals.environment_tokens), " tool-output tokens"] };
   if (context) yield { words: [...contextNow(context)] };
-  yield { words: [context ? "longest " : "longest context ", bold(totals.peak_context)], quiet: true };
+  yield { words: ["longest prompt ", bold(totals.peak_context)], quiet: true };
 }
 
 const figure = (n, estimated) => h("b", { title: number(n) }, (estimated ? "≈ " : "") + count(n));
@@ -58,7 +58,7 @@ function* contextNow({ tokens: used, estimated }) {
   yield h("span", {
     class: `context ${share >= 0.9 ? "full" : share >= 0.7 ? "near" : ""}`, role: "meter", "aria-label": "Context",
     "aria-valuemin": "0", "aria-valuemax": String(most), "aria-valuenow": String(Math.min(used, most)),
-    "aria-valuetext": `${number(used)} of ${number(most)} tokens`, title: `${Math.round(100 * share)} % of the conversation's limit`,
+    "aria-valuetext": `${number(used)} of ${number(most)} tokens`, title: `${Math.round(100 * share)}% of the context limit`,
   }, h("i", { style: `width: ${(100 * share).toFixed(1)}%` }));
 }
 

@@ -50,7 +50,7 @@ export function extent(entry, folder) {
   const held = folder?.known ? folder.total : entry.held;
   if (held === null || held === undefined) return "";
   if (!held) return "empty";
-  return held >= 1000 && !folder?.known ? "1,000+ entries" : plural(held, "entry", "entries");
+  return held >= 1000 && !folder?.known ? "1,000+ items" : plural(held, "item");
 }
 
 /** Describe a step's change to a file. */

@@ -34,7 +34,7 @@ export class Keeper {
     try {
       const listing = await tree.shelf.rows(folder, ...this.range(folder), this.followed(folder));
       if (!this.counts(folder, epoch)) return;
-      if (listing.gone) tree.refused(folder, new Error("This folder is gone."));
+      if (listing.gone) tree.refused(folder, new Error("This folder was deleted."));
       else tree.take(folder, listing);
     } catch (error) {
       if (this.counts(folder, epoch)) tree.refused(folder, error);

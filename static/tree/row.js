@@ -20,7 +20,7 @@ export class Row {
     this.mark = h("span", { class: "new" });
     this.size = h("small", { class: "num size" });
     this.age = h("small", { class: "num age" });
-    const more = h("button", { type: "button", class: "quiet dots", tabindex: "-1", "aria-hidden": "true", title: "What can be done with it" }, "⋯");
+    const more = h("button", { type: "button", class: "quiet dots", tabindex: "-1", "aria-hidden": "true", title: "Actions" }, "⋯");
     this.element = h("div", { class: `row ${kind}`, role: "treeitem", tabindex: "-1", draggable: "true", "aria-label": entry.name },
       this.caret, icon(sign(entry)), this.name, this.aside, this.mark, this.size, this.age, more);
     this.element.dataset.path = entry.path;
@@ -38,7 +38,7 @@ export class Row {
       "aria-level": state.level, "aria-setsize": state.count, "aria-posinset": state.index + 1,
       "aria-selected": state.selected, "aria-expanded": folder && !state.flat ? state.open : null,
       "aria-current": state.current ? "true" : null,
-      "aria-description": [aside(entry), mark, size, aged && `written ${aged === "now" ? "just now" : `${aged} ago`}`].filter(Boolean).join(", "),
+      "aria-description": [aside(entry), mark, size, aged && `modified ${aged === "now" ? "just now" : `${aged} ago`}`].filter(Boolean).join(", "),
       style: `--level:${state.level};--place:${state.place}`,
     });
     this.text(this.aside, aside(entry));

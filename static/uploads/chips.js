@@ -14,7 +14,7 @@ class Chip {
     this.name = h("b", { dir: "auto" }, name);
     this.words = h("span", { class: "num" }, "waiting");
     this.more = h("span", { class: "more" });
-    this.bar = h("span", { class: "done", role: "progressbar", "aria-label": `Sending ${name}`, "aria-valuemin": 0, "aria-valuemax": 100 });
+    this.bar = h("span", { class: "done", role: "progressbar", "aria-label": `Uploading ${name}`, "aria-valuemin": 0, "aria-valuemax": 100 });
     this.retry = h("button", { type: "button", class: "quiet retry", hidden: true, onclick: onRetry }, "Retry");
     this.remove = h("button", { type: "button", class: "quiet", "aria-label": `Remove ${name}`, title: `Remove ${name}`, onclick: onRemove }, icon("close"));
     this.element = h("span", { class: "chip upload" }, icon(sign), this.name, this.words, this.more, this.retry, this.remove, this.bar);
@@ -24,7 +24,7 @@ class Chip {
   progress(sent, size, before = "") {
     const percent = Math.floor((100 * sent) / (size || 1));
     const rate = this.rate.take(performance.now(), sent);
-    const parts = [before, `${percent} %`];
+    const parts = [before, `${percent}%`];
     if (rate && sent < size) parts.push(`${bytes(rate)}/s`, `${seconds(Math.max(1, (size - sent) / rate)).replace(/\.\d s$/, " s")} left`);
     this.tell(parts.filter(Boolean).join(" · "), percent);
   }
@@ -70,8 +70,8 @@ export class FileChip extends Chip {
     this.bad(state === "failed");
     if (state === "waiting") this.tell("waiting", 0);
     else if (state === "sending") this.progress(sent, size);
-    else if (state === "resting") this.tell("connection broken, trying again", Math.floor((100 * sent) / (size || 1)));
-    else if (state === "failed") this.tell("not sent");
+    else if (state === "resting") this.tell("connection lost, retrying", Math.floor((100 * sent) / (size || 1)));
+    else if (state === "failed") this.tell("upload failed");
     else if (state === "done") this.arrived(entry);
   }
 
@@ -102,7 +102,7 @@ export class BundleChip extends Chip {
     this.bad(!under && failed > 0);
     if (under && !sent && !done) this.tell("waiting", 0);
     else if (under) this.progress(sent, size, `${number(done)} of ${number(sendings.length)}`);
-    else if (failed) this.tell(`${number(failed)} of ${plural(sendings.length, "file")} not sent`);
+    else if (failed) this.tell(`${number(failed)} of ${plural(sendings.length, "file")} failed`);
     else this.tell([this.titled ? plural(done, "file") : "", bytes(size)].filter(Boolean).join(" · "));
   }
 }

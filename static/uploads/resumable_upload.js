@@ -29,7 +29,7 @@ export class Sending {
   async send() {
     this.become("sending");
     try {
-      if (!this.file) throw new Refused(`${this.name} cannot be read.`);
+      if (!this.file) throw new Refused(`Cannot read ${this.name}.`);
       this.entry = await this.persist();
       this.sent = this.size;
       this.become("done");
@@ -48,7 +48,7 @@ export class Sending {
         if (this.state === "cancelled" || !(error instanceof Broken)) throw error;
         if (this.sent > before) tries = 0;
         await this.readable();
-        if (tries >= PAUSES.length) throw new Refused(`${this.name} could not be sent: the connection broke off.`);
+        if (tries >= PAUSES.length) throw new Refused(`Cannot upload ${this.name}: connection lost.`);
       }
       this.become("resting");
       await new Promise((resolve) => setTimeout(resolve, PAUSES[tries]));
@@ -61,7 +61,7 @@ export class Sending {
     try {
       await this.file.slice(0, 1).arrayBuffer();
     } catch {
-      throw new Refused(`${this.name} cannot be read: it was changed or moved, or it is a folder.`);
+      throw new Refused(`Cannot read ${this.name}: it was changed or moved, or it is a folder.`);
     }
   }
 
@@ -153,7 +153,7 @@ function read(status, text, name) {
     throw new Broken(value?.error ?? "");
   }
   if (status === 0 || (status >= 500 && status !== 507)) throw new Broken("");
-  throw new Refused(value?.error ?? `${name} was not taken: the server answered ${status}.`);
+  throw new Refused(value?.error ?? `Cannot upload ${name}: the server responded with status ${status}.`);
 }
 
 /** Rate of change of a number over the last seconds. */

@@ -135,7 +135,7 @@ function mountChoosing(element) {
   const input = element.querySelector("input");
   const choose = element.querySelector(".choose");
   const folder = h("input", { type: "file", hidden: true, webkitdirectory: true, multiple: true, "aria-label": "Folder to attach" });
-  const chooseFolder = h("button", { type: "button", class: "quiet choose-folder", "aria-label": "Attach a folder", title: "Attach a folder", onclick: () => folder.click() }, icon("folder"));
+  const chooseFolder = h("button", { type: "button", class: "quiet choose-folder", "aria-label": "Attach folder", title: "Attach folder", onclick: () => folder.click() }, icon("folder"));
   input.after(folder);
   choose.prepend(icon("clip"));
   choose.after(chooseFolder);
@@ -149,7 +149,7 @@ function mountChoosing(element) {
 }
 
 function mountDrop() {
-  const words = h("span", {}, "Drop files and folders for the model here");
+  const words = h("span", {}, "Drop files and folders here to upload them");
   const veil = h("div", { class: "veil", hidden: true }, words);
   document.body.append(veil);
   const carries = (event) => event.dataTransfer?.types.includes("Files");

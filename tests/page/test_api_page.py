@@ -35,5 +35,5 @@ def studio(browser: Browser, address: str) -> Iterator[Studio]:
 def test_the_interface_for_programs_is_a_click_away(studio: Studio, address: str) -> None:
     studio.open(address)
     studio.button("Settings").click()
-    studio.button("For programs: the API").click()
+    studio.button("API").click()
     expect(studio.page.get_by_text("/start", exact=True).first).to_be_visible()

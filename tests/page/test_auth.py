@@ -48,9 +48,9 @@ def run(address: str, browser: Browser) -> Iterator[tuple[Studio, str]]:
     studio = Studio(page)
     studio.task.wait_for()
     studio.send(demonstrations()[0].task)
-    studio.button("Take along").click()
-    page.get_by_role("menuitem", name="Share a link").click()
-    page.get_by_role("button", name="Make a link").click()
+    studio.button("Export").click()
+    page.get_by_role("menuitem", name="Share").click()
+    page.get_by_role("button", name="Create link").click()
     link = page.get_by_label("Link", exact=True)
     expect(link).to_have_value(re.compile(r"/shared/[\w-]+\.[\w-]+$"))
     yield studio, link.input_value()
@@ -75,7 +75,7 @@ def test_a_link_shows_the_run_as_it_goes_on_and_offers_no_change(
     page.goto(run[1])
     guest = Studio(page)
     expect(guest.timeline.locator(".task")).to_contain_text(demonstrations()[0].task[:40])
-    expect(page.get_by_text("This run was shown to you")).to_have_count(0)  # it is no element
+    expect(page.get_by_text("This run was shared with you")).to_have_count(0)  # it is no element
     for gone in ("Run", "Stop", "Settings", "History"):
         expect(guest.button(gone)).to_be_hidden()
     expect(guest.task).to_be_hidden()
@@ -92,8 +92,8 @@ def test_links_that_are_taken_back_end_the_look(
     studio, link = run
     page.goto(link)
     expect(Studio(page).timeline.locator(".task")).to_be_visible()
-    studio.page.get_by_role("button", name="Take all links back").click()
-    expect(studio.page.get_by_text("No link shows this run.")).to_be_visible()
+    studio.page.get_by_role("button", name="Revoke all links").click()
+    expect(studio.page.get_by_text("No active links.")).to_be_visible()
     expect(page.get_by_label("Password")).to_be_visible()
     assert httpx.get(link).status_code == 404
 
@@ -102,8 +102,8 @@ def test_a_token_is_made_shown_once_and_revoked(address: str, run: tuple[Studio,
     page = run[0].page
     page.keyboard.press("Escape")
     run[0].button("Settings").click()
-    page.get_by_label("What the token is for").fill("laptop")
-    page.get_by_role("button", name="New token").click()
+    page.get_by_label("Token name").fill("laptop")
+    page.get_by_role("button", name="Create token").click()
     token = page.locator(".access .token").inner_text()
     asked = {"Authorization": f"Bearer {token}"}
     assert httpx.get(f"{address}/api/runs", headers=asked).status_code == 200

@@ -43,7 +43,7 @@ def test_what_it_knows_is_told_and_offered_beside_the_demonstrations(
     with visit(size) as studio:
         expect(offers(studio)).to_contain_text(ABOUT)
         expect(offers(studio).get_by_role("button")).to_have_count(6)
-        expect(studio.page.locator(".welcome")).to_contain_text("Watch one now")
+        expect(studio.page.locator(".welcome")).to_contain_text("Watch a demonstration")
 
 
 @model_needed
@@ -68,14 +68,14 @@ def test_it_is_left_for_an_endpoint_and_chosen_again(
     with visit() as studio:
         studio.button("Settings").click()
         drawer = studio.page.get_by_role("dialog", name="Settings")
-        expect(drawer).to_contain_text("empty for the built-in one")
+        expect(drawer).to_contain_text("empty for the built-in model")
         drawer.get_by_label("Endpoint").first.fill("http://127.0.0.1:9/v1")
         expect(offers(studio)).to_be_hidden()
         drawer.get_by_label("Model", exact=True).click()
         drawer.get_by_role("option", name=NAME).click()
         expect(offers(studio)).to_be_visible()
         studio.button("Test").click()
-        expect(drawer.get_by_label("Result of the test")).to_have_value(f"{ABOUT}.")
+        expect(drawer.get_by_label("Test result")).to_have_value(f"{ABOUT}.")
 
 
 @model_needed
@@ -89,7 +89,7 @@ def test_what_a_demonstration_began_it_does_not_go_on_with(
         expect(studio.state).to_have_text("stopped")
         studio.task.fill("Make it blue.")
         studio.button("Run").click()
-        expect(studio.page.get_by_role("alert")).to_contain_text("Connect a model for this")
+        expect(studio.page.get_by_role("alert")).to_contain_text("Connect a model first")
 
 
 def test_where_it_is_missing_the_page_says_how_to_have_it_and_demonstrations_play(

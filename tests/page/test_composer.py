@@ -131,7 +131,7 @@ def test_the_last_messages_come_back_by_arrow_keys_also_after_a_reload(
     for text in ("First", "Second", "Second"):
         studio.send(text)
         expect(studio.state).to_have_text("submitted")
-        studio.button("New").click()
+        studio.button("New run").click()
     studio.reload()
     studio.task.wait_for()
     studio.task.focus()
@@ -170,11 +170,11 @@ def test_files_dropped_anywhere_arrive_with_their_percentage_and_can_be_taken_ba
     let_go = holding(studio)
     studio.page.evaluate(DROP, [["a.txt", "b #?.txt", "c.txt", "d.txt", "e.txt"], 3000])
     expect(chips(studio)).to_have_count(5)
-    expect(hint(studio)).to_have_text("5 files on the way")
+    expect(hint(studio)).to_have_text("Uploading 5 files")
     expect(chips(studio).last).to_contain_text("waiting")
     expect(chips(studio).first).to_contain_text("%")
     studio.button("Remove e.txt").click()
-    expect(hint(studio)).to_have_text("4 files on the way")
+    expect(hint(studio)).to_have_text("Uploading 4 files")
     let_go()
     expect(chips(studio)).to_have_text([re.compile("2.9 KB")] * 4)
     studio.button("Remove c.txt").click()
@@ -191,7 +191,7 @@ def test_run_waits_for_the_files_that_are_on_the_way(visit: Callable[..., Studio
     studio.page.evaluate(DROP, [["late.txt"], 10])
     studio.task.fill("Read it")
     studio.button("Run").click()
-    expect(hint(studio)).to_have_text("Runs when 1 file arrived")
+    expect(hint(studio)).to_have_text("Starts after uploading 1 file")
     assert studio.timeline.locator(".task").count() == 0
     let_go()
     expect(studio.timeline.locator(".task")).to_contain_text("late.txt")
@@ -207,10 +207,10 @@ def test_a_file_that_could_not_be_sent_is_said_and_nothing_runs_without_it(
     studio.page.evaluate(DROP, [["bad.txt", "its.txt"], 10])
     studio.task.fill("Read both")
     studio.button("Run").click()
-    expect(hint(studio)).to_have_text("Runs when 2 files arrived")
+    expect(hint(studio)).to_have_text("Starts after uploading 2 files")
     held["bad.txt"].fulfill(status=400, json={"error": "There is no room for it."})
     expect(studio.page.get_by_role("alert")).to_contain_text("There is no room for it.")
-    expect(chips(studio).first).to_contain_text("not sent")
+    expect(chips(studio).first).to_contain_text("upload failed")
     held["its.txt"].continue_()
     expect(hint(studio)).to_have_text("Ctrl Enter")
     assert studio.timeline.locator(".task").count() == 0
@@ -231,7 +231,7 @@ def test_while_a_run_is_at_work_the_box_takes_text_and_says_that_it_is_not_sent(
     studio.send("Wait")
     expect(studio.state).to_contain_text("running a command")
     expect(studio.button("Run")).to_be_disabled()
-    expect(hint(studio)).to_contain_text("At work")
+    expect(hint(studio)).to_contain_text("Running")
     studio.task.fill("And then?")
     studio.task.press("Control+Enter")
     expect(hint(studio)).to_contain_text("Not sent")
@@ -275,7 +275,7 @@ def test_without_a_model_ten_examples_play_and_the_others_say_that_they_need_one
         len(playing)
     )
     dialog.get_by_role("button", name="Count lattice paths").click()
-    expect(studio.page.get_by_role("alert")).to_contain_text("Connect a model for this")
+    expect(studio.page.get_by_role("alert")).to_contain_text("Connect a model first")
     expect(studio.page.get_by_role("dialog", name="Settings")).to_be_visible()
 
 
@@ -288,7 +288,7 @@ def test_a_chosen_demonstration_brings_its_files_and_plays(
     studio.button("Examples").click()
     studio.page.get_by_role("dialog").get_by_role("button", name=chosen.title).click()
     expect(studio.timeline.locator(".task .chip")).to_have_count(len(chosen.inputs))
-    expect(studio.timeline.get_by_text("Demonstration: scripted turns")).to_be_visible()
+    expect(studio.timeline.get_by_text("Demonstration: scripted model")).to_be_visible()
     expect(studio.button("Examples")).to_be_disabled()
 
 
@@ -297,7 +297,7 @@ def test_with_a_model_an_example_goes_to_it_with_its_files_and_its_prompt(
 ) -> None:
     chosen = demonstration.load("survey")
     studio = visit()
-    studio.button(f"Give it to my model: {chosen.title}").click()
+    studio.button(f"Try with my model: {chosen.title}").click()
     expect(studio.timeline.locator(".task .chip")).to_have_text("lake-survey.csv")
     expect(studio.state).to_have_text("submitted")
     general = script.asked[0]["messages"][0]["content"]
@@ -313,12 +313,12 @@ def test_with_a_model_an_example_goes_to_it_with_its_files_and_its_prompt(
 def test_the_welcome_follows_the_endpoint_that_is_entered(visit: Callable[..., Studio]) -> None:
     studio = visit("bare")
     welcome = studio.page.locator(".welcome")
-    expect(welcome).to_contain_text("Watch one now")
+    expect(welcome).to_contain_text("Watch a demonstration")
     studio.button("connect a model").click()
     drawer = studio.page.get_by_role("dialog", name="Settings")
     drawer.get_by_label("Endpoint").first.fill("http://127.0.0.1:9/v1")
-    expect(welcome).to_contain_text("Try one")
-    expect(welcome).to_contain_text("Your model gets the task")
+    expect(welcome).to_contain_text("Try an example")
+    expect(welcome).to_contain_text("Run an example with your model")
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW])
@@ -329,15 +329,15 @@ def test_with_a_model_a_demonstration_can_be_played_all_the_same(
     studio = visit("connected", size)
     studio.task.fill("Not finished yet")
     studio.button("Examples").click()
-    studio.button(f"Play the demonstration: {chosen.title}").last.click()
-    expect(studio.timeline.get_by_text("Demonstration: scripted turns")).to_be_visible()
+    studio.button(f"Play demonstration: {chosen.title}").last.click()
+    expect(studio.timeline.get_by_text("Demonstration: scripted model")).to_be_visible()
     expect(studio.timeline.locator(".task .chip")).to_have_text("lake-survey.csv")
     expect(studio.timeline.locator(".card").first).to_be_visible()
     assert script.asked == []
     studio.page.evaluate("document.querySelector('#stop').click()")
     expect(studio.state).to_have_text("stopped")
 
-    studio.button("New").click()
+    studio.button("New run").click()
     expect(studio.task).to_have_value("Not finished yet")
     studio.button("Run").click()
     expect(studio.state).to_have_text("submitted")
@@ -361,7 +361,7 @@ def test_what_was_typed_is_there_after_a_reload_and_gone_once_it_was_sent(
     studio.reload()
     expect(studio.state).to_have_text("submitted")
     expect(studio.task).to_have_value("A second thought")
-    studio.button("New").click()
+    studio.button("New run").click()
     expect(studio.task).to_have_value("")
 
 
@@ -386,6 +386,6 @@ def test_a_failed_run_offers_to_try_again_and_the_settings(
     expect(failed).to_have_count(2)
     expect(studio.task).to_have_value("Typed meanwhile")
     studio.button("Retry").click()
-    expect(studio.timeline.locator(".task").last).to_have_text("Go on.")
+    expect(studio.timeline.locator(".task").last).to_have_text("Continue.")
     expect(studio.state).to_have_text("submitted")
     expect(studio.button("Retry")).to_have_count(0)

@@ -29,6 +29,6 @@ def test_a_command_shows_what_it_fetched_and_what_was_refused(
             expect(card.locator(".host", has_text="pypi.org")).to_have_attribute(
                 "title", re.compile("received")
             )
-            expect(card.locator(".host.bad")).to_have_text("10.0.0.1 refused")
+            expect(card.locator(".host.bad")).to_have_text("10.0.0.1 blocked")
         told = str(endpoint.requests[-1].body["messages"])
         assert "The network refused 10.0.0.1:80: it is not among the hosts" in told

@@ -139,7 +139,7 @@ def test_what_the_model_saw_stands_beside_the_output(
     studio.send("Count")
     expect(studio.state).to_have_text("submitted")
     expect(studio.timeline.get_by_label("Output", exact=True)).to_contain_text("500")
-    studio.button("what the model saw").click()
+    studio.button("What the model saw").click()
     saw = studio.timeline.locator(".saw")
     expect(saw).to_contain_text("left out")
     expect(saw).not_to_contain_text("\n500\n")
@@ -203,7 +203,7 @@ def test_a_first_visitor_watches_a_demonstration(visit: Callable[..., Studio]) -
     script = demonstration.load("chart")
     studio = visit("bare")
     studio.button(f"Watch: {script.title}").click()
-    badge = studio.timeline.get_by_text("Demonstration: scripted turns, real sandbox")
+    badge = studio.timeline.get_by_text("Demonstration: scripted model, real sandbox")
     expect(badge).to_be_visible()
     expect(studio.state).to_have_text("submitted", timeout=90_000)
     expect(badge).to_be_visible()
@@ -219,11 +219,11 @@ def test_a_task_without_a_model_is_met_with_the_fields_to_connect_one(
     studio = visit("bare")
     studio.task.fill("Write a poem")
     studio.button("Run").click()
-    expect(studio.page.get_by_role("alert")).to_contain_text("Connect a model for this")
+    expect(studio.page.get_by_role("alert")).to_contain_text("Connect a model first")
     drawer = studio.page.get_by_role("dialog", name="Settings")
-    for name in ("Endpoint", "Key"):
+    for name in ("Endpoint", "API key"):
         expect(drawer.get_by_label(name, exact=False).first).to_be_visible()
-    assert drawer.get_by_label("Key").first.get_attribute("type") == "password"
+    assert drawer.get_by_label("API key").first.get_attribute("type") == "password"
     expect(studio.task).to_have_value("Write a poem")
     studio.page.keyboard.press("Escape")
     expect(drawer).to_be_hidden()
@@ -235,7 +235,7 @@ def test_the_test_lists_the_endpoints_models(visit: Callable[..., Studio], playe
     studio.button("Settings").click()
     drawer = studio.page.get_by_role("dialog", name="Settings")
     studio.button("Test").click()
-    expect(drawer.get_by_label("Result of the test")).to_have_value(re.compile("test-model"))
+    expect(drawer.get_by_label("Test result")).to_have_value(re.compile("test-model"))
 
 
 def test_hostile_text_stays_text_everywhere(visit: Callable[..., Studio], played: Played) -> None:
@@ -280,7 +280,7 @@ def test_failing_and_trying_again_look_like_what_they_are(
     ]
     studio = visit()
     studio.send("Fail")
-    expect(studio.state).to_contain_text("trying again")
+    expect(studio.state).to_contain_text("retrying")
     expect(studio.timeline).to_contain_text("Overloaded")
     gate.set()
     expect(studio.state).to_have_text("failed")
@@ -333,7 +333,7 @@ def test_a_narrow_page_shows_all_and_scrolls_nothing_sideways(
     assert studio.page.evaluate("document.documentElement.dataset.theme") == scheme
     studio.send("Look " + "w" * 120)
     expect(studio.state).to_have_text("submitted")
-    for name in ("Run", "Stop", "Settings", "Light or dark", "New"):
+    for name in ("Run", "Stop", "Settings", "Switch theme", "New run"):
         box = studio.button(name).bounding_box()
         assert box
         assert box["x"] >= 0
@@ -350,7 +350,7 @@ def test_light_and_dark_follow_the_system_until_one_is_chosen(
     studio = visit(scheme="dark")
     theme = "document.documentElement.dataset.theme"
     assert studio.page.evaluate(theme) == "dark"
-    studio.button("Light or dark").click()
+    studio.button("Switch theme").click()
     assert studio.page.evaluate(theme) == "light"
     studio.reload()
     studio.task.wait_for()
@@ -365,7 +365,7 @@ def test_new_begins_another_run_and_the_first_keeps_its_address(
     studio.send("One")
     expect(studio.state).to_have_text("submitted")
     first = studio.page.url
-    studio.button("New").click()
+    studio.button("New run").click()
     expect(studio.timeline.locator(".task")).to_have_count(0)
     played.turns = [SUBMIT]
     studio.send("Two")

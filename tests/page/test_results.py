@@ -31,7 +31,7 @@ class Tab(Studio):
 
     @property
     def large(self) -> Locator:
-        return self.page.get_by_role("dialog", name="Pictures")
+        return self.page.get_by_role("dialog", name="Images")
 
     @property
     def looked_at(self) -> Locator:
@@ -73,11 +73,9 @@ def test_the_answer_stands_first_and_what_was_made_follows(tab: Callable[..., Ta
     page = tab()
     ending = page.timeline.get_by_role("region", name="Answer")
     expect(ending.locator(".answer table")).to_contain_text("size")
-    expect(ending.get_by_role("heading")).to_have_text(
-        ["Answer", "What was made", "Files you gave"]
-    )
+    expect(ending.get_by_role("heading")).to_have_text(["Answer", "Results", "Your files"])
     expect(ending.get_by_role("heading", name="Answer")).to_be_in_viewport()
-    pictures = page.outputs.get_by_role("button", name="Picture ")
+    pictures = page.outputs.get_by_role("button", name="Enlarge ")
     expect(pictures).to_have_count(7)
     expect(page.outputs.locator("audio")).to_have_attribute("aria-label", "tone.wav")
     cards = page.outputs.locator(".files .name b")
@@ -94,7 +92,7 @@ def test_a_card_shows_how_a_text_begins_and_is_a_way_to_its_preview(
     expect(card.locator(".lines")).to_have_text("name,size\na,1\nb,2", use_inner_text=True)
     card.click()
     expect(page.looked_at).to_have_text("table.csv")
-    page.outputs.get_by_role("button", name="Look at rows.csv").click()
+    page.outputs.get_by_role("button", name="Open rows.csv").click()
     expect(page.looked_at).to_have_text("rows.csv")
 
 
@@ -140,7 +138,7 @@ def test_a_finished_run_opens_at_its_answer_however_small_the_window_is(
 
 def test_pictures_are_seen_large_one_after_the_other(tab: Callable[..., Tab]) -> None:
     page = tab()
-    first = page.outputs.get_by_role("button", name="Picture chart.png, large")
+    first = page.outputs.get_by_role("button", name="Enlarge chart.png")
     first.click()
     picture = page.large.get_by_role("img")
     expect(picture).to_have_attribute("alt", "chart.png")
@@ -151,13 +149,13 @@ def test_pictures_are_seen_large_one_after_the_other(tab: Callable[..., Tab]) ->
     page.page.keyboard.press("ArrowLeft")
     page.page.keyboard.press("ArrowLeft")
     expect(picture).to_have_attribute("alt", "frames/late/wide.jpg")
-    page.large.get_by_role("button", name="The next picture").click()
+    page.large.get_by_role("button", name="Next image").click()
     expect(picture).to_have_attribute("alt", "chart.png")
     page.page.keyboard.press("Escape")
     expect(page.large).to_have_count(0)
     expect(first).to_be_focused()
     first.press("Enter")
-    page.large.get_by_role("button", name="Look at it in the workspace").click()
+    page.large.get_by_role("button", name="Open in workspace").click()
     expect(page.looked_at).to_have_text("chart.png")
 
 
@@ -199,9 +197,9 @@ def test_what_cannot_be_played_or_shown_says_so_and_can_be_taken(
         page = Tab(context.new_page())
         page.open(f"{broken.address}/?run={broken.run}")
         expect(page.outputs.locator(".sounds .file")).to_contain_text(
-            "This sound cannot be played here."
+            "This audio file cannot be played in this browser."
         )
-        expect(page.outputs.locator(".gallery .says")).to_have_text(["cannot be shown"])
+        expect(page.outputs.locator(".gallery .says")).to_have_text(["cannot be displayed"])
         expect(page.outputs.get_by_role("link", name="Download broken.png")).to_be_visible()
         assert page.page.evaluate("window.hacked") is None
         context.close()

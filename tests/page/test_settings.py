@@ -69,7 +69,7 @@ def reopened(studio: Studio) -> Studio:
 
 
 def told(studio: Studio) -> Locator:
-    return drawer(studio).get_by_label("Result of the test")
+    return drawer(studio).get_by_label("Test result")
 
 
 def test_the_bound_of_the_steps_is_told(studio: Studio) -> None:
@@ -80,23 +80,23 @@ def test_what_is_chosen_is_there_after_a_reload_and_the_key_is_not(
     studio: Studio, other: Endpoint
 ) -> None:
     field(studio, "Endpoint").fill(other.url)
-    field(studio, "Key").fill(SECRET)
-    field(studio, "Steps at most").fill("7")
-    drawer(studio).get_by_role("radio", name="Listed hosts").check()
+    field(studio, "API key").fill(SECRET)
+    field(studio, "Maximum steps").fill("7")
+    drawer(studio).get_by_role("radio", name="Allowed hosts").check()
     drawer(studio).get_by_role("textbox", name="Hosts").fill("pypi.org .debian.org")
-    drawer(studio).get_by_role("radio", name="plain").check()
+    drawer(studio).get_by_role("radio", name="Without").check()
     studio.page.wait_for_function(f"{STORED}.includes('plain')")
     assert SECRET not in studio.page.evaluate(STORED)
 
     reopened(studio)
     expect(field(studio, "Endpoint")).to_have_value(other.url)
-    expect(field(studio, "Key")).to_have_value("")
-    expect(field(studio, "Steps at most")).to_have_value("7")
-    expect(drawer(studio).get_by_role("radio", name="Listed hosts")).to_be_checked()
+    expect(field(studio, "API key")).to_have_value("")
+    expect(field(studio, "Maximum steps")).to_have_value("7")
+    expect(drawer(studio).get_by_role("radio", name="Allowed hosts")).to_be_checked()
     expect(drawer(studio).get_by_role("textbox", name="Hosts")).to_have_value(
         "pypi.org .debian.org"
     )
-    expect(drawer(studio).get_by_role("radio", name="plain")).to_be_checked()
+    expect(drawer(studio).get_by_role("radio", name="Without")).to_be_checked()
     assert SECRET not in studio.page.evaluate(STORED)
 
 
@@ -104,20 +104,20 @@ def test_a_key_does_not_go_to_another_endpoint_than_it_was_entered_for(
     studio: Studio, other: Endpoint
 ) -> None:
     field(studio, "Endpoint").fill(other.url)
-    field(studio, "Key").fill(SECRET)
+    field(studio, "API key").fill(SECRET)
     field(studio, "Endpoint").fill(f"{other.url}/v2")
-    field(studio, "Key").focus()
-    expect(field(studio, "Key")).to_have_value(SECRET)
+    field(studio, "API key").focus()
+    expect(field(studio, "API key")).to_have_value(SECRET)
     field(studio, "Endpoint").fill("https://elsewhere.example/v1")
-    field(studio, "Key").focus()
-    expect(field(studio, "Key")).to_have_value("")
-    expect(studio.page.get_by_text("was entered for another endpoint")).to_be_visible()
+    field(studio, "API key").focus()
+    expect(field(studio, "API key")).to_have_value("")
+    expect(studio.page.get_by_text("Key cleared because the endpoint changed")).to_be_visible()
 
 
 def test_a_key_that_is_pasted_right_after_the_endpoint_stays(
     studio: Studio, own: Endpoint, other: Endpoint
 ) -> None:
-    field(studio, "Key").fill("sk-of-the-first")
+    field(studio, "API key").fill("sk-of-the-first")
     # All in one task of the page: whatever Gradio does about it comes afterwards.
     studio.page.evaluate(
         """([url, key]) => {
@@ -134,7 +134,7 @@ def test_a_key_that_is_pasted_right_after_the_endpoint_stays(
     )
     studio.button("Test").click()
     expect(told(studio)).to_have_value(re.compile("far-model|near-model|works|Choose|model"))
-    expect(field(studio, "Key")).to_have_value(SECRET)
+    expect(field(studio, "API key")).to_have_value(SECRET)
     assert other.received[-1].headers["authorization"] == f"Bearer {SECRET}"
 
 
@@ -145,7 +145,7 @@ def test_the_list_of_models_leaves_the_test_in_sight_and_is_closed_by_escape_alo
     studio.page.set_viewport_size({"width": size[0], "height": size[1]})
     studio.button("Test").click()
     expect(told(studio)).to_have_value(re.compile("house-model works"))
-    model = field(studio, "Model")
+    model = drawer(studio).get_by_label("Model", exact=True)
     model.click()
     shown = studio.page.get_by_role("option", name="house-model")
     expect(shown).to_be_visible()
@@ -165,17 +165,17 @@ def test_the_list_of_models_leaves_the_test_in_sight_and_is_closed_by_escape_alo
 
 def test_settings_can_be_forgotten(studio: Studio, own: Endpoint) -> None:
     field(studio, "Endpoint").fill("http://127.0.0.1:9/v1")
-    field(studio, "Key").fill(SECRET)
+    field(studio, "API key").fill(SECRET)
     studio.page.wait_for_function(f"{STORED}.includes(':9/v1')")
-    studio.button("Forget these settings").click()
+    studio.button("Reset settings").click()
     expect(field(studio, "Endpoint")).to_have_value(own.url)
-    expect(field(studio, "Key")).to_have_value("")
+    expect(field(studio, "API key")).to_have_value("")
     assert ":9/v1" not in studio.page.evaluate(STORED)
 
 
 def test_an_address_that_may_hold_a_secret_is_not_remembered(studio: Studio) -> None:
     field(studio, "Endpoint").fill("http://127.0.0.1:9/v1?api-key=hidden")
-    field(studio, "Steps at most").fill("9")
+    field(studio, "Maximum steps").fill("9")
     studio.page.wait_for_function(f"{STORED}.includes('steps')")
     assert "hidden" not in studio.page.evaluate(STORED)
 
@@ -186,8 +186,8 @@ def test_a_remembered_value_that_is_no_longer_possible_is_left_out(studio: Studi
         "{prompt: 'gone', steps: 4000, mode: {}, temperature: 'hot', top_p: 0.5}))"
     )
     reopened(studio)
-    expect(field(studio, "Steps at most")).to_have_value("40")
-    expect(field(studio, "Prompt")).to_have_value("general")
+    expect(field(studio, "Maximum steps")).to_have_value("40")
+    expect(drawer(studio).get_by_label("Prompt", exact=True)).to_have_value("general")
     expect(drawer(studio).get_by_role("radio", name="sandbox")).to_be_checked()
     drawer(studio).get_by_role("button", name="Sampling and protocol").click()
     expect(field(studio, "Temperature")).to_have_value("")
@@ -207,12 +207,12 @@ def test_the_environments_key_stays_with_its_endpoint(
     assert sent
     assert not any("sk-environment" in each for each in sent)
 
-    field(studio, "Key").fill(SECRET)
-    field(studio, "Model").fill("near-model")
-    field(studio, "Model").press("Enter")
+    field(studio, "API key").fill(SECRET)
+    drawer(studio).get_by_label("Model", exact=True).fill("near-model")
+    drawer(studio).get_by_label("Model", exact=True).press("Enter")
     studio.button("Test").click()
     expect(told(studio)).to_have_value(re.compile("near-model works"))
-    field(studio, "Model").click()
+    drawer(studio).get_by_label("Model", exact=True).click()
     expect(studio.page.get_by_role("option", name="far-model")).to_be_visible()
 
 
@@ -247,7 +247,7 @@ def test_the_drawer_is_left_by_escape_and_gives_the_focus_back(studio: Studio) -
 def test_settings_hold_for_the_next_run_without_a_press_of_any_button(
     studio: Studio,
 ) -> None:
-    drawer(studio).get_by_role("radio", name="plain").check()
+    drawer(studio).get_by_role("radio", name="Without").check()
     reopened(studio).button("Close settings").click()
     studio.send("Without a sandbox")
-    expect(studio.page.locator(".pill.model")).to_contain_text("plain")
+    expect(studio.page.locator(".pill.model")).to_contain_text("no sandbox")

@@ -97,7 +97,7 @@ def test_tab_reaches_everything_in_the_order_in_which_it_is_read(
     with visiting(browser, stage) as studio:
         show(studio, size, "light")
         names = tabbed(studio)
-        ways = ("Play the demonstration:", "Give it to my model:")
+        ways = ("Play demonstration:", "Try with my model:")
         assert in_order(names, "Settings", *ways, "Attach files", "Examples", "Run"), names
         assert studio.page.evaluate(NAMES) == []
         stage.play(bash("echo > output/a.txt; exit 1"), SUBMIT)
@@ -108,7 +108,9 @@ def test_tab_reaches_everything_in_the_order_in_which_it_is_read(
         command = studio.timeline.get_by_label("Command", exact=True)
         expect(command.get_by_role("link", name="output/a.txt")).to_be_visible()
         names = tabbed(studio)
-        assert in_order(names, "New", "Settings", "Link to step 1", "Attach files", "Run"), names
+        assert in_order(names, "New run", "Settings", "Link to step 1", "Attach files", "Run"), (
+            names
+        )
         assert studio.page.evaluate(NAMES) == []
 
 

@@ -150,7 +150,7 @@ def test_a_picture_in_view_that_a_step_draws_anew_can_be_compared(
 def test_the_page_has_a_heading_before_there_is_a_run(play: Callable[..., Studio]) -> None:
     studio = play(SUBMIT)
     expect(studio.page.get_by_role("heading", level=1)).to_have_text("Do it")
-    studio.button("New").click()
+    studio.button("New run").click()
     expect(studio.page.get_by_role("heading", level=1)).to_have_text("LLM-in-Sandbox Studio")
     found = Axe().run(studio.page, options={"runOnly": ["empty-heading", "page-has-heading-one"]})
     assert found.response["violations"] == []
@@ -165,9 +165,9 @@ def test_a_file_s_age_is_told_anew(browser: Browser, address: str, script: Scrip
         expect(studio.state).to_have_text("submitted")
         studio.file("x.txt").click()
         about = studio.page.locator(".preview .hd small")
-        expect(about).to_contain_text("written just now")
+        expect(about).to_contain_text("modified just now")
         studio.page.clock.fast_forward("05:00")
-        expect(about).to_contain_text("written 5 min ago")
+        expect(about).to_contain_text("modified 5 min ago")
 
 
 def test_marks_within_code_stay(play: Callable[..., Studio]) -> None:

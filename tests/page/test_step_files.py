@@ -39,12 +39,12 @@ def tab(browser: Browser, world: Made) -> Iterator[Studio]:
 def test_a_chip_opens_the_step_s_version(tab: Studio) -> None:
     tab.page.locator("#step-1 .chip .name", has_text="output/poster.txt").click()
     preview = tab.page.locator(".preview")
-    expect(preview.locator(".hd")).to_contain_text("as it was after step 1")
+    expect(preview.locator(".hd")).to_contain_text("version after step 1")
     expect(preview.locator(".canvas")).to_contain_text("first")
     mark = tab.file("poster.txt").locator(".new")
     expect(mark).to_have_class("new unseen")
     tab.page.locator("#step-2 .chip .name", has_text="output/poster.txt").click()
-    expect(preview.locator(".hd")).to_contain_text("as it was after step 2")
+    expect(preview.locator(".hd")).to_contain_text("version after step 2")
     expect(mark).to_have_class("new")
     tab.button("Current version").click()
     expect(preview.locator(".canvas")).to_contain_text("second")
@@ -59,7 +59,7 @@ def test_caches_are_folded_away_and_still_reachable(tab: Studio) -> None:
     step.get_by_role("button", name="and 1 more").click()
     expect(step.locator(".chip")).to_have_text(["~ output/poster.txt", "+ __pycache__/a.pyc"])
     step.get_by_role("button", name="fewer").click()
-    tab.button("More for the workspace").click()
+    tab.button("More actions").click()
     tab.page.get_by_role("menuitemcheckbox", name="Show hidden files").click()
     expect(tab.file("__pycache__")).to_be_visible()
 
@@ -85,7 +85,7 @@ def test_a_failed_command_without_output_shows_none(tab: Studio) -> None:
     expect(card).to_contain_text("exit 1")
     expect(card.locator(".foot")).to_contain_text("no output")
     expect(card.get_by_label("Output")).to_have_count(0)
-    card.get_by_role("button", name="what the model saw").click()
+    card.get_by_role("button", name="What the model saw").click()
     expect(card.locator(".saw")).to_contain_text("Error: Exit code 1")
 
 

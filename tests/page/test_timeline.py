@@ -133,7 +133,7 @@ class Tab(Studio):
 
     @property
     def field(self) -> Locator:
-        return self.page.get_by_role("searchbox", name="Find in the run")
+        return self.page.get_by_role("searchbox", name="Find in run")
 
     def step(self, number: int) -> Locator:
         return self.page.locator(f"#step-{number}")
@@ -177,7 +177,7 @@ def test_what_cannot_be_read_is_shown_and_hides_nothing(
     page.show(run)
     remark = page.timeline.locator(".thread > .remark")
     expect(remark).to_have_text(
-        "2 events of this run's record cannot be read by this version. They are kept there."
+        "This version cannot read 2 events in this run's log. They are not lost."
     )
     expect(page.timeline.locator(".step")).to_have_count(3)
     page.step(2).scroll_into_view_if_needed()
@@ -207,14 +207,14 @@ def test_a_command_an_output_and_an_answer_are_copied(
     page = tab()
     page.show(world.journal(1))
     page.step(1).locator(".card > summary").click()
-    page.button("copy command").click()
-    expect(page.button("copied")).to_be_visible()
+    page.button("Copy command").click()
+    expect(page.button("Copied")).to_be_visible()
     assert page.clipboard() == COMMAND
-    page.button("copy output").click()
-    expect(page.button("copied")).to_have_count(2)
+    page.button("Copy output").click()
+    expect(page.button("Copied")).to_have_count(2)
     assert page.clipboard().startswith("row 1: line 0\nrow 1: line 1\n")
-    page.button("copy answer").click()
-    expect(page.button("copied")).to_have_count(3)
+    page.button("Copy answer").click()
+    expect(page.button("Copied")).to_have_count(3)
     assert page.clipboard() == "All **seen**."
 
 
@@ -247,7 +247,7 @@ def test_arguments_that_were_not_understood_are_shown_as_written(
     page = tab(size)
     refused = [("execute_bash", MALFORMED), ("execute_bash", '{"cmd": "ls"}'), ("submit", "{}")]
     page.show(world.record(_refused(*refused)))
-    raw = page.step(1).get_by_label("Arguments as the model wrote them")
+    raw = page.step(1).get_by_label("Raw arguments")
     expect(raw).to_have_text([MALFORMED, '{"cmd": "ls"}'])
     expect(page.step(1).get_by_label("Output").first).to_contain_text("not valid JSON")
 
@@ -255,17 +255,17 @@ def test_arguments_that_were_not_understood_are_shown_as_written(
 def test_a_run_is_taken_along_as_markdown_and_as_csv(tab: Callable[..., Tab], world: World) -> None:
     page = tab()
     page.show(world.journal(3))
-    page.button("Take along").click()
-    page.page.get_by_role("menuitem", name="Copy the conversation").click()
-    expect(page.page.get_by_role("menuitem", name="copied")).to_be_visible()
+    page.button("Export").click()
+    page.page.get_by_role("menuitem", name="Copy conversation").click()
+    expect(page.page.get_by_role("menuitem", name="Copied")).to_be_visible()
     assert page.clipboard().startswith("# Look at every row.\n")
     assert "### Step 3\n" in page.clipboard()
     for name, file, begins in (
-        ("Download the conversation Markdown", "conversation.md", "# Look at every row."),
-        ("Download the steps CSV", "steps.csv", "step,round,began"),
+        ("Download conversation Markdown", "conversation.md", "# Look at every row."),
+        ("Download steps CSV", "steps.csv", "step,round,began"),
     ):
-        if page.button("Take along").get_attribute("aria-expanded") == "false":
-            page.button("Take along").click()
+        if page.button("Export").get_attribute("aria-expanded") == "false":
+            page.button("Export").click()
         with page.page.expect_download() as download:
             page.page.get_by_role("menuitem", name=name).click()
         assert download.value.suggested_filename == file
@@ -275,7 +275,7 @@ def test_a_run_is_taken_along_as_markdown_and_as_csv(tab: Callable[..., Tab], wo
 def test_the_whole_run_is_taken_along_as_a_zip(tab: Callable[..., Tab], world: World) -> None:
     page = tab()
     page.show(world.journal(2))
-    page.button("Take along").click()
+    page.button("Export").click()
     with page.page.expect_download() as download:
         page.page.get_by_role("menuitem", name="Download everything zip").click()
     assert download.value.suggested_filename == "Look at every row.zip"
@@ -286,7 +286,7 @@ def test_the_whole_run_is_taken_along_as_a_zip(tab: Callable[..., Tab], world: W
 def test_the_menu_is_walked_by_keyboard(tab: Callable[..., Tab], world: World) -> None:
     page = tab()
     page.show(world.journal(1))
-    page.button("Take along").focus()
+    page.button("Export").focus()
     page.page.keyboard.press("Enter")
     items = page.page.get_by_role("menuitem")
     expect(items.first).to_be_focused()
@@ -296,7 +296,7 @@ def test_the_menu_is_walked_by_keyboard(tab: Callable[..., Tab], world: World) -
     expect(items.first).to_be_focused()
     page.page.keyboard.press("Escape")
     expect(page.page.get_by_role("menu")).to_be_hidden()
-    expect(page.button("Take along")).to_be_focused()
+    expect(page.button("Export")).to_be_focused()
 
 
 # Links
@@ -325,7 +325,7 @@ def test_a_steps_number_is_its_link(tab: Callable[..., Tab], world: World) -> No
     page.page.evaluate("location.hash = '#step-3'")
     expect(page.step(3)).to_be_in_viewport()
     expect(page.step(18)).not_to_have_class(re.compile("linked"))
-    page.button("New").click()
+    page.button("New run").click()
     expect(page.page).to_have_url(f"{world.address}/")
 
 
@@ -358,9 +358,9 @@ def test_the_head_tells_of_steps_tokens_context_times_and_memory(
     page.show(world.journal(10))
     totals = page.timeline.get_by_role("group", name="Totals")
     for figure in (
-        "10 steps, of 10", "≈ 10k tokens in (5k cached)", "≈ 400 out", "≈ 3k from the sandbox",
-        "context ≈ 1.5k of 100k", "longest ≈ 60k", "model 4.0 s", "sandbox 1.5 s",
-        "memory 43 MB",
+        "10 steps (limit 10)", "≈ 10k tokens in (5k cached)", "≈ 400 out",
+        "≈ 3k tool-output tokens", "context ≈ 1.5k of 100k", "longest prompt ≈ 60k",
+        "model 4.0 s", "sandbox 1.5 s", "memory 43 MB",
     ):  # fmt: skip
         expect(totals).to_contain_text(figure)
     meter = totals.get_by_role("meter", name="Context")
@@ -386,21 +386,21 @@ def test_who_scrolls_up_is_left_there_and_latest_leads_back_to_the_running_step(
     page.send("Count")
     running = page.step(5).get_by_label("Output")
     expect(running).to_contain_text("400")
-    expect(page.button("Latest")).to_be_hidden()
+    expect(page.button("Jump to latest")).to_be_hidden()
     thread = page.page.get_by_role("group", name="Steps")
     _wait_for_the_end(page)
     thread.evaluate("thread => thread.scrollTop = 0")
-    expect(page.button("Latest")).to_be_visible()
-    page.button("Latest").click()
+    expect(page.button("Jump to latest")).to_be_visible()
+    page.button("Jump to latest").click()
     expect(running).to_be_in_viewport()
     _wait_for_the_end(page)
-    expect(page.button("Latest")).to_be_hidden()
+    expect(page.button("Jump to latest")).to_be_hidden()
     thread.evaluate("thread => thread.scrollTop = 0")
-    expect(page.button("Latest")).to_be_visible()
+    expect(page.button("Jump to latest")).to_be_visible()
     gate.touch()
     expect(page.state).to_have_text("submitted")
     assert thread.evaluate("thread => thread.scrollTop") == 0
-    expect(page.button("Latest")).to_be_hidden()
+    expect(page.button("Jump to latest")).to_be_hidden()
 
 
 def _wait_for_the_end(page: Tab) -> None:
@@ -447,7 +447,7 @@ def test_words_are_found_in_steps_that_are_not_in_the_page(
     expect(page.field).to_be_focused()
     page.page.keyboard.type("ROW 77: line 5")
     search = page.page.get_by_role("search", name="This run")
-    expect(search.get_by_role("status")).to_have_text("1 of 1 place")
+    expect(search.get_by_role("status")).to_have_text("1 of 1 match")
     expect(search).to_contain_text("step 77: row 77: line 5")
     expect(page.step(77)).to_be_in_viewport()
     expect(page.step(77).get_by_label("Output")).to_be_visible()
@@ -460,19 +460,19 @@ def test_enter_goes_from_place_to_place_and_escape_closes(
 ) -> None:
     page = tab()
     page.show(world.journal(40))
-    page.button("Find in the run").click()
+    page.button("Find in run").click()
     page.field.fill("row")
     status = page.page.get_by_role("search").get_by_role("status")
-    expect(status).to_have_text("1 of 41 places")
+    expect(status).to_have_text("1 of 41 matches")
     expect(page.timeline.locator(".task")).to_be_in_viewport()
     page.page.keyboard.press("Enter")
     page.page.keyboard.press("Enter")
-    expect(status).to_have_text("3 of 41 places")
+    expect(status).to_have_text("3 of 41 matches")
     expect(page.step(2)).to_be_in_viewport()
     page.page.keyboard.press("Shift+Enter")
-    expect(status).to_have_text("2 of 41 places")
+    expect(status).to_have_text("2 of 41 matches")
     page.field.fill("no such words")
-    expect(status).to_have_text("nothing found")
+    expect(status).to_have_text("No matches")
     page.page.keyboard.press("Escape")
     expect(page.field).to_be_hidden()
     assert page.page.evaluate("CSS.highlights.get('found').size") == 0
@@ -491,7 +491,7 @@ def test_escape_in_find_does_not_stop_the_run(
     page.open(world.address)
     page.send("Wait")
     expect(page.timeline.get_by_label("Output")).to_contain_text("up")
-    page.button("Find in the run").click()
+    page.button("Find in run").click()
     page.page.keyboard.press("Escape")
     expect(page.field).to_be_hidden()
     gate.touch()
@@ -589,11 +589,11 @@ def test_the_tools_fit_and_nothing_scrolls_sideways(
 ) -> None:
     page = tab(size)
     page.show(world.journal(5))
-    page.button("Find in the run").click()
+    page.button("Find in run").click()
     page.field.fill("row 3")
-    expect(page.page.get_by_role("search").get_by_role("status")).to_have_text("1 of 1 place")
-    page.button("Take along").click()
-    for name in ("Find in the run", "Expand all", "Take along", "Next place", "Close find"):
+    expect(page.page.get_by_role("search").get_by_role("status")).to_have_text("1 of 1 match")
+    page.button("Export").click()
+    for name in ("Find in run", "Expand all", "Export", "Next match", "Close find"):
         box = page.button(name).bounding_box()
         assert box
         assert 0 <= box["x"] <= size[0] - box["width"]

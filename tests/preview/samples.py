@@ -110,7 +110,7 @@ SAMPLES: dict[str, list[Sample]] = {
         Sample("good.md", b"# Report\n\n| a | b |\n|---|---|\n| x | 1 |\n", "Report", "table"),
         Sample("empty.md", b"", "empty"),
         Sample("cut.md", b"# Report\n\n```python\nx = 1", "x = 1", "h1"),
-        Sample("evil.md", EVIL_NOTES.encode(), "picture at foreign.example"),
+        Sample("evil.md", EVIL_NOTES.encode(), "image at foreign.example"),
         Sample("mislabelled.md", PDF, "3 pages", "img"),
     ],
     "image": [

@@ -193,12 +193,12 @@ def test_folders_are_folded_and_a_member_is_looked_at(looker: Looker) -> None:
     expect(tree.get_by_role("treeitem", name="n.txt")).to_be_hidden()
     tree.get_by_role("treeitem", name="t.csv").click()
     expect(place.get_by_role("gridcell", name="two")).to_be_visible()
-    place.get_by_role("button", name="Back to the archive").click()
+    place.get_by_role("button", name="Back to archive").click()
     tree.get_by_role("treeitem", name="deep").click()
     tree.get_by_role("treeitem", name="n.txt").click()
     expect(place).to_contain_text("hello")
     with looker.page.expect_download() as taken:
-        place.get_by_role("link", name="Take").click()
+        place.get_by_role("link", name="Download").click()
     assert taken.value.suggested_filename == "n.txt"
     assert taken.value.path().read_bytes() == b"hello"
 

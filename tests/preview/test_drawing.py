@@ -174,11 +174,11 @@ def test_a_drawing_is_a_picture_with_its_source_a_click_away(looker: Looker) -> 
     canvas = looker.look("plan.svg")
     drawn(canvas, 300)
     expect(looker.preview.locator(".hd small")).to_contain_text("300 × 120 · 2 elements")
-    canvas.get_by_role("button", name="Larger").click()
+    canvas.get_by_role("button", name="Zoom in").click()
     expect(canvas.locator("img")).to_have_css("width", "600px")
     looker.preview.get_by_role("button", name="Source").click()
     expect(canvas).to_contain_text('fill="#0a0"')
-    looker.preview.get_by_role("button", name="Picture").click()
+    looker.preview.get_by_role("button", name="Image").click()
     drawn(canvas, 300)
 
 
@@ -188,7 +188,7 @@ def test_a_drawing_runs_nothing_and_loads_nothing(looker: Looker) -> None:
     looker.open()
     canvas = looker.look("hostile.svg")
     drawn(canvas, 200)
-    expect(canvas.get_by_role("status")).to_contain_text("scripts do not run here")
+    expect(canvas.get_by_role("status")).to_contain_text("Scripts are disabled")
     expect(canvas.get_by_role("status")).to_contain_text("not loaded")
 
 
@@ -232,7 +232,7 @@ def test_what_is_not_drawn_says_why(looker: Looker) -> None:
     for name, why in (
         ("cut.svg", "cannot be read from line 1"),
         ("bomb.svg", "repeats its parts"),
-        ("prefix.svg", "cannot be drawn by the browser"),
+        ("prefix.svg", "browser cannot display this drawing"),
         ("empty.svg", "empty"),
     ):
         canvas = looker.look(name)

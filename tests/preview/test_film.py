@@ -109,5 +109,5 @@ def test_two_gigabytes_are_sought_in_by_range(looker: Looker, data: Path) -> Non
 def test_what_cannot_be_played_says_so(looker: Looker, name: str, content: bytes) -> None:
     looker.give(name, content)
     looker.open()
-    expect(looker.look(name)).to_contain_text("This browser cannot play this film")
+    expect(looker.look(name)).to_contain_text("This browser cannot play this video")
     expect(looker.canvas.get_by_role("link", name="Download")).to_be_visible()

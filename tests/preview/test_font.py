@@ -88,10 +88,10 @@ def test_a_text_of_ones_own_is_tried(looker: Looker) -> None:
     looker.give("serif.ttf", serif())
     looker.open()
     canvas = looker.look("serif.ttf")
-    field = canvas.get_by_role("textbox", name="Text to try")
+    field = canvas.get_by_role("textbox", name="Sample text")
     field.fill("Grüße 東")
     expect(canvas.locator(".line")).to_have_text(["Grüße 東"] * 6)
-    expect(canvas.get_by_role("status")).to_contain_text("drawn in another: 東")
+    expect(canvas.get_by_role("status")).to_contain_text("shown in a fallback font: 東")
     looker.replace("serif.ttf", serif() + b"\0\0\0\0")
     expect(looker.preview.locator(".hd small")).to_contain_text("just now")
     expect(field).to_have_value("Grüße 東")
@@ -119,7 +119,7 @@ def test_what_the_browser_refuses_says_so(looker: Looker) -> None:
     looker.give("letter.woff2", b"<script>window.hacked = 1</script>")
     looker.open()
     canvas = looker.look("shapeless.ttf")
-    expect(canvas.get_by_role("alert")).to_contain_text("cannot draw this font")
+    expect(canvas.get_by_role("alert")).to_contain_text("cannot display this font")
     for name, why in (
         ("cut.ttf", "broken or cut off"),
         ("empty.otf", "empty"),

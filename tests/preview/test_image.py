@@ -194,9 +194,9 @@ def test_a_picture_fits_and_comes_nearer(looker: Looker) -> None:
     assert whole
     assert place
     assert whole["width"] < place["width"]
-    canvas.get_by_role("button", name="show at 100 %").click()
+    canvas.get_by_role("button", name="show at 100%").click()
     expect(picture).to_have_css("width", "3000px")
-    canvas.get_by_role("button", name="Larger").click()
+    canvas.get_by_role("button", name="Zoom in").click()
     expect(picture).to_have_css("width", "4500px")
     canvas.get_by_role("group").press("-")
     expect(picture).to_have_css("width", "3000px")
@@ -257,7 +257,7 @@ def test_pages_are_turned(looker: Looker) -> None:
     looker.open()
     canvas = looker.look("scan.tif")
     expect(canvas.locator("img")).to_have_js_property("naturalWidth", 40)
-    canvas.get_by_role("button", name="The next page").click()
+    canvas.get_by_role("button", name="Next page").click()
     expect(canvas.locator("img")).to_have_js_property("naturalWidth", 20)
     canvas.get_by_role("combobox", name="Page").select_option("1 of 2")
     expect(canvas.locator("img")).to_have_js_property("naturalWidth", 40)
@@ -269,7 +269,7 @@ def test_a_large_photo_is_first_seen_small_and_every_pixel_on_demand(looker: Loo
     looker.open()
     canvas = looker.look("large.jpg")
     expect(canvas.locator("img")).to_have_js_property("naturalWidth", 4096, timeout=30_000)
-    canvas.get_by_role("button", name="Show every pixel").click()
+    canvas.get_by_role("button", name="Show full size").click()
     expect(canvas.locator("img")).to_have_js_property("naturalWidth", 9000, timeout=30_000)
 
 
@@ -291,5 +291,5 @@ def test_a_picture_cut_off_says_so(looker: Looker) -> None:
     looker.give("cut.jpg", content[: len(content) // 2])
     looker.open()
     canvas = looker.look("cut.jpg")
-    expect(canvas.get_by_role("status")).to_contain_text("ends before the picture does")
+    expect(canvas.get_by_role("status")).to_contain_text("The file is truncated")
     expect(canvas.locator("img")).to_have_js_property("naturalWidth", 800)

@@ -121,9 +121,9 @@ def test_pictures_come_from_the_workspace_and_none_from_the_network(looker: Look
         looker.page.wait_for_function(
             "each => each.naturalWidth === 40", arg=picture.element_handle()
         )
-    expect(canvas).to_contain_text("picture at evil.example, not loaded")
-    expect(canvas).to_contain_text("“out” is outside of the workspace")
-    expect(canvas).to_contain_text("“gone” is not there")
+    expect(canvas).to_contain_text("image at evil.example, not loaded")
+    expect(canvas).to_contain_text("“out” is outside the workspace")
+    expect(canvas).to_contain_text("“gone” not found")
     expect(canvas.get_by_role("img")).to_have_count(2)
 
 

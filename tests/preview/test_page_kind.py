@@ -159,7 +159,7 @@ def test_a_page_asks_nothing_of_anybody(tab: Tab) -> None:
         listed = tab.tab.locator(".outside")
         expect(listed).to_contain_text("127.0.0.1")
         listed.locator("summary").click()
-        expect(listed).to_contain_text(f"{elsewhere}/a not a secure address, stays blocked")
+        expect(listed).to_contain_text(f"{elsewhere}/a is not HTTPS, always blocked")
 
 
 CALLS = """<script>try {
@@ -338,7 +338,7 @@ def test_a_browser_that_cannot_confine_a_page_asks_before_it_shows_anything(
         expect(canvas.locator("iframe")).to_have_count(0)
         other.studio.button("Show without scripts").click()
         expect(other.frame.locator("p")).to_have_text("shown")
-        expect(canvas).to_contain_text("Scripts are off in this view.")
+        expect(canvas).to_contain_text("Scripts are disabled in this view.")
         assert sink.reached() == 0
         assert not sink.resolved()
 
@@ -353,7 +353,7 @@ def test_where_it_cannot_confine_them_scripts_run_when_a_person_says_so(
     with sinking(browser, tmp_path / "log", UNCONFINED) as sink:
         other = open_in(sink.browser, tab)
         other.look()
-        other.studio.button("Run its scripts").click()
+        other.studio.button("Run scripts").click()
         expect(other.frame.locator("body")).to_contain_text("data.json 200")
         expect(other.frame.locator("body")).to_contain_text("../input/secret.txt 404")
         expect(other.tab.locator(".canvas")).to_contain_text("they can read only the page's own")
@@ -390,7 +390,7 @@ def test_what_a_page_wants_outside_is_listed_and_allowed_by_one_button(tab: Tab)
     expect(frame.locator("body")).to_contain_text("no library; ")
     expect(frame.locator("body")).to_contain_text("../input/secret.txt 200")
     listed = tab.tab.locator(".outside")
-    expect(listed).to_contain_text("Asks for 2 things outside: maps.example, tiles.example")
+    expect(listed).to_contain_text("2 external requests blocked: maps.example, tiles.example")
     assert asked == []
 
     tab.studio.button("Allow for this view").click()
@@ -402,7 +402,7 @@ def test_what_a_page_wants_outside_is_listed_and_allowed_by_one_button(tab: Tab)
     expect(frame.locator("body")).to_contain_text("data.json 200")
     expect(frame.locator("body")).to_contain_text("../input/secret.txt 404")
 
-    tab.studio.button("Keep it inside again").click()
+    tab.studio.button("Block external access").click()
     expect(tab.frame.locator("body")).to_contain_text("no library; ")
 
 
@@ -427,7 +427,7 @@ def test_a_page_that_never_rests_holds_up_nothing_else(tab: Tab) -> None:
     tab.tab.locator(".preview iframe").wait_for(state="attached")
     tab.studio.file("noise.html").click()
     expect(tab.frame.locator("p")).to_have_text("done")
-    expect(tab.tab.locator(".outside summary")).to_contain_text("Asks for 60 things")
+    expect(tab.tab.locator(".outside summary")).to_contain_text("60 external requests blocked")
     tab.studio.file("endless.html").click()
     expect(tab.tab.locator(".canvas")).to_contain_text("This page was stopped")
     tab.studio.button("Source").click()
@@ -460,7 +460,7 @@ def test_links_lead_to_other_pages_of_the_workspace_and_outside_by_hand_only(tab
     tab.give("output/docs/two.html", "<p>the second")
     frame = tab.look()
     frame.get_by_text("away").click()
-    link = tab.tab.get_by_role("link", name="Open in a new tab")
+    link = tab.tab.get_by_role("link", name="Open link in new tab")
     expect(link).to_have_attribute("href", "https://away.example/x")
     expect(link).to_have_attribute("rel", "noopener noreferrer")
     frame.get_by_text("two").click()
@@ -493,8 +493,8 @@ def test_an_empty_page_and_a_huge_one_say_so(tab: Tab) -> None:
     tab.look("empty.html")
     expect(tab.tab.locator(".canvas")).to_contain_text("empty")
     tab.studio.file("huge.html").click()
-    expect(tab.tab.locator(".canvas")).to_contain_text("a browser may take long")
-    tab.studio.button("Show it").click()
+    expect(tab.tab.locator(".canvas")).to_contain_text("may load slowly")
+    tab.studio.button("Show anyway").click()
     expect(tab.frame.locator("p")).to_contain_text("big")
 
 

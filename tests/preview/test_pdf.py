@@ -314,15 +314,15 @@ def test_words_are_found_over_all_pages(looker: Looker) -> None:
     expect(tally).to_have_text("1 of 11")
     expect(canvas.get_by_role("textbox", name="Page")).to_have_value("4")
     expect(drawn(canvas, 4).locator(".marks .now")).to_be_in_viewport()
-    canvas.get_by_role("button", name="Next place").click()
+    canvas.get_by_role("button", name="Next match").click()
     expect(tally).to_have_text("2 of 11")
     expect(drawn(canvas, 40).locator(".marks .now")).to_be_in_viewport()
-    canvas.get_by_role("button", name="Previous place").click()
-    canvas.get_by_role("button", name="Previous place").click()
+    canvas.get_by_role("button", name="Previous match").click()
+    canvas.get_by_role("button", name="Previous match").click()
     expect(tally).to_have_text("11 of 11")
     expect(drawn(canvas, 49).locator(".marks .now")).to_be_in_viewport()
     canvas.get_by_role("searchbox", name="Find in this PDF").fill("nowhere at all")
-    expect(tally).to_have_text("not found")
+    expect(tally).to_have_text("No matches")
     canvas.get_by_role("searchbox", name="Find in this PDF").press("Escape")
     expect(canvas.get_by_role("search")).to_be_hidden()
     expect(canvas.locator(".marks i")).to_have_count(0)
@@ -417,7 +417,7 @@ def test_hostile_and_broken_papers_say_why(looker: Looker) -> None:
         expect(canvas.get_by_role("link", name="Download")).to_be_visible()
     canvas = looker.look("cut.pdf")
     drawn(canvas, 1)
-    expect(canvas).to_contain_text("ends early")
+    expect(canvas).to_contain_text("truncated")
 
 
 @pytest.mark.browser

@@ -317,7 +317,7 @@ def test_the_keys_move_choose_and_copy(looker: Looker) -> None:
         looker.page.keyboard.press(key)
     expect(place).to_contain_text("2 rows × 2 columns · sum 28")
     looker.page.keyboard.press("Control+c")
-    expect(place.get_by_role("button", name="copied")).to_be_visible()
+    expect(place.get_by_role("button", name="Copied")).to_be_visible()
     assert looker.page.evaluate("navigator.clipboard.readText()") == "5\t6\n8\t9"
     expect(place.locator(".here")).to_have_text("9")
 

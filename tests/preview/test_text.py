@@ -282,7 +282,7 @@ def test_words_are_found_in_all_of_the_file(looker: Looker) -> None:
     canvas.get_by_role("button", name="Match case").click()
     expect(tally).to_have_text("1 of 1")
     field.fill("nowhere")
-    expect(tally).to_have_text("nothing found")
+    expect(tally).to_have_text("No matches")
     field.press("Escape")
     expect(field).to_be_hidden()
     expect(lines(canvas)).to_be_focused()

@@ -185,7 +185,7 @@ def running_a_command(studio: Studio, stage: Stage) -> None:
 def retrying(studio: Studio, stage: Stage) -> None:
     stage.play(Turn(fault="503 retry-after=20", message="Overloaded"))
     studio.send("Chart the length of the day")
-    expect(studio.state).to_contain_text("trying again")
+    expect(studio.state).to_contain_text("retrying")
     expect(studio.timeline).to_contain_text("Overloaded")
     expect(studio.timeline.locator(".status .time")).to_contain_text("in ")
 
@@ -243,7 +243,7 @@ def huge_output(studio: Studio, stage: Stage) -> None:
 
 def refused(studio: Studio, stage: Stage) -> None:
     studio.page.evaluate("document.querySelector('#run').click()")
-    expect(studio.page.get_by_role("alert")).to_contain_text("Write what the model is to do")
+    expect(studio.page.get_by_role("alert")).to_contain_text("Describe a task first")
 
 
 STATES = tuple(

@@ -131,7 +131,7 @@ def test_a_run_is_stopped(client: Client, played: Played) -> None:
 def test_a_failure_is_told_in_its_own_words(client: Client) -> None:
     with pytest.raises(AppError, match="There is no such run"):
         client.predict("nothing-like-it", api_name="/files")
-    with pytest.raises(AppError, match="sandbox or plain"):
+    with pytest.raises(AppError, match="“sandbox” or “plain”"):
         client.predict("Go.", mode="fast", api_name="/start")
     with pytest.raises(AppError, match="not the name of a host"):
         client.predict("Go.", network="no/host", api_name="/start")

@@ -312,7 +312,7 @@ def test_the_page_shows_the_place_and_stop_gives_it_up(tmp_path: Path) -> None:
         first, second, third = tabs
         expect(second.state).to_contain_text("1st in line")
         expect(third.state).to_contain_text("2nd in line")
-        expect(third.timeline).to_contain_text("2nd in line. It begins by itself.")
+        expect(third.timeline).to_contain_text("2nd in line. It starts automatically.")
         second.button("Stop").click()
         expect(second.state).to_have_text("stopped")
         expect(third.state).to_contain_text("1st in line")

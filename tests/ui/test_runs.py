@@ -216,7 +216,7 @@ def test_without_a_model_a_task_of_ones_own_is_refused_with_what_helps(
     assert run is None
     assert notice
     assert notice["connect"]
-    assert notice["text"].startswith("Connect a model for this")
+    assert notice["text"].startswith("Connect a model first")
 
 
 def test_where_the_built_in_model_is_missing_it_is_told_how_to_have_it(
@@ -226,7 +226,7 @@ def test_where_the_built_in_model_is_missing_it_is_told_how_to_have_it(
     _, notice, _ = Controls(runs, Settings(data=tmp_path)).run("Write a poem", None, None, asking)
     assert notice
     assert notice["connect"]
-    assert notice["text"].startswith("Connect a model for this")
+    assert notice["text"].startswith("Connect a model first")
     assert notice["text"].endswith("pip install --no-deps -r requirements-builtin.txt")
 
 
@@ -278,13 +278,13 @@ def test_an_emptied_endpoint_and_the_built_in_models_name_leave_the_operators(
 
 
 def test_an_endpoint_without_a_models_name_asks_for_one() -> None:
-    with pytest.raises(ModelNeeded, match="which of its models"):
+    with pytest.raises(ModelNeeded, match="no model is selected"):
         choosing.model_for("t", Choices(base_url="http://one.test/v1"), Settings(), OPERATOR)
 
 
 @pytest.mark.parametrize("extra", ["{", "[1]", '"x"'])
 def test_an_extra_body_that_is_no_object_is_refused(extra: str) -> None:
-    with pytest.raises(RunError, match="extra body"):
+    with pytest.raises(RunError, match="extra request body"):
         choosing.config(Choices(extra_body=extra), Settings(), OPERATOR)
 
 

@@ -217,9 +217,9 @@ def test_it_is_read_and_space_is_freed_by_keyboard(
         studio.open(address)
         studio.page.keyboard.press("Control+k")
         studio.page.get_by_role("dialog", name="History").get_by_role(
-            "button", name="Space and limits"
+            "button", name="Storage and limits"
         ).press("Enter")
-        dialog = studio.page.get_by_role("dialog", name="Space and limits")
+        dialog = studio.page.get_by_role("dialog", name="Storage and limits")
         expect(dialog.get_by_role("status")).to_contain_text("2 runs, 1 pinned")
         expect(dialog).to_contain_text("deleted 30 days after their end")
         expect(dialog.get_by_role("link")).to_have_text(["<b>large</b>", "pinned"])
@@ -237,7 +237,7 @@ def test_it_is_read_and_space_is_freed_by_keyboard(
         expect(dialog.get_by_role("button", name="Delete", exact=True)).to_be_focused()
         studio.page.keyboard.press("Enter")
         expect(dialog.get_by_role("link")).to_have_text(["pinned"])
-        expect(dialog.get_by_role("status")).to_contain_text("are free again")
+        expect(dialog.get_by_role("status")).to_contain_text("freed")
         assert not large.path.exists()
         dialog.get_by_role("link", name="pinned").press("Enter")
         expect(dialog).to_be_hidden()

@@ -19,7 +19,7 @@ class Archive {
     Object.assign(this, { file, id: `archive${++trees}`, at: 0 });
     this.says = h("p", { class: "notes", role: "note" });
     this.sheet = h("div", { class: "sheet", role: "presentation" });
-    this.list = h("div", { class: "entries", role: "tree", tabindex: "0", "aria-label": "What the archive holds" }, this.sheet);
+    this.list = h("div", { class: "entries", role: "tree", tabindex: "0", "aria-label": "Archive contents" }, this.sheet);
     this.listing = h("div", { class: "listing" }, this.says, this.list);
     this.element = h("div", { class: "archive" }, this.listing);
     this.list.addEventListener("scroll", () => this.draw(), { passive: true });
@@ -128,8 +128,8 @@ class Archive {
       style: `top: ${at * ROW}px; padding-left: ${10 + 16 * Math.min(row.level - 1, 20)}px`, title: row.path && clean(row.path),
     }, h("i", { class: `fold${folder && row.open ? " open" : ""}`, "aria-hidden": "true" }, folder ? "▸" : ""), icon(folder ? "folder" : SIGNS[row.kind] ?? kindOf(row.name)),
     h("b", {}, clean(row.name)), row.target ? h("em", {}, `→ ${clean(row.target)}`) : row.kind && !folder ? h("em", {}, row.kind) : "",
-    h("small", { class: "num" }, folder ? plural(row.children.size + row.leaves.length, "entry", "entries") : row.size < 0 ? "" : bytes(row.size)),
-    h("small", { class: "num packed", title: "Packed" }, folder || row.packed === null ? "" : bytes(row.packed)),
+    h("small", { class: "num" }, folder ? plural(row.children.size + row.leaves.length, "item") : row.size < 0 ? "" : bytes(row.size)),
+    h("small", { class: "num packed", title: "Compressed size" }, folder || row.packed === null ? "" : bytes(row.packed)),
     h("small", { class: "num when" }, row.changed ?? ""));
   }
 

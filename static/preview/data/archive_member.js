@@ -53,8 +53,8 @@ export class Within {
     this.about = h("small", { class: "num" });
     this.tools = h("span", { class: "tools" });
     this.canvas = h("div", { class: "inset", tabindex: "0" });
-    const back = h("button", { type: "button", class: "quiet", "aria-label": "Back to the archive", onclick: onBack }, h("span", { "aria-hidden": "true" }, "‹"), "Archive");
-    const take = h("a", { class: "quiet", href: this.member.raw(), download: name }, "Take");
+    const back = h("button", { type: "button", class: "quiet", "aria-label": "Back to archive", onclick: onBack }, h("span", { "aria-hidden": "true" }, "‹"), "Archive");
+    const take = h("a", { class: "quiet", href: this.member.raw(), download: name }, "Download");
     this.element = h("div", { class: "within" }, h("div", { class: "hd" }, h("span", {}, back), h("b", { title: path }, path), this.about, this.tools, h("span", {}, take)), this.canvas);
     this.element.addEventListener("keydown", (event) => {
       if (event.key !== "Escape" || event.defaultPrevented) return;
@@ -71,7 +71,7 @@ export class Within {
     this.shown?.close?.();
     this.shown = null;
     this.tools.replaceChildren();
-    const done = waiting("Reading", (words) => turn === this.turn && this.says(words));
+    const done = waiting("Loading", (words) => turn === this.turn && this.says(words));
     try {
       const { kind, view } = await this.member.archive.ask({ as: "archive", member: this.member.at, ...(as ? { inner: as } : {}) });
       const shown = await (await kindOf(kind)).open(this.member, view);

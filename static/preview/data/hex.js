@@ -15,19 +15,19 @@ class Bytes {
     this.top = 0;
     this.what = h("p", { class: "what" });
     this.facts = h("dl");
-    this.place = h("input", { type: "text", size: 12, placeholder: "offset, 0x… or %", "aria-label": "Go to an offset", spellcheck: "false" });
+    this.place = h("input", { type: "text", size: 12, placeholder: "offset, 0x… or %", "aria-label": "Go to offset", spellcheck: "false" });
     this.go = h("form", { class: "go" }, this.place, h("button", { class: "quiet" }, "Go"));
     this.go.addEventListener("submit", (event) => {
       event.preventDefault();
       this.goTo(this.place.value.trim());
     });
     this.words = h("div", { class: "list" });
-    this.aside = h("details", { class: "words" }, h("summary", {}, "Words in it"), this.words);
+    this.aside = h("details", { class: "words" }, h("summary", {}, "Strings"), this.words);
     this.aside.addEventListener("toggle", () => this.aside.open && this.spell());
     this.body = h("tbody");
     this.table = h("table", { class: "hex" }, this.body);
     this.tall = h("div", { class: "tall" });
-    this.scroller = h("div", { class: "scroller", tabindex: "0", role: "region", "aria-label": "Its bytes" }, h("div", { class: "held" }, this.table), this.tall);
+    this.scroller = h("div", { class: "scroller", tabindex: "0", role: "region", "aria-label": "Hex view" }, h("div", { class: "held" }, this.table), this.tall);
     this.scroller.addEventListener("scroll", () => this.scrolled());
     this.scroller.addEventListener("wheel", (event) => this.wheeled(event), { passive: false });
     this.scroller.addEventListener("keydown", (event) => this.key(event));
@@ -106,7 +106,7 @@ class Bytes {
     const plain = text.replace(/[\s,_]/g, "");
     const offset = part ? Math.floor((this.first.size * part[1]) / 100) : /^(0x[0-9a-f]+|\d+)$/i.test(plain) ? Number(plain) : NaN;
     const known = Number.isFinite(offset) && offset < this.first.size;
-    this.place.setCustomValidity(known ? "" : `An offset below ${number(this.first.size)}`);
+    this.place.setCustomValidity(known ? "" : `Enter an offset below ${number(this.first.size)}.`);
     this.place.reportValidity();
     if (known) this.show(offset);
   }
@@ -151,7 +151,7 @@ class Bytes {
       const { words } = await this.file.ask({ as: "bytes", near });
       if (near !== this.top * WIDTH) return;
       const found = words.map(([at, text]) => h("button", { type: "button", onclick: () => this.show(at) }, h("small", {}, at.toString(16).padStart(8, "0")), h("span", {}, text)));
-      this.words.replaceChildren(...(found.length ? found : [h("p", {}, `There are none in the next ${bytes(65536)}.`)]));
+      this.words.replaceChildren(...(found.length ? found : [h("p", {}, `No strings in the next ${bytes(65536)}.`)]));
     } catch (error) {
       this.words.replaceChildren(h("p", {}, error.message));
     }

@@ -30,7 +30,7 @@ export async function open(file, first) {
 async function instead(file, { empty, large, wrong, form }) {
   if (empty) return { element: h("p", { class: "empty" }, "This file is empty.") };
   const name = form === "yaml" ? "YAML" : "JSON";
-  const words = large ?? `This is no right ${name}: ${wrong.message}, in line ${number(wrong.line)}, column ${number(wrong.column)}.`;
+  const words = large ?? `Invalid ${name} (from line ${number(wrong.line)}, column ${number(wrong.column)}): ${wrong.message}.`;
   const text = await source(file, { line: wrong?.line });
   const element = h("div", { class: "instead" }, h("p", { class: "told", role: "alert" }, words), h("div", { class: "kind-text" }, text.element));
   return { element, close: () => text.close() };
@@ -39,13 +39,13 @@ async function instead(file, { empty, large, wrong, form }) {
 class Tree {
   constructor(file, first) {
     this.file = file;
-    this.root = h("div", { class: "branches", role: "tree", "aria-label": `What ${file.name} holds` });
+    this.root = h("div", { class: "branches", role: "tree", "aria-label": `Contents of ${file.name}` });
     this.path = h("code", { class: "path" });
     const tool = (name, act) => h("button", { type: "button", class: "quiet", onclick: act }, name);
     this.bar = h("div", { class: "about" }, this.path,
       tool("Copy path", (event) => copy(this.path.textContent, event.target)),
       tool("Copy value", (event) => copy(this.value(), event.target)),
-      tool("Fold all", () => this.foldAll()));
+      tool("Collapse all", () => this.foldAll()));
     this.element = h("div", { class: "tree-box" }, this.root, this.bar);
     this.root.addEventListener("click", (event) => this.click(event));
     this.root.addEventListener("keydown", (event) => this.key(event));
@@ -106,7 +106,7 @@ class Tree {
         const { value } = await this.file.ask({ at: address, value: 1 });
         text.replaceChildren("“", ...seen(value), "”");
         more.remove();
-      } }, `… all ${number(node.length)} characters`);
+      } }, `… show all ${number(node.length)} characters`);
       parts.push(more);
     }
     return parts;
@@ -227,7 +227,7 @@ const summary = ({ type, count }) =>
 function named(key, node) {
   if (key === null || key === undefined) return [];
   const name = h("span", { class: typeof key === "number" ? "index" : "key" }, ...seen(String(key)));
-  const again = node.again ? [h("span", { class: "again", title: "This key stands here more than once" }, "again")] : [];
+  const again = node.again ? [h("span", { class: "again", title: "This key occurs more than once" }, "duplicate")] : [];
   return [name, ...again, ": "];
 }
 

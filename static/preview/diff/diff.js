@@ -17,19 +17,19 @@ export function open(file, view) {
   if (shown.element) element.append(shown.element);
   if (after?.kind === "file" && after.kept !== false) tools.push(asItWas(file, step));
   bar.append(...(shown.tells ?? []), h("span", { class: "grow" }), ...tools);
-  file.tell(`difference, step ${step}`);
+  file.tell(`changes in step ${step}`);
   return { element, close: shown.close };
 }
 
 const SHOWN = { text: lines, pictures, facts };
 
-const what = (before, after) => (!before ? "made by" : !after ? "removed by" : "changed by");
+const what = (before, after) => (!before ? "created by" : !after ? "deleted by" : "changed by");
 
 function asItWas(file, step) {
   const look = () => emit("past", { path: file.path, step: Number(step) });
   const here = Boolean(document.querySelector(".workspace"));
   if (!here) return h("a", { class: "quiet", href: apart(file, step) }, `After step ${step}`);
-  return h("button", { type: "button", class: "quiet", title: `The file as it was after step ${step}`, onclick: look }, `After step ${step}`);
+  return h("button", { type: "button", class: "quiet", title: `Show the file after step ${step}`, onclick: look }, `After step ${step}`);
 }
 
 function apart(file, step) {
@@ -44,7 +44,7 @@ function sentence({ before, after, step, shows, why, text }) {
   if (why) return why;
   if (shows !== "text" || text.added || text.removed) return "";
   if (before && after && before.mode !== after.mode) {
-    return `Only its permissions changed: ${octal(before.mode)} became ${octal(after.mode)}.`;
+    return `Only the permissions changed: ${octal(before.mode)} → ${octal(after.mode)}.`;
   }
   if (!before || !after) return "The file is empty.";
   return `Step ${step} did not change this file.`;
@@ -57,7 +57,7 @@ function facts(file, { before, after, step }) {
   const rows = [
     ["kind", (side) => side.kind],
     ["size", (side) => (side.kind === "file" ? `${bytes(side.size)} (${plural(side.size, "byte")})` : "")],
-    ["leads to", (side) => side.target ?? ""],
+    ["target", (side) => side.target ?? ""],
     ["permissions", (side) => octal(side.mode)],
     ["SHA-256", (side) => side.hash ?? ""],
   ].map(([name, tell]) => [name, before ? tell(before) : "", after ? tell(after) : ""]);
@@ -67,8 +67,8 @@ function facts(file, { before, after, step }) {
     ? h("a", { class: "quiet", href: file.address("files", { step: at }), download: file.name }, "Download") : "");
   return {
     element: h("table", { class: "facts" },
-      h("thead", {}, h("tr", {}, h("td"), h("th", { scope: "col" }, before ? `before step ${step}` : "was not there"),
-        h("th", { scope: "col" }, after ? `after step ${step}` : "gone"))),
+      h("thead", {}, h("tr", {}, h("td"), h("th", { scope: "col" }, before ? `before step ${step}` : "did not exist"),
+        h("th", { scope: "col" }, after ? `after step ${step}` : "deleted"))),
       h("tbody", {}, ...rows.filter(([, old, now]) => old || now).map(line),
         h("tr", {}, h("td"), h("td", {}, load(before, step - 1)), h("td", {}, load(after, step))))),
   };

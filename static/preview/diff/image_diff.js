@@ -4,14 +4,14 @@ import { h } from "../../core/dom.js";
 import { bytes, number } from "../../core/format.js";
 
 const BY_ITSELF = /\.(png|jpe?g|gif|webp|avif|bmp)$/i;
-const WAYS = [["beside", "Side by side"], ["wipe", "Wipe"], ["blend", "Blend"]];
+const WAYS = [["beside", "Side by side"], ["wipe", "Swipe"], ["blend", "Blend"]];
 
 export function pictures(file, { before, after, step }, offer) {
   const sides = [before && { ...before, at: step - 1, says: "before" }, after && { ...after, at: step, says: "after" }].filter(Boolean);
   const element = h("div", { class: "pictures beside" }, ...sides.map((side) => figure(file, side, step)));
   if (sides.length < 2) return { element };
   let chosen = false;
-  const slider = h("input", { type: "range", min: "0", max: "100", value: "50", "aria-label": "How much of the later picture is seen" });
+  const slider = h("input", { type: "range", min: "0", max: "100", value: "50", "aria-label": "Visible part of the newer image" });
   slider.addEventListener("input", () => element.style.setProperty("--seen", `${slider.value}%`));
   const bar = h("div", { class: "wiper", hidden: true }, h("span", {}, "before"), slider, h("span", {}, "after"));
   element.prepend(bar);
@@ -23,7 +23,7 @@ export function pictures(file, { before, after, step }, offer) {
   };
   turn("wipe");
   element.addEventListener("load", () => chosen || sameSize(element) || turn("beside"), true);
-  offer(h("span", { class: "ways", role: "group", "aria-label": "How the pictures are compared" }, ...buttons));
+  offer(h("span", { class: "ways", role: "group", "aria-label": "Comparison mode" }, ...buttons));
   return { element };
 }
 
@@ -43,7 +43,7 @@ function figure(file, side, step) {
   });
   let tried = !BY_ITSELF.test(file.name);
   image.addEventListener("error", () => {
-    if (tried) return image.replaceWith(h("p", { class: "note" }, "This picture cannot be shown."));
+    if (tried) return image.replaceWith(h("p", { class: "note" }, "This image cannot be displayed."));
     tried = true;
     image.src = made;
     return undefined;

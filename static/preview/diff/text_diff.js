@@ -9,11 +9,11 @@ const MOST = 1000; // lines expanded at once
 /** Render a diff's `text`; `offer` receives the button that switches the layout. */
 export function lines(file, { before, after, text }, offer) {
   if (!text.rows.length) return {};
-  const table = h("table", { class: "lines", tabindex: "0", "aria-label": `Difference of ${file.name}` });
+  const table = h("table", { class: "lines", tabindex: "0", "aria-label": `Changes to ${file.name}` });
   const element = h("div", { class: "lines-box" }, table);
-  if (text.cut) element.append(h("p", { class: "note" }, "There is more that differs; what is above is its beginning."));
+  if (text.cut) element.append(h("p", { class: "note" }, "Only the first changes are shown."));
   if (before && after && text.unended[0] !== text.unended[1]) {
-    element.append(h("p", { class: "note" }, text.unended[1] ? "The last line has no line end any more." : "The last line has a line end now."));
+    element.append(h("p", { class: "note" }, text.unended[1] ? "The newline at the end of the file was removed." : "A newline was added at the end of the file."));
   }
   const both = Boolean(before && after);
   let chosen = null;
@@ -61,7 +61,7 @@ function body(file, rows, form) {
 
 /** Collapsed equal lines. */
 function gap(file, [, before, after, count], form) {
-  const words = `${plural(count, "line")} ${count === 1 ? "is" : "are"} the same`;
+  const words = plural(count, "unchanged line");
   const button = h("button", { type: "button" }, `⋯ ${words}`);
   const row = h("tr", { class: "gap" }, h("td", { colspan: "4" }, button));
   button.addEventListener("click", async () => {

@@ -33,6 +33,6 @@ function probe() {
 export function question(onChoose) {
   const choice = (words, scripts) => h("button", { type: "button", class: "quiet", onclick: () => onChoose(scripts) }, words);
   return h("div", { class: "says" }, icon("file"),
-    h("p", {}, "This browser cannot keep a page offline. Its scripts could send what lies in its folder to any host; without them it can still contact hosts that it names. Current Chrome and Edge keep it offline."),
-    h("div", {}, choice("Show without scripts", "off"), choice("Run its scripts", "unconfined")));
+    h("p", {}, "This browser cannot keep a page offline. With scripts, the page could send the files in its folder to any host. Without scripts, it can still contact the hosts that it names. Current versions of Chrome and Edge keep pages offline."),
+    h("div", {}, choice("Show without scripts", "off"), choice("Run scripts", "unconfined")));
 }

@@ -12,7 +12,7 @@ export function open(file, first) {
     fill(sheet, html);
     if (empty) sheet.replaceChildren(h("p", { class: "dim" }, "This document has no text."));
     says.hidden = !omitted;
-    says.textContent = omitted ? `${plural(omitted, "picture")} ${omitted === 1 ? "is" : "are"} not shown here: too large, or of a kind that browsers do not know.` : "";
+    says.textContent = omitted ? `${plural(omitted, "image")} not shown: too large, or in an unsupported format.` : "";
     file.tell(plural(words, "word"));
   };
   update(first);

@@ -41,16 +41,16 @@ export class Outside {
     const hosts = [...new Set(addresses.map(hostOf))];
     this.element.hidden = !addresses.length && !this.allowed;
     this.element.classList.toggle("allowed", this.allowed);
-    this.words.textContent = this.allowed ? said(hosts, addresses) : `Asks for ${plural(addresses.length, "thing")} outside: ${hosts.join(", ")}`;
+    this.words.textContent = this.allowed ? said(hosts, addresses) : `${plural(addresses.length, "external request")} blocked: ${hosts.join(", ")}`;
     this.list.replaceChildren(...addresses.map((address) => h("li", {}, address, note(address, this.allowed))));
-    this.button.textContent = this.allowed ? "Keep it inside again" : "Allow for this view";
-    this.button.title = this.allowed ? "" : "The page may then load from secure addresses, and send them what it reads in its own folder.";
+    this.button.textContent = this.allowed ? "Block external access" : "Allow for this view";
+    this.button.title = this.allowed ? "" : "Lets the page contact HTTPS hosts and send them anything in its own folder.";
   }
 }
 
 const said = (hosts, addresses) => (addresses.length
-  ? `May reach the outside in this view; still kept from ${hosts.join(", ")}`
-  : "May reach the outside in this view; it reads no files outside its own folder");
+  ? `External access is allowed in this view; still blocked: ${hosts.join(", ")}`
+  : "External access is allowed in this view; the page can read only its own folder");
 
 /** Return the host of an external address; empty for any other address. */
 function hostOf(address) {
@@ -64,7 +64,7 @@ function hostOf(address) {
 
 function note(address, allowed) {
   const url = new URL(address);
-  if (url.host === location.host) return h("small", {}, " looked for at the studio's own address; a page finds what lies beside it by relative paths");
-  if (url.protocol !== "https:") return h("small", {}, " not a secure address, stays blocked");
-  return allowed ? h("small", {}, " refused") : null;
+  if (url.host === location.host) return h("small", {}, " is on this server; use relative paths for files next to the page");
+  if (url.protocol !== "https:") return h("small", {}, " is not HTTPS, always blocked");
+  return allowed ? h("small", {}, " blocked") : null;
 }

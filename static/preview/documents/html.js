@@ -14,8 +14,8 @@ const PATIENCE = 4000; // ms a page may load before it replaces the previous one
 const SANDBOX = { confined: "allow-scripts", unconfined: "allow-scripts", off: "" }; // never allow-same-origin: its scripts would run with our origin
 const NOTES = {
   confined: "",
-  unconfined: "Scripts run. This browser cannot keep them offline, so they can read only the page's own folder.",
-  off: "Scripts are off in this view.",
+  unconfined: "Scripts are running. This browser cannot keep them offline, so they can read only the page's own folder.",
+  off: "Scripts are disabled in this view.",
 };
 const open_ = new Set();
 
@@ -47,9 +47,9 @@ class Page {
     this.file.tools(source, reload);
     if (!size) return void this.frames.replaceChildren(h("p", { class: "says" }, "This file is empty."));
     if (size <= LARGE) return void this.show();
-    const anyway = h("button", { type: "button", class: "quiet", onclick: () => this.show() }, "Show it");
+    const anyway = h("button", { type: "button", class: "quiet", onclick: () => this.show() }, "Show anyway");
     this.frames.replaceChildren(h("div", { class: "says" }, icon("file"),
-      h("p", {}, `This page has ${bytes(size)}; a browser may take long over it.`), h("div", {}, anyway)));
+      h("p", {}, `This page is large (${bytes(size)}) and may load slowly.`), h("div", {}, anyway)));
   }
 
   update(first) {
@@ -147,7 +147,7 @@ class Page {
     this.coming?.remove();
     this.frame = this.coming = null;
     clearTimeout(this.late);
-    this.say("This page was stopped: it called without end.");
+    this.say("This page was stopped because it sent too many messages.");
     return true;
   }
 
@@ -163,7 +163,7 @@ class Page {
     const elsewhere = this.path !== this.file.path;
     const back = h("button", { type: "button", class: "quiet", onclick: () => this.back() }, `Back to ${this.file.name}`);
     if (elsewhere) return void this.say("This is another page of the workspace.", back);
-    const run = h("button", { type: "button", class: "quiet", onclick: () => this.choose("unconfined") }, "Run its scripts");
+    const run = h("button", { type: "button", class: "quiet", onclick: () => this.choose("unconfined") }, "Run scripts");
     this.say(NOTES[this.scripts], ...(this.scripts === "off" ? [run] : []));
   }
 
@@ -175,8 +175,8 @@ class Page {
 
   link(address) {
     if (!/^https?:\/\//.test(address)) return;
-    const leave = h("a", { href: address, target: "_blank", rel: "noopener noreferrer", class: "quiet" }, icon("link"), "Open in a new tab");
-    this.say(`The link leads outside: ${address}`, leave);
+    const leave = h("a", { href: address, target: "_blank", rel: "noopener noreferrer", class: "quiet" }, icon("link"), "Open link in new tab");
+    this.say(`External link: ${address}`, leave);
   }
 
   say(words, ...more) {

@@ -39,12 +39,12 @@ class Notebook extends Parts {
     const written = output.rows.some((pieces) => pieces.length);
     return h("div", { class: output.error ? "out bad" : "out" },
       written ? h("pre", { tabindex: "0" }, ...output.rows.map((pieces) => row(pieces, false))) : null, cutBy(output.cut),
-      output.live ? h("p", { class: "dim" }, "This output needs scripts, which are not run here.") : null);
+      output.live ? h("p", { class: "dim" }, "This output needs scripts, which are disabled here.") : null);
   }
 
   picture({ type, about }, at, number) {
-    const image = h("img", { src: this.file.view({ image: `${at},${number},${type}` }), alt: about || "Output of the cell", loading: "lazy" });
-    image.addEventListener("error", () => image.replaceWith(h("p", { class: "dim" }, "This picture is broken.")));
+    const image = h("img", { src: this.file.view({ image: `${at},${number},${type}` }), alt: about || "Cell output", loading: "lazy" });
+    image.addEventListener("error", () => image.replaceWith(h("p", { class: "dim" }, "This image cannot be displayed.")));
     return h("div", { class: "out" }, image);
   }
 }

@@ -30,9 +30,9 @@ class Slides extends Parts {
     const others = boxes.filter((box) => !box.at);
     const name = `Slide ${at + 1}${title ? `: ${title}` : ""}`;
     return h("section", { class: hidden ? "deck-card hidden-one" : "deck-card", "aria-label": name },
-      h("header", {}, h("b", { class: "num" }, `${at + 1}`), h("span", {}, title), hidden ? h("i", {}, "hidden") : null, broken ? h("i", { class: "bad" }, "not all of it can be read") : null),
+      h("header", {}, h("b", { class: "num" }, `${at + 1}`), h("span", {}, title), hidden ? h("i", {}, "hidden") : null, broken ? h("i", { class: "bad" }, "partly unreadable") : null),
       h("div", { class: "board" }, ...placed.map((box) => this.box(box)), others.length ? h("div", { class: "flow" }, ...others.map((box) => this.box(box))) : null,
-        boxes.length ? null : h("p", { class: "dim" }, "Nothing on this slide can be shown here.")),
+        boxes.length ? null : h("p", { class: "dim" }, "Nothing on this slide can be displayed.")),
       notes ? h("details", {}, h("summary", {}, "Notes"), h("p", {}, notes)) : null);
   }
 
@@ -45,16 +45,16 @@ class Slides extends Parts {
   within({ kind, ...box }) {
     if (kind === "picture") return [this.picture(box)];
     if (kind === "table") return [h("table", {}, h("tbody", {}, ...box.rows.map((row) => h("tr", {}, ...row.map((cell) => h("td", {}, cell))))))];
-    if (kind === "other") return [h("span", { class: "dim" }, `${box.name}, not shown here`)];
+    if (kind === "other") return [h("span", { class: "dim" }, `${box.name}, cannot be displayed`)];
     return box.lines.map(([level, points, bold, text]) => h("p", {
       style: `font-size: ${((100 * (points || (box.title ? USUAL.title : Math.max(12, USUAL.text - 2 * level)))) / HIGH).toFixed(2)}cqh; margin-left: ${level * 1.2}em; ${bold ? "font-weight: 650" : ""}`,
     }, text));
   }
 
   picture({ path, shown, name }) {
-    if (!shown) return h("span", { class: "dim" }, `${name || "picture"}, not shown here`);
+    if (!shown) return h("span", { class: "dim" }, `${name || "image"}, cannot be displayed`);
     const image = h("img", { src: this.file.view({ image: path }), alt: name, loading: "lazy" });
-    image.addEventListener("error", () => image.replaceWith(h("span", { class: "dim" }, `${name}, broken`)));
+    image.addEventListener("error", () => image.replaceWith(h("span", { class: "dim" }, `${name}, cannot be displayed`)));
     return image;
   }
 }

@@ -42,7 +42,7 @@ class Sound {
     const { format, rate, channels, missing, peaks } = this.first;
     const parts = [format, rate && `${number(rate / 1000)} kHz`, channels && (CHANNELS[channels] ?? `${channels} channels`), this.seconds && clock(this.seconds)];
     this.file.tell(parts.filter(Boolean).join(" · "));
-    if (missing > 0.1) this.note.textContent = `The file is cut off: ${seconds(missing)} of what it promises are missing.`;
+    if (missing > 0.1) this.note.textContent = `The file is truncated: ${seconds(missing)} are missing.`;
     this.wave.show({ seconds: this.seconds, ...(peaks.length ? { peaks } : {}) });
     this.tick();
   }
@@ -96,23 +96,23 @@ class Sound {
     const { peaks, size } = this.first;
     if (peaks.length || this.closed) return;
     if (size > MOST_BYTES || this.media.duration > MOST_SECONDS) {
-      this.note.textContent = "Its shape is not drawn: it is longer than 20 minutes or larger than 32 MB.";
+      this.note.textContent = "No waveform: the file is longer than 20 minutes or larger than 32 MB.";
       return;
     }
     this.stopped = new AbortController();
-    this.note.textContent = "Its shape is being drawn…";
+    this.note.textContent = "Drawing the waveform…";
     try {
       const found = await decoded(source(this.file), this.stopped.signal);
       this.wave.show({ peaks: found });
       this.note.textContent = "";
     } catch (error) {
-      if (error.name !== "AbortError") this.note.textContent = "Its shape cannot be drawn.";
+      if (error.name !== "AbortError") this.note.textContent = "The waveform cannot be drawn.";
     }
   }
 
   refused() {
     if (this.closed || !this.media.getAttribute("src") || this.failed) return;
-    this.failed = refusal(this.file, "this sound");
+    this.failed = refusal(this.file, "this audio file");
     this.wave.element.replaceWith(this.failed);
   }
 }

@@ -35,7 +35,7 @@ class Specimen {
     try {
       await face.load();
     } catch {
-      this.element.replaceChildren(h("p", { class: "refused", role: "alert" }, "The browser cannot draw this font; it is broken."), this.facts());
+      this.element.replaceChildren(h("p", { class: "refused", role: "alert" }, "The browser cannot display this font. The file may be corrupt."), this.facts());
       return;
     }
     if (this.face) document.fonts.delete(this.face);
@@ -45,7 +45,7 @@ class Specimen {
 
   async bytes() {
     const answer = await fetch(this.file.address("files", {}));
-    if (!answer.ok) throw new Error("This font could not be read.");
+    if (!answer.ok) throw new Error("The font could not be loaded.");
     return answer.arrayBuffer();
   }
 
@@ -71,10 +71,10 @@ class Specimen {
     const sample = typed ?? samples[0] ?? this.some(40);
     this.lines = SIZES.map((size) => h("p", { class: "face line", style: `font-size: ${size}px`, dir: "auto" }));
     this.missing = h("small", { class: "missing", role: "status" });
-    this.field = h("input", { type: "text", "aria-label": "Text to try", value: sample, oninput: () => this.write(), spellcheck: "false", dir: "auto" });
+    this.field = h("input", { type: "text", "aria-label": "Sample text", value: sample, oninput: () => this.write(), spellcheck: "false", dir: "auto" });
     const rows = ROWS.map((row) => this.own(row)).filter(Boolean).map((row) => h("p", { class: "face row" }, row));
     this.element.replaceChildren(
-      h("h2", { class: "face" }, this.title), ...this.sliders(), h("label", { class: "try" }, h("span", {}, "Try it"), this.field), this.missing,
+      h("h2", { class: "face" }, this.title), ...this.sliders(), h("label", { class: "try" }, h("span", {}, "Sample"), this.field), this.missing,
       h("div", { class: "lines" }, ...this.lines),
       ...(samples.length > 1 ? [h("div", { class: "others" }, ...samples.slice(1).map((text) => h("p", { class: "face", dir: "auto" }, text)))] : []),
       ...(rows.length ? [h("div", { class: "rows" }, ...rows)] : []), this.facts(), this.grid());
@@ -86,7 +86,7 @@ class Specimen {
     const rows = [
       ["Style", [first.style.toLowerCase(), first.weight, first.italic && "italic", first.monospaced && "monospaced"]],
       ["Characters", [number(first.characters)]], ["Version", [first.version.replace(/^Version /, "")]],
-      ["Design", [first.designer]], ["Rights", [first.copyright]], ["Licence", [first.licence]],
+      ["Designer", [first.designer]], ["Copyright", [first.copyright]], ["Licence", [first.licence]],
     ];
     const told = rows.map(([name, parts]) => [name, [...new Set(parts.filter(Boolean))].join(", ")]).filter(([, text]) => text);
     return h("dl", {}, ...told.flatMap(([name, text]) => [h("dt", {}, name), h("dd", text.length > 120 ? { tabindex: "0" } : {}, text)]));
@@ -119,12 +119,12 @@ class Specimen {
     const text = this.field.value;
     for (const line of this.lines) line.textContent = text;
     const missing = [...new Set(text.replace(/\s/g, ""))].filter((each) => !this.has(each));
-    this.missing.textContent = missing.length ? `Not in this font, drawn in another: ${missing.join(" ")}` : "";
+    this.missing.textContent = missing.length ? `Not in this font, shown in a fallback font: ${missing.join(" ")}` : "";
     this.element.style.setProperty("--face", `"${this.family}"`);
   }
 
   grid(most = FIRST) {
-    const all = h("div", { class: "grid face", role: "img", "aria-label": "Its characters" });
+    const all = h("div", { class: "grid face", role: "img", "aria-label": "Characters" });
     let left = most;
     for (const [from, to] of this.first.ranges) {
       for (let code = from; code <= to && left > 0; code++) {

@@ -11,7 +11,7 @@ class ImageView {
   constructor(file) {
     this.file = file;
     this.picture = h("img", { alt: file.name, draggable: "false" });
-    this.zoom = new Zoom(this.picture, `Picture ${file.name}`);
+    this.zoom = new Zoom(this.picture, `Image ${file.name}`);
     this.notes = h("div", { class: "notes", role: "status" });
     this.pages = h("span", { class: "pages" });
     this.zoom.bar.prepend(this.pages);
@@ -91,7 +91,7 @@ class ImageView {
     if (!address.includes("/view/")) return;
     this.picture.removeAttribute("src");
     const { error } = await fetch(address).then((answer) => answer.json()).catch(() => ({}));
-    this.note(error ?? "This picture could not be shown.", "bad");
+    this.note(error ?? "This image could not be displayed.", "bad");
   }
 
   say() {
@@ -100,7 +100,7 @@ class ImageView {
     const frames = first.frames > 1 ? plural(first.frames, "frame") : first.frames ? "" : "animated";
     this.file.tell([`${number(width)} × ${number(height)}`, first.format, first.mode, frames].filter(Boolean).join(" · "));
     this.notes.replaceChildren();
-    if (first.cut) this.note("The file ends before the picture does: this is what it holds.", "bad");
+    if (first.cut) this.note("The file is truncated. Only part of the image is shown.", "bad");
     if (first.source === "made" && Math.max(width, height) > first.made) this.reduced();
   }
 
@@ -109,13 +109,13 @@ class ImageView {
     const { path, preview } = this.file;
     const step = preview.changedIn?.(path, this.file.step ?? undefined);
     if (step === undefined) return;
-    const title = `Compare with the picture before step ${step}`;
+    const title = `Compare with the version before step ${step}`;
     this.file.tools(h("button", { type: "button", class: "quiet", title, onclick: () => emit("past", { path, step, compared: true }) }, icon("differs"), "Compare"));
   }
 
   reduced() {
-    const open = h("button", { type: "button", class: "quiet", onclick: () => this.everyPixel() }, "Show every pixel");
-    this.note(`Shown at ${number(this.first.made)} pixels at most.`, "", this.first.raw && !this.first.paged ? open : null);
+    const open = h("button", { type: "button", class: "quiet", onclick: () => this.everyPixel() }, "Show full size");
+    this.note(`Scaled down to ${number(this.first.made)} pixels.`, "", this.first.raw && !this.first.paged ? open : null);
   }
 
   everyPixel() {
@@ -136,8 +136,8 @@ class ImageView {
       paged === "page" ? `${at + 1} of ${pages.length}` : `${width} × ${height}`));
     const choice = h("select", { "aria-label": paged === "page" ? "Page" : "Size", onchange: () => this.turnTo(Number(choice.value)) }, ...names);
     this.pages.replaceChildren(
-      this.zoom.button("‹", `The ${paged} before`, () => turn(-1)), choice,
-      this.zoom.button("›", `The next ${paged}`, () => turn(1)));
+      this.zoom.button("‹", `Previous ${paged}`, () => turn(-1)), choice,
+      this.zoom.button("›", `Next ${paged}`, () => turn(1)));
   }
 
   turnTo(page) {

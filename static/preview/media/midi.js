@@ -22,7 +22,7 @@ class Music {
     this.note = h("p", { class: "note", role: "status" });
     const zoom = (label, sign, by) => h("button", { type: "button", class: "quiet sign", "aria-label": label, title: label, onclick: () => this.roll.zoom(by) }, sign);
     this.element = h("div", { class: "midi" },
-      h("div", { class: "row" }, this.play, this.time, h("span", { class: "grow" }), zoom("Farther", "−", 0.67), zoom("Nearer", "+", 1.5),
+      h("div", { class: "row" }, this.play, this.time, h("span", { class: "grow" }), zoom("Zoom out", "−", 0.67), zoom("Zoom in", "+", 1.5),
         speed((rate) => this.pace(rate)), volume((loud) => this.volume(loud), this.loud)),
       this.tracks, this.note, this.roll.element);
     keys(this.element, { toggle: () => this.toggle(), seek: (at) => this.seek(at), now: () => this.now, length: () => this.first.seconds });
@@ -33,8 +33,8 @@ class Music {
     this.first = first;
     const { tracks, notes, seconds, tempo, left } = first;
     const count = notes.start.length;
-    this.file.tell([plural(count, "note"), plural(tracks.filter((track) => track.count).length, "track"), `${number(tempo)} beats a minute`, clock(seconds)].join(" · "));
-    this.note.textContent = left ? `Not all of it is here: ${left}.` : count ? "" : "There are no notes in this file.";
+    this.file.tell([plural(count, "note"), plural(tracks.filter((track) => track.count).length, "track"), `${number(tempo)} BPM`, clock(seconds)].join(" · "));
+    this.note.textContent = left ? `Incomplete: ${left}.` : count ? "" : "There are no notes in this file.";
     this.play.disabled = !count;
     this.roll.muted = new Set([...this.roll.muted].filter((each) => each < tracks.length));
     this.tracks.replaceChildren(...tracks.map((track, at) => (track.count ? this.button(track, at) : null)).filter(Boolean));

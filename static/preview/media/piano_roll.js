@@ -16,7 +16,7 @@ export class Roll {
     this.canvas = h("canvas");
     this.width = h("div", { class: "width" });
     this.element = h("div", {
-      class: "roll", role: "slider", tabindex: "0", "aria-label": "Place in the music",
+      class: "roll", role: "slider", tabindex: "0", "aria-label": "Playback position",
       "aria-valuemin": 0, "aria-valuemax": 0, "aria-valuenow": 0,
     }, h("div", { class: "held" }, this.canvas), this.width);
     this.element.addEventListener("scroll", () => this.draw());

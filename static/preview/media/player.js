@@ -32,9 +32,9 @@ export function measure(media) {
 
 /** The message if the browser cannot play the file, with alternatives. */
 export function refusal(file, what) {
-  const bytes = h("button", { type: "button", class: "quiet", onclick: () => file.preview.openAs("bytes") }, "Look at its bytes");
+  const bytes = h("button", { type: "button", class: "quiet", onclick: () => file.preview.openAs("bytes") }, "View as hex");
   return h("div", { class: "says", role: "status" }, icon("file"),
-    h("p", {}, `This browser cannot play ${what}: it may be broken, cut off, or written in a way that the browser does not know.`),
+    h("p", {}, `This browser cannot play ${what}: it may be corrupt, or in an unsupported format.`),
     h("div", {}, h("a", { class: "quiet", href: file.address("files", {}), download: file.name }, "Download"), bytes));
 }
 

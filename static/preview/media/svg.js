@@ -40,14 +40,14 @@ class Drawing {
       this.picture.src = address;
       this.zoom.lay();
     };
-    next.onerror = () => this.next === next && this.refuse("This drawing cannot be drawn by the browser.");
+    next.onerror = () => this.next === next && this.refuse("The browser cannot display this drawing.");
     this.element.setAttribute("aria-busy", "true");
     next.src = address;
   }
 
   say() {
     const { scripts, outside } = this.first;
-    const parts = [scripts && "Its scripts do not run here", outside && "what it asks for from elsewhere is not loaded"];
+    const parts = [scripts && "Scripts are disabled", outside && "external resources are not loaded"];
     const text = parts.filter(Boolean).join("; ");
     this.notes.replaceChildren(...(text ? [h("p", {}, `${text[0].toUpperCase()}${text.slice(1)}.`)] : []));
   }
@@ -63,7 +63,7 @@ class Drawing {
     this.element.removeAttribute("aria-busy");
     this.shown(false);
     this.notes.replaceChildren();
-    const source = h("button", { type: "button", class: "quiet", onclick: () => this.file.preview.openAs("text") }, "Look at its source");
+    const source = h("button", { type: "button", class: "quiet", onclick: () => this.file.preview.openAs("text") }, "View source");
     const taking = h("a", { class: "quiet", href: this.file.address("files", {}), download: this.file.name }, "Download");
     this.why.replaceChildren(icon("file"), h("p", {}, text), h("div", {}, taking, source));
   }

@@ -23,7 +23,7 @@ class Film {
     const { videoWidth, videoHeight, duration } = this.media;
     const parts = [this.first.codec];
     if (videoWidth) parts.push(`${videoWidth} × ${videoHeight}`);
-    else if (this.media.readyState) parts.push("no picture");
+    else if (this.media.readyState) parts.push("no video track");
     if (Number.isFinite(duration)) parts.push(clock(duration));
     this.file.tell(parts.filter(Boolean).join(" · "));
   }
@@ -46,7 +46,7 @@ class Film {
   refused() {
     if (this.closed || this.failed || !this.media.getAttribute("src")) return;
     const { codec } = this.first;
-    this.failed = refusal(this.file, codec ? `this film (${codec})` : "this film");
+    this.failed = refusal(this.file, codec ? `this video (${codec})` : "this video");
     this.element.replaceChildren(this.failed);
   }
 }

@@ -12,7 +12,7 @@ export class Waveform {
     this.canvas = h("canvas");
     this.hint = h("span", { class: "hint num", hidden: true });
     this.element = h("div", {
-      class: "waveform", role: "slider", tabindex: "0", "aria-label": "Place in the sound",
+      class: "waveform", role: "slider", tabindex: "0", "aria-label": "Playback position",
       "aria-valuemin": 0, "aria-valuemax": 0, "aria-valuenow": 0,
     }, this.canvas, this.hint);
     const place = (event) => {

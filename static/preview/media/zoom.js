@@ -17,7 +17,7 @@ export class Zoom {
     this.stage = h("div", { class: "stage", tabindex: "0", role: "group", "aria-label": label }, this.field);
     this.level = h("button", { type: "button", class: "quiet num level", onclick: () => this.toggle() });
     this.bar = h("div", { class: "zoombar", role: "toolbar", "aria-label": "Zoom" },
-      this.button("−", "Smaller", () => this.step(-1)), this.level, this.button("+", "Larger", () => this.step(1)));
+      this.button("−", "Zoom out", () => this.step(-1)), this.level, this.button("+", "Zoom in", () => this.step(1)));
     this.element = h("div", { class: "zoomed" }, this.stage, this.bar);
     this.stage.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     this.element.addEventListener("keydown", (event) => this.key(event));
@@ -61,8 +61,8 @@ export class Zoom {
     const roomy = field.offsetWidth > stage.clientWidth || field.offsetHeight > stage.clientHeight;
     stage.classList.toggle("wide", roomy);
     const percent = zoom * 100;
-    this.level.textContent = `${percent < 10 ? percent.toFixed(1) : Math.round(percent)} %`;
-    const says = this.fitting ? "Show at 100 %" : "Fit into the window";
+    this.level.textContent = `${percent < 10 ? percent.toFixed(1) : Math.round(percent)}%`;
+    const says = this.fitting ? "Show at 100%" : "Fit to window";
     this.level.title = says;
     this.level.setAttribute("aria-label", `${this.level.textContent}: ${says.toLowerCase()}`);
   }

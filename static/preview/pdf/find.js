@@ -14,7 +14,7 @@ export class Find {
     this.tally = h("span", { class: "tally num", role: "status" });
     this.case = h("button", { type: "button", class: "quiet case", "aria-pressed": "false", "aria-label": "Match case", title: "Match case", onclick: () => this.toggle() }, "Aa");
     this.element = h("div", { class: "search", role: "search", hidden: true }, icon("find"), this.field, this.tally, this.case,
-      tool("above", "Previous place", () => this.move(-1)), tool("below", "Next place", () => this.move(1)), tool("close", "Close find", () => this.close()));
+      tool("above", "Previous match", () => this.move(-1)), tool("below", "Next match", () => this.move(1)), tool("close", "Close find", () => this.close()));
     this.field.addEventListener("input", () => {
       clearTimeout(this.timer);
       this.timer = setTimeout(() => this.look(), PAUSE);
@@ -70,7 +70,7 @@ export class Find {
       for (let at = from; at !== null && at < to && this.places.length < MOST;) {
         const answer = await this.ask(needle, at);
         if (round !== this.round) return;
-        if (!answer) return void (this.tally.textContent = "not found: the file cannot be read");
+        if (!answer) return void (this.tally.textContent = "Search failed");
         this.add(answer.places.filter(([page]) => page < to));
         at = answer.next;
         this.say(at === null || at >= to ? null : at);
@@ -100,11 +100,11 @@ export class Find {
   say(page, done = false) {
     const found = this.places.length;
     const many = found >= MOST ? `${number(MOST)}+` : number(found);
-    const going = done ? "" : page === null ? " …" : ` … page ${number(page + 1)}`;
-    this.tally.textContent = found ? `${number(this.now + 1)} of ${many}${going}` : done ? "not found" : `looking${going}`;
+    const going = done ? "" : page === null ? "…" : `… page ${number(page + 1)}`;
+    this.tally.textContent = found ? `${number(this.now + 1)} of ${many}${going}` : done ? "No matches" : `searching${going}`;
     this.tally.classList.toggle("none", done && !found);
     this.going = going;
-    this.tally.title = plural(found, "place");
+    this.tally.title = plural(found, "match", "matches");
   }
 
   move(by) {

@@ -50,7 +50,7 @@ export class Sheet {
     } catch {
       Object.assign(this, { shown: width, version });
       const said = await fetch(address).then((answer) => answer.json()).catch(() => ({}));
-      this.say(said.error || "This page could not be drawn.");
+      this.say(said.error || "This page could not be displayed.");
     }
   }
 

@@ -27,13 +27,13 @@ class Pdf {
     this.page = h("input", { class: "num", inputmode: "numeric", "aria-label": "Page", autocomplete: "off", onchange: () => this.go(), onfocus: () => this.page.select() });
     this.of = h("span", { class: "num of" });
     this.level = h("select", { "aria-label": "Zoom", onchange: () => this.setLevel(this.level.value) },
-      h("option", { value: "auto" }, "Automatic"), h("option", { value: "width" }, "Fit width"), h("option", { value: "page" }, "Whole page"),
-      ...LEVELS.map((level) => h("option", { value: level }, `${level * 100} %`)));
+      h("option", { value: "auto" }, "Automatic"), h("option", { value: "width" }, "Fit width"), h("option", { value: "page" }, "Fit page"),
+      ...LEVELS.map((level) => h("option", { value: level }, `${level * 100}%`)));
     this.exact = h("option", { value: "exact", hidden: true });
     this.level.append(this.exact);
     return h("div", { class: "about", role: "toolbar", "aria-label": "Pages and zoom" }, this.opener,
       tool("above", "Previous page", () => this.paper.goTo(this.paper.now - 1)), this.page, this.of, tool("below", "Next page", () => this.paper.goTo(this.paper.now + 1)),
-      h("span", { class: "room" }), sign("−", "Smaller", () => this.nearer(1 / STEP)), this.level, sign("+", "Larger", () => this.nearer(STEP)),
+      h("span", { class: "room" }), sign("−", "Zoom out", () => this.nearer(1 / STEP)), this.level, sign("+", "Zoom in", () => this.nearer(STEP)),
       tool("find", "Find", () => this.find.open()));
   }
 
@@ -44,7 +44,7 @@ class Pdf {
     this.of.textContent = `of ${number(first.pages)}`;
     this.page.style.setProperty("--digits", String(first.pages).length);
     this.opener.hidden = !first.outline;
-    const notes = [first.cut && "The file ends early: what could be read of it is shown.", first.more && `${number(first.more)} more pages are not shown.`];
+    const notes = [first.cut && "The file is truncated. Only the readable part is shown.", first.more && `${number(first.more)} more pages are not shown.`];
     this.notes.textContent = notes.filter(Boolean).join(" ");
     this.notes.hidden = !this.notes.textContent;
     this.paper.take(first);
@@ -58,9 +58,9 @@ class Pdf {
     this.markPlace();
     const { mode, zoom } = this.paper;
     const level = mode === "zoom" ? (LEVELS.includes(zoom) ? String(zoom) : "exact") : mode;
-    this.exact.textContent = `${Math.round(this.paper.percent)} %`;
+    this.exact.textContent = `${Math.round(this.paper.percent)}%`;
     this.level.value = level;
-    this.level.title = `${Math.round(this.paper.percent)} %`;
+    this.level.title = `${Math.round(this.paper.percent)}%`;
   }
 
   go() {

@@ -51,7 +51,7 @@ export class Viewer {
     this.asked = null;
     const text = value === null || value === undefined ? "" : String(value);
     this.text.textContent = text;
-    this.size.textContent = value === null ? "NULL" : value === undefined ? "not there" : plural(text.length, "character");
+    this.size.textContent = value === null ? "NULL" : value === undefined ? "missing" : plural(text.length, "character");
   }
 }
 
@@ -76,7 +76,7 @@ export function foot(grid) {
 
 function said(button) {
   button.dataset.says ??= button.textContent;
-  button.textContent = "copied";
+  button.textContent = "Copied";
   setTimeout(() => (button.textContent = button.dataset.says), 1200);
 }
 

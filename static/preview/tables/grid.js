@@ -144,7 +144,7 @@ export class Grid {
   headCell(at) {
     const sorted = this.sort?.at === at ? (this.sort.down ? "descending" : "ascending") : null;
     const sign = sorted ? h("i", { "aria-hidden": "true" }, this.sort.down ? "↓" : "↑") : null;
-    const handle = h("span", { class: "handle", title: "Drag to widen", onpointerdown: (event) => this.widen(event, at), ondblclick: () => this.fit(at) });
+    const handle = h("span", { class: "handle", title: "Drag to resize", onpointerdown: (event) => this.widen(event, at), ondblclick: () => this.fit(at) });
     const name = this.names[at] || this.types[at] || `${at + 1}`;
     return h("div", {
       class: `cell ${this.kinds[at]}${this.names[at] ? "" : " unnamed"}`, role: "columnheader", "aria-colindex": at + 2, "aria-sort": sorted, id: this.cellId(-1, at), "data-row": -1, "data-column": at,
@@ -256,7 +256,7 @@ function say(cells, column, kind) {
   if (value === null) return ["null", "NULL"];
   if (typeof value === "number") return ["right", String(value)];
   if (typeof value === "string") return [kind === "number" ? "right" : "", line(value)];
-  return "blob" in value ? ["blob", `${bytes(value.blob)} of bytes`] : ["", `${line(value.cut)}…`];
+  return "blob" in value ? ["blob", `${bytes(value.blob)} of binary data`] : ["", `${line(value.cut)}…`];
 }
 
 const line = (text) => text.replace(/\r\n?|\n/g, "↵").replaceAll("\0", "␀").slice(0, 300);

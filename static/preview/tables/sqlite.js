@@ -57,7 +57,7 @@ class Database {
     if (this.grid) this.grid.reset(view);
     else this.grid = new Grid(view, (options) => this.file.ask({ table: this.name, ...options }), this.file.name);
     this.place.replaceChildren(this.grid.element);
-    this.grid.onSort = () => (view.about || view.total > view.held ? `Sorted among the first ${number(view.held)} rows.` : "");
+    this.grid.onSort = () => (view.about || view.total > view.held ? `Sorted within the first ${number(view.held)} rows.` : "");
     this.tell(view);
     if (view.about) this.count(view);
   }

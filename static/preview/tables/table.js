@@ -19,7 +19,7 @@ class Table {
     this.tabs = h("div", { class: "sheets", role: "tablist", "aria-label": "Sheets" });
     this.says = h("p", { class: "notes", role: "note" });
     this.grid = new Grid(first, (options) => file.ask({ ...this.options, ...options }), file.name);
-    this.grid.onSort = () => (this.first.total > this.first.held ? `Sorted among the first ${number(this.first.held)} rows.` : "");
+    this.grid.onSort = () => (this.first.total > this.first.held ? `Sorted within the first ${number(this.first.held)} rows.` : "");
     this.element = h("div", { class: "table" }, this.tabs, this.says, this.grid.element);
     this.tabs.addEventListener("keydown", (event) => this.key(event));
     this.take(first);
@@ -53,7 +53,7 @@ class Table {
     this.showTabs(first);
     const { header } = first;
     const toggle = header === null ? null : h("label", {},
-      h("input", { type: "checkbox", checked: header, onchange: ({ target }) => this.choose({ header: target.checked ? 1 : 0 }) }), "first row names the columns");
+      h("input", { type: "checkbox", checked: header, onchange: ({ target }) => this.choose({ header: target.checked ? 1 : 0 }) }), "First row is a header");
     this.grid.foot.note(...[first.form, toggle].filter(Boolean));
     this.tell();
     if (first.held && first.held * first.names.length <= MANY && (first.form !== "workbook" || this.file.entry?.size < DESCRIBED)) this.grid.describe().catch(() => {});
@@ -75,7 +75,7 @@ class Table {
     while (!so.done) {
       so = await file.ask({ ...this.options, count: 1, ...(so.at ? { at: so.at, rows: so.rows, inside: so.inside ? 1 : 0 } : {}) }).catch(() => null);
       if (!so || this.closed || first !== this.first) return;
-      if (!so.done && file.entry) this.tell(`, counting: ${Math.floor((100 * so.at) / file.entry.size)} %`);
+      if (!so.done && file.entry) this.tell(`, counting: ${Math.floor((100 * so.at) / file.entry.size)}%`);
     }
     Object.assign(first, { total: so.rows, about: false });
     this.tell();

@@ -64,7 +64,7 @@ export function shownDifference(before, after, label) {
   const rows = [];
   let left = 0;
   const fold = () => {
-    if (left) rows.push(h("div", { class: "fold" }, `${plural(left, "line")} the same`));
+    if (left) rows.push(h("div", { class: "fold" }, plural(left, "unchanged line")));
     left = 0;
   };
   all.forEach(([sign, line], at) => {

@@ -23,7 +23,7 @@ export class Editor {
     this.tools = [this.state, this.save, this.leave];
     this.says = h("div", { class: "told", role: "alert" });
     this.area = h("textarea", { "aria-label": `Edit ${file.name}`, spellcheck: "false", autocapitalize: "off", autocomplete: "off", wrap: "off", disabled: true });
-    this.help = h("p", { class: "hint" }, "Tab indents; Escape and then Tab moves on. Ctrl+S saves.");
+    this.help = h("p", { class: "hint" }, "Tab indents. Press Escape, then Tab to leave the editor. Ctrl+S saves.");
     this.element = h("div", { class: "editor" }, this.says, this.area, this.help);
     this.area.addEventListener("input", () => this.changedHere());
     this.element.addEventListener("keydown", (event) => this.key(event));
@@ -55,7 +55,7 @@ export class Editor {
   /** Continue a draft; the file may have changed since. */
   resume(draft) {
     this.area.value = draft.text;
-    this.say("Your changes from before are here; they are not saved yet.", ["Throw them away", () => this.take(this.saved)]);
+    this.say("Your unsaved changes were restored.", ["Discard changes", () => this.take(this.saved)]);
     if (draft.version === this.version) return;
     this.theirs = this.saved;
     this.conflict();
@@ -64,15 +64,15 @@ export class Editor {
   /** Load the file's current text, version and encoding. */
   async fetch() {
     const response = await fetch(this.file.address("files", {}), { cache: "no-store" });
-    if (!response.ok) throw new Error("This file cannot be read any more.");
+    if (!response.ok) throw new Error("This file can no longer be read.");
     const version = response.headers.get("ETag");
-    if (!version) throw new Error("This file cannot be changed here.");
+    if (!version) throw new Error("This file cannot be edited here.");
     const { text, write } = reading(new Uint8Array(await response.arrayBuffer()), this.reader.encoding);
     Object.assign(this, { saved: text, version, write });
   }
 
   changedHere() {
-    this.state.textContent = this.dirty ? "Not saved" : "";
+    this.state.textContent = this.dirty ? "Unsaved changes" : "";
     this.save.disabled = !this.dirty;
     this.leave.textContent = this.dirty ? "Discard" : "Done";
     if (this.dirty) drafts.set(name(this.file), { text: this.area.value, version: this.version });
@@ -106,13 +106,13 @@ export class Editor {
   async store() {
     if (this.saving || !this.dirty) return;
     this.saving = true;
-    this.state.textContent = "Saving …";
+    this.state.textContent = "Saving…";
     const text = this.area.value;
     try {
       const response = await fetch(this.file.address("files", {}), { method: "PUT", headers: { "If-Match": this.version }, body: this.write(text) });
       const told = await response.json().catch(() => null);
       if (response.status === 412) await this.meet();
-      else if (!response.ok) throw new Error(told?.error ?? `The server answered ${response.status}.`);
+      else if (!response.ok) throw new Error(told?.error ?? `The server responded with status ${response.status}.`);
       else await this.stored(text, response);
     } catch (error) {
       this.say(`Not saved: ${error.message}`);
@@ -137,7 +137,7 @@ export class Editor {
     try {
       await this.fetch();
     } catch (error) {
-      return this.say(`Not saved: ${error.message} What you wrote is still here.`);
+      return this.say(`Not saved: ${error.message} Your edits are still here.`);
     }
     this.theirs = this.saved;
     if (this.theirs === mine) return this.say("");
@@ -145,10 +145,10 @@ export class Editor {
   }
 
   conflict() {
-    this.say("This file was changed while you edited it. Nothing is lost: choose what stays.",
-      ["Keep mine", () => this.keepMine()], ["Take theirs", () => this.takeTheirs()]);
-    this.says.append(h("p", { class: "legend" }, h("span", { class: "del" }, "− theirs, as it is now"), h("span", { class: "add" }, "+ yours")),
-      shownDifference(this.theirs, this.area.value, "Their version and yours"));
+    this.say("The file changed on disk; your edits are safe. Choose which version to keep.",
+      ["Keep my version", () => this.keepMine()], ["Use the model's version", () => this.takeTheirs()]);
+    this.says.append(h("p", { class: "legend" }, h("span", { class: "del" }, "− file on disk"), h("span", { class: "add" }, "+ your version")),
+      shownDifference(this.theirs, this.area.value, "Differences between the file on disk and your version"));
   }
 
   keepMine() {
@@ -159,7 +159,7 @@ export class Editor {
   takeTheirs() {
     const mine = this.area.value;
     this.take(this.theirs);
-    this.say("This is their version now.", ["Back to mine", () => (this.take(mine), this.conflict())]);
+    this.say("The editor now shows the file on disk.", ["Restore my version", () => (this.take(mine), this.conflict())]);
   }
 
   take(text) {
@@ -176,7 +176,7 @@ export class Editor {
     const version = response?.headers.get("ETag");
     if (!version || version === this.version || this.saving) return;
     if (!this.dirty) await this.fetch().then(() => this.take(this.saved), () => {});
-    else this.say("This file was changed while you edit it; what you write is untouched.", ["See both", () => this.meet()]);
+    else this.say("The file changed on disk; your edits are safe.", ["Compare", () => this.meet()]);
   }
 
   say(text, ...acts) {
@@ -191,7 +191,7 @@ export class Editor {
 
   /** Another file was opened: keep the draft until this one is opened again. */
   close() {
-    if (!this.ended && this.dirty && !this.area.disabled) emit("notice", { text: `What you wrote in ${this.file.name} is not saved. It is still there when you open it again.` });
+    if (!this.ended && this.dirty && !this.area.disabled) emit("notice", { text: `${this.file.name} has unsaved changes. They will be restored when you open it again.` });
   }
 }
 

@@ -17,13 +17,13 @@ export function reading(bytes, encoding) {
   try {
     whole = new TextDecoder(label, { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    throw new Error(`This file holds bytes that are no ${encoding.toUpperCase()}; changing it here would lose them.`);
+    throw new Error(`This file contains bytes that are not valid ${encoding.toUpperCase()}. Editing it here would lose them.`);
   }
   const mark = whole.startsWith(MARK) ? MARK : "";
   const before = whole.slice(mark.length);
   const encode = encoder(label);
   const write = (text) => encode(mark + ended(before, text));
-  if (!alike(encode(whole), bytes)) throw new Error(`Text in ${encoding.toUpperCase()} cannot be changed here without changing more of it.`);
+  if (!alike(encode(whole), bytes)) throw new Error(`Text in ${encoding.toUpperCase()} cannot be edited here without altering other parts of the file.`);
   return { text: before.replace(ENDS, "\n"), write };
 }
 
@@ -63,7 +63,7 @@ function encoder(label) {
     const bytes = [];
     for (const char of text) {
       const found = known.get(char);
-      if (!found) throw new Error(`“${char}” cannot be written in ${label.toUpperCase()}, which this file is in.`);
+      if (!found) throw new Error(`“${char}” cannot be encoded in ${label.toUpperCase()}, the encoding of this file.`);
       bytes.push(...found);
     }
     return new Uint8Array(bytes);

@@ -26,7 +26,7 @@ function show(file, article, { html, cut, empty }) {
   for (const heading of headings) heading.dataset.anchor ??= slug(heading.textContent);
   if (headings.length >= MANY) article.prepend(outline(headings));
   if (empty) article.append(h("p", { class: "dim" }, "This file is empty."));
-  if (cut) article.append(h("p", { class: "cut" }, "This is its beginning, 200,000 characters. The source holds all of it."));
+  if (cut) article.append(h("p", { class: "cut" }, "Only the first 200,000 characters are shown. The source view shows the whole file."));
 }
 
 const slug = (text) => text.trim().toLowerCase().replace(/[^\p{L}\p{N}\s_-]/gu, "").replace(/\s+/g, "-");
@@ -75,24 +75,24 @@ function picture(file, address, alt) {
   const foreign = /^(?:https?:)?\/\/([^/?#]+)/i.exec(address);
   if (foreign) {
     const href = address.startsWith("//") ? `https:${address}` : address;
-    return quiet(h("a", { href, target: "_blank", rel: "noopener noreferrer nofollow" }, `picture at ${foreign[1]}`), ", not loaded");
+    return quiet(h("a", { href, target: "_blank", rel: "noopener noreferrer nofollow" }, `image at ${foreign[1]}`), ", not loaded");
   }
   const path = /^[a-z][a-z\d+.-]*:/i.test(address) ? null : placeOf(file, address);
   const name = alt || address.split("/").at(-1).slice(0, 80);
-  if (!path) return quiet(`picture “${name}” is outside of the workspace`);
+  if (!path) return quiet(`image “${name}” is outside the workspace`);
   const place = h("span", { class: "picture" });
-  place.append(quiet(`picture “${name}” …`));
-  bring(path, name, place).catch(() => place.replaceChildren(quiet(`picture “${name}” cannot be shown`)));
+  place.append(quiet(`image “${name}”…`));
+  bring(path, name, place).catch(() => place.replaceChildren(quiet(`image “${name}” cannot be displayed`)));
   return place;
 }
 
 async function bring(path, name, place) {
   const entry = await ask(runApi(`entries/${path}`));
-  if (!entry) return place.replaceChildren(quiet(`picture “${name}” is not there`));
-  if (!SHOWN.test(path)) return place.replaceChildren(quiet(`“${name}” is no picture that can be shown here`));
+  if (!entry) return place.replaceChildren(quiet(`image “${name}” not found`));
+  if (!SHOWN.test(path)) return place.replaceChildren(quiet(`“${name}” is not a supported image`));
   const src = /\.svg$/i.test(path) ? `${runApi(`view/${path}`)}?as=drawing&thumb=1&v=${entry.changed}` : `${runApi(`files/${path}`)}?inline=1&v=${entry.changed}`;
   const image = h("img", { src, alt: name, loading: "lazy" });
-  image.addEventListener("error", () => place.replaceChildren(quiet(`picture “${name}” cannot be shown`)));
+  image.addEventListener("error", () => place.replaceChildren(quiet(`image “${name}” cannot be displayed`)));
   return place.replaceChildren(image);
 }
 

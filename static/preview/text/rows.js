@@ -37,7 +37,7 @@ export function* seen(text) {
     if (match.index > at) yield text.slice(at, match.index);
     const code = match[0].codePointAt(0);
     const name = NAMES[code] ?? (code < 0x20 ? `^${String.fromCharCode(code + 64)}` : `U+${code.toString(16).toUpperCase().padStart(4, "0")}`);
-    yield h("span", { class: "unseen", "data-code": code, title: `A character that cannot be seen: ${name}` }, name);
+    yield h("span", { class: "unseen", "data-code": code, title: `Invisible character: ${name}` }, name);
     at = match.index + match[0].length;
   }
   if (at < text.length) yield text.slice(at);

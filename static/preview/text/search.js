@@ -16,7 +16,7 @@ export class Search {
     this.case = h("button", { type: "button", class: "quiet case", "aria-pressed": "false", "aria-label": "Match case", title: "Match case", onclick: () => this.toggle() }, "Aa");
     this.tally = h("span", { class: "tally num", role: "status" });
     this.element = h("div", { class: "search", role: "search", hidden: true }, icon("find"), this.field, this.tally, this.case,
-      tool("above", "Previous place", () => this.move(-1)), tool("below", "Next place", () => this.move(1)),
+      tool("above", "Previous match", () => this.move(-1)), tool("below", "Next match", () => this.move(1)),
       tool("close", "Close find", () => this.close(true)));
     this.field.addEventListener("input", () => {
       clearTimeout(this.timer);
@@ -102,11 +102,11 @@ export class Search {
   say() {
     const { length } = this.places;
     const part = this.reader.size ? Math.floor((100 * this.upto) / this.reader.size) : 100;
-    const looked = this.done || this.more ? "" : ` · ${part} % searched`;
+    const looked = this.done || this.more ? "" : ` · ${part}% searched`;
     const of = `${number(length)}${this.more ? "+" : ""}`;
     if (!this.words) this.tally.textContent = "";
     else if (length) this.tally.textContent = `${number(this.now + 1)} of ${of}${looked}`;
-    else this.tally.textContent = this.done ? "nothing found" : `searching${looked}`;
+    else this.tally.textContent = this.done ? "No matches" : `searching${looked}`;
     this.tally.classList.toggle("none", Boolean(this.words) && this.done && !length);
   }
 

@@ -50,10 +50,10 @@ class Text {
   bar() {
     const tool = (name, label, act, more = {}) =>
       h("button", { type: "button", class: "quiet sign", "aria-label": label, title: label, onclick: act, ...more }, icon(name));
-    this.wrapper = h("button", { type: "button", class: "quiet", "aria-pressed": String(remembered()), title: "Long lines go on in the next row", onclick: () => this.wrap() }, "Wrap");
-    this.script = h("select", { "aria-label": "Encoding", title: "Read it in another encoding", onchange: () => this.choose(this.script.value) });
-    this.lineEnds = h("span", { class: "ends", title: "How its lines end" });
-    this.goTo = h("input", { type: "text", inputmode: "numeric", "aria-label": "Go to line", placeholder: "Line", title: "Go to a line, or to a part: 50 %", onkeydown: (event) => event.key === "Enter" && this.toLine(this.goTo.value) });
+    this.wrapper = h("button", { type: "button", class: "quiet", "aria-pressed": String(remembered()), title: "Wrap long lines", onclick: () => this.wrap() }, "Wrap");
+    this.script = h("select", { "aria-label": "Encoding", title: "Reopen with another encoding", onchange: () => this.choose(this.script.value) });
+    this.lineEnds = h("span", { class: "ends", title: "Line endings" });
+    this.goTo = h("input", { type: "text", inputmode: "numeric", "aria-label": "Go to line", placeholder: "Line", title: "Go to a line or a position such as 50%", onkeydown: (event) => event.key === "Enter" && this.toLine(this.goTo.value) });
     return h("div", { class: "about" }, this.where, this.goTo,
       tool("start", "Start of the file", () => this.reader.toStart()), tool("end", "End of the file", () => this.reader.toEnd()),
       tool("find", "Find (Ctrl+F)", () => this.search.open()), this.wrapper, this.lineEnds, this.script);
@@ -73,7 +73,7 @@ class Text {
     const line = reader.pages.length && reader.size ? reader.topLine() : null;
     const part = reader.size ? Math.floor((100 * reader.top().offset) / reader.size) : 0;
     const all = reader.lines === null ? "" : ` of ${number(Math.max(reader.lines, line ?? 0))}`;
-    this.where.textContent = !reader.size ? "empty" : line === null ? `at ${part} %` : `line ${number(line)}${all}`;
+    this.where.textContent = !reader.size ? "empty" : line === null ? `at ${part}%` : `line ${number(line)}${all}`;
   }
 
   wrap() {
@@ -110,7 +110,7 @@ class Text {
       if (reader.closed) return undefined;
       if (at >= 0 && at < reader.size) return this.point(await this.lineAt(at, line), byHand);
       if (upto >= reader.size || at >= 0) return reader.toEnd();
-      this.where.textContent = `looking for line ${number(line)} …`;
+      this.where.textContent = `finding line ${number(line)}…`;
       asking = { line: left, start: upto };
     }
   }

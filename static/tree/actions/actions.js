@@ -57,7 +57,7 @@ export class Deeds {
     return [
       { text: open, keys: "Enter", run: () => this.open(entry) },
       folder && { text: "Show only this folder", run: () => tree.show(entry.path) },
-      !folder && { text: "Open in a tab of its own", run: () => changes.apart(entry) },
+      !folder && { text: "Open in new tab", run: () => changes.apart(entry) },
       entry.kind !== "link" && { text: folder ? "Download as zip" : "Download", run: () => changes.download([entry]) },
       { text: "Copy path", keys: "Ctrl C", run: () => changes.copyPaths([entry]) },
       ...(folder && session.owned ? [null, ...this.forNew(entry.path)] : []),
@@ -68,7 +68,7 @@ export class Deeds {
   forMany(entries) {
     const { changes } = this;
     return [
-      { text: `Download ${entries.length} as zip`, run: () => changes.download(entries) },
+      { text: `Download ${entries.length} items as zip`, run: () => changes.download(entries) },
       { text: `Copy ${entries.length} paths`, keys: "Ctrl C", run: () => changes.copyPaths(entries) },
       ...this.forChanging(entries),
     ];
@@ -91,7 +91,7 @@ export class Deeds {
   forNew(folder) {
     if (!session.owned) return [];
     const { changes, tree } = this;
-    const paste = tree.cut.size ? [{ text: `Paste ${tree.cut.size === 1 ? "what was cut" : `${tree.cut.size} entries`}`, keys: "Ctrl V", run: () => changes.paste(folder) }] : [];
+    const paste = tree.cut.size ? [{ text: `Paste ${tree.cut.size === 1 ? "1 item" : `${tree.cut.size} items`}`, keys: "Ctrl V", run: () => changes.paste(folder) }] : [];
     return [
       { text: "New file", run: () => changes.make("file", folder) },
       { text: "New folder", run: () => changes.make("folder", folder) },
@@ -110,8 +110,8 @@ export class Deeds {
     const { tree, changes } = this;
     return [
       { text: "Download all", run: () => changes.all() },
-      { text: "Mark all as looked at", run: () => (tree.marks.lookAtAll(), tree.draw()) },
-      { text: "Close all folders", run: () => tree.closeAll() },
+      { text: "Mark all as read", run: () => (tree.marks.lookAtAll(), tree.draw()) },
+      { text: "Collapse all folders", run: () => tree.closeAll() },
       { text: "Show hidden files", checked: tree.options.hidden, run: () => tree.setOption("hidden", !tree.options.hidden) },
     ];
   }

@@ -26,9 +26,9 @@ export function pickFolder(title, begin) {
       where.textContent = ["workspace", ...(folder ? folder.split("/").map(shownPath) : [])].join(" / ");
       const inner = await folders(folder);
       if (at !== folder) return;
-      const above = folder ? [line("above", "The folder above", () => go(parentOf(folder)))] : [];
+      const above = folder ? [line("above", "Parent folder", () => go(parentOf(folder)))] : [];
       list.replaceChildren(...above, ...inner.map((each) => line("folder", each.name, () => go(each.path))));
-      if (!list.children.length) list.append(h("li", { class: "dim" }, "No folders in here."));
+      if (!list.children.length) list.append(h("li", { class: "dim" }, "No folders here."));
       (list.querySelector("button") ?? here).focus();
     };
 

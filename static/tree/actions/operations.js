@@ -14,7 +14,7 @@ export const nameOf = (path) => shownPath(path.slice(path.lastIndexOf("/") + 1))
 
 export const whereOf = (folder) => (folder ? `“${nameOf(folder)}”` : "the workspace");
 
-const count = (entries) => (entries.length === 1 ? `“${entries[0].name}”` : plural(entries.length, "entry", "entries"));
+const count = (entries) => (entries.length === 1 ? `“${entries[0].name}”` : plural(entries.length, "item"));
 
 export class Changes {
   constructor(tree) {
@@ -33,7 +33,7 @@ export class Changes {
       const { paths, undo, missing } = await request(runApi("changes"), { method: "POST", headers, body: JSON.stringify(body) });
       if (undo) this.undos.push(undo);
       const text = typeof told === "function" ? told(paths) : told;
-      if (missing.length) toast(`${plural(paths.length, "entry", "entries")} taken back, ${number(missing.length)} not: ${missing[0]}`, { bad: true });
+      if (missing.length) toast(`Undone for ${plural(paths.length, "item")}; ${number(missing.length)} failed: ${missing[0]}`, { bad: true });
       else if (text) toast(text, { undo: undo && (() => this.undo(undo)) });
       this.tree.refresh();
       return paths;
@@ -46,7 +46,7 @@ export class Changes {
   undo(token = this.undos.at(-1)) {
     if (!token) return;
     this.undos = this.undos.filter((each) => each !== token);
-    this.change({ do: "undo", undo: token }, "Taken back.");
+    this.change({ do: "undo", undo: token }, "Undone.");
   }
 
   async remove(entries) {
@@ -62,7 +62,7 @@ export class Changes {
     row.element.focus({ preventScroll: true });
     if (!name) return;
     const paths = await this.change({ do: "rename", path: entry.path, name: encodeURIComponent(name) },
-      ([path]) => `“${entry.name}” is now called “${nameOf(path)}”.`);
+      ([path]) => `Renamed “${entry.name}” to “${nameOf(path)}”.`);
     await this.follow(entry.path, paths);
   }
 
@@ -110,7 +110,7 @@ export class Changes {
   hold(entries) {
     this.tree.cut = new Map(entries.map((entry) => [entry.path, entry]));
     this.tree.draw();
-    toast(`${count(entries)} cut: paste ${entries.length === 1 ? "it" : "them"} into a folder.`);
+    toast(`Cut ${count(entries)}. Paste ${entries.length === 1 ? "it" : "them"} into a folder.`);
   }
 
   async paste(folder) {
@@ -124,7 +124,7 @@ export class Changes {
     if (entries.length === 1 && entry.kind === "file") return save(runApi(`files/${entry.path}`), entry.name);
     const query = new URLSearchParams(entries.map(({ path }) => ["path", path]));
     const address = runApi(`zip?${query}`);
-    if (address.length > LONGEST) return toast("These are too many files to be named in one address. Download their folder instead.", { bad: true });
+    if (address.length > LONGEST) return toast("Too many files are selected. Download their folder instead.", { bad: true });
     return save(address);
   }
 

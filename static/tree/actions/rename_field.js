@@ -39,7 +39,7 @@ export async function rename(row, entry) {
   const cover = h("span", { class: "cover" });
   row.element.append(cover);
   row.element.draggable = false;
-  const typed = await field(cover, before, `New name of ${entry.name}`);
+  const typed = await field(cover, before, `New name for ${entry.name}`);
   cover.remove();
   row.element.draggable = true;
   return clean(typed, before);

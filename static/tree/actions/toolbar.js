@@ -78,7 +78,7 @@ export class Bar {
     if (selection.size > 1) return `${number(selection.size)} selected`;
     if (!forest.base.known) return "";
     if (forest.found) return `${number(forest.found.total)}${forest.found.cut ? "+" : ""} found`;
-    return plural(forest.base.total, "entry", "entries");
+    return plural(forest.base.total, "item");
   }
 
   /** Explain why the tree is empty. */
@@ -88,8 +88,8 @@ export class Bar {
     const hidden = empty && forest.base.hidden;
     let text = "";
     if (problem) text = problem;
-    else if (forest.found && empty) text = `No name in here has “${options.words}” in it.`;
-    else if (empty) text = forest.root ? "This folder is empty." : "Files that you give and files that the model makes appear here. Drop files or folders to give them.";
+    else if (forest.found && empty) text = `No file names match “${options.words}”.`;
+    else if (empty) text = forest.root ? "This folder is empty." : "Your files and the model's files appear here. Drop files or folders to upload them.";
     if (hidden) text += ` ${plural(hidden, "hidden file is", "hidden files are")} not shown.`;
     this.none.hidden = !text;
     if (this.none.textContent !== text) this.none.textContent = text;

@@ -26,7 +26,7 @@ class Tab(Studio):
         return self.page.locator(f"#step-{step} .chip.file", has_text=name)
 
     def compare(
-        self, step: int, name: str, label: str = "How step {step} changed {name}"
+        self, step: int, name: str, label: str = "Changes to {name} in step {step}"
     ) -> Locator:
         label = label.format(step=step, name=name)
         self.page.get_by_role("button", name=label, exact=True).click()
@@ -83,8 +83,8 @@ def test_where_there_is_room_the_versions_stand_side_by_side(tab: Tab) -> None:
 
 def test_lines_that_are_the_same_unfold(tab: Tab) -> None:
     shown = tab.compare(3, "draw.py")
-    gap = shown.get_by_role("button", name="lines are the same")
-    expect(gap).to_have_text("⋯ 4 lines are the same")
+    gap = shown.get_by_role("button", name="unchanged lines")
+    expect(gap).to_have_text("⋯ 4 unchanged lines")
     gap.focus()
     tab.page.keyboard.press("Enter")
     expect(gap).to_have_count(0)
@@ -106,11 +106,11 @@ def test_the_lines_have_the_room_whatever_comes_first(tab: Tab) -> None:
 
 def test_what_was_made_and_what_was_removed_is_shown_whole(tab: Tab) -> None:
     shown = tab.compare(1, "notes.txt")
-    expect(shown.locator(".about")).to_contain_text("made by step 1")
+    expect(shown.locator(".about")).to_contain_text("created by step 1")
     assert texts(shown.locator("tr.add")) == ["notes"]
     tab.page.locator("#step-5").get_by_role("button", name="more").click()
-    tab.button("Removed: notes.txt").click()
-    expect(shown.locator(".about")).to_contain_text("removed by step 5")
+    tab.button("Deleted: notes.txt").click()
+    expect(shown.locator(".about")).to_contain_text("deleted by step 5")
     assert texts(shown.locator("tr.del")) == ["notes"]
 
 
@@ -118,13 +118,13 @@ def test_the_version_after_a_step_is_looked_at_too(tab: Tab) -> None:
     tab.compare(1, "draw.py")
     tab.button("After step 1").click()
     expect(tab.page.locator(".preview .canvas")).to_contain_text("WIDTH = 640")
-    expect(tab.page.locator(".preview .hd")).to_contain_text("as it was after step 1")
+    expect(tab.page.locator(".preview .hd")).to_contain_text("version after step 1")
 
 
 def test_pictures_are_compared_side_by_side_or_one_over_the_other(tab: Tab) -> None:
     expect(tab.chip(3, "output/chart.png").locator(".differs")).to_have_text("compare")
     shown = tab.compare(3, "output/chart.png", "Compare {name} before and after step {step}")
-    expect(tab.button("Wipe")).to_have_attribute("aria-pressed", "true")
+    expect(tab.button("Swipe")).to_have_attribute("aria-pressed", "true")
     tab.button("Side by side").click()
     pictures = shown.get_by_role("img")
     expect(pictures).to_have_count(2)
@@ -138,7 +138,7 @@ def test_pictures_are_compared_side_by_side_or_one_over_the_other(tab: Tab) -> N
         })"""
     )
     assert colours == [[0x24, 0x74, 0xB5], [0x2C, 0x7A, 0x4B]]
-    tab.button("Wipe").click()
+    tab.button("Swipe").click()
     slider = shown.get_by_role("slider")
     slider.fill("20")
     expect(shown.locator(".after")).to_have_css("clip-path", "inset(0px 0px 0px 80%)")
@@ -194,7 +194,7 @@ def test_the_tree_marks_the_file_whose_difference_is_shown(tab: Tab) -> None:
 def test_a_difference_has_an_address_of_its_own(tab: Tab, world: Made) -> None:
     tab.compare(3, "draw.py")
     with tab.page.context.expect_page() as opened:
-        tab.page.get_by_role("link", name="Open in a tab of its own").click()
+        tab.page.get_by_role("link", name="Open in new tab").click()
     page = opened.value
     expect(page.locator(".difference tr.add, .difference td.add").first).to_be_visible()
     assert page.url == f"{world.address}/look?run={world.run}&path=draw.py&step=3&compared=1"

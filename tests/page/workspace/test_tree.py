@@ -115,7 +115,7 @@ def test_folders_are_first_and_input_and_output_are_open(files: Files) -> None:
     expect(files.row("a")).to_have_attribute("aria-expanded", "false")
     expect(files.row("a")).to_have_attribute("aria-posinset", "3")
     expect(files.row("a")).to_have_attribute("aria-setsize", "4")
-    expect(files.row("a")).to_contain_text("1 entry")
+    expect(files.row("a")).to_contain_text("1 item")
     expect(files.row("b.txt")).to_contain_text("14 B")
 
 
@@ -140,7 +140,7 @@ def test_the_order_is_chosen_and_remembered(files: Files) -> None:
         (files.root / "output" / name).write_bytes(b"x" * size)
         os.utime(files.root / "output" / name, (1e9 - age, 1e9 - age))
     files.open()
-    order = files.page.get_by_label("Order of the files")
+    order = files.page.get_by_label("Sort files")
     expect(files.row("c.txt")).to_be_visible()
     assert files.names()[2:] == ["a.txt", "b.txt", "c.txt"]
     order.select_option("Newest first")
@@ -158,7 +158,7 @@ def test_hidden_files_are_shown_when_wanted(files: Files) -> None:
     files.open()
     expect(files.row("seen")).to_be_visible()
     expect(files.row(".hidden")).to_have_count(0)
-    files.studio.button("More for the workspace").click()
+    files.studio.button("More actions").click()
     files.page.get_by_role("menuitemcheckbox", name="Show hidden files").click()
     expect(files.row(".hidden")).to_be_visible()
     files.page.reload()
@@ -175,7 +175,7 @@ def test_the_filter_finds_files_in_closed_folders_and_goes_again(files: Files) -
     files.write("c/treaserous.txt")
     expect(files.row("treaserous.txt")).to_be_visible()
     box.fill("nothing like it")
-    expect(files.studio.workspace).to_contain_text("No name in here has “nothing like it” in it.")
+    expect(files.studio.workspace).to_contain_text("No file names match “nothing like it”.")
     box.press("Escape")
     expect(files.row("b.txt")).to_be_visible()
     box.fill("down")
@@ -191,7 +191,7 @@ def test_a_folder_is_shown_alone_and_the_way_back_stands_above(files: Files) -> 
     files.do("b", "Show only this folder")
     expect(files.row("c")).to_have_attribute("aria-level", "1")
     expect(files.row("beside.txt")).to_have_count(0)
-    crumbs = files.page.get_by_role("navigation", name="Folder shown")
+    crumbs = files.page.get_by_role("navigation", name="Current folder")
     expect(crumbs).to_have_text("workspace/a/b")
     crumbs.get_by_role("button", name="a", exact=True).click()
     expect(files.row("b")).to_have_attribute("aria-level", "1")
@@ -207,7 +207,7 @@ def test_a_folder_that_is_shown_alone_and_goes_leads_to_the_one_above(files: Fil
     expect(files.row("inner.txt")).to_be_visible()
     (files.root / "a" / "b" / "inner.txt").unlink()
     (files.root / "a" / "b").rmdir()
-    expect(files.page.get_by_role("navigation", name="Folder shown")).to_have_text("workspace/a")
+    expect(files.page.get_by_role("navigation", name="Current folder")).to_have_text("workspace/a")
 
 
 def test_new_and_changed_files_are_marked_with_their_step_until_looked_at(files: Files) -> None:
@@ -227,8 +227,8 @@ def test_new_and_changed_files_are_marked_with_their_step_until_looked_at(files:
     files.page.reload()
     expect(files.row("old.txt")).to_contain_text("changed · step 1")
     expect(files.row("new.txt").locator(".new")).to_have_text("step 1")
-    files.studio.button("More for the workspace").click()
-    files.page.get_by_role("menuitem", name="Mark all as looked at").click()
+    files.studio.button("More actions").click()
+    files.page.get_by_role("menuitem", name="Mark all as read").click()
     expect(files.row("old.txt").locator(".new")).to_have_text("step 1")
     expect(files.row("sub").locator(".new")).to_have_text("")
 
@@ -451,7 +451,7 @@ def test_next_and_previous_go_through_the_files_in_their_order(files: Files) -> 
     files.write("output/a.txt", "output/inner/b.txt", "output/z.txt")
     files.open()
     files.look("a.txt")
-    files.studio.button("The next file").click()
+    files.studio.button("Next file").click()
     expect(files.canvas).to_contain_text("This is output/z.txt.")
     files.canvas.press("ArrowLeft")
     expect(files.canvas).to_contain_text("This is output/a.txt.")
@@ -467,14 +467,14 @@ def test_the_preview_follows_its_file_and_says_when_it_is_gone(files: Files) -> 
     (files.root / "a" / "b" / "c.txt").write_text("It says something else.")
     expect(files.canvas).to_contain_text("It says something else.")
     (files.root / "a").rename(files.root.parent / "moved")
-    expect(files.preview).to_contain_text("This file is gone.")
+    expect(files.preview).to_contain_text("This file was deleted.")
 
 
 def test_the_divider_moves_by_keyboard_and_stays_where_it_was_put(files: Files) -> None:
     files.write("output/a.txt")
     files.open()
     files.look("a.txt")
-    divider = files.page.get_by_role("separator", name="Height of the tree")
+    divider = files.page.get_by_role("separator", name="Resize file tree")
     before = files.preview.bounding_box()
     divider.press("ArrowDown")
     divider.press("ArrowDown")
@@ -486,7 +486,7 @@ def test_the_divider_moves_by_keyboard_and_stays_where_it_was_put(files: Files) 
     files.page.reload()
     files.look("a.txt")
     expect(divider).to_have_attribute("aria-valuenow", "42")
-    width = files.page.get_by_role("separator", name="Width of the conversation")
+    width = files.page.get_by_role("separator", name="Resize conversation")
     width.press("End")
     expect(width).to_have_attribute("aria-valuenow", "80")
 
@@ -512,7 +512,7 @@ def test_a_file_is_renamed_in_its_place_and_the_preview_goes_with_it(files: File
     files.open()
     files.look("a.txt")
     files.press("F2")
-    field = files.page.get_by_label("New name of a.txt")
+    field = files.page.get_by_label("New name for a.txt")
     expect(field).to_have_value("a.txt")
     files.page.keyboard.type("b")
     files.press("Enter")
@@ -525,12 +525,14 @@ def test_a_file_is_renamed_in_its_place_and_the_preview_goes_with_it(files: File
     expect(files.row("c.txt")).to_be_visible()
     files.row("c.txt").focus()
     files.press("F2")
-    files.page.get_by_label("New name of c.txt").fill("b.txt")
+    files.page.get_by_label("New name for c.txt").fill("b.txt")
     files.press("Enter")
-    expect(files.studio.workspace.locator(".toast")).to_contain_text("now called “b (2).txt”")
+    expect(files.studio.workspace.locator(".toast")).to_contain_text(
+        "Renamed “c.txt” to “b (2).txt”."
+    )
     expect(files.row("b (2).txt")).to_be_focused()
     files.press("F2")
-    files.page.get_by_label("New name of b (2).txt").fill("in/side.txt")
+    files.page.get_by_label("New name for b (2).txt").fill("in/side.txt")
     files.press("Enter")
     expect(files.studio.workspace.locator(".toast.bad")).to_contain_text("not a single name")
 
@@ -543,7 +545,7 @@ def test_what_is_deleted_can_be_taken_back(files: Files) -> None:
     expect(files.row("a.txt")).to_have_count(0)
     expect(files.row("b.txt")).to_have_count(0)
     expect(files.row("c.txt")).to_be_focused()
-    expect(files.studio.workspace.locator(".toast")).to_contain_text("Deleted 2 entries.")
+    expect(files.studio.workspace.locator(".toast")).to_contain_text("Deleted 2 items.")
     files.studio.button("Undo").click()
     expect(files.row("b.txt")).to_be_visible()
     assert (files.root / "output" / "a.txt").read_text() == "This is output/a.txt."
@@ -557,15 +559,15 @@ def test_files_are_moved_by_cut_and_paste_by_dragging_and_by_choosing(files: Fil
     files.row("store").focus()
     files.press("Control+v")
     wait_until(lambda: (files.root / "store" / "a.txt").exists())
-    expect(files.row("output")).to_contain_text("2 entries")
+    expect(files.row("output")).to_contain_text("2 items")
     expect(files.row("a.txt")).to_have_attribute("aria-level", "2")  # nothing moves any more
     files.row("b.txt").drag_to(files.row("store"))
     wait_until(lambda: (files.root / "store" / "b.txt").exists())
-    expect(files.row("output")).to_contain_text("1 entry")
+    expect(files.row("output")).to_contain_text("1 item")
     expect(files.row("b.txt")).to_be_focused()  # what was moved is brought, and then nothing moves
     files.do("c.txt", "Move to…")
     dialog = files.page.get_by_role("dialog", name="Move “c.txt” to")
-    dialog.get_by_role("button", name="The folder above").click()
+    dialog.get_by_role("button", name="Parent folder").click()
     dialog.get_by_role("button", name="store").click()
     expect(dialog).to_contain_text("workspace / store")
     dialog.get_by_role("button", name="Move here").click()
@@ -581,7 +583,7 @@ def test_several_files_are_downloaded_as_one_zip(files: Files) -> None:
     files.row("a.txt").click()
     files.press("Shift+ArrowDown", "Shift+F10")
     with files.page.expect_download() as download:
-        files.page.get_by_role("menuitem", name="Download 2 as zip").click()
+        files.page.get_by_role("menuitem", name="Download 2 items as zip").click()
     assert Path(download.value.path()).read_bytes().startswith(b"PK")
 
 

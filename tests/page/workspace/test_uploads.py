@@ -134,7 +134,7 @@ def test_a_thousand_files_arrive_behind_one_line(
     expect(chips(studio)).to_have_count(1)
     arrived = workspace(studio, data) / "input" / "many"
     assert given(arrived) == {f"{number}.txt": f"{number}" for number in range(1000)}
-    expect(studio.file("many")).to_contain_text("1,000+ entries")
+    expect(studio.file("many")).to_contain_text("1,000+ items")
 
 
 def test_a_file_that_is_there_already_keeps_both(
@@ -246,12 +246,12 @@ def test_when_nothing_helps_a_sentence_says_so_and_retry_goes_on(
         studio.page.clock.install()
         studio.page.route("**/uploads/**", lambda route: route.abort())
         studio.page.get_by_label("Files to attach").set_input_files(tmp_path / "a.txt")
-        expect(chips(studio)).to_contain_text("connection broken, trying again")
-        expect(studio.page.locator("#hint")).to_have_text("1 file on the way")
+        expect(chips(studio)).to_contain_text("connection lost, retrying")
+        expect(studio.page.locator("#hint")).to_have_text("Uploading 1 file")
         while studio.button("Retry").is_hidden():
             studio.page.clock.run_for(5000)
-        expect(chips(studio)).to_contain_text("not sent")
-        expect(studio.page.get_by_role("alert")).to_contain_text("the connection broke off")
+        expect(chips(studio)).to_contain_text("upload failed")
+        expect(studio.page.get_by_role("alert")).to_contain_text("connection lost")
         studio.page.unroute_all()
         studio.button("Retry").click()
         studio.page.clock.resume()
@@ -268,7 +268,7 @@ def test_what_is_cancelled_on_its_way_leaves_nothing(
     session.send("Network.enable")
     session.send("Network.emulateNetworkConditions", slow)
     studio.page.get_by_label("Files to attach").set_input_files(tmp_path / "big.bin")
-    expect(chips(studio)).to_have_text(re.compile(r"[1-9] % · .*/s · \d+ s left"))
+    expect(chips(studio)).to_have_text(re.compile(r"[1-9]% · .*/s · \d+ s left"))
     session.send("Network.emulateNetworkConditions", {**slow, "uploadThroughput": -1})
     studio.button("Remove big.bin").click()
     expect(chips(studio)).to_have_count(0)
