@@ -6,6 +6,7 @@ The names below are the public API, and all else may change. They are imported w
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from agent.api.aio import AsyncRun, AsyncSandbox, AsyncStudio
     from agent.api.files import File, Files
     from agent.api.run import Run, RunResult
     from agent.api.sandbox import CommandResult, Entry, Sandbox
@@ -29,8 +30,12 @@ if TYPE_CHECKING:
     from agent.settings import Settings
     from agent.settings import load as load_settings
     from agent.tools.custom import Tool, tool
+    from agent.util.cancellation import Stop
 
 __all__ = [
+    "AsyncRun",
+    "AsyncSandbox",
+    "AsyncStudio",
     "CommandError",
     "CommandResult",
     "Entry",
@@ -52,6 +57,7 @@ __all__ = [
     "Sandbox",
     "SandboxError",
     "Settings",
+    "Stop",
     "Studio",
     "StudioError",
     "Tool",

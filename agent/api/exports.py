@@ -5,6 +5,7 @@ from typing import Any
 
 _PACKAGE = __name__.removesuffix(".api.exports")
 _HOMES = {
+    "api.aio": ("AsyncRun", "AsyncSandbox", "AsyncStudio"),
     "api.files": ("File", "Files"),
     "api.run": ("Run", "RunResult", "hand_over"),
     "api.sandbox": ("CommandResult", "Entry", "Sandbox"),
@@ -26,6 +27,7 @@ _HOMES = {
     "prompts": ("Prompt",),
     "sandbox.network.policy": ("Policy",),
     "settings": ("Settings", "load"),
+    "util.cancellation": ("Stop",),
     "tools.custom": ("Tool", "tool"),
 }
 _OTHER_NAMES = {"load_settings": "load"}

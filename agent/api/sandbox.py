@@ -127,6 +127,7 @@ class Sandbox:
         env: Mapping[str, str] | None = None,
         input: str | bytes = b"",
         user: str | int = "",
+        stop: Stop | None = None,
     ) -> CommandResult:
         """Run a command in a process of its own; any number of them run at the same time.
 
@@ -137,6 +138,7 @@ class Sandbox:
             env: Variables in addition to the sandbox's.
             input: Its standard input, up to 32 MB; empty by default.
             user: The user that runs it, by name or number; root by default.
+            stop: Ends it early, from another thread.
 
         Raises:
             CommandError: The folder or the user cannot be used.
@@ -148,7 +150,7 @@ class Sandbox:
             items = self._held.spawn(
                 _command(command),
                 timeout=arguments.seconds("timeout", timeout),
-                stop=Stop(),
+                stop=stop or Stop(),
                 cwd=os.fspath(cwd),
                 env=env,
                 user=str(user),
@@ -156,18 +158,23 @@ class Sandbox:
             )
             return _gathered(items)
 
-    def shell(self, command: str, *, timeout: float = TIMEOUT) -> CommandResult:
+    def shell(
+        self, command: str, *, timeout: float = TIMEOUT, stop: Stop | None = None
+    ) -> CommandResult:
         """Run a command in the sandbox's one shell, as the model's commands are.
 
         Its folder, variables and functions last from one call to the next. It runs one command
-        at a time and its standard input is empty.
+        at a time and its standard input is empty. A stop, from another thread, also ends every
+        other process of the sandbox's commands.
 
         Raises:
             SandboxError: Another command is running in the shell.
         """
         seconds = arguments.seconds("timeout", timeout)
         with _errors():
-            return _gathered(self._held.execute(_command(command), timeout=seconds, stop=Stop()))
+            return _gathered(
+                self._held.execute(_command(command), timeout=seconds, stop=stop or Stop())
+            )
 
     def read(self, path: "str | os.PathLike[str]", *, limit: int = READ_LIMIT) -> bytes:
         """Return the content of a file of at most ``limit`` bytes."""

@@ -48,7 +48,11 @@ class Source(recorder.Computers, Protocol):
         """Release all resources."""
 
 
-def _containers(settings: Settings, data: DataFolder) -> Source:
+Opener = Callable[[Settings, DataFolder], Source]
+
+
+def containers(settings: Settings, data: DataFolder) -> Source:
+    """Return the provider of containers."""
     from agent.provisioning.provider import Computers  # imports Docker's client
 
     return Computers(settings, data)
@@ -70,7 +74,7 @@ class Studio:
     def __init__(
         self,
         settings: Settings | None = None,
-        source: Callable[[Settings, DataFolder], Source] = _containers,
+        source: Opener = containers,
         *,
         data: "str | os.PathLike[str] | None" = None,
     ) -> None:
