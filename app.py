@@ -9,10 +9,10 @@ import uvicorn
 
 from agent.cli import main as cli
 from agent.data_folder import DataFolder
-from agent.provisioning.backend import Readiness
-from agent.provisioning.provider import Computers
+from agent.provisioning.backend import SetupStatus
+from agent.provisioning.provider import SandboxProvider
 from agent.settings import Settings
-from sandbox_ui.listen import bound, url
+from sandbox_ui.listen import bind_sockets, page_url
 
 
 class _Server(uvicorn.Server):
@@ -27,22 +27,22 @@ class _Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
-def show(readiness: Readiness) -> None:
+def print_status(status: SetupStatus) -> None:
     """How far the sandboxes are, at the terminal."""
-    share = "" if readiness.progress is None else f"{readiness.progress:4.0%} "
-    detail = readiness.detail or readiness.warning
-    print(f"{readiness.phase}: {share}{detail}".rstrip(": "), flush=True)
+    share = "" if status.progress is None else f"{status.progress:4.0%} "
+    detail = status.detail or status.warning
+    print(f"{status.phase}: {share}{detail}".rstrip(": "), flush=True)
 
 
 def serve(settings: Settings) -> None:
     """Serve the page until the process is told to end."""
-    with DataFolder(settings.data) as data, bound(settings.host, settings.port) as sockets:
+    with DataFolder(settings.data) as data, bind_sockets(settings.host, settings.port) as sockets:
         # Imported when nothing else can go wrong: Gradio takes seconds.
-        from sandbox_ui.application import create
+        from sandbox_ui.application import create_app
 
-        app = create(settings, Computers(settings, data, show))
+        app = create_app(settings, SandboxProvider(settings, data, print_status))
         config = uvicorn.Config(app, settings.host, settings.port, log_level="warning")
-        print(f"The studio is at {url(settings.host, sockets)}", flush=True)
+        print(f"The studio is at {page_url(settings.host, sockets)}", flush=True)
         _Server(config, app.state.closing).run(sockets)
 
 

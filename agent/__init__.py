@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from agent.models.base import Model, ModelConfig
     from agent.models.openai.client import OpenAIModel
     from agent.prompts import Prompt
-    from agent.sandbox.network.policy import Policy
+    from agent.sandbox.network.policy import NetworkPolicy
     from agent.settings import Settings
     from agent.settings import load as load_settings
     from agent.tools.custom import Tool, tool
@@ -46,9 +46,9 @@ __all__ = [
     "Model",
     "ModelConfig",
     "ModelError",
+    "NetworkPolicy",
     "NoSuchFile",
     "OpenAIModel",
-    "Policy",
     "Price",
     "Prompt",
     "Run",

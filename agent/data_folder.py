@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 
-from agent.errors import DataFolderBusy, DataFolderUnusable
+from agent.errors import DataFolderLocked, DataFolderUnusable
 from agent.sandbox.disk import volume
-from agent.util.state_files import set_aside
+from agent.util.state_files import rename_damaged
 
-_WITHIN, _SLOTS = "headless", 64
-_INSTANCE = re.compile(rb"[0-9a-f]{32}")
+_SUBFOLDERS, _MAX_SUBFOLDERS = "headless", 64
+_INSTANCE_ID = re.compile(rb"[0-9a-f]{32}")
 
 
 class DataFolder:
@@ -23,10 +23,10 @@ class DataFolder:
 
     Attributes:
         path: The folder.
-        instance: Its id, the same at every start; containers carry it as a label.
+        instance_id: Its id, the same at every start; containers carry it as a label.
 
     Raises:
-        DataFolderBusy: Another process holds the lock.
+        DataFolderLocked: Another process holds the lock.
         DataFolderUnusable: The folder cannot be created or written.
     """
 
@@ -45,19 +45,21 @@ class DataFolder:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(self._lock)
-            raise DataFolderBusy(
+            raise DataFolderLocked(
                 f"{path} is used by another instance of this program. "
                 "Stop that one, or choose another data folder."
             ) from None
-        self.instance = self._known_instance()
+        self.instance_id = self._load_or_create_instance_id()
 
-    def _known_instance(self) -> str:
-        known = instance_of(self.path)
+    def _load_or_create_instance_id(self) -> str:
+        known = read_instance_id(self.path)
         if known:
             return known
         fresh, file = uuid.uuid4().hex, self.path / "instance"
         if file.exists():
-            set_aside(file, "it is no instance's id. Containers of before are not known any more.")
+            rename_damaged(
+                file, "it is no instance's id. Containers of before are not known any more."
+            )
         partial = file.with_suffix(".new")
         partial.write_text(fresh + "\n")
         partial.replace(file)
@@ -99,37 +101,37 @@ def _reason(error: OSError) -> str:
     return f"{error.filename}: {(error.strerror or str(error)).lower()}"
 
 
-def data_folder(workspace: Path) -> Path:
+def data_folder_of_workspace(workspace: Path) -> Path:
     """Return the data folder that contains a workspace; see ``DataFolder.workspace``."""
     return workspace.parents[2]
 
 
-def instance_of(data: Path) -> str:
+def read_instance_id(data: Path) -> str:
     """Return a data folder's id; empty if missing or invalid. Raises ``OSError``."""
     try:
         known = (data / "instance").read_bytes().strip()
     except FileNotFoundError:
         return ""
-    return known.decode() if _INSTANCE.fullmatch(known) else ""
+    return known.decode() if _INSTANCE_ID.fullmatch(known) else ""
 
 
-def places(data: Path) -> list[Path]:
+def candidate_folders(data: Path) -> list[Path]:
     """Return the data folder and its subfolders for use while it is locked."""
-    return [data, *(data / _WITHIN / str(slot) for slot in range(_SLOTS))]
+    return [data, *(data / _SUBFOLDERS / str(slot) for slot in range(_MAX_SUBFOLDERS))]
 
 
-def abandoned(held: DataFolder) -> Iterator[DataFolder]:
-    """Yield the other ``places`` that were used before and are not locked now.
+def lock_unused_subfolders(own: DataFolder) -> Iterator[DataFolder]:
+    """Yield the other candidate folders that were used before and are not locked now.
 
     Each is locked while the caller handles it; a process that wants one takes the next free one.
     """
-    within = held.path.parent.name == _WITHIN
-    for place in places(held.path.parent.parent if within else held.path)[1:]:
+    within = own.path.parent.name == _SUBFOLDERS
+    for place in candidate_folders(own.path.parent.parent if within else own.path)[1:]:
         if not (place / "instance").is_file():
             continue
         try:
             folder = DataFolder(place)
-        except DataFolderBusy:
+        except DataFolderLocked:
             continue
         with folder:
             yield folder

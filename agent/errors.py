@@ -5,7 +5,7 @@ The branch determines the audience:
     StudioError                  the user reads ``str(error)``: what happened and what to do
     ├── SettingError             a setting has a wrong value; the message names its key
     ├── UsageError               the Python API got a wrong argument, or a call at a wrong time
-    ├── DataFolderBusy           another instance holds the data folder
+    ├── DataFolderLocked         another instance holds the data folder
     ├── DataFolderUnusable       the data folder can't be created or written
     ├── AddressUnusable          the page can't be served at its address, such as a port in use
     ├── EngineError              no usable container engine, or it refused a request
@@ -13,22 +13,22 @@ The branch determines the audience:
     ├── SandboxError             the sandbox failed and could not be recovered
     ├── CommandError             a sandbox cannot do this; also an ``OSError`` with an errno
     ├── WorkspaceError           a path or file of the workspace cannot be used as requested
-    │   ├── ChangedMeanwhile     the file changed since the request was made
-    │   ├── NoRoom               the disk is full, or the run's quota is used up
-    │   ├── NotKept              an upload or a removal that is no longer stored
+    │   ├── EditConflict         the file changed since the request was made
+    │   ├── StorageFull          the disk is full, or the run's quota is used up
+    │   ├── NotStored            an upload or a removal that is no longer stored
     │   └── NoSuchFile           a run's files have none with this name; also a ``KeyError``
     ├── JournalError             a journal cannot be read
     ├── TaskError                a file of tasks or answers is wrong; names file, line and key
     ├── TrainError               a recipe is wrong, or training cannot continue
     ├── RunError                 a run cannot be started, continued or found
-    │   ├── OverLimit            a user has reached a quota
-    │   ├── RunAtWork            the operation is not possible while the run is active
+    │   ├── QuotaExceeded        a user has reached a quota
+    │   ├── RunActive            the operation is not possible while the run is active
     │   └── RunPinned            a pinned run cannot be deleted
     └── ModelError               the model cannot answer; ``loop`` decides what follows
         ├── ModelRefused         permanent: a wrong key, address or model
         ├── ModelUnavailable     temporary: busy, unreachable, disconnected, silent
         ├── ContextTooLong       the conversation exceeds the model's context
-        └── AnswerTooLong        the answer's token budget exceeds what the endpoint grants
+        └── MaxTokensTooHigh     the answer's token budget exceeds what the endpoint grants
 
     ToolError                    the model reads ``str(error)`` as the result of its call
 
@@ -48,7 +48,7 @@ class UsageError(StudioError):
     """The Python API was called with a wrong argument or at a wrong time."""
 
 
-class DataFolderBusy(StudioError):
+class DataFolderLocked(StudioError):
     """Another process holds the lock on the data folder."""
 
 
@@ -92,15 +92,15 @@ class WorkspaceError(StudioError):
     """A path leaves the workspace, or its file cannot be used as requested."""
 
 
-class ChangedMeanwhile(WorkspaceError):
+class EditConflict(WorkspaceError):
     """A file changed between the user reading it and saving their edit."""
 
 
-class NoRoom(WorkspaceError):
+class StorageFull(WorkspaceError):
     """The disk is full, or the run's quota is used up."""
 
 
-class NotKept(WorkspaceError):
+class NotStored(WorkspaceError):
     """An upload to resume, or a change to undo, is no longer stored."""
 
 
@@ -127,11 +127,11 @@ class RunError(StudioError):
     """A run cannot be started, continued or found."""
 
 
-class OverLimit(RunError):
+class QuotaExceeded(RunError):
     """A user has reached a quota."""
 
 
-class RunAtWork(RunError):
+class RunActive(RunError):
     """The requested operation is not possible while the run is active."""
 
 
@@ -175,7 +175,7 @@ class ContextTooLong(ModelError):
         self.used = used
 
 
-class AnswerTooLong(ModelError):
+class MaxTokensTooHigh(ModelError):
     """The answer's budget (``max_tokens``) exceeds what the endpoint grants.
 
     Args:

@@ -15,10 +15,10 @@ from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from agent.errors import JournalError
-from agent.models.base import FinishReason, ReasoningField, Tokens, ToolCall, Usage
-from agent.sandbox.base import Ending, Stream
-from agent.sandbox.network.policy import Access, Request
-from agent.util.text import whole
+from agent.models.base import FinishReason, ReasoningField, ToolCall, TurnTokens, Usage
+from agent.sandbox.base import EndReason, StreamName
+from agent.sandbox.network.policy import NetworkAccess, NetworkRequest
+from agent.util.text import replace_surrogates
 
 FORMAT = 2
 """The version of the journal format that this version writes; see ``agent.runs.journal``."""
@@ -29,9 +29,9 @@ Status = Literal[
     "stopped", "failed",
 ]  # fmt: skip
 # Journals of earlier versions hold a boolean.
-Network = Annotated[Access, BeforeValidator(lambda said: _EARLIER.get(said, said))]
+Network = Annotated[NetworkAccess, BeforeValidator(lambda said: _EARLIER.get(said, said))]
 _EARLIER = {True: "open", False: "none"}
-Origin = Literal["new", "woken", "remade"]
+SandboxOrigin = Literal["new", "woken", "remade"]
 Preparation = Literal["in_line", "preparing_image", "starting_sandbox", "ready"]
 
 
@@ -146,7 +146,7 @@ class SandboxReady(_Event):
     sandbox: str
     seconds: float
     pooled: bool
-    origin: Origin = "new"
+    origin: SandboxOrigin = "new"
     kind: Literal["sandbox_ready"] = "sandbox_ready"
 
 
@@ -227,7 +227,7 @@ class ModelAnswered(_Event):
     usage: Usage | None
     estimated: bool
     seconds: float
-    tokens: Tokens | None = None
+    tokens: TurnTokens | None = None
     reasoning_field: ReasoningField = "reasoning_content"
     kind: Literal["model_answered"] = "model_answered"
 
@@ -256,7 +256,7 @@ class ToolOutput(_Event):
 
     step: int
     call_id: str
-    stream: Stream
+    stream: StreamName
     text: str
     skipped: int = 0
     beside: str = ""
@@ -278,16 +278,16 @@ class ToolEnded(_Event):
     name: str
     ok: bool
     exit_code: int | None
-    ending: Ending
+    ending: EndReason
     seconds: float
     observation: str
-    requests: tuple[Request, ...] = ()
+    requests: tuple[NetworkRequest, ...] = ()
     full: str = ""
     kind: Literal["tool_ended"] = "tool_ended"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told(_Event):
+class Reminder(_Event):
     """The loop sent the model a user message (a reminder, a last warning)."""
 
     step: int
@@ -296,7 +296,7 @@ class Told(_Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Forgotten(_Event):
+class ObservationsCleared(_Event):
     """A note replaces older observations, to free space in the model's context."""
 
     step: int
@@ -306,7 +306,7 @@ class Forgotten(_Event):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FileChange:
     """One workspace path that a step added, changed or removed."""
 
     path: str
@@ -319,7 +319,7 @@ class WorkspaceChanged(_Event):
     """A step's workspace changes: the first 200 paths; ``total`` counts all."""
 
     step: int
-    changes: tuple[Change, ...]
+    changes: tuple[FileChange, ...]
     total: int
     kind: Literal["workspace_changed"] = "workspace_changed"
 
@@ -351,7 +351,7 @@ class RunEnded(_Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unreadable(_Event):
+class UnreadableEvent(_Event):
     """A journal line that this version cannot read; this event is never written.
 
     Attributes:
@@ -367,7 +367,7 @@ class Unreadable(_Event):
     kind: Literal["unreadable"] = "unreadable"
 
 
-Recorded = (
+JournalEvent = (
     RunStarted
     | RunContinued
     | Preparing
@@ -382,20 +382,22 @@ Recorded = (
     | ToolStarted
     | ToolOutput
     | ToolEnded
-    | Told
-    | Forgotten
+    | Reminder
+    | ObservationsCleared
     | WorkspaceChanged
     | StepEnded
     | RunEnded
 )
-Event = Recorded | Unreadable
-KINDS: tuple[type[Recorded], ...] = get_args(Recorded)
+Event = JournalEvent | UnreadableEvent
+KINDS: tuple[type[JournalEvent], ...] = get_args(JournalEvent)
 KIND_NAMES = frozenset(kind.__dataclass_fields__["kind"].default for kind in KINDS)
 
 # A string would have its quotes escaped; other events that contain these bytes stay unchanged.
 _HAS_TOKENS = b'"tokens":{'
-ADAPTER: TypeAdapter[Recorded] = TypeAdapter(Annotated[Recorded, Field(discriminator="kind")])
-_shown: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="kind")])
+JOURNAL_ADAPTER: TypeAdapter[JournalEvent] = TypeAdapter(
+    Annotated[JournalEvent, Field(discriminator="kind")]
+)
+_EVENT_ADAPTER: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="kind")])
 
 
 def encode(event: Event) -> bytes:
@@ -404,20 +406,20 @@ def encode(event: Event) -> bytes:
     A lone surrogate, as a task from a command line may contain, becomes ``�``.
     """
     try:
-        return _shown.dump_json(event)
+        return _EVENT_ADAPTER.dump_json(event)
     except PydanticSerializationError:
-        text = json.dumps(_shown.dump_python(event), ensure_ascii=False)
-        return to_json(from_json(whole(text)), inf_nan_mode="null")
+        text = json.dumps(_EVENT_ADAPTER.dump_python(event), ensure_ascii=False)
+        return to_json(from_json(replace_surrogates(text)), inf_nan_mode="null")
 
 
-def decode(line: bytes) -> Recorded:
+def decode(line: bytes) -> JournalEvent:
     """Return the event that ``encode`` wrote.
 
     Raises:
         JournalError: The line is not a known event.
     """
     try:
-        return ADAPTER.validate_json(line)
+        return JOURNAL_ADAPTER.validate_json(line)
     except ValidationError as error:
         raise JournalError(f"Not an event: {line[:80]!r}: {error.errors()[0]['msg']}") from error
 

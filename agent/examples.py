@@ -10,7 +10,7 @@ import yaml
 from agent.models import demonstration
 
 _FILE = Path(__file__).parent / "examples.yaml"
-_OFFERS = Path(__file__).parent / "models" / "builtin" / "offers.yaml"
+_BUILTIN_FILE = Path(__file__).parent / "models" / "builtin" / "offers.yaml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +43,18 @@ def examples() -> Sequence[Example]:
     """Return all examples, those that need no model first."""
     scripted = [
         Example(each.title, each.watch, each.task, "general", each.inputs, each.seconds, each.name)
-        for each in demonstration.demonstrations()
+        for each in demonstration.load_all()
     ]
     return (
         *scripted,
-        *_offers(),
+        *_builtin_examples(),
         *(Example(**fields) for fields in yaml.safe_load(_FILE.read_text())),
     )
 
 
-def _offers() -> Iterator[Example]:
-    for fields in yaml.safe_load(_OFFERS.read_text()):
-        inputs = tuple(_OFFERS.parent / "inputs" / name for name in fields.pop("inputs", ()))
+def _builtin_examples() -> Iterator[Example]:
+    for fields in yaml.safe_load(_BUILTIN_FILE.read_text()):
+        inputs = tuple(_BUILTIN_FILE.parent / "inputs" / name for name in fields.pop("inputs", ()))
         yield Example(**fields, prompt="small", inputs=inputs, builtin=True)
 
 

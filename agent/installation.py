@@ -10,9 +10,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-NAME = "llm-in-sandbox-studio"
+DISTRIBUTION_NAME = "llm-in-sandbox-studio"
 _TOP = Path(__file__).resolve().parents[1]
-_SHARE = Path("share") / NAME
+_SHARE = Path("share") / DISTRIBUTION_NAME
 
 
 def is_checkout() -> bool:
@@ -45,14 +45,16 @@ def _candidates(name: str) -> Iterator[Path]:
     if is_checkout():
         yield _TOP / name
         return
-    yield from (Path(str(each.locate())).resolve() for each in _recorded() if each.name == name)
+    yield from (
+        Path(str(each.locate())).resolve() for each in _installed_files() if each.name == name
+    )
     yield _TOP / _SHARE / name
     yield Path(sys.prefix) / _SHARE / name
 
 
-def _recorded() -> list[importlib.metadata.PackagePath]:
+def _installed_files() -> list[importlib.metadata.PackagePath]:
     """Return the files that the installer recorded; a folder may have moved since."""
     try:
-        return importlib.metadata.files(NAME) or []
+        return importlib.metadata.files(DISTRIBUTION_NAME) or []
     except importlib.metadata.PackageNotFoundError:
         return []

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 
 from agent.models.base import Model, Usage
-from agent.models.builtin.model import STEPS, TURN_TOKENS, BuiltinModel
-from agent.models.builtin.worker import CONTEXT
+from agent.models.builtin.model import BUILTIN_MAX_STEPS, BUILTIN_TURN_TOKENS, BuiltinModel
+from agent.models.builtin.worker import CONTEXT_TOKENS
 
 _MILLION = 1_000_000
 
@@ -17,7 +17,7 @@ class Price:
     generated: float
     cached: float | None = None
 
-    def of(self, usage: Usage) -> float:
+    def cost(self, usage: Usage) -> float:
         """Return the cost of one turn."""
         cached = self.prompt if self.cached is None else self.cached
         fresh = usage.prompt - usage.cached
@@ -55,7 +55,7 @@ class Limits:
     attempts: int = 5
     backoff: float = 1.0
 
-    def shown(self) -> dict[str, float | None]:
+    def to_dict(self) -> dict[str, float | None]:
         """Return the limits shown to the user."""
         return {
             "steps": self.steps,
@@ -66,7 +66,7 @@ class Limits:
         }
 
 
-def suited(limits: Limits, model: Model) -> Limits:
+def adapt_to_model(limits: Limits, model: Model) -> Limits:
     """Return limits adapted to a model.
 
     The built-in model gets few steps, short answers and no reminders: if it does not know a
@@ -76,8 +76,8 @@ def suited(limits: Limits, model: Model) -> Limits:
         return limits
     return replace(
         limits,
-        steps=min(limits.steps, STEPS),
-        turn_tokens=min(limits.turn_tokens or TURN_TOKENS, TURN_TOKENS),
-        conversation_tokens=min(limits.conversation_tokens or CONTEXT, CONTEXT),
+        steps=min(limits.steps, BUILTIN_MAX_STEPS),
+        turn_tokens=min(limits.turn_tokens or BUILTIN_TURN_TOKENS, BUILTIN_TURN_TOKENS),
+        conversation_tokens=min(limits.conversation_tokens or CONTEXT_TOKENS, CONTEXT_TOKENS),
         reminders=0,
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from agent.errors import WorkspaceError
 
-RESULTS = ("files", "journal.jsonl", "trajectory.json")
+RESULT_NAMES = ("files", "journal.jsonl", "trajectory.json")
 """The names of a run's results; see ``agent.api.run.hand_over``."""
 
 
@@ -22,7 +22,7 @@ def check_folder(folder: Path, *, overwrite: bool = False) -> None:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        held = results_in(folder)
+        held = find_results(folder)
         with tempfile.TemporaryFile(dir=folder):
             pass
     except (FileExistsError, NotADirectoryError) as error:
@@ -54,18 +54,18 @@ def check_file(file: Path) -> None:
         raise WorkspaceError(f"{file} cannot be written: {why}. Choose another.") from error
 
 
-def results_in(folder: Path) -> list[Path]:
+def find_results(folder: Path) -> list[Path]:
     """Return the paths of a run's results in a folder. Raises ``OSError``."""
-    return [path for name in RESULTS if (path := folder / name).exists() or path.is_symlink()]
+    return [path for name in RESULT_NAMES if (path := folder / name).exists() or path.is_symlink()]
 
 
-def clear(folder: Path) -> None:
+def delete_results(folder: Path) -> None:
     """Delete the results of another run; links are deleted, not followed.
 
     Raises:
         OSError: They cannot be deleted.
     """
-    for path in results_in(folder):
+    for path in find_results(folder):
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         else:

@@ -14,23 +14,23 @@ from agent.errors import SettingError
 from agent.limits import Limits, Price
 from agent.sandbox.base import SandboxLimits
 from agent.values import (
-    amount,
     at_least_one,
-    count,
-    names,
-    on_or_off,
-    optional_amount,
-    optional_count,
-    optional_size,
-    path,
-    port,
-    prefix,
-    proxy_address,
-    size,
-    users,
+    parse_count,
+    parse_names,
+    parse_on_off,
+    parse_optional_count,
+    parse_optional_number,
+    parse_optional_size,
+    parse_path,
+    parse_port,
+    parse_positive_number,
+    parse_proxy_address,
+    parse_root_path,
+    parse_size,
+    parse_users,
 )
 
-_STEPS, _MOST_STEPS = 100, 1000
+_DEFAULT_STEPS, _MAX_STEPS = 100, 1000
 
 
 def _setting(key: str, default: Any, parse: Callable[[str], Any], doc: str) -> Any:
@@ -39,7 +39,7 @@ def _setting(key: str, default: Any, parse: Callable[[str], Any], doc: str) -> A
 
 def _default_data() -> Path:
     base = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
-    return path(base) / "llm-in-sandbox-studio"
+    return parse_path(base) / "llm-in-sandbox-studio"
 
 
 @dataclass(frozen=True)
@@ -60,34 +60,37 @@ class Settings:
     )
     model: str = _setting("OPENAI_MODEL", "", str, "The model's name at that endpoint")
     builtin: bool = _setting(
-        "STUDIO_BUILTIN", True, on_or_off,
+        "STUDIO_BUILTIN", True, parse_on_off,
         "Whether the built-in model answers where no endpoint is set: `on` or `off`",
     )  # fmt: skip
     host: str = _setting("GRADIO_SERVER_NAME", "127.0.0.1", str, "Address the page is served on")
-    port: int = _setting("GRADIO_SERVER_PORT", 7860, port, "Its port")
+    port: int = _setting("GRADIO_SERVER_PORT", 7860, parse_port, "Its port")
     hosts: tuple[str, ...] = _setting(
-        "STUDIO_HOSTS", (), names, "Names it answers under, besides `localhost` and addresses"
+        "STUDIO_HOSTS", (), parse_names, "Names it answers under, besides `localhost` and addresses"
     )
     root_path: str = _setting(
-        "GRADIO_ROOT_PATH", "", prefix, "Path below which a reverse proxy serves it, `/studio`"
+        "GRADIO_ROOT_PATH",
+        "",
+        parse_root_path,
+        "Path below which a reverse proxy serves it, `/studio`",
     )
     users: tuple[tuple[str, str], ...] = field(
         default=(),
         repr=False,
         metadata={
             "key": "STUDIO_USERS",
-            "parse": users,
+            "parse": parse_users,
             "doc": "Accounts, `name:hash`, or a file of such lines; without any, nobody signs in",
         },
     )
     operators: tuple[str, ...] = _setting(
-        "STUDIO_OPERATORS", (), names, "Accounts that see and change everybody's runs"
+        "STUDIO_OPERATORS", (), parse_names, "Accounts that see and change everybody's runs"
     )
     data: Path = field(
         default_factory=_default_data,
         metadata={
             "key": "STUDIO_DATA",
-            "parse": path,
+            "parse": parse_path,
             "doc": "Data folder; by default one below `XDG_DATA_HOME` or `~/.local/share`",
         },
     )
@@ -106,98 +109,127 @@ class Settings:
     proxy: str = _setting(
         "HTTPS_PROXY",
         "",
-        proxy_address,
+        parse_proxy_address,
         "A proxy of your network's own, which the sandboxes go through",
     )
     ca_bundle: str = _setting(
         "SSL_CERT_FILE", "", str, "CA bundle given to the sandbox; empty: the host's own"
     )
-    memory: int = _setting("STUDIO_MEMORY", 2 * 1024**3, at_least_one(size), "Memory of a sandbox")
-    cpus: float = _setting("STUDIO_CPUS", 2.0, amount, "Processors of a sandbox")
-    pids: int = _setting("STUDIO_PIDS", 512, at_least_one(count), "Processes of a sandbox")
+    memory: int = _setting(
+        "STUDIO_MEMORY", 2 * 1024**3, at_least_one(parse_size), "Memory of a sandbox"
+    )
+    cpus: float = _setting("STUDIO_CPUS", 2.0, parse_positive_number, "Processors of a sandbox")
+    pids: int = _setting("STUDIO_PIDS", 512, at_least_one(parse_count), "Processes of a sandbox")
     open_files: int = _setting(
-        "STUDIO_OPEN_FILES", 4096, at_least_one(count), "Open files per process in it"
+        "STUDIO_OPEN_FILES", 4096, at_least_one(parse_count), "Open files per process in it"
     )
     disk: int = _setting(
-        "STUDIO_DISK", 10 * 1024**3, at_least_one(size), "Disk of a sandbox, its workspace included"
+        "STUDIO_DISK",
+        10 * 1024**3,
+        at_least_one(parse_size),
+        "Disk of a sandbox, its workspace included",
     )
     keep: int = _setting(
-        "STUDIO_KEEP_OUTPUT", 8 * 1024**2, size, "Bytes kept of a command's stdout, and stderr"
+        "STUDIO_KEEP_OUTPUT",
+        8 * 1024**2,
+        parse_size,
+        "Bytes kept of a command's stdout, and stderr",
     )
-    pool: int = _setting("STUDIO_POOL", 1, count, "Sandboxes kept warm")
+    pool: int = _setting("STUDIO_POOL", 1, parse_count, "Sandboxes kept warm")
     idle: float = _setting(
-        "STUDIO_IDLE", 1800.0, amount, "Seconds after which an idle sandbox is stopped"
+        "STUDIO_IDLE",
+        1800.0,
+        parse_positive_number,
+        "Seconds after which an idle sandbox is stopped",
     )
     resting_days: float = _setting(
-        "STUDIO_RESTING_DAYS", 7.0, amount, "Days that a stopped one keeps what was installed in it"
+        "STUDIO_RESTING_DAYS",
+        7.0,
+        parse_positive_number,
+        "Days that a stopped one keeps what was installed in it",
     )
     command_timeout: float = _setting(
-        "STUDIO_COMMAND_TIMEOUT", 120.0, amount, "Seconds a command may take by default"
+        "STUDIO_COMMAND_TIMEOUT",
+        120.0,
+        parse_positive_number,
+        "Seconds a command may take by default",
     )
     steps: int | None = _setting(
-        "STUDIO_STEPS", None, at_least_one(count),
+        "STUDIO_STEPS", None, at_least_one(parse_count),
         "Steps of a round, at most; by default 100, and up to 1000 where a run asks for more",
     )  # fmt: skip
     conversation_tokens: int | None = _setting(
-        "STUDIO_CONVERSATION_TOKENS", 131_072, optional_count, "Tokens of a conversation, or `none`"
+        "STUDIO_CONVERSATION_TOKENS",
+        131_072,
+        parse_optional_count,
+        "Tokens of a conversation, or `none`",
     )
     turn_tokens: int | None = _setting(
-        "STUDIO_TURN_TOKENS", None, optional_count, "`max_tokens` of one answer; `none`: not sent"
+        "STUDIO_TURN_TOKENS",
+        None,
+        parse_optional_count,
+        "`max_tokens` of one answer; `none`: not sent",
     )
     seconds: float | None = _setting(
-        "STUDIO_SECONDS", 7200.0, optional_amount, "Wall time of a round in seconds, or `none`"
+        "STUDIO_SECONDS",
+        7200.0,
+        parse_optional_number,
+        "Wall time of a round in seconds, or `none`",
     )
     money: float | None = _setting(
-        "STUDIO_MONEY", None, optional_amount, "What a run may cost, with the prices below"
+        "STUDIO_MONEY", None, parse_optional_number, "What a run may cost, with the prices below"
     )
     price_prompt: float | None = _setting(
-        "STUDIO_PRICE_PROMPT", None, optional_amount, "Price of a million prompt tokens"
+        "STUDIO_PRICE_PROMPT", None, parse_optional_number, "Price of a million prompt tokens"
     )
     price_cached: float | None = _setting(
-        "STUDIO_PRICE_CACHED", None, optional_amount, "Price of a million cached prompt tokens"
+        "STUDIO_PRICE_CACHED",
+        None,
+        parse_optional_number,
+        "Price of a million cached prompt tokens",
     )
     price_generated: float | None = _setting(
-        "STUDIO_PRICE_GENERATED", None, optional_amount, "Price of a million generated tokens"
+        "STUDIO_PRICE_GENERATED", None, parse_optional_number, "Price of a million generated tokens"
     )
     reminders: int | None = _setting(
         "STUDIO_REMINDERS",
         2,
-        optional_count,
+        parse_optional_count,
         "Reminders to use a tool before a plain answer ends a run; `none`: it never does",
     )
     blob_store: int = _setting(
-        "STUDIO_BLOB_STORE", 4 * 1024**3, size, "Size limit of the store of file versions"
+        "STUDIO_BLOB_STORE", 4 * 1024**3, parse_size, "Size limit of the store of file versions"
     )
 
     runs: int | None = _setting(
-        "STUDIO_RUNS", None, at_least_one(count),
+        "STUDIO_RUNS", None, at_least_one(parse_count),
         "Runs at work at once, others wait in line; 4 per processor, as memory allows",
     )  # fmt: skip
     runs_each: int | None = _setting(
-        "STUDIO_RUNS_EACH", None, at_least_one(count), "Those of one person; half of them"
+        "STUDIO_RUNS_EACH", None, at_least_one(parse_count), "Those of one person; half of them"
     )
     sandboxes: int = _setting(
-        "STUDIO_SANDBOXES", 64, at_least_one(count),
+        "STUDIO_SANDBOXES", 64, at_least_one(parse_count),
         "Sandboxes that run at once; for those at work, idle ones are stopped early",
     )  # fmt: skip
     keep_days: float | None = _setting(
-        "STUDIO_KEEP_DAYS", None, optional_amount,
+        "STUDIO_KEEP_DAYS", None, parse_optional_number,
         "Days after which runs are deleted that nobody pinned; for ever by default",
     )  # fmt: skip
     keep_size: int | None = _setting(
-        "STUDIO_KEEP_SIZE", None, optional_size,
+        "STUDIO_KEEP_SIZE", None, parse_optional_size,
         "What all runs may take before the oldest are deleted that nobody pinned; half of the "
         "data folder's disk, or `none` for no limit",
     )  # fmt: skip
     keep_each: int | None = _setting(
-        "STUDIO_KEEP_EACH", None, optional_size,
+        "STUDIO_KEEP_EACH", None, parse_optional_size,
         "What one person's runs may take before they can begin no more; half of that, or `none`",
     )  # fmt: skip
 
     @property
-    def most_steps(self) -> int:
+    def max_steps(self) -> int:
         """The highest number of steps that a user may choose for a round."""
-        return self.steps or _MOST_STEPS
+        return self.steps or _MAX_STEPS
 
     def limits(self) -> Limits:
         """Return the limits of one round."""
@@ -205,7 +237,7 @@ class Settings:
         if self.price_prompt is not None and self.price_generated is not None:
             price = Price(self.price_prompt, self.price_generated, self.price_cached)
         return Limits(
-            steps=self.steps or _STEPS,
+            steps=self.steps or _DEFAULT_STEPS,
             conversation_tokens=self.conversation_tokens,
             turn_tokens=self.turn_tokens,
             seconds=self.seconds,
@@ -259,20 +291,20 @@ def _check_prices(settings: Settings) -> None:
         )
 
 
-def table() -> str:
+def to_markdown() -> str:
     """Return the settings as a Markdown table for docs/settings.md."""
     rows = ["| variable | default | what |", "|---|---|---|"]
     for item in fields(Settings):
         default = (
             ""
             if item.default in ("", None, (), MISSING)
-            else f"`{_shown(item.name, item.default)}`"
+            else f"`{_format_default(item.name, item.default)}`"
         )
         rows.append(f"| `{item.metadata['key']}` | {default} | {item.metadata['doc']} |")
     return "\n".join(rows)
 
 
-def _shown(name: str, value: Any) -> str:
+def _format_default(name: str, value: Any) -> str:
     if name in ("memory", "disk", "keep", "blob_store"):
         return f"{value // 1024**3} GB" if value >= 1024**3 else f"{value // 1024**2} MB"
     if isinstance(value, bool):

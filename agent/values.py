@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?", re.IGNORECASE)
 _NAME = re.compile(r"[\w.@-]{1,64}")
-_OWN_PATHS = (
+_RESERVED_PATHS = (
     "api", "assets", "config", "frames", "gradio_api", "healthz", "login", "logout", "look",
     "shared", "static", "ui",
 )  # fmt: skip
@@ -18,7 +18,7 @@ _LAST_PORT = 65_535
 _UNITS = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4}
 
 
-def size(text: str) -> int:
+def parse_size(text: str) -> int:
     """Parse a number of bytes: ``1048576``, ``512 MB``, ``2g``."""
     match = _SIZE.fullmatch(text.strip())
     if not match:
@@ -26,16 +26,16 @@ def size(text: str) -> int:
     return int(float(match[1]) * _UNITS[match[2].lower()])
 
 
-def count(text: str) -> int:
+def parse_count(text: str) -> int:
     """Parse a whole number, 0 or more."""
     if not text.strip().isdecimal():
         raise ValueError("a whole number")
     return int(text)
 
 
-def port(text: str) -> int:
+def parse_port(text: str) -> int:
     """Parse a TCP port; 0 means any free port."""
-    number = count(text)
+    number = parse_count(text)
     if number > _LAST_PORT:
         raise ValueError(f"a port, from 1 to {_LAST_PORT}")
     return number
@@ -53,7 +53,7 @@ def at_least_one(parse: Callable[[str], int]) -> Callable[[str], int]:
     return parse_some
 
 
-def amount(text: str) -> float:
+def parse_positive_number(text: str) -> float:
     """Parse a number above 0."""
     try:
         number = float(text)
@@ -64,29 +64,29 @@ def amount(text: str) -> float:
     return number
 
 
-def on_or_off(text: str) -> bool:
+def parse_on_off(text: str) -> bool:
     """Parse ``on`` or ``off``."""
     if text.strip().lower() not in ("on", "off"):
         raise ValueError("on or off")
     return text.strip().lower() == "on"
 
 
-def optional_count(text: str) -> int | None:
+def parse_optional_count(text: str) -> int | None:
     """Parse a whole number or ``none``."""
-    return None if text.strip().lower() == "none" else count(text)
+    return None if text.strip().lower() == "none" else parse_count(text)
 
 
-def optional_amount(text: str) -> float | None:
+def parse_optional_number(text: str) -> float | None:
     """Parse a number above 0 or ``none``."""
-    return None if text.strip().lower() == "none" else amount(text)
+    return None if text.strip().lower() == "none" else parse_positive_number(text)
 
 
-def optional_size(text: str) -> int:
+def parse_optional_size(text: str) -> int:
     """Parse a number of bytes; return 0 for ``none``."""
-    return 0 if text.strip().lower() == "none" else at_least_one(size)(text)
+    return 0 if text.strip().lower() == "none" else at_least_one(parse_size)(text)
 
 
-def proxy_address(text: str) -> str:
+def parse_proxy_address(text: str) -> str:
     """Parse a proxy's URL, ``http://proxy.example:3128``; return ``host:port``."""
     try:
         parts = urlsplit(text.strip() if "//" in text else f"//{text.strip()}")
@@ -98,26 +98,26 @@ def proxy_address(text: str) -> str:
     return f"{host}:{port or 3128}"
 
 
-def prefix(text: str) -> str:
+def parse_root_path(text: str) -> str:
     """Parse a path such as ``/studio``; strip a trailing slash."""
     found = f"/{text.strip().strip('/')}".rstrip("/")
     if not re.fullmatch(r"(/[\w.~-]+)*", found) or {".", ".."} & set(found.split("/")):
         raise ValueError("a path such as /studio")
-    if found.split("/")[1:2] and found.split("/")[1] in _OWN_PATHS:
+    if found.split("/")[1:2] and found.split("/")[1] in _RESERVED_PATHS:
         raise ValueError("another path: the studio's own addresses begin so")
     return found
 
 
-def names(text: str) -> tuple[str, ...]:
+def parse_names(text: str) -> tuple[str, ...]:
     """Parse names separated by white space or commas."""
     return tuple(text.replace(",", " ").split())
 
 
-def users(text: str) -> tuple[tuple[str, str], ...]:
+def parse_users(text: str) -> tuple[tuple[str, str], ...]:
     """Parse ``name:hash`` accounts separated by white space, or a file of such lines."""
     if ":" not in text:
         try:
-            text = path(text).read_text()
+            text = parse_path(text).read_text()
         except (OSError, ValueError) as error:
             raise ValueError(
                 f"name:hash lines, or a file of them that can be read: {error}"
@@ -129,6 +129,6 @@ def users(text: str) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-def path(text: str) -> Path:
+def parse_path(text: str) -> Path:
     """Return the absolute path; expand ``~`` to the home folder."""
     return Path(text).expanduser().absolute()

@@ -26,7 +26,7 @@ def main(arguments: list[str] | None = None) -> int:
     except SettingError as error:
         sys.exit(str(error))
     data.mkdir(mode=0o700, parents=True, exist_ok=True)
-    print(Tokens(data).make("", chosen.label)[1])
+    print(Tokens(data).create("", chosen.label)[1])
     return 0
 
 

@@ -17,54 +17,56 @@ from starlette.staticfiles import StaticFiles
 
 from agent.history.retention import Retention
 from agent.models.builtin import process
-from agent.runs.disk_usage import room as room_of
+from agent.runs.disk_usage import free_workspace_bytes as room_of
 from agent.settings import Settings
 from agent.util import threads
 from sandbox_ui import health
-from sandbox_ui.auth.identity import House
-from sandbox_ui.auth.middleware import Door
-from sandbox_ui.history.catalog import Shelf
-from sandbox_ui.history.expiry import Keeping
-from sandbox_ui.history.limits import allowance
-from sandbox_ui.history.quota import Budget
-from sandbox_ui.history.usage import Counting, Usage
-from sandbox_ui.middleware.body_limit import Sizes
-from sandbox_ui.middleware.gradio_requests import Checked, parameters_of
-from sandbox_ui.middleware.gradio_routes import Offered
-from sandbox_ui.middleware.html_head import Opening
-from sandbox_ui.middleware.path_prefix import Prefix
-from sandbox_ui.middleware.security import Guard
+from sandbox_ui.auth.identity import Identities
+from sandbox_ui.auth.middleware import AuthMiddleware
+from sandbox_ui.history.catalog import Catalog
+from sandbox_ui.history.expiry import ExpiryJob
+from sandbox_ui.history.limits import studio_limits
+from sandbox_ui.history.quota import Quota
+from sandbox_ui.history.usage import HasInventory, UsageReporter
+from sandbox_ui.middleware.body_limit import BodyLimit
+from sandbox_ui.middleware.gradio_requests import RequestValidation, parameters_of
+from sandbox_ui.middleware.gradio_routes import RouteAllowlist
+from sandbox_ui.middleware.html_head import HeadInjection
+from sandbox_ui.middleware.path_prefix import PathPrefix
+from sandbox_ui.middleware.security import SecurityHeaders
 from sandbox_ui.page import build
-from sandbox_ui.page.api import Programs
+from sandbox_ui.page.api import ApiFunctions
 from sandbox_ui.page.gradio_queue import OwnedQueue
-from sandbox_ui.page.gradio_results import Owned
+from sandbox_ui.page.gradio_results import GradioResultAccess
 from sandbox_ui.page.handlers import Controls
-from sandbox_ui.preview.service import Workshop
-from sandbox_ui.routes.auth import PeopleRoutes
+from sandbox_ui.preview.service import PreviewService
+from sandbox_ui.routes.auth import AuthRoutes
 from sandbox_ui.routes.history import HistoryRoutes
-from sandbox_ui.routes.info import StudioRoutes
+from sandbox_ui.routes.info import InfoRoutes
 from sandbox_ui.routes.runs import RunRoutes
-from sandbox_ui.routes.share_links import LinkRoutes
+from sandbox_ui.routes.share_links import ShareLinkRoutes
 from sandbox_ui.routes.usage import UsageRoutes
-from sandbox_ui.routes.workspace.archives import Archives
-from sandbox_ui.routes.workspace.changes import Changes
-from sandbox_ui.routes.workspace.document_info import About
-from sandbox_ui.routes.workspace.files import Files
-from sandbox_ui.routes.workspace.html_frames import Frames
-from sandbox_ui.routes.workspace.previews import Views
-from sandbox_ui.routes.workspace.tree import Tree
-from sandbox_ui.routes.workspace.uploads import Uploads
+from sandbox_ui.routes.workspace.archives import ArchiveRoutes
+from sandbox_ui.routes.workspace.changes import FileOperationRoutes
+from sandbox_ui.routes.workspace.document_info import DocumentInfoRoutes
+from sandbox_ui.routes.workspace.files import FileRoutes
+from sandbox_ui.routes.workspace.html_frames import FrameRoutes
+from sandbox_ui.routes.workspace.previews import PreviewRoutes
+from sandbox_ui.routes.workspace.tree import TreeRoutes
+from sandbox_ui.routes.workspace.uploads import UploadRoutes
 from sandbox_ui.routes.workspace.versions import VersionRoutes
 from sandbox_ui.runs import manager as running
-from sandbox_ui.runs.manager import Runs
+from sandbox_ui.runs.manager import RunManager
 from sandbox_ui.scheduling.admission import Admission
-from sandbox_ui.scheduling.queue import Line
+from sandbox_ui.scheduling.queue import RunQueue
 
 _THREADS = 2
 """Threads of the event loop's executor, for cleanup after followers disconnect."""
 
 
-class Machine(running.Computers, health.Ready, Counting, Protocol):
+class StudioSandboxProvider(
+    running.RunSandboxProvider, health.HasSetupStatus, HasInventory, Protocol
+):
     """Provider of sandboxes; opened and closed with the application."""
 
     def open(self) -> None:
@@ -75,91 +77,91 @@ class Machine(running.Computers, health.Ready, Counting, Protocol):
 
 
 @dataclass(frozen=True)
-class _Rooms:
+class _Services:
     """Services of the application, wired together."""
 
     settings: Settings
-    machine: Machine
-    runs: Runs
-    house: House
-    shelf: Shelf
-    budget: Budget
-    keeping: Keeping
-    usage: Usage
-    workshop: Workshop = field(default_factory=Workshop)
+    provider: StudioSandboxProvider
+    runs: RunManager
+    identities: Identities
+    catalog: Catalog
+    quota: Quota
+    expiry: ExpiryJob
+    usage: UsageReporter
+    previews: PreviewService = field(default_factory=PreviewService)
     closing: asyncio.Event = field(default_factory=asyncio.Event)
 
     @classmethod
-    def of(cls, settings: Settings, machine: Machine) -> "_Rooms":
-        allowed = allowance(settings)
-        line = Line(allowed.runs, allowed.runs_each)
-        admission = Admission(line, lambda owner: budget.check(owner), allowed.sandboxes)
-        runs = Runs(settings.data, machine, admission, settings.idle)
-        house = House.of(settings, runs.record)
-        shelf = Shelf(settings.data, runs, machine)
-        budget = Budget(shelf, allowed.keep_each)
-        keeping = Keeping(shelf, Retention(allowed.keep_days, allowed.keep))
-        usage = Usage(shelf, line, machine, settings, allowed, keeping.rule.words)
-        return cls(settings, machine, runs, house, shelf, budget, keeping, usage)
+    def from_settings(cls, settings: Settings, provider: StudioSandboxProvider) -> "_Services":
+        limits = studio_limits(settings)
+        queue = RunQueue(limits.max_runs, limits.max_runs_per_user)
+        admission = Admission(queue, lambda owner: quota.check(owner), limits.max_sandboxes)
+        runs = RunManager(settings.data, provider, admission, settings.idle)
+        identities = Identities.from_settings(settings, runs.peek_folder)
+        catalog = Catalog(settings.data, runs, provider)
+        quota = Quota(catalog, limits.max_storage_per_user)
+        expiry = ExpiryJob(catalog, Retention(limits.retention_days, limits.max_storage))
+        usage = UsageReporter(catalog, queue, provider, settings, limits, expiry.rule.description)
+        return cls(settings, provider, runs, identities, catalog, quota, expiry, usage)
 
     @asynccontextmanager
-    async def opened(self, _app: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(self, _app: FastAPI) -> AsyncIterator[None]:
         """Lifespan context: start all services, and stop them at shutdown."""
-        threads.lend(asyncio.get_running_loop(), "application", _THREADS)
-        self.machine.open()
-        self.shelf.open()
+        threads.set_default_thread_pool(asyncio.get_running_loop(), "application", _THREADS)
+        self.provider.open()
+        self.catalog.open()
         self.runs.open()
-        self.shelf.begin_summaries()
-        self.keeping.open()
-        self.workshop.open()
+        self.catalog.start_summaries()
+        self.expiry.open()
+        self.previews.open()
         yield
         self.closing.set()
-        await asyncio.to_thread(self.keeping.close)
-        await asyncio.to_thread(self.shelf.close)
+        await asyncio.to_thread(self.expiry.close)
+        await asyncio.to_thread(self.catalog.close)
         await asyncio.to_thread(self.runs.close)
-        await asyncio.to_thread(self.machine.close)
-        await asyncio.to_thread(process.close)
-        self.workshop.close()
+        await asyncio.to_thread(self.provider.close)
+        await asyncio.to_thread(process.close_engines)
+        self.previews.close()
 
     def blocks(self) -> gr.Blocks:
         """Build the page."""
-        programs = Programs(self.runs, self.shelf, self.settings)
+        programs = ApiFunctions(self.runs, self.catalog, self.settings)
         return build.build(Controls(self.runs, self.settings), programs, self.settings)
 
     def routes(self) -> Iterator[BaseRoute]:
         """Yield all routes; those of a single run (stream, files, previews) come last."""
-        runs, workshop = self.runs, self.workshop
-        for room in (
-            StudioRoutes(self._health, workshop),
-            HistoryRoutes(self.shelf, self.keeping.rule.words),
+        runs, previews = self.runs, self.previews
+        for group in (
+            InfoRoutes(self._health, previews),
+            HistoryRoutes(self.catalog, self.expiry.rule.description),
             UsageRoutes(self.usage),
-            PeopleRoutes(self.house),
-            LinkRoutes(runs, self.house),
+            AuthRoutes(self.identities),
+            ShareLinkRoutes(runs, self.identities),
             RunRoutes(runs, self.closing),
-            Tree(runs),
-            Files(runs, self._left),
-            Uploads(runs, self._left),
-            Changes(runs),
-            Archives(runs),
-            About(runs),
-            Views(runs, workshop),
-            VersionRoutes(runs, workshop),
-            Frames(runs),
+            TreeRoutes(runs),
+            FileRoutes(runs, self._remaining_bytes),
+            UploadRoutes(runs, self._remaining_bytes),
+            FileOperationRoutes(runs),
+            ArchiveRoutes(runs),
+            DocumentInfoRoutes(runs),
+            PreviewRoutes(runs, previews),
+            VersionRoutes(runs, previews),
+            FrameRoutes(runs),
         ):
-            yield from room.routes
+            yield from group.routes
 
     def _health(self) -> dict[str, Any]:
-        return health.report(self.machine, self.settings, self.shelf.unreadable())
+        return health.report(self.provider, self.settings, self.catalog.unreadable())
 
-    def _left(self, run: str) -> int:
+    def _remaining_bytes(self, run: str) -> int:
         """Return the bytes that a run may still write, by its limit and its owner's."""
         folder = self.runs.folder(run)
-        owners = self.budget.left(folder.owner)
+        quota = self.quota.remaining(folder.owner)
         own = room_of(folder, self.settings.disk)
-        return own if owners is None else min(own, owners)
+        return own if quota is None else min(own, quota)
 
 
-def create(settings: Settings, machine: Machine) -> FastAPI:
+def create_app(settings: Settings, provider: StudioSandboxProvider) -> FastAPI:
     """Create the ASGI application; serve it with a single worker.
 
     The server sets the event ``app.state.closing`` when it is asked to exit. This ends the
@@ -167,22 +169,25 @@ def create(settings: Settings, machine: Machine) -> FastAPI:
 
     Args:
         settings: The operator's settings. This process holds the lock of their data folder.
-        machine: Provider of sandboxes; opened and closed with the application.
+        provider: Provider of sandboxes; opened and closed with the application.
     """
-    rooms = _Rooms.of(settings, machine)
-    house = rooms.house
-    app = FastAPI(lifespan=rooms.opened, docs_url=None, redoc_url=None, openapi_url=None)
-    app.state.closing = rooms.closing
+    services = _Services.from_settings(settings, provider)
+    identities = services.identities
+    app = FastAPI(lifespan=services.lifespan, docs_url=None, redoc_url=None, openapi_url=None)
+    app.state.closing = services.closing
     app.add_middleware(CORSMiddleware, allow_origins=[])
-    app.add_middleware(Opening, head=build.head(alone=house.alone, builtin=settings.builtin))
-    app.add_middleware(Sizes)
-    app.add_middleware(Door, house=house)
-    app.add_middleware(Guard, names=settings.hosts)
-    app.add_middleware(Prefix, prefix=settings.root_path)
-    app.router.routes.extend(rooms.routes())
+    app.add_middleware(
+        HeadInjection,
+        head=build.head(single_owner=identities.single_owner, builtin=settings.builtin),
+    )
+    app.add_middleware(BodyLimit)
+    app.add_middleware(AuthMiddleware, identities=identities)
+    app.add_middleware(SecurityHeaders, allowed_hosts=settings.hosts)
+    app.add_middleware(PathPrefix, prefix=settings.root_path)
+    app.router.routes.extend(services.routes())
     app.mount("/ui", StaticFiles(directory=build.STATIC))
-    blocks = rooms.blocks()
-    queue = OwnedQueue.replace(blocks)
+    blocks = services.blocks()
+    queue = OwnedQueue.install(blocks)
     gr.mount_gradio_app(
         app,
         blocks,
@@ -197,5 +202,7 @@ def create(settings: Settings, machine: Machine) -> FastAPI:
     )
     gradio = app.router.routes[-1]
     assert isinstance(gradio, Mount)
-    gradio.app = Offered(Checked(Owned(gradio.app, queue), parameters_of(blocks)))
+    gradio.app = RouteAllowlist(
+        RequestValidation(GradioResultAccess(gradio.app, queue), parameters_of(blocks))
+    )
     return app

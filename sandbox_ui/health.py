@@ -3,42 +3,44 @@
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from agent.models.builtin.install import NAME, parts
-from agent.provisioning.backend import Readiness
+from agent.models.builtin.install import BUILTIN_NAME, find_files
+from agent.provisioning.backend import SetupStatus
 from agent.settings import Settings
 
 
-class Ready(Protocol):
+class HasSetupStatus(Protocol):
     """Provider of sandboxes."""
 
     @property
-    def readiness(self) -> Readiness:
+    def setup_status(self) -> SetupStatus:
         """Return the progress of engine and image."""
 
 
-def report(computers: Ready, settings: Settings, unreadable: Mapping[str, int]) -> dict[str, Any]:
+def report(
+    provider: HasSetupStatus, settings: Settings, unreadable: Mapping[str, int]
+) -> dict[str, Any]:
     """Return the state of engine, image and model; ``ok`` is true once usable.
 
     Args:
-        computers: Provider of sandboxes.
+        provider: Provider of sandboxes.
         settings: The operator's settings.
         unreadable: Number of unreadable events by run id, for runs that have any.
     """
-    now = computers.readiness
-    ready = now.phase == "ready"
-    image_known = bool(now.image) or now.phase == "building"
+    status = provider.setup_status
+    ready = status.phase == "ready"
+    image_known = bool(status.image) or status.phase == "building"
     return {
         "ok": ready,
         "engine": {
             "ok": ready or image_known,
-            "state": "connecting" if now.phase == "connecting" else now.phase,
-            "detail": now.detail if now.phase == "failed" else now.warning,
+            "state": "connecting" if status.phase == "connecting" else status.phase,
+            "detail": status.detail if status.phase == "failed" else status.warning,
         },
         "image": {
             "ok": ready,
-            "tag": now.image,
-            "detail": now.detail,
-            "progress": now.progress,
+            "tag": status.image,
+            "detail": status.detail,
+            "progress": status.progress,
         },
         "model": _model(settings),
         "records": {
@@ -50,8 +52,8 @@ def report(computers: Ready, settings: Settings, unreadable: Mapping[str, int]) 
 
 
 def _model(settings: Settings) -> dict[str, Any]:
-    if not settings.base_url and settings.builtin and parts():
-        return {"ok": True, "name": NAME, "detail": "No endpoint: small tasks only."}
+    if not settings.base_url and settings.builtin and find_files():
+        return {"ok": True, "name": BUILTIN_NAME, "detail": "No endpoint: small tasks only."}
     return {
         "ok": bool(settings.base_url and settings.model),
         "name": settings.model,

@@ -9,7 +9,7 @@ from agent.errors import AddressUnusable
 
 
 @contextmanager
-def bound(host: str, port: int) -> Iterator[list[socket.socket]]:
+def bind_sockets(host: str, port: int) -> Iterator[list[socket.socket]]:
     """Bind a socket to each address of a host; close them on exit.
 
     Raises:
@@ -18,9 +18,11 @@ def bound(host: str, port: int) -> Iterator[list[socket.socket]]:
     """
     with ExitStack() as stack:
         try:
-            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+            addresses = socket.getaddrinfo(
+                host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            )
             sockets = []
-            for family, address in dict.fromkeys((each[0], each[4]) for each in found):
+            for family, address in dict.fromkeys((each[0], each[4]) for each in addresses):
                 sockets.append(stack.enter_context(socket.socket(family, socket.SOCK_STREAM)))
                 _bind(sockets[-1], address)
         except OSError as error:
@@ -31,7 +33,7 @@ def bound(host: str, port: int) -> Iterator[list[socket.socket]]:
         yield sockets
 
 
-def url(host: str, sockets: list[socket.socket]) -> str:
+def page_url(host: str, sockets: list[socket.socket]) -> str:
     """Return the page's URL for a browser."""
     name = f"[{host}]" if ":" in host else host
     return f"http://{name}:{sockets[0].getsockname()[1]}"

@@ -15,11 +15,11 @@ from agent.sandbox.disk import volume
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL, remove
 from agent.sandbox.engine.client import connect
 from agent.sandbox.image.build import dockerfile_path, ensure_image
-from agent.sandbox.image.progress import Progress
+from agent.sandbox.image.progress import BuildProgress
 from agent.workspace.files import Workspace
 from agent.workspace.versions.blobs import BlobStore
-from agent.workspace.versions.snapshots import Snapshots
-from tests.support.tab import chromium
+from agent.workspace.versions.snapshots import SnapshotTracker
+from tests.support.tab import launch_chromium
 
 NEVER_SKIPPED = ("engine", "browser", "builtin")
 
@@ -90,7 +90,7 @@ def engine() -> Iterator[docker.DockerClient]:
 def image(engine: docker.DockerClient) -> str:
     """The tag of the sandbox image, built where it is missing."""
 
-    def show(progress: Progress) -> None:
+    def show(progress: BuildProgress) -> None:
         print(f"{progress.fraction:4.0%} {progress.line}", file=sys.stderr)
 
     return ensure_image(engine, dockerfile_path(), show)
@@ -99,7 +99,7 @@ def image(engine: docker.DockerClient) -> str:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Chromium, one a file: while it is there, its thread can run no event loop of a test's."""
-    with chromium() as browser:
+    with launch_chromium() as browser:
         yield browser
 
 
@@ -114,10 +114,10 @@ def address(data: Path) -> Iterator[str]:
     """A studio on plain-process sandboxes, one a file."""
     # Imported where it is wanted: Gradio takes seconds, which most files need not wait for.
     from agent.settings import Settings
-    from tests.support.local_provider import LocalMachine
-    from tests.support.server import create, served
+    from tests.support.local_provider import LocalSandboxProvider
+    from tests.support.server import create_app, run_server
 
-    with served(create(Settings(data=data), LocalMachine(data))) as address:
+    with run_server(create_app(Settings(data=data), LocalSandboxProvider(data))) as address:
         yield address
 
 
@@ -130,6 +130,6 @@ def workspace(tmp_path: Path) -> Workspace:
 
 
 @pytest.fixture
-def snapshots(workspace: Workspace, tmp_path: Path) -> Snapshots:
+def snapshots(workspace: Workspace, tmp_path: Path) -> SnapshotTracker:
     """What keeps that workspace's versions."""
-    return Snapshots(workspace.root, BlobStore(tmp_path / "blobs"))
+    return SnapshotTracker(workspace.root, BlobStore(tmp_path / "blobs"))

@@ -16,11 +16,18 @@ from playwright.sync_api import Browser, Page, expect
 
 from agent.data_folder import DataFolder
 from agent.models import demonstration
-from agent.provisioning.provider import Computers
+from agent.provisioning.provider import SandboxProvider
 from agent.settings import Settings
-from tests.support.page_states import SCHEMES, SIZES, STATES, show, staged, visiting
-from tests.support.server import create, served
-from tests.support.tab import Studio, chromium
+from tests.support.page_states import (
+    SCHEMES,
+    SIZES,
+    STATES,
+    open_scripted,
+    serve_scripted,
+    set_appearance,
+)
+from tests.support.server import create_app, run_server
+from tests.support.tab import StudioTab, launch_chromium
 
 ROOT = Path(__file__).parent.parent
 SCREENSHOTS = ROOT / "screenshots"
@@ -36,7 +43,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--readme", action="store_true", help="the README's pictures instead")
     chosen = parser.parse_args()
-    with chromium() as browser:
+    with launch_chromium() as browser:
         if chosen.readme:
             _readme(browser)
         else:
@@ -45,13 +52,13 @@ def main() -> None:
 
 def _states(browser: Browser) -> None:
     SCREENSHOTS.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory() as data, staged(Path(data)) as stage:
+    with tempfile.TemporaryDirectory() as data, serve_scripted(Path(data)) as stage:
         for state in STATES:
-            with visiting(browser, stage) as studio:
+            with open_scripted(browser, stage) as studio:
                 state.reach(studio, stage)
                 for size in SIZES:
                     for scheme in SCHEMES:
-                        show(studio, size, scheme)
+                        set_appearance(studio, size, scheme)
                         studio.page.screenshot(path=_path(state.name, size, scheme))
             print(state.name)
     for size in SIZES:
@@ -81,8 +88,8 @@ def _readme(browser: Browser) -> None:
     README.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(data=Path(folder))
-        computers = Computers(settings, DataFolder(settings.data))
-        with served(create(settings, computers)) as address:
+        computers = SandboxProvider(settings, DataFolder(settings.data))
+        with run_server(create_app(settings, computers)) as address:
             frames = _played(browser, address)
     _film(frames, README / "demonstration.webp")
 
@@ -90,7 +97,7 @@ def _readme(browser: Browser) -> None:
 def _played(browser: Browser, address: str) -> Sequence[Image.Image]:
     """Play the chart demonstration; its last picture is the README's."""
     context = browser.new_context(viewport={"width": SHOWN[0], "height": SHOWN[1]})
-    studio = Studio(context.new_page())
+    studio = StudioTab(context.new_page())
     studio.open(address)
     expect(studio.page.locator(".welcome .ready")).to_be_hidden(timeout=600_000)
     frames = [_frame(studio.page)]

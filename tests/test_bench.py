@@ -13,19 +13,19 @@ import docker
 import pytest
 
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL
-from tests.bench.__main__ import BROWSED, TABLES
-from tests.bench.figures import Sample, Table, shown
+from tests.bench.__main__ import BROWSER_TABLES, TABLES
+from tests.bench.figures import Sample, Table, format_duration
 from tests.bench.place import ROOT
 from tests.support.browser import CHROMIUM
 
-LONG = {"builtin", "load", "programs", "startup", "transfers", *BROWSED}
+LONG = {"builtin", "load", "programs", "startup", "transfers", *BROWSER_TABLES}
 """Tables that start whole programs, one of them a browser, or install the reference."""
 
 
 def marked(name: str) -> Any:
     """A table's name, with what it needs."""
     marks: list[pytest.MarkDecorator | pytest.Mark] = [pytest.mark.long] if name in LONG else []
-    if name in BROWSED:
+    if name in BROWSER_TABLES:
         missing = pytest.mark.skipif(not CHROMIUM.exists(), reason=f"{CHROMIUM} is not installed")
         marks += [pytest.mark.browser, missing]
     return pytest.param(name, marks=marks)
@@ -82,7 +82,7 @@ def test_an_interrupted_benchmark_leaves_nothing_either(
 
 
 def test_the_interval_of_a_median_holds_it() -> None:
-    sample = Sample.of([number / 1000 for number in range(1, 102)])
+    sample = Sample.from_seconds([number / 1000 for number in range(1, 102)])
     low, high = sample.interval
     assert sample.median == 0.051
     assert (low, high) == (0.041, 0.062)
@@ -90,7 +90,7 @@ def test_the_interval_of_a_median_holds_it() -> None:
 
 
 def test_a_single_measurement_is_its_own_interval() -> None:
-    assert Sample.of([0.5]).cells("s") == (
+    assert Sample.from_seconds([0.5]).cells("s") == (
         "0.50 s",
         "0.50 s … 0.50 s",
         "0.50 s",
@@ -100,7 +100,11 @@ def test_a_single_measurement_is_its_own_interval() -> None:
 
 
 def test_figures_are_shown_with_as_many_digits_as_they_deserve() -> None:
-    assert [shown(s) for s in (0.00123, 0.0123, 0.123)] == ["1.23 ms", "12.3 ms", "123 ms"]
+    assert [format_duration(s) for s in (0.00123, 0.0123, 0.123)] == [
+        "1.23 ms",
+        "12.3 ms",
+        "123 ms",
+    ]
 
 
 def test_a_table_is_markdown() -> None:

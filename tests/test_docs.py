@@ -17,12 +17,12 @@ import pytest
 from PIL import Image
 
 from agent.data_folder import DataFolder
-from agent.provisioning.provider import Computers
+from agent.provisioning.provider import SandboxProvider
 from agent.settings import Settings
 from tests.support import made_run
-from tests.support.made_run import Made
+from tests.support.made_run import ServedRun
 from tests.support.models.endpoint import Endpoint, Turn
-from tests.support.server import create, served
+from tests.support.server import create_app, run_server
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -90,14 +90,14 @@ def looks_like_a_chart(data: bytes) -> bool:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedRun]:
     draw = made_run.DRAW.replace("COLOUR", "#2474b5")
     played = [made_run.bash("", f"{draw}echo a > output/a.txt"), *made_run.submit("Done.\n")]
-    with made_run.made(tmp_path_factory.mktemp("data"), played) as world:
+    with made_run.serve_recorded_run(tmp_path_factory.mktemp("data"), played) as world:
         yield world
 
 
-def test_the_examples_of_files_over_http_run(world: Made, tmp_path: Path) -> None:
+def test_the_examples_of_files_over_http_run(world: ServedRun, tmp_path: Path) -> None:
     (tmp_path / "report.pdf").write_bytes(b"%PDF-1.4\n")
     example = block("curl -T report.pdf").replace("http://127.0.0.1:7860", world.address)
     shell(example.replace("runs/RUN", f"runs/{world.run}"), tmp_path)
@@ -108,7 +108,7 @@ def test_the_examples_of_files_over_http_run(world: Made, tmp_path: Path) -> Non
     assert (world.workspace / "output" / "b.txt").read_text() == "a\n"
 
 
-def test_the_examples_of_the_history_over_http_run(world: Made, tmp_path: Path) -> None:
+def test_the_examples_of_the_history_over_http_run(world: ServedRun, tmp_path: Path) -> None:
     example = block("runs?q=airlines").replace("http://127.0.0.1:7860", world.address)
     pinned, rest = example.replace("runs/RUN", f"runs/{world.run}").split("curl -X DELETE")
     shell(pinned, tmp_path)
@@ -165,8 +165,8 @@ def test_the_example_of_gradio_s_client_makes_a_chart_without_an_endpoint(
     tmp_path: Path, image: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     settings = Settings(data=tmp_path, image=image)
-    machine = Computers(settings, DataFolder(tmp_path))
-    with served(create(settings, machine)) as address:
+    machine = SandboxProvider(settings, DataFolder(tmp_path))
+    with run_server(create_app(settings, machine)) as address:
         exec(block("gradio_client").replace("http://127.0.0.1:7860", address), {})
         *states, files = capsys.readouterr().out.strip().splitlines()
         assert states[-1].startswith("submitted ")

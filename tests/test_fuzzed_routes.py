@@ -12,8 +12,8 @@ from fastapi import FastAPI
 from starlette.routing import Route
 
 from agent.settings import Settings
-from tests.support.local_provider import LocalMachine
-from tests.support.server import create, served
+from tests.support.local_provider import LocalSandboxProvider
+from tests.support.server import create_app, run_server
 
 ODD = [
     "x",
@@ -58,12 +58,12 @@ STREAMS = ("/events", "/presence")
 
 @pytest.fixture(scope="module")
 def app(data: Path) -> FastAPI:
-    return create(Settings(data=data), LocalMachine(data))
+    return create_app(Settings(data=data), LocalSandboxProvider(data))
 
 
 @pytest.fixture(scope="module")
 def client(app: FastAPI) -> Iterator[httpx.Client]:
-    with served(app) as address, httpx.Client(base_url=address, timeout=60) as client:
+    with run_server(app) as address, httpx.Client(base_url=address, timeout=60) as client:
         yield client
 
 
@@ -140,7 +140,9 @@ def test_a_full_disk_is_told_as_one_wherever_something_is_saved(tmp_path: Path) 
         pytest.skip("a disk can only be mounted by root")
     try:
         with (
-            served(create(Settings(data=tmp_path), LocalMachine(tmp_path))) as address,
+            run_server(
+                create_app(Settings(data=tmp_path), LocalSandboxProvider(tmp_path))
+            ) as address,
             httpx.Client(base_url=address, timeout=30) as client,
         ):
             run = client.post("/api/runs").json()["run"]

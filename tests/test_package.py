@@ -78,9 +78,9 @@ def test_the_console_script_describes_itself(installed: Path) -> None:
 
 HINTS = """
 from agent.installation import build_command
-from agent.models.builtin.install import MISSING
+from agent.models.builtin.install import BUILTIN_MISSING_MESSAGE
 from agent.train.cli import check_installed
-print(MISSING)
+print(BUILTIN_MISSING_MESSAGE)
 print(build_command())
 """
 

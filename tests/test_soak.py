@@ -9,9 +9,9 @@ import httpx
 import pytest
 
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL
-from tests.bench.crowd import Program, served
-from tests.bench.memory import private
-from tests.bench.place import place
+from tests.bench.crowd import ServedApp, serve_app
+from tests.bench.memory import private_memory
+from tests.bench.place import bench_context
 from tests.bench.programs import endpoint
 from tests.support.server import wait_until
 
@@ -20,7 +20,7 @@ GROWTH = 24 * 1024**2
 """Bytes that memory may differ by: the allocator's and the interpreter's own breath."""
 
 
-async def play(program: Program, count: int) -> list[str]:
+async def play(program: ServedApp, count: int) -> list[str]:
     """So many runs, some at a time; their statuses."""
     statuses: list[str] = []
     while len(statuses) < count:
@@ -30,7 +30,7 @@ async def play(program: Program, count: int) -> list[str]:
     return statuses
 
 
-async def delete_all(program: Program) -> None:
+async def delete_all(program: ServedApp) -> None:
     """Delete every run there is."""
     async with program.client() as client:
         while rows := (await client.get("/api/runs?most=200")).json()["runs"]:
@@ -38,7 +38,7 @@ async def delete_all(program: Program) -> None:
                 (await client.delete(f"/api/runs/{row['run']}")).raise_for_status()
 
 
-def held(program: Program, engine: docker.DockerClient, instance: str) -> dict[str, int]:
+def held(program: ServedApp, engine: docker.DockerClient, instance: str) -> dict[str, int]:
     """What the application and the engine hold for it.
 
     Threads that serve requests and have been idle for a while go when another request comes.
@@ -46,8 +46,8 @@ def held(program: Program, engine: docker.DockerClient, instance: str) -> dict[s
     httpx.get(f"{program.address}/api/runs").raise_for_status()
     mine = {"label": f"{INSTANCE_LABEL}={instance}"}
     return {
-        "threads": len(list(Path(f"/proc/{program.process}/task").iterdir())),
-        "descriptors": len(list(Path(f"/proc/{program.process}/fd").iterdir())),
+        "threads": len(list(Path(f"/proc/{program.pid}/task").iterdir())),
+        "descriptors": len(list(Path(f"/proc/{program.pid}/fd").iterdir())),
         "containers": len(engine.api.containers(all=True, filters=mine)),
         "networks": len(engine.api.networks(filters=mine)),
     }
@@ -63,18 +63,18 @@ def more(now: dict[str, int], before: dict[str, int]) -> dict[str, int]:
 @pytest.mark.timeout(900)
 def test_two_hundred_runs_leave_what_there_was(engine: docker.DockerClient, image: str) -> None:
     with (
-        place() as where,
+        bench_context() as where,
         endpoint(where) as (url, _),
-        served(where, url, AT_ONCE, sandboxes=64) as program,
+        serve_app(where, url, AT_ONCE, sandboxes=64) as program,
     ):
         instance = (Path(where.folder) / "load" / "instance").read_text().strip()
         asyncio.run(play(program, WARM))
         asyncio.run(delete_all(program))
-        before, memory = held(program, engine, instance), private(program.process)
+        before, memory = held(program, engine, instance), private_memory(program.pid)
         statuses = asyncio.run(play(program, RUNS))
         assert statuses == ["submitted"] * RUNS
         asyncio.run(delete_all(program))
         with suppress(AssertionError):  # what there is too much of is shown below
             wait_until(lambda: not more(held(program, engine, instance), before), 60)
         assert more(held(program, engine, instance), before) == {}
-        assert private(program.process) - memory < GROWTH
+        assert private_memory(program.pid) - memory < GROWTH

@@ -12,7 +12,7 @@ import pytest
 from agent.cli.main import ADDRESS_UNUSABLE
 from agent.errors import AddressUnusable, SettingError
 from agent.settings import load
-from sandbox_ui.listen import bound, url
+from sandbox_ui.listen import bind_sockets, page_url
 
 ROOT = Path(__file__).parents[1]
 
@@ -88,16 +88,16 @@ def test_a_port_beyond_the_last_is_no_port() -> None:
 def test_a_host_of_elsewhere_cannot_be_served_on() -> None:
     with (
         pytest.raises(AddressUnusable, match=r"192\.0\.2\.1.*GRADIO_SERVER_NAME"),
-        bound("192.0.2.1", 0),
+        bind_sockets("192.0.2.1", 0),
     ):
         pass
 
 
 def test_a_name_with_several_addresses_is_bound_at_each() -> None:
-    with bound("localhost", 0) as sockets:
-        assert url("localhost", sockets) == f"http://localhost:{sockets[0].getsockname()[1]}"
+    with bind_sockets("localhost", 0) as sockets:
+        assert page_url("localhost", sockets) == f"http://localhost:{sockets[0].getsockname()[1]}"
 
 
 def test_an_address_of_ipv6_stands_in_brackets() -> None:
-    with bound("::1", 0) as sockets:
-        assert url("::1", sockets).startswith("http://[::1]:")
+    with bind_sockets("::1", 0) as sockets:
+        assert page_url("::1", sockets).startswith("http://[::1]:")

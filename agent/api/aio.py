@@ -20,10 +20,10 @@ from agent.api.sandbox import Sandbox
 from agent.api.studio import Opener, Studio, containers
 from agent.events import Event
 from agent.limits import Limits
-from agent.sandbox.network.policy import Policy
+from agent.sandbox.network.policy import NetworkPolicy
 from agent.settings import Settings
 from agent.util.cancellation import Stop
-from agent.workspace.transfer.copy import Report
+from agent.workspace.transfer.copy import CopyReport
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -157,7 +157,7 @@ class AsyncRun:
 
     async def save(
         self, destination: "str | os.PathLike[str]", *, overwrite: bool = False
-    ) -> Report:
+    ) -> CopyReport:
         """Copy the results out; see ``Run.save``."""
         return await _in_thread(lambda: self.sync.save(destination, overwrite=overwrite))
 
@@ -219,7 +219,7 @@ class AsyncStudio:
     async def sandbox(
         self,
         *,
-        network: "Policy | str" = "none",
+        network: "NetworkPolicy | str" = "none",
         inputs: "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]" = (),
     ) -> AsyncIterator[AsyncSandbox]:
         """Start a sandbox without a model for the block; see ``Studio.sandbox``."""

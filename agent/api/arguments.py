@@ -8,9 +8,9 @@ from typing import Any
 from agent import prompts
 from agent.errors import UsageError
 from agent.models.base import Model
-from agent.models.builtin.model import prompt_for
+from agent.models.builtin.model import default_prompt_name
 from agent.prompts import Prompt
-from agent.sandbox.network.policy import Policy, policy_of
+from agent.sandbox.network.policy import NetworkPolicy, parse_policy
 
 _SHOWN = 80
 
@@ -63,13 +63,13 @@ def variables(name: str, value: Any) -> None:
         raise wrong(name, value, "texts by name")
 
 
-def policy(value: Any) -> Policy:
-    """Return a network policy from ``open``, ``none``, ``packages``, hosts, or a ``Policy``."""
-    if isinstance(value, Policy):
+def policy(value: Any) -> NetworkPolicy:
+    """Return the network policy that an argument names."""
+    if isinstance(value, NetworkPolicy):
         return value
-    expect("network", value, str, "“open”, “none”, “packages”, names of hosts, or a Policy")
+    expect("network", value, str, "“open”, “none”, “packages”, names of hosts, or a NetworkPolicy")
     try:
-        return policy_of(value)
+        return parse_policy(value)
     except ValueError as error:
         raise UsageError(f"network: {error}") from error
 
@@ -79,6 +79,6 @@ def prompt(value: Any, model: Model) -> Prompt:
     if isinstance(value, Prompt):
         return value
     if value is None or value == "":
-        return prompts.named(prompt_for(model))
+        return prompts.get_bundled(default_prompt_name(model))
     expect("prompt", value, (str, os.PathLike), "a prompt's name, the path of a file, or a Prompt")
     return prompts.load(os.fspath(value))

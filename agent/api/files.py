@@ -11,7 +11,7 @@ from agent.api import arguments
 from agent.errors import NoSuchFile, WorkspaceError
 from agent.workspace.files import FileEntry, Workspace
 from agent.workspace.paths import ROOT, RelPath
-from agent.workspace.transfer.copy import Report, copy_out
+from agent.workspace.transfer.copy import CopyReport, copy_out
 
 _WORKSPACE = "/workspace/"
 
@@ -104,7 +104,7 @@ class Files(Mapping[str, File]):
     def __repr__(self) -> str:
         return f"Files({list(self)})"
 
-    def save(self, destination: "str | os.PathLike[str]", folder: str = "output") -> Report:
+    def save(self, destination: "str | os.PathLike[str]", folder: str = "output") -> CopyReport:
         """Copy a folder of the workspace into a folder of this machine; overwrite nothing.
 
         Returns:

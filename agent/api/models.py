@@ -8,9 +8,9 @@ from typing import NamedTuple
 from agent.errors import UsageError
 from agent.models import demonstration
 from agent.models.base import Model, ModelConfig
-from agent.models.builtin.install import CHOSEN
+from agent.models.builtin.install import BUILTIN_ID
 from agent.models.openai.base_url import resolve_key
-from agent.models.resolve import answering
+from agent.models.resolve import resolve_model
 from agent.settings import Settings
 
 DEMONSTRATION = "demonstration"
@@ -39,8 +39,8 @@ def choose(
     wanted: Wanted,
     settings: Settings,
     *,
-    unconnected: str = _UNCONNECTED,
-    nameless: str = _NAMELESS,
+    no_endpoint_message: str = _UNCONNECTED,
+    no_name_message: str = _NAMELESS,
 ) -> Choice:
     """Return the model that answers a task.
 
@@ -50,8 +50,8 @@ def choose(
             of the settings' endpoint; ``builtin``; ``demonstration``; or None for the settings'
             model, else the demonstration of this task, else the built-in model.
         settings: The endpoint, its key and model.
-        unconnected: Error message if there is no model.
-        nameless: Error message if the endpoint's model has no name.
+        no_endpoint_message: Error message if there is no model.
+        no_name_message: Error message if the endpoint's model has no name.
 
     Raises:
         UsageError: ``wanted`` is none of these.
@@ -70,24 +70,28 @@ def choose(
         if not callable(getattr(wanted, "stream", None)):
             raise UsageError(f"model must be a Model, ModelConfig or a name, not {wanted!r:.80}.")
         return Choice(wanted, task)
-    if config.model in (DEMONSTRATION, CHOSEN):
+    if config.model in (DEMONSTRATION, BUILTIN_ID):
         config = replace(config, base_url="")
-    return _answering(task, config, settings, unconnected, nameless)
+    return _resolve(task, config, settings, no_endpoint_message, no_name_message)
 
 
-def _answering(
-    task: str, config: ModelConfig, settings: Settings, unconnected: str, nameless: str
+def _resolve(
+    task: str,
+    config: ModelConfig,
+    settings: Settings,
+    no_endpoint_message: str,
+    no_name_message: str,
 ) -> Choice:
-    scripted = not config.base_url and config.model != CHOSEN
-    known = {each.name: each for each in demonstration.demonstrations()} if scripted else {}
-    script = (demonstration.find(task) or known.get(task)) if scripted else None
+    scripted = not config.base_url and config.model != BUILTIN_ID
+    known = {each.name: each for each in demonstration.load_all()} if scripted else {}
+    script = (demonstration.find_by_task(task) or known.get(task)) if scripted else None
     text, inputs = (script.task, script.inputs) if script else (task, ())
     playable = " Without one, these demonstrations can be run: " + ", ".join(known)
-    model = answering(
+    model = resolve_model(
         text,
         config,
-        builtin=settings.builtin and config.model != DEMONSTRATION,
-        unconnected=unconnected + playable * bool(known),
-        nameless=nameless,
+        allow_builtin=settings.builtin and config.model != DEMONSTRATION,
+        no_endpoint_message=no_endpoint_message + playable * bool(known),
+        no_name_message=no_name_message,
     )
     return Choice(model, text, inputs)

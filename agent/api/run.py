@@ -15,14 +15,14 @@ from agent.api.models import Wanted
 from agent.api.sandbox import Sandbox
 from agent.errors import RunError, UsageError, WorkspaceError
 from agent.events import Event, Status, Totals
-from agent.history.trajectory import trajectory
+from agent.history.trajectory import build_trajectory
 from agent.limits import Limits
-from agent.output_folder import check_folder, clear
+from agent.output_folder import check_folder, delete_results
 from agent.runs import journal
 from agent.runs.recorder import RecordedRun
 from agent.util.cancellation import Stop
 from agent.workspace.paths import RelPath
-from agent.workspace.transfer.copy import Report, copy_out
+from agent.workspace.transfer.copy import CopyReport, copy_out
 
 OUTPUT = RelPath("output")
 Events = Generator[Event, None, None]
@@ -82,7 +82,7 @@ class Run:
         proceed: Callable[[str, Wanted, Limits | None, Stop], Events],
     ) -> None:
         self.files = Files(lambda: recorded.workspace)
-        self.left_out = left_out
+        self.skipped = left_out
         self._recorded = recorded
         self._stop = stop
         self._begin: Callable[[Stop], Events] | None = begin
@@ -123,7 +123,7 @@ class Run:
     @property
     def result(self) -> RunResult:
         """The result of the last round. Raises ``UsageError`` before its end."""
-        picture = self._recorded.picture
+        picture = self._recorded.state
         last = picture.rounds[-1] if len(picture.rounds) >= self._rounds else None
         if last is None or last.status is None:
             raise UsageError("The run has not come to its end: iterate it, or call wait().")
@@ -151,7 +151,7 @@ class Run:
             raise RunError("The run was closed; a closed run takes no further message.")
         stop = Stop()
         self._events = self._proceed(text, model, limits, stop)
-        self._stop, self._rounds = stop, len(self._recorded.picture.rounds) + 1
+        self._stop, self._rounds = stop, len(self._recorded.state.rounds) + 1
         return self
 
     def stop(self) -> None:
@@ -195,7 +195,7 @@ class Run:
         """The run's record and folder, for parts of this program."""
         return self._recorded
 
-    def save(self, destination: "str | os.PathLike[str]", *, overwrite: bool = False) -> Report:
+    def save(self, destination: "str | os.PathLike[str]", *, overwrite: bool = False) -> CopyReport:
         """Copy the results out: ``files/``, ``journal.jsonl`` and ``trajectory.json``.
 
         Args:
@@ -226,7 +226,7 @@ class Run:
 
 def hand_over(
     run: "Run | RecordedRun", destination: "str | os.PathLike[str]", *, overwrite: bool = False
-) -> Report:
+) -> CopyReport:
     """Copy a run's results out; see ``Run.save``.
 
     If the model removed or replaced ``output/`` itself, the report says so and the other
@@ -235,9 +235,9 @@ def hand_over(
     held = run.recorded if isinstance(run, Run) else run
     target = arguments.path("destination", destination)
     check_folder(target, overwrite=overwrite)
-    made = trajectory(event for _, event in journal.read(held.folder.journal))
+    made = build_trajectory(event for _, event in journal.read(held.folder.journal))
     try:
-        clear(target)
+        delete_results(target)
         shutil.copyfile(held.folder.journal, target / "journal.jsonl")
         text = json.dumps(made, indent=2, ensure_ascii=False)
         # A lone surrogate in the model's text becomes a JSON escape.
@@ -249,5 +249,5 @@ def hand_over(
         held.workspace.list(OUTPUT)
     except WorkspaceError as error:
         (target / "files").mkdir(exist_ok=True)
-        return Report(left_out=[str(error)])
+        return CopyReport(skipped=[str(error)])
     return copy_out(held.workspace, OUTPUT, target / "files")

@@ -14,7 +14,7 @@ from agent.api import arguments
 from agent.api.files import Files
 from agent.errors import CommandError, ToolError
 from agent.sandbox import base
-from agent.sandbox.base import Ending, Finished, Output
+from agent.sandbox.base import CommandEnd, EndReason, OutputChunk
 from agent.util.cancellation import Stop
 
 TIMEOUT = 120.0
@@ -49,7 +49,7 @@ class CommandResult:
     exit_code: int | None
     stdout_bytes: bytes
     stderr_bytes: bytes
-    ending: Ending
+    ending: EndReason
     seconds: float
     skipped: int = 0
     note: str = ""
@@ -198,7 +198,7 @@ class Sandbox:
     def list(self, path: "str | os.PathLike[str]" = "", *, depth: int = 1) -> "list[Entry]":
         """Return the entries of a folder, sorted, without hidden names; at most 10,000."""
         with _errors(path):
-            found = self._held.entries(_path(path) or ".", depth=depth, limit=_LISTED)
+            found = self._held.list_folder(_path(path) or ".", depth=depth, limit=_LISTED)
         return [Entry(each.path, each.kind, each.size) for each in found]
 
     def kind(self, path: "str | os.PathLike[str]") -> Literal["file", "folder", "other", "missing"]:
@@ -229,12 +229,12 @@ def _path(path: "str | os.PathLike[str]") -> str:
     return os.fspath(path)
 
 
-def _gathered(items: Iterator[Output | Finished]) -> CommandResult:
+def _gathered(items: Iterator[OutputChunk | CommandEnd]) -> CommandResult:
     streams = {"stdout": bytearray(), "stderr": bytearray()}
     skipped = 0
-    finished = Finished(None, "lost", 0.0)
+    finished = CommandEnd(None, "lost", 0.0)
     for item in items:
-        if isinstance(item, Output):
+        if isinstance(item, OutputChunk):
             streams[item.stream] += item.data
             skipped += item.skipped
         else:

@@ -15,47 +15,47 @@ from agent.api.files import Files
 from agent.api.models import Wanted, choose
 from agent.api.run import Events, Run
 from agent.api.sandbox import Sandbox
-from agent.data_folder import DataFolder, places
-from agent.errors import DataFolderBusy, SandboxError, StudioError, ToolError, UsageError
+from agent.data_folder import DataFolder, candidate_folders
+from agent.errors import DataFolderLocked, SandboxError, StudioError, ToolError, UsageError
 from agent.events import Mode
-from agent.limits import Limits, suited
+from agent.limits import Limits, adapt_to_model
 from agent.models.base import Model
 from agent.prompts import Prompt
 from agent.runs import recorder
 from agent.runs.folder import RunFolder
-from agent.runs.inputs import INPUT
-from agent.runs.record import close_interrupted
+from agent.runs.inputs import INPUT_FOLDER
+from agent.runs.record import end_interrupted_rounds
 from agent.runs.recorder import RecordedRun, Task
 from agent.sandbox import base
 from agent.sandbox.disk import volume
-from agent.sandbox.network.policy import Policy
+from agent.sandbox.network.policy import NetworkPolicy
 from agent.settings import Settings, load
 from agent.tools.custom import Function, Tool, toolset
 from agent.util.cancellation import Stop
 from agent.workspace.files import Workspace
-from agent.workspace.transfer.copy import Report, copy_in
+from agent.workspace.transfer.copy import CopyReport, copy_in
 
 _UNOPENED = "A studio works in a with block: with Studio() as studio: …"
 
 
-class Source(recorder.Computers, Protocol):
-    """A provider of sandboxes, such as ``agent.provisioning.provider.Computers``."""
+class ClosableSandboxProvider(recorder.SandboxProvider, Protocol):
+    """A provider of sandboxes, such as ``agent.provisioning.provider.SandboxProvider``."""
 
-    def draft(self) -> str:
+    def create_workspace(self) -> str:
         """Create a sandbox's folder with an empty workspace and return the sandbox's id."""
 
     def close(self) -> None:
         """Release all resources."""
 
 
-Opener = Callable[[Settings, DataFolder], Source]
+Opener = Callable[[Settings, DataFolder], ClosableSandboxProvider]
 
 
-def containers(settings: Settings, data: DataFolder) -> Source:
+def containers(settings: Settings, data: DataFolder) -> ClosableSandboxProvider:
     """Return the provider of containers."""
-    from agent.provisioning.provider import Computers  # imports Docker's client
+    from agent.provisioning.provider import SandboxProvider  # imports Docker's client
 
-    return Computers(settings, data)
+    return SandboxProvider(settings, data)
 
 
 class Studio:
@@ -87,14 +87,14 @@ class Studio:
         self._held = ExitStack()
         self._open: dict[object, Callable[[], None]] = {}
         self._lock = threading.Lock()
-        self._computers: Source | None = None
+        self._computers: ClosableSandboxProvider | None = None
 
     def __enter__(self) -> Self:
-        """Lock a data folder. Raises ``DataFolderBusy`` if all candidates are locked."""
+        """Lock a data folder. Raises ``DataFolderLocked`` if all candidates are locked."""
         data = self._held.enter_context(_data_folder(self.settings.data))
         self._data = data.path
         self._computers = self._held.enter_context(closing(self._source(self.settings, data)))
-        close_interrupted(self._data)
+        end_interrupted_rounds(self._data)
         return self
 
     def __exit__(
@@ -119,7 +119,7 @@ class Studio:
         model: Wanted = None,
         prompt: "Prompt | str | os.PathLike[str] | None" = None,
         tools: Iterable[Tool | Function] = (),
-        network: "Policy | str" = "open",
+        network: "NetworkPolicy | str" = "open",
         mode: Mode = "sandbox",
         limits: Limits | None = None,
         max_steps: int | None = None,
@@ -159,7 +159,7 @@ class Studio:
         first = Task(chosen.task, arguments.prompt(prompt, chosen.model), mode)
         first = replace(first, network=arguments.policy(network))
         rounds = self._limits(limits, max_steps, chosen.model)
-        report = Report()
+        report = CopyReport()
         recorded = self._create([*chosen.inputs, *given], report, own)
 
         def begin(stop: Stop) -> Events:
@@ -169,14 +169,14 @@ class Studio:
             speaking = chosen.model if wanted is None else choose(text, wanted, self.settings).model
             return recorded.follow_up(text, speaking, other or rounds, stop)
 
-        run = Run(recorded, stop or Stop(), report.left_out, begin, proceed)
+        run = Run(recorded, stop or Stop(), report.skipped, begin, proceed)
         self._keep(recorded, run.close)
         return run
 
     def sandbox(
         self,
         *,
-        network: "Policy | str" = "none",
+        network: "NetworkPolicy | str" = "none",
         inputs: "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]" = (),
     ) -> Sandbox:
         """Start a sandbox without a model; closing it deletes it with its files.
@@ -189,16 +189,16 @@ class Studio:
             StudioError: No sandbox can be started, or an input cannot be read.
         """
         policy, given = arguments.policy(network), arguments.paths("inputs", inputs)
-        folder = self._folder(given, Report())
+        folder = self._folder(given, CopyReport())
         try:
-            folder.restrict(policy)
+            folder.set_network(policy)
             held = self._take(folder)
         except BaseException:
             _discard(folder)
             raise
         box = Sandbox(
             held,
-            Files(lambda: Workspace(folder.workspace, rescue=held)),
+            Files(lambda: Workspace(folder.workspace, fallback=held)),
             lambda: self._drop(held, folder),
         )
         self._keep(held, box.close)
@@ -211,13 +211,13 @@ class Studio:
             known = [each for each in self._open if isinstance(each, RecordedRun)]
         return [each for each in known if not each.closed]
 
-    def new(self, inputs: Iterable[Path] = (), report: Report | None = None) -> RecordedRun:
+    def new(self, inputs: Iterable[Path] = (), report: CopyReport | None = None) -> RecordedRun:
         """Create a run without a task, for earlier programs; see ``run``."""
-        recorded = self._create(inputs, report or Report())
+        recorded = self._create(inputs, report or CopyReport())
         self._keep(recorded, recorded.close)
         return recorded
 
-    def _provider(self) -> Source:
+    def _provider(self) -> ClosableSandboxProvider:
         if self._computers is None:
             raise UsageError(_UNOPENED)
         return self._computers
@@ -234,27 +234,27 @@ class Studio:
             self._open[held] = close
 
     def _create(
-        self, inputs: Iterable[Path], report: Report, tools: Mapping[str, Tool] | None = None
+        self, inputs: Iterable[Path], report: CopyReport, tools: Mapping[str, Tool] | None = None
     ) -> RecordedRun:
         return RecordedRun(self._folder(inputs, report), self._provider(), tools=tools)
 
-    def _folder(self, inputs: Iterable[Path], report: Report) -> RunFolder:
+    def _folder(self, inputs: Iterable[Path], report: CopyReport) -> RunFolder:
         """Create a run's folder with its inputs; leave nothing behind on failure."""
-        sandbox = self._provider().draft()
+        sandbox = self._provider().create_workspace()
         folder = RunFolder.create(self._data, sandbox)
         with ExitStack() as on_failure:
             on_failure.callback(_discard, folder)
             for path in inputs:
-                copied = copy_in(Workspace(folder.workspace), path, INPUT)
+                copied = copy_in(Workspace(folder.workspace), path, INPUT_FOLDER)
                 report.copied += copied.copied
-                report.left_out += copied.left_out
+                report.skipped += copied.skipped
             on_failure.pop_all()
         return folder
 
     def _limits(self, limits: Limits | None, max_steps: int | None, model: Model) -> Limits:
         if limits is not None:
             arguments.expect("limits", limits, Limits, "Limits, such as Limits(steps=20)")
-        made = limits or suited(self.settings.limits(), model)
+        made = limits or adapt_to_model(self.settings.limits(), model)
         if max_steps is None:
             return made
         arguments.expect("max_steps", max_steps, int, "a number, 1 or more")
@@ -263,7 +263,7 @@ class Studio:
         return replace(made, steps=max_steps)
 
     def _take(self, folder: RunFolder) -> base.Sandbox:
-        taking = self._provider().take(folder, Stop())
+        taking = self._provider().acquire(folder, Stop())
         while True:
             try:
                 next(taking)
@@ -291,12 +291,14 @@ def _discard(folder: RunFolder) -> None:
 
 @contextmanager
 def _data_folder(path: Path) -> Iterator[DataFolder]:
-    for place in places(path):
+    for place in candidate_folders(path):
         try:
             folder = DataFolder(place)
-        except DataFolderBusy:
+        except DataFolderLocked:
             continue
         with folder:
             yield folder
         return
-    raise DataFolderBusy(f"{path} and all places beside it are in use. Wait for a run to end.")
+    raise DataFolderLocked(
+        f"{path} and all candidate_folders beside it are in use. Wait for a run to end."
+    )

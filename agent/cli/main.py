@@ -13,23 +13,23 @@ from agent import prompts
 from agent.api.models import Choice, Wanted, choose
 from agent.api.run import Run
 from agent.api.studio import Studio
-from agent.cli.printer import Terminal
+from agent.cli.printer import EventPrinter
 from agent.errors import AddressUnusable, StudioError
 from agent.events import Event, Mode, Status, encode
 from agent.models.base import ModelConfig
 from agent.output_folder import check_folder
 from agent.sandbox.engine.client import connect, is_podman
 from agent.sandbox.image.build import Target, dockerfile_path, ensure_image
-from agent.sandbox.image.progress import Progress
-from agent.sandbox.network.policy import Policy, policy
+from agent.sandbox.image.progress import BuildProgress
+from agent.sandbox.network.policy import NetworkPolicy, policy_argument
 from agent.settings import Settings, load
 from agent.tasks import cli as tasks
 from agent.train import cli as training
 from agent.train.rollouts import cli
 from agent.util.cancellation import Stop
-from agent.util.cli_types import positive
-from agent.util.signals import interruptible
-from agent.util.text import legible
+from agent.util.cli_types import positive_int
+from agent.util.signals import stop_on_signals
+from agent.util.text import sanitize
 
 EXIT_CODES: dict[Status, int] = {
     "submitted": 0,
@@ -48,21 +48,21 @@ ADDRESS_UNUSABLE = 4
 Serve = Callable[[Settings], None]
 
 
-def parser(*, page: bool) -> argparse.ArgumentParser:
-    """Return the argument parser, with the ``serve`` command if there is a ``page``."""
+def create_parser(*, with_page: bool) -> argparse.ArgumentParser:
+    """Return the argument parser, with the ``serve`` command if ``with_page`` is set."""
     root = argparse.ArgumentParser(
         prog="llm-in-sandbox-studio",
         description="Give a language model a computer and watch it work.",
         epilog="Endpoint, key and limits come from the environment; docs/settings.md lists them.",
     )
     commands = root.add_subparsers(dest="command", metavar="COMMAND")
-    if page:
+    if with_page:
         commands.add_parser("serve", help="serve the page (what happens without a command)")
     commands.add_parser("build", help="build the sandbox image where it is missing")
     _add_run(commands.add_parser("run", help="do one run without the page"))
-    tasks.add(commands)
-    cli.add(commands)
-    training.add(commands)
+    tasks.add_commands(commands)
+    cli.add_command(commands)
+    training.add_commands(commands)
     return root
 
 
@@ -78,12 +78,12 @@ def _add_run(run: argparse.ArgumentParser) -> None:
     add("--model", metavar="M", default="", help="the model's name, or: demonstration, builtin")
     add("--base-url", metavar="U", default="",
         help="the endpoint; OPENAI_API_KEY is sent to OPENAI_BASE_URL only")  # fmt: skip
-    add("--max-steps", metavar="N", type=positive, help="limit on the model's turns")
+    add("--max-steps", metavar="N", type=positive_int, help="limit on the model's turns")
     add("--mode", choices=get_args(Mode), default="sandbox",
         help="in a sandbox, or plain: the documents in the prompt, no tools")  # fmt: skip
     add("--prompt", metavar="NAME|FILE", default="",
-        help=f"one of {', '.join(prompts.names())}; or a file")  # fmt: skip
-    add("--network", metavar="POLICY", type=policy, default=Policy(),
+        help=f"one of {', '.join(prompts.list_names())}; or a file")  # fmt: skip
+    add("--network", metavar="POLICY", type=policy_argument, default=NetworkPolicy(),
         help="what the sandbox may reach: open, none, packages, or names of hosts")  # fmt: skip
     add("--image", metavar="TAG", default="", help="another sandbox image")
     add("--json", action="store_true", help="write the events as JSON lines to stdout")
@@ -101,21 +101,21 @@ def main(arguments: Sequence[str] | None = None, serve: Serve | None = None) -> 
         The exit code: 0 submitted or answered, 1 failed, 2 no command given, 3 a limit was
         reached, 4 the page's address is in use or unusable, 130 stopped.
     """
-    described = parser(page=serve is not None)
-    given = described.parse_args(arguments)
+    described = create_parser(with_page=serve is not None)
+    options = described.parse_args(arguments)
     try:
-        if given.command == "build":
-            return build(load())
-        if given.command == "run":
-            return run(given, load())
-        if given.command in ("tasks", "chores", "score"):
-            return tasks.carry_out(given)
-        if given.command == "rollout":
-            return cli.roll(given, load())
-        if given.command == "train":
-            return training.train(given)
-        if given.command == "compare":
-            return training.compare(given)
+        if options.command == "build":
+            return build_image(load())
+        if options.command == "run":
+            return run_task(options, load())
+        if options.command in ("tasks", "chores", "score"):
+            return tasks.run_command(options)
+        if options.command == "rollout":
+            return cli.run_command(options, load())
+        if options.command == "train":
+            return training.train(options)
+        if options.command == "compare":
+            return training.compare(options)
         if serve is not None:
             serve(load())
             return 0
@@ -128,11 +128,11 @@ def main(arguments: Sequence[str] | None = None, serve: Serve | None = None) -> 
     return 2
 
 
-def build(settings: Settings) -> int:
+def build_image(settings: Settings) -> int:
     """Build the sandbox image and show progress on the terminal."""
 
-    def show(progress: Progress) -> None:
-        print(f"{progress.fraction:4.0%} {legible(progress.line)}", file=sys.stderr)
+    def show(progress: BuildProgress) -> None:
+        print(f"{progress.fraction:4.0%} {sanitize(progress.line)}", file=sys.stderr)
 
     with closing(connect(settings.docker_host or None, settings.runtime_dir or None)) as client:
         for target in ("sandbox",) if is_podman(client) else get_args(Target):
@@ -140,81 +140,81 @@ def build(settings: Settings) -> int:
     return 0
 
 
-def run(given: argparse.Namespace, settings: Settings) -> int:
+def run_task(options: argparse.Namespace, settings: Settings) -> int:
     """Execute one run and show its events; print its answer to stdout."""
-    if given.output:
-        check_folder(given.output, overwrite=given.overwrite)
-    settings = replace(settings, image=given.image or settings.image, pool=0)
-    chosen = _chosen(given, settings)
+    if options.output:
+        check_folder(options.output, overwrite=options.overwrite)
+    settings = replace(settings, image=options.image or settings.image, pool=0)
+    chosen = _chosen(options, settings)
     stop = Stop()
     with (
-        interruptible(stop) as interrupts,
+        stop_on_signals(stop) as interrupts,
         Studio(settings) as studio,
         studio.run(
             chosen.task,
-            inputs=[*chosen.inputs, *given.input],
+            inputs=[*chosen.inputs, *options.input],
             model=chosen.model,
-            prompt=given.prompt,
-            network=given.network,
-            mode=given.mode,
-            max_steps=given.max_steps,
+            prompt=options.prompt,
+            network=options.network,
+            mode=options.mode,
+            max_steps=options.max_steps,
             stop=stop,
-        ) as made,
+        ) as run,
     ):
-        _tell(made.left_out)
+        _print_skipped(run.skipped)
         try:
-            with interrupts.breakable():
-                _show(made, as_json=given.json)
+            with interrupts.allow_interrupt():
+                _print_events(run, as_json=options.json)
         finally:
-            made.cancel()
-            if given.output and made.recorded.folder.journal.exists():
-                _tell(made.save(given.output, overwrite=given.overwrite).left_out)
-    folder = made.recorded.folder
-    if not given.output and folder.data == settings.data:
+            run.cancel()
+            if options.output and run.recorded.folder.journal.exists():
+                _print_skipped(run.save(options.output, overwrite=options.overwrite).skipped)
+    folder = run.recorded.folder
+    if not options.output and folder.data == settings.data:
         print(f"The run's folder: {folder.path}", file=sys.stderr)
-    elif not given.output:
+    elif not options.output:
         print("The run is listed by the page that is open, under History.", file=sys.stderr)
-    return EXIT_CODES[made.result.status]
+    return EXIT_CODES[run.result.status]
 
 
-def _chosen(given: argparse.Namespace, settings: Settings) -> Choice:
-    wanted: Wanted = given.model or None
-    if given.base_url:
-        wanted = ModelConfig(given.base_url, given.model or settings.model)
+def _chosen(options: argparse.Namespace, settings: Settings) -> Choice:
+    wanted: Wanted = options.model or None
+    if options.base_url:
+        wanted = ModelConfig(options.base_url, options.model or settings.model)
     return choose(
-        given.task,
+        options.task,
         wanted,
         settings,
-        unconnected="Connect a model for this: set OPENAI_BASE_URL, OPENAI_MODEL and "
+        no_endpoint_message="Connect a model for this: set OPENAI_BASE_URL, OPENAI_MODEL and "
         "OPENAI_API_KEY, or give --base-url and --model.",
-        nameless="Which model? Set OPENAI_MODEL, or give --model.",
+        no_name_message="Which model? Set OPENAI_MODEL, or give --model.",
     )
 
 
-def _tell(left_out: Iterable[str]) -> None:
-    for line in left_out:
-        print(f"Left out: {legible(line)}", file=sys.stderr)
+def _print_skipped(skipped: Iterable[str]) -> None:
+    for line in skipped:
+        print(f"Left out: {sanitize(line)}", file=sys.stderr)
 
 
-def _show(run: Run, *, as_json: bool) -> None:
+def _print_events(run: Run, *, as_json: bool) -> None:
     """Show each event and print the answer. A closed output pipe stops the run."""
-    show = _print_json if as_json else Terminal().show
+    print_event = _print_json if as_json else EventPrinter().print_event
     for event in run:
         try:
-            show(event)
+            print_event(event)
         except BrokenPipeError:
-            _show_nobody()
+            _discard_output()
             run.stop()
     answer = run.result.answer
     if answer and not as_json:
-        print(legible(answer))
+        print(sanitize(answer))
 
 
 def _print_json(event: Event) -> None:
     print(encode(event).decode(), flush=True)
 
 
-def _show_nobody() -> None:
+def _discard_output() -> None:
     with open(os.devnull, "w") as nothing:  # noqa: PTH123 - os.devnull is a string
         for stream in (sys.stdout, sys.stderr):
             os.dup2(nothing.fileno(), stream.fileno())

@@ -5,11 +5,12 @@ from typing import TextIO
 
 from agent.events import (
     Event,
-    Forgotten,
     ModelAnswered,
     Notice,
+    ObservationsCleared,
     Preparing,
     ReasoningDelta,
+    Reminder,
     Retrying,
     RunContinued,
     RunEnded,
@@ -18,20 +19,19 @@ from agent.events import (
     StepEnded,
     StepStarted,
     TextDelta,
-    Told,
     ToolEnded,
     ToolOutput,
     ToolStarted,
     WorkspaceChanged,
 )
-from agent.runs.state import totals_line
-from agent.util.text import legible
+from agent.runs.state import format_totals
+from agent.util.text import sanitize
 
 _DIM, _BOLD, _RED, _GREEN, _PLAIN = "\x1b[2m", "\x1b[1m", "\x1b[31m", "\x1b[32m", "\x1b[0m"
 _SHOWN_CHANGES = 8
 
 
-class Terminal:
+class EventPrinter:
     """Prints events as they arrive, with colours if the stream is a terminal.
 
     Control characters in the output of the model and its commands are replaced, so their
@@ -41,61 +41,61 @@ class Terminal:
     def __init__(self, stream: TextIO = sys.stderr) -> None:
         self._stream = stream
         self._colour = stream.isatty()
-        self._open = ""
+        self._open_kind = ""
 
-    def show(self, event: Event) -> None:
+    def print_event(self, event: Event) -> None:
         """Print an event."""
         match event:
             case ReasoningDelta():
-                self._flow("reasoning", event.text, _DIM)
+                self._continue_text("reasoning", event.text, _DIM)
             case TextDelta():
-                self._flow("text", event.text)
+                self._continue_text("text", event.text)
             case ToolOutput():
                 gap = f"\n[… {event.skipped:,} bytes left out …]\n" if event.skipped else ""
                 style = _RED if event.stream == "stderr" else _DIM
-                self._flow(event.stream, gap + event.text, style)
+                self._continue_text(event.stream, gap + event.text, style)
             case ToolStarted():
-                self._line(f"$ {event.head}", _BOLD)
+                self._print_line(f"$ {event.head}", _BOLD)
             case ToolEnded():
                 self._tool_ended(event)
             case RunEnded():
                 self._run_ended(event)
             case _:
-                self._around(event)
+                self._print_progress(event)
 
-    def _around(self, event: Event) -> None:
+    def _print_progress(self, event: Event) -> None:
         match event:
             case RunStarted():
-                self._line(f"{event.task}\n{event.model}, {event.mode}", _BOLD)
+                self._print_line(f"{event.task}\n{event.model}, {event.mode}", _BOLD)
             case RunContinued():
-                self._line(event.text, _BOLD)
+                self._print_line(event.text, _BOLD)
             case Preparing() if event.detail:
                 share = "" if event.progress is None else f"{event.progress:4.0%} "
-                self._line(f"{share}{event.detail}", _DIM)
+                self._print_line(f"{share}{event.detail}", _DIM)
             case SandboxReady():
                 warm = ", warm from the pool" if event.pooled else ""
-                self._line(f"Sandbox ready in {event.seconds:.2f} s{warm}", _DIM)
+                self._print_line(f"Sandbox ready in {event.seconds:.2f} s{warm}", _DIM)
             case StepStarted():
-                self._line(f"── step {event.step} ──", _DIM)
+                self._print_line(f"── step {event.step} ──", _DIM)
             case WorkspaceChanged():
-                self._line(_changes(event), _DIM)
+                self._print_line(_format_changes(event), _DIM)
             case StepEnded() | ModelAnswered():
                 self._end_line()
             case _:
-                self._exceptional(event)
+                self._print_notice(event)
 
-    def _exceptional(self, event: Event) -> None:
+    def _print_notice(self, event: Event) -> None:
         match event:
             case Retrying():
                 wait = f"again in {event.wait:.0f} s (try {event.attempt})"
-                self._line(f"{event.reason} — {wait}", _RED)
+                self._print_line(f"{event.reason} — {wait}", _RED)
             case Notice():
-                self._line(event.text, _DIM)
-            case Told():
-                self._line("The model was reminded to use a tool.", _DIM)
-            case Forgotten():
+                self._print_line(event.text, _DIM)
+            case Reminder():
+                self._print_line("The model was reminded to use a tool.", _DIM)
+            case ObservationsCleared():
                 count = len(event.call_ids)
-                self._line(f"{count} older outputs were left out to make room.", _DIM)
+                self._print_line(f"{count} older outputs were left out to make room.", _DIM)
             case _:
                 pass
 
@@ -108,30 +108,30 @@ class Terminal:
             what = f"exit {event.exit_code}"
         else:
             what = event.ending if event.ending != "exit" else event.observation.split("\n")[0]
-        self._line(f"[{what}, {event.seconds:.1f} s]", _RED)
+        self._print_line(f"[{what}, {event.seconds:.1f} s]", _RED)
 
     def _run_ended(self, event: RunEnded) -> None:
         good = event.status in ("submitted", "answered")
         reason = f": {event.reason}" if event.reason else ""
-        self._line(f"{event.status}{reason}", _GREEN if good else _RED)
-        self._line(totals_line(event.totals), _DIM)
+        self._print_line(f"{event.status}{reason}", _GREEN if good else _RED)
+        self._print_line(format_totals(event.totals), _DIM)
 
-    def _flow(self, what: str, text: str, style: str = "") -> None:
+    def _continue_text(self, what: str, text: str, style: str = "") -> None:
         """Continue a text; begin a new line if the previous text was of another kind."""
-        if self._open != what:
+        if self._open_kind != what:
             self._end_line()
-        text = legible(text)
+        text = sanitize(text)
         self._write(text, style)
-        self._open = "" if text.endswith("\n") else what
+        self._open_kind = "" if text.endswith("\n") else what
 
-    def _line(self, text: str, style: str = "") -> None:
+    def _print_line(self, text: str, style: str = "") -> None:
         self._end_line()
-        self._write(legible(text) + "\n", style)
+        self._write(sanitize(text) + "\n", style)
 
     def _end_line(self) -> None:
-        if self._open:
+        if self._open_kind:
             self._stream.write("\n")
-            self._open = ""
+            self._open_kind = ""
 
     def _write(self, text: str, style: str) -> None:
         if style and self._colour:
@@ -140,7 +140,7 @@ class Terminal:
         self._stream.flush()
 
 
-def _changes(event: WorkspaceChanged) -> str:
+def _format_changes(event: WorkspaceChanged) -> str:
     signs = {"added": "+", "changed": "~", "removed": "-"}
     shown = [f"{signs[change.what]} {change.path}" for change in event.changes[:_SHOWN_CHANGES]]
     more = event.total - len(shown)

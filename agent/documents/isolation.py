@@ -16,7 +16,7 @@ _NOBODY = 65534
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def know_encodings() -> None:
+def import_encodings() -> None:
     """Import all encodings, which Python otherwise imports on first use."""
     for module in pkgutil.iter_modules(encodings.__path__):
         with suppress(ImportError):  # those of other systems
@@ -30,7 +30,7 @@ def leave_network() -> None:
     _libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
 
 
-def become_nobody() -> None:
+def switch_to_nobody() -> None:
     """Switch to the user ``nobody`` if this process runs as root."""
     if os.geteuid() == 0:
         with suppress(OSError):

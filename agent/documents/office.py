@@ -6,15 +6,15 @@ import zipfile
 from collections.abc import Callable, Iterator
 from xml.etree import ElementTree
 
-MAX_PART = 256 * 1024**2
+MAX_PART_BYTES = 256 * 1024**2
 """Maximum uncompressed bytes of one part of a document."""
 
 _PARAGRAPHS = {"p", "h"}
-_SLIDE = re.compile(r"ppt/slides/slide(\d+)\.xml")
-Read = tuple[str, int | None]
+_SLIDE_NAME = re.compile(r"ppt/slides/slide(\d+)\.xml")
+TextAndPages = tuple[str, int | None]
 
 
-def read_office(raw: bytes) -> Read:
+def read_office(raw: bytes) -> TextAndPages:
     """Return the text of a docx, pptx, xlsx, odt or ods, and its page count if stated.
 
     Raises:
@@ -29,11 +29,11 @@ def read_office(raw: bytes) -> Read:
     raise ValueError("no office document")
 
 
-def _word(archive: zipfile.ZipFile, _raw: bytes) -> Read:
-    text = "".join(_texts(_part(archive, "word/document.xml")))
+def _read_word(archive: zipfile.ZipFile, _raw: bytes) -> TextAndPages:
+    text = "".join(_paragraphs(_read_part(archive, "word/document.xml")))
     if "docProps/app.xml" not in archive.namelist():
         return text, None
-    return text, _stated_pages(_part(archive, "docProps/app.xml"), len(text.split()))
+    return text, _stated_pages(_read_part(archive, "docProps/app.xml"), len(text.split()))
 
 
 def _stated_pages(properties: bytes, words: int) -> int | None:
@@ -51,15 +51,17 @@ def _stated_pages(properties: bytes, words: int) -> int | None:
     return int(pages[1]) or None
 
 
-def _slides(archive: zipfile.ZipFile, _raw: bytes) -> Read:
+def _read_presentation(archive: zipfile.ZipFile, _raw: bytes) -> TextAndPages:
     found = [
-        (int(match[1]), match[0]) for match in map(_SLIDE.fullmatch, archive.namelist()) if match
+        (int(match[1]), match[0])
+        for match in map(_SLIDE_NAME.fullmatch, archive.namelist())
+        if match
     ]
-    texts = ["".join(_texts(_part(archive, name))) for _, name in sorted(found)]
+    texts = ["".join(_paragraphs(_read_part(archive, name))) for _, name in sorted(found)]
     return "\f".join(texts), len(texts)
 
 
-def _sheets(_archive: zipfile.ZipFile, raw: bytes) -> Read:
+def _read_spreadsheet(_archive: zipfile.ZipFile, raw: bytes) -> TextAndPages:
     from python_calamine import CalamineWorkbook
 
     book = CalamineWorkbook.from_filelike(io.BytesIO(raw))
@@ -70,29 +72,29 @@ def _sheets(_archive: zipfile.ZipFile, raw: bytes) -> Read:
     return "\f".join(sheets), None
 
 
-def _open_document(archive: zipfile.ZipFile, raw: bytes) -> Read:
-    if b"spreadsheet" in _part(archive, "mimetype"):
-        return _sheets(archive, raw)
-    return "".join(_texts(_part(archive, "content.xml"))), None
+def _read_open_document(archive: zipfile.ZipFile, raw: bytes) -> TextAndPages:
+    if b"spreadsheet" in _read_part(archive, "mimetype"):
+        return _read_spreadsheet(archive, raw)
+    return "".join(_paragraphs(_read_part(archive, "content.xml"))), None
 
 
-_READERS: dict[str, Callable[[zipfile.ZipFile, bytes], Read]] = {
-    "word/document.xml": _word,
-    "ppt/presentation.xml": _slides,
-    "xl/workbook.xml": _sheets,
-    "content.xml": _open_document,
+_READERS: dict[str, Callable[[zipfile.ZipFile, bytes], TextAndPages]] = {
+    "word/document.xml": _read_word,
+    "ppt/presentation.xml": _read_presentation,
+    "xl/workbook.xml": _read_spreadsheet,
+    "content.xml": _read_open_document,
 }
 
 
-def _part(archive: zipfile.ZipFile, name: str) -> bytes:
+def _read_part(archive: zipfile.ZipFile, name: str) -> bytes:
     with archive.open(name) as file:
-        content = file.read(MAX_PART + 1)
-    if len(content) > MAX_PART:
+        content = file.read(MAX_PART_BYTES + 1)
+    if len(content) > MAX_PART_BYTES:
         raise OverflowError("too much text")
     return content
 
 
-def _texts(xml: bytes) -> Iterator[str]:
+def _paragraphs(xml: bytes) -> Iterator[str]:
     """Yield the text of each paragraph, with a line break at its end."""
     for _, element in ElementTree.iterparse(io.BytesIO(xml)):
         if element.tag.rpartition("}")[2] in _PARAGRAPHS:

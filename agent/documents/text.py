@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from agent.documents.isolation import become_nobody, know_encodings, leave_network
+from agent.documents.isolation import import_encodings, leave_network, switch_to_nobody
 from agent.documents.office import read_office
 from agent.errors import WorkspaceError
 from agent.util import charset
@@ -33,14 +33,14 @@ PDF_SECONDS = 30
 PDF_MEMORY = 1024**3
 
 _ROOT = Path(__file__).resolve().parents[2]
-_MARKS = (
+_BYTE_ORDER_MARKS = (
     (b"\xef\xbb\xbf", "utf-8-sig"),
     (b"\xff\xfe\x00\x00", "utf-32"),
     (b"\x00\x00\xfe\xff", "utf-32"),
     (b"\xff\xfe", "utf-16"),
     (b"\xfe\xff", "utf-16"),
 )
-_OFFICE = (".docx", ".pptx", ".xlsx", ".odt", ".ods", ".docm", ".xlsm", ".pptm")
+_OFFICE_EXTENSIONS = (".docx", ".pptx", ".xlsx", ".odt", ".ods", ".docm", ".xlsm", ".pptm")
 _CONTROLS = frozenset(range(32)) - frozenset(b"\t\n\r\f\x1b\x08")
 
 
@@ -69,7 +69,7 @@ class Document:
         return math.ceil(len(self.text) / 4)
 
 
-def text_of(file: BinaryIO | Path, name: str = "") -> Document:
+def extract_text(file: BinaryIO | Path, name: str = "") -> Document:
     """Extract the text of a text file, PDF or office document.
 
     Args:
@@ -86,13 +86,13 @@ def text_of(file: BinaryIO | Path, name: str = "") -> Document:
         except OSError as error:
             raise WorkspaceError(f"{file} cannot be read: {error.strerror}.") from error
         with opened:
-            return text_of(opened, name or file.name)
+            return extract_text(opened, name or file.name)
     file.seek(0)
     head = file.read(1024).lstrip()
     if head.startswith(b"%PDF-"):
-        return _apart(file, name, "PDF")
-    if head.startswith(b"PK\3\4") and name.lower().endswith(_OFFICE):
-        return _apart(file, name, "document")
+        return _extract_in_subprocess(file, name, "PDF")
+    if head.startswith(b"PK\3\4") and name.lower().endswith(_OFFICE_EXTENSIONS):
+        return _extract_in_subprocess(file, name, "document")
     file.seek(0)
     raw = file.read(MAX_TEXT + 1)
     if len(raw) > MAX_TEXT:
@@ -107,27 +107,27 @@ def decode(raw: bytes, name: str) -> str:
         WorkspaceError: the bytes are not text: they contain NUL, or are not UTF-8 and contain
             other control characters, or do not match their byte order mark.
     """
-    for mark, encoding in _MARKS:
+    for mark, encoding in _BYTE_ORDER_MARKS:
         if raw.startswith(mark):
             try:
                 return raw.decode(encoding)
             except UnicodeDecodeError as error:
-                raise _no_text(name) from error
+                raise _not_text_error(name) from error
     if b"\0" in raw:
-        raise _no_text(name)
+        raise _not_text_error(name)
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
         if not _CONTROLS.isdisjoint(raw):
-            raise _no_text(name) from error
-        return raw.decode(charset.guess(raw, error.start), "replace")
+            raise _not_text_error(name) from error
+        return raw.decode(charset.guess_encoding(raw, error.start), "replace")
 
 
-def _no_text(name: str) -> WorkspaceError:
+def _not_text_error(name: str) -> WorkspaceError:
     return WorkspaceError(f"“{name}” cannot be pasted as text: it is neither text nor a document.")
 
 
-def _apart(file: BinaryIO, name: str, kind: str) -> Document:
+def _extract_in_subprocess(file: BinaryIO, name: str, kind: str) -> Document:
     """Parse the file in a separate process, which receives it through a pipe."""
     command = [sys.executable, "-P", "-m", "agent.documents.text", kind]
     environment = {"PYTHONPATH": str(_ROOT), "PATH": os.defpath, "LANG": "C.UTF-8"}
@@ -191,7 +191,7 @@ _LIBRARIES = {"PDF": "pypdfium2", "document": "python_calamine"}
 def main() -> None:
     """Read a file from stdin and write its text as JSON, with resource limits."""
     kind = sys.argv[1]
-    _give_up(kind)
+    _isolate(kind)
     resource.setrlimit(resource.RLIMIT_AS, (PDF_MEMORY, PDF_MEMORY))
     resource.setrlimit(resource.RLIMIT_CPU, (PDF_SECONDS, PDF_SECONDS))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
@@ -206,13 +206,13 @@ def main() -> None:
         sys.stdout.write(json.dumps({"text": text, "pages": pages}))
 
 
-def _give_up(kind: str) -> None:
+def _isolate(kind: str) -> None:
     """Import the modules that the kind needs, then drop network access and privileges."""
-    know_encodings()
+    import_encodings()
     with suppress(ImportError):  # reading a file that needs the module reports the error
         importlib.import_module(_LIBRARIES[kind])
     leave_network()
-    become_nobody()
+    switch_to_nobody()
 
 
 if __name__ == "__main__":

@@ -1,15 +1,15 @@
 """Move runs of the command line into the page's data folder.
 
 While the page locks the data folder, the command line uses a subfolder of it
-(``agent.data_folder.places``). Once that is unlocked, its runs are moved to the data folder, so
-that all runs appear in one list.
+(``agent.data_folder.candidate_folders``). Once that is unlocked, its runs are moved to the data
+folder, so that all runs appear in one list.
 """
 
 import logging
 from pathlib import Path
 
-from agent.data_folder import DataFolder, places
-from agent.errors import DataFolderBusy
+from agent.data_folder import DataFolder, candidate_folders
+from agent.errors import DataFolderLocked
 from agent.events import RunEnded
 from agent.runs import journal
 from agent.runs.folder import RunFolder
@@ -19,7 +19,7 @@ from agent.workspace.versions.blobs import BlobStore
 _log = logging.getLogger(__name__)
 
 
-def adopt(data: Path, blobs: BlobStore, *, ended: bool = True) -> None:
+def move_cli_runs(data: Path, blobs: BlobStore, *, ended: bool = True) -> None:
     """Move the runs of unlocked ``places`` to the data folder; skip failures.
 
     Args:
@@ -27,34 +27,34 @@ def adopt(data: Path, blobs: BlobStore, *, ended: bool = True) -> None:
         blobs: Its store of file contents.
         ended: Move only ended runs; the container of another run may still exist.
     """
-    for place in places(data)[1:]:
+    for place in candidate_folders(data)[1:]:
         if not (place / "runs").is_dir():
             continue
         try:
             with DataFolder(place):
-                _adopt(place, data, blobs, ended=ended)
-        except DataFolderBusy:
+                _move_folders(place, data, blobs, ended=ended)
+        except DataFolderLocked:
             continue
         except OSError:
             _log.exception("Runs of the command line cannot be moved out of %s", place)
 
 
-def _adopt(place: Path, data: Path, blobs: BlobStore, *, ended: bool) -> None:
+def _move_folders(place: Path, data: Path, blobs: BlobStore, *, ended: bool) -> None:
     """Move contents first and records last, so that no record lacks its contents."""
-    found = [folder for folder in RunFolder.all(place) if _begun(folder, ended=ended)]
+    found = [folder for folder in RunFolder.all(place) if _is_movable(folder, ended=ended)]
     if not found:
         return
     for name in ("runs", "sandboxes"):
         (data / name).mkdir(mode=0o700, exist_ok=True)
-    with blobs.relied_on():
-        blobs.take_over(BlobStore(place / "blobs"))
+    with blobs.protected():
+        blobs.merge(BlobStore(place / "blobs"))
         for folder in found:
             if folder.sandbox_folder.is_dir():
                 volume.move(folder.sandbox_folder, data / "sandboxes" / folder.sandbox)
             folder.path.rename(data / "runs" / folder.id)
 
 
-def _begun(folder: RunFolder, *, ended: bool) -> bool:
+def _is_movable(folder: RunFolder, *, ended: bool) -> bool:
     if not folder.journal.exists():
         return False
-    return not ended or journal.ends_in(folder.journal, RunEnded)
+    return not ended or journal.ends_with(folder.journal, RunEnded)

@@ -12,41 +12,45 @@ from contextlib import suppress
 from pathlib import Path
 
 from agent.errors import RunError, StudioError
-from agent.runs.disk_usage import on_disk, sandbox_on_disk, sandboxes_of
+from agent.runs.disk_usage import bytes_on_disk, run_sandbox_ids, sandbox_bytes_on_disk
 from agent.sandbox.disk import volume
 from agent.workspace import paths
-from agent.workspace.staging import Staging
+from agent.workspace.staging import StagingFolder
 from agent.workspace.tree import walk
 from agent.workspace.versions.blobs import BlobStore
 
 _HASH = re.compile(rb"[0-9a-f]{64}")
 
 
-class Removal:
+class RunDeleter:
     """Deletes runs of a data folder that is locked by this process.
 
     Args:
         data: The data folder.
         blobs: Its store of file contents.
-        empty: Deletes files that only root may delete from the workspace of a sandbox id.
+        empty_as_root: Deletes files that only root may delete from the workspace of a sandbox id.
     """
 
-    def __init__(self, data: Path, blobs: BlobStore, empty: Callable[[str], None]) -> None:
+    def __init__(self, data: Path, blobs: BlobStore, empty_as_root: Callable[[str], None]) -> None:
         self._data = data
         self._blobs = blobs
-        self._empty = empty
-        self._ruins = Staging(data / "deleted")
+        self._empty_as_root = empty_as_root
+        self._staging = StagingFolder(data / "deleted")
 
-    def frees(self, runs: Collection[str]) -> int:
+    def freed_bytes(self, runs: Collection[str]) -> int:
         """Return the bytes on disk that deleting these runs would free now."""
         folders = [self._data / "runs" / run for run in runs]
         sandboxes = list[Path]()
-        contents = self._blobs.on_disk(self._named_only_in(folders))
+        contents = self._blobs.disk_usage(self._unshared_hashes(folders))
         for run in runs:
-            sandboxes += [self._data / "sandboxes" / each for each in sandboxes_of(self._data, run)]
-        return sum(map(on_disk, folders)) + sum(map(sandbox_on_disk, sandboxes)) + contents
+            sandboxes += [
+                self._data / "sandboxes" / each for each in run_sandbox_ids(self._data, run)
+            ]
+        return (
+            sum(map(bytes_on_disk, folders)) + sum(map(sandbox_bytes_on_disk, sandboxes)) + contents
+        )
 
-    def remove(self, runs: Iterable[str]) -> int:
+    def delete(self, runs: Iterable[str]) -> int:
         """Delete runs that are not active.
 
         Returns:
@@ -55,61 +59,61 @@ class Removal:
         Raises:
             RunError: A run cannot be deleted; it is kept, and those before it are deleted.
         """
-        freed, gone = 0, list[Path]()
+        freed, removed = 0, list[Path]()
         try:
             for run in runs:
-                freed += self._take_out(run)
-                gone.append(self._ruins.folder / run)
+                freed += self._remove_from_list(run)
+                removed.append(self._staging.folder / run)
         finally:
-            freed += self._forget(gone)
+            freed += self._delete_removed(removed)
         return freed
 
-    def finish(self) -> None:
+    def delete_leftovers(self) -> None:
         """Delete the leftovers of a process that died; called at the start."""
-        self._forget(list(self._ruins.folder.glob("*")))
-        self._ruins.tidy()
+        self._delete_removed(list(self._staging.folder.glob("*")))
+        self._staging.clean_up()
 
-    def _take_out(self, run: str) -> int:
+    def _remove_from_list(self, run: str) -> int:
         """Remove a run from the list, delete its sandboxes and return the freed bytes."""
-        place, sandboxes = self._data / "runs" / run, sandboxes_of(self._data, run)
-        with self._ruins.opened():
-            place.rename(self._ruins.folder / run)
+        place, sandboxes = self._data / "runs" / run, run_sandbox_ids(self._data, run)
+        with self._staging.open():
+            place.rename(self._staging.folder / run)
         try:
-            return sum(self._remove_sandbox(each) for each in sandboxes)
+            return sum(self._delete_sandbox(each) for each in sandboxes)
         except (OSError, StudioError) as error:
-            (self._ruins.folder / run).rename(place)
+            (self._staging.folder / run).rename(place)
             raise RunError(f"The run's files cannot be removed: {error}") from error
 
-    def _remove_sandbox(self, sandbox: str) -> int:
+    def _delete_sandbox(self, sandbox: str) -> int:
         folder = self._data / "sandboxes" / sandbox
-        size = sandbox_on_disk(folder)
-        if volume.image(folder).exists():
+        size = sandbox_bytes_on_disk(folder)
+        if volume.disk_image(folder).exists():
             volume.discard(folder)
             return size
-        if not _removable(folder):
-            self._empty(sandbox)
-        self._discard(folder)
+        if not _is_removable(folder):
+            self._empty_as_root(sandbox)
+        self._delete_folder(folder)
         return size
 
-    def _forget(self, gone: list[Path]) -> int:
+    def _delete_removed(self, removed: list[Path]) -> int:
         """Delete run folders removed from the list, and the contents only they reference."""
-        if not gone:
+        if not removed:
             return 0
-        freed = self._blobs.sweep(lambda: self._named_only_in(gone))
-        for folder in gone:
-            freed += on_disk(folder)
+        freed = self._blobs.sweep(lambda: self._unshared_hashes(removed))
+        for folder in removed:
+            freed += bytes_on_disk(folder)
             with suppress(OSError):  # retried at the next start
-                self._discard(folder)
+                self._delete_folder(folder)
         return freed
 
-    def _discard(self, folder: Path) -> None:
+    def _delete_folder(self, folder: Path) -> None:
         with (
             suppress(FileNotFoundError),
-            paths.opened_folder_path(folder.parent.resolve()) as parent,
+            paths.host_folder_fd(folder.parent.resolve()) as parent,
         ):
-            self._ruins.discard(parent, folder.name)
+            self._staging.discard(parent, folder.name)
 
-    def _named_only_in(self, folders: Collection[Path]) -> set[str]:
+    def _unshared_hashes(self, folders: Collection[Path]) -> set[str]:
         """Return the content hashes referenced by these run folders and by no others."""
         try:
             named = {each for folder in folders for each in _hashes(folder)}
@@ -121,15 +125,15 @@ class Removal:
         return named
 
 
-def _removable(folder: Path) -> bool:
+def _is_removable(folder: Path) -> bool:
     """Return whether this process may write to every folder in it; delete nothing."""
     try:
-        with paths.opened_folder_path(folder) as root:
+        with paths.host_folder_fd(folder) as root:
             for path, info in walk(root, ""):
                 if isinstance(info, PermissionError):
                     return False
                 if not isinstance(info, OSError) and stat.S_ISDIR(info.st_mode):
-                    with paths.opened_folder(root, path) as opened:
+                    with paths.folder_fd(root, path) as opened:
                         os.utime(opened)
     except PermissionError:
         return False

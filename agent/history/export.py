@@ -8,16 +8,16 @@ from datetime import UTC, datetime
 from agent.events import (
     Event,
     ModelAnswered,
+    Reminder,
     RunContinued,
     RunEnded,
     RunStarted,
-    Told,
     ToolEnded,
     ToolStarted,
-    Unreadable,
+    UnreadableEvent,
 )
-from agent.runs.state import RunPicture, StepHead, totals_line
-from agent.util.text import legible
+from agent.runs.state import RunState, StepSummary, format_totals
+from agent.util.text import sanitize
 
 COLUMNS = (
     "step", "round", "began", "text", "calls", "exit_codes", "model_seconds", "sandbox_seconds",
@@ -27,7 +27,7 @@ COLUMNS = (
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-def steps_csv(picture: RunPicture) -> str:
+def steps_csv(state: RunState) -> str:
     """Return a row per step: the heads of its calls, exit codes, tokens, seconds.
 
     Text that a spreadsheet would interpret as a formula gets a leading apostrophe.
@@ -35,11 +35,11 @@ def steps_csv(picture: RunPicture) -> str:
     out = io.StringIO(newline="")
     writer = csv.writer(out)
     writer.writerow(COLUMNS)
-    writer.writerows(_row(step) for step in picture.steps)
+    writer.writerows(_row(step) for step in state.steps)
     return out.getvalue()
 
 
-def _row(step: StepHead) -> list[object]:
+def _row(step: StepSummary) -> list[object]:
     usage = step.usage
     return [
         step.step,
@@ -60,7 +60,7 @@ def _row(step: StepHead) -> list[object]:
 
 
 def _cell(text: str) -> str:
-    text = legible(text)
+    text = sanitize(text)
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
@@ -69,32 +69,32 @@ def conversation_markdown(events: Iterable[Event]) -> Iterator[str]:
     for event in events:
         match event:
             case RunStarted():
-                yield f"# {_line(event.task)}\n\n*{event.model}, {event.mode}*\n\n"
+                yield f"# {_one_line(event.task)}\n\n*{event.model}, {event.mode}*\n\n"
             case RunContinued():
-                yield f"## {_line(event.text)}\n\n"
+                yield f"## {_one_line(event.text)}\n\n"
             case ModelAnswered():
-                yield f"### Step {event.step}\n\n" + _said(event)
+                yield f"### Step {event.step}\n\n" + _format_answer(event)
             case ToolStarted():
-                yield _fenced(_asked(event))
+                yield _code_block(_format_call(event))
             case ToolEnded():
-                yield _fenced(event.observation)
-            case Told():
-                yield f"*The loop:* {_line(event.text)}\n\n"
+                yield _code_block(event.observation)
+            case Reminder():
+                yield f"*The loop:* {_one_line(event.text)}\n\n"
             case RunEnded():
-                yield _ending(event)
-            case Unreadable():
-                yield f"*{_line(event.text)}*\n\n"
+                yield _format_end(event)
+            case UnreadableEvent():
+                yield f"*{_one_line(event.text)}*\n\n"
             case _:
                 pass
 
 
-def _said(event: ModelAnswered) -> str:
-    reasoning = "".join(f"> {line}\n" for line in legible(event.reasoning).strip().splitlines())
-    parts = [reasoning, legible(event.text).strip()]
+def _format_answer(event: ModelAnswered) -> str:
+    reasoning = "".join(f"> {line}\n" for line in sanitize(event.reasoning).strip().splitlines())
+    parts = [reasoning, sanitize(event.text).strip()]
     return "".join(f"{part}\n\n" for part in parts if part)
 
 
-def _asked(event: ToolStarted) -> str:
+def _format_call(event: ToolStarted) -> str:
     """Return a call's command, or its summary line and the text that it writes."""
     given = {name: text for name, text in event.arguments.items() if isinstance(text, str)}
     if event.name == "execute_bash":
@@ -105,19 +105,19 @@ def _asked(event: ToolStarted) -> str:
     return "\n".join(filter(None, parts))
 
 
-def _ending(event: RunEnded) -> str:
-    reason = f": {_line(event.reason)}" if event.reason else ""
-    answer = f"{legible(event.answer)}\n\n" if event.answer else ""
-    return f"## {event.status}{reason}\n\n{answer}*{totals_line(event.totals)}*\n\n"
+def _format_end(event: RunEnded) -> str:
+    reason = f": {_one_line(event.reason)}" if event.reason else ""
+    answer = f"{sanitize(event.answer)}\n\n" if event.answer else ""
+    return f"## {event.status}{reason}\n\n{answer}*{format_totals(event.totals)}*\n\n"
 
 
-def _fenced(text: str) -> str:
+def _code_block(text: str) -> str:
     """Return a code block with a fence longer than any in the text."""
     fence = "```"
     while fence in text:
         fence += "`"
-    return f"{fence}\n{legible(text)}\n{fence}\n\n"
+    return f"{fence}\n{sanitize(text)}\n{fence}\n\n"
 
 
-def _line(text: str) -> str:
-    return " ".join(legible(text).split())
+def _one_line(text: str) -> str:
+    return " ".join(sanitize(text).split())

@@ -10,10 +10,10 @@ from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from agent.history.index import Entry
-from agent.util.text import size_of
+from agent.history.index import HistoryEntry
+from agent.util.text import format_size
 
-GRACE = 3600.0
+GRACE_SECONDS = 3600.0
 """Seconds after its end during which no run is deleted."""
 
 _DAY = 86_400.0
@@ -27,11 +27,13 @@ class Retention:
     size: int | None = None
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """The limits as a sentence for the user."""
         old = f"{self.days:g} days after their end" if self.days else ""
         much = (
-            f"when all take more than {size_of(self.size)}, the oldest first" if self.size else ""
+            f"when all take more than {format_size(self.size)}, the oldest first"
+            if self.size
+            else ""
         )
         if not old and not much:
             return "Runs are kept until they are deleted."
@@ -40,22 +42,27 @@ class Retention:
 
 
 @dataclass(frozen=True, slots=True)
-class Doomed:
+class Expired:
     """A run to delete, and the reason, worded to follow “because”."""
 
     run: str
     title: str
-    why: str
+    reason: str
 
 
-def doomed(
-    entries: Iterable[Entry], rule: Retention, *, now: float, used: int, busy: Collection[str] = ()
-) -> list[Doomed]:
+def select_expired(
+    entries: Iterable[HistoryEntry],
+    retention: Retention,
+    *,
+    now: float,
+    used: int,
+    busy: Collection[str] = (),
+) -> list[Expired]:
     """Return the runs to delete now, in order.
 
     Args:
         entries: All runs.
-        rule: The retention limits.
+        retention: The retention limits.
         now: Seconds since the epoch.
         used: Total bytes on disk of all runs.
         busy: Ids of runs in use, which are kept.
@@ -64,47 +71,49 @@ def doomed(
     takes = Counter[str]()
     for entry in entries:
         takes[entry.owner] += _size(entry)
-    chosen, left = list[Doomed](), dict[str, deque[Entry]]()
+    chosen, left = list[Expired](), dict[str, deque[HistoryEntry]]()
     for entry in entries:
-        if not _may_go(entry, now) or entry.run in busy:
+        if not _is_deletable(entry, now) or entry.run in busy:
             continue
-        if rule.days and now - entry.at > rule.days * _DAY:
-            chosen.append(_doomed(entry, f"it ended more than {rule.days:g} days ago"))
+        if retention.days and now - entry.at > retention.days * _DAY:
+            chosen.append(_expired(entry, f"it ended more than {retention.days:g} days ago"))
             takes[entry.owner] -= _size(entry)
             used -= _size(entry)
         else:
             left.setdefault(entry.owner, deque()).append(entry)
-    return chosen + (list(_too_much(left, takes, used, rule.size)) if rule.size else [])
+    return chosen + (
+        list(_over_size_limit(left, takes, used, retention.size)) if retention.size else []
+    )
 
 
-def _too_much(
-    left: dict[str, deque[Entry]], takes: Counter[str], used: int, size: int
-) -> Iterator[Doomed]:
+def _over_size_limit(
+    left: dict[str, deque[HistoryEntry]], takes: Counter[str], used: int, size: int
+) -> Iterator[Expired]:
     """Yield the oldest run of the heaviest user, repeatedly, until the total fits."""
     while used > size and left:
         owner = max(left, key=lambda each: takes[each])
         entry = left[owner].popleft()
-        yield _doomed(entry, f"all runs together took more than {size_of(size)}")
+        yield _expired(entry, f"all runs together took more than {format_size(size)}")
         takes[owner] -= _size(entry)
         used -= _size(entry)
         if not left[owner]:
             del left[owner]
 
 
-def _doomed(entry: Entry, why: str) -> Doomed:
-    return Doomed(entry.run, entry.title, why)
+def _expired(entry: HistoryEntry, reason: str) -> Expired:
+    return Expired(entry.run, entry.title, reason)
 
 
-def _size(entry: Entry) -> int:
+def _size(entry: HistoryEntry) -> int:
     return entry.summary.size if entry.summary else 0
 
 
-def _may_go(entry: Entry, now: float) -> bool:
+def _is_deletable(entry: HistoryEntry, now: float) -> bool:
     """Return whether a run may be deleted; not if unreadable or not summarized."""
     return (
         not entry.pinned
         and not entry.problem
         and entry.summary is not None
         and not entry.summary.alive
-        and now - entry.at > GRACE
+        and now - entry.at > GRACE_SECONDS
     )

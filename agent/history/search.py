@@ -14,26 +14,26 @@ from agent.events import (
     ModelAnswered,
     Notice,
     ReasoningDelta,
+    Reminder,
     RunContinued,
     RunEnded,
     RunStarted,
     StepStarted,
     TextDelta,
-    Told,
     ToolEnded,
     ToolOutput,
     ToolStarted,
-    Unreadable,
+    UnreadableEvent,
 )
-from agent.util.text import legible
+from agent.util.text import sanitize
 
-MOST = 1000
+MAX_MATCHES = 1000
 Part = Literal["asked", "step", "answer"]
 _BEFORE, _AFTER = 40, 80
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchMatch:
     """A part of the run that contains the words.
 
     Attributes:
@@ -50,7 +50,7 @@ class Found:
 
 
 @dataclass
-class _Place:
+class _SearchPart:
     """The texts of one part of the run."""
 
     part: Part
@@ -61,16 +61,16 @@ class _Place:
     def add(self, name: str, text: str) -> None:
         self.texts.setdefault(name, []).append(text)
 
-    def search(self, words: re.Pattern[str]) -> Found | None:
+    def search(self, words: re.Pattern[str]) -> SearchMatch | None:
         for pieces in self.texts.values():
             text = "".join(pieces)
             match = words.search(text)
             if match:
-                return Found(self.part, self.round, self.step, _around(text, match))
+                return SearchMatch(self.part, self.round, self.step, _excerpt(text, match))
         return None
 
 
-def find(events: Iterable[Event], words: str) -> Iterator[Found]:
+def find(events: Iterable[Event], words: str) -> Iterator[SearchMatch]:
     """Yield the first match in each matching part of a run, in order, ignoring case.
 
     Args:
@@ -78,34 +78,34 @@ def find(events: Iterable[Event], words: str) -> Iterator[Found]:
         words: The literal text to search for; an empty one matches nothing.
     """
     pattern = re.compile(re.escape(words), re.IGNORECASE)
-    for place in _places(events) if words else ():
+    for place in _split_into_parts(events) if words else ():
         found = place.search(pattern)
         if found:
             yield found
 
 
-def _places(events: Iterable[Event]) -> Iterator[_Place]:
-    place, number = _Place("asked", 0), 0
+def _split_into_parts(events: Iterable[Event]) -> Iterator[_SearchPart]:
+    place, number = _SearchPart("asked", 0), 0
     for event in events:
         match event:
             case RunStarted() | RunContinued():
                 yield place
                 number += 1
-                place = _Place("asked", number)
+                place = _SearchPart("asked", number)
                 place.add("asked", event.task if isinstance(event, RunStarted) else event.text)
             case StepStarted():
                 yield place
-                place = _Place("step", number, event.step)
+                place = _SearchPart("step", number, event.step)
             case RunEnded():
                 yield place
-                place = _Place("answer", number)
+                place = _SearchPart("answer", number)
                 place.add("answer", event.answer)
             case _:
-                _take(place, event)
+                _add_event(place, event)
     yield place
 
 
-def _take(place: _Place, event: Event) -> None:
+def _add_event(place: _SearchPart, event: Event) -> None:
     match event:
         case ReasoningDelta():
             place.add("thought", event.text)
@@ -120,21 +120,21 @@ def _take(place: _Place, event: Event) -> None:
             place.add(f"{event.stream} {event.call_id}", event.text)
         case ToolEnded() if not _has_output(place, event.call_id):
             place.add(f"stdout {event.call_id}", event.observation)
-        case Told() | Notice() | Unreadable():
+        case Reminder() | Notice() | UnreadableEvent():
             place.add(event.kind, f"{event.text}\n")
         case _:
             pass
 
 
-def _has_output(place: _Place, call_id: str) -> bool:
+def _has_output(place: _SearchPart, call_id: str) -> bool:
     return any(f"{stream} {call_id}" in place.texts for stream in ("stdout", "stderr"))
 
 
-def _around(text: str, match: re.Match[str]) -> str:
+def _excerpt(text: str, match: re.Match[str]) -> str:
     """Return the line of a match, shortened to the text near it."""
     first = text.rfind("\n", 0, match.start()) + 1
     last = text.find("\n", match.end())
     last = len(text) if last < 0 else last
     start, end = max(first, match.start() - _BEFORE), min(last, match.end() + _AFTER)
-    shown = " ".join(legible(text[start:end]).split())
+    shown = " ".join(sanitize(text[start:end]).split())
     return f"{'…' if start > first else ''}{shown}{'…' if end < last else ''}"

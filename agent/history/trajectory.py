@@ -14,28 +14,28 @@ from typing import Any
 from agent.events import (
     Event,
     ModelAnswered,
+    Reminder,
     RunContinued,
     RunEnded,
     RunStarted,
     StepStarted,
-    Told,
     ToolEnded,
-    Unreadable,
+    UnreadableEvent,
 )
 from agent.models.base import ToolCall
 
-_DEPTH = 50
+_MAX_DEPTH = 50
 
 
-def trajectory(events: Iterable[Event]) -> dict[str, Any]:
+def build_trajectory(events: Iterable[Event]) -> dict[str, Any]:
     """Return the trajectory of a run's events as a JSON-serializable dict."""
-    writer = _Writer()
+    writer = _TrajectoryBuilder()
     for event in events:
         writer.apply(event)
-    return writer.finished()
+    return writer.build()
 
 
-class _Writer:
+class _TrajectoryBuilder:
     def __init__(self) -> None:
         self.result: dict[str, Any] = {"problem_statement": "", "steps": [], "metadata": {}}
         self._entries: dict[str, dict[str, Any]] = {}
@@ -51,11 +51,11 @@ class _Writer:
                 self.result["metadata"]["total_steps"] = event.step
             case ModelAnswered():
                 self._add_turn(event)
-            case Told() if self.result["steps"]:
+            case Reminder() if self.result["steps"]:
                 self.result["steps"][-1]["observation"] = event.text
             case ToolEnded() if event.call_id in self._entries:
-                self._answer(self._entries[event.call_id], event)
-            case Unreadable():
+                self._add_result(self._entries[event.call_id], event)
+            case UnreadableEvent():
                 self._unreadable += 1
             case RunEnded():
                 totals = asdict(event.totals)
@@ -64,7 +64,7 @@ class _Writer:
             case _:
                 pass
 
-    def finished(self) -> dict[str, Any]:
+    def build(self) -> dict[str, Any]:
         if self._unreadable:
             self.result["metadata"]["unreadable_events"] = self._unreadable
         return self.result
@@ -102,7 +102,7 @@ class _Writer:
             self._entries[call.id] = entry
 
     @staticmethod
-    def _answer(entry: dict[str, Any], event: ToolEnded) -> None:
+    def _add_result(entry: dict[str, Any], event: ToolEnded) -> None:
         entry["observation"] = event.observation
         entry["metadata"] |= {
             "tool_time": event.seconds,
@@ -118,11 +118,11 @@ def _parameters(call: ToolCall) -> dict[str, Any]:
         arguments = json.loads(call.arguments or "{}")
     except (ValueError, RecursionError):
         arguments = None
-    if isinstance(arguments, dict) and _shallow(arguments, _DEPTH):
+    if isinstance(arguments, dict) and _is_shallow(arguments, _MAX_DEPTH):
         return arguments
     return {"unparsed": call.arguments}
 
 
-def _shallow(value: Any, most: int) -> bool:
+def _is_shallow(value: Any, max_depth: int) -> bool:
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return most > 0 and all(_shallow(item, most - 1) for item in inner)
+    return max_depth > 0 and all(_is_shallow(item, max_depth - 1) for item in inner)

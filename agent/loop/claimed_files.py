@@ -5,14 +5,14 @@ import re
 from agent.errors import ToolError
 from agent.sandbox.base import Sandbox
 
-_DONE = re.compile(r"^Done: (output/\S*)\s*$", re.MULTILINE)
+_DONE_PATTERN = re.compile(r"^Done: (output/\S*)\s*$", re.MULTILINE)
 
 
-def false_claim(said: str, sandbox: Sandbox) -> str:
+def check_claimed_files(message: str, sandbox: Sandbox) -> str:
     """Check the message ``Done: PATH`` with which the built-in model ends its work.
 
     Args:
-        said: The model's last message.
+        message: The model's last message.
         sandbox: The sandbox that should contain the file.
 
     Returns:
@@ -21,21 +21,21 @@ def false_claim(said: str, sandbox: Sandbox) -> str:
     Raises:
         SandboxError: The sandbox is gone.
     """
-    for path in _DONE.findall(said):
-        if what := _lack(path, sandbox):
+    for path in _DONE_PATTERN.findall(message):
+        if problem := _file_problem(path, sandbox):
             return (
-                f"The model said that {path} is done, but {what}. Ask again in other words, or "
+                f"The model said that {path} is done, but {problem}. Ask again in other words, or "
                 "connect a larger model."
             )
     return ""
 
 
-def _lack(path: str, sandbox: Sandbox) -> str:
+def _file_problem(path: str, sandbox: Sandbox) -> str:
     kind = sandbox.kind(path)
     if kind == "missing":
         return "it does not exist"
     if kind == "folder":
-        return "" if sandbox.entries(path, depth=1, limit=1) else "it is empty"
+        return "" if sandbox.list_folder(path, depth=1, limit=1) else "it is empty"
     try:
         return "" if sandbox.read(path, limit=1) else "it is empty"
     except ToolError:  # more than one byte

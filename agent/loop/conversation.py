@@ -4,20 +4,27 @@ from collections.abc import Iterable
 
 from agent.events import (
     Event,
-    Forgotten,
     ModelAnswered,
+    ObservationsCleared,
+    Reminder,
     RunContinued,
     RunStarted,
     StepStarted,
-    Told,
     ToolEnded,
 )
 from agent.loop.meter import estimate_tokens
-from agent.models.base import Assistant, Message, System, ToolCall, ToolResult, User
+from agent.models.base import (
+    AssistantMessage,
+    Message,
+    SystemMessage,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+)
 
-_INTERRUPTED = "Error: this call was interrupted before it had a result."
-_LOST = "Error: the result of this call is missing in the run's record."
-_WORTH_FORGETTING = 400
+_INTERRUPTED_RESULT = "Error: this call was interrupted before it had a result."
+_MISSING_RESULT = "Error: the result of this call is missing in the run's record."
+_MIN_CLEARED_CHARACTERS = 400
 
 
 class Conversation:
@@ -25,7 +32,7 @@ class Conversation:
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
         self.messages: list[Message] = []
-        self._open: dict[str, ToolCall] = {}  # calls without a result
+        self._open_calls: dict[str, ToolCall] = {}  # calls without a result
         for event in events:
             self.apply(event)
 
@@ -33,82 +40,84 @@ class Conversation:
         """Update the messages from an event; most events change nothing."""
         match event:
             case RunStarted():
-                self.messages = [System(event.system)] if event.system else []
-                self._say(event.user)
-            case RunContinued() | Told():
-                self._settle(_INTERRUPTED)
-                self._say(event.text)
+                self.messages = [SystemMessage(event.system)] if event.system else []
+                self._add_user_text(event.user)
+            case RunContinued() | Reminder():
+                self._answer_open_calls(_INTERRUPTED_RESULT)
+                self._add_user_text(event.text)
             case StepStarted():
-                self._settle(_LOST)
+                self._answer_open_calls(_MISSING_RESULT)
                 self._add_note(event.note)
             case ModelAnswered() if event.text or event.calls:
-                self._settle(_LOST)
+                self._answer_open_calls(_MISSING_RESULT)
                 self.messages.append(
-                    Assistant(event.text, event.reasoning, event.calls, event.reasoning_field)
+                    AssistantMessage(
+                        event.text, event.reasoning, event.calls, event.reasoning_field
+                    )
                 )
-                self._open = {call.id: call for call in event.calls}
-            case ToolEnded() if self._open.pop(event.call_id, None):
+                self._open_calls = {call.id: call for call in event.calls}
+            case ToolEnded() if self._open_calls.pop(event.call_id, None):
                 self.messages.append(ToolResult(event.call_id, event.name, event.observation))
-            case Forgotten():
-                self._replace(set(event.call_ids), event.note)
+            case ObservationsCleared():
+                self._clear_observations(set(event.call_ids), event.note)
             case _:
                 pass
 
-    def tokens(self) -> int:
+    def estimated_tokens(self) -> int:
         """Return an estimate of the conversation's length in tokens."""
         return sum(estimate_tokens(_text(message)) for message in self.messages)
 
     def call_ids(self) -> set[str]:
         """Return the ids of all calls so far."""
-        assistants = (m for m in self.messages if isinstance(m, Assistant))
+        assistants = (m for m in self.messages if isinstance(m, AssistantMessage))
         return {call.id for message in assistants for call in message.calls}
 
-    def forgettable(self, keep: int = 2) -> tuple[str, ...]:
+    def clearable_call_ids(self, keep: int = 2) -> tuple[str, ...]:
         """Return the call ids of the older half of the long observations.
 
         Args:
             keep: Number of latest observations that are never returned.
         """
         results = [m for m in self.messages if isinstance(m, ToolResult)]
-        worth = [
+        candidates = [
             m.call_id
             for m in results[: max(0, len(results) - keep)]
-            if len(m.text) > _WORTH_FORGETTING
+            if len(m.text) > _MIN_CLEARED_CHARACTERS
         ]
-        return tuple(worth[: (len(worth) + 1) // 2])
+        return tuple(candidates[: (len(candidates) + 1) // 2])
 
-    def _say(self, text: str) -> None:
+    def _add_user_text(self, text: str) -> None:
         last = self.messages[-1] if self.messages else None
-        if isinstance(last, User):
-            self.messages[-1] = User(f"{last.text}\n\n{text}")
+        if isinstance(last, UserMessage):
+            self.messages[-1] = UserMessage(f"{last.text}\n\n{text}")
         else:
-            self.messages.append(User(text))
+            self.messages.append(UserMessage(text))
 
     def _add_note(self, note: str) -> None:
         match self.messages[-1] if self.messages and note else None:
             case None:
                 pass
-            case User(text):
-                self.messages[-1] = User(text + note)
+            case UserMessage(text):
+                self.messages[-1] = UserMessage(text + note)
             case ToolResult(call_id, name, text):
                 self.messages[-1] = ToolResult(call_id, name, text + note)
             case _:
-                self.messages.append(User(note.lstrip("\n")))
+                self.messages.append(UserMessage(note.lstrip("\n")))
 
-    def _settle(self, why: str) -> None:
+    def _answer_open_calls(self, error: str) -> None:
         """Answer the calls that have no result; an intact journal has none mid-round."""
-        for call in self._open.values():
-            self.messages.append(ToolResult(call.id, call.name, why))
-        self._open = {}
+        for call in self._open_calls.values():
+            self.messages.append(ToolResult(call.id, call.name, error))
+        self._open_calls = {}
 
-    def _replace(self, call_ids: set[str], note: str) -> None:
+    def _clear_observations(self, call_ids: set[str], note: str) -> None:
         for index, message in enumerate(self.messages):
             if isinstance(message, ToolResult) and message.call_id in call_ids:
                 self.messages[index] = ToolResult(message.call_id, message.name, note)
 
 
 def _text(message: Message) -> str:
-    if isinstance(message, Assistant):
+    if isinstance(message, AssistantMessage):
         calls = "".join(call.name + call.arguments for call in message.calls)
         return message.text + message.reasoning + calls
     return message.text

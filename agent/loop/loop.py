@@ -13,25 +13,25 @@ from agent.errors import ContextTooLong, SandboxError, StudioError
 from agent.events import (
     Event,
     ModelAnswered,
+    Reminder,
     RunEnded,
     Status,
     StepEnded,
     StepStarted,
-    Told,
     ToolEnded,
     ToolOutput,
     ToolStarted,
     Totals,
 )
 from agent.limits import Limits
-from agent.loop.claimed_files import false_claim
+from agent.loop.claimed_files import check_claimed_files
 from agent.loop.conversation import Conversation
-from agent.loop.meter import REASONS, LimitStatus, Meter
-from agent.loop.turn import OutOfTime, Turn
+from agent.loop.meter import LIMIT_REASONS, LimitStatus, UsageMeter
+from agent.loop.turn import TurnRunner, TurnTimeout
 from agent.models.base import Model, ToolCall
 from agent.tools.actions import SUBMIT
-from agent.tools.observation import LiveText
-from agent.tools.toolbox import Action, Mistake, Toolbox, ToolOutcome
+from agent.tools.observation import OutputDecoder
+from agent.tools.toolbox import Action, InvalidCall, Toolbox, ToolOutcome
 from agent.util.cancellation import Stop
 
 REMINDER = (
@@ -39,17 +39,17 @@ REMINDER = (
     "YOU MUST USE A FUNCTION CALL IN EACH RESPONSE.\n"
     "IMPORTANT: YOU SHOULD NEVER ASK FOR HUMAN HELP. If the task is done, call submit."
 )
-LAST_TURN = "\nThis is your last turn: {why} Put the answer in place now and call submit."
-CUT = "The model's answer was cut at its token limit."
-SILENT = "The model said nothing and called no tool. Try again, or try another model."
-NO_TOOLS = (
+LAST_TURN_NOTE = "\nThis is your last turn: {why} Put the answer in place now and call submit."
+ANSWER_TRUNCATED = "The model's answer was cut at its token limit."
+EMPTY_ANSWER = "The model said nothing and called no tool. Try again, or try another model."
+NO_TOOLS_MESSAGE = (
     "The model called tools, twice in a row, where it has none. Start the run with a sandbox, or "
     "choose another model."
 )
-_LOST = "Error: the sandbox was lost while this ran; how far it came is not known."
-_TOOLLESS_ANSWERS = 2
-_COMPLETE: set[Status] = {"submitted", "answered"}
-_NOT_RUN = "Error: not executed, because {why}."
+_SANDBOX_LOST_RESULT = "Error: the sandbox was lost while this ran; how far it came is not known."
+_MAX_TOOLLESS_TURNS = 2
+_COMPLETED_STATUSES: set[Status] = {"submitted", "answered"}
+_NOT_EXECUTED_RESULT = "Error: not executed, because {why}."
 _log = logging.getLogger(__name__)
 
 
@@ -63,12 +63,12 @@ class Round:
         conversation: The messages so far, including the task.
         limits: The limits of the round.
         stop: Ends the round early.
-        totals: The totals of the run's earlier rounds.
-        begun: The number of steps that earlier rounds began, including interrupted ones that
-            the totals do not count; step numbers continue from it.
-        news: Returns a description of the user's file changes since its last call; each step
-            begins with it.
-        verify: Whether to check the model's last message against its files
+        previous_totals: The totals of the run's earlier rounds.
+        previous_steps: The number of steps that earlier rounds began, including interrupted ones
+            that the totals do not count; step numbers continue from it.
+        describe_user_changes: Returns a description of the user's file changes since its last call;
+            each step begins with it.
+        verify_claims: Whether to check the model's last message against its files
             (``agent.loop.claimed_files``); a round that ends with a false claim fails.
     """
 
@@ -77,10 +77,10 @@ class Round:
     conversation: Conversation
     limits: Limits
     stop: Stop
-    totals: Totals | None = None
-    begun: int = 0
-    news: Callable[[], str] = str
-    verify: bool = False
+    previous_totals: Totals | None = None
+    previous_steps: int = 0
+    describe_user_changes: Callable[[], str] = str
+    verify_claims: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,133 +89,149 @@ class _Outcome:
     reason: str = ""
 
 
-def run(round_: Round) -> Iterator[Event]:
+def run_round(round_: Round) -> Iterator[Event]:
     """Run one round; it ends in exactly one ``RunEnded`` on every path."""
-    loop = _Loop(round_)
+    loop = _RoundRunner(round_)
     for event in loop.events():
         round_.conversation.apply(event)
         yield event
 
 
-class _Loop:
+class _RoundRunner:
     def __init__(self, round_: Round) -> None:
         self._model = round_.model
         self._toolbox = round_.toolbox
         self._stop = round_.stop
         self._limits = round_.limits
-        self._news = round_.news
-        self._verify = round_.verify
-        self._meter = Meter(round_.limits, round_.totals)
+        self._describe_user_changes = round_.describe_user_changes
+        self._verify_claims = round_.verify_claims
+        self._meter = UsageMeter(round_.limits, round_.previous_totals)
         tools = round_.toolbox.schemas if round_.toolbox else ()
-        self._turn = Turn(round_.model, round_.conversation, tools, round_.limits, round_.stop)
-        self._step = round_.begun
+        self._turn_runner = TurnRunner(
+            round_.model, round_.conversation, tools, round_.limits, round_.stop
+        )
+        self._step = round_.previous_steps
         self._plain_answers = 0
         self._toolless_calls = 0
         self._last_text = ""
 
     def events(self) -> Iterator[Event]:
-        old_answer = self._answer_file()
+        old_answer = self._read_answer_file()
         try:
-            outcome = self._verified((yield from self._steps()))
+            outcome = self._check_claims((yield from self._run_steps()))
         except ContextTooLong as error:
             outcome = _Outcome("token_limit", f"The conversation fits the model no more: {error}")
-        except OutOfTime:
-            outcome = _Outcome("time_limit", REASONS["time_limit"])
+        except TurnTimeout:
+            outcome = _Outcome("time_limit", LIMIT_REASONS["time_limit"])
         except StudioError as error:
             failed = _Outcome("failed", str(error))
-            outcome = self._stopped() if self._stop.is_set else failed
+            outcome = self._stopped_outcome() if self._stop.is_set else failed
         except Exception as error:  # noqa: BLE001 - boundary: every round ends in RunEnded
             _log.exception("The loop failed")
             outcome = _Outcome("failed", f"The studio itself failed ({error!r}); see its log.")
-        answer = self._answer_file()
+        answer = self._read_answer_file()
         if answer in ("", old_answer):
             # The last text of a stopped or failed run is not an answer.
             unanswered = outcome.status in ("stopped", "failed")
             answer = "" if unanswered else self._last_text
         if outcome.status == "answered" and not answer:
-            outcome = _Outcome("failed", SILENT)
+            outcome = _Outcome("failed", EMPTY_ANSWER)
         yield RunEnded(
             status=outcome.status, reason=outcome.reason, answer=answer, totals=self._meter.totals
         )
 
-    def _steps(self) -> Generator[Event, None, _Outcome]:
+    def _run_steps(self) -> Generator[Event, None, _Outcome]:
         while True:
-            if self._stop.is_near:
-                return self._stopped()
-            last = self._meter.near()
-            outcome = yield from self._one_step(last)
+            if self._stop.stops_after_step:
+                return self._stopped_outcome()
+            last = self._meter.near_limit()
+            outcome = yield from self._run_step(last)
             if outcome is not None:
                 return outcome
             if last is not None:
-                return _Outcome(last, REASONS[last])
+                return _Outcome(last, LIMIT_REASONS[last])
 
-    def _verified(self, outcome: _Outcome) -> _Outcome:
-        if not self._verify or self._toolbox is None or outcome.status not in _COMPLETE:
+    def _check_claims(self, outcome: _Outcome) -> _Outcome:
+        if (
+            not self._verify_claims
+            or self._toolbox is None
+            or outcome.status not in _COMPLETED_STATUSES
+        ):
             return outcome
-        false = false_claim(self._last_text, self._toolbox.sandbox)
-        return _Outcome("failed", false) if false else outcome
+        problem = check_claimed_files(self._last_text, self._toolbox.sandbox)
+        return _Outcome("failed", problem) if problem else outcome
 
-    def _one_step(self, last: LimitStatus | None) -> Generator[Event, None, _Outcome | None]:
+    def _run_step(self, last: LimitStatus | None) -> Generator[Event, None, _Outcome | None]:
         self._step += 1
-        yield StepStarted(step=self._step, note=self._note(last))
-        answer = yield from self._turn.take(self._step, self._meter.turn_seconds())
+        yield StepStarted(step=self._step, note=self._step_note(last))
+        answer = yield from self._turn_runner.run(self._step, self._meter.turn_seconds())
         if answer is None:
-            return self._stopped()
+            return self._stopped_outcome()
         self._meter.count_turn(answer.usage, estimated=answer.estimated, seconds=answer.seconds)
-        outcome = yield from self._act(answer)
+        outcome = yield from self._handle_answer(answer)
         yield StepEnded(step=self._step, totals=self._meter.totals)
         return outcome
 
-    def _note(self, last: LimitStatus | None) -> str:
+    def _step_note(self, last: LimitStatus | None) -> str:
         if self._toolbox is None:
             return ""
-        news = self._news()
-        told = f"\n\n{news}" if news else ""
-        note = f"{told}\nSteps Remaining: {self._meter.steps_remaining}"
-        return note if last is None else note + LAST_TURN.format(why=REASONS[last])
+        changes = self._describe_user_changes()
+        prefix = f"\n\n{changes}" if changes else ""
+        note = f"{prefix}\nSteps Remaining: {self._meter.steps_remaining}"
+        return note if last is None else note + LAST_TURN_NOTE.format(why=LIMIT_REASONS[last])
 
-    def _act(self, answer: ModelAnswered) -> Generator[Event, None, _Outcome | None]:
+    def _handle_answer(self, answer: ModelAnswered) -> Generator[Event, None, _Outcome | None]:
         if answer.text.strip():
             self._last_text = answer.text.strip()
         if not answer.calls:
-            return (yield from self._plain_answer(answer))
+            return (yield from self._handle_plain_answer(answer))
         self._plain_answers = 0
-        submitted = yield from self._execute_all(answer)
+        submitted = yield from self._execute_calls(answer)
         if self._stop.is_set:
-            return self._stopped()
+            return self._stopped_outcome()
         if self._toolbox is None:
-            return self._without_tools()
+            return self._handle_toolless_calls()
         return _Outcome("submitted") if submitted else None
 
-    def _without_tools(self) -> _Outcome | None:
+    def _handle_toolless_calls(self) -> _Outcome | None:
         """Let a model that called tools in plain mode answer once more."""
         self._toolless_calls += 1
-        return _Outcome("failed", NO_TOOLS) if self._toolless_calls >= _TOOLLESS_ANSWERS else None
+        return (
+            _Outcome("failed", NO_TOOLS_MESSAGE)
+            if self._toolless_calls >= _MAX_TOOLLESS_TURNS
+            else None
+        )
 
-    def _stopped(self) -> _Outcome:
+    def _stopped_outcome(self) -> _Outcome:
         return _Outcome("stopped", self._stop.reason)
 
-    def _plain_answer(self, answer: ModelAnswered) -> Generator[Event, None, _Outcome | None]:
+    def _handle_plain_answer(
+        self, answer: ModelAnswered
+    ) -> Generator[Event, None, _Outcome | None]:
         self._plain_answers += 1
         reminders = self._limits.reminders if self._toolbox else 0
         if reminders is None or self._plain_answers <= reminders:
-            yield Told(step=self._step, text=REMINDER)
+            yield Reminder(step=self._step, text=REMINDER)
             return None
         self._last_text = answer.text.strip()
-        return _Outcome("token_limit", CUT) if answer.finish == "length" else _Outcome("answered")
+        return (
+            _Outcome("token_limit", ANSWER_TRUNCATED)
+            if answer.finish == "length"
+            else _Outcome("answered")
+        )
 
-    def _execute_all(self, answer: ModelAnswered) -> Generator[Event, None, bool]:
+    def _execute_calls(self, answer: ModelAnswered) -> Generator[Event, None, bool]:
         """Run the calls in order; every call gets a result, whatever happens."""
         submitted, lost = False, None
         for call in answer.calls:
             if lost is not None:
-                yield self._unrun(call, "the sandbox was lost")
+                yield self._not_executed(call, "the sandbox was lost")
             elif self._stop.is_set:
-                yield self._unrun(call, "the run was stopped")
+                yield self._not_executed(call, "the run was stopped")
             elif submitted:
-                yield self._unrun(call, "the run was already submitted")
-            elif call is not answer.calls[0] and self._is_too_late_for(call):
-                yield self._unrun(call, "the limit on time was reached")
+                yield self._not_executed(call, "the run was already submitted")
+            elif call is not answer.calls[0] and self._is_out_of_time_for(call):
+                yield self._not_executed(call, "the limit on time was reached")
             else:
                 try:
                     submitted = yield from self._execute(call, cut=answer.finish == "length")
@@ -225,41 +241,43 @@ class _Loop:
             raise lost
         return submitted
 
-    def _is_too_late_for(self, call: ToolCall) -> bool:
+    def _is_out_of_time_for(self, call: ToolCall) -> bool:
         """Return whether the time is up for this call; ``submit`` is always allowed."""
         return self._meter.is_out_of_time and call.name != SUBMIT
 
     def _execute(self, call: ToolCall, *, cut: bool) -> Generator[Event, None, bool]:
         toolbox = self._toolbox
         if toolbox is None:
-            yield self._unrun(call, "there are no tools in this conversation")
+            yield self._not_executed(call, "there are no tools in this conversation")
             return False
         action = toolbox.parse(call)
-        if isinstance(action, Mistake):
+        if isinstance(action, InvalidCall):
             why = " Your answer was cut at its token limit; write less in one call." if cut else ""
-            yield self._ended(call, ToolOutcome.failed(action.text + why))
+            yield self._tool_ended(call, ToolOutcome.failed(action.text + why))
             return False
         yield ToolStarted(
             step=self._step,
             call_id=call.id,
             name=action.name,
             arguments=action.arguments,
-            head=action.head,
+            head=action.summary,
         )
         try:
-            outcome = yield from self._run(toolbox, call, action)
+            outcome = yield from self._run_action(toolbox, call, action)
         except SandboxError:
-            yield self._ended(call, ToolOutcome(ok=False, text=_LOST, ending="lost"))
+            yield self._tool_ended(
+                call, ToolOutcome(ok=False, text=_SANDBOX_LOST_RESULT, end_reason="lost")
+            )
             raise
         self._meter.count_sandbox(outcome.seconds, self._peak_memory(toolbox))
-        yield self._ended(call, outcome)
+        yield self._tool_ended(call, outcome)
         return outcome.submitted
 
-    def _run(
+    def _run_action(
         self, toolbox: Toolbox, call: ToolCall, action: Action
     ) -> Generator[Event, None, ToolOutcome]:
-        live = LiveText()
-        for item in toolbox.run(action, self._stop, at_most=self._meter.seconds_left()):
+        live = OutputDecoder()
+        for item in toolbox.run(action, self._stop, max_seconds=self._meter.seconds_left()):
             if isinstance(item, ToolOutcome):
                 return item
             text = live.decode(item)
@@ -279,28 +297,28 @@ class _Loop:
         except SandboxError:
             return None  # the next operation reports the failure
 
-    def _unrun(self, call: ToolCall, why: str) -> ToolEnded:
-        return self._ended(call, ToolOutcome.failed(_NOT_RUN.format(why=why)))
+    def _not_executed(self, call: ToolCall, why: str) -> ToolEnded:
+        return self._tool_ended(call, ToolOutcome.failed(_NOT_EXECUTED_RESULT.format(why=why)))
 
-    def _ended(self, call: ToolCall, outcome: ToolOutcome) -> ToolEnded:
+    def _tool_ended(self, call: ToolCall, outcome: ToolOutcome) -> ToolEnded:
         return ToolEnded(
             step=self._step,
             call_id=call.id,
             name=call.name,
             ok=outcome.ok,
             exit_code=outcome.exit_code,
-            ending=outcome.ending,
+            ending=outcome.end_reason,
             seconds=outcome.seconds,
             observation=outcome.text,
             requests=outcome.requests,
-            full=outcome.full,
+            full=outcome.storage_note,
         )
 
-    def _answer_file(self) -> str:
+    def _read_answer_file(self) -> str:
         """Return ``output/answer.txt``; empty if it or the sandbox is missing."""
         if self._toolbox is None:
             return ""
         try:
-            return self._toolbox.answer()
+            return self._toolbox.read_answer()
         except SandboxError:
             return ""

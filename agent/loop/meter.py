@@ -18,7 +18,7 @@ def estimate_tokens(text: str) -> int:
 
 
 LimitStatus = Literal["step_limit", "token_limit", "time_limit", "budget_limit"]
-REASONS: dict[Status, str] = {
+LIMIT_REASONS: dict[Status, str] = {
     "step_limit": "The limit on steps was reached.",
     "token_limit": "The limit on the conversation's tokens was reached.",
     "time_limit": "The limit on time was reached.",
@@ -26,7 +26,7 @@ REASONS: dict[Status, str] = {
 }
 
 
-class Meter:
+class UsageMeter:
     """Counts a run's usage; ``totals`` holds the current values.
 
     Args:
@@ -38,7 +38,7 @@ class Meter:
         self.limits = limits
         self.totals = totals or Totals()
         self.round_steps = 0
-        self.context = 0
+        self.context_tokens = 0
         self._started = time.monotonic()
 
     @property
@@ -77,18 +77,20 @@ class Meter:
 
     def _count_tokens(self, usage: Usage, estimated: bool) -> None:
         old, price = self.totals, self.limits.price
-        came_back = max(0, usage.prompt - self.context) if self.context else 0
-        self.context = usage.prompt + usage.generated
+        environment_tokens = (
+            max(0, usage.prompt - self.context_tokens) if self.context_tokens else 0
+        )
+        self.context_tokens = usage.prompt + usage.generated
         self.totals = replace(
             old,
             prompt_tokens=old.prompt_tokens + usage.prompt,
             cached_tokens=old.cached_tokens + usage.cached,
             cache_written_tokens=old.cache_written_tokens + usage.cache_written,
             generated_tokens=old.generated_tokens + usage.generated,
-            environment_tokens=old.environment_tokens + came_back,
-            peak_context=max(old.peak_context, self.context),
+            environment_tokens=old.environment_tokens + environment_tokens,
+            peak_context=max(old.peak_context, self.context_tokens),
             estimated=old.estimated or estimated,
-            cost=old.cost if price is None else (old.cost or 0.0) + price.of(usage),
+            cost=old.cost if price is None else (old.cost or 0.0) + price.cost(usage),
         )
 
     def count_sandbox(self, seconds: float, peak_memory: int | None) -> None:
@@ -101,13 +103,13 @@ class Meter:
             peak_memory=max(known) if known else None,
         )
 
-    def near(self) -> LimitStatus | None:
+    def near_limit(self) -> LimitStatus | None:
         """Return the limit that allows only one more turn, or None."""
         limits, left = self.limits, self.seconds_left()
         if self.steps_remaining <= 1:
             return "step_limit"
         tokens = limits.conversation_tokens
-        if tokens is not None and self.context >= tokens * (1 - _TOKEN_RESERVE):
+        if tokens is not None and self.context_tokens >= tokens * (1 - _TOKEN_RESERVE):
             return "token_limit"
         if left is not None and limits.seconds and left <= limits.seconds * _TIME_RESERVE:
             return "time_limit"

@@ -5,13 +5,13 @@ import time
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
 
-from agent.errors import AnswerTooLong, ContextTooLong, ModelUnavailable
+from agent.errors import ContextTooLong, MaxTokensTooHigh, ModelUnavailable
 from agent.events import (
     CallDelta,
     Event,
-    Forgotten,
     ModelAnswered,
     Notice,
+    ObservationsCleared,
     ReasoningDelta,
     Retrying,
     TextDelta,
@@ -20,13 +20,13 @@ from agent.limits import Limits
 from agent.loop.conversation import Conversation
 from agent.loop.meter import estimate_tokens
 from agent.models.base import (
-    Adapted,
     CallPiece,
     Finish,
     Model,
+    ModelNotice,
+    ModelRequest,
     Piece,
     ReasoningPiece,
-    Request,
     TextPiece,
     ToolCall,
     ToolSchema,
@@ -34,19 +34,21 @@ from agent.models.base import (
 )
 from agent.util.cancellation import Stop
 
-_LONGEST_WAIT = 60.0
-_SMALLEST_ANSWER = 256
-_FIRST_GUESS = 8192
-_MARGIN = 100
-FORGOTTEN = "[This output was left out to make room in the context. Run it again if you need it.]"
+_MAX_RETRY_SECONDS = 60.0
+_MIN_ANSWER_TOKENS = 256
+_FALLBACK_BUDGET_TOKENS = 8192
+_BUDGET_MARGIN_TOKENS = 100
+CLEARED_OBSERVATION = (
+    "[This output was left out to make room in the context. Run it again if you need it.]"
+)
 
 
-class OutOfTime(Exception):
+class TurnTimeout(Exception):
     """The turn used all of its time."""
 
 
 @dataclass
-class _Partial:
+class _PartialAnswer:
     """The streamed parts of one attempt."""
 
     text: list[str] = field(default_factory=list)
@@ -57,14 +59,14 @@ class _Partial:
     def add(self, step: int, piece: Piece) -> Event | None:
         match piece:
             case TextPiece(text):
-                self.text.append(_printable(text))
+                self.text.append(_replace_surrogates(text))
                 return TextDelta(step=step, text=self.text[-1])
             case ReasoningPiece(text):
-                self.reasoning.append(_printable(text))
+                self.reasoning.append(_replace_surrogates(text))
                 return ReasoningDelta(step=step, text=self.reasoning[-1])
             case CallPiece():
                 return self._add_call(step, piece)
-            case Adapted(text):
+            case ModelNotice(text):
                 return Notice(step=step, text=text)
             case Finish():
                 self.finish = piece
@@ -72,14 +74,16 @@ class _Partial:
 
     def _add_call(self, step: int, piece: CallPiece) -> Event:
         old = self.calls.get(piece.index, ToolCall("", "", ""))
-        added = _printable(piece.arguments)
+        added = _replace_surrogates(piece.arguments)
         self.calls[piece.index] = ToolCall(
-            old.id or _printable(piece.id), old.name + _printable(piece.name), old.arguments + added
+            old.id or _replace_surrogates(piece.id),
+            old.name + _replace_surrogates(piece.name),
+            old.arguments + added,
         )
         return CallDelta(step=step, index=piece.index, name=piece.name, arguments=added)
 
 
-class Turn:
+class TurnRunner:
     """Runs single turns of a model.
 
     Args:
@@ -103,10 +107,10 @@ class Turn:
         self._tools = tools
         self._limits = limits
         self._stop = stop
-        self._granted = self._budget = limits.turn_tokens
+        self._granted_budget = self._budget = limits.turn_tokens
         self._deadline: float | None = None
 
-    def take(
+    def run(
         self, step: int, seconds: float | None = None
     ) -> Generator[Event, None, ModelAnswered | None]:
         """Stream the turn; its last event is the returned ``ModelAnswered``.
@@ -120,32 +124,32 @@ class Turn:
 
         Raises:
             ModelError: The model did not answer, and retrying is pointless or was exhausted.
-            OutOfTime: The time limit was reached before the turn was complete.
+            TurnTimeout: The time limit was reached before the turn was complete.
         """
         failures = 0
         self._deadline = None if seconds is None else time.monotonic() + seconds
         while True:
             try:
-                return (yield from self._try(step))
+                return (yield from self._attempt(step))
             except ModelUnavailable as error:
                 failures += 1
                 if failures >= self._limits.attempts:
                     raise
-                wait = self._wait_before(failures, error)
+                wait = self._retry_delay(failures, error)
                 yield Retrying(step=step, attempt=failures + 1, reason=str(error), wait=wait)
                 left = self._seconds_left()
                 if self._stop.wait(wait if left is None else min(wait, left)):
                     return None
                 self._check_time()
             except ContextTooLong as error:
-                yield self._make_room(step, error)
-            except AnswerTooLong as error:
-                yield self._ask_for_less(step, error)
+                yield self._recover_from_full_context(step, error)
+            except MaxTokensTooHigh as error:
+                yield self._reduce_answer_budget(step, error)
 
-    def _try(self, step: int) -> Generator[Event, None, ModelAnswered | None]:
-        partial, began = _Partial(), time.monotonic()
-        request = Request(tuple(self._conversation.messages), self._tools, self._budget)
-        with self._stop.or_after(self._seconds_left()) as stop:
+    def _attempt(self, step: int) -> Generator[Event, None, ModelAnswered | None]:
+        partial, started = _PartialAnswer(), time.monotonic()
+        request = ModelRequest(tuple(self._conversation.messages), self._tools, self._budget)
+        with self._stop.with_timeout(self._seconds_left()) as stop:
             for piece in self._model.stream(request, stop):
                 event = partial.add(step, piece)
                 if event is not None:
@@ -156,7 +160,7 @@ class Turn:
                 return None
             self._check_time()
             raise ModelUnavailable("The model's answer broke off before its end.")
-        answer = self._answer(step, partial, partial.finish, time.monotonic() - began)
+        answer = self._build_answer(step, partial, partial.finish, time.monotonic() - started)
         yield answer
         return answer
 
@@ -165,12 +169,12 @@ class Turn:
 
     def _check_time(self) -> None:
         if self._deadline is not None and time.monotonic() >= self._deadline:
-            raise OutOfTime
+            raise TurnTimeout
 
-    def _answer(
-        self, step: int, partial: _Partial, finish: Finish, seconds: float
+    def _build_answer(
+        self, step: int, partial: _PartialAnswer, finish: Finish, seconds: float
     ) -> ModelAnswered:
-        calls = self._named_apart(step, partial)
+        calls = self._with_unique_ids(step, partial)
         answer = ModelAnswered(
             step=step,
             text="".join(partial.text),
@@ -184,64 +188,66 @@ class Turn:
             reasoning_field=finish.reasoning_field,
         )
         if finish.usage is None and self._model.metered:
-            return replace(answer, usage=self._estimate(answer), estimated=True)
+            return replace(answer, usage=self._estimate_usage(answer), estimated=True)
         return answer
 
-    def _named_apart(self, step: int, partial: _Partial) -> tuple[ToolCall, ...]:
+    def _with_unique_ids(self, step: int, partial: _PartialAnswer) -> tuple[ToolCall, ...]:
         """Return the calls, each with an id that is unique in the conversation."""
-        taken = self._conversation.call_ids()
+        used_ids = self._conversation.call_ids()
         calls = []
         for position, (_, call) in enumerate(sorted(partial.calls.items())):
-            own = call.id if call.id and call.id not in taken else f"call_{step}_{position}"
-            taken.add(own)
-            calls.append(replace(call, id=own))
+            unique_id = (
+                call.id if call.id and call.id not in used_ids else f"call_{step}_{position}"
+            )
+            used_ids.add(unique_id)
+            calls.append(replace(call, id=unique_id))
         return tuple(calls)
 
-    def _estimate(self, answer: ModelAnswered) -> Usage:
+    def _estimate_usage(self, answer: ModelAnswered) -> Usage:
         written = answer.text + answer.reasoning
         written += "".join(call.name + call.arguments for call in answer.calls)
-        return Usage(self._conversation.tokens(), estimate_tokens(written))
+        return Usage(self._conversation.estimated_tokens(), estimate_tokens(written))
 
-    def _wait_before(self, failures: int, error: ModelUnavailable) -> float:
+    def _retry_delay(self, failures: int, error: ModelUnavailable) -> float:
         if error.retry_after is not None:
-            return min(error.retry_after, _LONGEST_WAIT)
-        spread = random.uniform(0.8, 1.2)  # so that many runs do not retry at once
-        return float(min(self._limits.backoff * 2 ** (failures - 1) * spread, _LONGEST_WAIT))
+            return min(error.retry_after, _MAX_RETRY_SECONDS)
+        jitter = random.uniform(0.8, 1.2)  # so that many runs do not retry at once
+        return float(min(self._limits.backoff * 2 ** (failures - 1) * jitter, _MAX_RETRY_SECONDS))
 
-    def _make_room(self, step: int, error: ContextTooLong) -> Event:
+    def _recover_from_full_context(self, step: int, error: ContextTooLong) -> Event:
         """Reduce the answer's budget, or drop old observations, or raise ``error``."""
-        smaller = _room_for_answer(self._budget, error)
+        smaller = _smaller_budget(self._budget, error)
         if smaller is not None:
             self._budget = smaller
             text = f"The context is nearly full: this answer may have {smaller} tokens."
             return Notice(step=step, text=text)
-        call_ids = self._conversation.forgettable()
+        call_ids = self._conversation.clearable_call_ids()
         if not call_ids:
             raise error
-        self._budget = self._granted
-        return Forgotten(step=step, call_ids=call_ids, note=FORGOTTEN)
+        self._budget = self._granted_budget
+        return ObservationsCleared(step=step, call_ids=call_ids, note=CLEARED_OBSERVATION)
 
-    def _ask_for_less(self, step: int, error: AnswerTooLong) -> Event:
-        guess = self._budget // 2 if self._budget else _FIRST_GUESS
+    def _reduce_answer_budget(self, step: int, error: MaxTokensTooHigh) -> Event:
+        guess = self._budget // 2 if self._budget else _FALLBACK_BUDGET_TOKENS
         smaller = error.affordable if error.affordable is not None else guess
-        if smaller < _SMALLEST_ANSWER or (self._budget is not None and smaller >= self._budget):
+        if smaller < _MIN_ANSWER_TOKENS or (self._budget is not None and smaller >= self._budget):
             raise error
-        self._granted = self._budget = smaller
+        self._granted_budget = self._budget = smaller
         text = f"The endpoint grants no longer answer: this one may have {smaller} tokens."
         return Notice(step=step, text=text)
 
 
-def _room_for_answer(budget: int | None, error: ContextTooLong) -> int | None:
+def _smaller_budget(budget: int | None, error: ContextTooLong) -> int | None:
     """Return a smaller budget that may fit, or None if the conversation is too long."""
     if budget is None:
         return None
     if error.limit is not None and error.used is not None:
-        room = error.limit - error.used - _MARGIN
+        room = error.limit - error.used - _BUDGET_MARGIN_TOKENS
     else:
         room = budget // 2
-    return room if _SMALLEST_ANSWER <= room < budget else None
+    return room if _MIN_ANSWER_TOKENS <= room < budget else None
 
 
-def _printable(text: str) -> str:
+def _replace_surrogates(text: str) -> str:
     """Replace lone surrogates, which neither the journal nor the page can encode."""
     return text.encode("utf-8", "replace").decode()

@@ -23,21 +23,21 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True)
-class System:
+class SystemMessage:
     """The system prompt."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class User:
+class UserMessage:
     """A message from the user, or from the loop on the user's behalf."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Assistant:
+class AssistantMessage:
     """The model's answer in one turn.
 
     Attributes:
@@ -60,7 +60,7 @@ class ToolResult:
     text: str
 
 
-Message = System | User | Assistant | ToolResult
+Message = SystemMessage | UserMessage | AssistantMessage | ToolResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class ToolSchema:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ModelRequest:
     """A request for one turn. ``max_tokens`` is sent only if set."""
 
     messages: Sequence[Message]
@@ -129,14 +129,14 @@ class CallPiece:
 
 
 @dataclass(frozen=True, slots=True)
-class Adapted:
+class ModelNotice:
     """A notice for the user, such as that the request was adapted to the endpoint."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Tokens:
+class TurnTokens:
     """A turn as token ids, so that training uses exactly the sampled tokens.
 
     After the turn, the run's sequence is its first ``kept`` ids, then ``read``, then
@@ -171,11 +171,11 @@ class Finish:
 
     reason: FinishReason
     usage: Usage | None = None
-    tokens: Tokens | None = None
+    tokens: TurnTokens | None = None
     reasoning_field: ReasoningField = "reasoning_content"
 
 
-Piece = TextPiece | ReasoningPiece | CallPiece | Adapted | Finish
+Piece = TextPiece | ReasoningPiece | CallPiece | ModelNotice | Finish
 
 
 class Model(Protocol):
@@ -189,7 +189,7 @@ class Model(Protocol):
     def metered(self) -> bool:
         """Whether tokens are counted; False for scripted turns, which use none."""
 
-    def stream(self, request: Request, stop: Stop) -> Iterator[Piece]:
+    def stream(self, request: ModelRequest, stop: Stop) -> Iterator[Piece]:
         """Stream one turn, ending in exactly one ``Finish``.
 
         After ``stop`` the iterator ends within a second, without a ``Finish``.
@@ -211,10 +211,10 @@ class ModelConfig:
         top_p: Nucleus sampling; not sent if None.
         max_tokens: Token budget of one answer; not sent if None.
         extra_body: Additional fields of the request body.
-        calls: ``native`` for native tool calls, ``text`` to parse calls from the text.
+        tool_call_style: ``native`` for native tool calls, ``text`` to parse calls from the text.
         send_reasoning: Whether to send earlier reasoning back to the endpoint.
-        silence: Read timeout: seconds without a byte after which a stream counts as broken.
-        public: Whether to connect only to the public internet; set if a user other than the
+        read_timeout: Read timeout: seconds without a byte after which a stream counts as broken.
+        public_only: Whether to connect only to the public internet; set if a user other than the
             operator entered the URL.
     """
 
@@ -225,7 +225,7 @@ class ModelConfig:
     top_p: float | None = None
     max_tokens: int | None = None
     extra_body: Mapping[str, Any] = field(default_factory=dict)
-    calls: Literal["native", "text"] = "native"
+    tool_call_style: Literal["native", "text"] = "native"
     send_reasoning: bool = True
-    silence: float = 120.0
-    public: bool = False
+    read_timeout: float = 120.0
+    public_only: bool = False

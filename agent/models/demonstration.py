@@ -17,42 +17,42 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from agent.errors import ModelRefused
 from agent.models.base import (
-    Assistant,
+    AssistantMessage,
     CallPiece,
     Finish,
     Message,
+    ModelRequest,
     Piece,
     ReasoningPiece,
-    Request,
     TextPiece,
     ToolResult,
-    User,
+    UserMessage,
 )
 from agent.util.cancellation import Stop
 
 FOLDER = Path(__file__).parent / "demonstrations"
-PACE = 160.0
+CHARACTERS_PER_SECOND = 160.0
 """Characters per second of text and reasoning: the speed of a user who skims."""
-ARGUMENTS_FASTER = 8
+ARGUMENTS_SPEEDUP = 8
 """How much faster arguments stream than text: users read programs afterwards."""
-CONNECT = (
+CONNECT_HINT = (
     "connect a model: endpoint, model and key in Settings, "
     "or OPENAI_BASE_URL, OPENAI_MODEL, OPENAI_API_KEY"
 )
 
 
-class _Strict(BaseModel):
+class _StrictBase(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", str_min_length=1)
 
 
-class ScriptedCall(_Strict):
+class ScriptedCall(_StrictBase):
     """One tool call of a turn: tool name and arguments."""
 
     tool: str
     arguments: dict[str, Any] = Field(default_factory=dict)
 
 
-class Turn(_Strict):
+class DemonstrationTurn(_StrictBase):
     """One turn of a script.
 
     Attributes:
@@ -70,11 +70,11 @@ class Turn(_Strict):
 
     @field_validator("expect", mode="before")
     @classmethod
-    def _several(cls, value: object) -> object:
+    def _as_tuple(cls, value: object) -> object:
         return (value,) if isinstance(value, str) else value
 
 
-class Demonstration(_Strict):
+class Demonstration(_StrictBase):
     """A scripted run for users to watch.
 
     Attributes:
@@ -91,7 +91,7 @@ class Demonstration(_Strict):
     task: str
     watch: str
     seconds: int = Field(gt=0)
-    turns: tuple[Turn, ...] = Field(min_length=1)
+    turns: tuple[DemonstrationTurn, ...] = Field(min_length=1)
 
     @property
     def inputs(self) -> tuple[Path, ...]:
@@ -100,7 +100,7 @@ class Demonstration(_Strict):
         return tuple(sorted(folder.iterdir())) if folder.is_dir() else ()
 
 
-def read(path: Path) -> Demonstration:
+def read_demonstration(path: Path) -> Demonstration:
     """Read a demonstration from a file.
 
     Raises:
@@ -117,24 +117,24 @@ def read(path: Path) -> Demonstration:
 
 
 @cache
-def demonstrations() -> tuple[Demonstration, ...]:
+def load_all() -> tuple[Demonstration, ...]:
     """Return all demonstrations, sorted by name."""
-    return tuple(read(path) for path in sorted(FOLDER.glob("*.yaml")))
+    return tuple(read_demonstration(path) for path in sorted(FOLDER.glob("*.yaml")))
 
 
 def load(name: str) -> Demonstration:
     """Return the demonstration with this name; raise ``KeyError`` if there is none."""
-    return {each.name: each for each in demonstrations()}[name]
+    return {each.name: each for each in load_all()}[name]
 
 
-def find(task: str) -> Demonstration | None:
+def find_by_task(task: str) -> Demonstration | None:
     """Return the demonstration whose task or title equals ``task``, or None.
 
     Leading and trailing whitespace is ignored, and so is a full stop after a title.
     """
     wanted = task.replace("\r\n", "\n").strip()
     title = wanted.removesuffix(".")
-    known = demonstrations()
+    known = load_all()
     return next((each for each in known if each.task == wanted or each.title == title), None)
 
 
@@ -152,80 +152,87 @@ class DemonstrationModel:
     name = "Demonstration"
     metered = False
 
-    def __init__(self, demonstration: Demonstration | None, pace: float = PACE) -> None:
+    def __init__(
+        self, demonstration: Demonstration | None, pace: float = CHARACTERS_PER_SECOND
+    ) -> None:
         self._demonstration = demonstration
         self._pace = pace
 
-    def stream(self, request: Request, stop: Stop) -> Iterator[Piece]:
+    def stream(self, request: ModelRequest, stop: Stop) -> Iterator[Piece]:
         """Stream the next turn of the script; see ``Model.stream``.
 
         Raises:
             ModelRefused: the script has ended, the results are not the expected ones, or the
                 user sent a message that the script cannot answer.
         """
-        place, turn = self._next(request.messages)
-        for piece in _pieces(place, turn):
-            if self._waits(piece, stop):
+        turn_index, turn = self._next_turn(request.messages)
+        for piece in _pieces(turn_index, turn):
+            if self._wait_for(piece, stop):
                 return
             yield piece
         yield Finish("tool_calls")
 
-    def _next(self, messages: Sequence[Message]) -> tuple[int, Turn]:
-        said = _since_the_task(messages)
-        if self._demonstration is None or sum(isinstance(each, User) for each in said) > 1:
-            raise ModelRefused(f"The demonstration is scripted and cannot answer this; {CONNECT}.")
-        place = sum(isinstance(message, Assistant) for message in said)
-        if place >= len(self._demonstration.turns):
-            raise ModelRefused(f"The demonstration ends here. To go on, {CONNECT}.")
-        turn = self._demonstration.turns[place]
-        _check(turn, _last_results(said))
-        return place, turn
+    def _next_turn(self, messages: Sequence[Message]) -> tuple[int, DemonstrationTurn]:
+        conversation = _messages_from_task(messages)
+        if (
+            self._demonstration is None
+            or sum(isinstance(each, UserMessage) for each in conversation) > 1
+        ):
+            raise ModelRefused(
+                f"The demonstration is scripted and cannot answer this; {CONNECT_HINT}."
+            )
+        turn_index = sum(isinstance(message, AssistantMessage) for message in conversation)
+        if turn_index >= len(self._demonstration.turns):
+            raise ModelRefused(f"The demonstration ends here. To go on, {CONNECT_HINT}.")
+        turn = self._demonstration.turns[turn_index]
+        _check_expectations(turn, _last_results(conversation))
+        return turn_index, turn
 
-    def _waits(self, piece: Piece, stop: Stop) -> bool:
+    def _wait_for(self, piece: Piece, stop: Stop) -> bool:
         """Wait as long as writing the piece would take; return whether stopped."""
         if not self._pace:
             return stop.is_set
         if isinstance(piece, CallPiece):
-            return stop.wait(len(piece.arguments) / self._pace / ARGUMENTS_FASTER)
+            return stop.wait(len(piece.arguments) / self._pace / ARGUMENTS_SPEEDUP)
         assert isinstance(piece, TextPiece | ReasoningPiece)
         return stop.wait(len(piece.text) / self._pace)
 
 
-def _pieces(place: int, turn: Turn) -> Iterator[Piece]:
+def _pieces(turn_index: int, turn: DemonstrationTurn) -> Iterator[Piece]:
     for word in re.findall(r"\S+\s*", turn.reasoning or ""):
         yield ReasoningPiece(word)
     for word in re.findall(r"\S+\s*", turn.text):
         yield TextPiece(word)
     for index, call in enumerate(turn.calls):
-        yield CallPiece(index, id=f"demonstration_{place}_{index}", name=call.tool)
+        yield CallPiece(index, id=f"demonstration_{turn_index}_{index}", name=call.tool)
         arguments = json.dumps(call.arguments, ensure_ascii=False)
         for start in range(0, len(arguments), 48):
             yield CallPiece(index, arguments=arguments[start : start + 48])
 
 
-def _since_the_task(messages: Sequence[Message]) -> Sequence[Message]:
-    starts = (at for at, message in enumerate(messages) if isinstance(message, User))
+def _messages_from_task(messages: Sequence[Message]) -> Sequence[Message]:
+    starts = (at for at, message in enumerate(messages) if isinstance(message, UserMessage))
     return messages[next(starts, 0) :]
 
 
-def _last_results(said: Sequence[Message]) -> str:
+def _last_results(messages: Sequence[Message]) -> str:
     texts: list[str] = []
-    for message in reversed(said):
+    for message in reversed(messages):
         if not isinstance(message, ToolResult):
             break
         texts.insert(0, message.text)
     return "\n".join(texts)
 
 
-def _check(turn: Turn, results: str) -> None:
+def _check_expectations(turn: DemonstrationTurn, results: str) -> None:
     for pattern in turn.expect:
         if not pattern.search(results):
             raise ModelRefused(
                 "The demonstration stops here: the sandbox answered otherwise than "
-                f"expected (looked for {pattern.pattern!r} in {_clip(results)!r})."
+                f"expected (looked for {pattern.pattern!r} in {_shorten(results)!r})."
             )
 
 
-def _clip(text: str, width: int = 200) -> str:
+def _shorten(text: str, width: int = 200) -> str:
     text = " ".join(text.split())
     return text if len(text) <= width else f"{text[: width - 1]}…"

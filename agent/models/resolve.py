@@ -3,22 +3,22 @@
 from agent.errors import RunError
 from agent.models import demonstration
 from agent.models.base import Model, ModelConfig
-from agent.models.builtin.install import CHOSEN, MISSING
-from agent.models.builtin.model import builtin_model
+from agent.models.builtin.install import BUILTIN_ID, BUILTIN_MISSING_MESSAGE
+from agent.models.builtin.model import create_builtin_model
 
 
-class ModelNeeded(RunError):
+class NoModelAvailable(RunError):
     """No model is available for a task; the user needs to connect one."""
 
 
-def answering(
+def resolve_model(
     task: str,
     config: ModelConfig,
     *,
-    builtin: bool,
-    unconnected: str,
-    nameless: str,
-    play: bool = False,
+    allow_builtin: bool,
+    no_endpoint_message: str,
+    no_name_message: str,
+    prefer_demonstration: bool = False,
 ) -> Model:
     """Return the model that answers a task.
 
@@ -29,34 +29,35 @@ def answering(
     Args:
         task: The task's text.
         config: The chosen endpoint; its URL may be empty.
-        builtin: Whether the built-in model may answer.
-        unconnected: Error message if there is neither an endpoint nor a demonstration.
-        nameless: Error message if an endpoint is set without a model name.
-        play: Whether a demonstration of this task takes precedence over all other models.
+        allow_builtin: Whether the built-in model may answer.
+        no_endpoint_message: Error message if there is neither an endpoint nor a demonstration.
+        no_name_message: Error message if an endpoint is set without a model name.
+        prefer_demonstration: Whether a demonstration of this task takes precedence over all other
+            models.
 
     Raises:
-        ModelNeeded: there is no model; the message is one of the two above, with instructions
+        NoModelAvailable: there is no model; the message is one of the two above, with instructions
             for installing the built-in model if it is missing.
     """
-    named = config.model == CHOSEN
-    if play and (script := demonstration.find(task)):
+    builtin_selected = config.model == BUILTIN_ID
+    if prefer_demonstration and (script := demonstration.find_by_task(task)):
         return demonstration.DemonstrationModel(script)
     if config.base_url and not config.model:
-        raise ModelNeeded(nameless)
-    if config.base_url and not named:
+        raise NoModelAvailable(no_name_message)
+    if config.base_url and not builtin_selected:
         from agent.models.openai.client import OpenAIModel  # imports in 0.5 s, only if needed
 
         return OpenAIModel(config)
-    script = None if named else demonstration.find(task)
+    script = None if builtin_selected else demonstration.find_by_task(task)
     if script is not None:
         return demonstration.DemonstrationModel(script)
-    return _builtin(unconnected, allowed=builtin)
+    return _require_builtin(no_endpoint_message, allowed=allow_builtin)
 
 
-def _builtin(unconnected: str, *, allowed: bool) -> Model:
+def _require_builtin(message: str, *, allowed: bool) -> Model:
     if not allowed:
-        raise ModelNeeded(unconnected)
-    model = builtin_model()
+        raise NoModelAvailable(message)
+    model = create_builtin_model()
     if model is None:
-        raise ModelNeeded(f"{unconnected} {MISSING}")
+        raise NoModelAvailable(f"{message} {BUILTIN_MISSING_MESSAGE}")
     return model

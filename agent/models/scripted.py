@@ -9,9 +9,9 @@ from agent.models.base import (
     CallPiece,
     Finish,
     FinishReason,
+    ModelRequest,
     Piece,
     ReasoningPiece,
-    Request,
     TextPiece,
     ToolCall,
     Usage,
@@ -51,7 +51,7 @@ class ScriptedModel:
             ``ModelRefused``.
         name: The display name.
         metered: The value of ``metered``.
-        piece: Characters in one piece of text, reasoning or arguments.
+        piece_size: Characters in one piece of text, reasoning or arguments.
     """
 
     def __init__(
@@ -60,13 +60,13 @@ class ScriptedModel:
         *,
         name: str = "scripted",
         metered: bool = False,
-        piece: int = 24,
+        piece_size: int = 24,
     ) -> None:
         self._turns = iter(turns)
         self._name = name
         self._metered = metered
-        self._piece = piece
-        self.requests: list[Request] = []
+        self._piece_size = piece_size
+        self.requests: list[ModelRequest] = []
 
     @property
     def name(self) -> str:
@@ -78,7 +78,7 @@ class ScriptedModel:
         """Whether tokens are counted, as given."""
         return self._metered
 
-    def stream(self, request: Request, stop: Stop) -> Iterator[Piece]:
+    def stream(self, request: ModelRequest, stop: Stop) -> Iterator[Piece]:
         """Play the next turn; see ``Model.stream``."""
         self.requests.append(request)
         turn = next(self._turns, None)
@@ -95,15 +95,15 @@ class ScriptedModel:
             yield Finish(turn.finish or ("tool_calls" if turn.calls else "stop"), turn.usage)
 
     def _pieces(self, turn: ScriptedTurn) -> Iterator[Piece]:
-        yield from map(ReasoningPiece, self._cut(turn.reasoning))
-        yield from map(TextPiece, self._cut(turn.text))
+        yield from map(ReasoningPiece, self._split(turn.reasoning))
+        yield from map(TextPiece, self._split(turn.text))
         for index, call in enumerate(turn.calls):
             yield CallPiece(index, call.id or new_call_id(), call.name)
-            for part in self._cut(call.arguments):
+            for part in self._split(call.arguments):
                 yield CallPiece(index, arguments=part)
 
-    def _cut(self, text: str) -> Iterator[str]:
-        return (text[at : at + self._piece] for at in range(0, len(text), self._piece))
+    def _split(self, text: str) -> Iterator[str]:
+        return (text[at : at + self._piece_size] for at in range(0, len(text), self._piece_size))
 
 
 def _wait(gate: threading.Event | None, stop: Stop) -> None:

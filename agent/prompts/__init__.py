@@ -31,9 +31,9 @@ OUTPUT_DIR = "/workspace/output"
 _FOLDER = Path(__file__).parent
 _PLACEHOLDER = re.compile(r"\{(house|input_dir|output_dir|task|inputs|paths|documents)\}")
 _FIELDS = ("title", "about", "system", "user", "plain")
-_FIRST = "general"
-_LISTED = 50
-_LARGEST = 1024**2
+_DEFAULT = "general"
+_MAX_LISTED_FILES = 50
+_MAX_FILE_BYTES = 1024**2
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,23 +51,23 @@ class Prompt:
     """
 
     system: str
-    user_template: str = field(default_factory=lambda: named(_FIRST).user_template)
-    plain_template: str = field(default_factory=lambda: named(_FIRST).plain_template)
+    user_template: str = field(default_factory=lambda: get_bundled(_DEFAULT).user_template)
+    plain_template: str = field(default_factory=lambda: get_bundled(_DEFAULT).plain_template)
     name: str = "custom"
     title: str = ""
     about: str = ""
 
-    def user(self, task: str, inputs: Sequence[str] = ()) -> str:
+    def user_message(self, task: str, inputs: Sequence[str] = ()) -> str:
         """Return the first user message of a run with a sandbox.
 
         Args:
             task: The task's text.
             inputs: Paths of the input files, relative to the input folder.
         """
-        given = {"task": task, "inputs": _listing(inputs), "paths": _paths(inputs)}
-        return _fill(self.user_template, given)
+        values = {"task": task, "inputs": _file_list(inputs), "paths": _quoted_paths(inputs)}
+        return _render(self.user_template, values)
 
-    def plain(self, task: str, documents: Sequence[tuple[str, str]] = ()) -> str:
+    def plain_message(self, task: str, documents: Sequence[tuple[str, str]] = ()) -> str:
         """Return the only message of a run in plain mode.
 
         Args:
@@ -78,24 +78,24 @@ class Prompt:
             f"BEGIN DOCUMENT {number}: {one_line(name)}\n{text}\nEND DOCUMENT {number}"
             for number, (name, text) in enumerate(documents, start=1)
         ]
-        return _fill(self.plain_template, {"task": task, "documents": "\n\n".join(texts)})
+        return _render(self.plain_template, {"task": task, "documents": "\n\n".join(texts)})
 
 
-def names() -> tuple[str, ...]:
+def list_names() -> tuple[str, ...]:
     """Return the names of the bundled prompts, ``general`` first."""
     found = sorted(path.stem for path in _FOLDER.glob("*.yaml"))
-    return (_FIRST, *(name for name in found if name != _FIRST))
+    return (_DEFAULT, *(name for name in found if name != _DEFAULT))
 
 
-def named(name: str) -> Prompt:
+def get_bundled(name: str) -> Prompt:
     """Return the bundled prompt with this name.
 
     Raises:
         SettingError: there is no such prompt.
     """
-    if name not in names():
-        raise SettingError(f"prompt: there is none named {name!r}; {_choices()}")
-    return _parsed(name, (_FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
+    if name not in list_names():
+        raise SettingError(f"prompt: there is none named {name!r}; {_valid_names()}")
+    return _parse(name, (_FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
 
 
 def load(name_or_path: str) -> Prompt:
@@ -108,33 +108,33 @@ def load(name_or_path: str) -> Prompt:
     Raises:
         SettingError: there is no such prompt or file, or the file is not a prompt.
     """
-    if name_or_path in names():
-        return named(name_or_path)
+    if name_or_path in list_names():
+        return get_bundled(name_or_path)
     path = Path(name_or_path)
     if not path.is_file():
-        raise SettingError(f"prompt: no prompt and no file {name_or_path!r}; {_choices()}")
+        raise SettingError(f"prompt: no prompt and no file {name_or_path!r}; {_valid_names()}")
     try:
-        if path.stat().st_size > _LARGEST:
-            raise SettingError(f"prompt: {path} is larger than {_LARGEST} bytes.")
+        if path.stat().st_size > _MAX_FILE_BYTES:
+            raise SettingError(f"prompt: {path} is larger than {_MAX_FILE_BYTES} bytes.")
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise SettingError(f"prompt: {path} cannot be read as text: {error}") from error
     if path.suffix in (".yaml", ".yml"):
-        return _parsed(path.stem, text, named(_FIRST))
-    return _prompt(path.stem, {"system": text}, named(_FIRST))
+        return _parse(path.stem, text, get_bundled(_DEFAULT))
+    return _build_prompt(path.stem, {"system": text}, get_bundled(_DEFAULT))
 
 
-def _choices() -> str:
-    return f"choose one of {', '.join(names())}."
+def _valid_names() -> str:
+    return f"choose one of {', '.join(list_names())}."
 
 
-def _parsed(name: str, text: str, default: Prompt | None = None) -> Prompt:
+def _parse(name: str, text: str, default: Prompt | None = None) -> Prompt:
     try:
         fields = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise SettingError(f"prompt: {name} is not valid YAML: {error}") from error
     if isinstance(fields, dict):
-        fields = reference.translated(fields)
+        fields = reference.convert_fields(fields)
     if not isinstance(fields, dict) or "system" not in fields:
         raise SettingError(
             f"prompt: {name} needs a field named system, and may have user, plain; "
@@ -143,22 +143,22 @@ def _parsed(name: str, text: str, default: Prompt | None = None) -> Prompt:
     for key, value in fields.items():
         if key not in _FIELDS or not isinstance(value, str):
             raise SettingError(f"prompt: {name} may have the texts {', '.join(_FIELDS)}; {key}?")
-    return _prompt(name, fields, default)
+    return _build_prompt(name, fields, default)
 
 
-def _prompt(name: str, fields: Mapping[str, str], default: Prompt | None) -> Prompt:
-    house = _fill((_FOLDER / "house.md").read_text(encoding="utf-8"), {})
+def _build_prompt(name: str, fields: Mapping[str, str], default: Prompt | None) -> Prompt:
+    shared_rules = _render((_FOLDER / "house.md").read_text(encoding="utf-8"), {})
     return Prompt(
         name=name,
         title=fields.get("title", name),
         about=fields.get("about", ""),
-        system=_fill(fields["system"], {"house": f"{house}\n"}),
+        system=_render(fields["system"], {"house": f"{shared_rules}\n"}),
         user_template=fields.get("user") or (default.user_template if default else "{task}"),
         plain_template=fields.get("plain") or (default.plain_template if default else "{task}"),
     )
 
 
-def _fill(template: str, values: Mapping[str, str]) -> str:
+def _render(template: str, values: Mapping[str, str]) -> str:
     """Replace the placeholders in one pass; inserted values are not expanded again.
 
     For an empty value, the empty line after the placeholder is removed as well.
@@ -170,17 +170,17 @@ def _fill(template: str, values: Mapping[str, str]) -> str:
     return _PLACEHOLDER.sub(lambda match: known.get(match[1], match[0]), template.strip())
 
 
-def _listing(inputs: Sequence[str]) -> str:
-    rows = _rows([f"- {one_line(name)}" for name in inputs], "- ")
+def _file_list(inputs: Sequence[str]) -> str:
+    rows = _limit_rows([f"- {one_line(name)}" for name in inputs], "- ")
     return "\n".join([f"Files given, in {INPUT_DIR}:", *rows]) if rows else ""
 
 
-def _paths(inputs: Sequence[str]) -> str:
+def _quoted_paths(inputs: Sequence[str]) -> str:
     quoted = (one_line(name).replace("'", "'\\''") for name in inputs)
-    return "\n".join(_rows([f"'input/{name}'" for name in quoted], ""))
+    return "\n".join(_limit_rows([f"'input/{name}'" for name in quoted], ""))
 
 
-def _rows(rows: list[str], begin: str) -> list[str]:
+def _limit_rows(rows: list[str], prefix: str) -> list[str]:
     """Return at most ``_LISTED`` rows, plus a row with the number of further ones."""
-    more = len(rows) - _LISTED
-    return [*rows[:_LISTED], f"{begin}and {more} more"] if more > 0 else rows
+    more = len(rows) - _MAX_LISTED_FILES
+    return [*rows[:_MAX_LISTED_FILES], f"{prefix}and {more} more"] if more > 0 else rows

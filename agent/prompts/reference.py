@@ -9,8 +9,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-_NAMES = {"system_prompt": "system", "instance_prompt": "user"}
-_WORDS = {
+_FIELD_NAMES = {"system_prompt": "system", "instance_prompt": "user"}
+_REPLACEMENTS = {
     "{{": "{",
     "}}": "}",
     "{problem_statement}": "{task}",
@@ -18,21 +18,23 @@ _WORDS = {
     "{command_docs}": "",
     "{demo}": "",
 }
-_WORD = re.compile("|".join(map(re.escape, _WORDS)))
-_FOLDER = re.compile(r"/testbed(?![\w.-])")
+_REPLACEMENT_PATTERN = re.compile("|".join(map(re.escape, _REPLACEMENTS)))
+_WORKSPACE_PATTERN = re.compile(r"/testbed(?![\w.-])")
 
 
-def translated(fields: Mapping[str, Any]) -> dict[str, Any]:
+def convert_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields with those of LLM-in-Sandbox converted; keep all others.
 
     A field present under both names is kept as well; the caller rejects it as unknown.
     """
-    made = dict(fields)
-    for theirs, ours in _NAMES.items():
-        if ours not in fields and isinstance(made.get(theirs), str):
-            made[ours] = _text(made.pop(theirs))
-    return made
+    converted = dict(fields)
+    for theirs, ours in _FIELD_NAMES.items():
+        if ours not in fields and isinstance(converted.get(theirs), str):
+            converted[ours] = _convert_text(converted.pop(theirs))
+    return converted
 
 
-def _text(text: str) -> str:
-    return _FOLDER.sub("/workspace", _WORD.sub(lambda match: _WORDS[match[0]], text))
+def _convert_text(text: str) -> str:
+    return _WORKSPACE_PATTERN.sub(
+        "/workspace", _REPLACEMENT_PATTERN.sub(lambda match: _REPLACEMENTS[match[0]], text)
+    )

@@ -10,11 +10,11 @@ from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from agent.data_folder import DataFolder, abandoned
+from agent.data_folder import DataFolder, lock_unused_subfolders
 from agent.errors import EngineError, ImageError, SandboxError, StudioError
 from agent.events import Event, Preparing
 from agent.provisioning.orphans import remove_orphans
-from agent.runs.disk_usage import named_sandboxes
+from agent.runs.disk_usage import all_sandbox_ids
 from agent.sandbox.docker import lifecycle
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL
 from agent.sandbox.engine.client import (
@@ -25,29 +25,29 @@ from agent.sandbox.engine.client import (
     is_podman,
     unenforced_limits,
 )
-from agent.sandbox.image.build import dockerfile_path, ensure_image, image_is_there
-from agent.sandbox.image.progress import Progress
-from agent.sandbox.network.proxy import Egress
+from agent.sandbox.image.build import dockerfile_path, ensure_image, image_exists
+from agent.sandbox.image.progress import BuildProgress
+from agent.sandbox.network.proxy import Proxy
 from agent.sandbox.network.subnets import reap as reap_networks
 from agent.settings import Settings
 from agent.util.cancellation import Stop
 
 _log = logging.getLogger(__name__)
-_UNENFORCED = (
+_UNENFORCED_WARNING = (
     "This container engine does not enforce these limits on sandboxes: {names}. A command can take "
     "all that the machine has. Use a rootful engine, or a rootless one on a system with cgroup v2 "
     "that delegates its controllers (https://docs.docker.com/engine/security/rootless/tips/)."
 )
-_PODMAN = (
+_PODMAN_WARNING = (
     "This container engine is Podman, which cannot keep a sandbox off this machine's network: only "
     "runs whose Network is None work. Use Docker for runs with a network."
 )
-_LOOK = 0.25
-_PATIENCE = 10.0
+_POLL_SECONDS = 0.25
+_TIMEOUT_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Readiness:
+class SetupStatus:
     """Setup status of the sandbox backend.
 
     Attributes:
@@ -65,38 +65,38 @@ class Readiness:
     warning: str = ""
 
 
-class EngineRoom:
+class Backend:
     """Sets up and owns the engine client, the image and the proxy of one data folder.
 
     Args:
         settings: Engine, image, runtime, proxy.
         data: The data folder, locked by this process.
-        report: Called with each change of ``readiness``, from the setup thread.
-        opened: Called once, when sandboxes can first be created; must not block.
+        on_status: Called with each change of ``setup_status``, from the setup thread.
+        on_open: Called once, when sandboxes can first be created; must not block.
     """
 
     def __init__(
         self,
         settings: Settings,
         data: DataFolder,
-        report: Callable[[Readiness], None],
-        opened: Callable[[], None],
+        on_status: Callable[[SetupStatus], None],
+        on_open: Callable[[], None],
     ) -> None:
         self._settings, self._data = settings, data
-        self._report, self._opened = report, opened
-        self._readiness = Readiness()
+        self._on_status, self._on_open = on_status, on_open
+        self._setup_status = SetupStatus()
         self._changed = threading.Condition()
-        self._opening = threading.Lock()
+        self._open_lock = threading.Lock()
         self._client: Client | None = None
-        self._egress: Egress | None = None
+        self._proxy: Proxy | None = None
         self._published = False
         self._worker: threading.Thread | None = None
         self._closed = False
 
     @property
-    def readiness(self) -> Readiness:
+    def setup_status(self) -> SetupStatus:
         """The current setup status."""
-        return self._readiness
+        return self._setup_status
 
     @property
     def client(self) -> Client | None:
@@ -104,21 +104,21 @@ class EngineRoom:
         return self._client
 
     @property
-    def egress(self) -> Egress | None:
+    def proxy(self) -> Proxy | None:
         """The sandboxes' network proxy; None until it is open, and always on Podman."""
-        return self._egress
+        return self._proxy
 
     def open(self) -> None:
         """Start to connect, clean up and build in the background. Idempotent."""
         with self._changed:
-            at_work = self._worker is not None and self._worker.is_alive()
-            if self._closed or at_work or self._readiness.phase == "ready":
+            running = self._worker is not None and self._worker.is_alive()
+            if self._closed or running or self._setup_status.phase == "ready":
                 return
-            self._readiness = Readiness()
+            self._setup_status = SetupStatus()
             self._worker = threading.Thread(target=self._set_up, name="computers", daemon=True)
             self._worker.start()
 
-    def shut(self) -> None:
+    def cancel_setup(self) -> None:
         """Prevent further setup; a setup in progress no longer calls ``opened``."""
         with self._changed:
             self._closed = True
@@ -128,18 +128,18 @@ class EngineRoom:
 
         Waits for a proxy that is being opened, so that it is cleaned up too.
         """
-        self.shut()
-        opened = self._opening.acquire(timeout=_PATIENCE)
+        self.cancel_setup()
+        locked = self._open_lock.acquire(timeout=_TIMEOUT_SECONDS)
         try:
-            if self._egress is not None:
-                _close_quietly(self._egress)
+            if self._proxy is not None:
+                _close_quietly(self._proxy)
             if self._client is not None:
                 self._client.close()
         finally:
-            if opened:
-                self._opening.release()
+            if locked:
+                self._open_lock.release()
 
-    def ready(self, stop: Stop) -> Generator[Event, None, Readiness | None]:
+    def wait_until_ready(self, stop: Stop) -> Generator[Event, None, SetupStatus | None]:
         """Wait for the setup and yield its progress; retry a failed setup once.
 
         Returns None if a stop comes first.
@@ -148,25 +148,25 @@ class EngineRoom:
             EngineError: the setup failed again.
         """
         self.open()
-        shown = None
-        while (readiness := self._readiness).phase in ("connecting", "building"):
+        reported = None
+        while (status := self._setup_status).phase in ("connecting", "building"):
             if stop.is_set:
                 return None
-            if readiness not in (shown, Readiness()):
-                shown = readiness
+            if status not in (reported, SetupStatus()):
+                reported = status
                 yield Preparing(
-                    state="preparing_image", detail=readiness.detail, progress=readiness.progress
+                    state="preparing_image", detail=status.detail, progress=status.progress
                 )
             with self._changed:
-                self._changed.wait(_LOOK)
-        if readiness.phase == "failed":
-            raise EngineError(readiness.detail)
-        return readiness
+                self._changed.wait(_POLL_SECONDS)
+        if status.phase == "failed":
+            raise EngineError(status.detail)
+        return status
 
-    def wait(self, holds: Callable[[], bool], seconds: float) -> bool:
+    def wait_for(self, condition: Callable[[], bool], seconds: float) -> bool:
         """Wait until a condition that the setup brings about holds; return whether it does."""
         with self._changed:
-            return self._changed.wait_for(holds, seconds)
+            return self._changed.wait_for(condition, seconds)
 
     def has_image(self) -> bool:
         """Return whether the image still exists; valid only once it has been available.
@@ -176,116 +176,118 @@ class EngineRoom:
         """
         assert self._client is not None
         with engine_errors("The sandbox image can't be looked for"):
-            return image_is_there(self._client, self._readiness.image)
+            return image_exists(self._client, self._setup_status.image)
 
-    def begin_again(self) -> None:
+    def rebuild_image(self) -> None:
         """Rebuild the image after it was removed from the engine."""
         with self._changed:
-            if self._readiness.phase == "ready":
-                self._readiness = Readiness()
+            if self._setup_status.phase == "ready":
+                self._setup_status = SetupStatus()
         self.open()
 
     def _set_up(self) -> None:
         try:
             self._connect()
         except StudioError as error:
-            self._say(Readiness("failed", str(error)))
+            self._set_status(SetupStatus("failed", str(error)))
         except Exception as error:  # noqa: BLE001 - the boundary of a thread that others wait for
             _log.exception("The computers could not be set up")
-            self._say(Readiness("failed", f"The sandboxes could not be set up: {error!r}"))
+            self._set_status(SetupStatus("failed", f"The sandboxes could not be set up: {error!r}"))
 
     def _connect(self) -> None:
         if self._client is not None and self._published:
-            tag = self._image(self._client)
-            self._say(Readiness("ready", image=tag, warning=_warning(self._client)))
+            tag = self._ensure_sandbox_image(self._client)
+            self._set_status(SetupStatus("ready", image=tag, warning=_warning(self._client)))
             return
         settings = self._settings
         client = connect(settings.docker_host or None, settings.runtime_dir or None)
         self._client = client
         check_runtime(client, settings.runtime)
-        kept = self._clean_up(client)
-        tag = self._image(client)
-        image = self._proxy_image(client)
-        with self._opening:
+        containers = self._clean_up(client)
+        tag = self._ensure_sandbox_image(client)
+        image = self._ensure_proxy_image(client)
+        with self._open_lock:
             if self._closed:
                 return
-            egress = self._way_out(client, image, kept) if image else None
-            if not self._take(egress, tag):
+            proxy = self._open_proxy(client, image, containers) if image else None
+            if not self._publish(proxy, tag):
                 return
-        self._say(Readiness("ready", image=tag, warning=_warning(client)))
+        self._set_status(SetupStatus("ready", image=tag, warning=_warning(client)))
 
-    def _take(self, egress: Egress | None, tag: str) -> bool:
+    def _publish(self, proxy: Proxy | None, tag: str) -> bool:
         """Publish the proxy and image, so that sandboxes can be created.
 
         Returns False and closes the proxy if ``shut`` was called meanwhile.
         """
         with self._changed:
             if self._closed:
-                if egress is not None:
-                    _close_quietly(egress)
+                if proxy is not None:
+                    _close_quietly(proxy)
                 return False
-            self._egress, self._published = egress, True
-            self._readiness = replace(self._readiness, image=tag)
-            self._opened()
+            self._proxy, self._published = proxy, True
+            self._setup_status = replace(self._setup_status, image=tag)
+            self._on_open()
         return True
 
-    def _clean_up(self, client: Client) -> list[lifecycle.Kept]:
+    def _clean_up(self, client: Client) -> list[lifecycle.ContainerInfo]:
         """Remove what dead processes left in the engine; return the stopped containers kept."""
-        ours = self._data.instance
-        kept = lifecycle.reap(client, ours, spare=named_sandboxes(self._data.path))
-        for place in abandoned(self._data):
-            lifecycle.reap(client, place.instance)
-            reap_networks(client, (INSTANCE_LABEL, place.instance))
-        reap_networks(client, (INSTANCE_LABEL, ours))
+        instance = self._data.instance_id
+        kept = lifecycle.reap(client, instance, keep=all_sandbox_ids(self._data.path))
+        for folder in lock_unused_subfolders(self._data):
+            lifecycle.reap(client, folder.instance_id)
+            reap_networks(client, (INSTANCE_LABEL, folder.instance_id))
+        reap_networks(client, (INSTANCE_LABEL, instance))
         remove_orphans(client)
         return kept
 
-    def _image(self, client: Client) -> str:
+    def _ensure_sandbox_image(self, client: Client) -> str:
         if not self._settings.image:
-            return ensure_image(client, dockerfile_path(), self._built)
-        if not image_is_there(client, self._settings.image):
+            return ensure_image(client, dockerfile_path(), self._report_build)
+        if not image_exists(client, self._settings.image):
             raise ImageError(
                 f"The engine has no image {self._settings.image!r}, which STUDIO_IMAGE names. "
                 "Pull or build it, or unset STUDIO_IMAGE to use the studio's own."
             )
         return self._settings.image
 
-    def _proxy_image(self, client: Client) -> str:
+    def _ensure_proxy_image(self, client: Client) -> str:
         """Return the proxy image's tag; empty if the engine's sandboxes get no network."""
         if is_podman(client):
             return ""
-        return ensure_image(client, dockerfile_path(), self._built, "proxy")
+        return ensure_image(client, dockerfile_path(), self._report_build, "proxy")
 
-    def _way_out(self, client: Client, image: str, kept: Iterable[lifecycle.Kept]) -> Egress:
-        label = (INSTANCE_LABEL, self._data.instance)
-        egress = Egress(client, image, self._data.path / "proxy", label, self._settings.proxy)
-        egress.open()
-        for each in kept:
-            if each.place is not None:
-                egress.reserve(each.place)
-        return egress
+    def _open_proxy(
+        self, client: Client, image: str, containers: Iterable[lifecycle.ContainerInfo]
+    ) -> Proxy:
+        label = (INSTANCE_LABEL, self._data.instance_id)
+        proxy = Proxy(client, image, self._data.path / "proxy", label, self._settings.proxy)
+        proxy.open()
+        for each in containers:
+            if each.network is not None:
+                proxy.reserve_addresses(each.network)
+        return proxy
 
-    def _built(self, progress: Progress) -> None:
-        self._say(Readiness("building", progress.line, progress.fraction))
+    def _report_build(self, progress: BuildProgress) -> None:
+        self._set_status(SetupStatus("building", progress.line, progress.fraction))
 
-    def _say(self, readiness: Readiness) -> None:
+    def _set_status(self, status: SetupStatus) -> None:
         with self._changed:
-            self._readiness = readiness
+            self._setup_status = status
             self._changed.notify_all()
-        self._report(readiness)
+        self._on_status(status)
 
 
 def _warning(client: Client) -> str:
     """Return what the engine cannot provide and what to do about it; empty if nothing."""
     names = unenforced_limits(client)
-    limits = _UNENFORCED.format(names=", ".join(names)) if names else ""
-    network = _PODMAN if is_podman(client) else ""
+    limits = _UNENFORCED_WARNING.format(names=", ".join(names)) if names else ""
+    network = _PODMAN_WARNING if is_podman(client) else ""
     return " ".join(filter(None, (network, limits)))
 
 
-def _close_quietly(egress: Egress) -> None:
+def _close_quietly(proxy: Proxy) -> None:
     """Close the proxy; on failure (the engine may be down) the next start cleans up."""
     try:
-        egress.close()
+        proxy.close()
     except SandboxError as error:
         _log.warning("%s", error)

@@ -9,9 +9,9 @@ from weakref import WeakValueDictionary
 
 from agent.data_folder import DataFolder
 from agent.errors import EngineError, ImageError, SandboxError
-from agent.events import Origin
-from agent.provisioning.backend import EngineRoom
-from agent.runs.disk_usage import named_sandboxes, on_disk
+from agent.events import SandboxOrigin
+from agent.provisioning.backend import Backend
+from agent.runs.disk_usage import all_sandbox_ids, bytes_on_disk
 from agent.runs.folder import RunFolder
 from agent.sandbox.base import Sandbox
 from agent.sandbox.disk import scratch, volume
@@ -24,80 +24,82 @@ from agent.util import clock
 from agent.util.cancellation import Stop
 
 _log = logging.getLogger(__name__)
-_EMPTY = "cd / && find /workspace -mindepth 1 -xdev -delete"
-_PATIENCE = 120.0
-_DAY = 86_400.0
+_EMPTY_COMMAND = "cd / && find /workspace -mindepth 1 -xdev -delete"
+_TIMEOUT_SECONDS = 120.0
+_DAY_SECONDS = 86_400.0
 
 
-class Workshop:
+class SandboxFactory:
     """Creates, restarts and removes sandboxes. Thread-safe.
 
     Args:
         settings: A sandbox's limits, and how long a stopped one is kept.
         data: The data folder, locked by this process.
-        room: The engine client, image and proxy to use.
+        backend: The engine client, image and proxy to use.
         disks: Whether sandboxes get their own disk where the host supports it.
     """
 
     def __init__(
-        self, settings: Settings, data: DataFolder, room: EngineRoom, *, disks: bool
+        self, settings: Settings, data: DataFolder, backend: Backend, *, disks: bool
     ) -> None:
-        self._settings, self._data, self._room, self._disks = settings, data, room, disks
+        self._settings, self._data, self._backend, self._disks = settings, data, backend, disks
         self._lock = threading.Lock()
-        self._turns: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
+        self._container_locks: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
 
-    def new_folder(self) -> str:
+    def create_folder(self) -> str:
         """Create a sandbox's folder, with its own disk if possible; return the sandbox's id."""
         sandbox_id = uuid.uuid4().hex
         folder = self._data.workspace(sandbox_id).parent
         if self._disks:
-            volume.make(folder, self._settings.disk)
+            volume.create(folder, self._settings.disk)
         folder.mkdir(mode=0o700, exist_ok=True)
         return sandbox_id
 
-    def idle(self) -> Sandbox:
+    def create_idle(self) -> Sandbox:
         """Create a sandbox that no run uses yet, with its own folder.
 
         Raises:
             StudioError: it cannot be created; nothing is left behind.
         """
-        if not self._room.has_image():
-            self._room.begin_again()
+        if not self._backend.has_image():
+            self._backend.rebuild_image()
             raise ImageError("The sandbox image was removed; it is made again.")
-        sandbox_id = self.new_folder()
+        sandbox_id = self.create_folder()
         with ExitStack() as on_failure:
             on_failure.callback(volume.discard, self._data.path / "sandboxes" / sandbox_id)
             sandbox = self._create(sandbox_id)
             on_failure.pop_all()
         return sandbox
 
-    def turn(self, sandbox_id: str) -> threading.Lock:
+    def container_lock(self, sandbox_id: str) -> threading.Lock:
         """Return the lock for creating, restarting or removing a sandbox's container."""
         with self._lock:
-            turn = self._turns.get(sandbox_id) or threading.Lock()
-            self._turns[sandbox_id] = turn
-            return turn
+            lock = self._container_locks.get(sandbox_id) or threading.Lock()
+            self._container_locks[sandbox_id] = lock
+            return lock
 
-    def can_make(self, folder: RunFolder) -> bool:
+    def can_create(self, folder: RunFolder) -> bool:
         """Return whether a stopped container exists, or an image to create one from.
 
         Raises:
             SandboxError: the engine refused.
         """
-        kept = folder.used and lifecycle.listed(self._engine, self._data.instance, folder.sandbox)
-        return bool(kept) or self._room.has_image()
+        containers = folder.sandbox_used and lifecycle.list_containers(
+            self._engine, self._data.instance_id, folder.sandbox
+        )
+        return bool(containers) or self._backend.has_image()
 
-    def make(self, folder: RunFolder) -> tuple[Sandbox, Origin]:
+    def create_or_restart(self, folder: RunFolder) -> tuple[Sandbox, SandboxOrigin]:
         """Create or restart the run's sandbox; the caller must hold its ``turn``.
 
         Raises:
             SandboxError: the engine refused.
         """
-        if folder.used:
-            return self._again(folder)
-        return self._create(folder.sandbox, network=_networked(folder)), "new"
+        if folder.sandbox_used:
+            return self._restart(folder)
+        return self._create(folder.sandbox, network=_has_network(folder)), "new"
 
-    def empty(self, sandbox_id: str) -> None:
+    def empty_workspace(self, sandbox_id: str) -> None:
         """Empty a sandbox's workspace as root in a new container.
 
         Removes files that root created in an earlier container and that this process's user may
@@ -106,35 +108,35 @@ class Workshop:
         Raises:
             StudioError: no container can be created.
         """
-        if self._room.client is None:
+        if self._backend.client is None:
             raise EngineError("The container engine, which could remove them, is not reached.")
         with closing(self._create(sandbox_id, network=False)) as sandbox:
-            for _ in sandbox.execute(_EMPTY, timeout=_PATIENCE, stop=Stop()):
+            for _ in sandbox.execute(_EMPTY_COMMAND, timeout=_TIMEOUT_SECONDS, stop=Stop()):
                 pass
 
-    def discard(self, sandbox_id: str) -> None:
+    def remove_container(self, sandbox_id: str) -> None:
         """Remove a sandbox's stopped container if the engine is reachable.
 
         Otherwise ``tidy`` or the next start removes it.
         """
-        if self._room.client is None:
+        if self._backend.client is None:
             return
         try:
-            for kept in lifecycle.listed(self._engine, self._data.instance, sandbox_id):
-                self._drop(kept)
+            for info in lifecycle.list_containers(self._engine, self._data.instance_id, sandbox_id):
+                self._remove(info)
         except SandboxError as error:
             _log.warning("%s", error)
 
-    def tidy(self) -> None:
+    def remove_expired(self) -> None:
         """Remove containers of sandboxes that were stopped too long ago or belong to no run."""
-        if self._room.client is None or self._room.readiness.phase != "ready":
+        if self._backend.client is None or self._backend.setup_status.phase != "ready":
             return
         try:
-            found = lifecycle.listed(self._engine, self._data.instance)
-            named = named_sandboxes(self._data.path)
-            for kept in found:
-                if kept.sandbox and kept.state == "exited":
-                    self._expire(kept, named)
+            found = lifecycle.list_containers(self._engine, self._data.instance_id)
+            named = all_sandbox_ids(self._data.path)
+            for info in found:
+                if info.sandbox_id and info.state == "exited":
+                    self._remove_if_expired(info, named)
         except SandboxError as error:
             _log.warning("%s", error)
 
@@ -143,48 +145,51 @@ class Workshop:
 
         Call it only while no sandboxes are created: before the first and after the last.
         """
-        for folder in volume.orphans(self._data.path, named_sandboxes(self._data.path)):
+        for folder in volume.find_orphans(self._data.path, all_sandbox_ids(self._data.path)):
             volume.discard(folder)
 
     @property
     def _engine(self) -> Client:
-        assert self._room.client is not None
-        return self._room.client
+        assert self._backend.client is not None
+        return self._backend.client
 
-    def _again(self, folder: RunFolder) -> tuple[Sandbox, Origin]:
+    def _restart(self, folder: RunFolder) -> tuple[Sandbox, SandboxOrigin]:
         """Restart a run's sandbox; if it is gone, create a new one on the run's files."""
-        network = _networked(folder)
+        network = _has_network(folder)
         try:
-            woken = DockerSandbox.wake(self._engine, self._spec(folder.sandbox, network))
+            restarted = DockerSandbox.restart(self._engine, self._spec(folder.sandbox, network))
         except SandboxError as error:
             _log.warning("The sandbox of run %s cannot be woken: %s", folder.id, error)
         else:
-            if woken is not None:
-                return woken, "woken"
-        old = lifecycle.listed(self._engine, self._data.instance, folder.sandbox)
-        made = self._create(folder.sandbox, network=network)
-        for kept in old:
-            self._drop(kept)
-        return made, "remade"
+            if restarted is not None:
+                return restarted, "woken"
+        old = lifecycle.list_containers(self._engine, self._data.instance_id, folder.sandbox)
+        created = self._create(folder.sandbox, network=network)
+        for info in old:
+            self._remove(info)
+        return created, "remade"
 
-    def _expire(self, kept: lifecycle.Kept, named: set[str]) -> None:
+    def _remove_if_expired(self, info: lifecycle.ContainerInfo, named: set[str]) -> None:
         """Remove a container whose retention has expired, unless it is being restarted."""
-        with self.turn(kept.sandbox):
-            since = lifecycle.stopped_at(self._engine, kept.container)
+        with self.container_lock(info.sandbox_id):
+            since = lifecycle.stopped_at(self._engine, info.id)
             if since is None:
                 return
-            rested = clock.now() - since
-            if kept.sandbox not in named or rested > self._settings.resting_days * _DAY:
-                self._drop(kept)
-                folder = self._data.path / "sandboxes" / kept.sandbox
+            stopped_seconds = clock.now() - since
+            if (
+                info.sandbox_id not in named
+                or stopped_seconds > self._settings.resting_days * _DAY_SECONDS
+            ):
+                self._remove(info)
+                folder = self._data.path / "sandboxes" / info.sandbox_id
                 if folder.is_dir():
                     volume.attach(folder)
                     scratch.discard(folder)
 
-    def _drop(self, kept: lifecycle.Kept) -> None:
-        lifecycle.remove(self._engine, kept.container)
-        if self._room.egress is not None and kept.place is not None:
-            self._room.egress.detach(kept.place)
+    def _remove(self, info: lifecycle.ContainerInfo) -> None:
+        lifecycle.remove(self._engine, info.id)
+        if self._backend.proxy is not None and info.network is not None:
+            self._backend.proxy.remove_network(info.network)
 
     def _create(self, sandbox_id: str, *, network: bool = True) -> DockerSandbox:
         return DockerSandbox.create(self._engine, self._spec(sandbox_id, network))
@@ -193,17 +198,17 @@ class Workshop:
         settings = self._settings
         chosen = Path(settings.ca_bundle) if settings.ca_bundle else None
         return ContainerSpec(
-            image=self._room.readiness.image,
-            instance=self._data.instance,
+            image=self._backend.setup_status.image,
+            instance=self._data.instance_id,
             sandbox_id=sandbox_id,
             workspace=self._data.workspace(sandbox_id),
             limits=settings.sandbox_limits(),
             certificates=chosen if chosen and chosen.is_file() else host_certificates(),
-            egress=self._room.egress if network else None,
+            proxy=self._backend.proxy if network else None,
             runtime=settings.runtime,
-            usage=on_disk,
+            count_usage=bytes_on_disk,
         )
 
 
-def _networked(folder: RunFolder) -> bool:
+def _has_network(folder: RunFolder) -> bool:
     return folder.network.access != "none"

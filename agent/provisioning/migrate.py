@@ -12,29 +12,29 @@ from agent.workspace import paths
 from agent.workspace.files import STAGING
 from agent.workspace.tree import walk
 
-_LIGHT_BYTES, _LIGHT_FILES = 64 * 1024**2, 2_000
+_MAX_BYTES, _MAX_FILES = 64 * 1024**2, 2_000
 """Limits up to which copying is faster than creating a container."""
-_DEEP = 100
+_MAX_DEPTH = 100
 """Maximum folder depth; deeper trees are not real work and cost more than copying their files."""
 
 
-def light(folder: RunFolder) -> bool:
+def is_cheap_to_move(folder: RunFolder) -> bool:
     """Return whether moving a run's files between disks, which copies them, is worthwhile.
 
     It is not if there are many or large files, or while an upload is being written. The caller
     must hold ``folder.settling`` during this call and the move.
     """
-    if not volume.image(folder.sandbox_folder).exists():
+    if not volume.disk_image(folder.sandbox_folder).exists():
         return True  # only a rename, which does not disturb uploads in progress
-    left_bytes, left_files = _LIGHT_BYTES, _LIGHT_FILES
-    with paths.opened_folder_path(folder.workspace.parent) as root:
+    left_bytes, left_files = _MAX_BYTES, _MAX_FILES
+    with paths.host_folder_fd(folder.workspace.parent) as root:
         for path, info in walk(root, ""):
             above, _, name = path.rpartition("/")
             if isinstance(info, OSError) or (above == STAGING and _being_written(name)):
                 return False
             left_files -= 1
             left_bytes -= info.st_size
-            if left_files < 0 or left_bytes < 0 or above.count("/") > _DEEP:
+            if left_files < 0 or left_bytes < 0 or above.count("/") > _MAX_DEPTH:
                 return False
     return True
 
@@ -43,7 +43,7 @@ def _being_written(name: str) -> bool:
     return name.startswith("part-") or (name.startswith("upload-") and not name.endswith(".json"))
 
 
-def settle(folder: RunFolder, sandbox: str, workspace: Path) -> None:
+def move_to_sandbox(folder: RunFolder, sandbox: str, workspace: Path) -> None:
     """Move a run's files, and uploads in progress, to another sandbox.
 
     Args:
@@ -51,20 +51,20 @@ def settle(folder: RunFolder, sandbox: str, workspace: Path) -> None:
         sandbox: The new sandbox's id.
         workspace: The new sandbox's workspace, not used yet.
     """
-    left = folder.sandbox_folder
-    with folder.settling:  # no file may be added to the old folder meanwhile
-        _move(folder.workspace, workspace)
-        _move_staging(left, workspace.parent)
-        folder.use(sandbox)
-    _leave(left)
+    old_folder = folder.sandbox_folder
+    with folder.workspace_lock:  # no file may be added to the old folder meanwhile
+        _move_files(folder.workspace, workspace)
+        _move_staging(old_folder, workspace.parent)
+        folder.set_sandbox(sandbox)
+    _remove_old_folder(old_folder)
 
 
-def _leave(folder: Path) -> None:
+def _remove_old_folder(folder: Path) -> None:
     """Remove the old folder; in the background if it has a disk, which takes longer.
 
     If the process ends meanwhile, the next start finds a folder that belongs to no run.
     """
-    if volume.image(folder).exists():
+    if volume.disk_image(folder).exists():
         threading.Thread(target=volume.discard, args=(folder,), daemon=True).start()
     else:
         volume.discard(folder)
@@ -74,17 +74,17 @@ def _move_staging(source: Path, destination: Path) -> None:
     """Move uploads in progress and deleted files that can be restored."""
     if (source / STAGING).is_dir():
         (destination / STAGING).mkdir(mode=0o700, exist_ok=True)
-        _move(source / STAGING, destination / STAGING)
+        _move_files(source / STAGING, destination / STAGING)
 
 
-def _move(source: Path, destination: Path) -> None:
+def _move_files(source: Path, destination: Path) -> None:
     """Move the user's files to another workspace; no sandbox has used either of them yet."""
     for path in source.iterdir():
-        place = destination / path.name
-        if _is_folder(place) and _is_folder(path):
-            _move(path, place)
+        target = destination / path.name
+        if _is_folder(target) and _is_folder(path):
+            _move_files(path, target)
         else:
-            _carry(path, place)
+            _move_entry(path, target)
     with suppress(OSError):
         source.rmdir()
 
@@ -94,16 +94,16 @@ def _is_folder(path: Path) -> bool:
     return path.is_dir() and not path.is_symlink()
 
 
-def _carry(path: Path, place: Path) -> None:
-    """Rename ``path``, or copy it between disks; replace an empty folder at ``place``."""
-    if _is_folder(place):
-        place.rmdir()
+def _move_entry(path: Path, target: Path) -> None:
+    """Rename ``path``, or copy it between disks; replace an empty folder at ``target``."""
+    if _is_folder(target):
+        target.rmdir()
     try:
-        path.rename(place)
+        path.rename(target)
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
         if _is_folder(path):
-            shutil.copytree(path, place, symlinks=True)
+            shutil.copytree(path, target, symlinks=True)
         else:
-            shutil.copy2(path, place, follow_symlinks=False)
+            shutil.copy2(path, target, follow_symlinks=False)

@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from agent.data_folder import data_folder, instance_of
+from agent.data_folder import data_folder_of_workspace, read_instance_id
 from agent.errors import SandboxError
-from agent.sandbox.docker.container import HOME
+from agent.sandbox.docker.container import WORKSPACE
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL, reap
 from agent.sandbox.engine.client import Client, engine_errors
 from agent.sandbox.network.proxy import PROXY_LABEL
-from agent.sandbox.network.proxy_folder import MOUNT
+from agent.sandbox.network.proxy_folder import MOUNT_POINT
 from agent.sandbox.network.subnets import reap as reap_networks
 
 _log = logging.getLogger(__name__)
@@ -46,7 +46,9 @@ def orphaned_instances(client: Client) -> set[str]:
     """
     with engine_errors("The containers can't be listed"):
         found = client.api.containers(all=True, filters={"label": INSTANCE_LABEL})
-    folders = {each["Labels"][INSTANCE_LABEL]: path for each in found for path in _folders(each)}
+    folders = {
+        each["Labels"][INSTANCE_LABEL]: path for each in found for path in _data_folders(each)
+    }
     running = {each["Labels"][INSTANCE_LABEL] for each in found if _is_running_proxy(each)}
     stopped = folders.keys() - running
     return {each for each in stopped if _is_gone(folders[each], each)}
@@ -56,14 +58,14 @@ def _is_running_proxy(container: Mapping[str, Any]) -> bool:
     return PROXY_LABEL in container["Labels"] and container["State"] == "running"
 
 
-def _folders(container: Mapping[str, Any]) -> Iterator[Path]:
+def _data_folders(container: Mapping[str, Any]) -> Iterator[Path]:
     """Yield a container's data folder, derived from its mounts."""
     for mount in container["Mounts"]:
         source = Path(str(mount.get("Source", "")))
-        if mount.get("Destination") == MOUNT:
+        if mount.get("Destination") == MOUNT_POINT:
             yield source.parent
-        elif mount.get("Destination") == HOME:
-            yield data_folder(source)
+        elif mount.get("Destination") == WORKSPACE:
+            yield data_folder_of_workspace(source)
 
 
 def _is_gone(folder: Path, instance: str) -> bool:
@@ -73,7 +75,7 @@ def _is_gone(folder: Path, instance: str) -> bool:
     """
     try:
         folder.stat()
-        return instance_of(folder) not in ("", instance)
+        return read_instance_id(folder) not in ("", instance)
     except (FileNotFoundError, NotADirectoryError):
         return True
     except OSError:

@@ -6,35 +6,35 @@ from collections.abc import Callable, Generator
 
 from agent.data_folder import DataFolder
 from agent.errors import EngineError, SandboxError
-from agent.events import Event, Origin, Preparing, SandboxReady
-from agent.provisioning.backend import EngineRoom, Readiness
-from agent.provisioning.factory import Workshop
-from agent.provisioning.migrate import light, settle
+from agent.events import Event, Preparing, SandboxOrigin, SandboxReady
+from agent.provisioning.backend import Backend, SetupStatus
+from agent.provisioning.factory import SandboxFactory
+from agent.provisioning.migrate import is_cheap_to_move, move_to_sandbox
 from agent.runs.folder import RunFolder
 from agent.sandbox.base import Sandbox
 from agent.sandbox.disk import volume
-from agent.sandbox.docker.inventory import Census, census
-from agent.sandbox.engine.client import answers, await_engine
-from agent.sandbox.pool import Pool
+from agent.sandbox.docker.inventory import Inventory, read_inventory
+from agent.sandbox.engine.client import is_responding, wait_for_engine
+from agent.sandbox.pool import SandboxPool
 from agent.settings import Settings
 from agent.util.cancellation import Stop
-from agent.util.wait import GivenUp, beside
+from agent.util.wait import WaitCancelled, run_cancellable
 from agent.workspace.versions.blobs import BlobStore
 
 _log = logging.getLogger(__name__)
-_NO_NETWORK = (
+_PODMAN_NO_NETWORK = (
     "Podman cannot keep a sandbox off this machine's network. Start a new run with Network set to "
     "None, or use Docker."
 )
 
 
-class Computers:
+class SandboxProvider:
     """Provides sandboxes to the runs of one data folder.
 
     Args:
         settings: Limits, image, engine, size of the pool.
         data: The data folder, locked by this process.
-        report: Called with each change of ``readiness``, from the setup thread.
+        on_status: Called with each change of ``setup_status``, from the setup thread.
         disks: Whether sandboxes get their own disk where the host supports it.
     """
 
@@ -42,89 +42,89 @@ class Computers:
         self,
         settings: Settings,
         data: DataFolder,
-        report: Callable[[Readiness], None] = lambda _: None,
+        on_status: Callable[[SetupStatus], None] = lambda _: None,
         *,
         disks: bool = True,
     ) -> None:
         self.data = data
         self.blobs = BlobStore(data.path / "blobs", limit=settings.blob_store)
-        self._size = settings.pool
-        self._pool: Pool | None = None
-        self._room = EngineRoom(settings, data, report, self._stock)
-        self._workshop = Workshop(settings, data, self._room, disks=disks)
-        self._workshop.remove_orphans()
+        self._pool_size = settings.pool
+        self._pool: SandboxPool | None = None
+        self._backend = Backend(settings, data, on_status, self._create_pool)
+        self._factory = SandboxFactory(settings, data, self._backend, disks=disks)
+        self._factory.remove_orphans()
 
     @property
-    def readiness(self) -> Readiness:
+    def setup_status(self) -> SetupStatus:
         """The current setup status."""
-        return self._room.readiness
+        return self._backend.setup_status
 
     def open(self) -> None:
         """Start to connect, clean up and build in the background. Idempotent."""
-        self._room.open()
+        self._backend.open()
 
     def close(self) -> None:
         """Remove the idle sandboxes and close the backend; a setup in progress creates none."""
-        self._room.shut()
+        self._backend.cancel_setup()
         if self._pool is not None:
             self._pool.close()
-        self._room.close()
-        self._workshop.remove_orphans()
+        self._backend.close()
+        self._factory.remove_orphans()
         volume.detach_all(self.data.path)
 
-    def draft(self) -> str:
+    def create_workspace(self) -> str:
         """Create a sandbox's folder with an empty workspace but no container; return its id."""
-        sandbox_id = self._workshop.new_folder()
+        sandbox_id = self._factory.create_folder()
         for name in ("input", "output"):
             (self.data.workspace(sandbox_id) / name).mkdir(parents=True)
         return sandbox_id
 
-    def empty(self, sandbox_id: str) -> None:
+    def empty_workspace(self, sandbox_id: str) -> None:
         """Empty a sandbox's workspace; see ``Workshop.empty``."""
-        self._workshop.empty(sandbox_id)
+        self._factory.empty_workspace(sandbox_id)
 
-    def discard(self, sandbox_id: str) -> None:
+    def remove_container(self, sandbox_id: str) -> None:
         """Remove a sandbox's stopped container; see ``Workshop.discard``."""
-        self._workshop.discard(sandbox_id)
+        self._factory.remove_container(sandbox_id)
 
-    def tidy(self) -> None:
+    def remove_expired(self) -> None:
         """See ``Workshop.tidy``."""
-        self._workshop.tidy()
+        self._factory.remove_expired()
 
-    def census(self) -> Census:
+    def inventory(self) -> Inventory:
         """Return what the engine stores for this data folder; empty if it is not reached.
 
         Raises:
             SandboxError: the engine refused.
         """
-        client, egress = self._room.client, self._room.egress
+        client, proxy = self._backend.client, self._backend.proxy
         if client is None:
-            return Census()
-        images = (self._room.readiness.image, egress.image if egress else "")
-        return census(client, self.data.instance, images)
+            return Inventory()
+        images = (self._backend.setup_status.image, proxy.image if proxy else "")
+        return read_inventory(client, self.data.instance_id, images)
 
-    def take(self, folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
+    def acquire(self, folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
         """Return the run's sandbox; see ``agent.runs.recorder.Computers``.
 
         Raises:
             EngineError: the run asks for a network, and the engine is Podman.
         """
         began = time.monotonic()
-        if (yield from self._room.ready(stop)) is None:
+        if (yield from self._backend.wait_until_ready(stop)) is None:
             return None
-        if self._room.egress is None and folder.network.access != "none":
-            raise EngineError(_NO_NETWORK)
-        pooled = self._from_pool(folder)
-        origin: Origin = "new"
+        if self._backend.proxy is None and folder.network.access != "none":
+            raise EngineError(_PODMAN_NO_NETWORK)
+        pooled = self._take_from_pool(folder)
+        origin: SandboxOrigin = "new"
         try:
             if pooled is not None:
                 sandbox = pooled
             else:
-                sandbox, origin = yield from self._cold(folder, stop)
-        except GivenUp:
+                sandbox, origin = yield from self._create_or_restart(folder, stop)
+        except WaitCancelled:
             return None
-        sandbox.allow(folder.network)
-        folder.use(sandbox.id)
+        sandbox.set_network_policy(folder.network)
+        folder.set_sandbox(sandbox.id)
         yield SandboxReady(
             sandbox=sandbox.id,
             seconds=time.monotonic() - began,
@@ -136,50 +136,53 @@ class Computers:
     def wait_for_pool(self, seconds: float) -> bool:
         """Wait up to ``seconds`` until the pool is full; return whether it is."""
         end = time.monotonic() + seconds
-        self._room.wait(lambda: self._pool is not None, seconds)
+        self._backend.wait_for(lambda: self._pool is not None, seconds)
         return self._pool is not None and self._pool.wait_full(end - time.monotonic())
 
-    def _stock(self) -> None:
-        if self._room.egress is not None:  # pooled sandboxes are for runs with a network
-            self._pool = Pool(self._workshop.idle, self._size)
+    def _create_pool(self) -> None:
+        if self._backend.proxy is not None:  # pooled sandboxes are for runs with a network
+            self._pool = SandboxPool(self._factory.create_idle, self._pool_size)
 
-    def _from_pool(self, folder: RunFolder) -> Sandbox | None:
+    def _take_from_pool(self, folder: RunFolder) -> Sandbox | None:
         """Return a pooled sandbox for a new run and move the run's files into it; else None."""
-        if self._pool is None or folder.used or folder.network.access == "none":
+        if self._pool is None or folder.sandbox_used or folder.network.access == "none":
             return None
-        with folder.settling:
-            sandbox = self._pool.take() if light(folder) else None
+        with folder.workspace_lock:
+            sandbox = self._pool.take() if is_cheap_to_move(folder) else None
             if sandbox is not None:
-                settle(folder, sandbox.id, sandbox.workspace)
+                move_to_sandbox(folder, sandbox.id, sandbox.workspace)
         return sandbox
 
-    def _cold(
+    def _create_or_restart(
         self, folder: RunFolder, stop: Stop
-    ) -> Generator[Event, None, tuple[Sandbox, Origin]]:
-        """Create or restart the run's sandbox. Raises ``GivenUp`` if a stop comes first."""
+    ) -> Generator[Event, None, tuple[Sandbox, SandboxOrigin]]:
+        """Create or restart the run's sandbox. Raises ``WaitCancelled`` if a stop comes first."""
         yield Preparing(state="starting_sandbox")
-        client = self._room.client
+        client = self._backend.client
         assert client is not None
-        if not beside(lambda: answers(client), stop):
+        if not run_cancellable(lambda: is_responding(client), stop):
             yield Preparing(state="starting_sandbox", detail="Waiting for the container engine")
-            beside(lambda: await_engine(client, stop), stop)
-        if not beside(lambda: self._workshop.can_make(folder), stop):
-            self._room.begin_again()
-            if (yield from self._room.ready(stop)) is None:
-                raise GivenUp("The run was stopped.")
+            run_cancellable(lambda: wait_for_engine(client, stop), stop)
+        if not run_cancellable(lambda: self._factory.can_create(folder), stop):
+            self._backend.rebuild_image()
+            if (yield from self._backend.wait_until_ready(stop)) is None:
+                raise WaitCancelled("The run was stopped.")
             yield Preparing(state="starting_sandbox")
-        turn = self._workshop.turn(folder.sandbox)
-        return beside(
-            lambda: self._workshop.make(folder), stop, late=lambda made: _let_go(*made), guard=turn
+        lock = self._factory.container_lock(folder.sandbox)
+        return run_cancellable(
+            lambda: self._factory.create_or_restart(folder),
+            stop,
+            on_late_result=lambda made: _release(*made),
+            guard=lock,
         )
 
 
-def _let_go(sandbox: Sandbox, origin: Origin) -> None:
+def _release(sandbox: Sandbox, origin: SandboxOrigin) -> None:
     """Close a sandbox that was ready only after a stop; only stop it if the run used it before."""
     try:
         if origin == "new":
             sandbox.close()
         else:
-            sandbox.rest()
+            sandbox.stop()
     except SandboxError as error:
         _log.warning("%s", error)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from agent.data_folder import places
+from agent.data_folder import candidate_folders
 from agent.errors import JournalError, RunError
 from agent.events import SandboxReady, decode
 from agent.runs import journal
@@ -21,10 +21,10 @@ _READY = b'"kind":"sandbox_ready"'
 _BLOCK = 512
 
 
-def on_disk(folder: Path) -> int:
+def bytes_on_disk(folder: Path) -> int:
     """Return the bytes on disk of a folder and its contents; links are not followed."""
     total, linked = 0, set()
-    with suppress(OSError), paths.opened_folder_path(folder) as root:
+    with suppress(OSError), paths.host_folder_fd(folder) as root:
         for _, info in walk(root, ""):
             if isinstance(info, OSError):
                 continue
@@ -36,34 +36,34 @@ def on_disk(folder: Path) -> int:
     return total
 
 
-def sandbox_on_disk(folder: Path) -> int:
+def sandbox_bytes_on_disk(folder: Path) -> int:
     """Return the bytes on disk of a sandbox's folder, or of its disk image."""
     try:
-        return volume.image(folder).lstat().st_blocks * _BLOCK
+        return volume.disk_image(folder).lstat().st_blocks * _BLOCK
     except OSError:
-        return on_disk(folder)
+        return bytes_on_disk(folder)
 
 
-def sandboxes_of(data: Path, run_id: str) -> set[str]:
+def run_sandbox_ids(data: Path, run_id: str) -> set[str]:
     """Return the ids of a run's sandboxes, from its record or else its journal."""
     try:
         return {RunFolder.open(data, run_id).sandbox}
     except RunError:
-        told = set(_told(data / "runs" / run_id / "journal.jsonl"))
+        told = set(_sandbox_ids_in_journal(data / "runs" / run_id / "journal.jsonl"))
         return told - {folder.sandbox for folder in RunFolder.all(data)}
 
 
-def named_sandboxes(data: Path) -> set[str]:
+def all_sandbox_ids(data: Path) -> set[str]:
     """Return the ids of all runs' sandboxes, in the data folder and its ``places``."""
     return {
         sandbox
-        for place in places(data)
+        for place in candidate_folders(data)
         for run in RunFolder.ids(place)
-        for sandbox in sandboxes_of(place, run)
+        for sandbox in run_sandbox_ids(place, run)
     }
 
 
-def room(folder: RunFolder, limit: int) -> int:
+def free_workspace_bytes(folder: RunFolder, limit: int) -> int:
     """Return the bytes left for a run's files, without the container's other files.
 
     Args:
@@ -73,16 +73,16 @@ def room(folder: RunFolder, limit: int) -> int:
     Raises:
         SandboxError: Its disk image cannot be mounted.
     """
-    if volume.image(folder.sandbox_folder).exists():
+    if volume.disk_image(folder.sandbox_folder).exists():
         free = os.statvfs(folder.workspace.parent)
         return free.f_bavail * free.f_frsize
-    return max(0, limit - on_disk(folder.sandbox_folder))
+    return max(0, limit - bytes_on_disk(folder.sandbox_folder))
 
 
-def _told(path: Path) -> Iterator[str]:
+def _sandbox_ids_in_journal(path: Path) -> Iterator[str]:
     """Yield the ids of the sandboxes in a journal's ``sandbox_ready`` events."""
     with suppress(OSError):
-        for _, line in journal.lines(path):
+        for _, line in journal.read_lines(path):
             if _READY in line:
                 with suppress(JournalError):
                     event = decode(line)

@@ -25,15 +25,15 @@ from pydantic import TypeAdapter
 from agent.errors import RunError
 from agent.events import Network
 from agent.sandbox.disk import volume
-from agent.sandbox.network.policy import Policy
+from agent.sandbox.network.policy import NetworkPolicy
 
 MAX_TITLE = 200
-NO_RUN = "There is no such run. It may have been deleted."
+RUN_NOT_FOUND = "There is no such run. It may have been deleted."
 _ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
 
 
 @dataclass(frozen=True, slots=True)
-class _About:
+class _Metadata:
     created: float
     sandbox: str
     used: bool = False
@@ -45,24 +45,24 @@ class _About:
     pinned: bool = False
 
 
-_ABOUT = TypeAdapter(_About)
+_METADATA_ADAPTER = TypeAdapter(_Metadata)
 
 
 class RunFolder:
     """The folder of one run; ``create`` creates one, ``open`` opens an existing one.
 
     Attributes:
-        settling: A lock, held while the workspace is moved to another sandbox or paths in it
+        workspace_lock: A lock, held while the workspace is moved to another sandbox or paths in it
             are renamed.
     """
 
-    def __init__(self, data: Path, run_id: str, about: _About) -> None:
+    def __init__(self, data: Path, run_id: str, metadata: _Metadata) -> None:
         self.id = run_id
         self.data = data
         self.path = data / "runs" / run_id
-        self._about = about
+        self._metadata = metadata
         self._lock = threading.Lock()
-        self.settling = threading.RLock()
+        self.workspace_lock = threading.RLock()
 
     @classmethod
     def create(cls, data: Path, sandbox: str, owner: str = "") -> "RunFolder":
@@ -73,7 +73,7 @@ class RunFolder:
             sandbox: The id of the sandbox folder that contains the run's workspace.
             owner: The run's owner; empty for the operator, who owns all command-line runs.
         """
-        about = _About(time.time(), sandbox, owner=owner)
+        about = _Metadata(time.time(), sandbox, owner=owner)
         folder = cls(data, secrets.token_urlsafe(12), about)
         folder.outputs.mkdir(parents=True, mode=0o700)
         folder._write()
@@ -88,9 +88,9 @@ class RunFolder:
         """
         path = data / "runs" / run_id / "run.json"
         if not _ID.fullmatch(run_id) or not path.is_file():
-            raise RunError(NO_RUN)
+            raise RunError(RUN_NOT_FOUND)
         try:
-            about = _ABOUT.validate_json(path.read_bytes())
+            about = _METADATA_ADAPTER.validate_json(path.read_bytes())
             _check(about)
         except (OSError, ValueError, TypeError) as error:
             raise RunError(f"The record of run {run_id} cannot be read: {error}") from error
@@ -115,12 +115,12 @@ class RunFolder:
     @property
     def created(self) -> float:
         """When the run was created, in seconds since the epoch."""
-        return self._about.created
+        return self._metadata.created
 
     @property
     def sandbox(self) -> str:
         """The id of the sandbox whose folder contains the workspace."""
-        return self._about.sandbox
+        return self._metadata.sandbox
 
     @property
     def sandbox_folder(self) -> Path:
@@ -160,69 +160,69 @@ class RunFolder:
     @property
     def title(self) -> str:
         """The title that the user gave the run; empty by default."""
-        return self._about.title
+        return self._metadata.title
 
     @property
     def owner(self) -> str:
         """The run's owner; empty for the operator."""
-        return self._about.owner
+        return self._metadata.owner
 
     @property
     def shares(self) -> tuple[str, ...]:
         """The digests of the run's shared links."""
-        return tuple(self._about.shares)
+        return tuple(self._metadata.shares)
 
     @property
     def pinned(self) -> bool:
         """Whether the run is pinned: it cannot be deleted until it is unpinned."""
-        return self._about.pinned
+        return self._metadata.pinned
 
     @property
-    def used(self) -> bool:
+    def sandbox_used(self) -> bool:
         """Whether a sandbox has used the workspace, and not only the user."""
-        return self._about.used
+        return self._metadata.used
 
     @property
-    def network(self) -> Policy:
+    def network(self) -> NetworkPolicy:
         """The network policy of the run's sandbox."""
-        return Policy(self._about.network, tuple(self._about.hosts))
+        return NetworkPolicy(self._metadata.network, tuple(self._metadata.hosts))
 
-    def restrict(self, policy: Policy) -> None:
+    def set_network(self, policy: NetworkPolicy) -> None:
         """Set the network policy for the run's sandbox, which is not yet created."""
         if policy != self.network:
-            self._change(network=policy.access, hosts=policy.hosts)
+            self._update(network=policy.access, hosts=policy.hosts)
 
-    def use(self, sandbox: str) -> None:
+    def set_sandbox(self, sandbox: str) -> None:
         """Record that this sandbox uses and contains the workspace from now on."""
-        self._change(sandbox=sandbox, used=True)
+        self._update(sandbox=sandbox, used=True)
 
-    def share(self, digests: Iterable[str]) -> None:
+    def set_shares(self, digests: Iterable[str]) -> None:
         """Replace the digests of the run's shared links."""
-        self._change(shares=tuple(digests))
+        self._update(shares=tuple(digests))
 
-    def rename(self, title: str) -> None:
+    def set_title(self, title: str) -> None:
         """Set the title, as one line without control characters; empty removes it."""
         line = " ".join(title.split())
         kept = (each for each in line if unicodedata.category(each) not in ("Cc", "Cs"))
-        self._change(title="".join(kept)[:MAX_TITLE].strip())
+        self._update(title="".join(kept)[:MAX_TITLE].strip())
 
-    def pin(self, pinned: bool) -> None:
+    def set_pinned(self, pinned: bool) -> None:
         """Pin or unpin the run."""
         if pinned != self.pinned:
-            self._change(pinned=pinned)
+            self._update(pinned=pinned)
 
-    def _change(self, **changes: Any) -> None:
+    def _update(self, **changes: Any) -> None:
         with self._lock:
-            self._about = replace(self._about, **changes)
+            self._metadata = replace(self._metadata, **changes)
             self._write()
 
     def _write(self) -> None:
         new = self.path / "run.json.new"
-        new.write_bytes(_ABOUT.dump_json(self._about))
+        new.write_bytes(_METADATA_ADAPTER.dump_json(self._metadata))
         new.replace(self.path / "run.json")
 
 
-def _check(about: _About) -> None:
+def _check(about: _Metadata) -> None:
     """Refuse a record whose fields are present but invalid."""
     if "/" in about.sandbox or about.sandbox in ("", ".", ".."):
         raise ValueError(f"{about.sandbox[:50]!r} is no sandbox")

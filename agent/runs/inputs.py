@@ -2,34 +2,36 @@
 
 from collections.abc import Iterable, Iterator
 
-from agent.documents.text import text_of
+from agent.documents.text import extract_text
 from agent.errors import WorkspaceError
 from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
 
-INPUT = RelPath("input")
+INPUT_FOLDER = RelPath("input")
 _TOP = RelPath.from_url("")
 
 
-def given(workspace: Workspace) -> list[RelPath]:
+def list_inputs(workspace: Workspace) -> list[RelPath]:
     """Return the files below ``input/`` in order, relative to it; none if missing."""
-    if not any(entry.name == str(INPUT) for entry in workspace.list(_TOP)):
+    if not any(entry.name == str(INPUT_FOLDER) for entry in workspace.list(_TOP)):
         return []
-    return [RelPath.trusted(path.removeprefix("input/")) for path in _files(workspace, INPUT)]
+    return [
+        RelPath.trusted(path.removeprefix("input/")) for path in _files(workspace, INPUT_FOLDER)
+    ]
 
 
-def pasted(workspace: Workspace, inputs: Iterable[RelPath]) -> list[tuple[str, str]]:
+def read_texts(workspace: Workspace, inputs: Iterable[RelPath]) -> list[tuple[str, str]]:
     """Return the name and text of each input file, to be pasted into a prompt.
 
     A file without text gets the reason instead.
     """
-    return [(path.shown, _text(workspace, path)) for path in inputs]
+    return [(path.display, _text(workspace, path)) for path in inputs]
 
 
 def _text(workspace: Workspace, path: RelPath) -> str:
     try:
         with workspace.open_read(RelPath(f"input/{path}")) as file:
-            return text_of(file, path.name).text
+            return extract_text(file, path.name).text
     except WorkspaceError as error:
         return f"[{error}]"
 

@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from agent.errors import JournalError
-from agent.events import Event, RunEnded, StepEnded, Unreadable, encode
-from agent.runs.unreadable_events import events_of
+from agent.events import Event, RunEnded, StepEnded, UnreadableEvent, encode
+from agent.runs.unreadable_events import decode_line
 
 _BLOCK = 64 * 1024
 _SYNCED = (StepEnded, RunEnded)
@@ -36,15 +36,15 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lock = threading.Lock()
-        self._followers: list[Callable[[], None]] = []
+        self._subscribers: list[Callable[[], None]] = []
         self._file: int | None = None
         self._end = 0
         if path.exists():
-            self._file = self._opened()
+            self._file = self._open_file()
 
-    def _opened(self) -> int:
+    def _open_file(self) -> int:
         file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        self._end = _whole_end(file)
+        self._end = _complete_end(file)
         os.ftruncate(file, self._end)
         os.lseek(file, self._end, os.SEEK_SET)
         return file
@@ -65,16 +65,16 @@ class Journal:
         """
         line = encode(event) + b"\n"
         with self._lock:
-            file = self._begin(line) if self._file is None else self._write(self._file, line)
+            file = self._create(line) if self._file is None else self._write(self._file, line)
             if isinstance(event, _SYNCED):
                 os.fdatasync(file)
-            followers = list(self._followers)
+            followers = list(self._subscribers)
         for wake in followers:
             wake()
         return self._end
 
-    def _begin(self, line: bytes) -> int:
-        file = self._opened()
+    def _create(self, line: bytes) -> int:
+        file = self._open_file()
         try:
             self._write(file, line)
         except OSError:
@@ -94,21 +94,21 @@ class Journal:
         self._end += len(line)
         return file
 
-    def follow(self, wake: Callable[[], None]) -> Callable[[], None]:
-        """Call ``wake`` from the writing thread after each event.
+    def subscribe(self, notify: Callable[[], None]) -> Callable[[], None]:
+        """Call ``notify`` from the writing thread after each event.
 
         Returns:
             A function that unsubscribes.
         """
         with self._lock:
-            self._followers.append(wake)
+            self._subscribers.append(notify)
 
-        def unfollow() -> None:
+        def unsubscribe() -> None:
             with self._lock:
-                if wake in self._followers:
-                    self._followers.remove(wake)
+                if notify in self._subscribers:
+                    self._subscribers.remove(notify)
 
-        return unfollow
+        return unsubscribe
 
     def close(self) -> None:
         """Close the file; the journal can still be read."""
@@ -131,20 +131,20 @@ def read(path: Path, cursor: int = 0, end: int | None = None) -> Iterator[tuple[
     Raises:
         JournalError: The cursor is not one of this journal's.
     """
-    for position, _, events in entries(path, cursor, end):
+    for position, _, events in read_entries(path, cursor, end):
         for event in events:
             yield position, event
 
 
-def entries(
+def read_entries(
     path: Path, cursor: int = 0, end: int | None = None
 ) -> Iterator[tuple[int, bytes, tuple[Event, ...]]]:
     """Like ``read``, but yield lines: the cursor after each, its bytes, its events."""
-    for position, line in lines(path, cursor, end):
-        yield position, line, events_of(line, first=position == len(line) + 1)
+    for position, line in read_lines(path, cursor, end):
+        yield position, line, decode_line(line, first=position == len(line) + 1)
 
 
-def lines(path: Path, cursor: int = 0, end: int | None = None) -> Iterator[tuple[int, bytes]]:
+def read_lines(path: Path, cursor: int = 0, end: int | None = None) -> Iterator[tuple[int, bytes]]:
     """Like ``read``, but yield undecoded lines, each with the cursor after it."""
     if not cursor and not path.exists():
         return  # the run has not begun
@@ -159,22 +159,22 @@ def lines(path: Path, cursor: int = 0, end: int | None = None) -> Iterator[tuple
             yield cursor, line[:-1]
 
 
-def ends_in(path: Path, kind: type[Event]) -> bool:
+def ends_with(path: Path, kind: type[Event]) -> bool:
     """Return whether a journal's last readable event is of this kind; False if empty."""
-    return isinstance(last(path), kind)
+    return isinstance(last_event(path), kind)
 
 
-def last(path: Path) -> Event | None:
+def last_event(path: Path) -> Event | None:
     """Return the last readable event; None if there is none or the end is torn."""
     with path.open("rb") as file:
         descriptor = file.fileno()
         end = os.fstat(descriptor).st_size
-        if end != _whole_end(descriptor):
+        if end != _complete_end(descriptor):
             return None
         while end:
             start = _last_newline(descriptor, end - 1) + 1
-            event = events_of(os.pread(descriptor, end - start - 1, start), first=not start)[-1]
-            if not isinstance(event, Unreadable):
+            event = decode_line(os.pread(descriptor, end - start - 1, start), first=not start)[-1]
+            if not isinstance(event, UnreadableEvent):
                 return event
             end = start
     return None
@@ -184,7 +184,7 @@ def _is_boundary(descriptor: int, cursor: int) -> bool:
     return cursor > 0 and os.pread(descriptor, 1, cursor - 1) == b"\n"
 
 
-def _whole_end(descriptor: int) -> int:
+def _complete_end(descriptor: int) -> int:
     """Return the offset after the last complete line."""
     return _last_newline(descriptor, os.fstat(descriptor).st_size) + 1
 

@@ -9,9 +9,9 @@ from typing import BinaryIO
 
 from agent.events import ToolOutput
 
-JOURNAL_BYTES = 64 * 1024
+MAX_JOURNAL_BYTES = 64 * 1024
 _TAIL = 2048
-_NAMED = 40
+_MAX_ID_CHARS = 40
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 
 
@@ -30,13 +30,13 @@ class LongOutputs:
         self._sizes: dict[str, int] = {}
         self._files: dict[str, BinaryIO] = {}
 
-    def shorten(self, event: ToolOutput) -> ToolOutput:
+    def truncate(self, event: ToolOutput) -> ToolOutput:
         """Return the event to write to the journal."""
-        name = f"{event.step}-{_plain(event.call_id)}.{event.stream}"
+        name = f"{event.step}-{_safe_name(event.call_id)}.{event.stream}"
         text = _with_gap(event)
         size = self._sizes.get(name, 0) + len(text.encode())
         self._sizes[name] = size
-        if size <= JOURNAL_BYTES:
+        if size <= MAX_JOURNAL_BYTES:
             self._short.setdefault(name, []).append(text)
             return event
         self._write(name, text)
@@ -59,9 +59,9 @@ class LongOutputs:
         self._files[name].flush()
 
 
-def _plain(call_id: str) -> str:
+def _safe_name(call_id: str) -> str:
     """Return a unique part of a file name for a call id."""
-    plain = _UNSAFE.sub("_", call_id)[:_NAMED]
+    plain = _UNSAFE.sub("_", call_id)[:_MAX_ID_CHARS]
     if plain == call_id:
         return plain
     return f"{plain}-{hashlib.sha256(call_id.encode()).hexdigest()[:16]}"

@@ -15,22 +15,22 @@ from agent.runs import journal, summary
 from agent.runs.folder import RunFolder
 from agent.runs.journal import Journal
 from agent.runs.long_outputs import LongOutputs
-from agent.runs.state import RunPicture
+from agent.runs.state import RunState
 from agent.sandbox.disk import volume
 from agent.workspace.files import Workspace
 
-UNRECORDED = (
+RECORD_NOT_WRITABLE = (
     "The run's record cannot be written: {why}. Make room on the studio's disk, then send a "
     "message to go on."
 )
-BROKEN_OFF = "The run was broken off before it came to its end. Send a message to go on."
+ABORTED = "The run was broken off before it came to its end. Send a message to go on."
 SYSTEM_ERROR = "The studio failed: {why}. Its log has the details. Send a message to try again."
-_FULL = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
+_DISK_FULL_ERRNOS = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 INTERRUPTED = "The application was ended in the middle of the run. Send a message to go on."
 _log = logging.getLogger(__name__)
 
 
-def close_interrupted(data: Path) -> None:
+def end_interrupted_rounds(data: Path) -> None:
     """End rounds that an earlier process left open, as interrupted.
 
     Also clean the staging folders of their workspaces.
@@ -39,18 +39,18 @@ def close_interrupted(data: Path) -> None:
         data: The data folder, locked by this process.
     """
     for folder in RunFolder.all(data):
-        if volume.attached(folder.sandbox_folder):
+        if volume.is_attached(folder.sandbox_folder):
             with suppress(OSError):
-                Workspace(folder.workspace).staging.tidy()
+                Workspace(folder.workspace).staging.clean_up()
         try:
-            if folder.journal.exists() and not journal.ends_in(folder.journal, RunEnded):
+            if folder.journal.exists() and not journal.ends_with(folder.journal, RunEnded):
                 Record(folder).close()
         except OSError:
             _log.exception("The record of run %s cannot be read", folder.id)
 
 
 class Record:
-    """The record of one run; one thread at a time writes, any may read ``picture``.
+    """The record of one run; one thread at a time writes, any may read ``state``.
 
     Args:
         folder: The run's folder; an existing journal is loaded and continued, and an open
@@ -59,36 +59,36 @@ class Record:
 
     def __init__(self, folder: RunFolder) -> None:
         self.journal = Journal(folder.journal)
-        self.picture = RunPicture(run=folder.id)
+        self.state = RunState(run=folder.id)
         self.conversation = Conversation()
         self.lock = threading.Lock()
         self._folder = folder
         self._outputs = LongOutputs(folder.outputs)
-        self._reserve = Reserve(folder.path / "reserve")
-        self._owed: RunEnded | None = None
-        self._take_up()
+        self._reserve = ReservedSpace(folder.path / "reserve")
+        self._pending_end: RunEnded | None = None
+        self._load()
 
-    def make_room(self) -> None:
+    def reserve_space(self) -> None:
         """Reserve disk space to end a round, and write the last end if still pending.
 
         Raises:
             RunError: There is no space.
         """
         try:
-            self._reserve.hold()
-            self.settle()
+            self._reserve.allocate()
+            self.write_pending_end()
         except OSError as error:
-            raise RunError(_told(error)) from error
+            raise RunError(_error_message(error)) from error
 
-    def kept(
-        self, events: Generator[Event, None, None], along: Callable[[Event], Iterator[Event]]
+    def record_events(
+        self, events: Generator[Event, None, None], expand: Callable[[Event], Iterator[Event]]
     ) -> Generator[Event, None, None]:
         """Write each event of a round to the journal, then yield it.
 
         Args:
             events: The round. If it raises, it ends as failed; if the caller stops iterating,
                 it ends as stopped.
-            along: Maps an event to the events to write: the event itself and related ones.
+            expand: Maps an event to the events to write: the event itself and related ones.
 
         Raises:
             RunError: The first event of the round cannot be written; nothing is recorded.
@@ -96,102 +96,102 @@ class Record:
         try:
             with closing(events):  # ends a running command first
                 for event in events:
-                    for each in along(event):
-                        yield self._keep(each)
+                    for each in expand(event):
+                        yield self._write(each)
         except OSError as error:
             _log.error("Run %s cannot go on", self._folder.id, exc_info=error)
-            if not self.picture.alive:  # there is no round to end
-                raise RunError(_told(error)) from error
-            yield self._failed("failed", _told(error))
+            if not self.state.is_running:  # there is no round to end
+                raise RunError(_error_message(error)) from error
+            yield self._end_early("failed", _error_message(error))
         except (KeyboardInterrupt, GeneratorExit):  # or the caller stopped iterating
-            if self.picture.alive:
-                self._failed("stopped", BROKEN_OFF)
+            if self.state.is_running:
+                self._end_early("stopped", ABORTED)
             raise
         except Exception as error:  # boundary: every round ends in RunEnded
-            if not self.picture.alive:
+            if not self.state.is_running:
                 raise
             _log.exception("Run %s failed", self._folder.id)
-            yield self._failed(
+            yield self._end_early(
                 "failed", f"The studio itself failed ({error!r}); its log has the details."
             )
         finally:
             self._reserve.release()
 
-    def ended(self, status: Status, reason: str) -> RunEnded:
+    def end_event(self, status: Status, reason: str) -> RunEnded:
         """Return the end of the current round, not yet written."""
-        return RunEnded(status=status, reason=reason, answer="", totals=self.picture.used)
+        return RunEnded(status=status, reason=reason, answer="", totals=self.state.current_totals)
 
     @property
-    def owing(self) -> bool:
+    def has_pending_end(self) -> bool:
         """Whether the end of a round is still to be written."""
-        return self._owed is not None
+        return self._pending_end is not None
 
-    def settle(self) -> None:
+    def write_pending_end(self) -> None:
         """Write the end of a round that could not be written earlier.
 
         Raises:
             OSError: There is still no space.
         """
         with self.lock:
-            if self._owed is not None:
-                self.journal.append(self._owed)
-                self._owed = None
+            if self._pending_end is not None:
+                self.journal.append(self._pending_end)
+                self._pending_end = None
 
     def close(self) -> None:
         """Close the journal."""
         self.journal.close()
 
-    def _take_up(self) -> None:
+    def _load(self) -> None:
         """Apply the events of an existing journal; end an open round as interrupted."""
         at = 0.0
         for cursor, event in journal.read(self._folder.journal):
-            self.picture.apply(event, cursor)
+            self.state.apply(event, cursor)
             self.conversation.apply(event)
             at = max(at, event.at)  # 0 for an unreadable line without a time
-        if self.picture.unreadable:
+        if self.state.unreadable:
             why = "%d lines of the record of run %s cannot be read; they are kept"
-            _log.warning(why, self.picture.unreadable, self._folder.id)
-        if self.picture.alive:
-            self._keep(replace(self.ended("failed", INTERRUPTED), at=at))
+            _log.warning(why, self.state.unreadable, self._folder.id)
+        if self.state.is_running:
+            self._write(replace(self.end_event("failed", INTERRUPTED), at=at))
 
-    def _failed(self, status: Status, reason: str) -> Event:
+    def _end_early(self, status: Status, reason: str) -> Event:
         """End the round early; keep the end pending if the journal is not writable."""
-        ended = self.ended(status, reason)
+        ended = self.end_event(status, reason)
         self._outputs.end_call()
         try:
-            return self._keep(ended)
+            return self._write(ended)
         except OSError:
             with self.lock:
-                self.picture.apply(ended, self.journal.end)
-                self._owed = ended
+                self.state.apply(ended, self.journal.end)
+                self._pending_end = ended
             return ended
 
-    def _keep(self, event: Event) -> Event:
+    def _write(self, event: Event) -> Event:
         if isinstance(event, ToolOutput):
-            event = self._outputs.shorten(event)
+            event = self._outputs.truncate(event)
         elif isinstance(event, ToolEnded):
             self._outputs.end_call()
         if isinstance(event, RunEnded):
             self._reserve.release()
         with self.lock:
             cursor = self.journal.append(event)
-            self.picture.apply(event, cursor)
+            self.state.apply(event, cursor)
         if isinstance(event, RunEnded):
             with suppress(OSError):  # a missing summary is derived again
-                summary.keep(self._folder, self.picture)
+                summary.save(self._folder, self.state)
         return event
 
 
-def _told(error: OSError) -> str:
+def _error_message(error: OSError) -> str:
     """Return the message for the user; only a full disk is reported as one."""
-    template = UNRECORDED if error.errno in _FULL else SYSTEM_ERROR
+    template = RECORD_NOT_WRITABLE if error.errno in _DISK_FULL_ERRNOS else SYSTEM_ERROR
     return template.format(why=error.strerror or error)
 
 
-_BYTES = 16 * 1024
+_RESERVED_BYTES = 16 * 1024
 
 
-class Reserve:
+class ReservedSpace:
     """A file of reserved disk space, deleted so that a round can end on a full disk.
 
     Args:
@@ -201,10 +201,10 @@ class Reserve:
     def __init__(self, file: Path) -> None:
         self._file = file
 
-    def hold(self) -> None:
+    def allocate(self) -> None:
         """Reserve the space. Raises ``OSError`` if there is none, leaving no file."""
         try:
-            self._file.write_bytes(bytes(_BYTES))
+            self._file.write_bytes(bytes(_RESERVED_BYTES))
         except OSError:
             self.release()
             raise

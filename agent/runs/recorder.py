@@ -16,10 +16,10 @@ from agent.events import (
     Event,
     Mode,
     Notice,
-    Origin,
     RunContinued,
     RunEnded,
     RunStarted,
+    SandboxOrigin,
     SandboxReady,
     StepEnded,
     StepStarted,
@@ -30,20 +30,20 @@ from agent.models.base import Model
 from agent.models.builtin.model import BuiltinModel
 from agent.prompts import Prompt
 from agent.runs.folder import RunFolder
-from agent.runs.inputs import given, pasted
+from agent.runs.inputs import list_inputs, read_texts
 from agent.runs.record import Record
-from agent.runs.session import Workplace
-from agent.runs.user_changes import Item, News
+from agent.runs.session import SandboxSession
+from agent.runs.user_changes import UserChange, UserChanges
 from agent.sandbox.base import Sandbox
-from agent.sandbox.network.policy import Policy
+from agent.sandbox.network.policy import NetworkPolicy
 from agent.tools.custom import Tool
 from agent.tools.toolbox import TimeLimits, Toolbox
 from agent.util.cancellation import Stop
-from agent.util.text import whole
+from agent.util.text import replace_surrogates
 from agent.workspace.files import Workspace
 from agent.workspace.versions.blobs import BlobStore
 
-FATES: dict[Origin, str] = {
+ORIGIN_MESSAGES: dict[SandboxOrigin, str] = {
     "new": "",
     "woken": "The sandbox was stopped meanwhile and is back: its files and what was installed are "
     "as they were, the shell as its last finished command left it; what ran in the background has "
@@ -51,17 +51,17 @@ FATES: dict[Origin, str] = {
     "remade": "The sandbox had to be made anew: the files in /workspace are as they were; what "
     "was installed, files elsewhere and the shell's variables are gone.",
 }
-NEWS = "news.jsonl"
+USER_CHANGES_FILE = "news.jsonl"
 
 
-class Computers(Protocol):
+class SandboxProvider(Protocol):
     """A provider of sandboxes."""
 
     @property
     def blobs(self) -> BlobStore:
         """The store of file versions."""
 
-    def take(self, folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
+    def acquire(self, folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
         """Return the run's sandbox, created on its workspace or taken from the pool.
 
         Yield events on the preparation. The run's workspace may move to another sandbox's
@@ -72,7 +72,7 @@ class Computers(Protocol):
         """
 
 
-class Turn(Protocol):
+class Ticket(Protocol):
     """A run's place in the queue."""
 
     def wait(self, stop: Stop) -> Generator[Event, None, bool]:
@@ -84,13 +84,13 @@ class Task:
     """The first input of a run; ``network`` is its sandbox's network policy."""
 
     text: str
-    prompt: Prompt = field(default_factory=lambda: prompts.named("general"))
+    prompt: Prompt = field(default_factory=lambda: prompts.get_bundled("general"))
     mode: Mode = "sandbox"
-    network: Policy = field(default_factory=Policy)
+    network: NetworkPolicy = field(default_factory=NetworkPolicy)
 
 
 class RecordedRun:
-    """A run and its record; one thread at a time drives it, any reads ``picture``.
+    """A run and its record; one thread at a time drives it, any reads ``state``.
 
     Attributes:
         closed: Whether ``close`` was called.
@@ -98,27 +98,27 @@ class RecordedRun:
     Args:
         folder: The run's folder; an existing journal is loaded and continued, and an open
             round in it is ended as interrupted.
-        computers: The sandbox provider.
-        news: The queue of the user's file changes for the model; by default the folder's.
+        provider: The sandbox provider.
+        user_changes: The queue of the user's file changes for the model; by default the folder's.
         tools: The user's own tools, by name, in addition to the three of every run.
     """
 
     def __init__(
         self,
         folder: RunFolder,
-        computers: Computers,
-        news: News | None = None,
+        provider: SandboxProvider,
+        user_changes: UserChanges | None = None,
         tools: Mapping[str, Tool] | None = None,
     ) -> None:
         self.folder = folder
-        self.news = news or News(folder.path / NEWS)
+        self.user_changes = user_changes or UserChanges(folder.path / USER_CHANGES_FILE)
         self._record = Record(folder)
         self.journal, self.lock = self._record.journal, self._record.lock
-        self.picture, self.conversation = self._record.picture, self._record.conversation
-        self._computers = computers
+        self.state, self.conversation = self._record.state, self._record.conversation
+        self._provider = provider
         self._tools = tools or {}
-        self._fate = self._told = ""
-        self._computer: Workplace | None = None
+        self._restart_message = self._restart_notice = ""
+        self._session: SandboxSession | None = None
         self.closed = False
 
     def __enter__(self) -> Self:
@@ -138,19 +138,19 @@ class RecordedRun:
         model: Model,
         limits: Limits | None = None,
         stop: Stop | None = None,
-        turn: Turn | None = None,
+        ticket: Ticket | None = None,
     ) -> Generator[Event, None, None]:
-        """Run the first round and yield its events; wait for ``turn`` first, if given.
+        """Run the first round and yield its events; wait for ``ticket`` first, if given.
 
         Raises:
             RunError: The run has already begun, or the disk has no space for its record.
         """
-        if self.picture.rounds:
+        if self.state.rounds:
             raise RunError("This run has begun already; send a message to go on.")
-        self._record.make_room()
+        self._record.reserve_space()
         stop = stop or Stop()
-        events = self._first_round(task, model, limits or Limits(), stop, turn)
-        return self._record.kept(events, self._with_workspace)
+        events = self._first_round(task, model, limits or Limits(), stop, ticket)
+        return self._record.record_events(events, self._with_file_changes)
 
     def follow_up(
         self,
@@ -158,7 +158,7 @@ class RecordedRun:
         model: Model,
         limits: Limits | None = None,
         stop: Stop | None = None,
-        turn: Turn | None = None,
+        ticket: Ticket | None = None,
     ) -> Generator[Event, None, None]:
         """Run another round in the same conversation and sandbox.
 
@@ -166,33 +166,33 @@ class RecordedRun:
             RunError: The run has not begun, or a round is running, or the disk has no space
                 for its record.
         """
-        if not self.picture.rounds or self.picture.alive:
+        if not self.state.rounds or self.state.is_running:
             raise RunError("A message can follow when the run has begun and has come to an end.")
-        self._record.make_room()
+        self._record.reserve_space()
         limits, stop = limits or Limits(), stop or Stop()
         opening = RunContinued(
-            text=whole(text),
+            text=replace_surrogates(text),
             model=model.name,
             metered=model.metered,
-            limits=limits.shown(),
+            limits=limits.to_dict(),
             format=FORMAT,
         )
-        events = self._round(opening, model, limits, stop, turn)
-        return self._record.kept(events, self._with_workspace)
+        events = self._round(opening, model, limits, stop, ticket)
+        return self._record.record_events(events, self._with_file_changes)
 
-    def edited(self, items: Sequence[Item]) -> None:
+    def record_user_changes(self, changes: Sequence[UserChange]) -> None:
         """Record file changes as the user's, and notify the model."""
-        self.news.put(items)
-        if (computer := self._computer) is not None:
-            computer.adopt(items)
+        self.user_changes.add(changes)
+        if (session := self._session) is not None:
+            session.record_user_changes(changes)
 
     @property
     def workspace(self) -> Workspace:
         """The run's files; those readable by root only are read through the sandbox."""
-        computer = self._computer
-        return Workspace(self.folder.workspace, rescue=computer.sandbox if computer else None)
+        session = self._session
+        return Workspace(self.folder.workspace, fallback=session.sandbox if session else None)
 
-    def rest(self) -> None:
+    def stop_sandbox(self) -> None:
         """Stop the sandbox and close the journal; another message restarts the sandbox.
 
         The journal stays open while the end of a round is still to be written to it.
@@ -200,74 +200,74 @@ class RecordedRun:
         Raises:
             SandboxError: The sandbox cannot be stopped; the journal is closed anyway.
         """
-        computer, self._computer = self._computer, None
+        session, self._session = self._session, None
         try:
-            if computer is not None:
-                computer.rest()
+            if session is not None:
+                session.stop()
         finally:
-            if not self.owing:
+            if not self.has_pending_end:
                 self._record.close()
 
     @property
-    def owing(self) -> bool:
+    def has_pending_end(self) -> bool:
         """Whether the end of a round waits for disk space to be written."""
-        return self._record.owing
+        return self._record.has_pending_end
 
-    def settle(self) -> None:
+    def write_pending_end(self) -> None:
         """Write the end of a round that could not be written earlier.
 
         Raises:
             OSError: There is still no space.
         """
-        self._record.settle()
+        self._record.write_pending_end()
 
     @property
     def has_sandbox(self) -> bool:
         """Whether the run's sandbox is running, busy or idle."""
-        return self._computer is not None
+        return self._session is not None
 
     @property
     def sandbox(self) -> Sandbox | None:
         """The run's sandbox; None while it has none."""
-        return None if self._computer is None else self._computer.sandbox
+        return None if self._session is None else self._session.sandbox
 
     def close(self) -> None:
         """End the sandbox and close the journal, keeping the files. May be called twice."""
         self.closed = True
-        computer, self._computer = self._computer, None
+        session, self._session = self._session, None
         try:
-            if computer is not None:
-                computer.close()
+            if session is not None:
+                session.close()
         finally:
             self._record.close()
 
     def _first_round(
-        self, task: Task, model: Model, limits: Limits, stop: Stop, turn: Turn | None
+        self, task: Task, model: Model, limits: Limits, stop: Stop, ticket: Ticket | None
     ) -> Generator[Event, None, None]:
-        self.folder.restrict(task.network)
+        self.folder.set_network(task.network)
         workspace = self.workspace
-        inputs = tuple(given(workspace))
+        inputs = tuple(list_inputs(workspace))
         if task.mode == "plain":
-            system, user = "", task.prompt.plain(task.text, pasted(workspace, inputs))
+            system, user = "", task.prompt.plain_message(task.text, read_texts(workspace, inputs))
         else:
             system = task.prompt.system
-            user = task.prompt.user(task.text, [path.shown for path in inputs])
+            user = task.prompt.user_message(task.text, [path.display for path in inputs])
         opening = RunStarted(
             run=self.folder.id,
-            task=whole(task.text),
+            task=replace_surrogates(task.text),
             mode=task.mode,
             model=model.name,
             metered=model.metered,
             prompt=task.prompt.name,
             system=system,
-            user=whole(user),
+            user=replace_surrogates(user),
             inputs=tuple(path.to_url() for path in inputs),
             network=task.network.access,
             hosts=task.network.hosts,
-            limits=limits.shown(),
+            limits=limits.to_dict(),
             format=FORMAT,
         )
-        yield from self._round(opening, model, limits, stop, turn)
+        yield from self._round(opening, model, limits, stop, ticket)
 
     def _round(
         self,
@@ -275,80 +275,85 @@ class RecordedRun:
         model: Model,
         limits: Limits,
         stop: Stop,
-        turn: Turn | None,
+        ticket: Ticket | None,
     ) -> Generator[Event, None, None]:
         yield opening
         self.conversation.apply(opening)
-        if turn is not None and not (yield from turn.wait(stop)):
-            yield self._record.ended("stopped", stop.reason)
+        if ticket is not None and not (yield from ticket.wait(stop)):
+            yield self._record.end_event("stopped", stop.reason)
             return
-        self._let_go_of_lost(stop)
-        if self.picture.mode == "sandbox" and self._computer is None:
-            ended = yield from self._prepare(stop)
+        self._release_lost_sandbox(stop)
+        if self.state.mode == "sandbox" and self._session is None:
+            ended = yield from self._prepare_sandbox(stop)
             if ended is not None:
                 yield ended
                 return
-        yield from loop.run(
+        yield from loop.run_round(
             loop.Round(
                 model=model,
                 toolbox=self._toolbox(limits),
                 conversation=self.conversation,
                 limits=limits,
                 stop=stop,
-                totals=self.picture.totals,
-                begun=len(self.picture.steps),
-                news=self._tell,
-                verify=isinstance(model, BuiltinModel),
+                previous_totals=self.state.totals,
+                previous_steps=len(self.state.steps),
+                describe_user_changes=self._take_model_notes,
+                verify_claims=isinstance(model, BuiltinModel),
             )
         )
 
-    def _let_go_of_lost(self, stop: Stop) -> None:
+    def _release_lost_sandbox(self, stop: Stop) -> None:
         """Release the previous round's sandbox if it is lost and cannot be recovered."""
-        if self._computer is None:
+        if self._session is None:
             return
-        sandbox = self._computer.sandbox
-        sandbox.attend(stop)
+        sandbox = self._session.sandbox
+        sandbox.set_stop(stop)
         with suppress(SandboxError):
             if not sandbox.lost:
-                return sandbox.check()
-        lost, self._computer = self._computer, None
+                return sandbox.ensure_responsive()
+        lost, self._session = self._session, None
         with suppress(SandboxError):
-            lost.rest()
+            lost.stop()
 
-    def _tell(self) -> str:
+    def _take_model_notes(self) -> str:
         """Return the news for the model since its last step, the sandbox's restart first."""
-        self._told, self._fate = self._fate, ""
-        return "\n".join(filter(None, (self._told and f"[{self._told}]", self.news.take())))
+        self._restart_notice, self._restart_message = self._restart_message, ""
+        return "\n".join(
+            filter(
+                None,
+                (self._restart_notice and f"[{self._restart_notice}]", self.user_changes.take()),
+            )
+        )
 
     def _toolbox(self, limits: Limits) -> Toolbox | None:
-        if self._computer is None:
+        if self._session is None:
             return None
         times = TimeLimits(limits.command_seconds)
-        return Toolbox(self._computer.sandbox, times, custom=self._tools)
+        return Toolbox(self._session.sandbox, times, custom=self._tools)
 
-    def _prepare(self, stop: Stop) -> Generator[Event, None, RunEnded | None]:
+    def _prepare_sandbox(self, stop: Stop) -> Generator[Event, None, RunEnded | None]:
         try:
-            sandbox = yield from self._computers.take(self.folder, stop)
+            sandbox = yield from self._provider.acquire(self.folder, stop)
         except StudioError as error:
-            return self._record.ended("failed", str(error))
+            return self._record.end_event("failed", str(error))
         if sandbox is None:
-            return self._record.ended("stopped", stop.reason)
-        sandbox.attend(stop)
-        self._computer = Workplace(sandbox, self.folder, self._computers.blobs)
-        steps = self.picture.steps
-        self._computer.begin(len(steps), by_user=not steps or steps[-1].ended)
+            return self._record.end_event("stopped", stop.reason)
+        sandbox.set_stop(stop)
+        self._session = SandboxSession(sandbox, self.folder, self._provider.blobs)
+        steps = self.state.steps
+        self._session.begin_round(len(steps), by_user=not steps or steps[-1].ended)
         return None
 
-    def _with_workspace(self, event: Event) -> Iterator[Event]:
+    def _with_file_changes(self, event: Event) -> Iterator[Event]:
         """Yield the event; before the end of a step or round, yield its file changes."""
-        if self._computer is not None and isinstance(event, StepEnded | RunEnded):
+        if self._session is not None and isinstance(event, StepEnded | RunEnded):
             if isinstance(event, RunEnded):
-                self._computer.end_processes()
-            ended, step = isinstance(event, RunEnded), len(self.picture.steps)
-            yield from self._computer.versioned(step, final=ended)
+                self._session.end_processes()
+            ended, step = isinstance(event, RunEnded), len(self.state.steps)
+            yield from self._session.record_version(step, final=ended)
         yield event
         if isinstance(event, SandboxReady):
-            self._fate = FATES[event.origin]
-        elif isinstance(event, StepStarted) and self._told:
-            yield Notice(step=event.step, text=self._told)
-            self._told = ""
+            self._restart_message = ORIGIN_MESSAGES[event.origin]
+        elif isinstance(event, StepStarted) and self._restart_notice:
+            yield Notice(step=event.step, text=self._restart_notice)
+            self._restart_notice = ""

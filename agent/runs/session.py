@@ -7,21 +7,21 @@ from contextlib import suppress
 from dataclasses import replace
 
 from agent.errors import SandboxError, WorkspaceError
-from agent.events import Change, Event, Notice, WorkspaceChanged
+from agent.events import Event, FileChange, Notice, WorkspaceChanged
 from agent.runs.folder import RunFolder
-from agent.runs.user_changes import Item
+from agent.runs.user_changes import UserChange
 from agent.sandbox.base import Sandbox
 from agent.workspace.paths import RelPath
 from agent.workspace.versions.blobs import BlobStore
-from agent.workspace.versions.log import Versions
+from agent.workspace.versions.log import ManifestLog
 from agent.workspace.versions.manifest import Delta
-from agent.workspace.versions.snapshots import Snapshots
-from agent.workspace.versions.watch import Watch
+from agent.workspace.versions.snapshots import SnapshotTracker
+from agent.workspace.versions.watch import WorkspaceWatcher
 
 _log = logging.getLogger(__name__)
 
 
-class Workplace:
+class SandboxSession:
     """The sandbox session of a run.
 
     Args:
@@ -34,14 +34,14 @@ class Workplace:
         self.sandbox = sandbox
         self._blobs = blobs
         self._workspace = folder.workspace
-        self._versions = Versions(folder.manifests)
-        self._watch = Watch(folder.sandbox_folder)
-        self._snapshots = self._recorded()
+        self._versions = ManifestLog(folder.manifests)
+        self._watch = WorkspaceWatcher(folder.sandbox_folder)
+        self._snapshots = self._create_snapshots()
         self._lock = threading.Lock()
-        self._next = 0
+        self._next_step = 0
         """The step to which changes made now belong."""
 
-    def begin(self, step: int, *, by_user: bool) -> None:
+    def begin_round(self, step: int, *, by_user: bool) -> None:
         """Record the workspace before the first step of a round.
 
         Args:
@@ -49,24 +49,26 @@ class Workplace:
             by_user: Whether changes since then are the user's and not that step's.
         """
         by_user = by_user and step > 0
-        with suppress(WorkspaceError), self._lock, self._blobs.relied_on():
+        with suppress(WorkspaceError), self._lock, self._blobs.protected():
             self._append(step + by_user, replace(self._snapshots.take(), by_user=by_user))
-        self._next = step + 1
+        self._next_step = step + 1
 
-    def adopt(self, items: Iterable[Item]) -> None:
+    def record_user_changes(self, changes: Iterable[UserChange]) -> None:
         """Record the user's file changes as the user's and not the next step's."""
-        done = list(items)
-        removed = [item.path for item in done if item.deed == "removed"]
-        moved = [(item.path, item.to) for item in done if item.to is not None]
-        written = [item.path for item in done if item.to is None and item.deed != "removed"]
+        done = list(changes)
+        removed = [item.path for item in done if item.kind == "removed"]
+        moved = [(item.path, item.new_path) for item in done if item.new_path is not None]
+        written = [item.path for item in done if item.new_path is None and item.kind != "removed"]
         try:
-            with self._lock, self._blobs.relied_on():
-                delta = self._snapshots.adopt(written=written, moved=moved, removed=removed)
-                self._append(self._next, replace(delta, by_user=True))
+            with self._lock, self._blobs.protected():
+                delta = self._snapshots.record_user_changes(
+                    written=written, moved=moved, removed=removed
+                )
+                self._append(self._next_step, replace(delta, by_user=True))
         except (WorkspaceError, OSError) as error:
             _log.warning("What a user did to the files may be told as a step's: %s", error)
 
-    def versioned(self, step: int, *, final: bool = False) -> Iterator[Event]:
+    def record_version(self, step: int, *, final: bool = False) -> Iterator[Event]:
         """Record a version of the workspace; if that fails, the run continues.
 
         Args:
@@ -77,15 +79,15 @@ class Workplace:
             The changes, or a notice of the failure.
         """
         try:
-            with self._lock, self._blobs.relied_on():
+            with self._lock, self._blobs.protected():
                 delta = self._snapshots.take(final=final)
                 self._append(step, delta)
-                self._next = step + 1
+                self._next_step = step + 1
         except WorkspaceError as error:
             yield Notice(step=step, text=f"What this step did to the files is not known: {error}")
             return
         if delta:
-            change = changed(step, delta)
+            change = workspace_changed(step, delta)
             if change.total:
                 yield change
 
@@ -95,23 +97,25 @@ class Workplace:
         try:
             self._versions.append(step, delta)
         except OSError:
-            self._snapshots = self._recorded()  # the next snapshot finds these changes again
+            self._snapshots = (
+                self._create_snapshots()
+            )  # the next snapshot finds these changes again
             raise
 
-    def _recorded(self) -> Snapshots:
+    def _create_snapshots(self) -> SnapshotTracker:
         """Return snapshots that continue from the last recorded version."""
         known = self._versions.manifest()
-        return Snapshots(self._workspace, self._blobs, self._watch, manifest=known)
+        return SnapshotTracker(self._workspace, self._blobs, self._watch, manifest=known)
 
     def end_processes(self) -> None:
         """End the processes that a round left running; a lost sandbox has none."""
         with suppress(SandboxError):
             self.sandbox.end_processes()
 
-    def rest(self) -> None:
+    def stop(self) -> None:
         """Stop the sandbox so that it can be restarted; see ``Sandbox.rest``."""
         self._watch.close()
-        self.sandbox.rest()
+        self.sandbox.stop()
 
     def close(self) -> None:
         """End the sandbox; the workspace is kept."""
@@ -119,17 +123,19 @@ class Workplace:
         self.sandbox.close()
 
 
-_LISTED = 200
+_MAX_LISTED_CHANGES = 200
 
 
-def changed(step: int, delta: Delta) -> WorkspaceChanged:
+def workspace_changed(step: int, delta: Delta) -> WorkspaceChanged:
     """Return a step's workspace changes as an event, removals last."""
     changes = [
-        Change(
+        FileChange(
             RelPath.trusted(path).to_url(), "added" if path in delta.added else "changed", node.size
         )
         for path, node in delta.changed.items()
         if node.kind != "folder"
     ]
-    changes += [Change(RelPath.trusted(path).to_url(), "removed") for path in delta.removed]
-    return WorkspaceChanged(step=step, changes=tuple(changes[:_LISTED]), total=len(changes))
+    changes += [FileChange(RelPath.trusted(path).to_url(), "removed") for path in delta.removed]
+    return WorkspaceChanged(
+        step=step, changes=tuple(changes[:_MAX_LISTED_CHANGES]), total=len(changes)
+    )

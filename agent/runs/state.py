@@ -9,8 +9,8 @@ from typing import Literal
 
 from agent.events import (
     CallDelta,
-    Change,
     Event,
+    FileChange,
     Mode,
     ModelAnswered,
     Notice,
@@ -28,16 +28,16 @@ from agent.events import (
     ToolEnded,
     ToolStarted,
     Totals,
-    Unreadable,
+    UnreadableEvent,
     WorkspaceChanged,
 )
 from agent.limits import Limits
-from agent.loop.meter import Meter
+from agent.loop.meter import UsageMeter
 from agent.models.base import Usage
-from agent.sandbox.base import Ending
-from agent.sandbox.network.policy import Access
+from agent.sandbox.base import EndReason
+from agent.sandbox.network.policy import NetworkAccess
 
-State = (
+StateName = (
     Literal[
         "draft",
         "in_line",
@@ -51,12 +51,12 @@ State = (
     ]
     | Status
 )
-_HEAD = 200
+_MAX_HEAD_CHARS = 200
 _SHOWN_CHANGES = 20
 
 
 @dataclass
-class CallHead:
+class CallSummary:
     """The summary of one tool call; ``ending`` is None while it runs."""
 
     id: str
@@ -64,13 +64,13 @@ class CallHead:
     head: str
     began: float
     ok: bool = True
-    ending: Ending | None = None
+    ending: EndReason | None = None
     exit_code: int | None = None
     seconds: float = 0.0
 
 
 @dataclass
-class StepHead:
+class StepSummary:
     """The summary of one step.
 
     Attributes:
@@ -86,8 +86,8 @@ class StepHead:
     began: float
     text: str = ""
     thought: str = ""
-    calls: list[CallHead] = field(default_factory=list)
-    changes: list[Change] = field(default_factory=list)
+    calls: list[CallSummary] = field(default_factory=list)
+    changes: list[FileChange] = field(default_factory=list)
     changed: int = 0
     usage: Usage | None = None
     estimated: bool = False
@@ -96,7 +96,7 @@ class StepHead:
 
 
 @dataclass
-class RoundHead:
+class RoundSummary:
     """One round: the user's message and the ending (``status`` None while it runs)."""
 
     text: str
@@ -109,7 +109,7 @@ class RoundHead:
 
 
 @dataclass
-class RunPicture:
+class RunState:
     """The state of a run; ``apply`` updates it with the next event.
 
     ``detail`` and ``progress`` describe ``state`` (the reason of a retry, the command, the
@@ -123,40 +123,40 @@ class RunPicture:
     metered: bool = True
     prompt: str = ""
     inputs: tuple[str, ...] = ()
-    network: Access = "open"
+    network: NetworkAccess = "open"
     limits: dict[str, float | None] = field(default_factory=dict)
     sandbox: str = ""
-    state: State = "draft"
+    state: StateName = "draft"
     detail: str = ""
     progress: float | None = None
     since: float = 0.0
-    rounds: list[RoundHead] = field(default_factory=list)
-    steps: list[StepHead] = field(default_factory=list)
+    rounds: list[RoundSummary] = field(default_factory=list)
+    steps: list[StepSummary] = field(default_factory=list)
     totals: Totals = field(default_factory=Totals)
     cursor: int = 0
     format: int = 1
     unreadable: int = 0
 
     @property
-    def alive(self) -> bool:
+    def is_running(self) -> bool:
         """Whether a round is running."""
         return bool(self.rounds) and self.rounds[-1].status is None
 
     @property
-    def going_on(self) -> StepHead | None:
+    def current_step(self) -> StepSummary | None:
         """The current step, or None; not a step cut off by the end of its round."""
-        last = self.steps[-1] if self.alive and self.steps else None
+        last = self.steps[-1] if self.is_running and self.steps else None
         if last is None or last.ended or last.round != len(self.rounds):
             return None
         return last
 
     @property
-    def used(self) -> Totals:
+    def current_totals(self) -> Totals:
         """The totals including the current step, whose cost is added at its end."""
-        step = self.going_on
+        step = self.current_step
         if step is None or step.usage is None:
             return self.totals
-        meter = Meter(Limits(), self.totals)
+        meter = UsageMeter(Limits(), self.totals)
         meter.count_turn(step.usage, estimated=step.estimated, seconds=step.model_seconds)
         meter.count_sandbox(sum(call.seconds for call in step.calls), None)
         return meter.totals
@@ -168,19 +168,19 @@ class RunPicture:
             case RunStarted() | RunContinued():
                 self._begin_round(event)
             case Preparing() | SandboxReady():
-                self._prepare(event)
+                self._apply_preparation(event)
             case StepStarted():
                 self._begin_step(event, begin)
             case RunEnded():
                 self._end_round(event)
-            case Unreadable():
+            case UnreadableEvent():
                 self.unreadable += 1
             case _:
                 self._apply_to_step(event)
-        if self.steps and self.alive:
+        if self.steps and self.is_running:
             self.steps[-1].end = cursor
 
-    def _enter(self, state: State, at: float, detail: str = "") -> None:
+    def _set_state(self, state: StateName, at: float, detail: str = "") -> None:
         if (state, detail) != (self.state, self.detail):
             self.state, self.detail, self.since, self.progress = state, detail, at, None
 
@@ -196,26 +196,26 @@ class RunPicture:
             text = event.text
         self.model, self.metered = event.model, event.metered
         self.format = max(self.format, event.format)
-        self.rounds.append(RoundHead(text, event.at, len(self.steps) + 1))
-        self._enter("waiting_model", event.at)
+        self.rounds.append(RoundSummary(text, event.at, len(self.steps) + 1))
+        self._set_state("waiting_model", event.at)
 
-    def _prepare(self, event: Preparing | SandboxReady) -> None:
+    def _apply_preparation(self, event: Preparing | SandboxReady) -> None:
         if isinstance(event, SandboxReady):
             self.sandbox = event.sandbox
-            self._enter("waiting_model", event.at)
+            self._set_state("waiting_model", event.at)
         elif event.state != "ready":
             since = self.since if self.state == event.state else event.at
-            self._enter(event.state, event.at, event.detail)
+            self._set_state(event.state, event.at, event.detail)
             self.since, self.progress = since, event.progress
 
     def _begin_step(self, event: StepStarted, begin: int) -> None:
-        head = StepHead(event.step, len(self.rounds), begin, self.cursor, event.at)
+        head = StepSummary(event.step, len(self.rounds), begin, self.cursor, event.at)
         self.steps.append(head)
-        self._enter("waiting_model", event.at)
+        self._set_state("waiting_model", event.at)
 
     def _end_round(self, event: RunEnded) -> None:
         self.totals = event.totals
-        self._enter(event.status, event.at, event.reason)
+        self._set_state(event.status, event.at, event.reason)
         if self.rounds:
             last = self.rounds[-1]
             last.status, last.reason, last.answer = event.status, event.reason, event.answer
@@ -227,33 +227,33 @@ class RunPicture:
         step = self.steps[-1]
         match event:
             case ToolStarted():
-                self._enter("running_tool", event.at, event.head)
-                step.calls.append(CallHead(event.call_id, event.name, event.head, event.at))
+                self._set_state("running_tool", event.at, event.head)
+                step.calls.append(CallSummary(event.call_id, event.name, event.head, event.at))
             case ToolEnded():
                 _end_call(step, event)
             case WorkspaceChanged():
-                _note_changes(step, event)
+                _merge_changes(step, event)
             case StepEnded():
                 self.totals, step.ended = event.totals, True
-                self._enter("waiting_model", event.at)
+                self._set_state("waiting_model", event.at)
             case _:
                 self._apply_to_turn(step, event)
 
-    def _apply_to_turn(self, step: StepHead, event: Event) -> None:
+    def _apply_to_turn(self, step: StepSummary, event: Event) -> None:
         match event:
             case ReasoningDelta():
-                self._enter("thinking", event.at)
-                step.thought = (step.thought + event.text)[:_HEAD]
+                self._set_state("thinking", event.at)
+                step.thought = (step.thought + event.text)[:_MAX_HEAD_CHARS]
             case TextDelta():
-                self._enter("writing", event.at)
-                step.text = (step.text + event.text)[:_HEAD]
+                self._set_state("writing", event.at)
+                step.text = (step.text + event.text)[:_MAX_HEAD_CHARS]
             case CallDelta():
-                self._enter("writing", event.at)
+                self._set_state("writing", event.at)
             case Retrying():
-                self._enter("retrying", event.at, event.reason)
+                self._set_state("retrying", event.at, event.reason)
                 step.text = step.thought = ""
             case Notice():
-                self._enter("waiting_model", event.at, event.text)
+                self._set_state("waiting_model", event.at, event.text)
             case ModelAnswered():
                 step.usage, step.estimated = event.usage, event.estimated
                 step.model_seconds = event.seconds
@@ -261,7 +261,7 @@ class RunPicture:
                 pass
 
 
-def _note_changes(step: StepHead, event: WorkspaceChanged) -> None:
+def _merge_changes(step: StepSummary, event: WorkspaceChanged) -> None:
     """Merge an event's changes; the end of a round may repeat those of its last step."""
     known = {change.path: change for change in step.changes}
     again = 0
@@ -275,18 +275,18 @@ def _note_changes(step: StepHead, event: WorkspaceChanged) -> None:
     step.changed += event.total - again
 
 
-def _end_call(step: StepHead, event: ToolEnded) -> None:
+def _end_call(step: StepSummary, event: ToolEnded) -> None:
     for call in step.calls:
         if call.id == event.call_id:
             break
     else:
-        call = CallHead(event.call_id, event.name, event.name, event.at)
+        call = CallSummary(event.call_id, event.name, event.name, event.at)
         step.calls.append(call)
     call.ok, call.ending = event.ok, event.ending
     call.exit_code, call.seconds = event.exit_code, event.seconds
 
 
-def totals_line(totals: Totals) -> str:
+def format_totals(totals: Totals) -> str:
     """Return the totals of a run in one line; ≈ marks an estimate."""
     times = f"model {totals.model_seconds:.1f} s, sandbox {totals.sandbox_seconds:.1f} s"
     if not totals.metered:

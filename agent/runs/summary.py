@@ -14,12 +14,12 @@ from pydantic import TypeAdapter, ValidationError
 
 from agent.events import Mode
 from agent.runs import journal
-from agent.runs.disk_usage import on_disk, sandbox_on_disk
+from agent.runs.disk_usage import bytes_on_disk, sandbox_bytes_on_disk
 from agent.runs.folder import RunFolder
-from agent.runs.state import RoundHead, RunPicture
+from agent.runs.state import RoundSummary, RunState
 from agent.sandbox.disk import volume
 from agent.workspace.paths import RelPath
-from agent.workspace.versions.log import Versions
+from agent.workspace.versions.log import ManifestLog
 from agent.workspace.versions.manifest import Delta, Manifest
 
 MAX_TEXT = 2_000
@@ -28,10 +28,10 @@ MAX_TEXT = 2_000
 MAX_NAMES = 200
 """Maximum number of file names."""
 
-_PICTURES = 3
-_IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".bmp", ".svg")
+_MAX_IMAGES = 3
+_IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".bmp", ".svg")
 _BLOCK = 4096
-_FORM = 3
+_FORMAT_VERSION = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class Summary:
         task: The beginning of the task.
         messages: The beginning of the later messages.
         answer: The beginning of the last round's answer.
-        state: As in ``RunPicture``; ``reason`` says why it failed.
+        state: As in ``RunState``; ``reason`` says why it failed.
         began: When the last round began, in seconds since the epoch.
         at: When the last round ended, or began if it is running.
         seconds: Total duration of the ended rounds.
@@ -81,14 +81,14 @@ class Summary:
     versions: int
     size: int
     unreadable: int = 0
-    form: int = _FORM
+    form: int = _FORMAT_VERSION
 
 
 _adapter = TypeAdapter(Summary)
 
 
 @dataclass(frozen=True, slots=True)
-class Space:
+class DiskUsage:
     """Bytes on disk that a run uses; see ``Summary``."""
 
     record: int = 0
@@ -96,64 +96,66 @@ class Space:
     versions: int = 0
 
 
-_NOT_KNOWN = Space()
+_NO_USAGE = DiskUsage()
 
 
-def summarize(picture: RunPicture, files: Iterable[str] = (), space: Space = _NOT_KNOWN) -> Summary:
+def summarize(state: RunState, files: Iterable[str] = (), space: DiskUsage = _NO_USAGE) -> Summary:
     """Return the summary of a run that has begun.
 
     Args:
-        picture: The run's state.
+        state: The run's state.
         files: Files in its workspace, as URLs; by default those that its steps changed.
         space: Its disk usage.
     """
-    names = _in_order(list(files) or [*_changed(picture), *picture.inputs])
+    names = _in_order(list(files) or [*_changed_files(state), *state.inputs])
     made = [name for name in names if not name.startswith("input/")]
-    first, last, totals = picture.rounds[0], picture.rounds[-1], picture.totals
+    first, last, totals = state.rounds[0], state.rounds[-1], state.totals
     return Summary(
-        journal=picture.cursor,
+        journal=state.cursor,
         task=first.text[:MAX_TEXT],
-        messages="\n".join(each.text for each in picture.rounds[1:])[:MAX_TEXT],
+        messages="\n".join(each.text for each in state.rounds[1:])[:MAX_TEXT],
         answer=last.answer[:MAX_TEXT],
-        model=picture.model,
-        metered=picture.metered,
-        mode=picture.mode,
-        state=picture.state,
+        model=state.model,
+        metered=state.metered,
+        mode=state.mode,
+        state=state.state,
         reason=last.reason[:MAX_TEXT],
-        alive=picture.alive,
+        alive=state.is_running,
         began=last.began,
         at=last.began if last.ended is None else last.ended,
-        seconds=sum(_seconds(each) for each in picture.rounds),
-        steps=len(picture.steps),
-        unreadable=picture.unreadable,
+        seconds=sum(_seconds(each) for each in state.rounds),
+        steps=len(state.steps),
+        unreadable=state.unreadable,
         prompt_tokens=totals.prompt_tokens,
         generated_tokens=totals.generated_tokens,
         estimated=totals.estimated,
         files=tuple(names[:MAX_NAMES]),
-        pictures=tuple(name for name in made if name.lower().endswith(_IMAGES))[:_PICTURES],
+        pictures=tuple(name for name in made if name.lower().endswith(_IMAGE_SUFFIXES))[
+            :_MAX_IMAGES
+        ],
         workspace=space.workspace,
         versions=space.versions,
         size=space.record + space.workspace + space.versions,
     )
 
 
-def keep(folder: RunFolder, picture: RunPicture) -> Summary:
+def save(folder: RunFolder, state: RunState) -> Summary:
     """Write a run's summary next to its journal and return it; ignore write errors.
 
     Args:
         folder: The run's folder.
-        picture: The run's state after its whole journal.
+        state: The run's state after its whole journal.
     """
     contents: dict[str, int] = {}
-    manifest = Manifest.after(_deltas(folder, contents))
+    manifest = Manifest.from_deltas(_deltas(folder, contents))
     files = (
         RelPath.trusted(path).to_url()
         for path, node in manifest.nodes.items()
         if node.kind == "file"
     )
     versions = sum(-(-size // _BLOCK) * _BLOCK for size in contents.values())
-    space = Space(on_disk(folder.path), _in_sandbox(folder.sandbox_folder), versions)
-    summary = summarize(picture, files, space)
+    space = DiskUsage(bytes_on_disk(folder.path), _sandbox_bytes(folder.sandbox_folder), versions)
+    summary = summarize(state, files, space)
     part = folder.summary.with_name(f"{folder.summary.name}.{secrets.token_hex(4)}")
     with suppress(OSError):
         try:
@@ -164,10 +166,10 @@ def keep(folder: RunFolder, picture: RunPicture) -> Summary:
     return summary
 
 
-def _in_sandbox(folder: Path) -> int:
+def _sandbox_bytes(folder: Path) -> int:
     """Return the bytes used on the host's disk, including those not yet written back."""
-    written = sandbox_on_disk(folder)
-    return max(written, on_disk(folder)) if volume.attached(folder) else written
+    written = sandbox_bytes_on_disk(folder)
+    return max(written, bytes_on_disk(folder)) if volume.is_attached(folder) else written
 
 
 def load(folder: RunFolder) -> Summary | None:
@@ -177,35 +179,35 @@ def load(folder: RunFolder) -> Summary | None:
         same = summary.journal == folder.journal.stat().st_size
     except (OSError, ValidationError):
         return None
-    return summary if same and summary.form == _FORM else None
+    return summary if same and summary.form == _FORMAT_VERSION else None
 
 
 def derive(folder: RunFolder) -> Summary | None:
     """Derive the summary from the journal and store it; None if it has no round."""
-    picture = RunPicture(run=folder.id)
+    state = RunState(run=folder.id)
     for cursor, event in journal.read(folder.journal):
-        picture.apply(event, cursor)
-    if not picture.rounds:
+        state.apply(event, cursor)
+    if not state.rounds:
         return None
-    picture.cursor = folder.journal.stat().st_size
-    return keep(folder, picture)
+    state.cursor = folder.journal.stat().st_size
+    return save(folder, state)
 
 
 def _deltas(folder: RunFolder, contents: dict[str, int]) -> Iterator[Delta]:
     """Yield a run's manifest deltas; record the sizes of the contents that they name."""
-    for _, delta in Versions(folder.manifests).read():
-        named = (node for node in delta.changed.values() if node.hash and node.kept)
+    for _, delta in ManifestLog(folder.manifests).read():
+        named = (node for node in delta.changed.values() if node.hash and node.stored)
         contents.update((str(node.hash), node.size) for node in named)
         yield delta
 
 
-def _seconds(round_: RoundHead) -> float:
+def _seconds(round_: RoundSummary) -> float:
     return 0.0 if round_.ended is None else max(0.0, round_.ended - round_.began)
 
 
-def _changed(picture: RunPicture) -> Iterator[str]:
+def _changed_files(state: RunState) -> Iterator[str]:
     known: dict[str, None] = {}
-    for step in picture.steps:
+    for step in state.steps:
         for change in step.changes:
             if change.what == "removed":
                 known.pop(change.path, None)

@@ -13,21 +13,21 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
 
 from agent.errors import JournalError
-from agent.events import ADAPTER, KIND_NAMES, Event, RunStarted, Unreadable, decode
+from agent.events import JOURNAL_ADAPTER, KIND_NAMES, Event, RunStarted, UnreadableEvent, decode
 from agent.util.text import one_line
 
-MISSING = "(This message cannot be read.)"
+UNREADABLE_TEXT = "(This message cannot be read.)"
 _NO_RESULT = "Error: the result of this call cannot be read in the run's record."
 _NO_ENDING = "How this round ended cannot be read in the run's record."
-_LONGEST_KIND = 40
+_MAX_KIND_CHARS = 40
 
 _STARTED: dict[str, Any] = {
-    "kind": "run_started", "run": "", "task": MISSING, "mode": "sandbox", "model": "",
-    "metered": True, "prompt": "", "system": "", "user": MISSING,
+    "kind": "run_started", "run": "", "task": UNREADABLE_TEXT, "mode": "sandbox", "model": "",
+    "metered": True, "prompt": "", "system": "", "user": UNREADABLE_TEXT,
 }  # fmt: skip
 _REPLACEMENTS: dict[str, dict[str, Any]] = {
     "run_started": _STARTED,
-    "run_continued": {"text": MISSING, "model": "", "metered": True},
+    "run_continued": {"text": UNREADABLE_TEXT, "model": "", "metered": True},
     "step_started": {"note": ""},
     "model_answered": {
         "text": "", "reasoning": "", "calls": [], "finish": "stop", "usage": None,
@@ -46,7 +46,7 @@ _REPLACEMENTS: dict[str, dict[str, Any]] = {
 _OBJECT = TypeAdapter(dict[str, Any])
 
 
-def events_of(line: bytes, *, first: bool = False) -> tuple[Event, ...]:
+def decode_line(line: bytes, *, first: bool = False) -> tuple[Event, ...]:
     """Return the events of a journal line: one, or up to two if it cannot be read.
 
     Args:
@@ -56,15 +56,15 @@ def events_of(line: bytes, *, first: bool = False) -> tuple[Event, ...]:
     try:
         return (decode(line),)
     except JournalError:
-        data = _parsed(line)
-    shown = _unreadable(data)
-    mended = _mended({**data, "at": shown.at})
+        data = _parse_object(line)
+    shown = _placeholder(data)
+    mended = _repair({**data, "at": shown.at})
     if first and not isinstance(mended, RunStarted):
-        mended = _mended({**_STARTED, "at": shown.at})
+        mended = _repair({**_STARTED, "at": shown.at})
     return (shown,) if mended is None else (shown, mended)
 
 
-def _parsed(line: bytes) -> dict[str, Any]:
+def _parse_object(line: bytes) -> dict[str, Any]:
     """Return the line as a JSON object; an empty one if it is not an object."""
     try:
         return _OBJECT.validate_python(from_json(line))
@@ -72,10 +72,10 @@ def _parsed(line: bytes) -> dict[str, Any]:
         return {}
 
 
-def _unreadable(data: dict[str, Any]) -> Unreadable:
+def _placeholder(data: dict[str, Any]) -> UnreadableEvent:
     kind, at, step = data.get("kind"), data.get("at"), data.get("step")
-    named = one_line(kind)[:_LONGEST_KIND] if isinstance(kind, str) else ""
-    return Unreadable(
+    named = one_line(kind)[:_MAX_KIND_CHARS] if isinstance(kind, str) else ""
+    return UnreadableEvent(
         at=float(at) if isinstance(at, int | float) and math.isfinite(at) else 0.0,
         step=step if isinstance(step, int) and 0 < step < 2**31 else 0,
         what=named,
@@ -94,7 +94,7 @@ def _text(kind: str) -> str:
     )
 
 
-def _mended(data: dict[str, Any]) -> Event | None:
+def _repair(data: dict[str, Any]) -> Event | None:
     """Return the event with invalid fields removed or replaced, or None."""
     kind = data.get("kind")
     replacements = _REPLACEMENTS.get(kind) if isinstance(kind, str) else None
@@ -103,13 +103,13 @@ def _mended(data: dict[str, Any]) -> Event | None:
     data = {**replacements, **data}
     while True:
         try:
-            return ADAPTER.validate_python(data)
+            return JOURNAL_ADAPTER.validate_python(data)
         except ValidationError as error:
-            if not _without(data, error.errors()[0]["loc"][1:], replacements):
+            if not _repair_field(data, error.errors()[0]["loc"][1:], replacements):
                 return None
 
 
-def _without(
+def _repair_field(
     data: dict[str, Any], place: tuple[int | str, ...], replacements: dict[str, Any]
 ) -> bool:
     """Remove or replace a value; return False if that is impossible."""

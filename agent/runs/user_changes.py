@@ -13,46 +13,46 @@ from typing import Literal
 from pydantic import TypeAdapter, ValidationError
 
 from agent.errors import WorkspaceError
-from agent.util.state_files import set_aside
-from agent.util.text import one_line, size_of
+from agent.util.state_files import rename_damaged
+from agent.util.text import format_size, one_line
 from agent.workspace.paths import RelPath
 
-Deed = Literal["added", "changed", "removed", "moved", "put back", "made the folder"]
-_NAMED = 8
+ChangeKind = Literal["added", "changed", "removed", "moved", "put back", "made the folder"]
+_MAX_LISTED = 8
 """Maximum paths listed individually; of more, only the number and the folder are listed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class UserChange:
     """One change.
 
     Attributes:
-        deed: The kind of change.
+        kind: The kind of change.
         path: The changed path.
         size: The file's size in bytes, if relevant.
-        to: The new path, if it was moved.
+        new_path: The new path, if it was moved.
     """
 
-    deed: Deed
+    kind: ChangeKind
     path: RelPath
     size: int | None = None
-    to: RelPath | None = None
+    new_path: RelPath | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _StoredChange:
     """An item as stored, with its paths as URLs."""
 
-    deed: Deed
+    deed: ChangeKind
     path: str
     size: int | None = None
     to: str | None = None
 
 
-_KEPT = TypeAdapter(_Kept)
+_STORED_CHANGE_ADAPTER = TypeAdapter(_StoredChange)
 
 
-class News:
+class UserChanges:
     """A file that queues the user's changes until the next step takes them.
 
     It survives a restart of the application. Thread-safe.
@@ -65,9 +65,9 @@ class News:
         self._file = file
         self._lock = threading.Lock()
 
-    def put(self, items: Iterable[Item]) -> None:
+    def add(self, items: Iterable[UserChange]) -> None:
         """Store changes; if they cannot be written, the model is not notified."""
-        lines = "".join(f"{json.dumps(_written(item))}\n" for item in items)
+        lines = "".join(f"{json.dumps(_to_json(item))}\n" for item in items)
         with self._lock, suppress(OSError), self._file.open("a") as file:
             file.write(lines)
 
@@ -76,68 +76,74 @@ class News:
         with self._lock:
             try:
                 lines = self._file.read_bytes().splitlines()
-                items = [item for line in lines if (item := _read(line))]
+                items = [item for line in lines if (item := _from_json(line))]
                 if len(items) < len(lines):
-                    set_aside(self._file, f"{len(lines) - len(items)} of its lines are damaged.")
+                    rename_damaged(
+                        self._file, f"{len(lines) - len(items)} of its lines are damaged."
+                    )
                 else:
                     self._file.unlink()
             except OSError:
                 return ""
-        return "\n".join(_told(items))
+        return "\n".join(_sentences(items))
 
 
-def _written(item: Item) -> dict[str, object]:
-    to = item.to and item.to.to_url()
-    return {"deed": item.deed, "path": item.path.to_url(), "size": item.size, "to": to}
+def _to_json(item: UserChange) -> dict[str, object]:
+    to = item.new_path and item.new_path.to_url()
+    return {"deed": item.kind, "path": item.path.to_url(), "size": item.size, "to": to}
 
 
-def _read(line: bytes) -> Item | None:
+def _from_json(line: bytes) -> UserChange | None:
     """Return the item of a line; None if the line is damaged."""
     try:
-        kept = _KEPT.validate_json(line)
+        kept = _STORED_CHANGE_ADAPTER.validate_json(line)
         to = RelPath.from_url(kept.to) if kept.to else None
-        return Item(kept.deed, RelPath.from_url(kept.path), kept.size, to)
+        return UserChange(kept.deed, RelPath.from_url(kept.path), kept.size, to)
     except (ValidationError, WorkspaceError):
         return None
 
 
-def _told(items: list[Item]) -> Iterator[str]:
-    for deed, group in groupby(_lasting(items), lambda item: item.deed):
+def _sentences(items: list[UserChange]) -> Iterator[str]:
+    for deed, group in groupby(_without_undone(items), lambda item: item.kind):
         same = list(group)
-        words = _counted(same) if len(same) > _NAMED else ", ".join(map(_named, same))
+        words = _describe_many(same) if len(same) > _MAX_LISTED else ", ".join(map(_describe, same))
         yield f"[The person {deed} {words}.]"
 
 
-def _lasting(items: list[Item]) -> list[Item]:
+def _without_undone(items: list[UserChange]) -> list[UserChange]:
     """Leave out what was added and removed again before the model was notified."""
-    left: list[Item] = []
+    left: list[UserChange] = []
     for item in items:
-        if item.deed == "removed":
-            kept = [each for each in left if not (each.deed == "added" and _in(each, item.path))]
-            if len(kept) < len(left):
-                left = kept
+        if item.kind == "removed":
+            remaining = [
+                each
+                for each in left
+                if not (each.kind == "added" and _is_at_or_below(each, item.path))
+            ]
+            if len(remaining) < len(left):
+                left = remaining
                 continue
         left.append(item)
     return left
 
 
-def _in(item: Item, path: RelPath) -> bool:
+def _is_at_or_below(item: UserChange, path: RelPath) -> bool:
     return item.path == path or item.path.startswith(f"{path}/")
 
 
-def _named(item: Item) -> str:
-    name = _shown(item.path)
-    if item.to is not None:
-        return f"{name} to {_shown(item.to)}"
-    return name if item.size is None else f"{name} ({size_of(item.size)})"
+def _describe(item: UserChange) -> str:
+    name = _display_path(item.path)
+    if item.new_path is not None:
+        return f"{name} to {_display_path(item.new_path)}"
+    return name if item.size is None else f"{name} ({format_size(item.size)})"
 
 
-def _counted(items: list[Item]) -> str:
+def _describe_many(items: list[UserChange]) -> str:
     folder = os.path.commonpath([item.path.parent for item in items])
-    below = f"below {_shown(RelPath.trusted(folder))}" if folder else "in all"
+    below = f"below {_display_path(RelPath.trusted(folder))}" if folder else "in all"
     size = sum(item.size or 0 for item in items)
-    return f"{len(items):,} things {below}" + (f" ({size_of(size)})" if size else "")
+    return f"{len(items):,} things {below}" + (f" ({format_size(size)})" if size else "")
 
 
-def _shown(path: RelPath) -> str:
-    return one_line(path.shown)
+def _display_path(path: RelPath) -> str:
+    return one_line(path.display)

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
-from agent.sandbox.network.policy import Policy, Request
+from agent.sandbox.network.policy import NetworkPolicy, NetworkRequest
 from agent.util.cancellation import Stop
 
-Stream = Literal["stdout", "stderr"]
-Ending = Literal["exit", "timeout", "stop", "lost", "full"]
+StreamName = Literal["stdout", "stderr"]
+EndReason = Literal["exit", "timeout", "stop", "lost", "full"]
 FileKind = Literal["file", "folder", "other", "missing"]
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class OutputChunk:
     """Bytes that a command wrote.
 
     Attributes:
@@ -26,13 +26,13 @@ class Output:
         skipped: Number of bytes of this stream dropped just before ``data`` (keep limit).
     """
 
-    stream: Stream
+    stream: StreamName
     data: bytes
     skipped: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class CommandEnd:
     """The result of a command; always the last item of ``Sandbox.execute``.
 
     Attributes:
@@ -46,14 +46,14 @@ class Finished:
     """
 
     exit_code: int | None
-    ending: Ending
+    ending: EndReason
     seconds: float
     note: str = ""
     full: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FolderEntry:
     """An entry of a folder listing in the sandbox: absolute path, kind, size in bytes."""
 
     path: str
@@ -100,7 +100,9 @@ class Sandbox(Protocol):
     def workspace(self) -> Path:
         """The host folder that is mounted as ``/workspace``."""
 
-    def execute(self, command: str, *, timeout: float, stop: Stop) -> Iterator[Output | Finished]:
+    def execute(
+        self, command: str, *, timeout: float, stop: Stop
+    ) -> Iterator[OutputChunk | CommandEnd]:
         """Run ``command`` in the persistent shell and yield its output as it arrives.
 
         Args:
@@ -122,7 +124,7 @@ class Sandbox(Protocol):
         env: Mapping[str, str] | None = None,
         user: str = "",
         input: bytes = b"",
-    ) -> Iterator[Output | Finished]:
+    ) -> Iterator[OutputChunk | CommandEnd]:
         """Run ``command`` in a process of its own and yield its output as it arrives.
 
         Any number of these run at the same time, also beside ``execute``. The shell's folder,
@@ -155,7 +157,7 @@ class Sandbox(Protocol):
         With ``exclusive``, an existing name raises ``ToolError``.
         """
 
-    def entries(self, path: str, *, depth: int, limit: int) -> list[Entry]:
+    def list_folder(self, path: str, *, depth: int, limit: int) -> list[FolderEntry]:
         """List a folder ``depth`` levels deep, sorted, without hidden names."""
 
     def remove(self, path: str) -> None:
@@ -167,27 +169,27 @@ class Sandbox(Protocol):
     def peak_memory(self) -> int | None:
         """Return the peak memory use in bytes; None if it is unknown."""
 
-    def allow(self, policy: Policy) -> None:
+    def set_network_policy(self, policy: NetworkPolicy) -> None:
         """Apply a network policy, effective from the sandbox's next request."""
 
-    def requests(self) -> list[Request]:
+    def take_network_requests(self) -> list[NetworkRequest]:
         """Return the network requests since the previous call; empty if they are not recorded."""
 
     @property
     def lost(self) -> bool:
         """Whether the sandbox must be restarted before its next use."""
 
-    def check(self) -> None:
+    def ensure_responsive(self) -> None:
         """Check that the sandbox responds, and restart it if it does not.
 
         Raises:
             SandboxError: it is gone and could not be restarted.
         """
 
-    def attend(self, stop: Stop) -> None:
+    def set_stop(self, stop: Stop) -> None:
         """Make ``stop`` interrupt later waits for a lost or unresponsive sandbox."""
 
-    def rest(self) -> None:
+    def stop(self) -> None:
         """Stop the sandbox, keeping installed software for a later restart.
 
         Same as ``close`` if the sandbox cannot be kept. This object is unusable afterwards.

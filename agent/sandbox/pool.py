@@ -11,11 +11,11 @@ from agent.sandbox.base import Sandbox
 
 _log = logging.getLogger(__name__)
 _RETRY_SECONDS = 10.0
-_CALM_SECONDS = 0.25
+_DELAY_AFTER_TAKE_SECONDS = 0.25
 """Delay after a take: creating the next sandbox would slow the taken one's first command."""
 
 
-class Pool:
+class SandboxPool:
     """A fixed number of idle sandboxes, created one at a time in the background.
 
     Args:
@@ -30,7 +30,7 @@ class Pool:
         self._lost: deque[Sandbox] = deque()
         self._changed = threading.Condition()
         self._closed = False
-        self._taken = 0.0
+        self._taken_at = 0.0
         self._thread = threading.Thread(target=self._fill, name="sandbox pool", daemon=True)
         if size > 0:
             self._thread.start()
@@ -39,7 +39,7 @@ class Pool:
         """Return a ready sandbox, which the caller then owns; None if none is ready."""
         with self._changed:
             while self._idle:
-                self._taken = time.monotonic()
+                self._taken_at = time.monotonic()
                 self._changed.notify_all()
                 sandbox = self._idle.popleft()
                 if not sandbox.lost:
@@ -68,7 +68,7 @@ class Pool:
             _close((self._idle or self._lost).popleft())
 
     def _fill(self) -> None:
-        while self._wanted():
+        while self._wait_until_needed():
             while self._lost:
                 _close(self._lost.popleft())
             try:
@@ -82,11 +82,14 @@ class Pool:
                 self._idle.append(sandbox)
                 self._changed.notify_all()
 
-    def _wanted(self) -> bool:
+    def _wait_until_needed(self) -> bool:
         """Wait until the pool needs a sandbox; return False once the pool is closed."""
         with self._changed:
             self._changed.wait_for(lambda: self._closed or len(self._idle) < self._size)
-            while not self._closed and (left := self._taken + _CALM_SECONDS - time.monotonic()) > 0:
+            while (
+                not self._closed
+                and (left := self._taken_at + _DELAY_AFTER_TAKE_SECONDS - time.monotonic()) > 0
+            ):
                 self._changed.wait(left)
             return not self._closed
 

@@ -20,13 +20,13 @@ from agent.sandbox.client.link import Connection
 from agent.sandbox.client.transport import SUPERVISOR_CODE, SocketConnection
 from agent.sandbox.remote import SupervisedSandbox
 
-ISOLATES_NOTHING = (
+NO_ISOLATION_WARNING = (
     "The sandboxes are plain processes, which isolate nothing: what a model runs has your rights "
     "on this machine."
 )
-_WORKSPACE = re.compile(r"(?<![\w./-])/workspace(?![\w.-])")
-_SYSTEM = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-_PATIENCE = 10.0
+_WORKSPACE_PATH = re.compile(r"(?<![\w./-])/workspace(?![\w.-])")
+_SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_TIMEOUT_SECONDS = 10.0
 
 
 class ProcessSandbox(SupervisedSandbox):
@@ -47,7 +47,7 @@ class ProcessSandbox(SupervisedSandbox):
                 (workspace / name).mkdir(parents=True)
         self._limits = limits or SandboxLimits()
         super().__init__(uuid.uuid4().hex, workspace, str(workspace), self._limits.keep_bytes)
-        self._state = folder / "state" / "shell"
+        self._shell_state_path = folder / "state" / "shell"
         self.process: subprocess.Popen[bytes] | None = None
         self.start()
 
@@ -56,14 +56,17 @@ class ProcessSandbox(SupervisedSandbox):
         ours, theirs = socket.socketpair()
         code = Path(supervisor.__file__).parents[1]
         command = [sys.executable, "-I", "-S", "-c", SUPERVISOR_CODE, str(code)]
-        arguments = ["descendants", str(self._state), self._home]
+        arguments = ["descendants", str(self._shell_state_path), self._home]
         with theirs:
             end = theirs.fileno()
             self.process = subprocess.Popen(
                 [*command, *arguments], stdin=end, stdout=end, env=self._environment()
             )
-        for kind, most in ((resource.RLIMIT_FSIZE, self._limits.disk), (resource.RLIMIT_CORE, 0)):
-            resource.prlimit(self.process.pid, kind, (most, most))
+        for kind, maximum in (
+            (resource.RLIMIT_FSIZE, self._limits.disk),
+            (resource.RLIMIT_CORE, 0),
+        ):
+            resource.prlimit(self.process.pid, kind, (maximum, maximum))
         return SocketConnection(ours)
 
     def _environment(self) -> dict[str, str]:
@@ -73,18 +76,18 @@ class ProcessSandbox(SupervisedSandbox):
         return {
             "HOME": self._home,
             "LANG": "C.UTF-8",
-            "PATH": f"{python}:{_SYSTEM}",
+            "PATH": f"{python}:{_SYSTEM_PATH}",
             "PYTHONUNBUFFERED": "1",
             "TERM": "dumb",
         }
 
     def _translate(self, text: str) -> str:
-        return _WORKSPACE.sub(lambda _: self._home, text)
+        return _WORKSPACE_PATH.sub(lambda _: self._home, text)
 
     def _end_process(self) -> None:
         if self.process is not None:
             try:
-                self.process.wait(timeout=_PATIENCE)
+                self.process.wait(timeout=_TIMEOUT_SECONDS)
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()

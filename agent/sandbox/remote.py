@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import TypeVar
 
 from agent.errors import SandboxError, ToolError
-from agent.sandbox.base import Ending, Entry, FileKind, Finished, Output
+from agent.sandbox.base import CommandEnd, EndReason, FileKind, FolderEntry, OutputChunk
 from agent.sandbox.client import files, shell
 from agent.sandbox.client.link import Connection, Link, LinkLost
-from agent.sandbox.disk.quota import Gauge
-from agent.sandbox.network.policy import Policy, Request
+from agent.sandbox.disk.quota import DiskMonitor
+from agent.sandbox.network.policy import NetworkPolicy, NetworkRequest
 from agent.sandbox.supervisor import frames
 from agent.util.cancellation import Stop
-from agent.util.wait import beside
+from agent.util.wait import run_cancellable
 
 T = TypeVar("T")
 
@@ -26,15 +26,17 @@ _GREETING_SECONDS = 20.0
 _ATTEMPTS = 3
 _ANSWER_SECONDS = 2.5
 _CHECK_SECONDS = 4.0
-_STOPPED_SECONDS = 6.0
-_BACK = "The shell was lost and was started again; its folder, variables and functions are {what}."
+_STOP_GRACE_SECONDS = 6.0
+_SHELL_RESTARTED = (
+    "The shell was lost and was started again; its folder, variables and functions are {what}."
+)
 
 
 class SupervisedSandbox(ABC):
     """The ``Sandbox`` protocol on top of a supervisor that subclasses start.
 
     A lost supervisor is restarted, with the shell's last state if that still exists; the next
-    command's ``Finished.note`` reports it.
+    command's ``CommandEnd.note`` reports it.
 
     Args:
         sandbox_id: The sandbox's id.
@@ -49,18 +51,18 @@ class SupervisedSandbox(ABC):
         self._home = home
         self._keep_bytes = keep_bytes
         self._lock = threading.RLock()
-        self._running = threading.Lock()
+        self._command_lock = threading.Lock()
         self._link: Link | None = None
         self._closed = False
         self._restored = False
         self._note = ""
-        self._gauge: Gauge | None = None
+        self._disk_monitor: DiskMonitor | None = None
         self._stop = Stop()
 
-    def allow(self, policy: Policy) -> None:  # noqa: B027 - nothing to apply without a network
+    def set_network_policy(self, policy: NetworkPolicy) -> None:  # noqa: B027 - nothing to apply without a network
         """See ``Sandbox.allow``."""
 
-    def requests(self) -> list[Request]:
+    def take_network_requests(self) -> list[NetworkRequest]:
         """See ``Sandbox.requests``."""
         return []
 
@@ -77,7 +79,7 @@ class SupervisedSandbox(ABC):
     def _dispose(self) -> None:
         """Remove the computer permanently."""
 
-    def _pause(self) -> None:
+    def _suspend(self) -> None:
         """Stop the computer so that it can be restarted; remove it if that is unsupported."""
         self._dispose()
 
@@ -93,16 +95,18 @@ class SupervisedSandbox(ABC):
 
     def start(self) -> None:
         """Start the supervisor and its shell. Raises ``SandboxError`` on failure."""
-        self._live_link()
+        self._ensure_link()
 
-    def execute(self, command: str, *, timeout: float, stop: Stop) -> Iterator[Output | Finished]:
+    def execute(
+        self, command: str, *, timeout: float, stop: Stop
+    ) -> Iterator[OutputChunk | CommandEnd]:
         """See ``Sandbox.execute``; ``ToolError`` for a command that no shell can take."""
         text = files.encode(self._translate(command))
         if b"\0" in text:
             raise ToolError("The command contains a NUL character, which a shell cannot take.")
-        if len(text) > frames.MAX_COMMAND - frames.EXECUTE_HEAD.size:
+        if len(text) > frames.MAX_COMMAND_BYTES - frames.EXECUTE_HEAD.size:
             raise ToolError("The command is too long; write the data to a file instead.")
-        return self._execute(text, timeout, stop)
+        return self._execute_exclusively(text, timeout, stop)
 
     def spawn(
         self,
@@ -114,51 +118,56 @@ class SupervisedSandbox(ABC):
         env: Mapping[str, str] | None = None,
         user: str = "",
         input: bytes = b"",
-    ) -> Iterator[Output | Finished]:
+    ) -> Iterator[OutputChunk | CommandEnd]:
         """See ``Sandbox.spawn``."""
         text = files.encode(self._translate(command))
-        job = shell.Job(text, self._inside(cwd or self._home), user, env or {}, input)
-        if b"\0" in text or job.options().count(b"\0") != 2 + len(job.environment):
+        job = shell.Job(text, self._absolute_path(cwd or self._home), user, env or {}, input)
+        if b"\0" in text or job.encode_options().count(b"\0") != 2 + len(job.environment):
             raise ToolError("A command, its folder, user and variables have no NUL.", errno.EINVAL)
         if any(not name or "=" in name for name in job.environment):
             raise ToolError("A variable needs a name without an equals sign.", errno.EINVAL)
-        if len(job.options()) + len(input) > frames.MAX_COMMAND - frames.SPAWN_HEAD.size:
+        if (
+            len(job.encode_options()) + len(input)
+            > frames.MAX_COMMAND_BYTES - frames.SPAWN_HEAD.size
+        ):
             raise ToolError("The input is too long; write it to a file instead.", errno.E2BIG)
         keep = self._keep_bytes
 
-        def begin(link: Link) -> Generator[Output | Finished, None, None]:
-            return shell.spawn(link, job, timeout=timeout, keep=keep, stop=stop)
+        def begin(link: Link) -> Generator[OutputChunk | CommandEnd, None, None]:
+            return shell.spawn(link, job, timeout=timeout, keep_bytes=keep, stop=stop)
 
-        return self._served(begin, stop)
+        return self._run_command(begin, stop)
 
-    def _execute(self, text: bytes, timeout: float, stop: Stop) -> Iterator[Output | Finished]:
-        if not self._running.acquire(blocking=False):
+    def _execute_exclusively(
+        self, text: bytes, timeout: float, stop: Stop
+    ) -> Iterator[OutputChunk | CommandEnd]:
+        if not self._command_lock.acquire(blocking=False):
             raise SandboxError("Another command is still running in this sandbox.")
         keep = self._keep_bytes
 
-        def begin(link: Link) -> Generator[Output | Finished, None, None]:
-            return shell.execute(link, text, timeout=timeout, keep=keep, stop=stop)
+        def begin(link: Link) -> Generator[OutputChunk | CommandEnd, None, None]:
+            return shell.execute(link, text, timeout=timeout, keep_bytes=keep, stop=stop)
 
         try:
-            with contextlib.closing(self._served(begin, stop)) as items:
+            with contextlib.closing(self._run_command(begin, stop)) as items:
                 for item in items:
-                    yield self._noted(item) if isinstance(item, Finished) else item
+                    yield self._add_note(item) if isinstance(item, CommandEnd) else item
         finally:
-            self._running.release()
+            self._command_lock.release()
 
-    def check(self) -> None:
+    def ensure_responsive(self) -> None:
         """See ``Sandbox.check``."""
-        link = self._live_link()
+        link = self._ensure_link()
         timer = threading.Timer(_CHECK_SECONDS, link.fail, ("It did not answer.",))
         timer.start()
         try:
             files.kind(link, "/")
         except LinkLost:
-            self._live_link()
+            self._ensure_link()
         finally:
             timer.cancel()
 
-    def attend(self, stop: Stop) -> None:
+    def set_stop(self, stop: Stop) -> None:
         """See ``Sandbox.attend``."""
         self._stop = stop
 
@@ -167,90 +176,96 @@ class SupervisedSandbox(ABC):
         """See ``Sandbox.lost``."""
         return self._link is None or bool(self._link.failure)
 
-    def _served(
-        self, begin: Callable[[Link], Generator[Output | Finished, None, None]], stop: Stop
-    ) -> Generator[Output | Finished, None, None]:
+    def _run_command(
+        self,
+        begin: Callable[[Link], Generator[OutputChunk | CommandEnd, None, None]],
+        stop: Stop,
+    ) -> Generator[OutputChunk | CommandEnd, None, None]:
         """Yield a command's items; restart the sandbox if it is lost meanwhile."""
-        link = self._live_link()
-        if self._gauge is not None:
-            self._gauge.begin()
+        link = self._ensure_link()
+        if self._disk_monitor is not None:
+            self._disk_monitor.start()
         started = time.monotonic()
         try:
             with contextlib.closing(begin(link)) as items:
                 for item in items:
-                    yield self._judged(item, stop) if isinstance(item, Finished) else item
+                    yield (
+                        self._add_disk_status(item, stop) if isinstance(item, CommandEnd) else item
+                    )
         except LinkLost:
-            ending: Ending = "stop" if stop.is_set else "lost"
-            lost = Finished(None, ending, time.monotonic() - started)
+            ending: EndReason = "stop" if stop.is_set else "lost"
+            lost = CommandEnd(None, ending, time.monotonic() - started)
             try:
-                self._live_link()
+                self._ensure_link()
             except SandboxError:
                 if not stop.is_set:
                     raise
                 lost = replace(lost, ending="stop")
-            yield self._judged(lost, stop)
+            yield self._add_disk_status(lost, stop)
 
-    def _noted(self, finished: Finished) -> Finished:
-        """Return ``finished`` with the sandbox's pending note, which is for the shell's user."""
+    def _add_note(self, result: CommandEnd) -> CommandEnd:
+        """Return ``result`` with the sandbox's pending note, which is for the shell's user."""
         # Without the lock, which a thread that restarts the sandbox may hold for long.
-        said, self._note = self._note, ""
-        return replace(finished, note=" ".join(filter(None, (said, finished.note))))
+        pending, self._note = self._note, ""
+        return replace(result, note=" ".join(filter(None, (pending, result.note))))
 
-    def _judged(self, finished: Finished, stop: Stop) -> Finished:
-        """Return ``finished`` with the sandbox's disk status."""
-        full = self._gauge.told() if self._gauge is not None else ""
-        stopped = full and finished.ending in ("stop", "lost") and not stop.is_set
-        ending = "full" if stopped else finished.ending
-        return replace(finished, ending=ending, full=full)
+    def _add_disk_status(self, result: CommandEnd, stop: Stop) -> CommandEnd:
+        """Return ``result`` with the sandbox's disk status."""
+        full = self._disk_monitor.message() if self._disk_monitor is not None else ""
+        stopped = full and result.ending in ("stop", "lost") and not stop.is_set
+        ending = "full" if stopped else result.ending
+        return replace(result, ending=ending, full=full)
 
-    def _live_link(self) -> Link:
+    def _ensure_link(self) -> Link:
         """Return the link, reconnected if it is broken; a stop ends the wait for it."""
         link = self._link
         if link is not None and not link.failure and not self._closed:
             return link
-        return beside(self._renewed_link, self._stop, grace=_STOPPED_SECONDS)
+        return run_cancellable(self._reconnect, self._stop, grace_seconds=_STOP_GRACE_SECONDS)
 
-    def _renewed_link(self) -> Link:
+    def _reconnect(self) -> Link:
         with self._lock:
-            self._refuse_closed()
+            self._raise_if_closed()
             if self._link is not None and not self._link.failure:
                 return self._link
-            again = self._link is not None
-            self._link, self._restored = self._new_link()
-            self._refuse_closed()  # closed during the reconnect, which close does not wait for
-            if again:
+            reconnected = self._link is not None
+            self._link, self._restored = self._open_link()
+            self._raise_if_closed()  # closed during the reconnect, which close does not wait for
+            if reconnected:
                 what = "as they were before that" if self._restored else "lost"
-                self._note = " ".join(filter(None, (self._note, _BACK.format(what=what))))
+                self._note = " ".join(
+                    filter(None, (self._note, _SHELL_RESTARTED.format(what=what)))
+                )
             return self._link
 
-    def _refuse_closed(self) -> None:
+    def _raise_if_closed(self) -> None:
         if self._closed:
             if self._link is not None:
                 self._link.close()
             raise SandboxError("The sandbox was closed.")
 
-    def _new_link(self) -> tuple[Link, bool]:
+    def _open_link(self) -> tuple[Link, bool]:
         failure = ""
         for _ in range(_ATTEMPTS):
             try:
                 link = Link(self._connect())
-                return link, link.greeting(_GREETING_SECONDS)
+                return link, link.wait_until_ready(_GREETING_SECONDS)
             except (OSError, LinkLost) as error:
                 failure = str(error)
         raise SandboxError(f"The sandbox's shell can't be started: {failure}")
 
-    def _on_link(self, call: Callable[[Link], T]) -> T:
+    def _call_with_retry(self, call: Callable[[Link], T]) -> T:
         """Call ``call`` with the link; retry once if the link is lost."""
         try:
-            return self._hurried(call, self._live_link())
+            return self._call_until_stop(call, self._ensure_link())
         except LinkLost:
-            return self._hurried(call, self._live_link())
+            return self._call_until_stop(call, self._ensure_link())
 
-    def _hurried(self, call: Callable[[Link], T], link: Link) -> T:
+    def _call_until_stop(self, call: Callable[[Link], T], link: Link) -> T:
         """Call ``call``; after a stop, break the link if no answer arrives in time."""
         timer = threading.Timer(_ANSWER_SECONDS, link.fail, ("It did not answer a stop.",))
         timer.daemon = True
-        with self._stop.calling(timer.start):
+        with self._stop.on_set(timer.start):
             try:
                 return call(link)
             finally:
@@ -260,7 +275,7 @@ class SupervisedSandbox(ABC):
         """Translate the model's paths in a command or path to the sandbox's own."""
         return text
 
-    def _inside(self, path: str) -> str:
+    def _absolute_path(self, path: str) -> str:
         path = self._translate(path)
         if "\0" in path:
             raise ToolError("The path contains a NUL character.", errno.EINVAL)
@@ -268,58 +283,58 @@ class SupervisedSandbox(ABC):
 
     def kind(self, path: str) -> FileKind:
         """See ``Sandbox.kind``."""
-        inside = self._inside(path)
-        return self._on_link(lambda link: files.kind(link, inside))
+        inside = self._absolute_path(path)
+        return self._call_with_retry(lambda link: files.kind(link, inside))
 
     def read(self, path: str, *, limit: int) -> bytes:
         """See ``Sandbox.read``."""
-        inside = self._inside(path)
-        return self._on_link(lambda link: files.read(link, inside, limit))
+        inside = self._absolute_path(path)
+        return self._call_with_retry(lambda link: files.read(link, inside, limit))
 
     def write(self, path: str, data: bytes, *, exclusive: bool = False) -> None:
         """See ``Sandbox.write``."""
-        inside = self._inside(path)
-        self._on_link(lambda link: files.write(link, inside, data, exclusive))
+        inside = self._absolute_path(path)
+        self._call_with_retry(lambda link: files.write(link, inside, data, exclusive))
 
-    def entries(self, path: str, *, depth: int, limit: int) -> list[Entry]:
+    def list_folder(self, path: str, *, depth: int, limit: int) -> list[FolderEntry]:
         """See ``Sandbox.entries``."""
-        inside = self._inside(path)
-        return self._on_link(lambda link: files.entries(link, inside, depth, limit))
+        inside = self._absolute_path(path)
+        return self._call_with_retry(lambda link: files.list_folder(link, inside, depth, limit))
 
     def remove(self, path: str) -> None:
         """See ``Sandbox.remove``."""
-        inside = self._inside(path)
-        self._on_link(lambda link: files.remove(link, inside))
+        inside = self._absolute_path(path)
+        self._call_with_retry(lambda link: files.remove(link, inside))
 
     def end_processes(self) -> None:
         """See ``Sandbox.end_processes``."""
-        self._on_link(files.end_processes)
-        if self._gauge is not None:
-            self._gauge.end()
+        self._call_with_retry(files.end_processes)
+        if self._disk_monitor is not None:
+            self._disk_monitor.stop()
 
     def peak_memory(self) -> int | None:
         """See ``Sandbox.peak_memory``."""
-        return self._on_link(files.peak_memory)
+        return self._call_with_retry(files.peak_memory)
 
     def close(self) -> None:
         """See ``Sandbox.close``."""
-        self._end(self._dispose)
+        self._shut_down(self._dispose)
 
-    def rest(self) -> None:
+    def stop(self) -> None:
         """See ``Sandbox.rest``."""
-        self._end(self._pause)
+        self._shut_down(self._suspend)
 
-    def _end(self, computer: Callable[[], None]) -> None:
-        waited = self._lock.acquire(timeout=_ANSWER_SECONDS)  # a restart may hold the lock
+    def _shut_down(self, action: Callable[[], None]) -> None:
+        locked = self._lock.acquire(timeout=_ANSWER_SECONDS)  # a restart may hold the lock
         closed, self._closed = self._closed, True
-        if waited:
+        if locked:
             self._lock.release()
         if closed:
             return
-        if self._gauge is not None:
-            self._gauge.end()
+        if self._disk_monitor is not None:
+            self._disk_monitor.stop()
         try:
             if self._link is not None:
                 self._link.close()
         finally:
-            computer()
+            action()

@@ -7,7 +7,7 @@ marked, there is no answer. Answers are never extracted from a sentence.
 
 import re
 
-LONGEST = 65_536
+MAX_OUTPUT_CHARS = 65_536
 """Maximum length of the output in characters; longer output has no answer."""
 
 _LABEL = re.compile(
@@ -18,53 +18,53 @@ _LABEL = re.compile(
     re.IGNORECASE,
 )
 _BOX = "\\boxed{"
-_AROUND = re.compile(r"\s+|\*+|_+|`+|[\"'“”‘’]+|\$+")
+_MARKUP = re.compile(r"\s+|\*+|_+|`+|[\"'“”‘’]+|\$+")
 
 
-def final(answer: str) -> str | None:
+def extract_final_answer(answer: str) -> str | None:
     """Return the final answer without surrounding markup; None if there is none.
 
     Args:
         answer: The model's complete output.
     """
-    if len(answer) > LONGEST:
+    if len(answer) > MAX_OUTPUT_CHARS:
         return None
     lines = [line.strip() for line in answer.removeprefix("\ufeff").splitlines() if line.strip()]
     if not lines:
         return None
-    marked = [said for said in map(_marked, lines) if said is not None]
+    marked = [said for said in map(_marked_answer, lines) if said is not None]
     several = len({said.rstrip(".").casefold() for said in marked}) > 1
-    if several or (len(lines) > 1 and _marked(lines[-1]) is None):
+    if several or (len(lines) > 1 and _marked_answer(lines[-1]) is None):
         return None
-    return (marked[-1] if marked else bare(lines[0])) or None
+    return (marked[-1] if marked else strip_markup(lines[0])) or None
 
 
-def bare(text: str) -> str:
+def strip_markup(text: str) -> str:
     """Strip white space, quotes, emphasis and dollar signs from both ends."""
     start, end = 0, len(text)
-    while found := _AROUND.match(text, start, end):
+    while found := _MARKUP.match(text, start, end):
         start = found.end()
-    while end > start and _AROUND.fullmatch(text[end - 1]):
+    while end > start and _MARKUP.fullmatch(text[end - 1]):
         end -= 1
     return text[start:end]
 
 
-def _marked(line: str) -> str | None:
+def _marked_answer(line: str) -> str | None:
     """Return the answer that a line marks; None if it marks none."""
     labelled = _LABEL.fullmatch(line)
-    said = bare(labelled["said"]) if labelled else bare(line)
-    boxes = said.count(_BOX)
+    text = strip_markup(labelled["said"]) if labelled else strip_markup(line)
+    boxes = text.count(_BOX)
     if boxes == 1:
-        start = said.index(_BOX) + len(_BOX)
-        return bare(said[start : _closing(said, start)])
-    return said if labelled and not boxes else ("" if boxes else None)
+        start = text.index(_BOX) + len(_BOX)
+        return strip_markup(text[start : _closing_brace(text, start)])
+    return text if labelled and not boxes else ("" if boxes else None)
 
 
-def _closing(text: str, start: int) -> int:
+def _closing_brace(text: str, start: int) -> int:
     """Return the index of the matching closing brace, or the text's length."""
     depth = 1
-    for place in range(start, len(text)):
-        depth += {"{": 1, "}": -1}.get(text[place], 0)
+    for position in range(start, len(text)):
+        depth += {"{": 1, "}": -1}.get(text[position], 0)
         if not depth:
-            return place
+            return position
     return len(text)

@@ -9,25 +9,25 @@ from pathlib import Path
 from typing import Any
 
 from agent.errors import TaskError
-from agent.tasks.task import FileAt, Problem, WrongRecord, from_json, shown, to_json
+from agent.tasks.task import HostFile, InvalidRecord, TaskRecord, from_json, quote, to_json
 
-LONGEST_LINE = 256 * 1024**2
+MAX_LINE_BYTES = 256 * 1024**2
 
 
-def read_problems(path: Path) -> Iterator[Problem]:
+def read_tasks(path: Path) -> Iterator[TaskRecord]:
     """Yield the tasks in a file, in order.
 
     Raises:
         TaskError: the file cannot be read or a line is invalid; names file, line and key.
     """
     seen: dict[str, int] = {}
-    for number, value in _values(path):
+    for number, value in _parse_lines(path):
         try:
-            problem = from_json(value, path.parent.resolve())
-            _check_new(problem.id, seen, number)
-        except WrongRecord as error:
+            task = from_json(value, path.parent.resolve())
+            _check_unique_id(task.id, seen, number)
+        except InvalidRecord as error:
             raise TaskError(f"{path}, line {number}: {error}") from error
-        yield problem
+        yield task
 
 
 def read_answers(path: Path) -> dict[str, str | None]:
@@ -36,21 +36,21 @@ def read_answers(path: Path) -> dict[str, str | None]:
     Each line is ``{"id": …, "answer": …}``.
 
     Raises:
-        TaskError: as for ``read_problems``.
+        TaskError: as for ``read_tasks``.
     """
     seen: dict[str, int] = {}
     answers: dict[str, str | None] = {}
-    for number, value in _values(path):
+    for number, value in _parse_lines(path):
         try:
-            name, answer = _answer(value)
-            _check_new(name, seen, number)
-        except WrongRecord as error:
+            name, answer = _parse_answer(value)
+            _check_unique_id(name, seen, number)
+        except InvalidRecord as error:
             raise TaskError(f"{path}, line {number}: {error}") from error
         answers[name] = answer
     return answers
 
 
-def write_problems(path: Path, problems: Iterable[Problem]) -> int:
+def write_tasks(path: Path, tasks: Iterable[TaskRecord]) -> int:
     """Write tasks to a file atomically; return their number.
 
     Files that tasks refer to by path must be below the file's folder.
@@ -63,8 +63,8 @@ def write_problems(path: Path, problems: Iterable[Problem]) -> int:
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
-                for count, problem in enumerate(problems, start=1):  # noqa: B007 - used as the count
-                    file.write(_line(problem, path))
+                for count, task in enumerate(tasks, start=1):  # noqa: B007 - used as the count
+                    file.write(_format_line(task, path))
             Path(name).chmod(0o644)
             Path(name).replace(path)
         finally:
@@ -75,58 +75,58 @@ def write_problems(path: Path, problems: Iterable[Problem]) -> int:
     return count
 
 
-def _line(problem: Problem, path: Path) -> str:
+def _format_line(task: TaskRecord, path: Path) -> str:
     here = path.parent.resolve()
-    for name, content in problem.input_files.items():
-        if isinstance(content, FileAt) and content.folder.resolve() != here:
-            raise TaskError(f"{path}: {shown(name)} of {shown(problem.id)} does not lie beside it.")
-    return json.dumps(to_json(problem), ensure_ascii=False) + "\n"
+    for name, content in task.input_files.items():
+        if isinstance(content, HostFile) and content.folder.resolve() != here:
+            raise TaskError(f"{path}: {quote(name)} of {quote(task.id)} does not lie beside it.")
+    return json.dumps(to_json(task), ensure_ascii=False) + "\n"
 
 
-def _values(path: Path) -> Iterator[tuple[int, object]]:
+def _parse_lines(path: Path) -> Iterator[tuple[int, object]]:
     try:
         with path.open("rb") as file:
             number = 0
-            while line := file.readline(LONGEST_LINE + 1):
+            while line := file.readline(MAX_LINE_BYTES + 1):
                 number += 1
-                if len(line) > LONGEST_LINE:
-                    raise TaskError(f"{path}, line {number}: longer than {LONGEST_LINE} bytes.")
+                if len(line) > MAX_LINE_BYTES:
+                    raise TaskError(f"{path}, line {number}: longer than {MAX_LINE_BYTES} bytes.")
                 if line.strip():
-                    yield number, _value(line, f"{path}, line {number}")
+                    yield number, _parse_line(line, f"{path}, line {number}")
     except OSError as error:
         raise TaskError(f"{path} cannot be read: {error.strerror}.") from error
 
 
-def _value(line: bytes, where: str) -> object:
+def _parse_line(line: bytes, where: str) -> object:
     try:
-        return json.loads(line.decode("utf-8-sig"), object_pairs_hook=_once)
-    except WrongRecord as error:
+        return json.loads(line.decode("utf-8-sig"), object_pairs_hook=_object_without_duplicates)
+    except InvalidRecord as error:
         raise TaskError(f"{where}: {error}") from error
     except (ValueError, RecursionError) as error:
         why = "nested too deep" if isinstance(error, RecursionError) else str(error)
         raise TaskError(f"{where}: no JSON: {why}") from error
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _object_without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Build an object; raise an error for a duplicate key, which ``json`` ignores."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    result = dict(pairs)
+    if len(result) < len(pairs):
         names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise WrongRecord(shown(twice), "stands there twice")
-    return found
+        duplicate = next(name for name in names if names.count(name) > 1)
+        raise InvalidRecord(quote(duplicate), "stands there twice")
+    return result
 
 
-def _answer(value: object) -> tuple[str, str | None]:
+def _parse_answer(value: object) -> tuple[str, str | None]:
     if not isinstance(value, dict) or not isinstance(value.get("id"), str):
-        raise WrongRecord("id", "is missing, or no text")
+        raise InvalidRecord("id", "is missing, or no text")
     answer = value.get("answer")
     if answer is not None and not isinstance(answer, str):
-        raise WrongRecord("answer", f"must be a text or null, not {type(answer).__name__}")
+        raise InvalidRecord("answer", f"must be a text or null, not {type(answer).__name__}")
     return value["id"], answer
 
 
-def _check_new(name: str, seen: dict[str, int], number: int) -> None:
+def _check_unique_id(name: str, seen: dict[str, int], number: int) -> None:
     if name in seen:
-        raise WrongRecord("id", f"{shown(name)} is that of line {seen[name]}, too")
+        raise InvalidRecord("id", f"{quote(name)} is that of line {seen[name]}, too")
     seen[name] = number

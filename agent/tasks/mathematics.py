@@ -20,38 +20,43 @@ from selectors import EVENT_READ, DefaultSelector
 
 from agent.errors import TaskError
 from agent.installation import pip_install
-from agent.tasks.answer_extraction import final
+from agent.tasks.answer_extraction import extract_final_answer
 
-LONGEST = 1_000
+MAX_EXPRESSION_CHARS = 1_000
 """Maximum length of an expression in characters; longer ones are not compared."""
-SECONDS = 5.0
+TIMEOUT_SECONDS = 5.0
 """Time limit of a comparison in seconds."""
-LOADING = 60.0
+STARTUP_TIMEOUT_SECONDS = 60.0
 """Time limit for starting the process in seconds, long enough for a busy machine."""
 
 _COMMAND = re.compile(r"\\[A-Za-z]+")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _FUNCTIONS = frozenset(["sin", "cos", "tan", "exp", "log", "ln", "sqrt", "pi", "mod"])
 _MATHEMATICAL = re.compile(r"[\d\\^=+]|^[^\W\d_]$")
-_WHEN = re.compile(r"(?<!\d)\d++([-/.])\d++\1\d|\d:\d\d")
+_DATE_OR_TIME = re.compile(r"(?<!\d)\d++([-/.])\d++\1\d|\d:\d\d")
 # R2D2, 7h05: letters followed by digits are not products; 2x is one.
-_CODE = re.compile(r"[^\W\d_]\d")
-_CLAIM = re.compile(r"[=<>≤≥≠]|\\(?:eq|neq?|leq?|geq?|lt|gt)\b")
+_LETTER_THEN_DIGIT = re.compile(r"[^\W\d_]\d")
+_RELATION = re.compile(r"[=<>≤≥≠]|\\(?:eq|neq?|leq?|geq?|lt|gt)\b")
 
 
-def mathematical(truth: str) -> bool:
+def is_expression(truth: str) -> bool:
     """Return whether a correct answer is an expression.
 
     Dates, times and texts with numbers are not expressions.
     """
-    if len(truth) > LONGEST or _words(truth) or _WHEN.search(truth) or _coded(truth):
+    if (
+        len(truth) > MAX_EXPRESSION_CHARS
+        or _plain_words(truth)
+        or _DATE_OR_TIME.search(truth)
+        or _contains_code(truth)
+    ):
         return False
-    if _CLAIM.search(truth) and not re.search(r"[^\W\d_]", _COMMAND.sub(" ", truth)):
+    if _RELATION.search(truth) and not re.search(r"[^\W\d_]", _COMMAND.sub(" ", truth)):
         return False  # 1 < 2 would equal every other true relation
     return bool(_MATHEMATICAL.search(truth))
 
 
-def equal(answer: str, truth: str) -> bool:
+def expressions_equal(answer: str, truth: str) -> bool:
     """Return whether an answer is an expression equal to the correct one.
 
     Expressions are not extracted from sentences: an answer (see ``final``) that contains words
@@ -60,87 +65,98 @@ def equal(answer: str, truth: str) -> bool:
     Raises:
         TaskError: ``math-verify`` is not installed and the correct answer is an expression.
     """
-    if not mathematical(truth):
+    if not is_expression(truth):
         return False
     if find_spec("math_verify") is None:
         raise TaskError(
             "To compare mathematical answers, math-verify is needed: "
             + pip_install("requirements-train.txt")
         )
-    said = final(answer)
-    if said is None or len(said) > LONGEST or _words(said) or not _shaped(said, truth):
+    expression = extract_final_answer(answer)
+    if (
+        expression is None
+        or len(expression) > MAX_EXPRESSION_CHARS
+        or _plain_words(expression)
+        or not _is_well_formed(expression, truth)
+    ):
         return False
-    return _worker.ask(said, final(truth) or truth)
+    return _worker.compare(expression, extract_final_answer(truth) or truth)
 
 
-def _shaped(said: str, truth: str) -> bool:
+def _is_well_formed(expression: str, truth: str) -> bool:
     """Return whether an answer has matching braces and no unexpected relation.
 
     It may assign a value to a variable; other relations are valid only if ``truth`` has one.
     """
     depth = 0
-    for sign in said.replace("\\{", "").replace("\\}", ""):
+    for sign in expression.replace("\\{", "").replace("\\}", ""):
         depth += (sign == "{") - (sign == "}")
         if depth < 0:
             return False
-    claims = _CLAIM.findall(said)
-    named = len(claims) == 1 and claims[0] == "=" and len(said.partition("=")[0].strip()) == 1
+    relations = _RELATION.findall(expression)
+    is_assignment = (
+        len(relations) == 1
+        and relations[0] == "="
+        and len(expression.partition("=")[0].strip()) == 1
+    )
     return depth == 0 and (
-        not claims or bool(_CLAIM.search(truth)) or (named and said.strip()[0].isalpha())
+        not relations
+        or bool(_RELATION.search(truth))
+        or (is_assignment and expression.strip()[0].isalpha())
     )
 
 
-def _coded(text: str) -> bool:
-    return bool(_CODE.search(_COMMAND.sub(" ", text)))
+def _contains_code(text: str) -> bool:
+    return bool(_LETTER_THEN_DIGIT.search(_COMMAND.sub(" ", text)))
 
 
-def _words(text: str) -> set[str]:
+def _plain_words(text: str) -> set[str]:
     return set(_WORD.findall(_COMMAND.sub(" ", text).casefold())) - _FUNCTIONS
 
 
-class _Worker:
+class _ComparisonWorker:
     """The worker process, started on first use and restarted after it ends."""
 
     _process: "subprocess.Popen[bytes] | None"
 
     def __init__(self) -> None:
-        self.forget()
+        self.reset()
 
-    def ask(self, answer: str, truth: str) -> bool:
+    def compare(self, answer: str, truth: str) -> bool:
         """Compare two expressions; return False if the worker fails or times out."""
         with self._lock:
-            said = None
+            reply = None
             try:
-                process = self._running()
+                process = self._ensure_running()
                 _send(process, json.dumps([answer, truth]))
-                said = _received(process, SECONDS)
+                reply = _read_reply(process, TIMEOUT_SECONDS)
             finally:
-                if said is None:  # a late reply must not answer the next request
-                    self.end()
-            return said == b"equal\n"
+                if reply is None:  # a late reply must not answer the next request
+                    self.kill()
+            return reply == b"equal\n"
 
-    def end(self) -> None:
+    def kill(self) -> None:
         """Kill the process if it is running."""
         process, self._process = self._process, None
         if process is not None:
             process.kill()
             process.communicate()
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Reset the state; after a fork, the worker belongs to the parent process."""
         self._lock = threading.Lock()
         self._process = None
 
-    def _running(self) -> "subprocess.Popen[bytes]":
+    def _ensure_running(self) -> "subprocess.Popen[bytes]":
         process = self._process
         if process is None or process.poll() is not None:
-            self._process = process = _started()
-            if _received(process, LOADING) != b"ready\n":
+            self._process = process = _start_process()
+            if _read_reply(process, STARTUP_TIMEOUT_SECONDS) != b"ready\n":
                 raise TaskError("math-verify does not start; install it again.")
         return process
 
 
-def _started() -> "subprocess.Popen[bytes]":
+def _start_process() -> "subprocess.Popen[bytes]":
     program = Path(__file__).with_name("mathematics_worker.py")
     return subprocess.Popen(
         [sys.executable, "-I", program],
@@ -159,15 +175,15 @@ def _send(process: "subprocess.Popen[bytes]", line: str) -> None:
             process.stdin.write(line.encode() + b"\n")
 
 
-def _received(process: "subprocess.Popen[bytes]", seconds: float) -> bytes | None:
+def _read_reply(process: "subprocess.Popen[bytes]", timeout: float) -> bytes | None:
     """Read a line; return None after the timeout or if the process has ended."""
     if process.stdout is None:
         return None
     with DefaultSelector() as selector:
         selector.register(process.stdout, EVENT_READ)
-        return process.stdout.readline() or None if selector.select(seconds) else None
+        return process.stdout.readline() or None if selector.select(timeout) else None
 
 
-_worker = _Worker()
-atexit.register(_worker.end)
-os.register_at_fork(after_in_child=_worker.forget)
+_worker = _ComparisonWorker()
+atexit.register(_worker.kill)
+os.register_at_fork(after_in_child=_worker.reset)

@@ -11,13 +11,13 @@ import os
 import resource
 import sys
 
-MEMORY = 1024**3
+MAX_MEMORY_BYTES = 1024**3
 """Limit on address space in bytes."""
 
 
 def main() -> None:
     """Answer each line of stdin until it ends."""
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     answers = os.fdopen(os.dup(1), "w", buffering=1)
@@ -35,13 +35,13 @@ def _equal(answer: str, truth: str) -> bool:
     from math_verify import verify
 
     try:
-        wanted, said = _parsed(truth), _parsed(answer)
-        return bool(wanted and said and verify(wanted, said, timeout_seconds=None))
+        expected, actual = _parse(truth), _parse(answer)
+        return bool(expected and actual and verify(expected, actual, timeout_seconds=None))
     except Exception:  # noqa: BLE001 - a hostile expression can raise any error
         return False
 
 
-def _parsed(expression: str) -> list[object]:
+def _parse(expression: str) -> list[object]:
     from math_verify import LatexExtractionConfig, parse
 
     # The box makes the library take the whole expression, not just its last number.

@@ -15,17 +15,17 @@ Expressions are not scored by ROUGE-L, which would reward listing two numbers ov
 from collections.abc import Callable
 
 from agent.tasks import mathematics
-from agent.tasks.answer_extraction import LONGEST, bare
-from agent.tasks.choice_answers import letters, one_letter
+from agent.tasks.answer_extraction import MAX_OUTPUT_CHARS, strip_markup
+from agent.tasks.choice_answers import parse_choices, parse_single_choice
 from agent.tasks.rouge import rouge_l
-from agent.tasks.task import Problem, QaType
+from agent.tasks.task import QaType, TaskRecord
 
 
-def reward(problem: Problem, answer: str | None) -> float:
+def reward(task: TaskRecord, answer: str | None) -> float:
     """Return the reward of an answer.
 
     Args:
-        problem: The task.
+        task: The task.
         answer: The text of ``output/answer.txt``; None if the file is missing.
 
     Returns:
@@ -34,37 +34,37 @@ def reward(problem: Problem, answer: str | None) -> float:
     Raises:
         TaskError: expressions must be compared and ``math-verify`` is not installed.
     """
-    if answer is None or len(answer) > LONGEST or not answer.strip():
+    if answer is None or len(answer) > MAX_OUTPUT_CHARS or not answer.strip():
         return 0.0
-    return _REWARDS[problem.qa_type](answer, problem.ground_truth)
+    return _REWARDS[task.qa_type](answer, task.ground_truth)
 
 
 def _single_choice(answer: str, truth: str) -> float:
-    return float(one_letter(answer) == truth)
+    return float(parse_single_choice(answer) == truth)
 
 
 def _multiple_choice(answer: str, truth: str) -> float:
-    said, wanted = letters(answer), frozenset(truth)
-    return 2 * len(said & wanted) / (len(said) + len(wanted))
+    chosen, expected = parse_choices(answer), frozenset(truth)
+    return 2 * len(chosen & expected) / (len(chosen) + len(expected))
 
 
 def _open_ended(answer: str, truth: str) -> float:
-    if _plain(answer) == _plain(truth):
+    if _normalize(answer) == _normalize(truth):
         return 1.0
-    if mathematics.mathematical(truth):
-        return float(mathematics.equal(answer, truth))
+    if mathematics.is_expression(truth):
+        return float(mathematics.expressions_equal(answer, truth))
     return rouge_l(answer, truth)
 
 
 def _exact(answer: str, truth: str) -> float:
-    return float(_lines(answer) == _lines(truth))
+    return float(_stripped_lines(answer) == _stripped_lines(truth))
 
 
-def _plain(text: str) -> str:
-    return " ".join(bare(text).removesuffix(".").casefold().split())
+def _normalize(text: str) -> str:
+    return " ".join(strip_markup(text).removesuffix(".").casefold().split())
 
 
-def _lines(text: str) -> list[str]:
+def _stripped_lines(text: str) -> list[str]:
     return [line.rstrip() for line in text.removeprefix("\ufeff").strip().splitlines()]
 
 

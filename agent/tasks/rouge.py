@@ -2,7 +2,7 @@
 
 import re
 
-MOST_WORDS = 16_384
+MAX_WORDS = 16_384
 """Maximum number of words compared in each text; further words count as wrong."""
 
 # A number with its sign is one word; scripts without spaces are split into characters.
@@ -18,21 +18,21 @@ def rouge_l(answer: str, truth: str) -> float:
     Returns:
         A value from 0 (no common words) to 1 (the same words in the same order).
     """
-    said, wanted = (_WORD.findall(text.casefold()) for text in (answer, truth))
-    if not said or not wanted:
+    answer_words, truth_words = (_WORD.findall(text.casefold()) for text in (answer, truth))
+    if not answer_words or not truth_words:
         return 0.0
-    common = _common(said[:MOST_WORDS], wanted[:MOST_WORDS])
-    return 2 * common / (len(said) + len(wanted))
+    common = _lcs_length(answer_words[:MAX_WORDS], truth_words[:MAX_WORDS])
+    return 2 * common / (len(answer_words) + len(truth_words))
 
 
-def _common(first: list[str], second: list[str]) -> int:
+def _lcs_length(first: list[str], second: list[str]) -> int:
     """Return the LCS length, by Hyyrö's bit-parallel algorithm, in linear memory."""
-    places: dict[str, int] = {}
+    positions: dict[str, int] = {}
     for place, word in enumerate(first):
-        places[word] = places.get(word, 0) | 1 << place
+        positions[word] = positions.get(word, 0) | 1 << place
     everywhere = (1 << len(first)) - 1
     row = everywhere
     for word in second:
-        hits = row & places.get(word, 0)
+        hits = row & positions.get(word, 0)
         row = ((row + hits) | (row - hits)) & everywhere
     return len(first) - row.bit_count()

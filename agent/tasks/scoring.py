@@ -6,8 +6,8 @@ from math import sqrt
 
 from agent.errors import TaskError
 from agent.tasks.rewards import reward
-from agent.tasks.task import Problem
-from agent.tasks.task import shown as quoted
+from agent.tasks.task import TaskRecord
+from agent.tasks.task import quote as quoted
 from agent.util.text import one_line
 
 _Z = 1.959964
@@ -32,7 +32,9 @@ class Score:
     high: float
 
 
-def scored(problems: Iterable[Problem], answers: Mapping[str, str | None]) -> dict[str, Score]:
+def score_answers(
+    tasks: Iterable[TaskRecord], answers: Mapping[str, str | None]
+) -> dict[str, Score]:
     """Score each domain, sorted by name, and then all tasks under the empty name.
 
     Raises:
@@ -40,27 +42,29 @@ def scored(problems: Iterable[Problem], answers: Mapping[str, str | None]) -> di
     """
     rewards: dict[str, list[float]] = {}
     answered: dict[str, int] = {}
-    left = set(answers)
-    for problem in problems:
-        left.discard(problem.id)
-        answer = answers.get(problem.id)
-        rewards.setdefault(problem.domain, []).append(reward(problem, answer))
-        answered[problem.domain] = answered.get(problem.domain, 0) + (answer is not None)
-    if left:
-        raise TaskError(f"answers: {quoted(min(left))} is the id of no task.")
+    unmatched = set(answers)
+    for task in tasks:
+        unmatched.discard(task.id)
+        answer = answers.get(task.id)
+        rewards.setdefault(task.domain, []).append(reward(task, answer))
+        answered[task.domain] = answered.get(task.domain, 0) + (answer is not None)
+    if unmatched:
+        raise TaskError(f"answers: {quoted(min(unmatched))} is the id of no task.")
     if not rewards:
         raise TaskError("tasks: there are none.")
-    return by_domain(rewards, answered)
+    return score_domains(rewards, answered)
 
 
-def by_domain(rewards: Mapping[str, list[float]], answered: Mapping[str, int]) -> dict[str, Score]:
+def score_domains(
+    rewards: Mapping[str, list[float]], answered: Mapping[str, int]
+) -> dict[str, Score]:
     """Score the rewards of each domain and of all, in the format of ``scored``."""
-    scores = {name: score(each, answered[name]) for name, each in sorted(rewards.items())}
+    scores = {name: score_rewards(each, answered[name]) for name, each in sorted(rewards.items())}
     everything = [value for each in rewards.values() for value in each]
-    return {**scores, "": score(everything, sum(answered.values()))}
+    return {**scores, "": score_rewards(everything, sum(answered.values()))}
 
 
-def shown(scores: Mapping[str, Score]) -> str:
+def format_table(scores: Mapping[str, Score]) -> str:
     """Format the scores as a table for a terminal."""
     rows = [f"{'family':<16}{'tasks':>7}{'answered':>10}{'mean':>8}   95 % interval"]
     for name, each in scores.items():
@@ -69,7 +73,7 @@ def shown(scores: Mapping[str, Score]) -> str:
     return "\n".join(rows)
 
 
-def score(rewards: list[float], answered: int) -> Score:
+def score_rewards(rewards: list[float], answered: int) -> Score:
     """Score a non-empty list of rewards.
 
     The Wilson interval stays within 0 and 1 and has a positive width even if all rewards are
@@ -77,10 +81,10 @@ def score(rewards: list[float], answered: int) -> Score:
     the largest variance.
     """
     mean = sum(rewards) / len(rewards)
-    return Score(len(rewards), answered, mean, *interval(mean, len(rewards)))
+    return Score(len(rewards), answered, mean, *wilson_interval(mean, len(rewards)))
 
 
-def interval(mean: float, count: int) -> tuple[float, float]:
+def wilson_interval(mean: float, count: int) -> tuple[float, float]:
     """Return the Wilson 95 % interval of a mean of ``count`` (at least 1) rewards."""
     square = _Z * _Z / count
     middle = (mean + square / 2) / (1 + square)

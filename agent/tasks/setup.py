@@ -7,59 +7,61 @@ from agent import prompts
 from agent.errors import TaskError, WorkspaceError
 from agent.events import Mode
 from agent.runs.recorder import Task
-from agent.tasks.task import Content, FileAt, Problem, shown
+from agent.tasks.task import Content, HostFile, TaskRecord, quote
 from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
-from agent.workspace.transfer.uploads import check_room
+from agent.workspace.transfer.uploads import check_space
 
-ANSWER = RelPath("output/answer.txt")
+ANSWER_PATH = RelPath("output/answer.txt")
 
 _CHUNK = 1024**2
-_FORMS = {
+_ANSWER_FORMATS = {
     "single_choice": "The answer is one capital letter.",
     "multiple_choice": "The answer is the capital letters of all that are right, such as: A, C",
 }
 
 
-def lay(problem: Problem, workspace: Workspace) -> None:
+def write_inputs(task: TaskRecord, workspace: Workspace) -> None:
     """Write a task's files to ``input/`` in a workspace that has none of them yet.
 
     Raises:
         TaskError: a file cannot be read or written, or exists; names the task and the file.
     """
-    for name, content in problem.input_files.items():
+    for name, content in task.input_files.items():
         try:
             path = RelPath(f"input/{name}")
-            check_room(workspace, path, _size(content), floor=0)
+            check_space(workspace, path, _size(content), min_free=0)
             written = workspace.write(path, _chunks(content))
         except WorkspaceError as error:
-            raise TaskError(f"{shown(problem.id)}: input_files[{shown(name)}]: {error}") from error
+            raise TaskError(f"{quote(task.id)}: input_files[{quote(name)}]: {error}") from error
         if written != path:
-            raise TaskError(f"{shown(problem.id)}: input_files[{shown(name)}] is there already.")
+            raise TaskError(f"{quote(task.id)}: input_files[{quote(name)}] is there already.")
 
 
-def task_of(problem: Problem, mode: Mode = "sandbox") -> Task:
+def build_task(task: TaskRecord, mode: Mode = "sandbox") -> Task:
     """Build the run's task: the question, where the files are, and where to answer."""
-    asked = [problem.problem_statement, _FORMS.get(problem.qa_type, "")]
+    sentences = [task.problem_statement, _ANSWER_FORMATS.get(task.qa_type, "")]
     if mode == "sandbox":
-        if problem.input_files:
-            asked.append(f"The documents are in {prompts.INPUT_DIR}.")
-        asked.append(f"Write the answer and nothing else to {prompts.OUTPUT_DIR}/{ANSWER.name}.")
+        if task.input_files:
+            sentences.append(f"The documents are in {prompts.INPUT_DIR}.")
+        sentences.append(
+            f"Write the answer and nothing else to {prompts.OUTPUT_DIR}/{ANSWER_PATH.name}."
+        )
     else:
-        asked.append("Reply with the answer and nothing else.")
-    text = "\n\n".join([asked[0], " ".join(part for part in asked[1:] if part)])
-    return Task(text, prompts.named("general"), mode)
+        sentences.append("Reply with the answer and nothing else.")
+    text = "\n\n".join([sentences[0], " ".join(part for part in sentences[1:] if part)])
+    return Task(text, prompts.get_bundled("general"), mode)
 
 
 def _size(content: Content) -> int:
-    if isinstance(content, FileAt):
+    if isinstance(content, HostFile):
         with content.open() as file:
             return file.seek(0, 2)
     return len(content if isinstance(content, bytes) else content.encode())
 
 
 def _chunks(content: Content) -> Iterator[bytes]:
-    if isinstance(content, FileAt):
+    if isinstance(content, HostFile):
         with closing(content.open()) as file:
             while chunk := file.read(_CHUNK):
                 yield chunk

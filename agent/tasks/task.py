@@ -23,15 +23,15 @@ from agent.workspace import paths
 from agent.workspace.paths import RelPath
 
 QaType = Literal["single_choice", "multiple_choice", "open_ended", "exact"]
-MOST_FILES = 10_000
+MAX_FILES = 10_000
 
 _REQUIRED = ("id", "problem_statement", "ground_truth", "qa_type")
 _KEYS = (*_REQUIRED, "domain", "input_files")
-_LETTERS = {"single_choice": re.compile("[A-Z]"), "multiple_choice": re.compile("[A-Z]+")}
+_CHOICE_PATTERNS = {"single_choice": re.compile("[A-Z]"), "multiple_choice": re.compile("[A-Z]+")}
 
 
 @dataclass(frozen=True, slots=True)
-class FileAt:
+class HostFile:
     """A host file: ``path`` below ``folder``, opened without following links."""
 
     folder: Path
@@ -40,25 +40,25 @@ class FileAt:
     def open(self) -> BinaryIO:
         """Open the file; the caller closes it. Raises ``WorkspaceError``."""
         try:
-            with paths.opened_folder_path(self.folder) as folder:
+            with paths.host_folder_fd(self.folder) as folder:
                 return os.fdopen(paths.open_file(folder, self.path), "rb")
         except OSError as error:
-            raise paths.explain(error, self.path) from error
+            raise paths.to_workspace_error(error, self.path) from error
 
 
-Content = str | bytes | FileAt
+Content = str | bytes | HostFile
 
 
-class WrongRecord(ValueError):
+class InvalidRecord(ValueError):
     """An invalid record; ``key`` is the invalid key and the message gives the reason."""
 
-    def __init__(self, key: str, why: str) -> None:
-        super().__init__(f"{key}: {why}")
+    def __init__(self, key: str, reason: str) -> None:
+        super().__init__(f"{key}: {reason}")
         self.key = key
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class TaskRecord:
     """A task with a known answer.
 
     Attributes:
@@ -78,7 +78,7 @@ class Problem:
     input_files: Mapping[str, Content] = field(default_factory=dict)
 
 
-def from_json(value: object, folder: Path) -> Problem:
+def from_json(value: object, folder: Path) -> TaskRecord:
     """Parse a record.
 
     Args:
@@ -86,130 +86,132 @@ def from_json(value: object, folder: Path) -> Problem:
         folder: Base folder of paths in the record.
 
     Raises:
-        WrongRecord: the record is invalid; the error has the key.
+        InvalidRecord: the record is invalid; the error has the key.
     """
     if not isinstance(value, dict):
-        raise WrongRecord("the line", "is no JSON object")
+        raise InvalidRecord("the line", "is no JSON object")
     for key in value:
         if key not in _KEYS:
-            raise WrongRecord(shown(key), f"there is no such key; known are {', '.join(_KEYS)}")
+            raise InvalidRecord(quote(key), f"there is no such key; known are {', '.join(_KEYS)}")
     for key in _REQUIRED:
-        if not _text(value, key).strip():
-            raise WrongRecord(key, "is missing or empty")
-    problem = Problem(
-        id=_text(value, "id"),
-        problem_statement=_text(value, "problem_statement"),
-        ground_truth=_text(value, "ground_truth"),
-        qa_type=_qa_type(_text(value, "qa_type")),
-        domain=_text(value, "domain"),
-        input_files=_files(value.get("input_files"), folder),
+        if not _get_text(value, key).strip():
+            raise InvalidRecord(key, "is missing or empty")
+    task = TaskRecord(
+        id=_get_text(value, "id"),
+        problem_statement=_get_text(value, "problem_statement"),
+        ground_truth=_get_text(value, "ground_truth"),
+        qa_type=_qa_type(_get_text(value, "qa_type")),
+        domain=_get_text(value, "domain"),
+        input_files=_parse_files(value.get("input_files"), folder),
     )
-    _check_truth(problem)
-    return problem
+    _check_truth(task)
+    return task
 
 
-def to_json(problem: Problem) -> dict[str, Any]:
+def to_json(task: TaskRecord) -> dict[str, Any]:
     """Return the record as a JSON value, with host files as paths."""
     return {
-        "id": problem.id,
-        "domain": problem.domain,
-        "problem_statement": problem.problem_statement,
-        "ground_truth": problem.ground_truth,
-        "input_files": {name: _told(each) for name, each in problem.input_files.items()},
-        "qa_type": problem.qa_type,
+        "id": task.id,
+        "domain": task.domain,
+        "problem_statement": task.problem_statement,
+        "ground_truth": task.ground_truth,
+        "input_files": {name: _content_to_json(each) for name, each in task.input_files.items()},
+        "qa_type": task.qa_type,
     }
 
 
-def shown(text: str) -> str:
+def quote(text: str) -> str:
     """Return ``text`` shortened and in ASCII, for a message."""
     return ascii(text if len(text) <= 80 else text[:80] + "…")
 
 
-def _text(value: dict[str, Any], key: str) -> str:
+def _get_text(value: dict[str, Any], key: str) -> str:
     text = value.get(key, "")
     if not isinstance(text, str):
-        raise WrongRecord(key, f"must be a text, not {type(text).__name__}")
-    return _encodable(text, key)
+        raise InvalidRecord(key, f"must be a text, not {type(text).__name__}")
+    return _check_encodable(text, key)
 
 
-def _encodable(text: str, key: str) -> str:
+def _check_encodable(text: str, key: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise WrongRecord(key, "holds half a character, which is no text") from error
+        raise InvalidRecord(key, "holds half a character, which is no text") from error
     return text
 
 
 def _qa_type(text: str) -> QaType:
     if text not in get_args(QaType):
-        raise WrongRecord("qa_type", f"{shown(text)} is none of {', '.join(get_args(QaType))}")
+        raise InvalidRecord("qa_type", f"{quote(text)} is none of {', '.join(get_args(QaType))}")
     return cast(QaType, text)
 
 
-def _check_truth(problem: Problem) -> None:
-    form = _LETTERS.get(problem.qa_type)
-    if form and not form.fullmatch(problem.ground_truth):
-        few = "one letter" if problem.qa_type == "single_choice" else "letters, such as ACD"
-        raise WrongRecord("ground_truth", f"{shown(problem.ground_truth)} must be {few}")
+def _check_truth(task: TaskRecord) -> None:
+    form = _CHOICE_PATTERNS.get(task.qa_type)
+    if form and not form.fullmatch(task.ground_truth):
+        few = "one letter" if task.qa_type == "single_choice" else "letters, such as ACD"
+        raise InvalidRecord("ground_truth", f"{quote(task.ground_truth)} must be {few}")
 
 
-def _files(value: object, folder: Path) -> dict[str, Content]:
+def _parse_files(value: object, folder: Path) -> dict[str, Content]:
     if value is None:
         return {}
     if isinstance(value, str):
-        value = _parsed(value)
+        value = _parse_json_text(value)
     if not isinstance(value, dict):
-        raise WrongRecord("input_files", "must be an object: name → text, path or base64")
-    if len(value) > MOST_FILES:
-        raise WrongRecord("input_files", f"are {len(value)}; {MOST_FILES} is the most")
-    found = {_name(name): _content(name, each, folder) for name, each in value.items()}
-    folders = {above for name in found for above in _above(name)}
+        raise InvalidRecord("input_files", "must be an object: name → text, path or base64")
+    if len(value) > MAX_FILES:
+        raise InvalidRecord("input_files", f"are {len(value)}; {MAX_FILES} is the most")
+    found = {
+        _check_file_name(name): _parse_content(name, each, folder) for name, each in value.items()
+    }
+    folders = {above for name in found for above in _parent_folders(name)}
     for name in found.keys() & folders:
-        raise WrongRecord(f"input_files[{shown(name)}]", "is a file and a folder at once")
+        raise InvalidRecord(f"input_files[{quote(name)}]", "is a file and a folder at once")
     return found
 
 
-def _parsed(text: str) -> object:
+def _parse_json_text(text: str) -> object:
     """Parse an object encoded as a string, a form the reference data also uses."""
     try:
         found: object = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise WrongRecord("input_files", "is a text that holds no JSON") from error
+        raise InvalidRecord("input_files", "is a text that holds no JSON") from error
     return found
 
 
-def _name(name: str) -> str:
-    key = f"input_files[{shown(name)}]"
+def _check_file_name(name: str) -> str:
+    key = f"input_files[{quote(name)}]"
     try:
-        return RelPath(_encodable(f"input/{name}", key)).removeprefix("input/")
+        return RelPath(_check_encodable(f"input/{name}", key)).removeprefix("input/")
     except WorkspaceError as error:
-        raise WrongRecord(key, str(error)) from error
+        raise InvalidRecord(key, str(error)) from error
 
 
-def _above(name: str) -> list[str]:
+def _parent_folders(name: str) -> list[str]:
     parts = name.split("/")
     return ["/".join(parts[:count]) for count in range(1, len(parts))]
 
 
-def _content(name: str, value: object, folder: Path) -> Content:
-    key = f"input_files[{shown(name)}]"
+def _parse_content(name: str, value: object, folder: Path) -> Content:
+    key = f"input_files[{quote(name)}]"
     match value:
         case str():
-            return _encodable(value, key)
+            return _check_encodable(value, key)
         case {"path": str(path), **rest} if not rest:
             try:
-                return FileAt(folder, RelPath(path))
+                return HostFile(folder, RelPath(path))
             except WorkspaceError as error:
-                raise WrongRecord(key, str(error)) from error
+                raise InvalidRecord(key, str(error)) from error
         case {"base64": str(text), **rest} if not rest:
             try:
                 return base64.b64decode(text, validate=True)
             except (binascii.Error, ValueError) as error:
-                raise WrongRecord(key, "is not base64") from error
-    raise WrongRecord(key, 'must be a text, {"path": …} or {"base64": …}')
+                raise InvalidRecord(key, "is not base64") from error
+    raise InvalidRecord(key, 'must be a text, {"path": …} or {"base64": …}')
 
 
-def _told(content: Content) -> str | dict[str, str]:
+def _content_to_json(content: Content) -> str | dict[str, str]:
     if isinstance(content, bytes):
         return {"base64": base64.b64encode(content).decode()}
-    return {"path": str(content.path)} if isinstance(content, FileAt) else content
+    return {"path": str(content.path)} if isinstance(content, HostFile) else content

@@ -6,13 +6,13 @@ from dataclasses import asdict, dataclass
 from difflib import SequenceMatcher
 from typing import Any
 
-from agent.tools.text_file import alike
+from agent.tools.text_file import common_prefix_length
 from agent.util.text import one_line
 
 BASH, EDITOR, SUBMIT = "execute_bash", "str_replace_editor", "submit"
 
-_HEAD = 120
-_COMPARED = 10_000
+_MAX_SUMMARY_LENGTH = 120
+_MAX_DIFF_SIZE = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Custom:
     given: Mapping[str, Any]
 
 
-Work = Bash | View | Create | Replace | Insert | Submit | Custom
+Operation = Bash | View | Create | Replace | Insert | Submit | Custom
 _COMMANDS = {View: "view", Create: "create", Replace: "str_replace", Insert: "insert"}
 
 
@@ -79,17 +79,17 @@ class Action:
     """A call that can be executed.
 
     Attributes:
-        work: The operation.
-        remarks: Notes on ignored or changed parameters, appended to the result.
+        operation: The operation.
+        notes: Notes on ignored or changed parameters, appended to the result.
     """
 
-    work: Work
-    remarks: tuple[str, ...] = ()
+    operation: Operation
+    notes: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
         """The tool's name."""
-        match self.work:
+        match self.operation:
             case Bash():
                 return BASH
             case Submit():
@@ -101,43 +101,45 @@ class Action:
     @property
     def arguments(self) -> dict[str, Any]:
         """The call's parameters as parsed, in JSON types."""
-        if isinstance(self.work, Custom):
-            return dict(self.work.given)
-        values = {name: value for name, value in asdict(self.work).items() if value is not None}
+        if isinstance(self.operation, Custom):
+            return dict(self.operation.given)
+        values = {
+            name: value for name, value in asdict(self.operation).items() if value is not None
+        }
         if "view_range" in values:
             values["view_range"] = list(values["view_range"])
-        command = _COMMANDS.get(type(self.work))
+        command = _COMMANDS.get(type(self.operation))
         return {"command": command, **values} if command else values
 
     @property
-    def head(self) -> str:
+    def summary(self) -> str:
         """A one-line summary of the call for the user."""
-        text = one_line(_head(self.work))
-        return text if len(text) <= _HEAD else f"{text[: _HEAD - 1]}…"
+        text = one_line(_summarize(self.operation))
+        return text if len(text) <= _MAX_SUMMARY_LENGTH else f"{text[: _MAX_SUMMARY_LENGTH - 1]}…"
 
 
 @dataclass(frozen=True, slots=True)
-class Mistake:
+class InvalidCall:
     """A call that cannot be executed; ``text`` is its result and gives the reason."""
 
     text: str
 
 
-def _head(work: Work) -> str:
-    match work:
+def _summarize(operation: Operation) -> str:
+    match operation:
         case Bash(command):
             lines = command.strip().splitlines() or [""]
             return lines[0] + (" …" if len(lines) > 1 else "")
         case View(path, view_range):
-            lines_shown = f" {view_range[0]}–{_end(view_range[1])}" if view_range else ""
-            return f"view {_short(path)}{lines_shown}"
+            lines_shown = f" {view_range[0]}–{_line_label(view_range[1])}" if view_range else ""
+            return f"view {_short_path(path)}{lines_shown}"
         case Create(path):
-            return f"create {_short(path)}"
+            return f"create {_short_path(path)}"
         case Replace(path, old_str, new_str):
             more, less = _changed_lines(old_str, new_str)
-            return f"str_replace {_short(path)} +{more} −{less}"
+            return f"str_replace {_short_path(path)} +{more} −{less}"
         case Insert(path, _, new_str):
-            return f"insert {_short(path)} +{new_str.count(chr(10)) + 1}"
+            return f"insert {_short_path(path)} +{new_str.count(chr(10)) + 1}"
         case Submit():
             return SUBMIT
         case Custom(tool, given):
@@ -149,22 +151,22 @@ def _value(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _short(path: str) -> str:
+def _short_path(path: str) -> str:
     return path.removeprefix("/workspace/") or path
 
 
-def _end(line: int) -> str:
+def _line_label(line: int) -> str:
     return "end" if line == -1 else str(line)
 
 
 def _changed_lines(old: str, new: str) -> tuple[int, int]:
     """Count lines added and removed; count all lines of a large change."""
     before, after = old.splitlines(), new.splitlines()
-    same = alike(before, after)
+    same = common_prefix_length(before, after)
     before, after = before[same:][::-1], after[same:][::-1]
-    same = alike(before, after)
+    same = common_prefix_length(before, after)
     before, after = before[same:], after[same:]
-    if len(before) * len(after) > _COMPARED:
+    if len(before) * len(after) > _MAX_DIFF_SIZE:
         return len(after), len(before)
     blocks = SequenceMatcher(None, before, after).get_matching_blocks()
     same = sum(block.size for block in blocks)

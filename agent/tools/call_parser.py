@@ -18,11 +18,11 @@ from agent.tools.actions import (
     Create,
     Custom,
     Insert,
-    Mistake,
+    InvalidCall,
+    Operation,
     Replace,
     Submit,
     View,
-    Work,
 )
 from agent.tools.custom import Tool
 from agent.util.text import one_line
@@ -34,7 +34,7 @@ _PARAMETERS: Mapping[str, frozenset[str]] = {
     BASH: frozenset({"command", "timeout"}),
     SUBMIT: frozenset(),
 }
-_USED = {
+_COMMAND_PARAMETERS = {
     "view": {"view_range"},
     "create": {"file_text"},
     "str_replace": {"old_str", "new_str"},
@@ -42,7 +42,7 @@ _USED = {
 }
 _ALIASES = {(EDITOR, "insert"): {"insert_text": "new_str"}}
 """Names that other editors with the same commands use for the same parameters."""
-_HARMLESS = frozenset({"security_risk"})
+_IGNORED_PARAMETERS = frozenset({"security_risk"})
 """Parameters that models add out of habit and that have no effect."""
 _EXAMPLES = {
     EDITOR: '{"command": "view", "path": "/workspace/input/notes.txt"}',
@@ -50,8 +50,8 @@ _EXAMPLES = {
     SUBMIT: "{}",
 }
 _EXAMPLE = '{"name": "value"}'
-_KINDS = {str: "a string", bool: "true or false", list: "an array", dict: "an object"}
-_NAMED = 80
+_JSON_TYPE_NAMES = {str: "a string", bool: "true or false", list: "an array", dict: "an object"}
+_MAX_NAME_LENGTH = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +59,12 @@ class TimeLimits:
     """Time limits of a command in seconds: the default and the highest allowed."""
 
     default: float = 120.0
-    longest: float = 3600.0
+    maximum: float = 3600.0
 
 
 def parse(
     call: ToolCall, limits: TimeLimits, custom: Mapping[str, Tool] | None = None
-) -> Action | Mistake:
+) -> Action | InvalidCall:
     """Parse a call; accept deviations only if the meaning is certain.
 
     Args:
@@ -74,57 +74,58 @@ def parse(
     """
     own = (custom or {}).get(call.name)
     if own is None and call.name not in _PARAMETERS:
-        name = one_line(call.name)[:_NAMED]
+        name = one_line(call.name)[:_MAX_NAME_LENGTH]
         known = ", ".join([EDITOR, BASH, *(custom or {})])
-        return Mistake(f"Unknown action: {name}. The tools are {known} and {SUBMIT}.")
+        return InvalidCall(f"Unknown action: {name}. The tools are {known} and {SUBMIT}.")
     try:
         if own is not None:
-            own.validate(values := _arguments(call))
+            own.validate(values := _parse_arguments(call))
             return Action(Custom(own.name, values))
-        given = _with_usual_names(call.name, _arguments(call))
-        unknown = sorted(set(given) - _PARAMETERS[call.name] - _harmless(given))
-        remarks = [
-            f"the unknown parameter {one_line(name)[:_NAMED]} was ignored" for name in unknown
+        given = _resolve_aliases(call.name, _parse_arguments(call))
+        unknown = sorted(set(given) - _PARAMETERS[call.name] - _ignored_silently(given))
+        notes = [
+            f"the unknown parameter {one_line(name)[:_MAX_NAME_LENGTH]} was ignored"
+            for name in unknown
         ]
-        work = _work(call.name, _Given(call.name, given, remarks), limits)
+        operation = _parse_operation(call.name, _Parameters(call.name, given, notes), limits)
     except ToolError as error:
-        return Mistake(f"Error: {error}")
-    return Action(work, tuple(remarks))
+        return InvalidCall(f"Error: {error}")
+    return Action(operation, tuple(notes))
 
 
-def _with_usual_names(tool: str, given: dict[str, Any]) -> dict[str, Any]:
+def _resolve_aliases(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
     """Replace aliases in the arguments, unless the usual name is also given."""
-    aliases = _ALIASES.get((tool, str(given.get("command"))), {})
+    aliases = _ALIASES.get((tool, str(arguments.get("command"))), {})
     for alias, name in aliases.items():
-        if given.get(name) is None and alias in given:
-            given = {**given, name: given[alias]}
-            del given[alias]
-    return given
+        if arguments.get(name) is None and alias in arguments:
+            arguments = {**arguments, name: arguments[alias]}
+            del arguments[alias]
+    return arguments
 
 
-def _harmless(given: dict[str, Any]) -> set[str]:
+def _ignored_silently(arguments: dict[str, Any]) -> set[str]:
     """Return the parameters to ignore without a remark; not a true ``is_input``."""
-    no_input = str(given.get("is_input", False)).lower() == "false"
-    return {*_HARMLESS, *(["is_input"] if no_input else [])}
+    no_input = str(arguments.get("is_input", False)).lower() == "false"
+    return {*_IGNORED_PARAMETERS, *(["is_input"] if no_input else [])}
 
 
-def _work(tool: str, given: "_Given", limits: TimeLimits) -> Work:
+def _parse_operation(tool: str, parameters: "_Parameters", limits: TimeLimits) -> Operation:
     match tool:
         case "submit":
             return Submit()
         case "execute_bash":
-            command = given.text("command")
+            command = parameters.optional_string("command")
             if not command or not command.strip():
                 raise ToolError("No command provided.")
             if "\0" in command:
                 raise ToolError("command holds a NUL character, which no shell command can.")
-            return Bash(command, given.timeout(limits))
+            return Bash(command, parameters.timeout(limits))
         case _:
-            return _editor_work(given)
+            return _parse_editor_operation(parameters)
 
 
-def _editor_work(given: "_Given") -> Work:
-    command, path = given.text("command"), given.text("path")
+def _parse_editor_operation(parameters: "_Parameters") -> Operation:
+    command, path = parameters.optional_string("command"), parameters.optional_string("path")
     if not command or not path:
         raise ToolError("command and path are required.")
     if command == "undo_edit":
@@ -132,46 +133,48 @@ def _editor_work(given: "_Given") -> Work:
             "undo_edit is not one of the commands. To take an edit back, use str_replace with "
             "old_str and new_str exchanged; to see the file as it is now, view."
         )
-    if command not in _USED:
-        known = ", ".join(_USED)
-        raise ToolError(f"Unknown command: {one_line(command)[:_NAMED]}. The commands are {known}.")
-    given.tell_unused(command)
-    path = given.checked_path(path)
+    if command not in _COMMAND_PARAMETERS:
+        known = ", ".join(_COMMAND_PARAMETERS)
+        raise ToolError(
+            f"Unknown command: {one_line(command)[:_MAX_NAME_LENGTH]}. The commands are {known}."
+        )
+    parameters.note_unused(command)
+    path = parameters.check_path(path)
     match command:
         case "view":
-            return View(path, given.view_range())
+            return View(path, parameters.view_range())
         case "create":
-            return Create(path, given.required("file_text", command))
+            return Create(path, parameters.required_string("file_text", command))
         case "str_replace":
-            old_str = given.required("old_str", command)
-            return Replace(path, old_str, given.text("new_str") or "")
+            old_str = parameters.required_string("old_str", command)
+            return Replace(path, old_str, parameters.optional_string("new_str") or "")
         case _:
-            new_str = given.required("new_str", command)
-            line = given.integer("insert_line", given.values.get("insert_line"))
+            new_str = parameters.required_string("new_str", command)
+            line = parameters.integer("insert_line", parameters.values.get("insert_line"))
             return Insert(path, line, new_str)
 
 
-class _Given:
+class _Parameters:
     """A call's parameters, with one conversion method per type."""
 
-    def __init__(self, tool: str, values: dict[str, Any], remarks: list[str]) -> None:
+    def __init__(self, tool: str, values: dict[str, Any], notes: list[str]) -> None:
         self.tool = tool
         self.values = values
-        self.remarks = remarks
+        self.notes = notes
 
-    def text(self, name: str) -> str | None:
+    def optional_string(self, name: str) -> str | None:
         value = self.values.get(name)
         if value is None:
             return None
         if not isinstance(value, str):
-            raise ToolError(self._wrong(name, value, "one string"))
+            raise ToolError(self._type_error(name, value, "one string"))
         if lone := re.search("[\ud800-\udfff]", value):
             code = ord(lone.group())
             raise ToolError(f"{name} holds \\u{code:04x}, half of a character; write it whole.")
         return value
 
-    def required(self, name: str, command: str) -> str:
-        value = self.text(name)
+    def required_string(self, name: str, command: str) -> str:
+        value = self.optional_string(name)
         if value is None:
             raise ToolError(f"{name} is required for {command}.")
         return value
@@ -184,7 +187,7 @@ class _Given:
         if isinstance(value, float) and value.is_integer():
             return int(value)
         if isinstance(value, bool) or not isinstance(value, int):
-            raise ToolError(self._wrong(name, value, "an integer"))
+            raise ToolError(self._type_error(name, value, "an integer"))
         return value
 
     def view_range(self) -> tuple[int, int] | None:
@@ -194,7 +197,7 @@ class _Given:
         if value is None or value == [] or value == "":
             return None
         if not isinstance(value, list) or len(value) != 2:
-            raise ToolError(self._wrong("view_range", value, "two integers, like [1, 20]"))
+            raise ToolError(self._type_error("view_range", value, "two integers, like [1, 20]"))
         first, last = (self.integer("view_range", number) for number in value)
         return first, last
 
@@ -202,40 +205,40 @@ class _Given:
         value = self.values.get("timeout")
         if value is None or value == "":
             return None
-        seconds = _number(value)
+        seconds = _to_float(value)
         if not seconds > 0:
-            raise ToolError(self._wrong("timeout", value, "seconds, a number above 0"))
-        if seconds > limits.longest:
-            self.remarks.append(f"the longest time limit is {limits.longest:g} s, which was used")
-        return min(seconds, limits.longest)
+            raise ToolError(self._type_error("timeout", value, "seconds, a number above 0"))
+        if seconds > limits.maximum:
+            self.notes.append(f"the longest time limit is {limits.maximum:g} s, which was used")
+        return min(seconds, limits.maximum)
 
-    def checked_path(self, path: str) -> str:
+    def check_path(self, path: str) -> str:
         if "\0" in path:
             raise ToolError("path holds a NUL character, which no file name can.")
         if path.startswith("~"):
             raise ToolError(f"path must be absolute; ~ is not expanded: {path}")
         if not path.startswith("/"):
-            self.remarks.append(f"{path} is not absolute; it was taken from /workspace")
+            self.notes.append(f"{path} is not absolute; it was taken from /workspace")
         return path
 
-    def tell_unused(self, command: str) -> None:
+    def note_unused(self, command: str) -> None:
         """Add remarks on parameters that are set but unused by this command."""
-        others = _PARAMETERS[EDITOR] - {"command", "path"} - _USED[command]
+        others = _PARAMETERS[EDITOR] - {"command", "path"} - _COMMAND_PARAMETERS[command]
         for name in sorted(others & self.values.keys()):
             if self.values[name] not in (None, "", [], 0):
-                self.remarks.append(f"{name} has no meaning for {command} and was ignored")
+                self.notes.append(f"{name} has no meaning for {command} and was ignored")
 
-    def _wrong(self, name: str, value: Any, wanted: str) -> str:
+    def _type_error(self, name: str, value: Any, expected: str) -> str:
         try:
-            shown = json.dumps(value)[:80]
+            formatted = json.dumps(value)[:80]
         except RecursionError:
-            shown = "a deep nesting"
-        kind = _KINDS.get(type(value), "a number")
+            formatted = "a deep nesting"
+        kind = _JSON_TYPE_NAMES.get(type(value), "a number")
         example = _EXAMPLES[self.tool]
-        return f"{name} must be {wanted}; given was {kind}: {shown}. For example: {example}"
+        return f"{name} must be {expected}; given was {kind}: {formatted}. For example: {example}"
 
 
-def _number(value: Any) -> float:
+def _to_float(value: Any) -> float:
     """Return a number, also from a string; NaN for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return math.nan
@@ -245,20 +248,20 @@ def _number(value: Any) -> float:
         return math.nan
 
 
-def _arguments(call: ToolCall) -> dict[str, Any]:
+def _parse_arguments(call: ToolCall) -> dict[str, Any]:
     """Return the call's arguments as an object; accept doubly encoded JSON."""
-    value = _loads(call.name, call.arguments) if call.arguments.strip() else {}
+    value = _parse_json(call.name, call.arguments) if call.arguments.strip() else {}
     if isinstance(value, str):
         value = _json_or_text(value)
     if value is None:
         return {}
     if not isinstance(value, dict):
-        kind = _KINDS.get(type(value), "a number")
-        raise ToolError(f"the arguments of {call.name} are {kind}. {_rule(call.name)}")
+        kind = _JSON_TYPE_NAMES.get(type(value), "a number")
+        raise ToolError(f"the arguments of {call.name} are {kind}. {_json_hint(call.name)}")
     return value
 
 
-def _loads(tool: str, text: str) -> Any:
+def _parse_json(tool: str, text: str) -> Any:
     try:
         return json.loads(text, strict=False)
     except json.JSONDecodeError as error:
@@ -269,10 +272,10 @@ def _loads(tool: str, text: str) -> Any:
         problem = f"{where}.{end}"
     except (ValueError, RecursionError):
         problem = "a number is too long, or the nesting too deep."
-    raise ToolError(f"the arguments of {tool} are not valid JSON: {problem} {_rule(tool)}")
+    raise ToolError(f"the arguments of {tool} are not valid JSON: {problem} {_json_hint(tool)}")
 
 
-def _rule(tool: str) -> str:
+def _json_hint(tool: str) -> str:
     return (
         "Nothing was done. The arguments must be one JSON object, "
         f'for example {_EXAMPLES.get(tool, _EXAMPLE)}; in strings write " as \\" and \\ as \\\\.'

@@ -12,23 +12,30 @@ surrounding lines, unless it contains a ``\r``.
 from dataclasses import dataclass
 
 from agent.errors import ToolError
-from agent.tools.text_file import Page, TextFile, alike, crlf_position, occurrences, with_line_ends
+from agent.tools.text_file import (
+    Page,
+    TextFile,
+    common_prefix_length,
+    crlf_position,
+    find_occurrences,
+    with_line_ends,
+)
 from agent.util import charset
 
-EDIT_LIMIT = 32 * 1024**2
+MAX_FILE_BYTES = 32 * 1024**2
 """Size limit in bytes of a file to view or edit."""
-PAGE = 10_000
+MAX_VIEW_CHARACTERS = 10_000
 """Characters of a file shown by one view."""
-SNIPPET = 4_000
+MAX_SNIPPET_CHARACTERS = 4_000
 """Characters of the snippet shown after an edit."""
 
-_AROUND = 4
-_NAMED_OCCURRENCES = 5
-_SNIFFED = 8_000
+_CONTEXT_LINES = 4
+_MAX_LISTED_OCCURRENCES = 5
+_BINARY_CHECK_CHARACTERS = 8_000
 
 
 @dataclass(frozen=True, slots=True)
-class Edited:
+class EditResult:
     """A file's new bytes, and the message about them to the model."""
 
     data: bytes
@@ -47,30 +54,32 @@ def view(data: bytes, path: str, view_range: tuple[int, int] | None = None) -> s
         ToolError: The range is not in the file, or the file is not text.
     """
     text = TextFile.decode(data)
-    if "\0" in text.content[:_SNIFFED]:
+    if "\0" in text.content[:_BINARY_CHECK_CHARACTERS]:
         raise ToolError(
             f"{path} is a binary file ({len(data)} bytes, beginning with {data[:8].hex(' ')}). "
             "Use execute_bash to look into it."
         )
     if not text.content:
         return f"(empty file: {path})"
-    first, last = _checked_range(view_range, text.lines)
-    page = text.page(first, last, limit=PAGE, width=PAGE - 100)
-    notes = [*_left_out(text, page, first, last), *_peculiarities(text, page)]
+    first, last = _resolve_range(view_range, text.line_count)
+    page = text.page(
+        first, last, limit=MAX_VIEW_CHARACTERS, max_line_length=MAX_VIEW_CHARACTERS - 100
+    )
+    notes = [*_clip_notes(text, page, first, last), *_format_notes(text, page)]
     body = "\n".join([page.text, *notes])
     return f"Here's the content of {path}, numbered as by `cat -n`:\n{body}"
 
 
-def create(path: str, file_text: str) -> Edited:
+def create(path: str, file_text: str) -> EditResult:
     """Create a file with exactly ``file_text``, in UTF-8, without echoing it."""
     text = TextFile(file_text)
     data = text.encode()
-    lines = "1 line" if text.lines == 1 else f"{text.lines} lines"
-    ending = "" if text.ended else ", without a line end after the last line"
-    return Edited(data, f"File created at {path}. It has {lines}, {len(data)} bytes{ending}.")
+    lines = "1 line" if text.line_count == 1 else f"{text.line_count} lines"
+    ending = "" if text.ends_with_newline else ", without a line end after the last line"
+    return EditResult(data, f"File created at {path}. It has {lines}, {len(data)} bytes{ending}.")
 
 
-def str_replace(data: bytes, path: str, old_str: str, new_str: str) -> Edited:
+def str_replace(data: bytes, path: str, old_str: str, new_str: str) -> EditResult:
     """Replace the only occurrence of ``old_str``.
 
     Raises:
@@ -82,13 +91,13 @@ def str_replace(data: bytes, path: str, old_str: str, new_str: str) -> Edited:
     if old_str == new_str:
         raise ToolError(f"old_str and new_str are the same: nothing would change in {path}.")
     text = TextFile.decode(data)
-    start, added, end = _replacement(text, path, old_str, new_str)
+    start, added, end = _find_replacement(text, path, old_str, new_str)
     if added == text.content[start:end]:
         raise ToolError(f"Only line ends differ, as {path} has them: nothing would change.")
-    return _edited(text, path, start, end, added)
+    return _apply_edit(text, path, start, end, added)
 
 
-def insert(data: bytes, path: str, insert_line: int, new_str: str) -> Edited:
+def insert(data: bytes, path: str, insert_line: int, new_str: str) -> EditResult:
     """Insert ``new_str`` as lines after line ``insert_line`` (0: at the top).
 
     Line ends separate ``new_str`` from its neighbours; a file without a line end after its
@@ -99,31 +108,33 @@ def insert(data: bytes, path: str, insert_line: int, new_str: str) -> Edited:
             of ``new_str``.
     """
     text = TextFile.decode(data)
-    if not 0 <= insert_line <= text.lines:
-        raise ToolError(f"Invalid insert_line {insert_line}. Must be in [0, {text.lines}].")
+    if not 0 <= insert_line <= text.line_count:
+        raise ToolError(f"Invalid insert_line {insert_line}. Must be in [0, {text.line_count}].")
     start = text.line_start(insert_line + 1)
     line_end = text.line_end_near(max(start - 1, 0))
     added = with_line_ends(new_str, line_end)
-    behind_unended = start == len(text.content) and not text.ended
-    return _edited(
-        text, path, start, start, line_end + added if behind_unended else added + line_end
+    after_unterminated_line = start == len(text.content) and not text.ends_with_newline
+    return _apply_edit(
+        text, path, start, start, line_end + added if after_unterminated_line else added + line_end
     )
 
 
-def _replacement(text: TextFile, path: str, old_str: str, new_str: str) -> tuple[int, str, int]:
+def _find_replacement(
+    text: TextFile, path: str, old_str: str, new_str: str
+) -> tuple[int, str, int]:
     """Return the start of the range to replace, its new text, and its end.
 
     A common prefix or suffix of both texts stays unchanged, with its line ends.
     """
     content = text.content
     if "\r" in old_str:
-        at = _only_occurrence(text, content, path, old_str)
+        at = _find_unique(text, content, path, old_str)
         return at, new_str, at + len(old_str)
-    at = _only_occurrence(text, content.replace("\r\n", "\n"), path, old_str)
+    at = _find_unique(text, content.replace("\r\n", "\n"), path, old_str)
     head = tail = 0
     if "\r" not in new_str:
-        head = alike(old_str, new_str)
-        tail = alike(old_str[head:][::-1], new_str[head:][::-1])
+        head = common_prefix_length(old_str, new_str)
+        tail = common_prefix_length(old_str[head:][::-1], new_str[head:][::-1])
     start = crlf_position(content, at + head)
     end = crlf_position(content, at + len(old_str) - tail)
     added = new_str[head : len(new_str) - tail]
@@ -135,33 +146,36 @@ def _replacement(text: TextFile, path: str, old_str: str, new_str: str) -> tuple
     return start, with_line_ends(added, line_end), end
 
 
-def _only_occurrence(text: TextFile, flat: str, path: str, old_str: str) -> int:
-    """Return the position of ``old_str`` in ``flat``, the text to match against."""
-    found = occurrences(flat, old_str, _NAMED_OCCURRENCES + 1)
-    if not found:
+def _find_unique(text: TextFile, content: str, path: str, old_str: str) -> int:
+    """Return the position of ``old_str`` in ``content``, the text to match against."""
+    positions = find_occurrences(content, old_str, _MAX_LISTED_OCCURRENCES + 1)
+    if not positions:
         hint = " Bytes that are not text, shown as �, cannot be matched." * (not text.is_text)
         raise ToolError(f"No occurrences of old_str found in {path} for replacement.{hint}")
-    if len(found) > 1:
-        count = max(flat.count(old_str), len(found))
-        named = [str(flat.count("\n", 0, at) + 1) for at in found[:_NAMED_OCCURRENCES]]
-        more = ", …" if count > len(named) else ""
+    if len(positions) > 1:
+        count = max(content.count(old_str), len(positions))
+        line_numbers = [
+            str(content.count("\n", 0, at) + 1) for at in positions[:_MAX_LISTED_OCCURRENCES]
+        ]
+        more = ", …" if count > len(line_numbers) else ""
         raise ToolError(
             f"Multiple occurrences ({count}) of old_str found in {path}, beginning in lines "
-            f"{', '.join(named)}{more}. Please ensure it is unique before using str_replace."
+            f"{', '.join(line_numbers)}{more}. Please ensure it is unique before using str_replace."
         )
-    return found[0]
+    return positions[0]
 
 
-def _edited(text: TextFile, path: str, start: int, end: int, added: str) -> Edited:
+def _apply_edit(text: TextFile, path: str, start: int, end: int, added: str) -> EditResult:
     _refuse_unencodable(text, path, added)
     new = text.splice(start, end, added)
     first = new.content.count("\n", 0, start) + 1
-    last = min(new.lines, first + added.count("\n") + _AROUND)
+    last = min(new.line_count, first + added.count("\n") + _CONTEXT_LINES)
     note = ""
     if text.codec == "utf-8" and not added.isascii() and not text.is_text:
         note = "\nThe file is not UTF-8 throughout; what you added was written as UTF-8."
-    message = f"The file {path} has been edited. {_snippet(new, path, first - _AROUND, last)}{note}"
-    return Edited(new.encode(), message)
+    snippet = _snippet(new, path, first - _CONTEXT_LINES, last)
+    message = f"The file {path} has been edited. {snippet}{note}"
+    return EditResult(new.encode(), message)
 
 
 def _refuse_unencodable(text: TextFile, path: str, added: str) -> None:
@@ -170,7 +184,7 @@ def _refuse_unencodable(text: TextFile, path: str, added: str) -> None:
     try:
         added.encode(text.codec)
     except UnicodeEncodeError as error:
-        codec, missing = charset.label(text.codec), added[error.start]
+        codec, missing = charset.encoding_label(text.codec), added[error.start]
         raise ToolError(
             f"{path} is encoded in {codec}, which does not have the character {missing}. Nothing "
             "was changed. Use other characters, or convert the file first with execute_bash, for "
@@ -181,13 +195,15 @@ def _refuse_unencodable(text: TextFile, path: str, added: str) -> None:
 def _snippet(text: TextFile, path: str, first: int, last: int) -> str:
     if not text.content:
         return "It is empty now."
-    first = min(max(1, first), text.lines)
-    page = text.page(first, last, limit=SNIPPET, width=SNIPPET // 10)
-    cut = f"\n(lines {page.last + 1}-{last} are not shown)" if page.last < last else ""
+    first = min(max(1, first), text.line_count)
+    page = text.page(
+        first, last, limit=MAX_SNIPPET_CHARACTERS, max_line_length=MAX_SNIPPET_CHARACTERS // 10
+    )
+    cut = f"\n(lines {page.last_line + 1}-{last} are not shown)" if page.last_line < last else ""
     return f"Here's a snippet of {path}:\n{page.text}{cut}"
 
 
-def _checked_range(view_range: tuple[int, int] | None, lines: int) -> tuple[int, int]:
+def _resolve_range(view_range: tuple[int, int] | None, lines: int) -> tuple[int, int]:
     if view_range is None:
         return 1, lines
     first, last = view_range
@@ -199,38 +215,38 @@ def _checked_range(view_range: tuple[int, int] | None, lines: int) -> tuple[int,
     return first, lines if last == -1 else min(last, lines)
 
 
-def _left_out(text: TextFile, page: Page, first: int, last: int) -> list[str]:
+def _clip_notes(text: TextFile, page: Page, first: int, last: int) -> list[str]:
     """Return notes on the parts not shown and how to view them, if any."""
     notes = []
-    if page.cut:
+    if page.truncated:
         notes.append(
             f"Line {first} is too long to be shown whole. "
             "To see other parts of it use execute_bash, for example `cut -c` or a short script."
         )
-    if page.last < last:
+    if page.last_line < last:
         notes.append(
-            f"To save context only lines {first}-{page.last} of {text.lines} are shown. "
-            f"The next ones: view_range [{page.last + 1}, {last}]; to search: `grep -n`."
+            f"To save context only lines {first}-{page.last_line} of {text.line_count} are shown. "
+            f"The next ones: view_range [{page.last_line + 1}, {last}]; to search: `grep -n`."
         )
     if notes:
         return [f"<response clipped><NOTE>{' '.join(notes)}</NOTE>"]
-    whole = (first, page.last) == (1, text.lines)
-    return [] if whole else [f"(lines {first}-{page.last} of {text.lines})"]
+    complete = (first, page.last_line) == (1, text.line_count)
+    return [] if complete else [f"(lines {first}-{page.last_line} of {text.line_count})"]
 
 
-def _peculiarities(text: TextFile, page: Page) -> list[str]:
+def _format_notes(text: TextFile, page: Page) -> list[str]:
     """Return notes on properties of the file that the numbered lines cannot show."""
     ends, crlf = text.content.count("\n"), text.content.count("\r\n")
     notes = []
     if crlf:
         which = "lines end" if crlf == ends else f"{crlf} of {ends} lines end"
         notes.append(f"({which} in CRLF)")
-    if page.last == text.lines and not text.ended:
+    if page.last_line == text.line_count and not text.ends_with_newline:
         notes.append("(no line end after the last line)")
     if text.bom and text.codec != "utf-8":
         notes.append("(encoded in UTF-16; edits keep it)")
     elif text.codec != "utf-8":
-        notes.append(f"(encoded in {charset.label(text.codec)}, it seems; edits keep it)")
+        notes.append(f"(encoded in {charset.encoding_label(text.codec)}, it seems; edits keep it)")
     if "�" in page.text and not text.is_text:
         notes.append("(� stands for a byte that is not text)")
     return notes

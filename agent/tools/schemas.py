@@ -5,8 +5,8 @@ from typing import Any
 from agent.models.base import ToolSchema
 from agent.tools.actions import BASH, EDITOR, SUBMIT
 from agent.tools.call_parser import TimeLimits
-from agent.tools.editor import EDIT_LIMIT, PAGE
-from agent.tools.observation import Clip
+from agent.tools.editor import MAX_FILE_BYTES, MAX_VIEW_CHARACTERS
+from agent.tools.observation import OutputLimits
 
 _EDITOR_PARAMETERS: dict[str, Any] = {
     "command": {
@@ -46,26 +46,26 @@ _EDITOR_PARAMETERS: dict[str, Any] = {
 }
 
 
-def schemas(limits: TimeLimits, clip: Clip) -> tuple[ToolSchema, ...]:
+def tool_schemas(limits: TimeLimits, output_limits: OutputLimits) -> tuple[ToolSchema, ...]:
     """Return the schemas of the three tools, in the order in which they are sent."""
-    return (_editor_schema(), _bash_schema(limits, clip), _submit_schema())
+    return (_editor_schema(), _bash_schema(limits, output_limits), _submit_schema())
 
 
 def _editor_schema() -> ToolSchema:
     description = f"""View, create and edit text files.
-* `view` shows a file with numbered lines, like `cat -n`, about {PAGE} characters at a time: where \
-more is left, `<response clipped>` says which `view_range` comes next. For a folder it lists the \
-files two levels deep with their sizes, hidden ones left out.
+* `view` shows a file with numbered lines, like `cat -n`, about {MAX_VIEW_CHARACTERS} characters \
+at a time: where more is left, `<response clipped>` says which `view_range` comes next. \
+For a folder it lists the files two levels deep with their sizes, hidden ones left out.
 * `create` makes a new file, and missing folders. It refuses to overwrite an existing file.
 * `str_replace` replaces `old_str` where it is in the file exactly once, to the character; \
 include enough of its surroundings to make it unique.
 * `insert` puts `new_str` as new lines after the line `insert_line`.
 Everything else in a file stays as it was, tabs, line ends and encoding included. \
-Files up to {EDIT_LIMIT // 1024**2} MB; use execute_bash for larger and for binary ones."""
+Files up to {MAX_FILE_BYTES // 1024**2} MB; use execute_bash for larger and for binary ones."""
     return _schema(EDITOR, description, _EDITOR_PARAMETERS, ["command", "path"])
 
 
-def _bash_schema(limits: TimeLimits, clip: Clip) -> ToolSchema:
+def _bash_schema(limits: TimeLimits, output_limits: OutputLimits) -> ToolSchema:
     description = f"""Run a command in a bash shell.
 * The shell stays open: its folder, variables, functions and activated environments last from \
 one call to the next. Standard input is empty, so nothing can be typed into a running program.
@@ -73,10 +73,10 @@ one call to the next. Standard input is empty, so nothing can be typed into a ru
 until then is shown.
 * A background process (`command &`) runs on after the call, but what it prints later is not \
 shown: send it to a file, e.g. `command > log.txt 2>&1 &`, and look there.
-* Of long output the first and last {clip.lines} lines of each stream are shown, at most \
-{clip.characters} characters; a line in the middle says how much was left out. \
+* Of long output the first and last {output_limits.lines} lines of each stream are shown, at most \
+{output_limits.characters} characters; a line in the middle says how much was left out. \
 For the rest, send output to a file and look at parts of it."""
-    default, longest = f"{limits.default:g}", f"{limits.longest:g}"
+    default, longest = f"{limits.default:g}", f"{limits.maximum:g}"
     timeout = f"Time limit in seconds, if not {default}; at most {longest}."
     parameters = {
         "command": {"type": "string", "description": "The command, as one string."},

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from agent.util import charset
-from agent.util.text import legible
+from agent.util.text import sanitize
 
-_BLOCK = 1 << 16
+_SCAN_CHARACTERS = 1 << 16
 _UTF16 = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
@@ -46,16 +46,16 @@ class TextFile:
         try:
             return cls(data[len(bom) :].decode(), "utf-8", bom)
         except UnicodeDecodeError as error:
-            older = None if bom else cls._older(data, error.start)
-            return older or cls(data[len(bom) :].decode("utf-8", "surrogateescape"), "utf-8", bom)
+            legacy = None if bom else cls._decode_legacy(data, error.start)
+            return legacy or cls(data[len(bom) :].decode("utf-8", "surrogateescape"), "utf-8", bom)
 
     @classmethod
-    def _older(cls, data: bytes, odd: int) -> Self | None:
+    def _decode_legacy(cls, data: bytes, invalid_at: int) -> Self | None:
         """Decode with a guessed encoding, or return None if any byte is not text in it.
 
-        ``odd`` is the position of the first byte that is not UTF-8.
+        ``invalid_at`` is the position of the first byte that is not UTF-8.
         """
-        codec = charset.guess(data, odd)
+        codec = charset.guess_encoding(data, invalid_at)
         if codec == "utf-8" or b"\0" in data:
             return None
         try:
@@ -74,12 +74,12 @@ class TextFile:
         return replace(self, content=self.content[:start] + added + self.content[end:])
 
     @property
-    def lines(self) -> int:
+    def line_count(self) -> int:
         """The number of lines, including text after the last line end."""
-        return self.content.count("\n") + (not self.ended)
+        return self.content.count("\n") + (not self.ends_with_newline)
 
     @property
-    def ended(self) -> bool:
+    def ends_with_newline(self) -> bool:
         """Whether the last line has a line end, or the file is empty."""
         return not self.content or self.content.endswith("\n")
 
@@ -96,11 +96,11 @@ class TextFile:
         """Return the offset of ``line`` (from 1); the end for a line after the last."""
         content, missing, position = self.content, line - 1, 0
         while missing and position < len(content):
-            ends = content.count("\n", position, position + _BLOCK)
+            ends = content.count("\n", position, position + _SCAN_CHARACTERS)
             if ends >= missing:
                 break
             missing -= ends
-            position += _BLOCK
+            position += _SCAN_CHARACTERS
         for _ in range(missing):
             position = content.find("\n", position) + 1
             if position == 0:
@@ -114,31 +114,32 @@ class TextFile:
             end = self.content.rfind("\n")
         return "\r\n" if end > 0 and self.content[end - 1] == "\r" else "\n"
 
-    def page(self, first: int, last: int, *, limit: int, width: int) -> "Page":
+    def page(self, first: int, last: int, *, limit: int, max_line_length: int) -> "Page":
         """Return at least one line, numbered like ``cat -n``, within ``limit``.
 
         Args:
             first: The first line, from 1.
             last: The last line.
             limit: Maximum characters; a line that would exceed it ends the page.
-            width: Maximum characters of a line; a note at its end counts those cut off.
+            max_line_length: Maximum characters of a line; a note at its end counts those cut off.
         """
         rows: list[str] = []
-        position, room, cut = self.line_start(first), limit, False
+        position, room, truncated = self.line_start(first), limit, False
         for number in range(first, last + 1):
             end = self.content.find("\n", position)
             after = len(self.content) if end < 0 else end
             stop = end - 1 if end > position and self.content[end - 1] == "\r" else after
-            row = f"{number:6}\t{legible(self.content[position : min(stop, position + width)])}"
-            if stop - position > width:
-                row += f"[… {stop - position - width} more characters in this line]"
+            line = self.content[position : min(stop, position + max_line_length)]
+            row = f"{number:6}\t{sanitize(line)}"
+            if stop - position > max_line_length:
+                row += f"[… {stop - position - max_line_length} more characters in this line]"
             room -= len(row) + 1
             if rows and room < 0:
-                return Page("\n".join(rows), number - 1, cut)
+                return Page("\n".join(rows), number - 1, truncated)
             rows.append(row)
-            cut = cut or stop - position > width
+            truncated = truncated or stop - position > max_line_length
             position = after + 1
-        return Page("\n".join(rows), last, cut)
+        return Page("\n".join(rows), last, truncated)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +147,8 @@ class Page:
     """Numbered lines: their text, the last line in it, and whether a line was cut."""
 
     text: str
-    last: int
-    cut: bool
+    last_line: int
+    truncated: bool
 
 
 def with_line_ends(text: str, line_end: str) -> str:
@@ -155,17 +156,17 @@ def with_line_ends(text: str, line_end: str) -> str:
     return text if "\r" in text else text.replace("\n", line_end)
 
 
-def occurrences(content: str, wanted: str, most: int) -> list[int]:
-    """Return the first ``most`` positions of ``wanted``, including overlaps."""
-    found: list[int] = []
-    position = content.find(wanted)
-    while position >= 0 and len(found) < most:
-        found.append(position)
-        position = content.find(wanted, position + 1)
-    return found
+def find_occurrences(content: str, substring: str, limit: int) -> list[int]:
+    """Return the first ``limit`` positions of ``substring``, including overlaps."""
+    positions: list[int] = []
+    position = content.find(substring)
+    while position >= 0 and len(positions) < limit:
+        positions.append(position)
+        position = content.find(substring, position + 1)
+    return positions
 
 
-def alike(one: Sequence[str], other: Sequence[str]) -> int:
+def common_prefix_length(one: Sequence[str], other: Sequence[str]) -> int:
     """Return the length of the common prefix, in characters or lines."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))

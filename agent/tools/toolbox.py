@@ -7,8 +7,8 @@ from typing import Any
 
 from agent.errors import ToolError
 from agent.models.base import ToolCall, ToolSchema
-from agent.sandbox.base import Ending, Entry, Finished, Output, Sandbox
-from agent.sandbox.network.policy import Request, refusals
+from agent.sandbox.base import CommandEnd, EndReason, FolderEntry, OutputChunk, Sandbox
+from agent.sandbox.network.policy import NetworkRequest, describe_refusals
 from agent.tools import call_parser, editor
 from agent.tools.actions import (
     EDITOR,
@@ -17,26 +17,26 @@ from agent.tools.actions import (
     Create,
     Custom,
     Insert,
-    Mistake,
+    InvalidCall,
     Replace,
     Submit,
     View,
 )
 from agent.tools.call_parser import TimeLimits
 from agent.tools.custom import Tool
-from agent.tools.observation import Clip, Collector, clipped
-from agent.tools.schemas import schemas
+from agent.tools.observation import OutputCollector, OutputLimits, clipped
+from agent.tools.schemas import tool_schemas
 from agent.util.cancellation import Stop
-from agent.util.text import legible, one_line
-from agent.util.wait import GivenUp, beside
+from agent.util.text import one_line, sanitize
+from agent.util.wait import WaitCancelled, run_cancellable
 
-__all__ = ["Action", "Mistake", "TimeLimits", "ToolOutcome", "Toolbox"]
+__all__ = ["Action", "InvalidCall", "TimeLimits", "ToolOutcome", "Toolbox"]
 
-FINISHED = "<<< Finished >>>"
+FINISHED_MESSAGE = "<<< Finished >>>"
 ANSWER_FILE = "output/answer.txt"
-_ANSWER_LIMIT = 1024**2
-_LISTED = 1_000
-_LISTING = 10_000
+_MAX_ANSWER_BYTES = 1024**2
+_MAX_LISTED_ENTRIES = 1_000
+_MAX_LISTING_CHARACTERS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,21 +47,21 @@ class ToolOutcome:
         ok: Whether the call succeeded; for a command, whether it exited with 0.
         text: The result for the model.
         exit_code: A command's exit code, if it has one.
-        ending: How a command ended; ``exit`` for the other tools.
+        end_reason: How a command ended; ``exit`` for the other tools.
         seconds: Wall time in the sandbox.
         submitted: Whether the model submitted.
         requests: Network requests made during the call.
-        full: A sentence on which storage was full; empty if none was.
+        storage_note: A sentence on which storage was full; empty if none was.
     """
 
     ok: bool
     text: str
     exit_code: int | None = None
-    ending: Ending = "exit"
+    end_reason: EndReason = "exit"
     seconds: float = 0.0
     submitted: bool = False
-    requests: tuple[Request, ...] = ()
-    full: str = ""
+    requests: tuple[NetworkRequest, ...] = ()
+    storage_note: str = ""
 
     @classmethod
     def failed(cls, text: str) -> "ToolOutcome":
@@ -75,7 +75,7 @@ class Toolbox:
     Args:
         sandbox: The sandbox with its shell and files.
         limits: Time limits of commands.
-        clip: How much of a command's output the model sees.
+        output_limits: How much of a command's output the model sees.
         custom: The user's own tools, by name.
     """
 
@@ -83,12 +83,12 @@ class Toolbox:
         self,
         sandbox: Sandbox,
         limits: TimeLimits | None = None,
-        clip: Clip | None = None,
+        output_limits: OutputLimits | None = None,
         custom: Mapping[str, Tool] | None = None,
     ) -> None:
         self._sandbox = sandbox
         self._limits = limits or TimeLimits()
-        self._clip = clip or Clip()
+        self._output_limits = output_limits or OutputLimits()
         self._custom = custom or {}
 
     @property
@@ -98,15 +98,15 @@ class Toolbox:
 
     @property
     def schemas(self) -> tuple[ToolSchema, ...]:
-        """The tool schemas sent to the model, the user's own last."""
+        """The tool tool_schemas sent to the model, the user's own last."""
         own = (each.schema for each in self._custom.values())
-        return (*schemas(self._limits, self._clip), *own)
+        return (*tool_schemas(self._limits, self._output_limits), *own)
 
-    def parse(self, call: ToolCall) -> Action | Mistake:
-        """Parse a call; a ``Mistake`` tells the model what is wrong with it."""
+    def parse(self, call: ToolCall) -> Action | InvalidCall:
+        """Parse a call; a ``InvalidCall`` tells the model what is wrong with it."""
         return call_parser.parse(call, self._limits, self._custom)
 
-    def answer(self) -> str:
+    def read_answer(self) -> str:
         """Return the content of ``output/answer.txt``; empty if there is no such file.
 
         If it cannot be read (it is larger than 1 MB), return the reason in brackets.
@@ -117,99 +117,105 @@ class Toolbox:
         try:
             if self._sandbox.kind(ANSWER_FILE) != "file":
                 return ""
-            data = self._sandbox.read(ANSWER_FILE, limit=_ANSWER_LIMIT)
+            data = self._sandbox.read(ANSWER_FILE, limit=_MAX_ANSWER_BYTES)
         except ToolError as error:
             return f"[{error}]"
-        return legible(data.decode("utf-8", "replace")).strip()
+        return sanitize(data.decode("utf-8", "replace")).strip()
 
     def run(
-        self, action: Action, stop: Stop, *, at_most: float | None = None
-    ) -> Iterator[Output | ToolOutcome]:
+        self, action: Action, stop: Stop, *, max_seconds: float | None = None
+    ) -> Iterator[OutputChunk | ToolOutcome]:
         """Execute an action; yield output as it arrives, then the outcome.
 
         Args:
             action: The parsed call.
             stop: Ends a command early.
-            at_most: Upper bound in seconds for a command, whatever its own limit.
+            max_seconds: Upper bound in seconds for a command, whatever its own limit.
 
         Raises:
             SandboxError: The sandbox is gone.
         """
-        match action.work:
+        match action.operation:
             case Bash() as bash:
-                outcome = yield from self._bash(bash.command, self._limit(bash, at_most), stop)
+                outcome = yield from self._run_command(
+                    bash.command, self._timeout(bash, max_seconds), stop
+                )
             case Submit():
-                outcome = ToolOutcome(ok=True, text=FINISHED, submitted=True)
+                outcome = ToolOutcome(ok=True, text=FINISHED_MESSAGE, submitted=True)
             case Custom(name, given):
                 own = self._custom[name]
-                seconds = own.seconds if at_most is None else min(own.seconds, max(at_most, 1.0))
+                seconds = (
+                    own.seconds if max_seconds is None else min(own.seconds, max(max_seconds, 1.0))
+                )
                 run = self._on_host if own.where == "host" else self._in_sandbox
                 outcome = yield from run(own, given, seconds, stop)
             case work:
-                outcome = self._edit(work)
-        remarks = "".join(f"\nNote: {remark}." for remark in action.remarks)
-        yield replace(outcome, text=outcome.text + remarks)
+                outcome = self._run_editor(work)
+        notes = "".join(f"\nNote: {remark}." for remark in action.notes)
+        yield replace(outcome, text=outcome.text + notes)
 
-    def _limit(self, bash: Bash, at_most: float | None) -> float:
+    def _timeout(self, bash: Bash, max_seconds: float | None) -> float:
         limit = self._limits.default if bash.timeout is None else bash.timeout
-        return limit if at_most is None else min(limit, max(at_most, 1.0))
+        return limit if max_seconds is None else min(limit, max(max_seconds, 1.0))
 
-    def _bash(
+    def _run_command(
         self, command: str, timeout: float, stop: Stop
-    ) -> Generator[Output, None, ToolOutcome]:
-        collector = Collector(self._clip)
-        finished = Finished(None, "lost", 0.0)
+    ) -> Generator[OutputChunk, None, ToolOutcome]:
+        collector = OutputCollector(self._output_limits)
+        result = CommandEnd(None, "lost", 0.0)
         try:
             items = self._sandbox.execute(command, timeout=timeout, stop=stop)
         except ToolError as error:
             return ToolOutcome.failed(f"Error: {error}")
         for item in items:
-            if isinstance(item, Output):
+            if isinstance(item, OutputChunk):
                 collector.feed(item)
                 yield item
             else:
-                finished = item
-        requests = tuple(self._sandbox.requests())
+                result = item
+        requests = tuple(self._sandbox.take_network_requests())
         return ToolOutcome(
-            ok=finished.ending == "exit" and finished.exit_code == 0,
-            text=collector.observation(finished, timeout=timeout) + refusals(requests),
-            exit_code=finished.exit_code,
-            ending=finished.ending,
-            seconds=finished.seconds,
+            ok=result.ending == "exit" and result.exit_code == 0,
+            text=collector.observation(result, timeout=timeout) + describe_refusals(requests),
+            exit_code=result.exit_code,
+            end_reason=result.ending,
+            seconds=result.seconds,
             requests=requests,
-            full=finished.full,
+            storage_note=result.full,
         )
 
     def _on_host(
         self, own: Tool, given: Mapping[str, Any], seconds: float, stop: Stop
-    ) -> Generator[Output, None, ToolOutcome]:
-        begun = time.monotonic()
+    ) -> Generator[OutputChunk, None, ToolOutcome]:
+        started = time.monotonic()
         yield from ()
         ok = False
-        ending: Ending = "exit"
+        end_reason: EndReason = "exit"
         try:
-            with stop.or_after(seconds) as either:
-                ok, text = True, beside(lambda: own.call(given), either)
+            with stop.with_timeout(seconds) as either:
+                ok, text = True, run_cancellable(lambda: own.call(given), either)
         except ToolError as error:
             text = f"Error: {error}"
-        except GivenUp:
-            ending = "stop" if stop.is_set else "timeout"
-            text = _given_up(own, ending, seconds)
-        return self._result(own, text, ok=ok, ending=ending, seconds=time.monotonic() - begun)
+        except WaitCancelled:
+            end_reason = "stop" if stop.is_set else "timeout"
+            text = _given_up(own, end_reason, seconds)
+        return self._result(
+            own, text, ok=ok, end_reason=end_reason, seconds=time.monotonic() - started
+        )
 
     def _in_sandbox(
         self, own: Tool, given: Mapping[str, Any], seconds: float, stop: Stop
-    ) -> Generator[Output, None, ToolOutcome]:
+    ) -> Generator[OutputChunk, None, ToolOutcome]:
         """Execute a tool in the sandbox; yield what it prints, which its stderr carries."""
         result, printed = bytearray(), bytearray()
-        finished = Finished(None, "lost", 0.0)
+        end = CommandEnd(None, "lost", 0.0)
         try:
             items = self._sandbox.spawn(
                 own.command(), timeout=seconds, stop=stop, input=own.input(given)
             )
             for item in items:
-                if isinstance(item, Finished):
-                    finished = item
+                if isinstance(item, CommandEnd):
+                    end = item
                 elif item.stream == "stdout":
                     result += item.data
                 else:
@@ -218,48 +224,57 @@ class Toolbox:
         except ToolError as error:
             return self._result(own, f"Error: {error}", ok=False)
         text = result.decode("utf-8", "replace")
-        ok = finished.ending == "exit" and finished.exit_code == 0
-        if finished.ending != "exit":
-            text = _given_up(own, finished.ending, seconds)
+        ok = end.ending == "exit" and end.exit_code == 0
+        if end.ending != "exit":
+            text = _given_up(own, end.ending, seconds)
         elif not ok:
             said = printed.decode("utf-8", "replace").strip()
-            text = f"Error: {own.name} failed with exit code {finished.exit_code}.\n{said}"
-        requests = tuple(self._sandbox.requests())
-        made = self._result(own, text, ok=ok, ending=finished.ending, seconds=finished.seconds)
+            text = f"Error: {own.name} failed with exit code {end.exit_code}.\n{said}"
+        requests = tuple(self._sandbox.take_network_requests())
+        outcome = self._result(own, text, ok=ok, end_reason=end.ending, seconds=end.seconds)
         return replace(
-            made, text=made.text + refusals(requests), requests=requests, full=finished.full
+            outcome,
+            text=outcome.text + describe_refusals(requests),
+            requests=requests,
+            storage_note=end.full,
         )
 
     def _result(
-        self, own: Tool, text: str, *, ok: bool, ending: Ending = "exit", seconds: float = 0.0
+        self,
+        own: Tool,
+        text: str,
+        *,
+        ok: bool,
+        end_reason: EndReason = "exit",
+        seconds: float = 0.0,
     ) -> ToolOutcome:
-        shown = f"Execution output of [{own.name}]:\n{clipped(text, self._clip)}"
-        return ToolOutcome(ok=ok, text=shown, ending=ending, seconds=seconds)
+        shown = f"Execution output of [{own.name}]:\n{clipped(text, self._output_limits)}"
+        return ToolOutcome(ok=ok, text=shown, end_reason=end_reason, seconds=seconds)
 
-    def _edit(self, work: View | Create | Replace | Insert) -> ToolOutcome:
-        begun = time.monotonic()
+    def _run_editor(self, operation: View | Create | Replace | Insert) -> ToolOutcome:
+        started = time.monotonic()
         try:
-            ok, text = True, self._edited(work)
+            ok, text = True, self._apply(operation)
         except ToolError as error:
             ok, text = False, f"Error: {error}"
         result = f"Execution output of [{EDITOR}]:\n{text}"
-        return ToolOutcome(ok=ok, text=result, seconds=time.monotonic() - begun)
+        return ToolOutcome(ok=ok, text=result, seconds=time.monotonic() - started)
 
-    def _edited(self, work: View | Create | Replace | Insert) -> str:
-        sandbox, path = self._sandbox, work.path
-        match work:
+    def _apply(self, operation: View | Create | Replace | Insert) -> str:
+        sandbox, path = self._sandbox, operation.path
+        match operation:
             case View():
-                return self._view(work)
+                return self._view(operation)
             case Create():
-                edited = editor.create(path, work.file_text)
+                edited = editor.create(path, operation.file_text)
                 self._refuse_existing(path)
             case Replace():
                 data = self._read(path)
-                edited = editor.str_replace(data, path, work.old_str, work.new_str)
+                edited = editor.str_replace(data, path, operation.old_str, operation.new_str)
             case Insert():
                 data = self._read(path)
-                edited = editor.insert(data, path, work.insert_line, work.new_str)
-        sandbox.write(path, edited.data, exclusive=isinstance(work, Create))
+                edited = editor.insert(data, path, operation.insert_line, operation.new_str)
+        sandbox.write(path, edited.data, exclusive=isinstance(operation, Create))
         return edited.message
 
     def _refuse_existing(self, path: str) -> None:
@@ -277,21 +292,21 @@ class Toolbox:
             raise ToolError(f"Path not found: {path}")
         if kind != "file":
             raise ToolError(f"{path} is not a file" + (", but a folder." * (kind == "folder")))
-        return self._sandbox.read(path, limit=editor.EDIT_LIMIT)
+        return self._sandbox.read(path, limit=editor.MAX_FILE_BYTES)
 
-    def _view(self, work: View) -> str:
-        if self._sandbox.kind(work.path) == "folder":
+    def _view(self, operation: View) -> str:
+        if self._sandbox.kind(operation.path) == "folder":
             ignored = "\nNote: view_range has no meaning for a folder and was ignored."
-            return self._listing(work.path) + ignored * (work.view_range is not None)
-        return editor.view(self._read(work.path), work.path, work.view_range)
+            return self._listing(operation.path) + ignored * (operation.view_range is not None)
+        return editor.view(self._read(operation.path), operation.path, operation.view_range)
 
     def _listing(self, path: str) -> str:
         """Return the files two levels deep with sizes; note how many a limit left out."""
-        entries = self._sandbox.entries(path, depth=2, limit=_LISTED + 1)
+        entries = self._sandbox.list_folder(path, depth=2, limit=_MAX_LISTED_ENTRIES + 1)
         rows: list[str] = []
-        room = _LISTING
-        for entry in entries[:_LISTED]:
-            row = _row(entry)
+        room = _MAX_LISTING_CHARACTERS
+        for entry in entries[:_MAX_LISTED_ENTRIES]:
+            row = _format_entry(entry)
             room -= len(row) + 1
             if room < 0:
                 break
@@ -300,13 +315,13 @@ class Toolbox:
             f"Here's the files and directories up to 2 levels deep in {path}, excluding hidden:"
         )
         if left := len(entries) - len(rows):
-            more = f"at least {left}" if len(entries) > _LISTED else str(left)
+            more = f"at least {left}" if len(entries) > _MAX_LISTED_ENTRIES else str(left)
             rows.append(f"<response clipped><NOTE>{more} more are not shown; use `find`.</NOTE>")
         return "\n".join([header, *(rows or ["(nothing)"])])
 
 
-def _given_up(own: Tool, ending: Ending, seconds: float) -> str:
-    match ending:
+def _given_up(own: Tool, end_reason: EndReason, seconds: float) -> str:
+    match end_reason:
         case "timeout":
             return f"Error: {own.name} took longer than its limit of {seconds:g} s."
         case "stop":
@@ -316,7 +331,7 @@ def _given_up(own: Tool, ending: Ending, seconds: float) -> str:
     return f"Error: the sandbox was lost while {own.name} ran."
 
 
-def _row(entry: Entry) -> str:
+def _format_entry(entry: FolderEntry) -> str:
     name = one_line(entry.path)
     match entry.kind:
         case "folder":

@@ -11,10 +11,19 @@ from agent.errors import TrainError
 from agent.installation import pip_install
 from agent.output_folder import check_file
 
-_NEEDED = ("torch", "trl", "transformers", "peft", "accelerate", "datasets", "gguf", "math_verify")
+_REQUIRED_PACKAGES = (
+    "torch",
+    "trl",
+    "transformers",
+    "peft",
+    "accelerate",
+    "datasets",
+    "gguf",
+    "math_verify",
+)
 
 
-def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the commands to the parser."""
     _add_train(commands)
     compare = commands.add_parser("compare", help="put trainings beside each other")
@@ -25,54 +34,54 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
 
 def _add_train(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     train = commands.add_parser("train", help="train a model in the sandbox")
-    give = train.add_argument
-    give("recipe", metavar="RECIPE", help="builtin, cpu, gpu, paper, or a file of YAML like theirs")
-    give("--output", metavar="DIR", type=Path,
+    add = train.add_argument
+    add("recipe", metavar="RECIPE", help="builtin, cpu, gpu, paper, or a file of YAML like theirs")
+    add("--output", metavar="DIR", type=Path,
          help="its folder; training-RECIPE by default")  # fmt: skip
-    give("--resume", action="store_true", help="go on with what is in the folder")
-    give("--seed", metavar="N", type=int, help="another one makes another training")
-    give("--set", metavar="KEY=VALUE", action="append", default=[], dest="changes",
+    add("--resume", action="store_true", help="go on with what is in the folder")
+    add("--seed", metavar="N", type=int, help="another one makes another training")
+    add("--set", metavar="KEY=VALUE", action="append", default=[], dest="changes",
          help="a value instead of the recipe's, such as reinforced.steps=5")  # fmt: skip
 
 
-def train(given: argparse.Namespace) -> int:
+def train(args: argparse.Namespace) -> int:
     """Run a training; return 0, or 130 if it was stopped and its state is saved."""
-    from agent.train.recipe import load
+    from agent.train.recipe import load_recipe
 
-    changes = changed(given.changes)
-    if given.seed is not None:
-        changes = {**changes, "seed": str(given.seed)}
-    recipe = load(given.recipe, changes)
+    changes = parse_changes(args.changes)
+    if args.seed is not None:
+        changes = {**changes, "seed": str(args.seed)}
+    recipe = load_recipe(args.recipe, changes)
     check_installed()
     from agent.train.pipeline import train as carry_out
 
-    output = given.output or Path(f"training-{Path(given.recipe).stem}")
+    output = args.output or Path(f"training-{Path(args.recipe).stem}")
     # The first Ctrl-C or TERM stops the active runs and keeps all results.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        carry_out(recipe, output, resume=given.resume)
+        carry_out(recipe, output, resume=args.resume)
     except KeyboardInterrupt:
         print(f"Stopped. --resume goes on with what is in {output}.", file=sys.stderr)
         return 130
     return 0
 
 
-def compare(given: argparse.Namespace) -> int:
+def compare(args: argparse.Namespace) -> int:
     """Print a table of trainings, and plot their rewards on request."""
     check_installed()
     from agent.train.report import comparison
 
-    if given.picture:
-        check_file(given.picture)
-    groups = comparison.groups(given.groups)
+    if args.picture:
+        check_file(args.picture)
+    groups = comparison.parse_groups(args.groups)
     print(comparison.table(groups), end="")
-    if given.picture:
-        comparison.draw(groups, given.picture)
+    if args.picture:
+        comparison.draw(groups, args.picture)
     return 0
 
 
-def changed(pairs: Sequence[str]) -> Mapping[str, str]:
+def parse_changes(pairs: Sequence[str]) -> Mapping[str, str]:
     """Parse ``KEY=VALUE`` pairs. Raises ``TrainError`` if one is malformed."""
     for pair in pairs:
         if not pair.partition("=")[1]:
@@ -82,7 +91,7 @@ def changed(pairs: Sequence[str]) -> Mapping[str, str]:
 
 def check_installed() -> None:
     """Raise ``TrainError``, with installation instructions, if packages are missing."""
-    missing = [name for name in _NEEDED if not find_spec(name)]
+    missing = [name for name in _REQUIRED_PACKAGES if not find_spec(name)]
     if missing:
         raise TrainError(
             f"Training needs {', '.join(missing)}: {pip_install('requirements-train.txt')}"

@@ -6,16 +6,16 @@ from pathlib import Path
 
 from agent.errors import TaskError, TrainError
 from agent.tasks.document_qa.draft import Split
-from agent.tasks.document_qa.generate import problems
-from agent.tasks.jsonl import read_problems
-from agent.tasks.task import Problem
-from agent.train.recipe import Recipe, Tasks
+from agent.tasks.document_qa.generate import generate_tasks
+from agent.tasks.jsonl import read_tasks
+from agent.tasks.task import TaskRecord
+from agent.train.recipe import Recipe, TasksConfig
 
 # Seeds reserved for evaluation, also for tasks whose wordings and names occur in training.
-_FRESH = 1_000_003
+_EVALUATION_SEED = 1_000_003
 
 
-def training(recipe: Recipe) -> list[Problem]:
+def training_tasks(recipe: Recipe) -> list[TaskRecord]:
     """Return the training tasks, determined by the seed; none if none are named.
 
     Raises:
@@ -24,45 +24,49 @@ def training(recipe: Recipe) -> list[Problem]:
     """
     tasks = recipe.tasks
     if tasks.file:
-        found = list(islice(read_problems(Path(tasks.file)), tasks.count))
-        if not found:
+        selected = list(islice(read_tasks(Path(tasks.file)), tasks.count))
+        if not selected:
             raise TrainError(f"tasks.file: {tasks.file} holds no tasks.")
-        return found
+        return selected
     if not tasks.kinds:
         return []
-    return _made(tasks, "train", tasks.kinds, tasks.count, recipe.seed)
+    return _generate(tasks, "train", tasks.kinds, tasks.count, recipe.seed)
 
 
-def held_out(recipe: Recipe, split: Split) -> list[Problem]:
+def evaluation_tasks(recipe: Recipe, split: Split) -> list[TaskRecord]:
     """Return the evaluation tasks; they do not depend on the recipe's seed.
 
     The split ``train`` has tasks of the trained kinds that are not trained on, or those of the
     file that ``evaluation`` names. With a file there are no other splits.
     """
     if recipe.evaluation.file:
-        found = islice(read_problems(Path(recipe.evaluation.file)), recipe.evaluation.tasks)
-        return list(found) if split == "train" else []
+        selected = islice(read_tasks(Path(recipe.evaluation.file)), recipe.evaluation.tasks)
+        return list(selected) if split == "train" else []
     kinds = recipe.tasks.unseen if split == "family" else recipe.tasks.kinds
     if recipe.tasks.file or not kinds:
         return []
-    return _made(recipe.tasks, split, kinds, recipe.evaluation.tasks, _FRESH)
+    return _generate(recipe.tasks, split, kinds, recipe.evaluation.tasks, _EVALUATION_SEED)
 
 
-def _made(tasks: Tasks, split: Split, kinds: Sequence[str], count: int, seed: int) -> list[Problem]:
+def _generate(
+    tasks: TasksConfig, split: Split, kinds: Sequence[str], count: int, seed: int
+) -> list[TaskRecord]:
     """Generate tasks of all kinds in turn, with unique ids."""
     each = -(-count // len(kinds))
     try:
         columns = [list(_of_kind(tasks, split, kind, each, seed)) for kind in kinds]
     except TaskError as error:
         raise TrainError(f"tasks.{'unseen' if split == 'family' else 'kinds'}: {error}") from error
-    made = [problem for row in zip(*columns, strict=True) for problem in row][:count]
-    if len({problem.id for problem in made}) < len(made):
+    generated = [task for row in zip(*columns, strict=True) for task in row][:count]
+    if len({problem.id for problem in generated}) < len(generated):
         raise TrainError(
             f"tasks.{'unseen' if split == 'family' else 'kinds'}: one stands there twice."
         )
-    return made
+    return generated
 
 
-def _of_kind(tasks: Tasks, split: Split, kind: str, count: int, seed: int) -> Iterator[Problem]:
+def _of_kind(
+    tasks: TasksConfig, split: Split, kind: str, count: int, seed: int
+) -> Iterator[TaskRecord]:
     family, _, question = kind.partition(".")
-    return problems(split, count, seed, family, tasks.levels, question)
+    return generate_tasks(split, count, seed, family, tasks.levels, question)

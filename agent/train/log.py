@@ -12,7 +12,7 @@ from agent.errors import TrainError
 from agent.util.text import one_line
 
 
-class Log:
+class TrainingLog:
     """Append-only log of a training.
 
     Args:
@@ -33,7 +33,7 @@ class Log:
         line = json.dumps({"kind": kind, "seconds": seconds, **values})
         with self.path.open("ab+") as file:
             # After a truncated last line, start a new one.
-            begin = b"" if _ended(file) else b"\n"
+            begin = b"" if _ends_with_newline(file) else b"\n"
             file.write(begin + line.encode() + b"\n")
 
     def lines(self, kind: str) -> Iterator[dict[str, Any]]:
@@ -51,7 +51,7 @@ class Log:
                 yield found
 
 
-def _ended(file: BinaryIO) -> bool:
+def _ends_with_newline(file: BinaryIO) -> bool:
     if not file.seek(0, os.SEEK_END):
         return True
     file.seek(-1, os.SEEK_END)
@@ -73,20 +73,22 @@ class Progress:
         self._first = done
         self._began = time.monotonic()
 
-    def tell(self, step: int, what: str) -> None:
+    def report(self, step: int, message: str) -> None:
         """Report a completed step and its figures."""
         each = (time.monotonic() - self._began) / max(1, step - self._first)
-        left = spoken(each * (self._steps - step))
-        say(f"{self._stage} {step}/{self._steps}: {what}; {each:.1f} s a step, {left} left")
+        left = format_duration(each * (self._steps - step))
+        print_line(
+            f"{self._stage} {step}/{self._steps}: {message}; {each:.1f} s a step, {left} left"
+        )
 
 
-def spoken(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Format a duration for display."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def say(text: str) -> None:
+def print_line(text: str) -> None:
     """Print a line to stderr."""
     print(one_line(text), file=sys.stderr, flush=True)

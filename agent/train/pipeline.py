@@ -25,15 +25,15 @@ from agent.errors import TrainError
 from agent.settings import load as settings
 from agent.train import data, weights
 from agent.train.learning import conversations, demonstrations, gguf_export, supervised
-from agent.train.learning.grpo import Reinforcement
-from agent.train.log import Log, say
+from agent.train.learning.grpo import ReinforcementStage
+from agent.train.log import TrainingLog, print_line
 from agent.train.recipe import Recipe, Stage
 from agent.train.report import curves
-from agent.train.report.evaluation import Examiner
+from agent.train.report.evaluation import Evaluator
 from agent.train.rollouts.policy import Policy
-from agent.train.rollouts.sandboxes import studio_of
+from agent.train.rollouts.sandboxes import create_studio
 from agent.train.rollouts.sequence import TokenSequence
-from agent.train.rollouts.workers import Crew
+from agent.train.rollouts.workers import RolloutRunner
 
 
 class Training:
@@ -48,82 +48,84 @@ class Training:
     def __init__(self, recipe: Recipe, output: Path, studio: Studio) -> None:
         self._recipe = recipe
         self._output = output
-        self._speaks = PartialState().is_main_process
-        self._log = Log(output / "log.jsonl", silent=not self._speaks)
-        model, self._tokenizer = weights.load(recipe.model)
+        self._is_main_process = PartialState().is_main_process
+        self._log = TrainingLog(output / "log.jsonl", silent=not self._is_main_process)
+        model, self._tokenizer = weights.load_model(recipe.model)
         context = recipe.rollouts.tokens + recipe.rollouts.turn_tokens
         self.policy = Policy(model, self._tokenizer, context, recipe.model.dtype)
-        self._crew = Crew(recipe, self.policy, studio)
-        self._examiner = Examiner(recipe, self._crew, self._log)
-        self._problems = data.training(recipe)
+        self._runner = RolloutRunner(recipe, self.policy, studio)
+        self._evaluator = Evaluator(recipe, self._runner, self._log)
+        self._tasks = data.training_tasks(recipe)
 
     def run(self) -> None:
         """Perform the remaining stages."""
         if self._recipe.evaluation.untrained:
-            self._measure("untrained", 0)
+            self._evaluate_once("untrained", 0)
         for stage in self._recipe.stages:
-            kept = self._output / stage / "model"
-            if kept.is_dir():
-                weights.restore(self.policy.model, kept)
+            result_folder = self._output / stage / "model"
+            if result_folder.is_dir():
+                weights.restore(self.policy.model, result_folder)
             else:
-                self._stages()[stage](self._output / stage)
-                self._keep(kept)
-            self._measure(stage, self._steps(stage))
-            self._show()
+                self._stage_functions()[stage](self._output / stage)
+                self._save_result(result_folder)
+            self._evaluate_once(stage, self._steps(stage))
+            self._write_report()
 
-    def _keep(self, folder: Path) -> None:
+    def _save_result(self, folder: Path) -> None:
         """Save a stage's result; its folder is renamed last, which marks it complete."""
-        if not self._speaks:
+        if not self._is_main_process:
             return
-        if gguf_export.exportable(self.policy.model):
+        if gguf_export.is_exportable(self.policy.model):
             gguf_export.export(self.policy.model, folder.with_name("adapter.gguf"))
         draft = folder.with_name("model.draft")
         weights.save(self.policy.model, self._tokenizer, draft)
         draft.replace(folder)
 
-    def _stages(self) -> dict[Stage, Callable[[Path], None]]:
+    def _stage_functions(self) -> dict[Stage, Callable[[Path], None]]:
         return {"supervised": self._supervise, "reinforced": self._reinforce}
 
     def _steps(self, stage: Stage) -> int:
-        given = getattr(self._recipe, stage)
-        return int(given.steps)
+        config = getattr(self._recipe, stage)
+        return int(config.steps)
 
     def _supervise(self, folder: Path) -> None:
-        shown = self._demonstrations()
-        lengths = sum(len(each.ids) for each in shown) / len(shown)
-        self._log.write("demonstrations", count=len(shown), tokens=round(lengths, 1))
-        say(f"{len(shown)} demonstrations of {lengths:.0f} tokens")
-        supervised.train(self._recipe, self.policy.model, shown, folder, self._log)
+        sequences = self._demonstrations()
+        mean_length = sum(len(each.ids) for each in sequences) / len(sequences)
+        self._log.write("demonstrations", count=len(sequences), tokens=round(mean_length, 1))
+        print_line(f"{len(sequences)} demonstrations of {mean_length:.0f} tokens")
+        supervised.train(self._recipe, self.policy.model, sequences, folder, self._log)
 
     def _demonstrations(self) -> list[TokenSequence]:
         if self._recipe.supervised and self._recipe.supervised.file:
-            return conversations.read(self._recipe, self.policy)
-        return demonstrations.kept(
-            self._output / "supervised" / "demonstrations.json", self._carried_out
+            return conversations.read_conversations(self._recipe, self.policy)
+        return demonstrations.load_or_create(
+            self._output / "supervised" / "demonstrations.json", self._create_demonstrations
         )
 
-    def _carried_out(self) -> list[TokenSequence]:
-        say("Demonstrations are carried out …")
-        return demonstrations.made(self._recipe, self._problems, self.policy, self._crew)
+    def _create_demonstrations(self) -> list[TokenSequence]:
+        print_line("Demonstrations are carried out …")
+        return demonstrations.create_demonstrations(
+            self._recipe, self._tasks, self.policy, self._runner
+        )
 
     def _reinforce(self, folder: Path) -> None:
-        Reinforcement(self._recipe, self.policy, self._crew, self._problems, self._log).train(
-            folder, self._after
+        ReinforcementStage(self._recipe, self.policy, self._runner, self._tasks, self._log).train(
+            folder, self._on_step
         )
 
-    def _after(self, step: int) -> None:
+    def _on_step(self, step: int) -> None:
         """Evaluate at the recipe's interval; the last step is evaluated anyway."""
         every = self._recipe.evaluation.every
         if every and step % every == 0 and step < self._steps("reinforced"):
-            self._measure("reinforced", step)
-        self._show()
+            self._evaluate_once("reinforced", step)
+        self._write_report()
 
-    def _measure(self, stage: str, step: int) -> None:
-        if not self._examiner.measured(stage, step):
-            self._examiner.measure(stage, step)
+    def _evaluate_once(self, stage: str, step: int) -> None:
+        if not self._evaluator.is_evaluated(stage, step):
+            self._evaluator.evaluate(stage, step)
 
-    def _show(self) -> None:
-        if not self._speaks:
+    def _write_report(self) -> None:
+        if not self._is_main_process:
             return
         curves.draw(self._log, self._output / "curve.png")
         (self._output / "table.md").write_text(curves.table(self._log), encoding="utf-8")
@@ -144,20 +146,20 @@ def train(recipe: Recipe, output: Path, *, resume: bool, studio: Studio | None =
     """
     state = PartialState()
     if state.is_main_process:
-        _claim(recipe, output, resume=resume)
+        _prepare_folder(recipe, output, resume=resume)
     state.wait_for_everyone()
-    _hush()
-    recipe = replace(recipe, model=weights.resolved(recipe.model))
+    _silence_libraries()
+    recipe = replace(recipe, model=weights.resolve_dtype(recipe.model))
     if state.is_main_process:
-        say(f"It computes in {recipe.model.dtype}.")
+        print_line(f"It computes in {recipe.model.dtype}.")
     set_seed(recipe.seed)
     if recipe.threads:
         torch.set_num_threads(recipe.threads)
-    with _studio(recipe, output, studio) as held:
-        Training(recipe, output, held).run()
+    with _open_studio(recipe, output, studio) as active_studio:
+        Training(recipe, output, active_studio).run()
 
 
-def _hush() -> None:
+def _silence_libraries() -> None:
     """Silence library messages that are irrelevant to the user."""
     logging.set_verbosity_error()
     logging.disable_progress_bar()
@@ -166,27 +168,27 @@ def _hush() -> None:
 
 
 @contextmanager
-def _studio(recipe: Recipe, output: Path, given: Studio | None) -> Iterator[Studio]:
-    if given is not None:
-        yield given
+def _open_studio(recipe: Recipe, output: Path, studio: Studio | None) -> Iterator[Studio]:
+    if studio is not None:
+        yield studio
         return
-    chosen = replace(settings(), pool=0, data=output / "runs")
-    with studio_of(chosen, recipe.rollouts.sandbox) as made:
-        yield made
+    run_settings = replace(settings(), pool=0, data=output / "runs")
+    with create_studio(run_settings, recipe.rollouts.sandbox) as new_studio:
+        yield new_studio
 
 
-def _claim(recipe: Recipe, output: Path, *, resume: bool) -> None:
+def _prepare_folder(recipe: Recipe, output: Path, *, resume: bool) -> None:
     """Create the training's folder, or check that it belongs to this recipe."""
     path = output / "recipe.json"
-    wanted = json.loads(json.dumps(asdict(recipe)))
+    recipe_json = json.loads(json.dumps(asdict(recipe)))
     try:
         if path.exists():
             if not resume:
                 raise TrainError(f"{output} holds a training; --resume goes on with it.")
-            _check_same(json.loads(path.read_text(encoding="utf-8")), wanted, output)
+            _check_same(json.loads(path.read_text(encoding="utf-8")), recipe_json, output)
             return
         output.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(wanted, indent=2) + "\n", encoding="utf-8")
+        path.write_text(json.dumps(recipe_json, indent=2) + "\n", encoding="utf-8")
     except (OSError, ValueError) as error:
         raise TrainError(f"{path} cannot be used: {error}") from error
 

@@ -11,14 +11,14 @@ from typing import Any, Literal
 from agent.errors import TrainError
 from agent.events import Mode
 from agent.tasks.document_qa.draft import Split
-from agent.train.yaml_config import Wrong, read
+from agent.train.yaml_config import InvalidValue, read_config
 
 Stage = Literal["supervised", "reinforced"]
 
-_FOLDER = Path(__file__).with_name("recipes")
+_RECIPES_FOLDER = Path(__file__).with_name("recipes")
 
 
-def _from(least: float, most: float | None = None, default: Any = ...) -> Any:
+def _bounded(least: float, most: float | None = None, default: Any = ...) -> Any:
     metadata = {"least": least, "most": most}
     if default is ...:
         return field(metadata=metadata)
@@ -29,15 +29,15 @@ def _from(least: float, most: float | None = None, default: Any = ...) -> Any:
 class Lora:
     """Low-rank adapters, trained instead of the weights: rank, scale and layers."""
 
-    rank: int = _from(1)
-    alpha: float = _from(0)
+    rank: int = _bounded(1)
+    alpha: float = _bounded(0)
     targets: tuple[str, ...] = (
         "q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj",
     )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class WeightsConfig:
     """Model to train.
 
     Attributes:
@@ -55,7 +55,7 @@ class Weights:
 
 
 @dataclass(frozen=True, slots=True)
-class Tasks:
+class TasksConfig:
     """Training tasks: a file, or the generator's output.
 
     Attributes:
@@ -66,15 +66,15 @@ class Tasks:
         count: Number of different tasks; after that they repeat.
     """
 
-    count: int = _from(1)
+    count: int = _bounded(1)
     file: str = ""
     kinds: tuple[str, ...] = ()
     unseen: tuple[str, ...] = ()
-    levels: tuple[int, ...] = _from(1, 5, default=(1,))
+    levels: tuple[int, ...] = _bounded(1, 5, default=(1,))
 
 
 @dataclass(frozen=True, slots=True)
-class Rollouts:
+class RolloutsConfig:
     """How the model works on a task, and the limits.
 
     Attributes:
@@ -93,22 +93,22 @@ class Rollouts:
         reminders: Number of reminders to use a tool before a plain answer ends the rollout.
     """
 
-    at_once: int = _from(1)
-    steps: int = _from(1)
-    turn_tokens: int = _from(1)
-    tokens: int = _from(1)
-    seconds: float = _from(1)
-    command_seconds: float = _from(1)
+    at_once: int = _bounded(1)
+    steps: int = _bounded(1)
+    turn_tokens: int = _bounded(1)
+    tokens: int = _bounded(1)
+    seconds: float = _bounded(1)
+    command_seconds: float = _bounded(1)
     mode: Mode = "sandbox"
     sandbox: Literal["container", "process"] = "container"
     prompt: str = "general"
     tools: Literal["described", "known"] = "described"
-    reminders: int = _from(0, default=2)
-    temperature: float = _from(0.01, 10, default=1.0)
+    reminders: int = _bounded(0, default=2)
+    temperature: float = _bounded(0.01, 10, default=1.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Supervised:
+class SupervisedConfig:
     """Cold start on demonstrations (supervised fine-tuning).
 
     Attributes:
@@ -124,20 +124,20 @@ class Supervised:
         decay: Schedule on which the learning rate falls to a tenth.
     """
 
-    steps: int = _from(1)
-    batch: int = _from(1)
-    learning_rate: float = _from(0)
-    demonstrations: int = _from(1)
-    right: float = _from(0, 1, default=1.0)
-    batch_tokens: int = _from(0, default=0)
+    steps: int = _bounded(1)
+    batch: int = _bounded(1)
+    learning_rate: float = _bounded(0)
+    demonstrations: int = _bounded(1)
+    right: float = _bounded(0, 1, default=1.0)
+    batch_tokens: int = _bounded(0, default=0)
     file: str = ""
-    first_answers: float = _from(0, 1, default=0.0)
-    warmup: int = _from(0, default=5)
+    first_answers: float = _bounded(0, 1, default=0.0)
+    warmup: int = _bounded(0, default=5)
     decay: Literal["cosine", "linear", "constant"] = "cosine"
 
 
 @dataclass(frozen=True, slots=True)
-class Reinforced:
+class ReinforcementConfig:
     """Reinforcement learning from outcome rewards.
 
     Attributes:
@@ -154,22 +154,22 @@ class Reinforced:
         vllm: Whether vLLM samples; needs a GPU, and vLLM.
     """
 
-    steps: int = _from(1)
-    prompts: int = _from(1)
-    rollouts: int = _from(2)
-    learning_rate: float = _from(0)
+    steps: int = _bounded(1)
+    prompts: int = _bounded(1)
+    rollouts: int = _bounded(2)
+    learning_rate: float = _bounded(0)
     advantage: Literal["grpo", "rloo"] = "grpo"
     loss: Literal["sequence-mean-token-sum", "token-mean"] = "token-mean"
-    clip_low: float = _from(0, 1, default=0.2)
-    clip_high: float = _from(0, default=0.28)
-    beta: float = _from(0, default=0.0)
-    gradient: float = _from(0, default=1.0)
-    batch: int = _from(0, default=0)
+    clip_low: float = _bounded(0, 1, default=0.2)
+    clip_high: float = _bounded(0, default=0.28)
+    beta: float = _bounded(0, default=0.0)
+    gradient: float = _bounded(0, default=1.0)
+    batch: int = _bounded(0, default=0)
     vllm: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluation:
+class EvaluationConfig:
     """Evaluation before, during and after training.
 
     Attributes:
@@ -182,12 +182,12 @@ class Evaluation:
         temperature: Sampling temperature.
     """
 
-    tasks: int = _from(1)
-    every: int = _from(0, default=0)
+    tasks: int = _bounded(1)
+    every: int = _bounded(0, default=0)
     splits: tuple[Split, ...] = ("train", "names", "wording", "family")
     file: str = ""
     untrained: bool = True
-    temperature: float = _from(0.01, 10, default=1.0)
+    temperature: float = _bounded(0.01, 10, default=1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,24 +200,24 @@ class Recipe:
         save_every: Steps between two checkpoints.
     """
 
-    model: Weights
+    model: WeightsConfig
     stages: tuple[Stage, ...]
-    tasks: Tasks = Tasks(0)
-    rollouts: Rollouts = Rollouts(4, 100, 4096, 65_536, 5400.0, 120.0)
-    evaluation: Evaluation = Evaluation(1, splits=())
-    supervised: Supervised | None = None
-    reinforced: Reinforced | None = None
-    seed: int = _from(0, 2**32 - 1, default=0)
-    threads: int = _from(0, default=0)
-    save_every: int = _from(1, default=5)
+    tasks: TasksConfig = TasksConfig(0)
+    rollouts: RolloutsConfig = RolloutsConfig(4, 100, 4096, 65_536, 5400.0, 120.0)
+    evaluation: EvaluationConfig = EvaluationConfig(1, splits=())
+    supervised: SupervisedConfig | None = None
+    reinforced: ReinforcementConfig | None = None
+    seed: int = _bounded(0, 2**32 - 1, default=0)
+    threads: int = _bounded(0, default=0)
+    save_every: int = _bounded(1, default=5)
 
 
-def names() -> tuple[str, ...]:
+def recipe_names() -> tuple[str, ...]:
     """Return the names of the bundled recipes."""
-    return tuple(sorted(path.stem for path in _FOLDER.glob("*.yaml")))
+    return tuple(sorted(path.stem for path in _RECIPES_FOLDER.glob("*.yaml")))
 
 
-def load(name_or_path: str, changes: Mapping[str, str] | None = None) -> Recipe:
+def load_recipe(name_or_path: str, changes: Mapping[str, str] | None = None) -> Recipe:
     """Load a recipe by name or from a file.
 
     Args:
@@ -227,26 +227,36 @@ def load(name_or_path: str, changes: Mapping[str, str] | None = None) -> Recipe:
     Raises:
         TrainError: if the recipe does not exist or is invalid; names file, line and key.
     """
-    path = _FOLDER / f"{name_or_path}.yaml" if name_or_path in names() else Path(name_or_path)
+    path = (
+        _RECIPES_FOLDER / f"{name_or_path}.yaml"
+        if name_or_path in recipe_names()
+        else Path(name_or_path)
+    )
     if not path.is_file():
-        known = ", ".join(names())
+        known = ", ".join(recipe_names())
         raise TrainError(f"{name_or_path}: no such recipe, and no such file; there are {known}.")
-    return read(path, Recipe, changes or {}, _check)
+    return read_config(path, Recipe, changes or {}, _check)
 
 
 def _check(recipe: Recipe) -> None:
     """Check constraints between values."""
     if not recipe.stages or len(set(recipe.stages)) < len(recipe.stages):
-        raise Wrong("stages", "must be supervised, reinforced, or both, each once.")
+        raise InvalidValue("stages", "must be supervised, reinforced, or both, each once.")
     for stage in recipe.stages:
         if getattr(recipe, stage) is None:
-            raise Wrong(stage, "is missing, and the stages name it.")
-    shown = recipe.stages == ("supervised",) and recipe.supervised and recipe.supervised.file
-    if not shown and bool(recipe.tasks.file) == bool(recipe.tasks.kinds):
-        raise Wrong("tasks", "must name either a file or kinds.")
+            raise InvalidValue(stage, "is missing, and the stages name it.")
+    has_demonstrations_file = (
+        recipe.stages == ("supervised",) and recipe.supervised and recipe.supervised.file
+    )
+    if not has_demonstrations_file and bool(recipe.tasks.file) == bool(recipe.tasks.kinds):
+        raise InvalidValue("tasks", "must name either a file or kinds.")
     if not recipe.tasks.levels:
-        raise Wrong("tasks.levels", "must name one at least.")
-    given = recipe.reinforced
-    if given and given.batch and given.prompts * given.rollouts % given.batch:
-        step = given.prompts * given.rollouts
-        raise Wrong("reinforced.batch", f"must divide the {step} rollouts of a step.")
+        raise InvalidValue("tasks.levels", "must name one at least.")
+    reinforced = recipe.reinforced
+    if (
+        reinforced
+        and reinforced.batch
+        and reinforced.prompts * reinforced.rollouts % reinforced.batch
+    ):
+        step = reinforced.prompts * reinforced.rollouts
+        raise InvalidValue("reinforced.batch", f"must divide the {step} rollouts of a step.")

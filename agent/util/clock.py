@@ -5,12 +5,12 @@ The wall clock can jump, for example when it is set. A jump must not trigger a c
 
 import time
 
-_BEGAN = time.time() - time.monotonic()
+_STARTED_AT = time.time() - time.monotonic()
 
 
-def steady() -> float:
+def steady_time() -> float:
     """Return seconds since the epoch: the start time plus the monotonic time since."""
-    return _BEGAN + time.monotonic()
+    return _STARTED_AT + time.monotonic()
 
 
 def now() -> float:
@@ -18,4 +18,4 @@ def now() -> float:
 
     It is the lesser of the wall clock and the steady clock, so nothing looks older than it is.
     """
-    return min(time.time(), steady())
+    return min(time.time(), steady_time())

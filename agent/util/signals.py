@@ -10,11 +10,13 @@ from types import FrameType
 
 from agent.util.cancellation import Stop
 
-_STOPPING = "Stopping. Once more breaks off what is at work."
-_CLEANING = "Cleaning up. Once more ends the program at once, and may leave a container behind."
+_STOPPING_MESSAGE = "Stopping. Once more breaks off what is at work."
+_CLEANUP_MESSAGE = (
+    "Cleaning up. Once more ends the program at once, and may leave a container behind."
+)
 
 
-class Interrupts:
+class SignalHandler:
     """Signal handler: the first signal stops, the second interrupts, the third kills.
 
     Args:
@@ -24,45 +26,45 @@ class Interrupts:
     def __init__(self, stop: Stop) -> None:
         self._stop = stop
         self._count = 0
-        self._breakable = False
+        self._interrupt_allowed = False
 
     @contextmanager
-    def breakable(self) -> Iterator[None]:
+    def allow_interrupt(self) -> Iterator[None]:
         """Let a second signal raise ``KeyboardInterrupt`` inside the block.
 
         Outside it, results are copied and sandboxes removed; only a third signal ends that.
         """
-        self._breakable = True
+        self._interrupt_allowed = True
         try:
             yield
         finally:
-            self._breakable = False
+            self._interrupt_allowed = False
 
     def handle(self, number: int, frame: FrameType | None) -> None:
         """Handle one signal."""
         del frame
         self._count += 1
-        _say(_STOPPING if self._count == 1 else _CLEANING)
+        _write_stderr(_STOPPING_MESSAGE if self._count == 1 else _CLEANUP_MESSAGE)
         if self._count == 1:
             # In another thread, because the interrupted one may hold the stop's lock.
             threading.Thread(target=self._stop.set, name="interrupt").start()
             return
         signal.signal(number, signal.SIG_DFL)
-        if self._breakable:
-            self._breakable = False
+        if self._interrupt_allowed:
+            self._interrupt_allowed = False
             raise KeyboardInterrupt
 
 
-def _say(text: str) -> None:
+def _write_stderr(text: str) -> None:
     """Write a line unbuffered; a signal may arrive while a buffer is in use."""
     with suppress(OSError, ValueError):
         os.write(sys.stderr.fileno(), f"{text}\n".encode())
 
 
 @contextmanager
-def interruptible(stop: Stop) -> Iterator[Interrupts]:
+def stop_on_signals(stop: Stop) -> Iterator[SignalHandler]:
     """Let Ctrl-C and SIGTERM stop the work in the block, so that it ends in order."""
-    interrupts = Interrupts(stop)
+    interrupts = SignalHandler(stop)
     before = {
         number: signal.signal(number, interrupts.handle)
         for number in (signal.SIGINT, signal.SIGTERM)

@@ -2,36 +2,36 @@
 
 import re
 
-_PICTURES = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n\f"}
-_PICTURES |= {0x7F: 0x2421} | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
-_PICTURES |= dict.fromkeys(range(0xD800, 0xE000), 0xFFFD)
+_REPLACEMENTS = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n\f"}
+_REPLACEMENTS |= {0x7F: 0x2421} | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
+_REPLACEMENTS |= dict.fromkeys(range(0xD800, 0xE000), 0xFFFD)
 _CONTROL = re.compile("[\x00-\x08\x0b\x0d-\x1f\x7f-\x9f\ud800-\udfff]")
 
-_HALF = re.compile("[\ud800-\udfff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 _CSI = re.compile(r"\x1b\[[0-?]*[ -/]*")
-_SHORT = re.compile(r"\x1b[ -/]*")
+_ESCAPE = re.compile(r"\x1b[ -/]*")
 _STRING_END = re.compile(r"[\x07\x18\x1a\x1b\n]")
-_LONGEST_SEQUENCE = 256
+_MAX_SEQUENCE_LENGTH = 256
 
 
-def legible(text: str) -> str:
+def sanitize(text: str) -> str:
     """Replace control characters by visible ones, such as ``␛`` for ESC.
 
     Tabs, newlines and form feeds stay; lone surrogates (bytes that were not text) and C1
     controls become ``�``. The length stays the same.
     """
-    return text.translate(_PICTURES) if _CONTROL.search(text) else text
+    return text.translate(_REPLACEMENTS) if _CONTROL.search(text) else text
 
 
-def whole(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """Replace each lone surrogate, which cannot be encoded, by ``�``."""
-    return _HALF.sub("\ufffd", text)
+    return _SURROGATE.sub("\ufffd", text)
 
 
 def one_line(text: str) -> str:
     """Return ``legible`` text without newlines, so that a name stays on one line."""
-    return legible(text).replace("\n", "␊").replace("\f", "␌")
+    return sanitize(text).replace("\n", "␊").replace("\f", "␌")
 
 
 class EscapeFilter:
@@ -42,15 +42,15 @@ class EscapeFilter:
     """
 
     def __init__(self) -> None:
-        self._held = ""
+        self._incomplete = ""
         self._in_string = False
 
     def feed(self, text: str) -> str:
         """Return ``text`` without the parts that belong to escape sequences."""
-        if not self._held and not self._in_string and "\x1b" not in text:
+        if not self._incomplete and not self._in_string and "\x1b" not in text:
             return text
-        text, self._held = self._held + text, ""
-        kept: list[str] = []
+        text, self._incomplete = self._incomplete + text, ""
+        parts: list[str] = []
         position = 0
         while position < len(text):
             if self._in_string:
@@ -58,11 +58,11 @@ class EscapeFilter:
                 continue
             escape = text.find("\x1b", position)
             if escape < 0:
-                kept.append(text[position:])
+                parts.append(text[position:])
                 break
-            kept.append(text[position:escape])
+            parts.append(text[position:escape])
             position = self._skip_sequence(text, escape)
-        return "".join(kept)
+        return "".join(parts)
 
     def _skip_string(self, text: str, position: int) -> int:
         """Return the end of the string; an ESC or newline that ends it is not consumed."""
@@ -74,11 +74,11 @@ class EscapeFilter:
 
     def _skip_sequence(self, text: str, escape: int) -> int:
         """Return the end of the sequence at ``escape``; hold back an incomplete one."""
-        match = _CSI.match(text, escape) or _SHORT.match(text, escape)
+        match = _CSI.match(text, escape) or _ESCAPE.match(text, escape)
         end = match.end() if match else escape + 1
         if end == len(text):
-            if end - escape <= _LONGEST_SEQUENCE:
-                self._held = text[escape:]
+            if end - escape <= _MAX_SEQUENCE_LENGTH:
+                self._incomplete = text[escape:]
             return end
         if text[end] in "]PX^_" and end == escape + 1:
             self._in_string = True
@@ -86,7 +86,7 @@ class EscapeFilter:
         return end + 1 if "0" <= text[end] <= "~" else end
 
 
-def size_of(count: float) -> str:
+def format_size(count: float) -> str:
     """Format a number of bytes: ``12 bytes``, ``3.1 MB``."""
     if count == 1:
         return "1 byte"

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
 
-def lend(loop: asyncio.AbstractEventLoop, name: str, number: int) -> None:
+def set_default_thread_pool(loop: asyncio.AbstractEventLoop, name: str, number: int) -> None:
     """Set a thread pool as a loop's default executor and start all of its threads.
 
     By default a pool starts a thread whenever more calls coincide than before, so that the

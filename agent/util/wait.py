@@ -9,20 +9,20 @@ from agent.errors import SandboxError
 from agent.util.cancellation import Stop
 
 T = TypeVar("T")
-_LOOK = 0.05
+_POLL_SECONDS = 0.05
 
 
-class GivenUp(SandboxError):
+class WaitCancelled(SandboxError):
     """The wait ended because of a stop."""
 
 
-class _Work(Generic[T]):
+class _BackgroundCall(Generic[T]):
     """A call in its own thread, whose caller may stop waiting for the result."""
 
-    def __init__(self, call: Callable[[], T], late: Callable[[T], None]) -> None:
-        self._call, self._late = call, late
+    def __init__(self, call: Callable[[], T], on_late_result: Callable[[T], None]) -> None:
+        self._call, self._on_late_result = call, on_late_result
         self._lock = threading.Lock()
-        self._left = False
+        self._abandoned = False
         self.done = threading.Event()
         self.results: list[T] = []
         self.error: BaseException | None = None
@@ -36,46 +36,46 @@ class _Work(Generic[T]):
             else:
                 with self._lock:
                     self.results.append(result)
-                    left = self._left
-                if left:
-                    self._late(result)
+                    abandoned = self._abandoned
+                if abandoned:
+                    self._on_late_result(result)
         self.done.set()
 
-    def leave(self) -> bool:
+    def abandon(self) -> bool:
         """Pass a future result to ``late``; return False if the result already exists."""
         with self._lock:
-            self._left = not self.results
-            return self._left
+            self._abandoned = not self.results
+            return self._abandoned
 
 
-def beside(
+def run_cancellable(
     call: Callable[[], T],
     stop: Stop,
     *,
-    late: Callable[[T], None] = lambda _: None,
+    on_late_result: Callable[[T], None] = lambda _: None,
     guard: AbstractContextManager[object] | None = None,
-    grace: float = 0.0,
+    grace_seconds: float = 0.0,
 ) -> T:
     """Run ``call`` in its own thread and return its result or raise its exception.
 
     Args:
         call: A call that may take long.
         stop: Ends the wait.
-        late: Handles, in that thread, a result that arrives after the wait has ended.
-        guard: A context manager entered around ``call`` and ``late``.
-        grace: Seconds to continue waiting after the stop.
+        on_late_result: Handles, in that thread, a result that arrives after the wait has ended.
+        guard: A context manager entered around ``call`` and ``on_late_result``.
+        grace_seconds: Seconds to continue waiting after the stop.
 
     Raises:
-        GivenUp: The stop came first.
+        WaitCancelled: The stop came first.
     """
-    work = _Work(call, late)
+    work = _BackgroundCall(call, on_late_result)
     thread = threading.Thread(
         target=work.run, args=(guard or nullcontext(),), name="waited for", daemon=True
     )
     thread.start()
-    while not work.done.wait(_LOOK):
-        if stop.is_set and stop.seconds_ago() >= grace and work.leave():
-            raise GivenUp("It was not waited for, since the run was stopped.")
+    while not work.done.wait(_POLL_SECONDS):
+        if stop.is_set and stop.seconds_since_set() >= grace_seconds and work.abandon():
+            raise WaitCancelled("It was not waited for, since the run was stopped.")
     if work.error is not None:
         raise work.error
     return work.results[0]

@@ -12,15 +12,15 @@ from typing import BinaryIO, Literal, Protocol
 from agent.errors import ToolError, WorkspaceError
 from agent.workspace import paths
 from agent.workspace.paths import RelPath
-from agent.workspace.staging import Staging, Upload
-from agent.workspace.tree import make_folders, scan
+from agent.workspace.staging import FileWriter, StagingFolder
+from agent.workspace.tree import open_or_create_folders, scan
 
-Kind = Literal["file", "folder", "link", "other"]
+FileKind = Literal["file", "folder", "link", "other"]
 STAGING = "staging"
-RESCUE_LIMIT = 64 * 1024**2
+FALLBACK_READ_LIMIT = 64 * 1024**2
 
 
-class Rescue(Protocol):
+class FallbackAccess(Protocol):
     """Fallback for files that the application's own user may not read or remove.
 
     Implemented by ``agent.sandbox.base.Sandbox``. Paths are sandbox paths (``/workspace/…``).
@@ -47,20 +47,20 @@ class FileEntry:
     """
 
     name: str
-    kind: Kind
+    kind: FileKind
     size: int
     mtime: float
     mode: int
 
 
-def entry_of(name: str, info: os.stat_result) -> FileEntry:
+def entry_from_stat(name: str, info: os.stat_result) -> FileEntry:
     """Return the entry for ``name`` from its ``lstat`` result."""
     return FileEntry(
-        name, kind_of(info.st_mode), info.st_size, info.st_mtime, stat.S_IMODE(info.st_mode)
+        name, kind_from_mode(info.st_mode), info.st_size, info.st_mtime, stat.S_IMODE(info.st_mode)
     )
 
 
-def kind_of(mode: int) -> Kind:
+def kind_from_mode(mode: int) -> FileKind:
     """Return the kind of a file from its mode."""
     if stat.S_ISREG(mode):
         return "file"
@@ -83,101 +83,105 @@ class Workspace:
         root: The host folder that the sandbox mounts; the sandbox does not control its path.
         staging: A folder on the same file system that the sandbox cannot see, for unfinished
             uploads and files being removed; a sibling of ``root`` by default.
-        rescue: Reads and removes files that the application's user may not (files that root
+        fallback: Reads and removes files that the application's user may not (files that root
             in the sandbox wrote with mode 0600).
     """
 
     def __init__(
-        self, root: Path, *, staging: Path | None = None, rescue: Rescue | None = None
+        self, root: Path, *, staging: Path | None = None, fallback: FallbackAccess | None = None
     ) -> None:
         self.root = root
-        self.staging = Staging(staging or root.parent / STAGING)
-        self.rescue = rescue
+        self.staging = StagingFolder(staging or root.parent / STAGING)
+        self.fallback = fallback
 
     @contextmanager
-    def opened(self, path: RelPath) -> Iterator[int]:
+    def open_root(self, path: RelPath) -> Iterator[int]:
         """Open the root for the block; convert ``OSError`` to an error about ``path``."""
         try:
-            with paths.opened_folder_path(self.root) as root:
+            with paths.host_folder_fd(self.root) as root:
                 yield root
         except OSError as error:
-            raise paths.explain(error, path) from error
+            raise paths.to_workspace_error(error, path) from error
 
     def list(self, folder: RelPath) -> Listing:
         """Return the entries of ``folder``: folders first, then by name, ignoring case."""
-        with self.opened(folder) as root, paths.opened_folder(root, folder) as opened:
-            entries = [entry_of(name, info) for name, info in scan(opened)]
+        with self.open_root(folder) as root, paths.folder_fd(root, folder) as opened:
+            entries = [entry_from_stat(name, info) for name, info in scan(opened)]
         return sorted(entries, key=lambda entry: (entry.kind != "folder", entry.name.casefold()))
 
     def stat(self, path: RelPath) -> FileEntry:
         """Return the entry for ``path``, without following links."""
-        with self.opened(path) as root:
-            return entry_of(path.name, paths.lstat_below(root, path))
+        with self.open_root(path) as root:
+            return entry_from_stat(path.name, paths.lstat_below(root, path))
 
     def open_read(self, path: RelPath) -> BinaryIO:
         """Open the regular file ``path``, seekable; the caller closes it.
 
         Files that the application's user may not read are read by ``rescue``, up to 64 MB.
         """
-        with self.opened(path) as root:
+        with self.open_root(path) as root:
             try:
                 return os.fdopen(paths.open_file(root, path), "rb")
             except PermissionError as error:
-                if self.rescue is None:
+                if self.fallback is None:
                     raise
-                return io.BytesIO(self._rescued(self.rescue, path, error))
+                return io.BytesIO(self._read_with_fallback(self.fallback, path, error))
 
-    def begin(self, path: RelPath, room: int | None = None) -> Upload:
+    def open_write(self, path: RelPath, max_size: int | None = None) -> FileWriter:
         """Start writing a file that appears, complete, when ``commit`` is called.
 
         Missing folders are created. An existing file is kept; the new one gets a free name.
 
         Args:
             path: Target path.
-            room: Maximum size in bytes; None for no limit but the disk.
+            max_size: Maximum size in bytes; None for no limit but the disk.
         """
         if not path:
             raise WorkspaceError("A file needs a name.")
-        return Upload(self, path, room)
+        return FileWriter(self, path, max_size)
 
     def write(self, path: RelPath, chunks: Iterable[bytes]) -> RelPath:
         """Write a new file atomically and return its path.
 
         If the name exists, the new file becomes ``name (2).ext``.
         """
-        with self.begin(path) as upload:
+        with self.open_write(path) as upload:
             for chunk in chunks:
                 upload.write(chunk)
             return upload.commit()
 
     def make_folder(self, path: RelPath) -> None:
         """Create a folder and its missing parents; an existing folder is not an error."""
-        with self.opened(path) as root:
-            os.close(make_folders(root, path))
+        with self.open_root(path) as root:
+            os.close(open_or_create_folders(root, path))
 
     def remove(self, path: RelPath) -> None:
         """Remove a file, a link, or a folder with its contents, if it exists."""
         if not path:
             raise WorkspaceError("The workspace itself cannot be removed.")
-        with self.opened(path) as root:
+        with self.open_root(path) as root:
             try:
-                with paths.opened_folder(root, path.parent) as folder:
+                with paths.folder_fd(root, path.parent) as folder:
                     self.staging.discard(folder, path.name)
             except FileNotFoundError:
                 return
             except PermissionError as error:
-                if self.rescue is None:
+                if self.fallback is None:
                     raise
-                self._removed(self.rescue, path, error)
+                self._remove_with_fallback(self.fallback, path, error)
 
-    def _rescued(self, rescue: Rescue, path: RelPath, error: PermissionError) -> bytes:
+    def _read_with_fallback(
+        self, fallback: FallbackAccess, path: RelPath, error: PermissionError
+    ) -> bytes:
         try:
-            return rescue.read(f"/workspace/{path}", limit=RESCUE_LIMIT)
+            return fallback.read(f"/workspace/{path}", limit=FALLBACK_READ_LIMIT)
         except ToolError as refused:
-            raise WorkspaceError(f"“{path.shown}” cannot be read: {refused}") from error
+            raise WorkspaceError(f"“{path.display}” cannot be read: {refused}") from error
 
-    def _removed(self, rescue: Rescue, path: RelPath, error: PermissionError) -> None:
+    def _remove_with_fallback(
+        self, fallback: FallbackAccess, path: RelPath, error: PermissionError
+    ) -> None:
         try:
-            rescue.remove(f"/workspace/{path}")
+            fallback.remove(f"/workspace/{path}")
         except ToolError as refused:
-            raise WorkspaceError(f"“{path.shown}” cannot be removed: {refused}") from error
+            raise WorkspaceError(f"“{path.display}” cannot be removed: {refused}") from error

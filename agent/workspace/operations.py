@@ -13,36 +13,36 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from agent.errors import NotKept, WorkspaceError
+from agent.errors import NotStored, WorkspaceError
 from agent.workspace import paths
 from agent.workspace.files import Workspace
 from agent.workspace.paths import ROOT, RelPath
-from agent.workspace.staging import UNDO_SECONDS, move_free
-from agent.workspace.tree import free_names, make_folders
+from agent.workspace.staging import UNDO_SECONDS, move_to_free_name
+from agent.workspace.tree import name_candidates, open_or_create_folders
 
 _TOKEN = re.compile(r"[0-9a-f]{24}")
-MOST = 10_000
+MAX_PATHS = 10_000
 """Maximum number of paths in one operation."""
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class ChangeResult:
     """Result of an operation.
 
     Attributes:
         paths: Current paths; for a removal, the former paths.
-        undo: Token for ``undo``; None if the operation cannot be undone.
-        before: Former paths, if the operation moved files or moved them back.
-        missing: Error messages for paths that could not be moved back; the others were.
+        undo_token: Token for ``undo_token``; None if the operation cannot be undone.
+        old_paths: Former paths, if the operation moved files or moved them back.
+        failures: Error messages for paths that could not be moved back; the others were.
     """
 
     paths: tuple[RelPath, ...]
-    undo: str | None = None
-    before: tuple[RelPath, ...] = ()
-    missing: tuple[str, ...] = ()
+    undo_token: str | None = None
+    old_paths: tuple[RelPath, ...] = ()
+    failures: tuple[str, ...] = ()
 
 
-def new_folder(workspace: Workspace, path: RelPath, *, merge: bool = False) -> Changed:
+def new_folder(workspace: Workspace, path: RelPath, *, merge: bool = False) -> ChangeResult:
     """Create an empty folder, under a free name if the name exists.
 
     With ``merge``, an existing folder is used instead.
@@ -50,25 +50,25 @@ def new_folder(workspace: Workspace, path: RelPath, *, merge: bool = False) -> C
     Raises:
         WorkspaceError: the folder cannot be created.
     """
-    _named(path)
+    _check_not_root(path)
     if merge:
         workspace.make_folder(path)
-        return Changed((path,))
-    with workspace.opened(path) as root, _folder(root, path.parent) as folder:
-        for name in free_names(path.name):
+        return ChangeResult((path,))
+    with workspace.open_root(path) as root, _open_or_create_folder(root, path.parent) as folder:
+        for name in name_candidates(path.name):
             with suppress(FileExistsError):
                 os.mkdir(name, 0o755, dir_fd=folder)
-                return Changed((_in(path.parent, name),))
-    raise WorkspaceError(f"“{path.shown}” and all names like it are taken.")
+                return ChangeResult((_join_unchecked(path.parent, name),))
+    raise WorkspaceError(f"“{path.display}” and all names like it are taken.")
 
 
-def new_file(workspace: Workspace, path: RelPath) -> Changed:
+def new_file(workspace: Workspace, path: RelPath) -> ChangeResult:
     """Create an empty file, under a free name if the name exists."""
-    _named(path)
-    return Changed((workspace.write(path, ()),))
+    _check_not_root(path)
+    return ChangeResult((workspace.write(path, ()),))
 
 
-def move(workspace: Workspace, moved: Sequence[RelPath], to: RelPath) -> Changed:
+def move(workspace: Workspace, sources: Sequence[RelPath], destination: RelPath) -> ChangeResult:
     """Move files, links and folders into a folder, creating it if it is missing.
 
     Where a name exists in that folder, the moved file gets a free name. Paths that are
@@ -77,27 +77,30 @@ def move(workspace: Workspace, moved: Sequence[RelPath], to: RelPath) -> Changed
     Raises:
         WorkspaceError: a path cannot be moved; the paths before it were.
     """
-    for path in moved:
-        _named(path)
-        if to == path or to.startswith(f"{path}/"):
-            raise WorkspaceError(f"“{path.shown}” cannot be moved into itself.")
-    pairs = [(path, _moved(workspace, path, to, path.name)) for path in _apart(moved)]
-    return _renamed(workspace, pairs)
+    for path in sources:
+        _check_not_root(path)
+        if destination == path or destination.startswith(f"{path}/"):
+            raise WorkspaceError(f"“{path.display}” cannot be moved into itself.")
+    pairs = [
+        (path, _move_one(workspace, path, destination, path.name))
+        for path in _without_nested(sources)
+    ]
+    return _record_move(workspace, pairs)
 
 
-def rename(workspace: Workspace, path: RelPath, name: str) -> Changed:
+def rename(workspace: Workspace, path: RelPath, name: str) -> ChangeResult:
     """Rename a file, link or folder in its folder, to a free name if ``name`` exists.
 
     Raises:
         WorkspaceError: ``name`` is not a single name, or the path cannot be renamed.
     """
-    _named(path)
+    _check_not_root(path)
     path.parent.child(name)
-    pairs = [(path, _moved(workspace, path, path.parent, name))]
-    return _renamed(workspace, pairs)
+    pairs = [(path, _move_one(workspace, path, path.parent, name))]
+    return _record_move(workspace, pairs)
 
 
-def remove(workspace: Workspace, removed: Sequence[RelPath]) -> Changed:
+def remove(workspace: Workspace, selected: Sequence[RelPath]) -> ChangeResult:
     """Remove files, links and folders; ``undo`` can restore them within ten minutes.
 
     Files that the application may not move are removed permanently by the sandbox.
@@ -105,183 +108,191 @@ def remove(workspace: Workspace, removed: Sequence[RelPath]) -> Changed:
     Raises:
         WorkspaceError: a path cannot be removed; all paths stay in place.
     """
-    removed = _apart([_named(path) for path in removed])
+    selected = _without_nested([_check_not_root(path) for path in selected])
     token = secrets.token_hex(12)
-    kept: list[RelPath] = []
-    for_good = False
+    trashed: list[RelPath] = []
+    permanent = False
     try:
-        with workspace.staging.opened() as here:
-            os.mkdir(_bin(token), 0o700, dir_fd=here)
-            with paths.opened_folder(here, _bin(token)) as bin_:
-                for path in removed:
-                    if _taken(workspace, path, bin_, str(len(kept))):
-                        kept.append(path)
+        with workspace.staging.open() as staging:
+            os.mkdir(_trash_name(token), 0o700, dir_fd=staging)
+            with paths.folder_fd(staging, _trash_name(token)) as trash:
+                for path in selected:
+                    if _move_to_trash(workspace, path, trash, str(len(trashed))):
+                        trashed.append(path)
                     else:
-                        for_good = True
-        _remember(workspace, token, {"gone": [path.to_url() for path in kept]})
+                        permanent = True
+        _write_undo_record(workspace, token, {"gone": [path.to_url() for path in trashed]})
     except (OSError, WorkspaceError) as error:
         with suppress(OSError, WorkspaceError):
-            list(_put_back(workspace, token, iter(kept)))
-            workspace.staging.drop(_bin(token))
+            list(_restore(workspace, token, iter(trashed)))
+            workspace.staging.remove(_trash_name(token))
         if isinstance(error, OSError):
-            raise paths.explain(error, ROOT) from error
+            raise paths.to_workspace_error(error, ROOT) from error
         raise
-    return Changed(tuple(removed), None if for_good else token)
+    return ChangeResult(tuple(selected), None if permanent else token)
 
 
-def undo(workspace: Workspace, token: str) -> Changed:
+def undo(workspace: Workspace, token: str) -> ChangeResult:
     """Undo a removal or a move, using free names where the old ones are now taken.
 
     Raises:
         WorkspaceError: the undo period is over, or a path cannot be restored; the others were.
     """
-    about = _recall(workspace, token)
-    if "moved" in about:
-        pairs = [(RelPath.from_url(old), RelPath.from_url(new)) for old, new in about["moved"]]
-        done = _moved_back(workspace, pairs)
+    record = _read_undo_record(workspace, token)
+    if "moved" in record:
+        pairs = [(RelPath.from_url(old), RelPath.from_url(new)) for old, new in record["moved"]]
+        result = _move_back(workspace, pairs)
     else:
-        gone = map(RelPath.from_url, about["gone"])
-        done = Changed(tuple(_put_back(workspace, token, gone)))
-    for name in (f"{_bin(token)}.json", _bin(token)):
+        original_paths = map(RelPath.from_url, record["gone"])
+        result = ChangeResult(tuple(_restore(workspace, token, original_paths)))
+    for name in (f"{_trash_name(token)}.json", _trash_name(token)):
         with suppress(OSError):
-            workspace.staging.drop(name)
-    return done
+            workspace.staging.remove(name)
+    return result
 
 
-def _moved_back(workspace: Workspace, pairs: list[tuple[RelPath, RelPath]]) -> Changed:
+def _move_back(workspace: Workspace, pairs: list[tuple[RelPath, RelPath]]) -> ChangeResult:
     """Move back the paths that still exist where they were moved to.
 
     Raises:
         WorkspaceError: none of them can be moved back.
     """
-    back: dict[RelPath, RelPath] = {}
+    restored: dict[RelPath, RelPath] = {}
     missing: list[str] = []
     for old, new in reversed(pairs):
         try:
-            back[new] = _moved(workspace, new, old.parent, old.name)
+            restored[new] = _move_one(workspace, new, old.parent, old.name)
         except WorkspaceError as error:
             missing.append(str(error))
-    if missing and not back:
+    if missing and not restored:
         raise WorkspaceError(missing[0])
-    return Changed(tuple(back.values()), before=tuple(back), missing=tuple(missing))
+    return ChangeResult(
+        tuple(restored.values()), old_paths=tuple(restored), failures=tuple(missing)
+    )
 
 
-def _named(path: RelPath) -> RelPath:
+def _check_not_root(path: RelPath) -> RelPath:
     if not path:
         raise WorkspaceError("The workspace itself cannot be changed.")
     return path
 
 
-def _apart(given: Sequence[RelPath]) -> list[RelPath]:
+def _without_nested(selected: Sequence[RelPath]) -> list[RelPath]:
     """Return the paths without duplicates and without paths inside other given paths."""
-    if not given:
+    if not selected:
         raise WorkspaceError("Nothing was named.")
-    if len(given) > MOST:
-        raise WorkspaceError(f"These are {len(given)} at once; {MOST} are the most.")
-    whole = set(given)
+    if len(selected) > MAX_PATHS:
+        raise WorkspaceError(f"These are {len(selected)} at once; {MAX_PATHS} are the most.")
+    selected_set = set(selected)
     return [
-        path for path in dict.fromkeys(given) if not any(above in whole for above in _above(path))
+        path
+        for path in dict.fromkeys(selected)
+        if not any(above in selected_set for above in _parents(path))
     ]
 
 
-def _in(folder: RelPath, name: str) -> RelPath:
+def _join_unchecked(folder: RelPath, name: str) -> RelPath:
     """Join without checks: the suffix of a free name may exceed the length limit."""
     return RelPath.trusted(paths.join(folder, name))
 
 
-def _above(path: RelPath) -> Iterator[RelPath]:
+def _parents(path: RelPath) -> Iterator[RelPath]:
     while path := path.parent:
         yield path
 
 
 @contextmanager
-def _folder(root: int, path: RelPath) -> Iterator[int]:
+def _open_or_create_folder(root: int, path: RelPath) -> Iterator[int]:
     """Open a folder for the block, creating it if it is missing."""
-    made = make_folders(root, path)
+    folder = open_or_create_folders(root, path)
     try:
-        yield made
+        yield folder
     finally:
-        os.close(made)
+        os.close(folder)
 
 
-def _moved(workspace: Workspace, path: RelPath, to: RelPath, name: str) -> RelPath:
+def _move_one(workspace: Workspace, path: RelPath, destination: RelPath, name: str) -> RelPath:
     """Move one path and return its new path."""
-    if path.parent == to and path.name == name:
+    if path.parent == destination and path.name == name:
         workspace.stat(path)
         return path
-    to.child(name)  # checks the name before anything is moved
+    destination.child(name)  # checks the name before anything is moved
     with (
-        workspace.opened(path) as root,
-        paths.opened_folder(root, path.parent) as source,
-        _folder(root, to) as target,
+        workspace.open_root(path) as root,
+        paths.folder_fd(root, path.parent) as source,
+        _open_or_create_folder(root, destination) as target,
     ):
         os.stat(path.name, dir_fd=source, follow_symlinks=False)
-        return _in(to, move_free(source, path.name, target, name))
+        return _join_unchecked(destination, move_to_free_name(source, path.name, target, name))
 
 
-def _taken(workspace: Workspace, path: RelPath, bin_: int, name: str) -> bool:
+def _move_to_trash(workspace: Workspace, path: RelPath, trash: int, name: str) -> bool:
     """Move one path out of the workspace; return False if the sandbox removed it."""
-    with workspace.opened(path) as root:
+    with workspace.open_root(path) as root:
         try:
-            with paths.opened_folder(root, path.parent) as folder:
-                os.rename(path.name, name, src_dir_fd=folder, dst_dir_fd=bin_)
+            with paths.folder_fd(root, path.parent) as folder:
+                os.rename(path.name, name, src_dir_fd=folder, dst_dir_fd=trash)
         except PermissionError:
-            if workspace.rescue is None:
+            if workspace.fallback is None:
                 raise
             workspace.remove(path)
             return False
     return True
 
 
-def _put_back(workspace: Workspace, token: str, gone: Iterator[RelPath]) -> Iterator[RelPath]:
+def _restore(
+    workspace: Workspace, token: str, original_paths: Iterator[RelPath]
+) -> Iterator[RelPath]:
     failed = None
-    for number, path in enumerate(gone):
+    for number, path in enumerate(original_paths):
         try:
             with (
-                workspace.staging.opened() as here,
-                paths.opened_folder(here, _bin(token)) as bin_,
-                workspace.opened(path) as root,
-                _folder(root, path.parent) as folder,
+                workspace.staging.open() as staging,
+                paths.folder_fd(staging, _trash_name(token)) as trash,
+                workspace.open_root(path) as root,
+                _open_or_create_folder(root, path.parent) as folder,
             ):
-                yield _in(path.parent, move_free(bin_, str(number), folder, path.name))
+                yield _join_unchecked(
+                    path.parent, move_to_free_name(trash, str(number), folder, path.name)
+                )
         except (WorkspaceError, OSError) as error:
             failed = failed or error
     if isinstance(failed, OSError):
-        raise paths.explain(failed, ROOT)
+        raise paths.to_workspace_error(failed, ROOT)
     if failed is not None:
         raise failed
 
 
-def _renamed(workspace: Workspace, pairs: list[tuple[RelPath, RelPath]]) -> Changed:
+def _record_move(workspace: Workspace, pairs: list[tuple[RelPath, RelPath]]) -> ChangeResult:
     token = secrets.token_hex(12)
     moved = [(old.to_url(), new.to_url()) for old, new in pairs]
-    _remember(workspace, token, {"moved": moved})
+    _write_undo_record(workspace, token, {"moved": moved})
     before, after = zip(*pairs, strict=True)
-    return Changed(after, token, before)
+    return ChangeResult(after, token, before)
 
 
-def _remember(workspace: Workspace, token: str, about: dict[str, object]) -> None:
+def _write_undo_record(workspace: Workspace, token: str, record: dict[str, object]) -> None:
     try:
-        _, file = workspace.staging.create(f"{_bin(token)}.json")
+        _, file = workspace.staging.create(f"{_trash_name(token)}.json")
     except OSError as error:
-        raise paths.explain(error, ROOT) from error
-    with os.fdopen(file, "w") as written:
-        json.dump(about, written)
+        raise paths.to_workspace_error(error, ROOT) from error
+    with os.fdopen(file, "w") as stream:
+        json.dump(record, stream)
 
 
-def _recall(workspace: Workspace, token: str) -> dict[str, Any]:
+def _read_undo_record(workspace: Workspace, token: str) -> dict[str, Any]:
     try:
-        with workspace.staging.opened() as here:
-            file = os.fdopen(paths.open_file(here, f"{_bin(token)}.json"), "rb")
+        with workspace.staging.open() as staging:
+            file = os.fdopen(paths.open_file(staging, f"{_trash_name(token)}.json"), "rb")
             with file:
-                about: dict[str, Any] = json.load(file)
+                record: dict[str, Any] = json.load(file)
     except (OSError, ValueError) as error:
         minutes = round(UNDO_SECONDS / 60)
-        raise NotKept(f"This cannot be undone any more; it can for {minutes} minutes.") from error
-    return about
+        raise NotStored(f"This cannot be undone any more; it can for {minutes} minutes.") from error
+    return record
 
 
-def _bin(token: str) -> str:
+def _trash_name(token: str) -> str:
     if not _TOKEN.fullmatch(token):
-        raise NotKept("There is nothing of this name to be undone.")
+        raise NotStored("There is nothing of this name to be undone.")
     return f"gone-{token}"

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
-from agent.errors import NoRoom, WorkspaceError
+from agent.errors import StorageFull, WorkspaceError
 
 MAX_NAME = 255
 MAX_PATH = 4095
@@ -24,8 +24,8 @@ MAX_PATH = 4095
 _OPENAT2 = 437  # the same number on every architecture
 _NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
 _libc = ctypes.CDLL(None, use_errno=True)
-_HANDLE = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_PATH_FLAGS = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class RelPath(str):
@@ -83,9 +83,9 @@ class RelPath(str):
         return RelPath.trusted(self.rpartition("/")[0])
 
     @property
-    def shown(self) -> str:
+    def display(self) -> str:
         """Valid Unicode for display and archives; non-UTF-8 bytes become ``%FF``."""
-        return shown(self)
+        return display_text(self)
 
     def child(self, name: str) -> "RelPath":
         """Return the path of ``name`` in this folder.
@@ -94,7 +94,7 @@ class RelPath(str):
             WorkspaceError: ``name`` is not a single name.
         """
         if "/" in name:
-            raise WorkspaceError(f"“{shown(name)}” is not a single name.")
+            raise WorkspaceError(f"“{display_text(name)}” is not a single name.")
         return RelPath(join(self, name))
 
 
@@ -106,7 +106,7 @@ def join(folder: str, name: str) -> str:
     return f"{folder}/{name}" if folder else name
 
 
-def shown(text: str) -> str:
+def display_text(text: str) -> str:
     """Return ``text`` as valid Unicode: bytes that are not UTF-8 become ``%FF``."""
     return "".join(
         f"%{ord(char) - 0xDC00:02X}" if 0xDC80 <= ord(char) <= 0xDCFF else char for char in text
@@ -124,13 +124,15 @@ def _check(text: str) -> None:
         raise WorkspaceError("The path is not valid text.") from error
     if text.startswith("/"):
         raise WorkspaceError(
-            f"“{shown(text[:200])}” is absolute; a path below the folder is needed."
+            f"“{display_text(text[:200])}” is absolute; a path below the folder is needed."
         )
     if len(raw) > MAX_PATH:
         raise WorkspaceError(f"The path is {len(raw)} bytes long; {MAX_PATH} is the most.")
     for name in raw.split(b"/"):
         if name in (b"", b".", b".."):
-            raise WorkspaceError(f"“{shown(text[:200])}” contains an empty name, “.” or “..”.")
+            raise WorkspaceError(
+                f"“{display_text(text[:200])}” contains an empty name, “.” or “..”."
+            )
         if len(name) > MAX_NAME:
             raise WorkspaceError(
                 f"A name of {len(name)} bytes is too long; {MAX_NAME} is the most."
@@ -149,27 +151,27 @@ def _openat2(root: int, path: bytes, flags: int) -> int:
     return opened
 
 
-def _kernel_resolves() -> bool:
-    with opened_folder_path(Path("/")) as root:
+def _detect_openat2() -> bool:
+    with host_folder_fd(Path("/")) as root:
         try:
-            os.close(_openat2(root, b".", _HANDLE))
+            os.close(_openat2(root, b".", _PATH_FLAGS))
         except OSError:
             return False
     return True
 
 
-def _walk(root: int, path: str, flags: int) -> int:
+def _open_by_walking(root: int, path: str, flags: int) -> int:
     """Emulate ``_openat2`` on kernels before 5.6: open name by name, rejecting links."""
     *folders, last = path.split("/")
-    at = os.dup(root)
+    current = os.dup(root)
     try:
         for name in folders:
-            below = os.open(name, _HANDLE | os.O_DIRECTORY, dir_fd=at)
-            os.close(at)
-            at = below
-        return os.open(last, flags | os.O_NOFOLLOW, dir_fd=at)
+            child = os.open(name, _PATH_FLAGS | os.O_DIRECTORY, dir_fd=current)
+            os.close(current)
+            current = child
+        return os.open(last, flags | os.O_NOFOLLOW, dir_fd=current)
     finally:
-        os.close(at)
+        os.close(current)
 
 
 def open_below(root: int, path: str, flags: int) -> int:
@@ -185,14 +187,14 @@ def open_below(root: int, path: str, flags: int) -> int:
     """
     if not path:
         return os.open(".", flags, dir_fd=root)
-    if not KERNEL_RESOLVES:
-        return _walk(root, path, flags)
+    if not HAS_OPENAT2:
+        return _open_by_walking(root, path, flags)
     return _openat2(root, os.fsencode(path), flags | os.O_NOFOLLOW)
 
 
 def open_folder(root: int, path: str) -> int:
     """Open the folder ``path`` below ``root`` for reading. Raises ``OSError``."""
-    return open_below(root, path, _FOLDER)
+    return open_below(root, path, _FOLDER_FLAGS)
 
 
 def open_file(folder: int, path: str) -> int:
@@ -205,7 +207,7 @@ def open_file(folder: int, path: str) -> int:
     Raises:
         OSError: as for ``os.open``; ``EINVAL`` if it is not a regular file.
     """
-    handle = open_below(folder, path, _HANDLE)
+    handle = open_below(folder, path, _PATH_FLAGS)
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise OSError(errno.EINVAL, "not a regular file", path)
@@ -217,7 +219,7 @@ def open_file(folder: int, path: str) -> int:
 
 def lstat_below(root: int, path: str) -> os.stat_result:
     """Return the ``lstat`` result of ``path`` below ``root``. Raises ``OSError``."""
-    handle = open_below(root, path, _HANDLE)
+    handle = open_below(root, path, _PATH_FLAGS)
     try:
         return os.fstat(handle)
     finally:
@@ -225,12 +227,12 @@ def lstat_below(root: int, path: str) -> os.stat_result:
 
 
 @contextmanager
-def opened_folder_path(path: Path) -> Iterator[int]:
+def host_folder_fd(path: Path) -> Iterator[int]:
     """Open a folder that the application owns, for the block.
 
     The last component must not be a link, in case another user has replaced the folder.
     """
-    opened = os.open(path, _FOLDER)
+    opened = os.open(path, _FOLDER_FLAGS)
     try:
         yield opened
     finally:
@@ -238,7 +240,7 @@ def opened_folder_path(path: Path) -> Iterator[int]:
 
 
 @contextmanager
-def opened_folder(root: int, path: str) -> Iterator[int]:
+def folder_fd(root: int, path: str) -> Iterator[int]:
     """Open a folder with ``open_folder`` for the block."""
     opened = open_folder(root, path)
     try:
@@ -247,9 +249,9 @@ def opened_folder(root: int, path: str) -> Iterator[int]:
         os.close(opened)
 
 
-def explain(error: OSError, path: str) -> WorkspaceError:
+def to_workspace_error(error: OSError, path: str) -> WorkspaceError:
     """Convert an ``OSError`` about ``path`` to an error with a message for the user."""
-    name = f"“{shown(path[-200:])}”" if path else "The workspace"
+    name = f"“{display_text(path[-200:])}”" if path else "The workspace"
     reasons = {
         errno.ENOENT: "is not there",
         errno.ELOOP: "is a link, or lies behind one; links are not followed",
@@ -266,8 +268,8 @@ def explain(error: OSError, path: str) -> WorkspaceError:
         errno.EDQUOT: "does not fit: the quota is used up",
         errno.EFBIG: "is larger than the file system or a limit allows",
     }
-    kind = NoRoom if error.errno in (errno.ENOSPC, errno.EDQUOT) else WorkspaceError
+    kind = StorageFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else WorkspaceError
     return kind(f"{name} {reasons.get(error.errno or 0, f'cannot be used: {error}')}.")
 
 
-KERNEL_RESOLVES = _kernel_resolves()
+HAS_OPENAT2 = _detect_openat2()

@@ -7,10 +7,10 @@ import stat
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _NOREPLACE, _EXCHANGE = 1, 2
-_UNKNOWN = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
+_UNSUPPORTED_ERRNOS = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
 
 
-def rename_new(source: int, name: str, target: int, new: str) -> None:
+def rename_noreplace(source: int, name: str, target: int, new: str) -> None:
     """Rename ``name`` in one opened folder to ``new`` in another; never overwrite.
 
     Raises:
@@ -20,21 +20,21 @@ def rename_new(source: int, name: str, target: int, new: str) -> None:
     try:
         _renameat2(source, name, target, new, _NOREPLACE)
     except OSError as error:
-        if error.errno not in _UNKNOWN:
+        if error.errno not in _UNSUPPORTED_ERRNOS:
             raise
-        _reserved(source, name, target, new)
+        _rename_by_reserving(source, name, target, new)
 
 
-def exchange(one: int, name: str, other: int, new: str) -> bool:
+def exchange(folder: int, name: str, other_folder: int, other_name: str) -> bool:
     """Swap two names atomically; return False if the file system does not support it.
 
     Raises:
         OSError: as for ``os.rename``; both names must exist.
     """
     try:
-        _renameat2(one, name, other, new, _EXCHANGE)
+        _renameat2(folder, name, other_folder, other_name, _EXCHANGE)
     except OSError as error:
-        if error.errno in _UNKNOWN:
+        if error.errno in _UNSUPPORTED_ERRNOS:
             return False
         raise
     return True
@@ -50,7 +50,7 @@ def _renameat2(source: int, name: str, target: int, new: str, flags: int) -> Non
         raise OSError(code, os.strerror(code), name)
 
 
-def _reserved(source: int, name: str, target: int, new: str) -> None:
+def _rename_by_reserving(source: int, name: str, target: int, new: str) -> None:
     """Rename without ``renameat2`` flags by reserving the new name first."""
     info = os.stat(name, dir_fd=source, follow_symlinks=False)
     if stat.S_ISDIR(info.st_mode):

@@ -8,31 +8,31 @@ from contextlib import suppress
 
 from agent.workspace import paths
 
-_PATIENCE = 100
+_MAX_PASSES = 100
 
 
-def demolish(here: int, ruin: str) -> None:
-    """Remove a file or a tree of any depth in ``here`` by flattening its folders."""
-    waiting = [ruin]
-    for _ in range(_PATIENCE):
-        left = []
-        while waiting:
-            name = waiting.pop()
+def remove_tree(parent: int, target: str) -> None:
+    """Remove a file or a tree of any depth in ``parent`` by flattening its folders."""
+    pending = [target]
+    for _ in range(_MAX_PASSES):
+        remaining = []
+        while pending:
+            name = pending.pop()
             try:
-                os.unlink(name, dir_fd=here)
+                os.unlink(name, dir_fd=parent)
             except IsADirectoryError:
-                waiting += _flatten(here, name)
-                left.append(name)
+                pending += _flatten(parent, name)
+                remaining.append(name)
             except FileNotFoundError:
                 continue
-        waiting = [name for name in left if not _rmdir(here, name)]
-        if not waiting:
+        pending = [name for name in remaining if not _rmdir(parent, name)]
+        if not pending:
             return
 
 
-def _rmdir(here: int, name: str) -> bool:
+def _rmdir(parent: int, name: str) -> bool:
     try:
-        os.rmdir(name, dir_fd=here)
+        os.rmdir(name, dir_fd=parent)
     except OSError as error:
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
             raise
@@ -40,33 +40,33 @@ def _rmdir(here: int, name: str) -> bool:
     return True
 
 
-def _flatten(here: int, name: str) -> list[str]:
-    """Empty the folder ``name``; move subfolders to ``here`` and return their names."""
+def _flatten(parent: int, name: str) -> list[str]:
+    """Empty the folder ``name``; move subfolders to ``parent`` and return their names."""
     moved = []
-    _permit(here, name)
-    with paths.opened_folder(here, name) as folder, os.scandir(folder) as entries:
+    _make_writable(parent, name)
+    with paths.folder_fd(parent, name) as folder, os.scandir(folder) as entries:
         for entry in entries:
             if not entry.is_dir(follow_symlinks=False):
                 with suppress(FileNotFoundError, IsADirectoryError):
                     os.unlink(entry.name, dir_fd=folder)
                 continue
             with suppress(FileNotFoundError):
-                moved.append(taken_out(folder, entry.name, here))
+                moved.append(move_out(folder, entry.name, parent))
     return moved
 
 
-def taken_out(folder: int, name: str, here: int) -> str:
-    """Move ``name`` from an opened folder to ``here`` and return its new name."""
-    ruin = f"ruin-{secrets.token_hex(8)}"
+def move_out(folder: int, name: str, destination: int) -> str:
+    """Move ``name`` from an opened folder to ``destination`` and return its new name."""
+    new_name = f"ruin-{secrets.token_hex(8)}"
     try:
-        os.rename(name, ruin, src_dir_fd=folder, dst_dir_fd=here)
+        os.rename(name, new_name, src_dir_fd=folder, dst_dir_fd=destination)
     except PermissionError:  # moving a folder requires write permission on it
-        _permit(folder, name)
-        os.rename(name, ruin, src_dir_fd=folder, dst_dir_fd=here)
-    return ruin
+        _make_writable(folder, name)
+        os.rename(name, new_name, src_dir_fd=folder, dst_dir_fd=destination)
+    return new_name
 
 
-def _permit(folder: int, name: str) -> None:
+def _make_writable(folder: int, name: str) -> None:
     """Make a folder that the application owns readable and writable, to remove it."""
     handle = paths.open_below(folder, name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:

@@ -10,13 +10,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
-from agent.errors import ChangedMeanwhile, NoRoom, WorkspaceError
-from agent.util.text import size_of
+from agent.errors import EditConflict, StorageFull, WorkspaceError
+from agent.util.text import format_size
 from agent.workspace import paths
 from agent.workspace.paths import RelPath
-from agent.workspace.rename import exchange, rename_new
-from agent.workspace.rmtree import demolish, taken_out
-from agent.workspace.tree import free_names, make_folders, version_of
+from agent.workspace.rename import exchange, rename_noreplace
+from agent.workspace.rmtree import move_out, remove_tree
+from agent.workspace.tree import name_candidates, open_or_create_folders, version_tag
 
 UNDO_SECONDS = 600.0
 """Time in which a removal can be undone."""
@@ -24,13 +24,13 @@ UNDO_SECONDS = 600.0
 UPLOAD_SECONDS = 24 * 3600.0
 """Time for which an idle unfinished upload is kept."""
 
-ANY = "*"
+ANY_VERSION = "*"
 """Matches any version of a file."""
 
-_KEPT = {"upload-": UPLOAD_SECONDS, "gone-": UNDO_SECONDS}
+_RETENTION_SECONDS = {"upload-": UPLOAD_SECONDS, "gone-": UNDO_SECONDS}
 
 
-class Staging:
+class StagingFolder:
     """The staging folder, created on first use with mode 0700.
 
     Args:
@@ -41,18 +41,18 @@ class Staging:
         self.folder = folder
 
     @contextmanager
-    def opened(self) -> Iterator[int]:
+    def open(self) -> Iterator[int]:
         """Open the folder for the block. Raises ``OSError``."""
         if self.folder.parent.is_dir():  # else the sandbox was deleted: do not recreate it
             self.folder.mkdir(mode=0o700, exist_ok=True)
-        with paths.opened_folder_path(self.folder) as opened:
+        with paths.host_folder_fd(self.folder) as opened:
             yield opened
 
     def create(self, name: str = "") -> tuple[str, int]:
         """Create an empty file; return its name and a descriptor open for writing."""
         name = name or f"part-{secrets.token_hex(8)}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        with self.opened() as here:
+        with self.open() as here:
             return name, os.open(name, flags, 0o644, dir_fd=here)
 
     def discard(self, folder: int, name: str) -> None:
@@ -64,63 +64,70 @@ class Staging:
         Raises:
             OSError: it cannot be removed; it is moved back if possible.
         """
-        with self.opened() as here:
-            ruin = taken_out(folder, name, here)
+        with self.open() as staging:
+            moved_name = move_out(folder, name, staging)
             try:
-                demolish(here, ruin)
+                remove_tree(staging, moved_name)
             except OSError:
                 with suppress(OSError):
-                    os.rename(ruin, name, src_dir_fd=here, dst_dir_fd=folder)
+                    os.rename(moved_name, name, src_dir_fd=staging, dst_dir_fd=folder)
                 raise
 
-    def drop(self, name: str) -> None:
+    def remove(self, name: str) -> None:
         """Remove ``name`` with its contents, if it exists. Raises ``OSError``."""
-        with self.opened() as here:
-            demolish(here, name)
+        with self.open() as here:
+            remove_tree(here, name)
 
-    def tidy(self, now: float | None = None, *, alone: bool = True) -> None:
+    def clean_up(self, now: float | None = None, *, exclusive: bool = True) -> None:
         """Remove leftovers of dead processes, expired uploads and expired removals.
 
         Args:
             now: Seconds since the epoch; the current time by default.
-            alone: Whether no other process uses the folder, so that files being written are
+            exclusive: Whether no other process uses the folder, so that files being written are
                 leftovers too.
         """
         now = time.time() if now is None else now
         if not self.folder.exists():
             return
-        with self.opened() as here, os.scandir(here) as entries:
+        with self.open() as staging, os.scandir(staging) as entries:
             for entry in entries:
-                kept = next((s for begin, s in _KEPT.items() if entry.name.startswith(begin)), 0.0)
+                retention = next(
+                    (s for begin, s in _RETENTION_SECONDS.items() if entry.name.startswith(begin)),
+                    0.0,
+                )
                 with suppress(OSError):
                     age = now - entry.stat(follow_symlinks=False).st_mtime
-                    if age > (kept or (0.0 if alone else UPLOAD_SECONDS)) or (alone and not kept):
-                        demolish(here, entry.name)
+                    if age > (retention or (0.0 if exclusive else UPLOAD_SECONDS)) or (
+                        exclusive and not retention
+                    ):
+                        remove_tree(staging, entry.name)
 
 
-class Home(Protocol):
+class UploadDestination(Protocol):
     """Destination of uploads: a ``Workspace``."""
 
     root: Path
-    staging: Staging
+    staging: StagingFolder
 
 
-class Upload:
+class FileWriter:
     """A file being written to the workspace; invisible before ``commit``.
 
     The context manager aborts it unless it was committed. Created by ``Workspace.begin``.
 
     Args:
-        home: The workspace.
+        workspace: The workspace.
         path: Target path.
-        room: Maximum size in bytes; None for no limit but the disk.
+        max_size: Maximum size in bytes; None for no limit but the disk.
     """
 
-    def __init__(self, home: Home, path: RelPath, room: int | None = None) -> None:
-        self._home, self._path, self._room = home, path, room
+    def __init__(
+        self, workspace: UploadDestination, path: RelPath, max_size: int | None = None
+    ) -> None:
+        self._workspace, self._path, self._max_size = workspace, path, max_size
         self._size = 0
-        with self._speaking():
-            self._part, self._file = home.staging.create()
+        with self._convert_errors():
+            self._staged_name, self._file = workspace.staging.create()
         self._open = True
 
     def __enter__(self) -> Self:
@@ -138,24 +145,24 @@ class Upload:
         """Append ``data``.
 
         Raises:
-            NoRoom: the disk is full or the size limit is exceeded; the upload is aborted.
+            StorageFull: the disk is full or the size limit is exceeded; the upload is aborted.
         """
         self._size += sum(map(len, data))
-        if self._room is not None and self._size > self._room:
+        if self._max_size is not None and self._size > self._max_size:
             self.abort()
-            raise NoRoom(
-                f"“{self._path.shown}” does not fit: it has more than the "
-                f"{size_of(self._room)} that there is room for."
+            raise StorageFull(
+                f"“{self._path.display}” does not fit: it has more than the "
+                f"{format_size(self._max_size)} that there is room for."
             )
-        with self._speaking():
+        with self._convert_errors():
             for each in data:
                 rest = memoryview(each)
                 while rest:
                     rest = rest[os.write(self._file, rest) :]
 
-    def follow(self, home: Home) -> None:
+    def set_workspace(self, workspace: UploadDestination) -> None:
         """Set a new destination after the workspace and its staging folder were moved."""
-        self._home = home
+        self._workspace = workspace
 
     def commit(self) -> RelPath:
         """Move the file to its target and return the resulting path.
@@ -165,8 +172,8 @@ class Upload:
         Raises:
             WorkspaceError: a parent is not a folder, or the disk is full; the upload is aborted.
         """
-        with self._speaking():
-            path = put(self._home, self._part, self._path)
+        with self._convert_errors():
+            path = move_from_staging(self._workspace, self._staged_name, self._path)
         self.abort()
         return path
 
@@ -174,15 +181,15 @@ class Upload:
         """Replace the existing file, keeping its mode.
 
         Args:
-            version: Result of ``version_of`` for the existing file, or ``ANY``.
+            version: Result of ``version_tag`` for the existing file, or ``ANY_VERSION``.
 
         Raises:
-            ChangedMeanwhile: the file has another version or is missing; it is not changed.
+            EditConflict: the file has another version or is missing; it is not changed.
             WorkspaceError: as for ``commit``.
         """
         try:
-            with self._speaking():
-                _put_over(self._home, (self._part, self._file), self._path, version)
+            with self._convert_errors():
+                _replace_file(self._workspace, (self._staged_name, self._file), self._path, version)
         finally:
             self.abort()
         return self._path
@@ -193,79 +200,81 @@ class Upload:
             self._open = False
             os.close(self._file)
             with suppress(FileNotFoundError):
-                self._home.staging.drop(self._part)
+                self._workspace.staging.remove(self._staged_name)
 
     @contextmanager
-    def _speaking(self) -> Iterator[None]:
+    def _convert_errors(self) -> Iterator[None]:
         """Convert ``OSError`` to an error for the user and abort the upload."""
         try:
             yield
         except OSError as error:
             if hasattr(self, "_file"):
                 self.abort()
-            raise paths.explain(error, self._path) from error
+            raise paths.to_workspace_error(error, self._path) from error
 
 
-def put(home: Home, part: str, path: RelPath) -> RelPath:
-    """Move ``part`` from the staging folder to ``path``, or to a free name like it.
+def move_from_staging(workspace: UploadDestination, staged_name: str, path: RelPath) -> RelPath:
+    """Move ``staged_name`` from the staging folder to ``path``, or to a free name like it.
 
     Raises:
         OSError: a parent is not a folder or not writable.
         WorkspaceError: all names like it are taken.
     """
-    with paths.opened_folder_path(home.root) as root, home.staging.opened() as here:
-        folder = make_folders(root, path.parent)
+    with paths.host_folder_fd(workspace.root) as root, workspace.staging.open() as staging:
+        folder = open_or_create_folders(root, path.parent)
         try:
-            name = move_free(here, part, folder, path.name)
+            name = move_to_free_name(staging, staged_name, folder, path.name)
         finally:
             os.close(folder)
     return RelPath.trusted(paths.join(path.parent, name))
 
 
-def move_free(source: int, part: str, folder: int, wanted: str) -> str:
-    """Move ``part`` to a free name like ``wanted`` in ``folder``; return the name.
+def move_to_free_name(source: int, source_name: str, folder: int, wanted: str) -> str:
+    """Move ``source_name`` to a free name like ``wanted`` in ``folder``; return the name.
 
     Raises:
         OSError: it cannot be moved.
         WorkspaceError: all names like ``wanted`` are taken.
     """
-    for name in free_names(wanted):
+    for name in name_candidates(wanted):
         try:
-            rename_new(source, part, folder, name)
+            rename_noreplace(source, source_name, folder, name)
         except FileExistsError:
             continue
         return name
-    raise WorkspaceError(f"“{paths.shown(wanted)}” and all names like it are taken.")
+    raise WorkspaceError(f"“{paths.display_text(wanted)}” and all names like it are taken.")
 
 
-def _put_over(home: Home, part: tuple[str, int], path: RelPath, version: str) -> None:
-    name, file = part
+def _replace_file(
+    workspace: UploadDestination, staged: tuple[str, int], path: RelPath, version: str
+) -> None:
+    name, file = staged
     with (
-        paths.opened_folder_path(home.root) as root,
-        paths.opened_folder(root, path.parent) as folder,
-        home.staging.opened() as here,
+        paths.host_folder_fd(workspace.root) as root,
+        paths.folder_fd(root, path.parent) as folder,
+        workspace.staging.open() as staging,
     ):
-        _check(folder, path.name, path, version)
+        _check_version(folder, path.name, path, version)
         before = paths.lstat_below(folder, path.name)
         with suppress(PermissionError):
             os.fchown(file, before.st_uid, before.st_gid)
         os.fchmod(file, before.st_mode & 0o777)
-        if not exchange(here, name, folder, path.name):
-            os.rename(name, path.name, src_dir_fd=here, dst_dir_fd=folder)
+        if not exchange(staging, name, folder, path.name):
+            os.rename(name, path.name, src_dir_fd=staging, dst_dir_fd=folder)
             return
         try:
-            _check(here, name, path, version)
-        except ChangedMeanwhile:
-            exchange(here, name, folder, path.name)
+            _check_version(staging, name, path, version)
+        except EditConflict:
+            exchange(staging, name, folder, path.name)
             raise
 
 
-def _check(folder: int, name: str, path: RelPath, version: str) -> None:
+def _check_version(folder: int, name: str, path: RelPath, version: str) -> None:
     try:
         info = paths.lstat_below(folder, name)
     except FileNotFoundError as error:
-        raise ChangedMeanwhile(f"“{path.shown}” is not there any more.") from error
+        raise EditConflict(f"“{path.display}” is not there any more.") from error
     if not stat.S_ISREG(info.st_mode):
-        raise ChangedMeanwhile(f"“{path.shown}” is not a file any more.")
-    if version not in (ANY, version_of(info)):
-        raise ChangedMeanwhile(f"“{path.shown}” has changed since it was opened here.")
+        raise EditConflict(f"“{path.display}” is not a file any more.")
+    if version not in (ANY_VERSION, version_tag(info)):
+        raise EditConflict(f"“{path.display}” has changed since it was opened here.")

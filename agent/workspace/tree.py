@@ -25,41 +25,41 @@ def walk(root: int, folder: str) -> Iterator[tuple[str, os.stat_result | OSError
     yielded but not followed. The walk is not recursive and keeps one descriptor open, however
     deep the tree becomes meanwhile.
     """
-    waiting = [folder]
-    while waiting:
-        at = waiting.pop()
+    pending = [folder]
+    while pending:
+        current = pending.pop()
         try:
-            with paths.opened_folder(root, at) as opened:
+            with paths.folder_fd(root, current) as opened:
                 entries = sorted(scan(opened), key=lambda entry: entry[0])
         except OSError as error:
-            yield at, error
+            yield current, error
             continue
         inner = []
         for name, info in entries:
-            path = paths.join(at, name)
+            path = paths.join(current, name)
             yield path, info
             if stat.S_ISDIR(info.st_mode):
                 inner.append(path)
-        waiting.extend(reversed(inner))
+        pending.extend(reversed(inner))
 
 
-def make_folders(root: int, path: str) -> int:
+def open_or_create_folders(root: int, path: str) -> int:
     """Open the folder ``path`` below ``root``, creating the missing components.
 
     Raises:
         OSError: ``ENOTDIR`` or ``ELOOP`` if a component is not a folder.
     """
-    at = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=root)
+    current = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=root)
     for name in path.split("/") if path else ():
         try:
-            below = enter(at, name)
+            child = open_or_create_folder(current, name)
         finally:
-            os.close(at)
-        at = below
-    return at
+            os.close(current)
+        current = child
+    return current
 
 
-def enter(folder: int, name: str) -> int:
+def open_or_create_folder(folder: int, name: str) -> int:
     """Open the folder ``name`` in ``folder``, creating it if it is missing."""
     try:
         os.mkdir(name, 0o755, dir_fd=folder)
@@ -69,12 +69,12 @@ def enter(folder: int, name: str) -> int:
     return paths.open_folder(folder, name)
 
 
-def version_of(info: os.stat_result) -> str:
+def version_tag(info: os.stat_result) -> str:
     """Return a version tag of a file, from its mtime, size and inode."""
     return f"{info.st_mtime_ns:x}-{info.st_size:x}-{info.st_ino:x}"
 
 
-def free_names(name: str) -> Iterator[str]:
+def name_candidates(name: str) -> Iterator[str]:
     """Yield ``name``, ``name (2).ext``, ``name (3).ext``, … each within 255 bytes."""
     yield name
     stem, dot, ext = name.rpartition(".")
@@ -82,10 +82,10 @@ def free_names(name: str) -> Iterator[str]:
         stem, dot, ext = name, "", ""
     for number in range(2, 10_000):
         ending = f" ({number}){dot}{ext}"
-        room = paths.MAX_NAME - len(os.fsencode(ending))
-        yield _cut(stem, room) + ending
+        max_bytes = paths.MAX_NAME - len(os.fsencode(ending))
+        yield _truncate(stem, max_bytes) + ending
 
 
-def _cut(text: str, room: int) -> str:
+def _truncate(text: str, max_bytes: int) -> str:
     raw = os.fsencode(text)
-    return text if len(raw) <= room else raw[:room].decode("utf-8", "ignore")
+    return text if len(raw) <= max_bytes else raw[:max_bytes].decode("utf-8", "ignore")

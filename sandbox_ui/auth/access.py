@@ -6,12 +6,12 @@ import gradio as gr
 from starlette.requests import Request
 
 from agent.errors import RunError, StudioError
-from agent.runs.folder import NO_RUN, RunFolder
+from agent.runs.folder import RUN_NOT_FOUND, RunFolder
 from sandbox_ui.auth import share_links
-from sandbox_ui.auth.user import Person
+from sandbox_ui.auth.user import User
 
 
-class SignedOut(StudioError):
+class SignInRequired(StudioError):
     """The request needs a signed-in user and has none."""
 
 
@@ -23,97 +23,101 @@ class Access:
     """Permissions of one request.
 
     Args:
-        person: The user; None for a guest, who has only shared links.
-        shown: The tokens of the shared links that the browser has opened.
-        folder: Returns a run's folder by its id; raises ``RunError`` if the run does not exist.
+        user: The user; None for a guest, who has only shared links.
+        link_tokens: The tokens of the shared links that the browser has opened.
+        get_folder: Returns a run's folder by its id; raises ``RunError`` if the run does not exist.
     """
 
     def __init__(
-        self, person: Person | None, shown: Sequence[str], folder: Callable[[str], RunFolder]
+        self, user: User | None, link_tokens: Sequence[str], get_folder: Callable[[str], RunFolder]
     ) -> None:
-        self._person = person
-        self._shown = shown
-        self._folder = folder
+        self._user = user
+        self._link_tokens = link_tokens
+        self._get_folder = get_folder
 
     @property
-    def guest(self) -> bool:
+    def is_guest(self) -> bool:
         """Whether no user is signed in."""
-        return self._person is None
+        return self._user is None
 
     @property
-    def who(self) -> str:
+    def limiter_key(self) -> str:
         """Key for concurrency limits: the user's id; all guests share one."""
-        return "guest" if self._person is None else self._person.id
+        return "guest" if self._user is None else self._user.id
 
     @property
-    def holder(self) -> str:
+    def result_owner(self) -> str:
         """Key for fetching this request's results; guests are told apart by links."""
-        return " ".join(["guest", *sorted(self._shown)]) if self.guest else self.who
+        return (
+            " ".join(["guest", *sorted(self._link_tokens)]) if self.is_guest else self.limiter_key
+        )
 
     @property
-    def person(self) -> Person:
-        """The user. Raises ``SignedOut`` for a guest."""
-        if self._person is None:
-            raise SignedOut("Sign in to do this. What was shown to you can be looked at.")
-        return self._person
+    def user(self) -> User:
+        """The user. Raises ``SignInRequired`` for a guest."""
+        if self._user is None:
+            raise SignInRequired("Sign in to do this. What was shown to you can be looked at.")
+        return self._user
 
     @property
-    def owner(self) -> str | None:
-        """Owner to list runs of; None for all. Raises ``SignedOut`` for a guest."""
-        return None if self.person.operator else self.person.id
+    def owner_filter(self) -> str | None:
+        """Owner to list runs of; None for all. Raises ``SignInRequired`` for a guest."""
+        return None if self.user.operator else self.user.id
 
-    def owns(self, run: str) -> bool:
+    def can_edit(self, run: str) -> bool:
         """Return whether the user may change the run.
 
         Raises:
             RunError: if the run does not exist.
         """
-        if self._person is None:
+        if self._user is None:
             return False
-        return self._person.operator or self._folder(run).owner == self._person.id
+        return self._user.operator or self._get_folder(run).owner == self._user.id
 
-    def see(self, run: str) -> None:
+    def require_view(self, run: str) -> None:
         """Check that the run may be viewed.
 
         Raises:
             RunError: if the run does not exist or may not be viewed; the message is the same.
         """
-        if not self.owns(run) and not self._is_shown(run):
-            raise RunError(NO_RUN)
+        if not self.can_edit(run) and not self._is_shared(run):
+            raise RunError(RUN_NOT_FOUND)
 
-    def change(self, run: str) -> None:
+    def require_edit(self, run: str) -> None:
         """Check that the run may be changed.
 
         Raises:
             RunError: if the run does not exist or may not be viewed; the message is the same.
             ReadOnly: if the run may only be viewed.
         """
-        if not self.owns(run):
-            self.see(run)
+        if not self.can_edit(run):
+            self.require_view(run)
             raise ReadOnly("This run is another's, and was shown to you to be looked at.")
 
     @property
-    def shows_any(self) -> bool:
+    def has_valid_link(self) -> bool:
         """Whether at least one of the shared links is still valid."""
-        return any(self.sees(share_links.run_of(token)) for token in self._shown)
+        return any(self.can_view(share_links.run_id_of(token)) for token in self._link_tokens)
 
-    def sees(self, run: str) -> bool:
+    def can_view(self, run: str) -> bool:
         """Return whether the run exists and may be viewed."""
         try:
-            self.see(run)
+            self.require_view(run)
         except RunError:
             return False
         return True
 
-    def _is_shown(self, run: str) -> bool:
-        mine = [token for token in self._shown if share_links.run_of(token) == run]
-        return bool(mine) and any(share_links.opens(token, self._folder(run)) for token in mine)
+    def _is_shared(self, run: str) -> bool:
+        run_tokens = [token for token in self._link_tokens if share_links.run_id_of(token) == run]
+        return bool(run_tokens) and any(
+            share_links.is_valid(token, self._get_folder(run)) for token in run_tokens
+        )
 
 
-def access_of(request: Request | gr.Request) -> Access:
+def get_access(request: Request | gr.Request) -> Access:
     """Return the permissions of a request, set by ``auth.middleware``."""
-    asked = request.request if isinstance(request, gr.Request) else request
-    if asked is None:
-        raise SignedOut("Only requests over HTTP are answered.")
-    access: Access = asked.state.access
+    http_request = request.request if isinstance(request, gr.Request) else request
+    if http_request is None:
+        raise SignInRequired("Only requests over HTTP are answered.")
+    access: Access = http_request.state.access
     return access

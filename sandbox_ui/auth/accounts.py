@@ -6,18 +6,18 @@ import zlib
 from collections.abc import Collection, Mapping
 
 from agent.errors import StudioError
-from sandbox_ui.auth.passwords import is_right
-from sandbox_ui.auth.rate_limit import Attempts
-from sandbox_ui.auth.user import Person, account
+from sandbox_ui.auth.passwords import verify_password
+from sandbox_ui.auth.rate_limit import AttemptLimiter
+from sandbox_ui.auth.user import User, user_for_account
 
-_LONGEST = 1000
+_MAX_CHARACTERS = 1000
 
 
 class WrongPassword(StudioError):
     """The name or the password is wrong."""
 
 
-class TooManyTries(StudioError):
+class TooManyAttempts(StudioError):
     """Too many sign-in attempts.
 
     Attributes:
@@ -40,23 +40,23 @@ class Accounts:
     def __init__(self, hashes: Mapping[str, str], operators: Collection[str] = ()) -> None:
         self._hashes = dict(hashes)
         self._operators = frozenset(operators)
-        self._by_address = Attempts(at_once=10, seconds=6)
-        self._by_name = Attempts(at_once=10, seconds=6)
+        self._by_address = AttemptLimiter(burst=10, seconds=6)
+        self._by_name = AttemptLimiter(burst=10, seconds=6)
 
     def __bool__(self) -> bool:
         return bool(self._hashes)
 
-    def person(self, name: str) -> Person | None:
+    def get(self, name: str) -> User | None:
         """Return the user of an account; None if it does not exist."""
         if name not in self._hashes:
             return None
-        return account(name, operator=name in self._operators)
+        return user_for_account(name, operator=name in self._operators)
 
-    def state(self, name: str) -> str:
+    def password_digest(self, name: str) -> str:
         """Return a digest that changes with the password, to end older sessions."""
         return hashlib.sha256(self._hashes.get(name, "").encode()).hexdigest()[:12]
 
-    def sign_in(self, name: str, password: str, address: str) -> Person:
+    def sign_in(self, name: str, password: str, address: str) -> User:
         """Return the user with this name and password.
 
         Uses much memory and CPU: run one at a time.
@@ -67,24 +67,26 @@ class Accounts:
             address: The client's IP address.
 
         Raises:
-            TooManyTries: if the name or the address has too many attempts.
+            TooManyAttempts: if the name or the address has too many attempts.
             WrongPassword: if the name or the password is wrong.
         """
-        name = name[:_LONGEST]
-        place = _network(address)
+        name = name[:_MAX_CHARACTERS]
+        address_key = _rate_limit_key(address)
         # A client over its own limit must not use up the attempts of an account.
-        wait = self._by_address.wait(place) or self._by_name.wait(name)
+        wait = self._by_address.register_attempt(address_key) or self._by_name.register_attempt(
+            name
+        )
         if wait > 0:
-            raise TooManyTries(wait)
-        right = is_right(password[:_LONGEST], self._hash(name))
-        person = self.person(name)
-        if person is None or not right:
+            raise TooManyAttempts(wait)
+        matches = verify_password(password[:_MAX_CHARACTERS], self._hash_or_decoy(name))
+        user = self.get(name)
+        if user is None or not matches:
             raise WrongPassword("The name or the password is wrong.")
-        self._by_address.give_back(place)
-        self._by_name.give_back(name)
-        return person
+        self._by_address.refund(address_key)
+        self._by_name.refund(name)
+        return user
 
-    def _hash(self, name: str) -> str:
+    def _hash_or_decoy(self, name: str) -> str:
         """Return the name's hash; for an unknown name another's, for equal timing."""
         others = list(self._hashes.values()) or [""]
         return self._hashes.get(
@@ -92,15 +94,15 @@ class Accounts:
         )
 
 
-def _network(address: str) -> str:
+def _rate_limit_key(address: str) -> str:
     """Return the key to count attempts by: the /64 network of an IPv6 address.
 
     One IPv6 subscriber has 2^64 addresses.
     """
     try:
-        found = ipaddress.ip_address(address.partition("%")[0])
+        ip = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return address
-    if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is None:
-        return str(ipaddress.ip_network((int(found) >> 64 << 64, 64)))
-    return str(getattr(found, "ipv4_mapped", None) or found)
+    if isinstance(ip, ipaddress.IPv6Address) and ip.ipv4_mapped is None:
+        return str(ipaddress.ip_network((int(ip) >> 64 << 64, 64)))
+    return str(getattr(ip, "ipv4_mapped", None) or ip)

@@ -16,50 +16,52 @@ from sandbox_ui.auth.cookies import Cookies
 from sandbox_ui.auth.passwords import is_hash
 from sandbox_ui.auth.signing import Signer
 from sandbox_ui.auth.tokens import Tokens
-from sandbox_ui.auth.user import OPERATOR, Person, key_of, name_of, visitor
+from sandbox_ui.auth.user import OPERATOR, User, account_name, user_for_visitor, visitor_key
 
 
 @dataclass(frozen=True)
-class House:
+class Identities:
     """Identities of one studio.
 
     Attributes:
-        alone: Whether every client is the studio's single owner.
+        single_owner: Whether every client is the studio's single owner.
         accounts: The accounts.
         tokens: The bearer tokens of programs.
         cookies: The cookies of browsers.
-        folder: Returns a run's folder by its id; raises ``RunError`` if the run does not exist.
+        get_folder: Returns a run's folder by its id; raises ``RunError`` if the run does not exist.
     """
 
-    alone: bool
+    single_owner: bool
     accounts: Accounts
     tokens: Tokens
     cookies: Cookies
-    folder: Callable[[str], RunFolder]
+    get_folder: Callable[[str], RunFolder]
 
     @classmethod
-    def of(cls, settings: Settings, folder: Callable[[str], RunFolder]) -> "House":
+    def from_settings(
+        cls, settings: Settings, get_folder: Callable[[str], RunFolder]
+    ) -> "Identities":
         """Create the identities that the operator's settings describe.
 
         Raises:
             SettingError: if an account's password hash is invalid.
         """
-        accounts = Accounts(_checked(settings), settings.operators)
-        alone = not accounts and not settings.hosts and _is_loopback(settings.host)
-        cookies = Cookies(Signer.of(settings.data), accounts)
-        return cls(alone, accounts, Tokens(settings.data), cookies, folder)
+        accounts = Accounts(_password_hashes(settings), settings.operators)
+        single_owner = not accounts and not settings.hosts and _is_loopback(settings.host)
+        cookies = Cookies(Signer.from_data_folder(settings.data), accounts)
+        return cls(single_owner, accounts, Tokens(settings.data), cookies, get_folder)
 
-    def known(self, person_id: str) -> Person | None:
+    def get_user(self, user_id: str) -> User | None:
         """Return the user of a token's owner id; None if the user no longer exists."""
-        if not person_id:
+        if not user_id:
             return OPERATOR
-        name, key = name_of(person_id), key_of(person_id)
+        name, key = account_name(user_id), visitor_key(user_id)
         if name is not None:
-            return self.accounts.person(name)
-        return visitor(key) if key and not self.accounts else None
+            return self.accounts.get(name)
+        return user_for_visitor(key) if key and not self.accounts else None
 
 
-def _checked(settings: Settings) -> dict[str, str]:
+def _password_hashes(settings: Settings) -> dict[str, str]:
     for name, hashed in settings.users:
         if not is_hash(hashed):
             raise SettingError(

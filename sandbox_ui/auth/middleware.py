@@ -9,26 +9,26 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agent.errors import StudioError
 from sandbox_ui.auth.access import Access
-from sandbox_ui.auth.identity import House
-from sandbox_ui.auth.user import OPERATOR, Person
-from sandbox_ui.middleware.path_prefix import path_below
+from sandbox_ui.auth.identity import Identities
+from sandbox_ui.auth.user import OPERATOR, User
+from sandbox_ui.middleware.path_prefix import path_without_prefix
 
-_OPEN = ("/login", "/logout", "/shared/", "/ui/", "/frames/", "/healthz")
-_PAGES = ("/", "/look")
-_BEARER = "bearer "
-_FORWARDED = (
+_PUBLIC_PATHS = ("/login", "/logout", "/shared/", "/ui/", "/frames/", "/healthz")
+_PAGE_PATHS = ("/", "/look")
+_BEARER_PREFIX = "bearer "
+_PROXY_HEADERS = (
     "forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip",
     "x-client-ip", "true-client-ip", "cf-connecting-ip",
 )  # fmt: skip
-_PROXIED = (
+_PROXY_MESSAGE = (
     "This studio has one owner, but the request came through a proxy. Whoever runs it can name "
     "its address in STUDIO_HOSTS, or accounts in STUDIO_USERS."
 )
-_WHO = (
+_SIGN_IN_MESSAGE = (
     "Nobody is signed in. A browser opens the page first; a program sends a token: "
     "`Authorization: Bearer studio_…` (Settings → Access)."
 )
-_NO_TOKEN = "This token is not known here. It may have been revoked."
+_UNKNOWN_TOKEN_MESSAGE = "This token is not known here. It may have been revoked."
 
 
 class _Refused(StudioError):
@@ -38,22 +38,22 @@ class _Refused(StudioError):
         status: The HTTP status of the response.
     """
 
-    def __init__(self, sentence: str, status: int) -> None:
-        super().__init__(sentence)
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
         self.status = status
 
 
-class Door:
+class AuthMiddleware:
     """Identifies the user; stores permissions in ``request.state.access``.
 
     Args:
         app: The wrapped application.
-        house: The identities of the studio.
+        identities: The identities of the studio.
     """
 
-    def __init__(self, app: ASGIApp, house: House) -> None:
+    def __init__(self, app: ASGIApp, identities: Identities) -> None:
         self._app = app
-        self._house = house
+        self._identities = identities
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Forward a request with its permissions, or refuse it."""
@@ -62,15 +62,19 @@ class Door:
             return
         request = HTTPConnection(scope)
         try:
-            person, cookie = self._known(request)
+            user, cookie = self._identify(request)
         except _Refused as refused:
-            await _told(refused)(scope, receive, send)
+            await _error_response(refused)(scope, receive, send)
             return
-        shown = self._house.cookies.links(request)
-        access = Access(person, shown, self._house.folder)
+        link_tokens = self._identities.cookies.link_tokens(request)
+        access = Access(user, link_tokens, self._identities.get_folder)
         request.state.access = access
-        if access.guest and not access.shows_any and not path_below(scope).startswith(_OPEN):
-            await self._turned_away(request)(scope, receive, send)
+        if (
+            access.is_guest
+            and not access.has_valid_link
+            and not path_without_prefix(scope).startswith(_PUBLIC_PATHS)
+        ):
+            await self._sign_in_response(request)(scope, receive, send)
             return
 
         async def with_cookie(message: Message) -> None:
@@ -80,35 +84,41 @@ class Door:
 
         await self._app(scope, receive, with_cookie)
 
-    def _known(self, request: HTTPConnection) -> tuple[Person | None, str]:
+    def _identify(self, request: HTTPConnection) -> tuple[User | None, str]:
         """Return the user, if identified, and a ``Set-Cookie`` value for a new browser."""
-        said = request.headers.get("authorization", "")
-        if said.lower().startswith(_BEARER):
-            return self._bearer(said[len(_BEARER) :].strip()), ""
-        if self._house.alone:
-            if any(name in request.headers for name in _FORWARDED):
-                raise _Refused(_PROXIED, 403)
+        header = request.headers.get("authorization", "")
+        if header.lower().startswith(_BEARER_PREFIX):
+            return self._user_of_token(header[len(_BEARER_PREFIX) :].strip()), ""
+        if self._identities.single_owner:
+            if any(name in request.headers for name in _PROXY_HEADERS):
+                raise _Refused(_PROXY_MESSAGE, 403)
             return OPERATOR, ""
-        person = self._house.cookies.person(request)
-        if person is None and not self._house.accounts and path_below(request.scope) in _PAGES:
-            return self._house.cookies.visit(request)
-        return person, ""
+        user = self._identities.cookies.read_user(request)
+        if (
+            user is None
+            and not self._identities.accounts
+            and path_without_prefix(request.scope) in _PAGE_PATHS
+        ):
+            return self._identities.cookies.new_visitor(request)
+        return user, ""
 
-    def _bearer(self, token: str) -> Person:
-        owner = self._house.tokens.owner(token)
-        person = None if owner is None else self._house.known(owner)
-        if person is None:
-            raise _Refused(_NO_TOKEN, 401)
-        return person
+    def _user_of_token(self, token: str) -> User:
+        owner = self._identities.tokens.find_owner(token)
+        user = None if owner is None else self._identities.get_user(owner)
+        if user is None:
+            raise _Refused(_UNKNOWN_TOKEN_MESSAGE, 401)
+        return user
 
-    def _turned_away(self, request: HTTPConnection) -> Response:
-        page = path_below(request.scope) in _PAGES and request.scope["method"] == "GET"
-        if not self._house.accounts or not page:
-            return _told(_Refused(_WHO, 401))
+    def _sign_in_response(self, request: HTTPConnection) -> Response:
+        is_page = (
+            path_without_prefix(request.scope) in _PAGE_PATHS and request.scope["method"] == "GET"
+        )
+        if not self._identities.accounts or not is_page:
+            return _error_response(_Refused(_SIGN_IN_MESSAGE, 401))
         back = quote(request.url.query, safe="")
         return RedirectResponse(f"login?back={back}" if back else "login", 303)
 
 
-def _told(refused: _Refused) -> Response:
+def _error_response(refused: _Refused) -> Response:
     headers = {"WWW-Authenticate": "Bearer"} if refused.status == 401 else {}
     return JSONResponse({"error": str(refused)}, refused.status, headers)

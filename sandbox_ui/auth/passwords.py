@@ -11,11 +11,11 @@ import hmac
 import re
 import secrets
 
-from agent.util.base64url import data_of, letters
+from agent.util.base64url import decode_base64url, encode_base64url
 
 _LOG_N, _R, _P = 17, 8, 1
-_FORM = re.compile(r"scrypt\.(\d{1,2})\.(\d{1,2})\.(\d{1,2})\.([\w-]{8,})\.([\w-]{40,})")
-_HASHED = 32
+_PATTERN = re.compile(r"scrypt\.(\d{1,2})\.(\d{1,2})\.(\d{1,2})\.([\w-]{8,})\.([\w-]{40,})")
+_HASH_BYTES = 32
 
 
 def hash_password(password: str, *, log_n: int = _LOG_N) -> str:
@@ -26,30 +26,32 @@ def hash_password(password: str, *, log_n: int = _LOG_N) -> str:
         log_n: The cost, as a power of two.
     """
     salt = secrets.token_bytes(16)
-    made = _derive(password, salt, log_n, _R, _P)
-    return f"scrypt.{log_n}.{_R}.{_P}.{letters(salt)}.{letters(made)}"
+    derived = _derive(password, salt, log_n, _R, _P)
+    return f"scrypt.{log_n}.{_R}.{_P}.{encode_base64url(salt)}.{encode_base64url(derived)}"
 
 
 def is_hash(text: str) -> bool:
     """Return whether a text has the form of such a hash, with affordable costs."""
-    match = _FORM.fullmatch(text)
+    match = _PATTERN.fullmatch(text)
     if match is None:
         return False
     log_n, r, p = int(match[1]), int(match[2]), int(match[3])
     return 10 <= log_n <= 20 and (r, p) == (_R, _P)
 
 
-def is_right(password: str, hashed: str) -> bool:
+def verify_password(password: str, hashed: str) -> bool:
     """Compare a password with a hash, in constant time."""
-    match = _FORM.fullmatch(hashed)
+    match = _PATTERN.fullmatch(hashed)
     if match is None:
         return False
-    made = _derive(password, data_of(match[4]), int(match[1]), int(match[2]), int(match[3]))
-    return hmac.compare_digest(made, data_of(match[5]))
+    derived = _derive(
+        password, decode_base64url(match[4]), int(match[1]), int(match[2]), int(match[3])
+    )
+    return hmac.compare_digest(derived, decode_base64url(match[5]))
 
 
 def _derive(password: str, salt: bytes, log_n: int, r: int, p: int) -> bytes:
     return hashlib.scrypt(
         password.encode("utf-8", "surrogatepass"),
-        salt=salt, n=2**log_n, r=r, p=p, maxmem=256 * 2**log_n * r, dklen=_HASHED,
+        salt=salt, n=2**log_n, r=r, p=p, maxmem=256 * 2**log_n * r, dklen=_HASH_BYTES,
     )  # fmt: skip

@@ -9,26 +9,26 @@ import secrets
 from agent.runs.folder import RunFolder
 from sandbox_ui.auth.tokens import digest
 
-_MOST = 20
+_MAX_LINKS = 20
 
 
-def make(folder: RunFolder) -> str:
+def create(folder: RunFolder) -> str:
     """Create a link and return its token; beyond 20 links, the oldest is revoked."""
     token = f"{folder.id}.{secrets.token_urlsafe(24)}"
-    folder.share([*folder.shares, digest(token)][-_MOST:])
+    folder.set_shares([*folder.shares, digest(token)][-_MAX_LINKS:])
     return token
 
 
-def end(folder: RunFolder) -> None:
+def revoke_all(folder: RunFolder) -> None:
     """Revoke all links of the run."""
-    folder.share(())
+    folder.set_shares(())
 
 
-def run_of(token: str) -> str:
+def run_id_of(token: str) -> str:
     """Return the id of the run that a token is for."""
     return token.partition(".")[0]
 
 
-def opens(token: str, folder: RunFolder) -> bool:
+def is_valid(token: str, folder: RunFolder) -> bool:
     """Return whether a token is a valid link to this run."""
-    return run_of(token) == folder.id and digest(token) in folder.shares
+    return run_id_of(token) == folder.id and digest(token) in folder.shares

@@ -13,10 +13,10 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from agent.errors import StudioError
-from agent.util.state_files import set_aside
+from agent.util.state_files import rename_damaged
 
 PREFIX = "studio_"
-_MOST = 50
+_MAX_TOKENS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Token:
     digest: str
 
 
-_KEPT = TypeAdapter(list[Token])
+_ADAPTER = TypeAdapter(list[Token])
 
 
 class Tokens:
@@ -52,7 +52,7 @@ class Tokens:
         self._file = data / "tokens.json"
         self._lock = threading.Lock()
 
-    def make(self, owner: str, label: str) -> tuple[Token, str]:
+    def create(self, owner: str, label: str) -> tuple[Token, str]:
         """Create a token; return it with its text, which is not stored.
 
         Raises:
@@ -61,30 +61,30 @@ class Tokens:
         text = PREFIX + secrets.token_urlsafe(32)
         label = label[:80].encode("utf-8", "replace").decode()
         token = Token(secrets.token_hex(6), owner, label, time.time(), digest(text))
-        with self._alone():
-            known = self._mended()
-            if sum(each.owner == owner for each in known) >= _MOST:
-                raise StudioError(f"There are {_MOST} tokens already. Revoke one first.")
+        with self._write_lock():
+            known = self._read_or_reset()
+            if sum(each.owner == owner for each in known) >= _MAX_TOKENS:
+                raise StudioError(f"There are {_MAX_TOKENS} tokens already. Revoke one first.")
             self._write([*known, token])
         return token, text
 
-    def of(self, owner: str) -> list[Token]:
+    def for_owner(self, owner: str) -> list[Token]:
         """Return a user's tokens, oldest first."""
         return [each for each in self._read() if each.owner == owner]
 
     def revoke(self, owner: str, token_id: str) -> None:
         """Revoke a user's token; do nothing if it does not exist."""
-        with self._alone():
-            known = self._mended()
+        with self._write_lock():
+            known = self._read_or_reset()
             self._write([each for each in known if (each.owner, each.id) != (owner, token_id)])
 
-    def owner(self, text: str) -> str | None:
+    def find_owner(self, text: str) -> str | None:
         """Return the user id of a token's owner; None if the token is unknown."""
         wanted = digest(text)
         return next((each.owner for each in self._read() if each.digest == wanted), None)
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _write_lock(self) -> Iterator[None]:
         """Hold the write lock, since ``python -m sandbox_ui token`` may run meanwhile.
 
         Readers need no lock: the file is replaced atomically.
@@ -95,23 +95,23 @@ class Tokens:
 
     def _read(self) -> list[Token]:
         try:
-            return self._parsed()
+            return self._load()
         except ValidationError:
-            with self._alone():
-                return self._mended()
+            with self._write_lock():
+                return self._read_or_reset()
 
-    def _mended(self) -> list[Token]:
+    def _read_or_reset(self) -> list[Token]:
         """Read like ``_read``, under the write lock; rename a damaged file first."""
         try:
-            return self._parsed()
+            return self._load()
         except ValidationError:
             # The error's message quotes the file's content, so it is left out.
-            set_aside(self._file, "it is no list of tokens. Make new ones in the settings.")
+            rename_damaged(self._file, "it is no list of tokens. Make new ones in the settings.")
             return []
 
-    def _parsed(self) -> list[Token]:
+    def _load(self) -> list[Token]:
         try:
-            return _KEPT.validate_json(self._file.read_bytes())
+            return _ADAPTER.validate_json(self._file.read_bytes())
         except FileNotFoundError:
             return []
 
@@ -119,7 +119,7 @@ class Tokens:
         partial = self._file.with_suffix(".new")
         partial.unlink(missing_ok=True)
         partial.touch(mode=0o600)
-        partial.write_bytes(_KEPT.dump_json(tokens))
+        partial.write_bytes(_ADAPTER.dump_json(tokens))
         partial.replace(self._file)
 
 

@@ -6,7 +6,7 @@ _ACCOUNT, _VISITOR = "u:", "v:"
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
+class User:
     """A user.
 
     Attributes:
@@ -20,24 +20,24 @@ class Person:
     operator: bool = False
 
 
-OPERATOR = Person("", operator=True)
+OPERATOR = User("", operator=True)
 
 
-def account(name: str, *, operator: bool = False) -> Person:
+def user_for_account(name: str, *, operator: bool = False) -> User:
     """Return the user of an account."""
-    return Person(_ACCOUNT + name, name, operator)
+    return User(_ACCOUNT + name, name, operator)
 
 
-def visitor(key: str) -> Person:
+def user_for_visitor(key: str) -> User:
     """Return the user without an account that a browser's key identifies."""
-    return Person(_VISITOR + key)
+    return User(_VISITOR + key)
 
 
-def name_of(person_id: str) -> str | None:
+def account_name(user_id: str) -> str | None:
     """Return the account name in a user id; None if the id is not an account's."""
-    return person_id[len(_ACCOUNT) :] if person_id.startswith(_ACCOUNT) else None
+    return user_id[len(_ACCOUNT) :] if user_id.startswith(_ACCOUNT) else None
 
 
-def key_of(person_id: str) -> str | None:
+def visitor_key(user_id: str) -> str | None:
     """Return the browser's key in a user id; None if the id is not a visitor's."""
-    return person_id[len(_VISITOR) :] if person_id.startswith(_VISITOR) else None
+    return user_id[len(_VISITOR) :] if user_id.startswith(_VISITOR) else None

@@ -7,69 +7,71 @@ from dataclasses import replace
 from pathlib import Path
 
 from agent.errors import RunError, RunPinned, StudioError
-from agent.history.adopt_cli_runs import adopt
-from agent.history.deletion import Removal
-from agent.history.index import Entry, History, Page
-from agent.runs.folder import NO_RUN, RunFolder
+from agent.history.adopt_cli_runs import move_cli_runs
+from agent.history.deletion import RunDeleter
+from agent.history.index import History, HistoryEntry, HistoryPage
+from agent.runs.folder import RUN_NOT_FOUND, RunFolder
 from agent.workspace.versions.blobs import BlobStore
-from sandbox_ui.history.disk_usage import drafts, measured
-from sandbox_ui.history.drafts import Draft, Drafts
-from sandbox_ui.runs.manager import Computers, Runs
+from sandbox_ui.history.disk_usage import draft_sizes, with_measured_size
+from sandbox_ui.history.drafts import Draft, DraftCache
+from sandbox_ui.runs.manager import RunManager, RunSandboxProvider
 
-_PATIENCE = 10.0
+_JOIN_TIMEOUT_SECONDS = 10.0
 _log = logging.getLogger(__name__)
 
 
-class Shelf:
+class Catalog:
     """Runs of one data folder; this process holds the folder's lock.
 
     Args:
         data: The data folder.
         runs: The live runs.
-        computers: Provider of the sandboxes.
+        provider: Provider of the sandboxes.
     """
 
-    def __init__(self, data: Path, runs: Runs, computers: Computers) -> None:
+    def __init__(self, data: Path, runs: RunManager, provider: RunSandboxProvider) -> None:
         self._data = data
         self._runs = runs
-        self._blobs: BlobStore = computers.blobs
-        self._history = History(data, runs.at_work)
-        self._drafts = Drafts(data)
-        self._removal = Removal(data, computers.blobs, computers.empty)
+        self._blobs: BlobStore = provider.blobs
+        self._history = History(data, runs.active_runs)
+        self._drafts = DraftCache(data)
+        self._deleter = RunDeleter(data, provider.blobs, provider.empty_workspace)
         self._closing = threading.Event()
-        self._filler = threading.Thread(target=self._fill, name="summaries", daemon=True)
+        self._summary_thread = threading.Thread(
+            target=self._write_summaries, name="summaries", daemon=True
+        )
 
     def open(self) -> None:
         """Finish interrupted work; call before the live runs are opened."""
-        self._removal.finish()
-        adopt(self._data, self._blobs, ended=False)
+        self._deleter.delete_leftovers()
+        move_cli_runs(self._data, self._blobs, ended=False)
 
-    def begin_summaries(self) -> None:
+    def start_summaries(self) -> None:
         """Write missing summaries in the background; call after the live runs are opened."""
-        self._filler.start()
+        self._summary_thread.start()
 
     def close(self) -> None:
         """Stop the background work."""
         self._closing.set()
-        if self._filler.is_alive():
-            self._filler.join(_PATIENCE)
+        if self._summary_thread.is_alive():
+            self._summary_thread.join(_JOIN_TIMEOUT_SECONDS)
 
     def list(
         self,
         words: str = "",
         before: str = "",
-        most: int = 50,
+        limit: int = 50,
         *,
         pinned: bool = False,
         owner: str | None = None,
-    ) -> Page:
+    ) -> HistoryPage:
         """List the started runs, the command line's included; see ``History.page``.
 
         Raises:
             StudioError: if ``before`` is not a position in the list.
         """
-        adopt(self._data, self._blobs)
-        page = self._history.page(words, before, most, pinned=pinned, owner=owner)
+        move_cli_runs(self._data, self._blobs)
+        page = self._history.page(words, before, limit, pinned=pinned, owner=owner)
         return replace(page, versions=min(page.versions, self._blobs.size))
 
     def drafts(self, words: str = "", owner: str | None = None) -> Sequence[Draft]:
@@ -82,7 +84,7 @@ class Shelf:
         wanted = words.casefold().split()
         return [
             draft
-            for draft in self._drafts.of(owner)
+            for draft in self._drafts.for_owner(owner)
             if all(word in " ".join(draft.names).casefold() for word in wanted)
         ]
 
@@ -93,7 +95,7 @@ class Shelf:
             RunError: if the run does not exist.
         """
         folder = self._runs.folder(run_id)
-        folder.rename(title)
+        folder.set_title(title)
         return self._history.title(folder)
 
     def pin(self, run_id: str, pinned: bool) -> bool:
@@ -103,16 +105,16 @@ class Shelf:
             RunError: if the run does not exist.
         """
         folder = self._runs.folder(run_id)
-        folder.pin(pinned)
+        folder.set_pinned(pinned)
         return folder.pinned
 
-    def frees(self, run_ids: Sequence[str]) -> int:
+    def reclaimable_bytes(self, run_ids: Sequence[str]) -> int:
         """Return the bytes on disk that deleting these runs would free now.
 
         Raises:
             RunError: if a run does not exist.
         """
-        return self._removal.frees(self._checked(run_ids))
+        return self._deleter.freed_bytes(self._require_existing(run_ids))
 
     def delete(self, run_ids: Sequence[str]) -> int:
         """Delete runs with their journals, files and sandboxes.
@@ -121,16 +123,16 @@ class Shelf:
             The bytes freed on disk.
 
         Raises:
-            RunAtWork: if a run has a round in progress; none is deleted.
+            RunActive: if a run has a round in progress; none is deleted.
             RunPinned: if a run is pinned; none is deleted.
             RunError: if a run does not exist, or its files cannot be removed.
         """
-        with self._runs.withdrawn(self._checked(run_ids)) as idle:
+        with self._runs.blocked_for_deletion(self._require_existing(run_ids)) as idle:
             for run in idle:
-                self._refuse_pinned(run)
-            return self._removal.remove(idle)
+                self._require_unpinned(run)
+            return self._deleter.delete(idle)
 
-    def entries(self, owner: str | None = None) -> Sequence[Entry]:
+    def entries(self, owner: str | None = None) -> Sequence[HistoryEntry]:
         """Return all started runs, or one user's, newest first; see ``History.entries``."""
         return self._history.entries(owner)
 
@@ -142,21 +144,21 @@ class Shelf:
         """Return the runs that have a round in progress or followers."""
         return self._runs.in_use()
 
-    def used(self, owner: str | None = None) -> int:
+    def used_bytes(self, owner: str | None = None) -> int:
         """Return the bytes on disk of all runs, or one user's, from the catalog."""
-        return self._taken(self.entries(owner))
+        return self._total_bytes(self.entries(owner))
 
-    def used_now(self, owner: str) -> int:
+    def measured_bytes(self, owner: str) -> int:
         """Return ``used`` plus the measured size of a user's drafts and active runs."""
-        entries = [measured(self._data, entry) for entry in self.entries(owner)]
-        return self._taken(entries) + sum(drafts(self._data, owner))
+        entries = [with_measured_size(self._data, entry) for entry in self.entries(owner)]
+        return self._total_bytes(entries) + sum(draft_sizes(self._data, owner))
 
-    def _taken(self, entries: Sequence[Entry]) -> int:
+    def _total_bytes(self, entries: Sequence[HistoryEntry]) -> int:
         known = [entry.summary for entry in entries if entry.summary]
         versions = sum(each.versions for each in known)
         return sum(each.size for each in known) - versions + min(versions, self._blobs.size)
 
-    def expire(self, run_id: str) -> int:
+    def delete_expired(self, run_id: str) -> int:
         """Delete an expired run, unless it is in use or pinned.
 
         Returns:
@@ -165,11 +167,11 @@ class Shelf:
         Raises:
             RunError: if the run is not deleted.
         """
-        with self._runs.withdrawn([run_id], unseen=True) as idle:
-            self._refuse_pinned(run_id)
-            return self._removal.remove(idle)
+        with self._runs.blocked_for_deletion([run_id], refuse_followed=True) as idle:
+            self._require_unpinned(run_id)
+            return self._deleter.delete(idle)
 
-    def _refuse_pinned(self, run: str) -> None:
+    def _require_unpinned(self, run: str) -> None:
         try:
             folder = RunFolder.open(self._data, run)
         except RunError:
@@ -177,16 +179,16 @@ class Shelf:
         if folder.pinned:
             raise RunPinned(f"“{self._history.title(folder)}” is pinned. Unpin it, then delete it.")
 
-    def _checked(self, run_ids: Sequence[str]) -> Sequence[str]:
+    def _require_existing(self, run_ids: Sequence[str]) -> Sequence[str]:
         unique = list(dict.fromkeys(run_ids))
         if not unique or not set(RunFolder.ids(self._data)).issuperset(unique):
-            raise RunError(NO_RUN)
+            raise RunError(RUN_NOT_FOUND)
         return unique
 
-    def _fill(self) -> None:
+    def _write_summaries(self) -> None:
         """Write summaries that an older version or a killed process left missing."""
         try:
-            for _ in self._history.fill():
+            for _ in self._history.derive_missing():
                 if self._closing.is_set():
                     return
         except (OSError, StudioError):

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.errors import RunError, StudioError
-from agent.runs.disk_usage import sandbox_on_disk
+from agent.runs.disk_usage import sandbox_bytes_on_disk
 from agent.runs.folder import RunFolder
 from agent.sandbox.disk import volume
 from agent.workspace import paths, tree
 from agent.workspace.files import Workspace
 from agent.workspace.paths import ROOT
 
-_NAMED = 3
-_COUNTED = 20_000
+_MAX_NAMES = 3
+_MAX_FILES = 20_000
 _Stamp = tuple[int, int]
 
 
@@ -37,7 +37,7 @@ class Draft:
     names: tuple[str, ...]
 
 
-class Drafts:
+class DraftCache:
     """Lists drafts; mounts a draft's own disk image only if it has changed.
 
     Args:
@@ -46,34 +46,38 @@ class Drafts:
 
     def __init__(self, data: Path) -> None:
         self._data = data
-        self._known: dict[str, tuple[_Stamp, Draft]] = {}
+        self._cache: dict[str, tuple[_Stamp, Draft]] = {}
 
-    def of(self, owner: str | None = None) -> list[Draft]:
+    def for_owner(self, owner: str | None = None) -> list[Draft]:
         """Return all users' drafts, or one user's, newest first."""
-        found = []
-        for folder in folders(self._data, owner):
+        drafts = []
+        for folder in draft_folders(self._data, owner):
             with suppress(OSError, StudioError):  # it is being deleted
-                found.append(self._draft(folder))
-        self._known = {run: known for run, known in self._known.items() if self._is_there(run)}
-        return sorted(found, key=lambda draft: draft.at, reverse=True)
+                drafts.append(self._draft(folder))
+        self._cache = {run: known for run, known in self._cache.items() if self._exists(run)}
+        return sorted(drafts, key=lambda draft: draft.at, reverse=True)
 
-    def _is_there(self, run: str) -> bool:
+    def _exists(self, run: str) -> bool:
         return (self._data / "runs" / run).is_dir()
 
     def _draft(self, folder: RunFolder) -> Draft:
         stamp = _stamp(folder)
-        known = self._known.get(folder.id)
-        if known is not None and stamp == known[0] and not volume.attached(folder.sandbox_folder):
+        known = self._cache.get(folder.id)
+        if (
+            known is not None
+            and stamp == known[0]
+            and not volume.is_attached(folder.sandbox_folder)
+        ):
             return known[1]
-        files, names = _listed(folder)
-        size = sandbox_on_disk(folder.sandbox_folder)
+        files, names = _count_files(folder)
+        size = sandbox_bytes_on_disk(folder.sandbox_folder)
         draft = Draft(folder.id, folder.created, size, files, names)
         if stamp is not None:
-            self._known[folder.id] = stamp, draft
+            self._cache[folder.id] = stamp, draft
         return draft
 
 
-def folders(data: Path, owner: str | None = None) -> list[RunFolder]:
+def draft_folders(data: Path, owner: str | None = None) -> list[RunFolder]:
     """Return the folders of all users' drafts, or one user's, in no particular order."""
     found = []
     for run in RunFolder.ids(data):
@@ -88,22 +92,22 @@ def folders(data: Path, owner: str | None = None) -> list[RunFolder]:
 def _stamp(folder: RunFolder) -> _Stamp | None:
     """Return a stamp of the draft's disk image; None if it has no image."""
     try:
-        info = volume.image(folder.sandbox_folder).stat()
+        info = volume.disk_image(folder.sandbox_folder).stat()
     except FileNotFoundError:
         return None
     return info.st_mtime_ns, info.st_blocks
 
 
-def _listed(folder: RunFolder) -> tuple[int, tuple[str, ...]]:
+def _count_files(folder: RunFolder) -> tuple[int, tuple[str, ...]]:
     names: list[str] = []
     count = 0
-    with Workspace(folder.workspace).opened(ROOT) as root:
+    with Workspace(folder.workspace).open_root(ROOT) as root:
         for path, info in tree.walk(root, ROOT):
             if isinstance(info, OSError) or not stat.S_ISREG(info.st_mode):
                 continue
             count += 1
-            if len(names) < _NAMED:
-                names.append(paths.shown(path.rpartition("/")[2]))
-            if count >= _COUNTED:
+            if len(names) < _MAX_NAMES:
+                names.append(paths.display_text(path.rpartition("/")[2]))
+            if count >= _MAX_FILES:
                 break
     return count, tuple(names)

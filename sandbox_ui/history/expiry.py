@@ -4,40 +4,40 @@ import logging
 import threading
 
 from agent.errors import RunError, StudioError
-from agent.history.retention import Doomed, Retention, doomed
+from agent.history.retention import Expired, Retention, select_expired
 from agent.util import clock
-from sandbox_ui.history.catalog import Shelf
+from sandbox_ui.history.catalog import Catalog
 
-_PAUSE = 300.0
-_PATIENCE = 10.0
+_INTERVAL_SECONDS = 300.0
+_JOIN_TIMEOUT_SECONDS = 10.0
 _log = logging.getLogger(__name__)
 
 
-class Keeping:
+class ExpiryJob:
     """Deletes expired runs in the background.
 
     Args:
-        shelf: The catalog of all runs.
+        catalog: The catalog of all runs.
         rule: The retention rule.
     """
 
-    def __init__(self, shelf: Shelf, rule: Retention) -> None:
+    def __init__(self, catalog: Catalog, rule: Retention) -> None:
         self.rule = rule
-        self._shelf = shelf
+        self._catalog = catalog
         self._closing = threading.Event()
-        self._keeper = threading.Thread(target=self._keep, name="retention", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="retention", daemon=True)
 
     def open(self) -> None:
         """Start the background thread; call after the live runs are opened."""
-        self._keeper.start()
+        self._thread.start()
 
     def close(self) -> None:
         """Stop; a deletion in progress is completed."""
         self._closing.set()
-        if self._keeper.is_alive():
-            self._keeper.join(_PATIENCE)
+        if self._thread.is_alive():
+            self._thread.join(_JOIN_TIMEOUT_SECONDS)
 
-    def tidy(self, now: float | None = None) -> int:
+    def run_once(self, now: float | None = None) -> int:
         """Delete the runs that have expired.
 
         Args:
@@ -50,27 +50,29 @@ class Keeping:
         if self.rule == Retention():
             return 0
         now = clock.now() if now is None else now
-        busy, used = self._shelf.in_use(), self._shelf.used()
-        chosen = doomed(self._shelf.entries(), self.rule, now=now, used=used, busy=busy)
-        return sum(self._delete(each) for each in chosen if not self._closing.is_set())
+        busy, used = self._catalog.in_use(), self._catalog.used_bytes()
+        expired_runs = select_expired(
+            self._catalog.entries(), self.rule, now=now, used=used, busy=busy
+        )
+        return sum(self._delete(each) for each in expired_runs if not self._closing.is_set())
 
-    def _delete(self, each: Doomed) -> bool:
+    def _delete(self, expired: Expired) -> bool:
         try:
-            freed = self._shelf.expire(each.run)
+            freed = self._catalog.delete_expired(expired.run)
         except RunError as error:  # in use, pinned, or not removable at the moment
-            _log.warning("Run %s is not deleted: %s", each.run, error)
+            _log.warning("Run %s is not deleted: %s", expired.run, error)
             return False
         _log.warning(
             "Run %s (%r) was deleted because %s; that freed %d bytes.",
-            each.run, each.title[:80], each.why, freed,
+            expired.run, expired.title[:80], expired.reason, freed,
         )  # fmt: skip
         return True
 
-    def _keep(self) -> None:
+    def _run(self) -> None:
         while True:
             try:
-                self.tidy()
+                self.run_once()
             except (OSError, StudioError):
                 _log.exception("Old runs could not be looked for; it is tried again.")
-            if self._closing.wait(_PAUSE):
+            if self._closing.wait(_INTERVAL_SECONDS):
                 return

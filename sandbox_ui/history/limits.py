@@ -8,55 +8,55 @@ from pathlib import Path
 from agent.settings import Settings
 
 _RUNS_PER_CPU = 4  # a run mostly waits for its model
-_RUN_MEMORY = 1024**3
-_FEWEST = 2
+_BYTES_PER_RUN = 1024**3
+_MIN_RUNS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Allowance:
+class StudioLimits:
     """Limits in total and per user; sizes are bytes on the data folder's disk.
 
     Attributes:
-        runs: Concurrent runs.
-        runs_each: Concurrent runs of one user; the operator may use all.
-        sandboxes: Concurrent running sandboxes, active or idle.
-        keep: Size of all runs above which the oldest are deleted; None for no limit.
-        keep_each: Size of one user's runs above which the user can start no more; None for no
-            limit.
-        keep_days: Days after which a run is deleted; None for never.
+        max_runs: Concurrent runs.
+        max_runs_per_user: Concurrent runs of one user; the operator may use all.
+        max_sandboxes: Concurrent running sandboxes, active or idle.
+        max_storage: Size of all runs above which the oldest are deleted; None for no limit.
+        max_storage_per_user: Size of one user's runs above which the user can start no more; None
+            for no limit.
+        retention_days: Days after which a run is deleted; None for never.
     """
 
-    runs: int
-    runs_each: int
-    sandboxes: int
-    keep: int | None
-    keep_each: int | None
-    keep_days: float | None
+    max_runs: int
+    max_runs_per_user: int
+    max_sandboxes: int
+    max_storage: int | None
+    max_storage_per_user: int | None
+    retention_days: float | None
 
 
-def allowance(settings: Settings) -> Allowance:
+def studio_limits(settings: Settings) -> StudioLimits:
     """Return the limits for this machine."""
-    runs = settings.runs or _fitting_runs()
-    keep = _disk(settings.data) // 2 if settings.keep_size is None else settings.keep_size
+    runs = settings.runs or _default_max_runs()
+    keep = _disk_size(settings.data) // 2 if settings.keep_size is None else settings.keep_size
     each = settings.keep_each
     if each is None:
         each = keep // 2
-    return Allowance(
-        runs=runs,
-        runs_each=min(settings.runs_each or -(-runs // 2), runs),
-        sandboxes=max(settings.sandboxes, runs),
-        keep=keep or None,
-        keep_each=each or None,
-        keep_days=settings.keep_days,
+    return StudioLimits(
+        max_runs=runs,
+        max_runs_per_user=min(settings.runs_each or -(-runs // 2), runs),
+        max_sandboxes=max(settings.sandboxes, runs),
+        max_storage=keep or None,
+        max_storage_per_user=each or None,
+        retention_days=settings.keep_days,
     )
 
 
-def _fitting_runs() -> int:
+def _default_max_runs() -> int:
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return max(_FEWEST, min(_RUNS_PER_CPU * (os.cpu_count() or 1), memory // _RUN_MEMORY))
+    return max(_MIN_RUNS, min(_RUNS_PER_CPU * (os.cpu_count() or 1), memory // _BYTES_PER_RUN))
 
 
-def _disk(folder: Path) -> int:
+def _disk_size(folder: Path) -> int:
     """Return the size of the disk for a folder, which need not exist yet."""
     while not folder.exists():
         folder = folder.parent

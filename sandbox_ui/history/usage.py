@@ -6,95 +6,105 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from agent.errors import StudioError
-from agent.history.index import Entry
-from agent.sandbox.docker.inventory import Census, Standing
+from agent.history.index import HistoryEntry
+from agent.sandbox.docker.inventory import Inventory, SandboxUsage
 from agent.settings import Settings
 from agent.workspace.versions.blobs import BlobStore
-from sandbox_ui.auth.user import name_of
-from sandbox_ui.history.catalog import Shelf
-from sandbox_ui.history.disk_usage import drafts, measured
-from sandbox_ui.history.limits import Allowance
-from sandbox_ui.scheduling.queue import Line
+from sandbox_ui.auth.user import account_name
+from sandbox_ui.history.catalog import Catalog
+from sandbox_ui.history.disk_usage import draft_sizes, with_measured_size
+from sandbox_ui.history.limits import StudioLimits
+from sandbox_ui.scheduling.queue import RunQueue
 
-_LARGEST = 20
-_PEOPLE = 50
+_MAX_LISTED_RUNS = 20
+_MAX_USERS = 50
 
 
-class Counting(Protocol):
+class HasInventory(Protocol):
     """Provider of sandboxes, with counts."""
 
     @property
     def blobs(self) -> BlobStore:
         """The store of file versions."""
 
-    def census(self) -> Census:
+    def inventory(self) -> Inventory:
         """Return the engine's sandboxes and images. Raises ``StudioError``."""
 
 
-class Usage:
+class UsageReporter:
     """Reports usage.
 
     Args:
-        shelf: The catalog of all runs.
-        line: The queue of runs.
-        computers: Provider of the sandboxes.
+        catalog: The catalog of all runs.
+        queue: The queue of runs.
+        provider: Provider of the sandboxes.
         settings: The operator's settings.
-        allowed: The limits derived from them.
-        kept: The retention rule, in words.
+        limits: The limits derived from them.
+        retention_text: The retention rule, in words.
     """
 
     def __init__(
         self,
-        shelf: Shelf,
-        line: Line,
-        computers: Counting,
+        catalog: Catalog,
+        queue: RunQueue,
+        provider: HasInventory,
         settings: Settings,
-        allowed: Allowance,
-        kept: str,
+        limits: StudioLimits,
+        retention_text: str,
     ) -> None:
-        self._shelf = shelf
-        self._line = line
-        self._computers = computers
+        self._catalog = catalog
+        self._queue = queue
+        self._provider = provider
         self._settings = settings
-        self._allowed = allowed
-        self._kept = kept
+        self._studio_limits = limits
+        self._retention_text = retention_text
 
-    def of(self, owner: str | None) -> dict[str, Any]:
+    def report(self, owner: str | None) -> dict[str, Any]:
         """Return one user's usage in bytes; for None, all users' and the machine's."""
         data = self._settings.data
-        entries = [measured(data, entry) for entry in self._shelf.entries(owner)]
-        waiting = drafts(data, owner)
-        census, problem = self._census()
-        mine = {entry.sandbox: entry for entry in entries if entry.sandbox}
-        sandboxes = [each for each in census.sandboxes if each.sandbox in mine or owner is None]
-        told = {
-            "runs": self._runs(entries, owner, sum(waiting)),
-            "drafts": {"count": len(waiting), "size": sum(waiting)},
+        entries = [with_measured_size(data, entry) for entry in self._catalog.entries(owner)]
+        draft_bytes = draft_sizes(data, owner)
+        inventory, problem = self._get_inventory()
+        entries_by_sandbox = {entry.sandbox: entry for entry in entries if entry.sandbox}
+        sandboxes = [
+            each
+            for each in inventory.sandboxes
+            if each.sandbox_id in entries_by_sandbox or owner is None
+        ]
+        usage = {
+            "runs": self._runs(entries, owner, sum(draft_bytes)),
+            "drafts": {"count": len(draft_bytes), "size": sum(draft_bytes)},
             "largest": _largest(entries),
             "sandboxes": {**_sandboxes(sandboxes), "problem": problem},
             "limits": self._limits(owner),
-            "kept": self._kept,
+            "kept": self._retention_text,
         }
         if owner is None:
-            told["machine"] = self._machine(census, mine)
-            told["people"] = _people(entries)
-        return told
+            usage["machine"] = self._host_usage(inventory, entries_by_sandbox)
+            usage["people"] = _usage_by_user(entries)
+        return usage
 
-    def _census(self) -> tuple[Census, str]:
+    def _get_inventory(self) -> tuple[Inventory, str]:
         try:
-            return self._computers.census(), ""
+            return self._provider.inventory(), ""
         except StudioError as error:
-            return Census(), str(error)
+            return Inventory(), str(error)
 
-    def _runs(self, entries: Sequence[Entry], owner: str | None, waiting: int) -> dict[str, int]:
+    def _runs(
+        self, entries: Sequence[HistoryEntry], owner: str | None, draft_bytes: int
+    ) -> dict[str, int]:
         known = [entry.summary for entry in entries if entry.summary]
         workspaces = sum(each.workspace for each in known)
         versions = sum(each.versions for each in known)
         records = sum(each.size for each in known) - workspaces - versions
-        versions = min(versions, self._computers.blobs.size)
+        versions = min(versions, self._provider.blobs.size)
         size = workspaces + records + versions
         free = shutil.disk_usage(self._settings.data).free
-        limit = (self._allowed.keep if not owner else self._allowed.keep_each) or 0
+        limit = (
+            self._studio_limits.max_storage
+            if not owner
+            else self._studio_limits.max_storage_per_user
+        ) or 0
         return {
             "count": len(entries),
             "unknown": len(entries) - len(known),
@@ -105,17 +115,17 @@ class Usage:
             "versions": versions,
             "size": size,
             "limit": limit,
-            "left": max(0, min(limit - size - waiting, free)),
+            "left": max(0, min(limit - size - draft_bytes, free)),
         }
 
     def _limits(self, owner: str | None) -> dict[str, Any]:
-        settings, allowed = self._settings, self._allowed
+        settings, allowed = self._settings, self._studio_limits
         return {
-            "runs": allowed.runs_each if owner else allowed.runs,
-            "runs_in_all": allowed.runs,
-            "working": self._line.working_of(owner),
-            "waiting": self._line.waiting_of(owner),
-            "sandboxes": allowed.sandboxes,
+            "runs": allowed.max_runs_per_user if owner else allowed.max_runs,
+            "runs_in_all": allowed.max_runs,
+            "working": self._queue.count_active(owner),
+            "waiting": self._queue.count_waiting(owner),
+            "sandboxes": allowed.max_sandboxes,
             "memory": settings.memory,
             "cpus": settings.cpus,
             "disk": settings.disk,
@@ -125,18 +135,23 @@ class Usage:
             "resting_days": settings.resting_days,
         }
 
-    def _machine(self, census: Census, mine: dict[str, Entry]) -> dict[str, Any]:
+    def _host_usage(
+        self, inventory: Inventory, entries_by_sandbox: dict[str, HistoryEntry]
+    ) -> dict[str, Any]:
         disk = shutil.disk_usage(self._settings.data)
-        blobs = self._computers.blobs
+        blobs = self._provider.blobs
         return {
             "disk": {"free": disk.free, "size": disk.total},
             "versions": {"size": blobs.size, "limit": blobs.limit},
-            "images": [{"tag": each.tag, "size": each.size} for each in census.images],
-            "warm": sum(each.running and each.sandbox not in mine for each in census.sandboxes),
+            "images": [{"tag": each.tag, "size": each.size} for each in inventory.images],
+            "warm": sum(
+                each.running and each.sandbox_id not in entries_by_sandbox
+                for each in inventory.sandboxes
+            ),
         }
 
 
-def _largest(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+def _largest(entries: Sequence[HistoryEntry]) -> list[dict[str, Any]]:
     known = [(entry, entry.summary) for entry in entries if entry.summary]
     known.sort(key=lambda each: each[1].size, reverse=True)
     return [
@@ -150,32 +165,32 @@ def _largest(entries: Sequence[Entry]) -> list[dict[str, Any]]:
             "workspace": summary.workspace,
             "versions": summary.versions,
         }
-        for entry, summary in known[:_LARGEST]
+        for entry, summary in known[:_MAX_LISTED_RUNS]
         if summary.size
     ]
 
 
-def _sandboxes(sandboxes: Sequence[Standing]) -> dict[str, int]:
+def _sandboxes(sandboxes: Sequence[SandboxUsage]) -> dict[str, int]:
     running = sum(each.running for each in sandboxes)
     return {
         "running": running,
         "stopped": len(sandboxes) - running,
         "memory": sum(each.memory for each in sandboxes),
-        "installed": sum(each.layer for each in sandboxes),
+        "installed": sum(each.layer_size for each in sandboxes),
     }
 
 
-def _people(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+def _usage_by_user(entries: Sequence[HistoryEntry]) -> list[dict[str, Any]]:
     """Return the usage per user, largest first."""
     runs, sizes = Counter[str](), Counter[str]()
     for entry in entries:
         runs[entry.owner] += 1
         sizes[entry.owner] += entry.summary.size if entry.summary else 0
     return [
-        {"name": _called(owner), "runs": runs[owner], "size": size}
-        for owner, size in sizes.most_common(_PEOPLE)
+        {"name": _display_name(owner), "runs": runs[owner], "size": size}
+        for owner, size in sizes.most_common(_MAX_USERS)
     ]
 
 
-def _called(owner: str) -> str:
-    return (name_of(owner) or f"visitor {owner[-4:]}") if owner else "operator"
+def _display_name(owner: str) -> str:
+    return (account_name(owner) or f"visitor {owner[-4:]}") if owner else "operator"

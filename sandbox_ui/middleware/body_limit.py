@@ -6,17 +6,17 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from sandbox_ui.middleware.path_prefix import path_below
+from sandbox_ui.middleware.path_prefix import path_without_prefix
 
-MOST = 8 * 1024**2
+MAX_BODY_BYTES = 8 * 1024**2
 """Maximum size in bytes of a request that is not an upload; fits any task."""
 
 # These stream to the disk and have other limits: the disk's, the run's and the user's.
-_FILES = re.compile(r"/api/runs/[^/]+/(files/|uploads/)")
-_SENTENCE = f"A request has at most {MOST // 1024**2} MB. Give what is longer as a file."
+_UPLOAD_PATHS = re.compile(r"/api/runs/[^/]+/(files/|uploads/)")
+_MESSAGE = f"A request has at most {MAX_BODY_BYTES // 1024**2} MB. Give what is longer as a file."
 
 
-class Sizes:
+class BodyLimit:
     """Refuses requests that are too large, before reading them.
 
     A request without a declared size is read up to the limit, then forwarded.
@@ -30,27 +30,27 @@ class Sizes:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Forward or refuse a request."""
-        if scope["type"] != "http" or _FILES.match(path_below(scope)):
+        if scope["type"] != "http" or _UPLOAD_PATHS.match(path_without_prefix(scope)):
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
         length = headers.get("content-length", "")
-        if length and (not length.isdecimal() or len(length) > 20 or int(length) > MOST):
-            await _refusal(scope, receive, send)
+        if length and (not length.isdecimal() or len(length) > 20 or int(length) > MAX_BODY_BYTES):
+            await _refuse(scope, receive, send)
         elif length or "transfer-encoding" not in headers:
             await self._app(scope, receive, send)
         else:
-            await self._read_first(scope, receive, send)
+            await self._buffer_body(scope, receive, send)
 
-    async def _read_first(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _buffer_body(self, scope: Scope, receive: Receive, send: Send) -> None:
         read: list[Message] = []
         size, more = 0, True
         while more:
             message = await receive()
             read.append(message)
             size += len(message.get("body", b""))
-            if size > MOST:
-                await _refusal(scope, receive, send)
+            if size > MAX_BODY_BYTES:
+                await _refuse(scope, receive, send)
                 return
             more = message["type"] == "http.request" and message.get("more_body", False)
 
@@ -60,6 +60,6 @@ class Sizes:
         await self._app(scope, again, send)
 
 
-async def _refusal(scope: Scope, receive: Receive, send: Send) -> None:
-    answer = JSONResponse({"error": _SENTENCE}, 413, headers={"Connection": "close"})
+async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
+    answer = JSONResponse({"error": _MESSAGE}, 413, headers={"Connection": "close"})
     await answer(scope, receive, send)

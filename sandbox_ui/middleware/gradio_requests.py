@@ -11,9 +11,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from sandbox_ui.middleware.path_prefix import path_below
+from sandbox_ui.middleware.path_prefix import path_without_prefix
 
-_DIRECT = re.compile(r"/gradio_api/(run|api)/[^/]+/?")
+_DIRECT_CALL = re.compile(r"/gradio_api/(run|api)/[^/]+/?")
 _BY_NAME = re.compile(r"/gradio_api/(?:run|api|call)/([^/]+)/?")
 _NOT_JSON = JSONResponse(
     {"error": "The request's body must be JSON, without NaN, infinite numbers or lone surrogates."},
@@ -24,7 +24,7 @@ _NOT_JSON = JSONResponse(
 Parameters = Mapping[str, list[inspect.Parameter]]
 
 
-class Checked:
+class RequestValidation:
     """Refuses bodies that Gradio cannot answer; separates errors from failures.
 
     Values missing at the end get their defaults, so that a program written for fewer parameters
@@ -45,18 +45,20 @@ class Checked:
             await self._app(scope, receive, send)
             return
         body = await Request(scope, receive).body()
-        if body and not _is_sound(body):
+        if body and not _is_valid_json(body):
             await _NOT_JSON(scope, receive, send)
             return
-        path = path_below(scope)
+        path = path_without_prefix(scope)
         if function := _BY_NAME.fullmatch(path):
             body, missing = _completed(body, self._parameters.get(function[1], []))
             if missing:
                 error = f"A value is missing for: {', '.join(missing)}."
                 await JSONResponse({"error": error}, 400)(scope, receive, send)
                 return
-        direct = _DIRECT.fullmatch(path) is not None
-        await self._app(scope, again(body, receive), _told(send) if direct else send)
+        direct = _DIRECT_CALL.fullmatch(path) is not None
+        await self._app(
+            scope, replay_body(body, receive), _with_client_errors(send) if direct else send
+        )
 
 
 def parameters_of(blocks: Blocks) -> Parameters:
@@ -86,21 +88,21 @@ def _completed(body: bytes, parameters: list[inspect.Parameter]) -> tuple[bytes,
     return (body, missing) if missing else (json.dumps(completed).encode(), [])
 
 
-def again(body: bytes, receive: Receive) -> Receive:
+def replay_body(body: bytes, receive: Receive) -> Receive:
     """Return a ``receive`` that replays a body that was already read."""
-    told = False
+    replayed = False
 
     async def replay() -> Message:
-        nonlocal told
-        if told:
+        nonlocal replayed
+        if replayed:
             return await receive()
-        told = True
+        replayed = True
         return {"type": "http.request", "body": body, "more_body": False}
 
     return replay
 
 
-def _is_sound(body: bytes) -> bool:
+def _is_valid_json(body: bytes) -> bool:
     """Return whether the body is JSON that can be answered in JSON."""
     try:
         json.dumps(json.loads(body), ensure_ascii=False, allow_nan=False).encode()
@@ -109,23 +111,23 @@ def _is_sound(body: bytes) -> bool:
     return True
 
 
-def _told(send: Send) -> Send:
+def _with_client_errors(send: Send) -> Send:
     """Change Gradio's 500 to 400 for errors that have a message for the user."""
-    held: list[Message] = []
+    pending: list[Message] = []
 
     async def answer(message: Message) -> None:
         if message["type"] == "http.response.start" and message["status"] == 500:
-            held.append(message)
+            pending.append(message)
             return
-        if held and message["type"] == "http.response.body":
-            start = held.pop()
-            await send({**start, "status": 400 if _is_sentence(message["body"]) else 500})
+        if pending and message["type"] == "http.response.body":
+            start = pending.pop()
+            await send({**start, "status": 400 if _has_error_message(message["body"]) else 500})
         await send(message)
 
     return answer
 
 
-def _is_sentence(body: bytes) -> bool:
+def _has_error_message(body: bytes) -> bool:
     try:
         return bool(json.loads(body)["error"])
     except (ValueError, KeyError, TypeError):

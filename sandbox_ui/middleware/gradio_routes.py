@@ -9,9 +9,9 @@ import re
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from sandbox_ui.middleware.path_prefix import path_below
+from sandbox_ui.middleware.path_prefix import path_without_prefix
 
-_OFFERED = re.compile(
+_ALLOWED_PATHS = re.compile(
     r"/|/config/?|/theme\.css|/favicon\.ico|/robots\.txt|/manifest\.json"
     r"|/(static|assets)/.+"
     r"|/gradio_api/(info|openapi\.json|app_id|startup-events|theme\.css|cancel|reset)/?"
@@ -20,10 +20,10 @@ _OFFERED = re.compile(
     r"|/gradio_api/(call|call/v2)/[^/]+/[^/]+"
 )
 # The API page requests call counts over all users; it gets an empty answer.
-_CALLS = "/monitoring/summary"
+_SUMMARY_PATH = "/monitoring/summary"
 
 
-class Offered:
+class RouteAllowlist:
     """Answers 404 for Gradio's other routes.
 
     Args:
@@ -35,10 +35,10 @@ class Offered:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Forward a request, or answer 404."""
-        path = path_below(scope)
-        if scope["type"] != "http" or _OFFERED.fullmatch(path):
+        path = path_without_prefix(scope)
+        if scope["type"] != "http" or _ALLOWED_PATHS.fullmatch(path):
             await self._app(scope, receive, send)
-        elif path == _CALLS:
+        elif path == _SUMMARY_PATH:
             await JSONResponse({"functions": {}})(scope, receive, send)
         else:
             nothing = JSONResponse({"error": "There is nothing at this address."}, 404)

@@ -11,13 +11,13 @@ import secrets
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from sandbox_ui.middleware.path_prefix import path_below
-from sandbox_ui.middleware.security import policy_for
+from sandbox_ui.middleware.path_prefix import path_without_prefix
+from sandbox_ui.middleware.security import page_policy
 
 _SCRIPT = re.compile(rb"<script(?=[ >])")
 
 
-class Opening:
+class HeadInjection:
     """Inserts text after the ``<head>`` tag of the page at ``/``.
 
     Args:
@@ -31,7 +31,7 @@ class Opening:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Forward a request; buffer the page's response until it is complete."""
-        if scope["type"] != "http" or path_below(scope) != "/" or scope["method"] != "GET":
+        if scope["type"] != "http" or path_without_prefix(scope) != "/" or scope["method"] != "GET":
             await self._app(scope, receive, send)
             return
         start: Message = {}
@@ -44,24 +44,24 @@ class Opening:
                 return
             body.extend(message.get("body", b""))
             if not message.get("more_body"):
-                whole = self._whole(start, bytes(body))
+                content = self._insert_head(start, bytes(body))
                 await send(start)
-                await send({"type": "http.response.body", "body": whole})
+                await send({"type": "http.response.body", "body": content})
 
-        await self._app(_uncompressed(scope), receive, hold)
+        await self._app(_without_compression(scope), receive, hold)
 
-    def _whole(self, start: Message, body: bytes) -> bytes:
+    def _insert_head(self, start: Message, body: bytes) -> bytes:
         headers = MutableHeaders(scope=start)
         if headers.get("content-type", "").startswith("text/html"):
             nonce = secrets.token_urlsafe(16)
             body = body.replace(b"<head>", b"<head>" + self._head, 1)
             body = _SCRIPT.sub(b'<script nonce="%b"' % nonce.encode(), body)
             headers["content-length"] = str(len(body))
-            headers["content-security-policy"] = policy_for(nonce)
+            headers["content-security-policy"] = page_policy(nonce)
         return body
 
 
-def _uncompressed(scope: Scope) -> Scope:
+def _without_compression(scope: Scope) -> Scope:
     headers = [(name, value) for name, value in Headers(scope=scope).raw
                if name != b"accept-encoding"]  # fmt: skip
     return {**scope, "headers": headers}

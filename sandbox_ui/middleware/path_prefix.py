@@ -3,7 +3,7 @@
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 
-class Prefix:
+class PathPrefix:
     """Accepts requests with and without the prefix, since proxies send either.
 
     Args:
@@ -19,13 +19,13 @@ class Prefix:
         """Forward a request."""
         if scope["type"] == "http" and self._prefix:
             path: str = scope["path"]
-            inside = path == self._prefix or path.startswith(f"{self._prefix}/")
-            whole = path if inside else self._prefix + path
-            scope = {**scope, "path": whole, "root_path": self._prefix}
+            has_prefix = path == self._prefix or path.startswith(f"{self._prefix}/")
+            full_path = path if has_prefix else self._prefix + path
+            scope = {**scope, "path": full_path, "root_path": self._prefix}
         await self._app(scope, receive, send)
 
 
-def path_below(scope: Scope) -> str:
+def path_without_prefix(scope: Scope) -> str:
     """Return a request's path without the prefix; it starts with a slash."""
     path: str = scope["path"].removeprefix(scope.get("root_path", ""))
     return path or "/"

@@ -8,7 +8,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from sandbox_ui.middleware.path_prefix import path_below
+from sandbox_ui.middleware.path_prefix import path_without_prefix
 
 # Gradio compiles its templates in the page and adds inline styles, hence the "unsafe" values.
 PAGE_POLICY = "; ".join(
@@ -28,15 +28,15 @@ PAGE_POLICY = "; ".join(
 )
 
 
-def policy_for(nonce: str) -> str:
+def page_policy(nonce: str) -> str:
     """Return the policy of a page in which only scripts with this nonce run."""
     return PAGE_POLICY.replace("script-src 'self'", f"script-src 'self' 'nonce-{nonce}'")
 
 
-_OTHER_NAME = (
+_WRONG_HOST_MESSAGE = (
     "The studio is not served under this name. Whoever runs it can add the name to STUDIO_HOSTS."
 )
-_SAFE = {"GET", "HEAD", "OPTIONS"}
+_SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
 _HEADERS = {
     "Content-Security-Policy": PAGE_POLICY,
     "X-Content-Type-Options": "nosniff",
@@ -46,18 +46,18 @@ _HEADERS = {
 }
 
 
-class Guard:
+class SecurityHeaders:
     """Adds security headers, checks the host name, and refuses cross-origin requests.
 
     Args:
         app: The wrapped application.
-        names: Accepted host names, besides IP addresses and ``localhost``. Another site can point
-            its own name to this machine (DNS rebinding), but not an IP address.
+        allowed_hosts: Accepted host names, besides IP addresses and ``localhost``. Another site can
+            point its own name to this machine (DNS rebinding), but not an IP address.
     """
 
-    def __init__(self, app: ASGIApp, names: Collection[str] = ()) -> None:
+    def __init__(self, app: ASGIApp, allowed_hosts: Collection[str] = ()) -> None:
         self._app = app
-        self._names = frozenset(name.lower() for name in names)
+        self._allowed_hosts = frozenset(name.lower() for name in allowed_hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Forward or refuse a request."""
@@ -75,24 +75,24 @@ class Guard:
                     headers.setdefault(name, value)
             await send(message)
 
-        if not self._is_ours(Headers(scope=scope).get("host", "")):
-            refusal = JSONResponse({"error": _OTHER_NAME}, 421)
+        if not self._is_allowed_host(Headers(scope=scope).get("host", "")):
+            refusal = JSONResponse({"error": _WRONG_HOST_MESSAGE}, 421)
             await refusal(scope, receive, with_headers)
-        elif _is_refused(scope):
+        elif _is_forbidden_cross_origin(scope):
             refusal = JSONResponse({"error": "This request came from another page."}, 403)
             await refusal(scope, receive, with_headers)
         else:
             await self._app(scope, receive, with_headers)
 
-    def _is_ours(self, host: str) -> bool:
+    def _is_allowed_host(self, host: str) -> bool:
         try:
             name = (urlsplit(f"//{host}").hostname or "").rstrip(".")
         except ValueError:
             return False
-        return name in ("", "localhost") or name in self._names or _is_address(name)
+        return name in ("", "localhost") or name in self._allowed_hosts or _is_ip_address(name)
 
 
-def _is_address(name: str) -> bool:
+def _is_ip_address(name: str) -> bool:
     try:
         ipaddress.ip_address(name)
     except ValueError:
@@ -100,7 +100,7 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def _is_refused(scope: Scope) -> bool:
+def _is_forbidden_cross_origin(scope: Scope) -> bool:
     """Return whether another origin tries to change or embed a resource.
 
     Another port is another origin. Links from other sites may navigate to the page. Other pages
@@ -108,19 +108,19 @@ def _is_refused(scope: Scope) -> bool:
     too, and has its own URLs.
     """
     headers = Headers(scope=scope)
-    if scope["method"] in _SAFE:
-        whole = headers.get("sec-fetch-dest") == "document"
-        followed = whole and headers.get("sec-fetch-mode") == "navigate"
-        if followed or path_below(scope).startswith("/frames/"):
+    if scope["method"] in _SAFE_METHODS:
+        is_document = headers.get("sec-fetch-dest") == "document"
+        is_navigation = is_document and headers.get("sec-fetch-mode") == "navigate"
+        if is_navigation or path_without_prefix(scope).startswith("/frames/"):
             return False
-    return _is_foreign(headers)
+    return _is_cross_origin(headers)
 
 
-def _is_foreign(headers: Headers) -> bool:
+def _is_cross_origin(headers: Headers) -> bool:
     """Return whether another origin's page sent the request, by its headers.
 
     ``Sec-Fetch-Site`` is correct even behind a proxy that changes the host. A client that sends
-    neither this nor ``Origin`` is not a browser.
+    neither this nor ``SandboxOrigin`` is not a browser.
     """
     site = headers.get("sec-fetch-site")
     if site is not None:

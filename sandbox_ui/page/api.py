@@ -17,36 +17,36 @@ from gradio.events import api
 
 from agent.errors import RunError
 from agent.events import Mode
-from agent.sandbox.network.policy import Policy, policy_of
+from agent.sandbox.network.policy import NetworkPolicy, parse_policy
 from agent.settings import Settings
 from agent.workspace.paths import RelPath
-from sandbox_ui.auth.access import access_of
-from sandbox_ui.history.catalog import Shelf
+from sandbox_ui.auth.access import get_access
+from sandbox_ui.history.catalog import Catalog
 from sandbox_ui.page import run_options as choosing
-from sandbox_ui.page.handlers import bring, spoken
-from sandbox_ui.page.run_options import Choices
-from sandbox_ui.routes.history import listed
-from sandbox_ui.runs.manager import Runs
-from sandbox_ui.runs.sse import waker, within
+from sandbox_ui.page.handlers import copy_example_inputs, gradio_errors
+from sandbox_ui.page.run_options import RunOptions
+from sandbox_ui.routes.history import page_row
+from sandbox_ui.runs.manager import RunManager
+from sandbox_ui.runs.sse import thread_safe_setter, wait_with_timeout
 
-_LOOK = 5.0
+_POLL_SECONDS = 5.0
 
 
-class Programs:
+class ApiFunctions:
     """Functions that a program may call.
 
     Args:
         runs: The live runs.
-        shelf: The catalog of all runs, past ones included.
+        catalog: The catalog of all runs, past ones included.
         settings: The operator's settings; runs started here use its endpoint.
     """
 
-    def __init__(self, runs: Runs, shelf: Shelf, settings: Settings) -> None:
+    def __init__(self, runs: RunManager, catalog: Catalog, settings: Settings) -> None:
         self._runs = runs
-        self._shelf = shelf
+        self._catalog = catalog
         self._settings = settings
 
-    def offer(self) -> None:
+    def register(self) -> None:
         """Register the functions in the Blocks under construction."""
         for function in (
             self.start, self.message, self.stop, self.follow, self.files, self.runs,
@@ -76,22 +76,22 @@ class Programs:
         Returns:
             The run's id.
         """
-        with spoken():
-            _texts(task=task, run=run, prompt=prompt, mode=mode, network=network)
-            access = access_of(request)
-            person = access.person
+        with gradio_errors():
+            _require_text(task=task, run=run, prompt=prompt, mode=mode, network=network)
+            access = get_access(request)
+            person = access.user
             if run:
-                access.change(run)
-            policy = _policy(network)
-            choices = Choices(
+                access.require_edit(run)
+            policy = _parse_policy(network)
+            choices = RunOptions(
                 prompt=prompt,
-                mode=_mode(mode),
+                mode=_parse_mode(mode),
                 network=policy.access,
                 hosts=" ".join(policy.hosts),
             )
             model = choosing.model_for(task, choices, self._settings, person)
             run = run or self._runs.create_draft(person.id)
-            bring(self._runs, run, task)
+            copy_example_inputs(self._runs, run, task)
             limits = choosing.limits_for(choices, self._settings, model)
             self._runs.start(run, choosing.task_for(task, choices, model), model, limits)
             return run
@@ -107,13 +107,13 @@ class Programs:
         Returns:
             The run's id.
         """
-        with spoken():
-            _texts(run=run, text=text)
-            access = access_of(request)
-            access.change(run)
-            choices = Choices()
-            begun = self._runs.feed(run).state()["model"]
-            model = choosing.model_for(text, choices, self._settings, access.person, begun)
+        with gradio_errors():
+            _require_text(run=run, text=text)
+            access = get_access(request)
+            access.require_edit(run)
+            choices = RunOptions()
+            previous_model = self._runs.feed(run).status()["model"]
+            model = choosing.model_for(text, choices, self._settings, access.user, previous_model)
             limits = choosing.limits_for(choices, self._settings, model)
             self._runs.follow_up(run, text, model, limits)
             return run
@@ -128,9 +128,9 @@ class Programs:
         Returns:
             The run's id.
         """
-        with spoken():
-            _texts(run=run)
-            access_of(request).change(run)
+        with gradio_errors():
+            _require_text(run=run)
+            get_access(request).require_edit(run)
             self._runs.stop(run)
             return run
 
@@ -145,24 +145,24 @@ class Programs:
             The run's state after each change: `state`, `detail`, `model`, `steps`, `totals`,
             `alive`; at the end also `reason` and `answer`.
         """
-        with spoken():
-            _texts(run=run)
-            access = access_of(request)
-            await run_sync(access.see, run)
+        with gradio_errors():
+            _require_text(run=run)
+            access = get_access(request)
+            await run_sync(access.require_view, run)
             feed = self._runs.feed(run)
-        news = asyncio.Event()
-        unfollow = await run_sync(feed.follow, waker(news))
+        changed = asyncio.Event()
+        unfollow = await run_sync(feed.follow, thread_safe_setter(changed))
         try:
-            shown: dict[str, Any] = {}
+            last: dict[str, Any] = {}
             while True:
-                news.clear()
-                state = await run_sync(feed.state)
-                if state != shown:
-                    shown = state
+                changed.clear()
+                state = await run_sync(feed.status)
+                if state != last:
+                    last = state
                     yield state
-                if not state["alive"] or not await run_sync(access.sees, run):
+                if not state["alive"] or not await run_sync(access.can_view, run):
                     return
-                await within(news, _LOOK)
+                await wait_with_timeout(changed, _POLL_SECONDS)
         finally:
             asyncio.get_running_loop().run_in_executor(None, unfollow)
 
@@ -178,13 +178,13 @@ class Programs:
             For each entry its `kind`, `size` and, for files, the download `address`, relative to
             the studio's own.
         """
-        with spoken():
-            _texts(run=run, folder=folder)
-            access_of(request).see(run)
+        with gradio_errors():
+            _require_text(run=run, folder=folder)
+            get_access(request).require_view(run)
             path = RelPath(folder) if folder else RelPath.from_url("")
             return [
                 {
-                    "name": RelPath(entry.name).shown,
+                    "name": RelPath(entry.name).display,
                     "kind": entry.kind,
                     "size": entry.size,
                     "address": f"/api/runs/{run}/files/{path.child(entry.name).to_url()}"
@@ -206,29 +206,29 @@ class Programs:
             At most 200 entries, each with `run`, `title`, `model`, `state`, `at`, `seconds`,
             `steps`, tokens, `size` and `pictures`.
         """
-        with spoken():
-            _texts(words=words)
-            rows: list[dict[str, Any]] = listed(
-                self._shelf.list(words, most=200, owner=access_of(request).owner)
+        with gradio_errors():
+            _require_text(words=words)
+            rows: list[dict[str, Any]] = page_row(
+                self._catalog.list(words, limit=200, owner=get_access(request).owner_filter)
             )["runs"]
             return rows
 
 
-def _texts(**given: object) -> None:
+def _require_text(**values: object) -> None:
     """Check that all values are text; Gradio does not."""
-    for name, value in given.items():
+    for name, value in values.items():
         if not isinstance(value, str):
             raise RunError(f"“{name}” must be text.")
 
 
-def _policy(network: str) -> Policy:
+def _parse_policy(network: str) -> NetworkPolicy:
     try:
-        return policy_of(network)
+        return parse_policy(network)
     except ValueError as error:
         raise RunError(str(error)) from error
 
 
-def _mode(mode: str) -> Mode:
+def _parse_mode(mode: str) -> Mode:
     known: dict[str, Mode] = {"sandbox": "sandbox", "plain": "plain"}
     if mode not in known:
         raise RunError("The mode must be “sandbox” or “plain”.")

@@ -10,15 +10,21 @@ import gradio as gr
 from gradio.components import Component
 
 from agent import prompts
-from agent.models.builtin.install import ABOUT, CHOSEN, MISSING, NAME, parts
-from agent.sandbox.network.policy import READY_LIST
+from agent.models.builtin.install import (
+    BUILTIN_DESCRIPTION,
+    BUILTIN_ID,
+    BUILTIN_MISSING_MESSAGE,
+    BUILTIN_NAME,
+    find_files,
+)
+from agent.sandbox.network.policy import PACKAGE_HOSTS
 from agent.settings import Settings
-from sandbox_ui.page.api import Programs
-from sandbox_ui.page.component import calling
-from sandbox_ui.page.composer import notice, tools
+from sandbox_ui.page.api import ApiFunctions
+from sandbox_ui.page.component import js_call
+from sandbox_ui.page.composer import attachments, notice
 from sandbox_ui.page.handlers import Controls
-from sandbox_ui.page.header import masthead
-from sandbox_ui.page.run_options import Choices
+from sandbox_ui.page.header import page_header
+from sandbox_ui.page.run_options import RunOptions
 from sandbox_ui.page.timeline import timeline
 from sandbox_ui.page.workspace import workspace
 
@@ -33,7 +39,7 @@ _STYLES = (
     "history/history",
 )
 # Gradio holds some 60 KB per visit and per call; the page stores nothing in it.
-_SESSIONS = 50
+_MAX_SESSIONS = 50
 _INLINED = ("core/reload_guard.js", "core/idle.js")
 _PRELOADED = (
     "core", "timeline", "results", "composer", "uploads", "header", "history", "workspace", "tree",
@@ -44,11 +50,11 @@ _SANS = ["ui-sans-serif", "system-ui", "Inter", "Segoe UI", "DejaVu Sans", "sans
 _MONO = ["ui-monospace", "SF Mono", "JetBrains Mono", "DejaVu Sans Mono", "monospace"]
 
 
-def head(*, alone: bool, builtin: bool) -> str:
+def head(*, single_owner: bool, builtin: bool) -> str:
     """Return the HTML head: style sheets and preloads of all JavaScript modules.
 
     Args:
-        alone: Whether the studio has a single owner, who is the only one to see the page.
+        single_owner: Whether the studio has a single owner, who is the only one to see the page.
         builtin: Whether the built-in model may answer.
     """
     modules = [STATIC / "main.js", STATIC / "preview" / "preview.js"]
@@ -56,8 +62,8 @@ def head(*, alone: bool, builtin: bool) -> str:
     modules = [path for path in modules if path.relative_to(STATIC).as_posix() not in _INLINED]
     lines = [
         *(f"<script>{(STATIC / name).read_text()}</script>" for name in _INLINED),
-        *(['<meta name="studio-alone">'] if alone else []),
-        *([_told_of_builtin()] if builtin else []),
+        *(['<meta name="studio-alone">'] if single_owner else []),
+        *([_builtin_meta_tag()] if builtin else []),
         '<link rel="icon" href="ui/icon.svg" type="image/svg+xml">',
         *(f'<link rel="stylesheet" href="ui/{name}.css">' for name in _STYLES),
         *(f'<link rel="modulepreload" href="ui/{path.relative_to(STATIC)}">' for path in modules),
@@ -65,10 +71,10 @@ def head(*, alone: bool, builtin: bool) -> str:
     return "\n".join(lines)
 
 
-def _told_of_builtin() -> str:
-    here = parts() is not None
-    told = escape(ABOUT if here else MISSING)
-    return f'<meta name="studio-builtin" content="{told}"{" data-here" if here else ""}>'
+def _builtin_meta_tag() -> str:
+    here = find_files() is not None
+    text = escape(BUILTIN_DESCRIPTION if here else BUILTIN_MISSING_MESSAGE)
+    return f'<meta name="studio-builtin" content="{text}"{" data-here" if here else ""}>'
 
 
 def theme() -> gr.themes.Base:
@@ -76,63 +82,63 @@ def theme() -> gr.themes.Base:
     return gr.themes.Base(font=_SANS, font_mono=_MONO)
 
 
-def build(controls: Controls, programs: Programs, settings: Settings) -> gr.Blocks:
+def build(controls: Controls, api_functions: ApiFunctions, settings: Settings) -> gr.Blocks:
     """Build the page's components, wire the controls, register the API functions."""
     page = gr.Blocks(title="LLM-in-Sandbox Studio", analytics_enabled=False)
-    page.state_session_capacity = _SESSIONS
+    page.state_session_capacity = _MAX_SESSIONS
     with page:
-        masthead(elem_id="masthead")
+        page_header(elem_id="masthead")
         with gr.Row(elem_id="studio"):
             with gr.Column(elem_id="conversation"):
-                shown = timeline(elem_id="timeline")
+                current_run = timeline(elem_id="timeline")
                 with gr.Column(elem_id="composer"):
-                    refused = notice(elem_id="notice")
+                    error_notice = notice(elem_id="notice")
                     task = gr.Textbox(
                         label="Task", show_label=False, container=False, lines=2, max_lines=8,
                         elem_id="task",
                         placeholder="What should the model do? Drop files anywhere",
                     )  # fmt: skip
                     with gr.Row(elem_id="actions"):
-                        given = tools(elem_id="attachments")
+                        attached = attachments(elem_id="attachments")
                         stop = gr.Button("Stop", elem_id="stop")
                         run = gr.Button("Run", elem_id="run", variant="primary")
             workspace(elem_id="workspace")
         with gr.Column(elem_id="settings"):
-            fields, test, told = _drawer(settings)
+            fields, test, test_result = _settings_drawer(settings)
             forget = gr.Button("Reset settings", elem_id="forget")
             interface = gr.Button("API", elem_id="interface")
         run.click(
-            controls.run, [task, shown, given, *fields], [shown, refused, task],
+            controls.run, [task, current_run, attached, *fields], [current_run, error_notice, task],
             queue=False, show_progress="hidden", api_name="page_run", api_visibility="private",
         )  # fmt: skip
         stop.click(
-            controls.stop, shown, None,
+            controls.stop, current_run, None,
             queue=False, show_progress="hidden", api_name="page_stop", api_visibility="private",
         )  # fmt: skip
-        test.click(None, None, told, js="() => 'Testing the endpoint…'")
+        test.click(None, None, test_result, js="() => 'Testing the endpoint…'")
         test.click(
-            controls.test, fields, [fields[2], told],
+            controls.test, fields, [fields[2], test_result],
             queue=False, show_progress="hidden", api_visibility="private",
         )  # fmt: skip
-        _keep(page, fields, forget)
+        _store_choices(page, fields, forget)
         # Opens Gradio's API page. Its own button is in the footer, which the page hides.
         interface.click(None, js="() => { document.querySelector('footer .show-api').click(); }")
-        programs.offer()
+        api_functions.register()
     return page
 
 
-def _keep(page: gr.Blocks, fields: Sequence[Component], forget: gr.Button) -> None:
+def _store_choices(page: gr.Blocks, fields: Sequence[Component], forget: gr.Button) -> None:
     """Store the user's choices in the browser, except the API key."""
-    named = {field.name: each for field, each in zip(fields_of(Choices), fields, strict=True)}
+    named = {field.name: each for field, each in zip(fields_of(RunOptions), fields, strict=True)}
     key = named.pop("api_key")
-    kept: list[Any] = list(named.values())
-    known = [{"name": name, **_takes(each)} for name, each in named.items()]
-    page.load(None, kept, kept, js=calling("recall", known))
-    gr.on([each.change for each in kept], None, kept, js=calling("remember", known))
-    forget.click(None, None, [*kept, key], js=calling("forget", known))
+    stored: list[Any] = list(named.values())
+    known = [{"name": name, **_constraints(each)} for name, each in named.items()]
+    page.load(None, stored, stored, js=js_call("recall", known))
+    gr.on([each.change for each in stored], None, stored, js=js_call("remember", known))
+    forget.click(None, None, [*stored, key], js=js_call("forget", known))
 
 
-def _takes(field: Component) -> dict[str, Any]:
+def _constraints(field: Component) -> dict[str, Any]:
     """Return the constraints on a field's values, if any."""
     if isinstance(field, gr.Radio) or (
         isinstance(field, gr.Dropdown) and not field.allow_custom_value
@@ -143,12 +149,12 @@ def _takes(field: Component) -> dict[str, Any]:
     return {}
 
 
-def _drawer(settings: Settings) -> tuple[Sequence[Component], gr.Button, gr.Textbox]:
-    """Build the settings drawer; the fields are in ``run_options.Choices`` order."""
+def _settings_drawer(settings: Settings) -> tuple[Sequence[Component], gr.Button, gr.Textbox]:
+    """Build the settings drawer; the fields are in ``run_options.RunOptions`` order."""
     with gr.Column():
-        base_url, api_key, model, test, told = _endpoint(settings)
+        base_url, api_key, model, test, test_result = _endpoint_fields(settings)
     with gr.Accordion("Run", open=True):
-        mode, prompt, steps, network, hosts = _round(settings)
+        mode, prompt, steps, network, hosts = _run_fields(settings)
     with gr.Accordion("Sampling and protocol", open=False):
         temperature = _number("Temperature", 2)
         top_p = _number("Top p", 1)
@@ -162,14 +168,14 @@ def _drawer(settings: Settings) -> tuple[Sequence[Component], gr.Button, gr.Text
         base_url, api_key, model, temperature, top_p, max_tokens, extra_body, calls,
         send_reasoning, mode, prompt, steps, network, hosts,
     ]  # fmt: skip
-    return fields, test, told
+    return fields, test, test_result
 
 
-def _endpoint(
+def _endpoint_fields(
     settings: Settings,
 ) -> tuple[gr.Textbox, gr.Textbox, gr.Dropdown, gr.Button, gr.Textbox]:
     """Build the endpoint fields, the Test button and its result."""
-    own = [(NAME, CHOSEN)] if settings.builtin and parts() else []
+    own = [(BUILTIN_NAME, BUILTIN_ID)] if settings.builtin and find_files() else []
     base_url = gr.Textbox(
         settings.base_url, label="Endpoint", placeholder="https://…/v1",
         info=f"Any OpenAI-compatible endpoint{'; empty for the built-in model' if own else ''}",
@@ -181,7 +187,7 @@ def _endpoint(
         html_attributes=gr.InputHTMLAttributes(autocomplete="off"), elem_id="key",
     )  # fmt: skip
     test = gr.Button("Test", elem_id="test")
-    told = gr.Textbox(
+    test_result = gr.Textbox(
         label="Test result",
         show_label=False,
         interactive=False,
@@ -196,29 +202,31 @@ def _endpoint(
         label="Model", allow_custom_value=True, interactive=True,
         info="Press Test to list the endpoint's models, or type a name",
     )  # fmt: skip
-    return base_url, api_key, model, test, told
+    return base_url, api_key, model, test, test_result
 
 
-def _round(settings: Settings) -> tuple[gr.Radio, gr.Dropdown, gr.Number, gr.Radio, gr.Textbox]:
+def _run_fields(
+    settings: Settings,
+) -> tuple[gr.Radio, gr.Dropdown, gr.Number, gr.Radio, gr.Textbox]:
     """Build the fields for mode, prompt, step limit and network."""
     mode = gr.Radio(
         [("With sandbox", "sandbox"), ("Without (documents in prompt)", "plain")],
         value="sandbox", label="Mode",
     )  # fmt: skip
     prompt = gr.Dropdown(
-        prompts.names(), value="general", label="Prompt", interactive=True, filterable=False
+        prompts.list_names(), value="general", label="Prompt", interactive=True, filterable=False
     )
     steps = gr.Number(
         settings.limits().steps, label="Maximum steps", precision=0, minimum=1,
-        maximum=settings.most_steps,
-        info=f"1 to {settings.most_steps:,}; the operator sets the limit with STUDIO_STEPS",
+        maximum=settings.max_steps,
+        info=f"1 to {settings.max_steps:,}; the operator sets the limit with STUDIO_STEPS",
     )  # fmt: skip
     network = gr.Radio(
         [("Open", "open"), ("Allowed hosts", "listed"), ("None", "none")], value="open",
         label="Network", info="HTTP and HTTPS only; never the server, its networks or other runs",
     )  # fmt: skip
     hosts = gr.Textbox(
-        " ".join(READY_LIST), label="Allowed hosts", lines=2, elem_id="hosts", visible=False,
+        " ".join(PACKAGE_HOSTS), label="Allowed hosts", lines=2, elem_id="hosts", visible=False,
         info=".example.org includes all subdomains",
     )  # fmt: skip
     network.change(None, network, hosts, js=_SHOW_HOSTS)

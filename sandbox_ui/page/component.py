@@ -13,25 +13,25 @@ import gradio as gr
 _MAIN = "import(new URL('ui/main.js', document.baseURI).href)"
 
 
-def mounted(mount: str, place: str, **kwargs: Any) -> gr.HTML:
+def js_component(function: str, template: str, **kwargs: Any) -> gr.HTML:
     """Create a component that a function of ``static/main.js`` renders.
 
     Python and the function exchange data only through the component's value.
 
     Args:
-        mount: The function's name.
-        place: The constant HTML that the function finds.
+        function: The function's name.
+        template: The constant HTML that the function finds.
         kwargs: As for ``gr.HTML``.
     """
     return gr.HTML(
-        html_template=place,
-        js_on_load=f"{_MAIN}.then(m => m.{mount}(element, props, watch))",
+        html_template=template,
+        js_on_load=f"{_MAIN}.then(m => m.{function}(element, props, watch))",
         apply_default_css=False,
         **kwargs,
     )
 
 
-def calling(function: str, first: Any) -> str:
+def js_call(function: str, first: Any) -> str:
     """Return JavaScript that passes input values to a ``static/main.js`` function.
 
     Args:

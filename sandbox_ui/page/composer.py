@@ -4,7 +4,7 @@ from typing import Any
 
 import gradio as gr
 
-from sandbox_ui.page.component import mounted
+from sandbox_ui.page.component import js_component
 
 _NOTICE = """
 <div class="notice" role="alert" hidden><span class="words"></span>
@@ -15,10 +15,10 @@ _NOTICE = """
 
 def notice(**kwargs: Any) -> gr.HTML:
     """Create the error notice; its value is a message and a suggested action."""
-    return mounted("mountNotice", _NOTICE, **kwargs)
+    return js_component("mountNotice", _NOTICE, **kwargs)
 
 
-_TOOLS = """
+_ATTACHMENTS = """
 <div class="attachments"><div class="chips" role="group" aria-label="Attached files"></div>
   <div class="tools"><button type="button" class="quiet choose">Attach files</button>
     <button type="button" class="quiet offer" aria-haspopup="dialog">Examples</button>
@@ -28,9 +28,9 @@ _TOOLS = """
 """
 
 
-def tools(**kwargs: Any) -> gr.HTML:
+def attachments(**kwargs: Any) -> gr.HTML:
     """Create the file attachments, the examples and the status hint for Run.
 
     Its value replaces the text box's content when set; see ``Controls.run``.
     """
-    return mounted("mountTools", _TOOLS, **kwargs)
+    return js_component("mountTools", _ATTACHMENTS, **kwargs)

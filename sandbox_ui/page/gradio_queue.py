@@ -12,17 +12,17 @@ from gradio.queueing import Event, Queue
 from gradio.server_messages import EventMessage
 from gradio.utils import run_coro_in_background, set_task_name
 
-from sandbox_ui.auth.access import access_of
+from sandbox_ui.auth.access import get_access
 
-_Pushed = tuple[
+_PushResult = tuple[
     bool,
     str | list[dict[str, Any]],
     Literal["success", "error", "queue_full", "validator_error"],
 ]
-_TAKEN = "This session belongs to another user. Reload the page."
+_OTHER_USER_MESSAGE = "This session belongs to another user. Reload the page."
 
 
-class _Messages(asyncio.Queue[EventMessage]):
+class _OwnedMessages(asyncio.Queue[EventMessage]):
     """Pending messages of one session.
 
     Args:
@@ -45,7 +45,7 @@ class OwnedQueue(Queue):
         self._changed = asyncio.Event()
 
     @classmethod
-    def replace(cls, blocks: Blocks) -> "OwnedQueue":
+    def install(cls, blocks: Blocks) -> "OwnedQueue":
         """Give Blocks that are not served yet a queue of this class."""
         plain = blocks._queue
         blocks._queue = queue = cls(
@@ -70,14 +70,14 @@ class OwnedQueue(Queue):
 
     async def push(
         self, body: PredictBodyInternal, request: fastapi.Request, username: str | None
-    ) -> _Pushed:
+    ) -> _PushResult:
         """Queue a call in a session of the caller's."""
-        owner = access_of(request).holder
+        owner = get_access(request).result_owner
         body.session_hash = session = body.session_hash or secrets.token_urlsafe(16)
         if self.owner_of(session) not in (None, owner):
-            return False, _TAKEN, "error"
+            return False, _OTHER_USER_MESSAGE, "error"
         if session not in self.pending_messages_per_session:
-            self.pending_messages_per_session[session] = _Messages(owner)
+            self.pending_messages_per_session[session] = _OwnedMessages(owner)
         pushed = await super().push(body, request, username)
         self._changed.set()
         return pushed
@@ -97,7 +97,7 @@ class OwnedQueue(Queue):
             while not self.stopped:
                 self._changed.clear()
                 async with self.delete_lock:
-                    self._begin_all()
+                    self._start_ready()
                 await self._changed.wait()
         finally:
             self.stopped = True
@@ -109,7 +109,7 @@ class OwnedQueue(Queue):
     def owner_of(self, session: str) -> str | None:
         """Return the owner of a session; None if it is unknown."""
         messages = self.pending_messages_per_session.get(session)
-        return messages.owner if isinstance(messages, _Messages) else None
+        return messages.owner if isinstance(messages, _OwnedMessages) else None
 
     def owner_of_event(self, event_id: str) -> str | None:
         """Return the owner of a call that waits, runs or has unsent results, if any."""
@@ -119,7 +119,7 @@ class OwnedQueue(Queue):
         sessions = self.pending_event_ids_session.items()
         return next((self.owner_of(each) for each, ids in sessions if event_id in ids), None)
 
-    def _begin_all(self) -> None:
+    def _start_ready(self) -> None:
         """Start all calls that may start now; as in Gradio's ``Queue.start_processing``."""
         while None in self.active_jobs and (found := self.get_events()):
             events, batch, concurrency_id = found

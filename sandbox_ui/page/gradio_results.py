@@ -7,20 +7,20 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from sandbox_ui.auth.access import access_of
-from sandbox_ui.middleware.gradio_requests import again
-from sandbox_ui.middleware.path_prefix import path_below
+from sandbox_ui.auth.access import get_access
+from sandbox_ui.middleware.gradio_requests import replay_body
+from sandbox_ui.middleware.path_prefix import path_without_prefix
 from sandbox_ui.page.gradio_queue import OwnedQueue
 
 _RESULT = re.compile(r"/gradio_api/(?:call|call/v2)/[^/]+/([^/]+)")
 _HEARTBEAT = re.compile(r"/gradio_api/heartbeat/([^/]+)")
 _DATA = "/gradio_api/queue/data"
 _CANCEL = re.compile(r"/gradio_api/cancel/?")
-_NOTHING = JSONResponse({"error": "There is no such call, or it is another user's."}, 404)
+_NOT_FOUND = JSONResponse({"error": "There is no such call, or it is another user's."}, 404)
 _CANCELLED = JSONResponse({"success": True})
 
 
-class Owned:
+class GradioResultAccess:
     """Middleware that answers as "not found" for another user's calls and sessions.
 
     Args:
@@ -37,26 +37,26 @@ class Owned:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        path, request = path_below(scope), Request(scope, receive)
-        me = access_of(request).holder
+        path, request = path_without_prefix(scope), Request(scope, receive)
+        owner = get_access(request).result_owner
         answer: ASGIApp = self._app
         if fetched := _RESULT.fullmatch(path):
-            answer = answer if self._queue.owner_of_event(fetched[1]) == me else _NOTHING
+            answer = answer if self._queue.owner_of_event(fetched[1]) == owner else _NOT_FOUND
         elif path == _DATA:
             session = request.query_params.get("session_hash", "")
-            answer = answer if self._queue.owner_of(session) == me else _NOTHING
+            answer = answer if self._queue.owner_of(session) == owner else _NOT_FOUND
         elif kept := _HEARTBEAT.fullmatch(path):
-            answer = answer if self._queue.owner_of(kept[1]) in (None, me) else _NOTHING
+            answer = answer if self._queue.owner_of(kept[1]) in (None, owner) else _NOT_FOUND
         elif _CANCEL.fullmatch(path) and scope["method"] == "POST":
             body = await request.body()
-            session, event = _names_in(body)
+            session, event = _session_and_event(body)
             owners = {self._queue.owner_of(session), self._queue.owner_of_event(event)}
-            answer = answer if owners <= {None, me} else _CANCELLED
-            receive = again(body, receive)
+            answer = answer if owners <= {None, owner} else _CANCELLED
+            receive = replay_body(body, receive)
         await answer(scope, receive, send)
 
 
-def _names_in(body: bytes) -> tuple[str, str]:
+def _session_and_event(body: bytes) -> tuple[str, str]:
     try:
         value = json.loads(body)
     except (ValueError, RecursionError):

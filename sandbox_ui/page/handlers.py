@@ -11,19 +11,19 @@ import gradio as gr
 from agent import examples
 from agent.errors import StudioError
 from agent.models.base import ModelConfig
-from agent.models.builtin.install import ABOUT, CHOSEN, NAME, parts
-from agent.models.resolve import ModelNeeded
+from agent.models.builtin.install import BUILTIN_DESCRIPTION, BUILTIN_ID, BUILTIN_NAME, find_files
+from agent.models.resolve import NoModelAvailable
 from agent.settings import Settings
 from agent.workspace.paths import RelPath
 from agent.workspace.transfer.copy import copy_in
-from sandbox_ui.auth.access import Access, access_of
+from sandbox_ui.auth.access import Access, get_access
 from sandbox_ui.page import run_options as choosing
-from sandbox_ui.page.run_options import Choices
-from sandbox_ui.runs.manager import Runs
-from sandbox_ui.scheduling.limiter import Turns
+from sandbox_ui.page.run_options import RunOptions
+from sandbox_ui.runs.manager import RunManager
+from sandbox_ui.scheduling.limiter import UserLimiter
 
 Notice = dict[str, Any] | None
-_TESTS = 8
+_MAX_TESTS = 8
 
 
 class Controls:
@@ -34,10 +34,10 @@ class Controls:
         settings: The operator's settings.
     """
 
-    def __init__(self, runs: Runs, settings: Settings) -> None:
+    def __init__(self, runs: RunManager, settings: Settings) -> None:
         self._runs = runs
         self._settings = settings
-        self._tests = Turns(_TESTS, 2)
+        self._test_limiter = UserLimiter(_MAX_TESTS, 2)
 
     def run(
         self,
@@ -56,7 +56,7 @@ class Controls:
                 example's demonstration is played regardless of the connected model. None to use
                 the text box.
             request: The caller's request.
-            fields: The fields of ``Choices``.
+            fields: The fields of ``RunOptions``.
 
         Returns:
             The run's id, an error notice (or None), and the text box's new content, which is
@@ -66,19 +66,19 @@ class Controls:
         text = str(given.get("text") or typed).strip()
         if not text:
             return run_id, _notice("Describe a task first."), gr.skip()
-        choices, play = Choices(*fields), given.get("play") is True
+        choices, play = RunOptions(*fields), given.get("play") is True
         try:
-            run_id = self._send(text, run_id, access_of(request), choices, play=play)
+            run_id = self._send(text, run_id, get_access(request), choices, play=play)
         except StudioError as error:
-            notice = _notice(str(error), connect=isinstance(error, ModelNeeded))
+            notice = _notice(str(error), connect=isinstance(error, NoModelAvailable))
             return run_id, notice, gr.skip() if typed.strip() else text
         return run_id, None, gr.skip() if given else ""
 
     def stop(self, run_id: str | None, request: gr.Request) -> None:
         """Stop a run: its command is terminated, its files and its sandbox are kept."""
         if run_id:
-            with spoken():
-                access_of(request).change(run_id)
+            with gradio_errors():
+                get_access(request).require_edit(run_id)
                 self._runs.stop(run_id)
 
     async def test(self, request: gr.Request, *fields: Any) -> tuple[Any, str]:
@@ -88,33 +88,35 @@ class Controls:
             The choices for the model field, and a message with the result.
         """
         try:
-            person = access_of(request).person
-            config = choosing.config(Choices(*fields), self._settings, person)
+            person = get_access(request).user
+            config = choosing.model_config(RunOptions(*fields), self._settings, person)
         except StudioError as error:
             return gr.skip(), str(error)
-        return await self._tests.take(person.id, partial(_tested, config))
+        return await self._test_limiter.run(person.id, partial(_test_endpoint, config))
 
     def _send(
-        self, text: str, run_id: str | None, access: Access, choices: Choices, *, play: bool
+        self, text: str, run_id: str | None, access: Access, choices: RunOptions, *, play: bool
     ) -> str:
-        person = access.person
-        begun = ""
+        user = access.user
+        previous_model = ""
         if run_id:
-            access.change(run_id)
-            begun = self._runs.feed(run_id).state()["model"]
-        model = choosing.model_for(text, choices, self._settings, person, begun, play=play)
+            access.require_edit(run_id)
+            previous_model = self._runs.feed(run_id).status()["model"]
+        model = choosing.model_for(
+            text, choices, self._settings, user, previous_model, prefer_demonstration=play
+        )
         limits = choosing.limits_for(choices, self._settings, model)
-        if run_id and self._runs.begun(run_id):
+        if run_id and self._runs.has_started(run_id):
             self._runs.follow_up(run_id, text, model, limits)
             return run_id
         task = choosing.task_for(text, choices, model)
-        run_id = run_id or self._runs.create_draft(person.id)
-        bring(self._runs, run_id, text)
+        run_id = run_id or self._runs.create_draft(user.id)
+        copy_example_inputs(self._runs, run_id, text)
         self._runs.start(run_id, task, model, limits)
         return run_id
 
 
-def bring(runs: Runs, run_id: str, task: str) -> None:
+def copy_example_inputs(runs: RunManager, run_id: str, task: str) -> None:
     """Copy the files that an example's task refers to into a draft's ``input/``.
 
     Raises:
@@ -125,21 +127,23 @@ def bring(runs: Runs, run_id: str, task: str) -> None:
         copy_in(runs.workspace(run_id), path, RelPath("input"))
 
 
-def _tested(config: ModelConfig) -> tuple[Any, str]:
-    if not config.base_url and parts():
-        return gr.skip(), f"{ABOUT}."
+def _test_endpoint(config: ModelConfig) -> tuple[Any, str]:
+    if not config.base_url and find_files():
+        return gr.skip(), f"{BUILTIN_DESCRIPTION}."
     from agent.models.openai import probe  # slow to import, and rarely needed
 
     try:
-        told = probe.check(config)
+        message = probe.check_endpoint(config)
         names = probe.list_models(config)
     except StudioError as error:
         return gr.skip(), str(error)
-    return gr.update(choices=[*names, *([(NAME, CHOSEN)] if parts() else [])]), told
+    return gr.update(
+        choices=[*names, *([(BUILTIN_NAME, BUILTIN_ID)] if find_files() else [])]
+    ), message
 
 
 @contextmanager
-def spoken() -> Iterator[None]:
+def gradio_errors() -> Iterator[None]:
     """Raise a failure as a Gradio error with its message."""
     try:
         yield

@@ -4,7 +4,7 @@ from typing import Any
 
 import gradio as gr
 
-from sandbox_ui.page.component import mounted
+from sandbox_ui.page.component import js_component
 
 _MASTHEAD = """
 <header class="masthead">
@@ -24,6 +24,6 @@ _MASTHEAD = """
 """
 
 
-def masthead(**kwargs: Any) -> gr.HTML:
+def page_header(**kwargs: Any) -> gr.HTML:
     """Create the header with title, state and buttons."""
-    return mounted("mountMasthead", _MASTHEAD, **kwargs)
+    return js_component("mountMasthead", _MASTHEAD, **kwargs)

@@ -7,20 +7,20 @@ from typing import Any, Literal, cast
 from agent import examples, prompts
 from agent.errors import RunError
 from agent.events import Mode
-from agent.limits import Limits, suited
+from agent.limits import Limits, adapt_to_model
 from agent.models.base import Model, ModelConfig
-from agent.models.builtin.install import CHOSEN, NAME
-from agent.models.builtin.model import prompt_for
+from agent.models.builtin.install import BUILTIN_ID, BUILTIN_NAME
+from agent.models.builtin.model import default_prompt_name
 from agent.models.openai.base_url import resolve_key, same_endpoint
-from agent.models.resolve import answering
+from agent.models.resolve import resolve_model
 from agent.runs.recorder import Task
-from agent.sandbox.network.policy import Access, Policy, hosts_of
+from agent.sandbox.network.policy import NetworkAccess, NetworkPolicy, parse_hosts
 from agent.settings import Settings
-from sandbox_ui.auth.user import Person
+from sandbox_ui.auth.user import User
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
+class RunOptions:
     """Fields of the settings drawer, in its order.
 
     An empty field is not sent, or means the default. An empty ``base_url`` means no endpoint;
@@ -43,7 +43,7 @@ class Choices:
     hosts: str = ""
 
 
-def config(choices: Choices, settings: Settings, person: Person) -> ModelConfig:
+def model_config(choices: RunOptions, settings: Settings, user: User) -> ModelConfig:
     """Return the chosen endpoint with the entered key or the environment's.
 
     Users other than the operator may use the operator's endpoint and endpoints on the public
@@ -55,53 +55,55 @@ def config(choices: Choices, settings: Settings, person: Person) -> ModelConfig:
     """
     base_url = settings.base_url if choices.base_url is None else choices.base_url.strip()
     model = (choices.model or "").strip() or settings.model
-    if model == CHOSEN:
+    if model == BUILTIN_ID:
         base_url = model = ""
-    trusted = person.operator or same_endpoint(base_url, settings.base_url)
+    trusted = user.operator or same_endpoint(base_url, settings.base_url)
     # Without a configured endpoint the environment's key is meant for the SDK's default one. Any
     # user may enter that URL, but the operator has not offered the key to them.
-    key = settings.api_key if person.operator or settings.base_url.strip() else ""
+    key = settings.api_key if user.operator or settings.base_url.strip() else ""
     return ModelConfig(
         base_url=base_url,
         model=model,
         api_key=resolve_key(base_url, choices.api_key or "", settings.base_url, key),
         temperature=choices.temperature,
         top_p=choices.top_p,
-        extra_body=_extra(choices.extra_body or ""),
-        calls=cast(Literal["native", "text"], choices.calls),
+        extra_body=_parse_extra_body(choices.extra_body or ""),
+        tool_call_style=cast(Literal["native", "text"], choices.calls),
         send_reasoning=choices.send_reasoning,
-        public=not trusted,
+        public_only=not trusted,
     )
 
 
 def model_for(
     text: str,
-    choices: Choices,
+    choices: RunOptions,
     settings: Settings,
-    person: Person,
-    begun: str = "",
+    user: User,
+    previous_model: str = "",
     *,
-    play: bool = False,
+    prefer_demonstration: bool = False,
 ) -> Model:
-    """Return the model to use; ``begun`` names the previous one.
+    """Return the model to use; ``previous_model`` names the previous one.
 
     See ``agent.models.resolve``.
 
     Raises:
-        ModelNeeded: if no model is available.
+        NoModelAvailable: if no model is available.
         RunError: if a field has an invalid value.
     """
-    return answering(
+    return resolve_model(
         text,
-        config(choices, settings, person),
-        builtin=settings.builtin and begun in ("", NAME),
-        play=play,
-        unconnected="Connect a model first: enter an endpoint, an API key and a model name.",
-        nameless="Select a model: the endpoint is set, but no model is selected.",
+        model_config(choices, settings, user),
+        allow_builtin=settings.builtin and previous_model in ("", BUILTIN_NAME),
+        prefer_demonstration=prefer_demonstration,
+        no_endpoint_message=(
+            "Connect a model first: enter an endpoint, an API key and a model name."
+        ),
+        no_name_message="Select a model: the endpoint is set, but no model is selected.",
     )
 
 
-def task_for(text: str, choices: Choices, model: Model) -> Task:
+def task_for(text: str, choices: RunOptions, model: Model) -> Task:
     """Return the task with its prompt.
 
     The prompt is the chosen one, else the example's or the model's default.
@@ -110,34 +112,36 @@ def task_for(text: str, choices: Choices, model: Model) -> Task:
         StudioError: if the prompt does not exist.
     """
     prompt = choices.prompt
-    if prompt == Choices().prompt:
+    if prompt == RunOptions().prompt:
         example = examples.find(text)
-        suits = prompt_for(model)
-        prompt = example.prompt if example and suits == prompt else suits
-    return Task(text, prompts.named(prompt), cast(Mode, choices.mode), _policy(choices))
+        default_prompt = default_prompt_name(model)
+        prompt = example.prompt if example and default_prompt == prompt else default_prompt
+    return Task(
+        text, prompts.get_bundled(prompt), cast(Mode, choices.mode), _network_policy(choices)
+    )
 
 
-def _policy(choices: Choices) -> Policy:
+def _network_policy(choices: RunOptions) -> NetworkPolicy:
     if choices.network != "listed":
-        return Policy(cast(Access, choices.network))
+        return NetworkPolicy(cast(NetworkAccess, choices.network))
     try:
-        return Policy("listed", hosts_of(choices.hosts or ""))
+        return NetworkPolicy("listed", parse_hosts(choices.hosts or ""))
     except ValueError as error:
         raise RunError(str(error)) from error
 
 
-def limits_for(choices: Choices, settings: Settings, model: Model) -> Limits:
+def limits_for(choices: RunOptions, settings: Settings, model: Model) -> Limits:
     """Return the operator's limits, adapted to the model and the user's choices."""
-    limits = suited(settings.limits(), model)
+    limits = adapt_to_model(settings.limits(), model)
     if choices.steps:
-        chosen = min(int(choices.steps), settings.most_steps)
-        limits = suited(replace(settings.limits(), steps=chosen), model)
+        steps = min(int(choices.steps), settings.max_steps)
+        limits = adapt_to_model(replace(settings.limits(), steps=steps), model)
     if choices.max_tokens:
         limits = replace(limits, turn_tokens=int(choices.max_tokens))
     return limits
 
 
-def _extra(text: str) -> dict[str, Any]:
+def _parse_extra_body(text: str) -> dict[str, Any]:
     if not text.strip():
         return {}
     try:

@@ -4,7 +4,7 @@ from typing import Any
 
 import gradio as gr
 
-from sandbox_ui.page.component import mounted
+from sandbox_ui.page.component import js_component
 
 _TIMELINE = """
 <section class="timeline" aria-label="Timeline">
@@ -22,4 +22,4 @@ _TIMELINE = """
 
 def timeline(**kwargs: Any) -> gr.HTML:
     """Create the timeline of one run; its value is the run's id."""
-    return mounted("mountTimeline", _TIMELINE, **kwargs)
+    return js_component("mountTimeline", _TIMELINE, **kwargs)

@@ -4,7 +4,7 @@ from typing import Any
 
 import gradio as gr
 
-from sandbox_ui.page.component import mounted
+from sandbox_ui.page.component import js_component
 
 _WORKSPACE = """
 <section class="workspace" aria-label="Workspace">
@@ -35,4 +35,4 @@ _WORKSPACE = """
 
 def workspace(**kwargs: Any) -> gr.HTML:
     """Create the file panel of the run that the timeline shows."""
-    return mounted("mountWorkspace", _WORKSPACE, **kwargs)
+    return js_component("mountWorkspace", _WORKSPACE, **kwargs)

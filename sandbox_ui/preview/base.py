@@ -11,61 +11,63 @@ from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Protocol
 
 
-class Unreadable(Exception):
+class PreviewError(Exception):
     """The file cannot be shown; the message tells the user why."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class PreviewRequest:
     """A preview request.
 
     Attributes:
         name: Display name of the file.
         size: File size in bytes.
         options: Options of the kind, such as a page, sheet or offset; empty in the first request.
-        other: The second file of a comparison.
+        earlier_file: The second file of a comparison.
     """
 
     name: str
     size: int
     options: Mapping[str, str] = field(default_factory=dict)
-    other: BinaryIO | None = None
+    earlier_file: BinaryIO | None = None
 
     @property
-    def ending(self) -> str:
+    def extension(self) -> str:
         """File extension in lower case, without the dot; empty if there is none."""
         return self.name.rpartition(".")[2].lower() if "." in self.name else ""
 
-    def number(self, option: str, default: int, *, least: int = 0, most: int = 2**53) -> int:
+    def int_option(
+        self, option: str, default: int, *, minimum: int = 0, maximum: int = 2**53
+    ) -> int:
         """Return an integer option clamped to its bounds, or the default if invalid."""
         try:
-            return min(max(int(self.options.get(option, "")), least), most)
+            return min(max(int(self.options.get(option, "")), minimum), maximum)
         except ValueError:
             return default
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class JsonPreview:
     """JSON-serialisable data for the page; any HTML in it is sanitised."""
 
     data: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class BinaryPreview:
     """Content that the browser displays directly, and its media type."""
 
     content: bytes
-    media: str
+    media_type: str
 
 
-Answer = View | Picture
+Preview = JsonPreview | BinaryPreview
 
 
-class Show(Protocol):
+class Renderer(Protocol):
     """The ``view`` function of a kind's module."""
 
-    def __call__(self, file: BinaryIO, ask: Ask, /) -> Answer:
+    def __call__(self, file: BinaryIO, request: PreviewRequest, /) -> Preview:
         """Render a preview of a seekable file opened for reading.
 
         Raises:

@@ -2,10 +2,10 @@
 
 import re
 
-HEAD = 4096
+HEAD_BYTES = 4096
 """Number of leading bytes inspected."""
 
-_ENDINGS = {
+_EXTENSIONS = {
     "markdown": "md markdown",
     "image": "png jpg jpeg jpe jfif gif webp bmp tif tiff ico cur avif ppm pgm pbm tga jp2",
     "drawing": "svg svgz",
@@ -23,7 +23,9 @@ _ENDINGS = {
     "archive": "zip tar tgz tbz2 txz whl jar gz bz2 xz epub",
     "font": "ttf otf woff woff2",
 }
-_BY_ENDING = {ending: kind for kind, endings in _ENDINGS.items() for ending in endings.split()}
+_KIND_BY_EXTENSION = {
+    ending: kind for kind, endings in _EXTENSIONS.items() for ending in endings.split()
+}
 _SIGNATURES = (
     (b"\x89PNG\r\n\x1a\n", "image"),
     (b"\xff\xd8\xff", "image"),
@@ -45,17 +47,27 @@ _SIGNATURES = (
     (b"\xfd7zXZ\x00", "archive"),
     (b"\x1aE\xdf\xa3", "film"),
 )
-_WORDS = {b"GIF87a", b"GIF89a", b"MThd", b"fLaC", b"ID3", b"OggS", b"PAR1", b"OTTO", b"BZh"}
+_TEXT_LIKE_SIGNATURES = {
+    b"GIF87a",
+    b"GIF89a",
+    b"MThd",
+    b"fLaC",
+    b"ID3",
+    b"OggS",
+    b"PAR1",
+    b"OTTO",
+    b"BZh",
+}
 """Signatures that text may start with; in the formats, control characters follow."""
 _CONTROLS = re.compile(rb"[\x00-\x07\x0b\x0e-\x1a\x1c-\x1f]")
-_PICTURES = {b"avi", b"hei", b"hev", b"mif", b"msf"}
-_ZIPPED = {"archive", "drawing", "document", "slides", "table"}
-_PLAYED = {"sound", "film"}  # share container formats
-_AS_TEXT = {"markdown", "drawing", "page", "tree", "notebook"}
-KINDS = frozenset({*_ENDINGS, "text", "bytes"})
+_IMAGE_BRANDS = {b"avi", b"hei", b"hev", b"mif", b"msf"}
+_ZIP_BASED_KINDS = {"archive", "drawing", "document", "slides", "table"}
+_MEDIA_KINDS = {"sound", "film"}  # share container formats
+_TEXT_BASED_KINDS = {"markdown", "drawing", "page", "tree", "notebook"}
+KINDS = frozenset({*_EXTENSIONS, "text", "bytes"})
 """All kinds; ``_MODULES`` and ``static/preview/loader.js`` map them to modules."""
 
-COMPARED = "difference"
+DIFFERENCE = "difference"
 """Pseudo-kind that shows two versions of a file side by side; no file has it."""
 
 
@@ -78,7 +90,7 @@ _MODULES = {
     "tree": "data.json_tree",
     "archive": "data.archive",
     "bytes": "data.hex",
-    COMPARED: "diff.text_diff",
+    DIFFERENCE: "diff.text_diff",
 }
 
 
@@ -88,22 +100,22 @@ def module_of(kind: str) -> str:
 
 
 def kind_of(name: str, head: bytes) -> str:
-    """Return the kind of a file, one of ``KINDS``.
+    """Return the kind of a file, one of ``FILE_TYPE_WORDS``.
 
     Args:
         name: File name.
-        head: First ``HEAD`` bytes of the file, or the whole file if it is shorter.
+        head: First ``HEAD_BYTES`` bytes of the file, or the whole file if it is shorter.
     """
     lowered = name.lower()
-    by_name = _BY_ENDING.get(lowered.rpartition(".")[2], "") if "." in lowered else ""
+    by_name = _KIND_BY_EXTENSION.get(lowered.rpartition(".")[2], "") if "." in lowered else ""
     found = _signature(head)
-    if found == "archive" and by_name in _ZIPPED:
+    if found == "archive" and by_name in _ZIP_BASED_KINDS:
         return by_name
-    if found in _PLAYED and by_name in _PLAYED:
+    if found in _MEDIA_KINDS and by_name in _MEDIA_KINDS:
         return by_name
     if found and found != by_name:
         return found
-    if by_name in _AS_TEXT or not by_name:
+    if by_name in _TEXT_BASED_KINDS or not by_name:
         text = _is_text(head)
         return (by_name or "text") if text else "bytes"
     return by_name
@@ -114,10 +126,10 @@ def _signature(head: bytes) -> str:
         return "archive"
     if head[:4] == b"RIFF":
         return {b"WEBP": "image", b"WAVE": "sound"}.get(head[8:12], "")
-    if head[4:8] == b"ftyp" and head[8:11] not in _PICTURES:
+    if head[4:8] == b"ftyp" and head[8:11] not in _IMAGE_BRANDS:
         return "sound" if head[8:11] == b"M4A" else "film"
     sign, kind = next((each for each in _SIGNATURES if head.startswith(each[0])), (b"", ""))
-    return "" if sign in _WORDS and not _CONTROLS.search(head) else kind
+    return "" if sign in _TEXT_LIKE_SIGNATURES and not _CONTROLS.search(head) else kind
 
 
 def _is_text(head: bytes) -> bool:

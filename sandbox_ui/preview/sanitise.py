@@ -4,7 +4,7 @@ import re
 
 import nh3
 
-PICTURE = 6_000_000
+MAX_IMAGE_LENGTH = 6_000_000
 """Largest inline image, in characters of its data URL."""
 
 _TAGS = (
@@ -12,7 +12,7 @@ _TAGS = (
     "h4 h5 h6 table caption colgroup col thead tbody tfoot tr th td a img div span figure "
     "figcaption kbd samp var abbr cite q del ins details summary"
 )
-_OWN = re.compile(r"data:image/(png|jpeg|gif|webp|bmp);base64,[A-Za-z0-9+/=\s]+")
+_DATA_IMAGE = re.compile(r"data:image/(png|jpeg|gif|webp|bmp);base64,[A-Za-z0-9+/=\s]+")
 _MARKUP = re.compile(r"<[^>]*>|&nbsp;")
 _WEB = re.compile(r"https?://", re.IGNORECASE)
 
@@ -25,14 +25,14 @@ def clean(html: str) -> str:
     return _CLEANER.clean(html)
 
 
-def says(html: str) -> bool:
+def has_content(html: str) -> bool:
     """Return whether sanitised HTML has any visible content."""
     return "<img" in html or bool(_MARKUP.sub("", html).strip())
 
 
-def _kept(_tag: str, name: str, value: str) -> str | None:
+def _filter_attribute(_tag: str, name: str, value: str) -> str | None:
     if name == "src":
-        return value if len(value) <= PICTURE and _OWN.fullmatch(value) else None
+        return value if len(value) <= MAX_IMAGE_LENGTH and _DATA_IMAGE.fullmatch(value) else None
     if name == "href":
         return value if _WEB.match(value) or value.startswith("#") else None
     return value
@@ -49,7 +49,7 @@ _CLEANER = nh3.Cleaner(
         "th": {"colspan", "rowspan", "style"},
         "td": {"colspan", "rowspan", "style"},
     },
-    attribute_filter=_kept,
+    attribute_filter=_filter_attribute,
     filter_style_properties={"text-align"},
     url_schemes={"http", "https", "data"},
     link_rel=None,

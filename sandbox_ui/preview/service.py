@@ -13,42 +13,42 @@ from pathlib import Path
 from typing import BinaryIO
 
 from agent.errors import WorkspaceError
-from sandbox_ui.preview.base import Ask
-from sandbox_ui.preview.worker import LENGTH, SECONDS
-from sandbox_ui.scheduling.limiter import Turns
+from sandbox_ui.preview.base import PreviewRequest
+from sandbox_ui.preview.worker import LENGTH_PREFIX, TIMEOUT_SECONDS
+from sandbox_ui.scheduling.limiter import UserLimiter
 
-AT_ONCE = 3
-LARGEST = 48 * 1024**2
+MAX_CONCURRENT = 3
+MAX_RESPONSE_BYTES = 48 * 1024**2
 _ROOT = Path(__file__).resolve().parents[2]
-_PATIENCE = 5.0
+_GRACE_SECONDS = 5.0
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """Preview result: JSON if ``media`` is empty, else bytes of that media type."""
+class PreviewResult:
+    """Preview result: JSON if ``media_type`` is empty, else bytes of that media type."""
 
     content: bytes
-    media: str = ""
+    media_type: str = ""
 
 
-class Workshop:
+class PreviewService:
     """Client of the worker process; starts it in advance and restarts it if it dies.
 
-    Thread-safe. At most ``AT_ONCE`` previews run concurrently; further ones wait.
+    Thread-safe. At most ``MAX_CONCURRENT`` previews run concurrently; further ones wait.
 
     Args:
         worker: Module to run as the worker process.
 
     Attributes:
-        turns: Concurrency limit for user requests; waiting ones occupy no thread.
+        limiter: Concurrency limit for user requests; waiting ones occupy no thread.
     """
 
     def __init__(self, worker: str = "sandbox_ui.preview.worker") -> None:
         self._worker = worker
         self._lock = threading.Lock()
-        self.turns = Turns(AT_ONCE, AT_ONCE - 1)
-        self._turn = threading.BoundedSemaphore(AT_ONCE)
+        self.limiter = UserLimiter(MAX_CONCURRENT, MAX_CONCURRENT - 1)
+        self._semaphore = threading.BoundedSemaphore(MAX_CONCURRENT)
         self._process: subprocess.Popen[bytes] | None = None
         self._channel: socket.socket | None = None
 
@@ -60,29 +60,36 @@ class Workshop:
     def close(self) -> None:
         """Kill the process."""
         with self._lock:
-            self._end()
+            self._kill()
 
-    def look(self, kind: str, file: BinaryIO, ask: Ask) -> Look:
+    def render(self, kind: str, file: BinaryIO, request: PreviewRequest) -> PreviewResult:
         """Render a preview of a file, and of ``ask.other`` if given; both stay open.
 
         Raises:
             WorkspaceError: The file cannot be shown; the message says why.
         """
-        request = {"kind": kind, "name": ask.name, "size": ask.size, "options": dict(ask.options)}
-        with self._turn:
+        message = {
+            "kind": kind,
+            "name": request.name,
+            "size": request.size,
+            "options": dict(request.options),
+        }
+        with self._semaphore:
             began = time.monotonic()
             ours, theirs = socket.socketpair()
             with ours:
                 with theirs:
-                    self._send(json.dumps(request).encode(), file, theirs.fileno(), ask.other)
-                ours.settimeout(SECONDS + _PATIENCE)
-                reply = _whole(ours)
-        return _answered(reply, time.monotonic() - began, f"{ask.name!a} as {kind}")
+                    self._send(
+                        json.dumps(message).encode(), file, theirs.fileno(), request.earlier_file
+                    )
+                ours.settimeout(TIMEOUT_SECONDS + _GRACE_SECONDS)
+                reply = _receive_all(ours)
+        return _parse_response(reply, time.monotonic() - began, f"{request.name!a} as {kind}")
 
     def _send(
-        self, request: bytes, file: BinaryIO, reply: int, other: BinaryIO | None = None
+        self, request: bytes, file: BinaryIO, reply: int, earlier_file: BinaryIO | None = None
     ) -> None:
-        opened = [_descriptor(each) for each in (file, other) if each is not None]
+        opened = [_reopen(each) for each in (file, earlier_file) if each is not None]
         try:
             with self._lock:
                 for last in (False, True):
@@ -91,7 +98,7 @@ class Workshop:
                         socket.send_fds(channel, [request], [opened[0], reply, *opened[1:]])
                         return
                     except (BrokenPipeError, ConnectionResetError):
-                        self._end()
+                        self._kill()
                         if last:
                             raise WorkspaceError("Files cannot be shown just now.") from None
         finally:
@@ -112,7 +119,7 @@ class Workshop:
                 )
         return self._channel
 
-    def _end(self) -> None:
+    def _kill(self) -> None:
         if self._channel is not None:
             self._channel.close()
         if self._process is not None:
@@ -121,7 +128,7 @@ class Workshop:
         self._channel = self._process = None
 
 
-def _descriptor(file: BinaryIO) -> int:
+def _reopen(file: BinaryIO) -> int:
     """Return a new descriptor of the content at offset 0; the caller closes it."""
     try:
         return os.open(f"/proc/self/fd/{file.fileno()}", os.O_RDONLY | os.O_CLOEXEC)
@@ -134,30 +141,32 @@ def _descriptor(file: BinaryIO) -> int:
         return copied
 
 
-def _whole(reply: socket.socket) -> bytes:
+def _receive_all(reply: socket.socket) -> bytes:
     parts, size = [], 0
     try:
         while part := reply.recv(1024**2):
             parts.append(part)
             size += len(part)
-            if size > LARGEST:
+            if size > MAX_RESPONSE_BYTES:
                 raise WorkspaceError("What there is to see of this file is too much.")
     except TimeoutError:
         return b""
     return b"".join(parts)
 
 
-def _answered(reply: bytes, seconds: float, what: str) -> Look:
-    if len(reply) < LENGTH.size:
-        late = seconds >= SECONDS
+def _parse_response(reply: bytes, seconds: float, what: str) -> PreviewResult:
+    if len(reply) < LENGTH_PREFIX.size:
+        late = seconds >= TIMEOUT_SECONDS
         _log.warning("The look at %s ended %s.", what, "at its time limit" if late else "early")
         if late:
-            raise WorkspaceError(f"Looking at this file took longer than {SECONDS} seconds.")
+            raise WorkspaceError(
+                f"Looking at this file took longer than {TIMEOUT_SECONDS} seconds."
+            )
         raise WorkspaceError("This file cannot be read: it made its reader fail.")
-    (length,) = LENGTH.unpack_from(reply)
-    head = json.loads(reply[LENGTH.size : LENGTH.size + length])
+    (length,) = LENGTH_PREFIX.unpack_from(reply)
+    head = json.loads(reply[LENGTH_PREFIX.size : LENGTH_PREFIX.size + length])
     if "error" in head:
         if "why" in head:
             _log.warning("The look at %s failed: %a", what, head["why"])
         raise WorkspaceError(head["error"])
-    return Look(reply[LENGTH.size + length :], head.get("media", ""))
+    return PreviewResult(reply[LENGTH_PREFIX.size + length :], head.get("media", ""))

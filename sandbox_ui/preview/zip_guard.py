@@ -5,15 +5,15 @@ import zipfile
 import zlib
 from typing import BinaryIO
 
-from sandbox_ui.preview.base import Unreadable
+from sandbox_ui.preview.base import PreviewError
 
-MEMBERS = 20_000
-_DEFLATE_MOST = 1032
+MAX_MEMBERS = 20_000
+_MAX_DEFLATE_RATIO = 1032
 _CHUNK = 256 * 1024
 _LOCAL = struct.Struct("<26xHH")
 
 
-def guard(file: BinaryIO, most: int) -> zipfile.ZipFile:
+def open_checked_zip(file: BinaryIO, most: int) -> zipfile.ZipFile:
     """Open a document's zip file after checking its unpacked size.
 
     Checks the declared sizes and, where those are doubtful, the actual ones.
@@ -24,15 +24,15 @@ def guard(file: BinaryIO, most: int) -> zipfile.ZipFile:
     try:
         archive = zipfile.ZipFile(file)
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
-        raise Unreadable(f"It cannot be unpacked; it may be cut or broken ({error}).") from None
+        raise PreviewError(f"It cannot be unpacked; it may be cut or broken ({error}).") from None
     members = archive.infolist()
-    if len(members) > MEMBERS or sum(member.file_size for member in members) > most:
-        raise _too_much(most)
+    if len(members) > MAX_MEMBERS or sum(member.file_size for member in members) > most:
+        raise _too_large_error(most)
     left = most
     for member in members:
         left -= _real_size(file, member, left)
         if left < 0:
-            raise _too_much(most)
+            raise _too_large_error(most)
     return archive
 
 
@@ -45,8 +45,8 @@ def is_open_document(archive: zipfile.ZipFile) -> bool:
         return False
 
 
-def _too_much(most: int) -> Unreadable:
-    return Unreadable(
+def _too_large_error(most: int) -> PreviewError:
+    return PreviewError(
         f"It would unpack to more than {most >> 20} MB, which is too much to be shown."
     )
 
@@ -55,13 +55,13 @@ def _real_size(file: BinaryIO, member: zipfile.ZipInfo, most: int) -> int:
     """Return a member's unpacked size; inflate it only if that is doubtful."""
     if member.compress_type == zipfile.ZIP_STORED:
         return member.compress_size
-    small = member.compress_size * _DEFLATE_MOST < most // 100
+    small = member.compress_size * _MAX_DEFLATE_RATIO < most // 100
     if small or member.compress_type != zipfile.ZIP_DEFLATED:
         return member.file_size
-    return _inflated(file, member, most)
+    return _inflated_size(file, member, most)
 
 
-def _inflated(file: BinaryIO, member: zipfile.ZipInfo, most: int) -> int:
+def _inflated_size(file: BinaryIO, member: zipfile.ZipInfo, most: int) -> int:
     file.seek(member.header_offset)
     name, extra = _LOCAL.unpack(file.read(_LOCAL.size))
     file.seek(name + extra, 1)

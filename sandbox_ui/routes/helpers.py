@@ -14,40 +14,40 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from agent.errors import (
-    ChangedMeanwhile,
-    NoRoom,
-    NotKept,
-    OverLimit,
-    RunAtWork,
+    EditConflict,
+    NotStored,
+    QuotaExceeded,
+    RunActive,
     RunError,
     RunPinned,
+    StorageFull,
     StudioError,
     WorkspaceError,
 )
 from agent.workspace.paths import RelPath
-from sandbox_ui.auth.access import ReadOnly, SignedOut, access_of
+from sandbox_ui.auth.access import ReadOnly, SignInRequired, get_access
 
 Endpoint = Callable[[Request], Awaitable[Response]]
-RUN = "/api/runs/{run}"
-_MOST_JSON = 4 * 1024**2
-_STATUS: dict[type[Exception], int] = {
+RUN_PATH = "/api/runs/{run}"
+_MAX_JSON_BYTES = 4 * 1024**2
+_STATUS_BY_ERROR: dict[type[Exception], int] = {
     RunError: 404,
-    OverLimit: 429,
-    RunAtWork: 409,
+    QuotaExceeded: 429,
+    RunActive: 409,
     RunPinned: 409,
-    ChangedMeanwhile: 412,
-    NoRoom: 507,
-    NotKept: 404,
-    SignedOut: 401,
+    EditConflict: 412,
+    StorageFull: 507,
+    NotStored: 404,
+    SignInRequired: 401,
     ReadOnly: 403,
 }
-FULL = (errno.ENOSPC, errno.EDQUOT)
+DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
 """The disk is full, or its quota is used up."""
-_DISK_FULL = "The studio's disk is full, so nothing was saved. Make room and try again."
-Needs = Literal["see", "change"]
+_DISK_FULL_MESSAGE = "The studio's disk is full, so nothing was saved. Make room and try again."
+Permission = Literal["see", "change"]
 
 
-class _Anything(Convertor[str]):
+class _AnyPathConvertor(Convertor[str]):
     """Path convertor ``{path:any}``: any characters, line ends included."""
 
     regex = "(?s:.*)"
@@ -59,11 +59,11 @@ class _Anything(Convertor[str]):
         return value
 
 
-register_url_convertor("any", _Anything())
+register_url_convertor("any", _AnyPathConvertor())
 
 
 def route(
-    path: str, endpoint: Endpoint, method: str = "GET", *, needs: Needs | None = None
+    path: str, endpoint: Endpoint, method: str = "GET", *, permission: Permission | None = None
 ) -> Route:
     """Create a route that reports errors as JSON: ``{"error": message}``.
 
@@ -73,33 +73,33 @@ def route(
         path: The URL path.
         endpoint: The handler.
         method: The only allowed method.
-        needs: The required permission for the run; by default it follows from the method.
+        permission: The required permission for the run; by default it follows from the method.
     """
-    needs = needs or ("see" if method == "GET" else "change")
-    return Route(path, _speaking(endpoint, needs), methods=[method])
+    permission = permission or ("see" if method == "GET" else "change")
+    return Route(path, _with_json_errors(endpoint, permission), methods=[method])
 
 
-def run_of(request: Request) -> str:
+def get_run_id(request: Request) -> str:
     """Return the id of the run in the URL."""
     run: str = request.path_params["run"]
     return run
 
 
-def path_of(request: Request, after: bytes) -> RelPath:
+def get_path(request: Request, prefix: bytes) -> RelPath:
     """Return the workspace path in a request's URL, byte for byte.
 
     Args:
         request: The request.
-        after: The part of the URL before the path.
+        prefix: The part of the URL before the path.
 
     Raises:
         WorkspaceError: if it is not a path below a workspace.
     """
     raw: bytes = request.scope.get("raw_path") or request.url.path.encode()
-    return RelPath.from_url(raw.partition(b"?")[0].partition(after)[2])
+    return RelPath.from_url(raw.partition(b"?")[0].partition(prefix)[2])
 
 
-def step_of(request: Request) -> int | None:
+def get_step(request: Request) -> int | None:
     """Return the step after which to read a file; None for the current state.
 
     Raises:
@@ -111,23 +111,23 @@ def step_of(request: Request) -> int | None:
     return int(step) if step else None
 
 
-async def bytes_of(request: Request, most: int) -> bytes | None:
-    """Return a request's body; None, without reading on, beyond ``most`` bytes."""
+async def read_body(request: Request, limit: int) -> bytes | None:
+    """Return a request's body; None, without reading on, beyond ``limit`` bytes."""
     raw = bytearray()
     async for chunk in request.stream():
         raw += chunk
-        if len(raw) > most:
+        if len(raw) > limit:
             return None
     return bytes(raw)
 
 
-async def body_of(request: Request) -> dict[str, Any]:
+async def read_json(request: Request) -> dict[str, Any]:
     """Return the JSON object in a request's body of at most 4 MB.
 
     Raises:
         WorkspaceError: if the body is not a JSON object.
     """
-    raw = await bytes_of(request, _MOST_JSON)
+    raw = await read_body(request, _MAX_JSON_BYTES)
     if raw is None:
         raise WorkspaceError("That is too much for one request.")
     try:
@@ -139,34 +139,36 @@ async def body_of(request: Request) -> dict[str, Any]:
     return value
 
 
-def as_json(value: Any, status: int = 200) -> Response:
+def json_response(value: Any, status: int = 200) -> Response:
     """Return a JSON response for any value, dataclasses included."""
     return Response(to_json(value), status, media_type="application/json")
 
 
-def saved(name: str) -> dict[str, str]:
+def download_headers(name: str) -> dict[str, str]:
     """Return headers for downloading a response as ``name`` (plain ASCII)."""
     return {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
 
 
-def _speaking(endpoint: Endpoint, needs: Needs) -> Endpoint:
+def _with_json_errors(endpoint: Endpoint, permission: Permission) -> Endpoint:
     @wraps(endpoint)
     async def answer(request: Request) -> Response:
         try:
             if "run" in request.path_params:
-                access = access_of(request)
-                check = access.see if needs == "see" else access.change
-                await run_sync(check, run_of(request))
+                access = get_access(request)
+                check = access.require_view if permission == "see" else access.require_edit
+                await run_sync(check, get_run_id(request))
             return await endpoint(request)
         except StudioError as error:
             return JSONResponse({"error": str(error)}, _status(error))
         except OSError as error:
-            if error.errno not in FULL:
+            if error.errno not in DISK_FULL_ERRNOS:
                 raise
-            return JSONResponse({"error": _DISK_FULL}, 507)
+            return JSONResponse({"error": _DISK_FULL_MESSAGE}, 507)
 
     return answer
 
 
 def _status(error: StudioError) -> int:
-    return next((_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS), 400)
+    return next(
+        (_STATUS_BY_ERROR[kind] for kind in type(error).__mro__ if kind in _STATUS_BY_ERROR), 400
+    )

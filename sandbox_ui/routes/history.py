@@ -11,26 +11,26 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from agent.errors import StudioError
-from agent.history.index import Entry, Page
-from sandbox_ui.auth.access import access_of
-from sandbox_ui.history.catalog import Shelf
-from sandbox_ui.routes.helpers import RUN, as_json, body_of, route, run_of
+from agent.history.index import HistoryEntry, HistoryPage
+from sandbox_ui.auth.access import get_access
+from sandbox_ui.history.catalog import Catalog
+from sandbox_ui.routes.helpers import RUN_PATH, get_run_id, json_response, read_json, route
 
-_MOST, _WORDS, _RUNS = 200, 200, 500
-_TASK = 300
+_MAX_PAGE_SIZE, _MAX_QUERY, _MAX_RUNS = 200, 200, 500
+_MAX_TASK = 300
 
 
 class HistoryRoutes:
     """Routes for the catalog of runs.
 
     Args:
-        shelf: The catalog of all runs.
-        kept: The retention rule, in words.
+        catalog: The catalog of all runs.
+        retention_text: The retention rule, in words.
     """
 
-    def __init__(self, shelf: Shelf, kept: str) -> None:
-        self._shelf = shelf
-        self._kept = kept
+    def __init__(self, catalog: Catalog, retention_text: str) -> None:
+        self._catalog = catalog
+        self._retention_text = retention_text
 
     @property
     def routes(self) -> list[Route]:
@@ -38,9 +38,9 @@ class HistoryRoutes:
         return [
             route("/api/runs", self.list),
             route("/api/runs", self.delete_several, "DELETE"),
-            route("/api/space", self.space),
-            route(RUN, self.change, "PATCH"),
-            route(RUN, self.delete, "DELETE"),
+            route("/api/space", self.reclaimable_bytes),
+            route(RUN_PATH, self.change, "PATCH"),
+            route(RUN_PATH, self.delete, "DELETE"),
         ]
 
     async def list(self, request: Request) -> Response:
@@ -50,60 +50,68 @@ class HistoryRoutes:
         or file names; ``before``: the previous response's ``next``, for the next page; ``most``:
         the page size; ``pinned=1``: pinned runs only.
         """
-        if access_of(request).guest:
-            return as_json(listed(Page([], "", 0, 0, 0)) | {"drafts": [], "now": time.time()})
-        asked = request.query_params
-        most = asked.get("most", "50")
-        if not re.fullmatch("[0-9]{1,4}", most) or not 1 <= int(most) <= _MOST:
-            raise StudioError(f"“most” is a number from 1 to {_MOST}.")
-        words, before = asked.get("q", "")[:_WORDS], asked.get("before", "")
-        owner, pinned = access_of(request).owner, asked.get("pinned", "") == "1"
-        ask = partial(self._shelf.list, words, before, int(most), pinned=pinned, owner=owner)
-        page = await run_sync(ask)
-        told = listed(page) | {"now": time.time(), "kept": self._kept}
+        if get_access(request).is_guest:
+            return json_response(
+                page_row(HistoryPage([], "", 0, 0, 0)) | {"drafts": [], "now": time.time()}
+            )
+        query = request.query_params
+        limit = query.get("most", "50")
+        if not re.fullmatch("[0-9]{1,4}", limit) or not 1 <= int(limit) <= _MAX_PAGE_SIZE:
+            raise StudioError(f"“most” is a number from 1 to {_MAX_PAGE_SIZE}.")
+        words, before = query.get("q", "")[:_MAX_QUERY], query.get("before", "")
+        owner, pinned = get_access(request).owner_filter, query.get("pinned", "") == "1"
+        list_page = partial(
+            self._catalog.list, words, before, int(limit), pinned=pinned, owner=owner
+        )
+        page = await run_sync(list_page)
+        body = page_row(page) | {"now": time.time(), "kept": self._retention_text}
         if not before and not pinned:
-            told["drafts"] = await run_sync(self._shelf.drafts, words, owner)
-        return as_json(told)
+            body["drafts"] = await run_sync(self._catalog.drafts, words, owner)
+        return json_response(body)
 
-    async def space(self, request: Request) -> Response:
+    async def reclaimable_bytes(self, request: Request) -> Response:
         """Return the bytes that deletion frees: ``{"frees": bytes}``; ``run`` repeats."""
-        return as_json({"frees": await run_sync(self._shelf.frees, await _several(request))})
+        return json_response(
+            {"frees": await run_sync(self._catalog.reclaimable_bytes, await _get_run_ids(request))}
+        )
 
     async def change(self, request: Request) -> Response:
         """Change the ``title`` (empty: the task's first line) or ``pinned``."""
-        wish, run = await body_of(request), run_of(request)
-        title, pinned = wish.get("title", ""), wish.get("pinned", False)
-        if not wish.keys() & {"title", "pinned"}:
+        body, run = await read_json(request), get_run_id(request)
+        title, pinned = body.get("title", ""), body.get("pinned", False)
+        if not body.keys() & {"title", "pinned"}:
             raise StudioError("What can be changed is the title, and whether it is pinned.")
         if not isinstance(title, str) or not isinstance(pinned, bool):
             raise StudioError("It is changed with JSON: {“title”: “…”, “pinned”: true}.")
-        told: dict[str, Any] = {}
-        if "title" in wish:
-            told["title"] = await run_sync(self._shelf.rename, run, title)
-        if "pinned" in wish:
-            told["pinned"] = await run_sync(self._shelf.pin, run, pinned)
-        return as_json(told)
+        changed: dict[str, Any] = {}
+        if "title" in body:
+            changed["title"] = await run_sync(self._catalog.rename, run, title)
+        if "pinned" in body:
+            changed["pinned"] = await run_sync(self._catalog.pin, run, pinned)
+        return json_response(changed)
 
     async def delete(self, request: Request) -> Response:
         """Delete a run with all its data: ``{"freed": bytes}``."""
-        return as_json({"freed": await run_sync(self._shelf.delete, [run_of(request)])})
+        return json_response({"freed": await run_sync(self._catalog.delete, [get_run_id(request)])})
 
     async def delete_several(self, request: Request) -> Response:
         """Delete runs (``run``, repeated): ``{"freed": bytes}``."""
-        return as_json({"freed": await run_sync(self._shelf.delete, await _several(request))})
+        return json_response(
+            {"freed": await run_sync(self._catalog.delete, await _get_run_ids(request))}
+        )
 
 
-def listed(page: Page) -> dict[str, Any]:
+def page_row(page: HistoryPage) -> dict[str, Any]:
     """Return a page of the catalog as JSON values."""
     return {
-        "runs": [_row(entry) for entry in page.entries],
+        "runs": [_entry_row(entry) for entry in page.entries],
         "next": page.next,
         "total": page.total,
         "size": page.size + page.versions,
     }
 
 
-def _row(entry: Entry) -> dict[str, Any]:
+def _entry_row(entry: HistoryEntry) -> dict[str, Any]:
     row: dict[str, Any] = {
         "run": entry.run,
         "title": entry.title,
@@ -111,18 +119,18 @@ def _row(entry: Entry) -> dict[str, Any]:
         "pinned": entry.pinned,
         "at": entry.at,
         "problem": entry.problem,
-        "found": entry.found,
+        "found": entry.excerpt,
     }
     summary = entry.summary
     if summary is None:
         return row
     return row | {
-        "task": summary.task[:_TASK],
+        "task": summary.task[:_MAX_TASK],
         "model": summary.model,
         "metered": summary.metered,
         "mode": summary.mode,
         "state": summary.state,
-        "reason": summary.reason[:_TASK],
+        "reason": summary.reason[:_MAX_TASK],
         "alive": summary.alive,
         "began": summary.began,
         "seconds": summary.seconds,
@@ -137,12 +145,12 @@ def _row(entry: Entry) -> dict[str, Any]:
     }
 
 
-async def _several(request: Request) -> list[str]:
+async def _get_run_ids(request: Request) -> list[str]:
     """Return the runs in the query; the user must be allowed to change all of them."""
     runs = request.query_params.getlist("run")
-    if len(runs) > _RUNS:
-        raise StudioError(f"At most {_RUNS} runs at once.")
-    access = access_of(request)
+    if len(runs) > _MAX_RUNS:
+        raise StudioError(f"At most {_MAX_RUNS} runs at once.")
+    access = get_access(request)
     for run in runs:
-        await run_sync(access.change, run)
+        await run_sync(access.require_edit, run)
     return runs

@@ -11,25 +11,25 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from agent.examples import examples
-from sandbox_ui.auth.access import access_of
-from sandbox_ui.preview.base import Ask
-from sandbox_ui.preview.service import Workshop
-from sandbox_ui.routes.helpers import as_json, bytes_of, route
+from sandbox_ui.auth.access import get_access
+from sandbox_ui.preview.base import PreviewRequest
+from sandbox_ui.preview.service import PreviewService
+from sandbox_ui.routes.helpers import json_response, read_body, route
 
-_LONGEST = 1024**2
+_MAX_MARKDOWN_BYTES = 1024**2
 
 
-class StudioRoutes:
+class InfoRoutes:
     """Routes that do not belong to a run.
 
     Args:
         health: Returns the report for ``/healthz``.
-        workshop: Renders Markdown.
+        previews: Renders Markdown.
     """
 
-    def __init__(self, health: Callable[[], Any], workshop: Workshop) -> None:
+    def __init__(self, health: Callable[[], Any], previews: PreviewService) -> None:
         self._health = health
-        self._workshop = workshop
+        self._previews = previews
 
     @property
     def routes(self) -> list[Route]:
@@ -43,12 +43,12 @@ class StudioRoutes:
     async def healthz(self, request: Request) -> Response:
         """Return the state of engine, image and model; guests get only ``ok``."""
         health = self._health()
-        return as_json({"ok": health["ok"]} if access_of(request).guest else health)
+        return json_response({"ok": health["ok"]} if get_access(request).is_guest else health)
 
     async def examples(self, _request: Request) -> Response:
         """Return the examples; those with ``seconds`` play without a model."""
         known = await run_sync(examples)
-        return as_json(
+        return json_response(
             [
                 {
                     "title": each.title,
@@ -66,10 +66,10 @@ class StudioRoutes:
 
     async def markdown(self, request: Request) -> Response:
         """Return the body's Markdown as sanitized HTML."""
-        text = await bytes_of(request, _LONGEST)
+        text = await read_body(request, _MAX_MARKDOWN_BYTES)
         if text is None:
-            return as_json({"error": "The text is longer than 1 MB."}, 413)
-        ask = Ask("said.md", len(text), {"said": "1"})
-        ask_for = partial(self._workshop.look, "markdown", BytesIO(text), ask)
-        look = await self._workshop.turns.take(access_of(request).who, ask_for)
-        return Response(look.content, media_type="application/json")
+            return json_response({"error": "The text is longer than 1 MB."}, 413)
+        preview_request = PreviewRequest("said.md", len(text), {"said": "1"})
+        render = partial(self._previews.render, "markdown", BytesIO(text), preview_request)
+        result = await self._previews.limiter.run(get_access(request).limiter_key, render)
+        return Response(result.content, media_type="application/json")

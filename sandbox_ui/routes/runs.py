@@ -8,10 +8,10 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from agent.history.export import conversation_markdown
-from sandbox_ui.auth.access import access_of
-from sandbox_ui.routes.helpers import RUN, as_json, route, run_of, saved
+from sandbox_ui.auth.access import get_access
+from sandbox_ui.routes.helpers import RUN_PATH, download_headers, get_run_id, json_response, route
 from sandbox_ui.runs import sse
-from sandbox_ui.runs.manager import Runs
+from sandbox_ui.runs.manager import RunManager
 
 _MARKDOWN = "text/markdown; charset=utf-8"
 _WORDS = 200
@@ -25,7 +25,7 @@ class RunRoutes:
         closing: Set when the application shuts down; streams then end.
     """
 
-    def __init__(self, runs: Runs, closing: asyncio.Event) -> None:
+    def __init__(self, runs: RunManager, closing: asyncio.Event) -> None:
         self._runs = runs
         self._closing = closing
 
@@ -35,16 +35,16 @@ class RunRoutes:
         return [
             route("/api/runs", self.create, "POST"),
             route("/api/presence", self.presence),
-            route(f"{RUN}/events", self.events),
-            route(f"{RUN}/steps/{{step:int}}", self.step),
-            route(f"{RUN}/find", self.find),
-            route(f"{RUN}/conversation.md", self.conversation),
-            route(f"{RUN}/steps.csv", self.steps_csv),
+            route(f"{RUN_PATH}/events", self.events),
+            route(f"{RUN_PATH}/steps/{{step:int}}", self.step),
+            route(f"{RUN_PATH}/find", self.find),
+            route(f"{RUN_PATH}/conversation.md", self.conversation),
+            route(f"{RUN_PATH}/steps.csv", self.steps_csv),
         ]
 
     async def create(self, request: Request) -> Response:
         """Create a draft, to attach files to."""
-        owner = access_of(request).person.id
+        owner = get_access(request).user.id
         return JSONResponse({"run": await run_sync(self._runs.create_draft, owner)}, 201)
 
     async def presence(self, _request: Request) -> Response:
@@ -53,34 +53,38 @@ class RunRoutes:
 
     async def events(self, request: Request) -> Response:
         """Stream the run's events; ``Last-Event-ID`` or ``cursor`` resumes the stream."""
-        run, access = run_of(request), access_of(request)
-        feed, cursor = self._runs.feed(run), sse.cursor_of(request)
-        return await sse.respond(
+        run, access = get_run_id(request), get_access(request)
+        feed, cursor = self._runs.feed(run), sse.get_cursor(request)
+        return await sse.stream_response(
             feed,
             cursor,
-            lambda: self._closing.is_set() or not access.sees(run),
-            owned=access.owns(run),
+            lambda: self._closing.is_set() or not access.can_view(run),
+            can_edit=access.can_edit(run),
         )
 
     async def step(self, request: Request) -> Response:
         """Return the events of one step."""
-        feed = self._runs.feed(run_of(request))
-        body = await run_sync(feed.step, request.path_params["step"])
+        feed = self._runs.feed(get_run_id(request))
+        body = await run_sync(feed.step_events, request.path_params["step"])
         return Response(body, media_type="application/json")
 
     async def find(self, request: Request) -> Response:
         """Return the matches for the words ``q`` in the run."""
-        feed = self._runs.feed(run_of(request))
+        feed = self._runs.feed(get_run_id(request))
         words = request.query_params.get("q", "")[:_WORDS]
-        return as_json({"found": await run_sync(feed.find, words)})
+        return json_response({"found": await run_sync(feed.find, words)})
 
     async def conversation(self, request: Request) -> Response:
         """Return the whole run as a Markdown download."""
-        events = self._runs.feed(run_of(request)).events()
+        events = self._runs.feed(get_run_id(request)).events()
         text = conversation_markdown(events)
-        return StreamingResponse(text, headers=saved("conversation.md"), media_type=_MARKDOWN)
+        return StreamingResponse(
+            text, headers=download_headers("conversation.md"), media_type=_MARKDOWN
+        )
 
     async def steps_csv(self, request: Request) -> Response:
         """Return the steps as a CSV download."""
-        table = await run_sync(self._runs.feed(run_of(request)).steps_csv)
-        return Response(table, headers=saved("steps.csv"), media_type="text/csv; charset=utf-8")
+        table = await run_sync(self._runs.feed(get_run_id(request)).steps_csv)
+        return Response(
+            table, headers=download_headers("steps.csv"), media_type="text/csv; charset=utf-8"
+        )

@@ -7,60 +7,60 @@ from starlette.routing import Route
 
 from agent.errors import RunError
 from sandbox_ui.auth import share_links
-from sandbox_ui.auth.identity import House
-from sandbox_ui.routes.helpers import RUN, as_json, route, run_of
-from sandbox_ui.runs.manager import Runs
+from sandbox_ui.auth.identity import Identities
+from sandbox_ui.routes.helpers import RUN_PATH, get_run_id, json_response, route
+from sandbox_ui.runs.manager import RunManager
 
 _GONE = "This link shows nothing any more. Ask whoever sent it for a new one."
 
 
-class LinkRoutes:
+class ShareLinkRoutes:
     """Routes for shared links.
 
     Args:
         runs: The live runs.
-        house: The identities of the studio; its cookies store the opened links.
+        identities: The identities of the studio; its cookies store the opened links.
     """
 
-    def __init__(self, runs: Runs, house: House) -> None:
+    def __init__(self, runs: RunManager, identities: Identities) -> None:
         self._runs = runs
-        self._house = house
+        self._identities = identities
 
     @property
     def routes(self) -> list[Route]:
         """Routes, to be registered before Gradio's."""
         return [
-            route(f"{RUN}/links", self.make, "POST"),
-            route(f"{RUN}/links", self.end, "DELETE"),
-            route(f"{RUN}/links", self.count, needs="change"),
+            route(f"{RUN_PATH}/links", self.create, "POST"),
+            route(f"{RUN_PATH}/links", self.revoke_all, "DELETE"),
+            route(f"{RUN_PATH}/links", self.count, permission="change"),
             route("/shared/{token}", self.open),
         ]
 
-    async def make(self, request: Request) -> Response:
+    async def create(self, request: Request) -> Response:
         """Create a link, relative to the studio's URL: ``{"path": "shared/…"}``."""
-        token = await run_sync(share_links.make, self._runs.folder(run_of(request)))
-        return as_json({"path": f"shared/{token}"}, 201)
+        token = await run_sync(share_links.create, self._runs.folder(get_run_id(request)))
+        return json_response({"path": f"shared/{token}"}, 201)
 
-    async def end(self, request: Request) -> Response:
+    async def revoke_all(self, request: Request) -> Response:
         """Revoke all links of the run; current viewers lose access within seconds."""
-        folder = self._runs.folder(run_of(request))
-        await run_sync(share_links.end, folder)
-        self._runs.feed(folder.id).wake()
+        folder = self._runs.folder(get_run_id(request))
+        await run_sync(share_links.revoke_all, folder)
+        self._runs.feed(folder.id).notify()
         return Response(status_code=204)
 
     async def count(self, request: Request) -> Response:
         """Return the number of the run's links."""
-        return as_json({"links": len(self._runs.folder(run_of(request)).shares)})
+        return json_response({"links": len(self._runs.folder(get_run_id(request)).shares)})
 
     async def open(self, request: Request) -> Response:
         """Store the link in the browser's cookie, and redirect to the run."""
         token = request.path_params["token"]
-        run = share_links.run_of(token)
+        run = share_links.run_id_of(token)
         try:
-            shown = share_links.opens(token, await run_sync(self._runs.folder, run))
+            valid = share_links.is_valid(token, await run_sync(self._runs.folder, run))
         except RunError:
-            shown = False
-        if not shown:
+            valid = False
+        if not valid:
             return PlainTextResponse(_GONE, 404)
-        cookie = self._house.cookies.link(request, token)
+        cookie = self._identities.cookies.link_cookie(request, token)
         return RedirectResponse(f"../?run={run}", 303, {"Set-Cookie": cookie})

@@ -5,9 +5,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from sandbox_ui.auth.access import access_of
-from sandbox_ui.history.usage import Usage
-from sandbox_ui.routes.helpers import as_json, route
+from sandbox_ui.auth.access import get_access
+from sandbox_ui.history.usage import UsageReporter
+from sandbox_ui.routes.helpers import json_response, route
 
 
 class UsageRoutes:
@@ -17,7 +17,7 @@ class UsageRoutes:
         usage: Reports the usage.
     """
 
-    def __init__(self, usage: Usage) -> None:
+    def __init__(self, usage: UsageReporter) -> None:
         self._usage = usage
 
     @property
@@ -27,4 +27,4 @@ class UsageRoutes:
 
     async def usage(self, request: Request) -> Response:
         """Return the user's usage and limits; for the operator, everything."""
-        return as_json(await run_sync(self._usage.of, access_of(request).owner))
+        return json_response(await run_sync(self._usage.report, get_access(request).owner_filter))

@@ -15,19 +15,19 @@ from typing import Any
 from pydantic_core import to_json
 
 from agent.errors import JournalError, RunError
-from agent.events import Event, Unreadable, encode, without_tokens
+from agent.events import Event, UnreadableEvent, encode, without_tokens
 from agent.history import search
 from agent.history.export import steps_csv
 from agent.runs import journal
 from agent.runs.folder import RunFolder
-from agent.runs.state import RunPicture
-from agent.titles import title_of
+from agent.runs.state import RunState
+from agent.titles import title_for_task
 from agent.workspace.paths import RelPath
-from agent.workspace.versions.watch import Watch
+from agent.workspace.versions.watch import WorkspaceWatcher
 
 BATCH_BYTES = 256 * 1024
 _NOT_JSON = re.compile(rb"NaN|Infinity")  # accepted by Python's json, rejected by browsers
-Wake = Callable[[], None]
+WakeCallback = Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,43 +48,43 @@ class Feed:
     def __init__(self, folder: RunFolder) -> None:
         self._folder = folder
         self._path = folder.journal
-        self._picture = RunPicture(run=folder.id)
+        self._state = RunState(run=folder.id)
         self._title = ""
         self._lock = threading.Lock()
-        self._dirty: dict[Wake, set[str] | None] = {}
-        self._watch: Watch | None = None
-        self._watched = ""
-        self._watching = threading.Lock()
+        self._dirty_folders: dict[WakeCallback, set[str] | None] = {}
+        self._watcher: WorkspaceWatcher | None = None
+        self._watched_sandbox = ""
+        self._watcher_lock = threading.Lock()
 
-    def picture(self) -> Message:
+    def state_message(self) -> Message:
         """Return the run's state up to the end of its last complete step."""
         with self._lock:
             self._catch_up()
-            picture, cursor = self._picture, self._picture.cursor
-            going_on = picture.going_on
+            state, cursor = self._state, self._state.cursor
+            going_on = state.current_step
             if going_on is not None:
                 cursor = going_on.begin
-                picture = replace(picture, steps=picture.steps[:-1])
-            return Message(to_json(self._clock() | {"picture": picture}), cursor)
+                state = replace(state, steps=state.steps[:-1])
+            return Message(to_json(self._time_and_title() | {"picture": state}), cursor)
 
-    def state(self) -> dict[str, Any]:
+    def status(self) -> dict[str, Any]:
         """Return the run's state for a program: small, and without timestamps."""
         with self._lock:
             self._catch_up()
-            picture = self._picture
-            last = picture.rounds[-1] if picture.rounds else None
+            state = self._state
+            last = state.rounds[-1] if state.rounds else None
             return {
-                "alive": picture.alive,
-                "state": picture.state,
-                "detail": picture.detail,
-                "model": picture.model,
-                "steps": len(picture.steps),
-                "totals": asdict(picture.totals),
+                "alive": state.is_running,
+                "state": state.state,
+                "detail": state.detail,
+                "model": state.model,
+                "steps": len(state.steps),
+                "totals": asdict(state.totals),
                 "reason": last.reason if last else "",
                 "answer": last.answer if last else "",
             }
 
-    def after(self, cursor: int) -> Message | None:
+    def events_after(self, cursor: int) -> Message | None:
         """Return a bounded number of events after a cursor; None if there are none.
 
         Raises:
@@ -96,14 +96,14 @@ class Feed:
             return None
         lines: list[bytes] = []
         size, end = 0, cursor
-        for end, line, events in journal.entries(self._path, cursor):  # noqa: B007
-            lines += _sent(line, events)
+        for end, line, events in journal.read_entries(self._path, cursor):  # noqa: B007
+            lines += _encode_entry(line, events)
             size += len(line)
             if size >= BATCH_BYTES:
                 break
         return self._message(lines, end) if lines else None
 
-    def step(self, number: int) -> bytes:
+    def step_events(self, number: int) -> bytes:
         """Return the events of one step as a JSON array.
 
         Raises:
@@ -111,11 +111,13 @@ class Feed:
         """
         with self._lock:
             self._catch_up()
-            if not 1 <= number <= len(self._picture.steps):
+            if not 1 <= number <= len(self._state.steps):
                 raise RunError(f"This run has no step {number}.")
-            head = self._picture.steps[number - 1]
-        kept = journal.entries(self._path, head.begin, head.end)
-        return _array(sent for _, line, events in kept for sent in _sent(line, events))
+            head = self._state.steps[number - 1]
+        entries = journal.read_entries(self._path, head.begin, head.end)
+        return _json_array(
+            sent for _, line, events in entries for sent in _encode_entry(line, events)
+        )
 
     def events(self) -> Iterator[Event]:
         """Return a lazy iterator over all events of the run so far.
@@ -131,122 +133,126 @@ class Feed:
         """Return the steps so far as CSV; see ``agent.history.export``."""
         with self._lock:
             self._catch_up()
-            return steps_csv(self._picture)
+            return steps_csv(self._state)
 
-    def find(self, words: str) -> list[search.Found]:
+    def find(self, words: str) -> list[search.SearchMatch]:
         """Search the run for words; return at most the first 1,000 matches.
 
         Raises:
             RunError: if the run has not started.
         """
-        return list(islice(search.find(self.events(), words), search.MOST))
+        return list(islice(search.find(self.events(), words), search.MAX_MATCHES))
 
-    def follow(self, wake: Wake) -> Wake:
+    def follow(self, wake: WakeCallback) -> WakeCallback:
         """Call ``wake``, from any thread, when new events or file changes may exist.
 
         Returns:
             A function that ends the subscription.
         """
         with self._lock:
-            self._dirty[wake] = None
-        self.watch()
+            self._dirty_folders[wake] = None
+        self.update_watcher()
 
         def unfollow() -> None:
             with self._lock:
-                self._dirty.pop(wake, None)
-            self.watch()
+                self._dirty_folders.pop(wake, None)
+            self.update_watcher()
 
         return unfollow
 
-    def watch(self) -> None:
+    def update_watcher(self) -> None:
         """Watch the run's current workspace while it has followers."""
-        with self._watching:
-            wanted = self._folder.sandbox if self._dirty else ""
-            if wanted == self._watched:
+        with self._watcher_lock:
+            wanted = self._folder.sandbox if self._dirty_folders else ""
+            if wanted == self._watched_sandbox:
                 return
-            if self._watch is not None:
-                self._watch.close()
-            self._watch, self._watched = None, wanted
+            if self._watcher is not None:
+                self._watcher.close()
+            self._watcher, self._watched_sandbox = None, wanted
             if wanted and self._folder.workspace.is_dir():
-                self._watch = Watch(self._folder.sandbox_folder, self._changed)
-        self.touch(None)
+                self._watcher = WorkspaceWatcher(
+                    self._folder.sandbox_folder, self._on_files_changed
+                )
+        self.mark_dirty(None)
 
     @property
-    def followed(self) -> bool:
+    def has_followers(self) -> bool:
         """Whether the run has followers."""
         with self._lock:
-            return bool(self._dirty)
+            return bool(self._dirty_folders)
 
-    def wake(self) -> None:
+    def notify(self) -> None:
         """Notify the followers that the journal may have new events."""
         with self._lock:
-            followers = list(self._dirty)
+            followers = list(self._dirty_folders)
         for wake in followers:
             wake()
 
-    def touch(self, folders: Iterable[str] | None) -> None:
+    def mark_dirty(self, folders: Iterable[str] | None) -> None:
         """Mark these folders of the workspace (as URLs), or all (None), as changed."""
         with self._lock:
             changed = None if folders is None else set(folders)
-            for wake, known in self._dirty.items():
+            for wake, known in self._dirty_folders.items():
                 everywhere = changed is None or known is None
-                self._dirty[wake] = None if everywhere else {*(known or ()), *(changed or ())}
-        self.wake()
+                self._dirty_folders[wake] = (
+                    None if everywhere else {*(known or ()), *(changed or ())}
+                )
+        self.notify()
 
-    def dirty(self, wake: Wake) -> bytes | None:
+    def take_dirty(self, wake: WakeCallback) -> bytes | None:
         """Return the workspace changes since a follower's last call, if any.
 
         The first call always reports that everything must be listed again.
         """
         with self._lock:
-            folders = self._dirty.get(wake)
-            if wake in self._dirty:
-                self._dirty[wake] = set()
+            folders = self._dirty_folders.get(wake)
+            if wake in self._dirty_folders:
+                self._dirty_folders[wake] = set()
         if folders is None:
             return b'{"all":true}'
         return to_json({"folders": sorted(folders)}) if folders else None
 
-    def _changed(self, folders: frozenset[RelPath]) -> None:
-        self.touch(folder.to_url() for folder in folders)
+    def _on_files_changed(self, folders: frozenset[RelPath]) -> None:
+        self.mark_dirty(folder.to_url() for folder in folders)
 
     def _catch_up(self, end: int | None = None) -> None:
         if self._path.exists():
-            for cursor, event in journal.read(self._path, self._picture.cursor, end):
-                self._picture.apply(event, cursor)
+            for cursor, event in journal.read(self._path, self._state.cursor, end):
+                self._state.apply(event, cursor)
 
     def _message(self, lines: list[bytes], cursor: int) -> Message:
         with self._lock:
             self._catch_up(cursor)
-            head = to_json(_head(self._picture) | self._clock())
-        return Message(b'{"head":%b,"events":%b}' % (head, _array(lines)), cursor)
+            head = to_json(_changing_state(self._state) | self._time_and_title())
+        return Message(b'{"head":%b,"events":%b}' % (head, _json_array(lines)), cursor)
 
-    def _clock(self) -> dict[str, object]:
-        if not self._title and self._picture.rounds:
-            self._title = title_of(self._picture.rounds[0].text)
+    def _time_and_title(self) -> dict[str, object]:
+        if not self._title and self._state.rounds:
+            self._title = title_for_task(self._state.rounds[0].text)
         return {"now": time.time(), "title": self._folder.title or self._title}
 
 
-def _sent(line: bytes, events: tuple[Event, ...]) -> Iterator[bytes]:
+def _encode_entry(line: bytes, events: tuple[Event, ...]) -> Iterator[bytes]:
     """Yield a journal line as JSON that a browser can parse in any case."""
-    if len(events) > 1 or isinstance(events[0], Unreadable) or _NOT_JSON.search(line):
+    if len(events) > 1 or isinstance(events[0], UnreadableEvent) or _NOT_JSON.search(line):
         yield from (without_tokens(encode(event)) for event in events)
     else:
         yield without_tokens(line)
 
 
-def _array(lines: Iterable[bytes]) -> bytes:
+def _json_array(lines: Iterable[bytes]) -> bytes:
     return b"[" + b",".join(lines) + b"]"
 
 
-def _head(picture: RunPicture) -> dict[str, object]:
+def _changing_state(state: RunState) -> dict[str, object]:
     """Return the frequently changing part of the state, without the steps."""
     return {
-        "alive": picture.alive,
-        "state": picture.state,
-        "detail": picture.detail,
-        "progress": picture.progress,
-        "since": picture.since,
-        "model": picture.model,
-        "metered": picture.metered,
-        "totals": picture.totals,
+        "alive": state.is_running,
+        "state": state.state,
+        "detail": state.detail,
+        "progress": state.progress,
+        "since": state.since,
+        "model": state.model,
+        "metered": state.metered,
+        "totals": state.totals,
     }

@@ -12,13 +12,13 @@ from agent.events import Event, SandboxReady
 from agent.runs.folder import RunFolder
 from agent.runs.recorder import RecordedRun
 from agent.runs.summary import Summary, summarize
-from agent.runs.user_changes import News
+from agent.runs.user_changes import UserChanges
 from agent.util import clock
 from agent.util.cancellation import Stop
 from sandbox_ui.runs.feed import Feed
-from sandbox_ui.scheduling.admission import Place
+from sandbox_ui.scheduling.admission import Slot
 
-_LEAVING = 60.0
+_EXIT_TIMEOUT_SECONDS = 60.0
 """Seconds that a worker may take after a round's end, to write the summary."""
 
 _log = logging.getLogger(__name__)
@@ -30,15 +30,15 @@ class LiveRun:
 
     folder: RunFolder
     feed: Feed
-    news: News
+    user_changes: UserChanges
     recorded: RecordedRun | None = None
     stop: Stop = field(default_factory=Stop)
     worker: threading.Thread | None = None
-    used: float = field(default_factory=clock.steady)
-    resting: threading.Lock = field(default_factory=threading.Lock)
+    last_used: float = field(default_factory=clock.steady_time)
+    sandbox_lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
-    def working(self) -> bool:
+    def active(self) -> bool:
         """Whether a round is in progress."""
         return self.worker is not None and self.worker.is_alive()
 
@@ -46,70 +46,70 @@ class LiveRun:
     def idle(self) -> bool:
         """Whether the sandbox is running without a round in progress."""
         recorded = self.recorded
-        return not self.working and recorded is not None and recorded.has_sandbox
+        return not self.active and recorded is not None and recorded.has_sandbox
 
     def summary(self) -> Summary | None:
         """Return the list entry during a round; None until the round has started."""
         assert self.recorded is not None
         with self.recorded.lock:
-            picture = self.recorded.picture
-            return summarize(picture) if picture.rounds else None
+            state = self.recorded.state
+            return summarize(state) if state.rounds else None
 
-    def rest(self) -> None:
+    def stop_sandbox(self) -> None:
         """Stop the sandbox, if there is one and no worker uses it."""
-        with self.resting:
-            recorded = None if self.working else self.recorded
+        with self.sandbox_lock:
+            recorded = None if self.active else self.recorded
             if recorded is None:
                 return
-            if not recorded.owing:
+            if not recorded.has_pending_end:
                 self.recorded = None
             try:
-                recorded.rest()
+                recorded.stop_sandbox()
             except StudioError as error:
                 _log.warning("The sandbox of run %s: %s", self.folder.id, error)
 
-    def work(self, events: Iterator[Event], turn: Place) -> "Future[None]":
+    def start_worker(self, events: Iterator[Event], slot: Slot) -> "Future[None]":
         """Run a round in its own thread.
 
         Returns:
             A future that is done once the round has started, or holds the error that prevented it.
         """
-        opened: Future[None] = Future()
+        started: Future[None] = Future()
         self.worker = threading.Thread(
-            target=self._play,
-            args=(events, turn, opened),
+            target=self._run_round,
+            args=(events, slot, started),
             name=f"run {self.folder.id}",
             daemon=True,
         )
         self.worker.start()
-        return opened
+        return started
 
-    def _play(self, events: Iterator[Event], turn: Place, opened: "Future[None]") -> None:
+    def _run_round(self, events: Iterator[Event], slot: Slot, started: "Future[None]") -> None:
         try:
             for event in events:
-                if not opened.done():
-                    opened.set_result(None)
+                if not started.done():
+                    started.set_result(None)
                 if isinstance(event, SandboxReady):
-                    self.feed.watch()
+                    self.feed.update_watcher()
         except Exception as error:  # raised to the caller that requested the round
-            if opened.done():
+            if started.done():
                 raise
-            opened.set_exception(error)
+            started.set_exception(error)
         finally:
-            turn.leave()
-            self.used = clock.steady()
+            slot.leave()
+            self.last_used = clock.steady_time()
 
-    def let_leave(self) -> None:
+    def wait_for_exit(self) -> None:
         """Wait for a worker that has recorded the end of its round and is about to exit."""
         if self.recorded is None or self.worker is None:
             return
         with self.recorded.lock:
-            ended = not self.recorded.picture.alive
+            ended = not self.recorded.state.is_running
         if ended:
-            self.worker.join(_LEAVING)
+            self.worker.join(_EXIT_TIMEOUT_SECONDS)
 
 
-def join(runs: Iterable[LiveRun], seconds: float) -> None:
+def join_workers(runs: Iterable[LiveRun], seconds: float) -> None:
     """Wait for the workers of runs, for at most this many seconds in total."""
     end = time.monotonic() + seconds
     for run in runs:

@@ -16,14 +16,14 @@ from sandbox_ui.runs.registry import Registry
 
 DRAFT_SECONDS = 7 * 24 * 3600.0
 IDLE_SECONDS = 30 * 60.0
-_PAUSE = 60.0
+_INTERVAL_SECONDS = 60.0
 _log = logging.getLogger(__name__)
 
 
-class Rests(Protocol):
+class StoppedSandboxes(Protocol):
     """Keeper of stopped sandboxes."""
 
-    def tidy(self) -> None:
+    def remove_expired(self) -> None:
         """Remove sandboxes that have been stopped for too long.
 
         Raises:
@@ -31,82 +31,86 @@ class Rests(Protocol):
         """
 
 
-class Housekeeping:
+class Maintenance:
     """Maintains the runs of one data folder, once a minute.
 
     Args:
         data: The data folder.
         registry: The runs in use.
-        computers: Keeper of stopped sandboxes.
-        idle: Seconds after which the sandbox of an unused run is stopped.
+        sandboxes: Keeper of stopped sandboxes.
+        idle_seconds: Seconds after which the sandbox of an unused run is stopped.
     """
 
-    def __init__(self, data: Path, registry: Registry, computers: Rests, idle: float) -> None:
+    def __init__(
+        self, data: Path, registry: Registry, sandboxes: StoppedSandboxes, idle_seconds: float
+    ) -> None:
         self._data = data
         self._registry = registry
-        self._computers = computers
-        self._idle = idle
+        self._sandboxes = sandboxes
+        self._idle_seconds = idle_seconds
         self._closing = threading.Event()
-        self._keeper = threading.Thread(target=self._keep, name="housekeeping", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="housekeeping", daemon=True)
 
     def open(self) -> None:
         """Start the maintenance thread."""
-        self._keeper.start()
+        self._thread.start()
 
     def close(self) -> None:
         """Start no further maintenance."""
         self._closing.set()
 
-    def _keep(self) -> None:
-        while not self._closing.wait(_PAUSE):
+    def _run(self) -> None:
+        while not self._closing.wait(_INTERVAL_SECONDS):
             try:
-                self.tidy()
+                self.run_once()
             except (OSError, StudioError):
                 _log.exception("Tidying up failed; it is tried again in a minute.")
 
-    def tidy(self, now: float | None = None) -> None:
+    def run_once(self, now: float | None = None) -> None:
         """Stop idle sandboxes; remove those stopped for too long, and unused drafts.
 
         Args:
             now: Seconds since the epoch; the default is the current time, protected against clock
                 changes.
         """
-        self._settle()
-        self._rest(clock.steady() if now is None else now)
-        self._computers.tidy()
+        self._complete_journals()
+        self._stop_idle_sandboxes(clock.steady_time() if now is None else now)
+        self._sandboxes.remove_expired()
         now = clock.now() if now is None else now
         for folder in RunFolder.all(self._data):
-            self._tidy_disk(folder, now)
+            self._clean_up_disk(folder, now)
             old = now - folder.created > DRAFT_SECONDS and folder.id not in self._registry
             if old and not folder.journal.exists():
-                self._remove(folder)
+                self._delete_draft(folder)
 
-    def _settle(self) -> None:
+    def _complete_journals(self) -> None:
         """Complete the journals of rounds that a full disk left open."""
-        for recorded in [run.recorded for run in self._registry.all() if not run.working]:
+        for recorded in [run.recorded for run in self._registry.all() if not run.active]:
             if recorded is not None:
                 with suppress(OSError):
-                    recorded.settle()
+                    recorded.write_pending_end()
 
-    def _rest(self, now: float) -> None:
-        for run in [each for each in self._registry.all() if now - each.used > self._idle]:
-            run.rest()
+    def _stop_idle_sandboxes(self, now: float) -> None:
+        for run in [
+            each for each in self._registry.all() if now - each.last_used > self._idle_seconds
+        ]:
+            run.stop_sandbox()
             with self._registry.lock:
-                unused = run.recorded is None and now - run.used > self._idle
-                if unused and not run.feed.followed:
+                unused = run.recorded is None and now - run.last_used > self._idle_seconds
+                if unused and not run.feed.has_followers:
                     self._registry.forget(run.folder.id)
 
-    def _tidy_disk(self, folder: RunFolder, now: float) -> None:
+    def _clean_up_disk(self, folder: RunFolder, now: float) -> None:
         """Remove abandoned uploads; detach the disk of an unused run."""
-        if not volume.attached(folder.sandbox_folder):
+        if not volume.is_attached(folder.sandbox_folder):
             return
         with suppress(OSError, SandboxError):
-            Workspace(folder.workspace).staging.tidy(now, alone=False)
+            Workspace(folder.workspace).staging.clean_up(now, exclusive=False)
         with self._registry.lock:
             if folder.id not in self._registry:
                 volume.detach(folder.sandbox_folder, idle=True)
 
-    def _remove(self, folder: RunFolder) -> None:
+    def _delete_draft(self, folder: RunFolder) -> None:
         self._registry.forget(folder.id)
         volume.discard(folder.sandbox_folder)
         shutil.rmtree(folder.path, ignore_errors=True)

@@ -9,83 +9,83 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from agent.errors import NoRoom, RunError
+from agent.errors import RunError, StorageFull
 from agent.events import Event
 from agent.limits import Limits
 from agent.models.base import Model
 from agent.runs import recorder
-from agent.runs.disk_usage import sandboxes_of
+from agent.runs.disk_usage import run_sandbox_ids
 from agent.runs.folder import RunFolder
-from agent.runs.record import close_interrupted
+from agent.runs.record import end_interrupted_rounds
 from agent.runs.recorder import RecordedRun, Task
 from agent.runs.summary import Summary
-from agent.runs.user_changes import Item
+from agent.runs.user_changes import UserChange
 from agent.util.cancellation import Stop
 from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
-from agent.workspace.versions.past_files import Past
+from agent.workspace.versions.past_files import FileVersions
 from sandbox_ui.runs.feed import Feed
-from sandbox_ui.runs.live_run import LiveRun, join
-from sandbox_ui.runs.maintenance import IDLE_SECONDS, Housekeeping, Rests
+from sandbox_ui.runs.live_run import LiveRun, join_workers
+from sandbox_ui.runs.maintenance import IDLE_SECONDS, Maintenance, StoppedSandboxes
 from sandbox_ui.runs.registry import Registry
-from sandbox_ui.runs.version_cache import Pasts
+from sandbox_ui.runs.version_cache import VersionCache
 from sandbox_ui.scheduling.admission import Admission
 
-_PATIENCE = 10.0
-_HANDS = 8
-GRACE = 5.0
+_JOIN_TIMEOUT_SECONDS = 10.0
+_CLOSE_THREADS = 8
+GRACE_SECONDS = 5.0
 """Seconds that steps in progress have to finish when the application shuts down."""
-CLOSED = "The studio was closed meanwhile."
+CLOSED_MESSAGE = "The studio was closed meanwhile."
 _log = logging.getLogger(__name__)
-_Begin = Callable[[RecordedRun, Stop, recorder.Turn], Iterator[Event]]
+_RoundStarter = Callable[[RecordedRun, Stop, recorder.Ticket], Iterator[Event]]
 
 
-class Computers(recorder.Computers, Rests, Protocol):
+class RunSandboxProvider(recorder.SandboxProvider, StoppedSandboxes, Protocol):
     """Provider of sandboxes and of the folders for new ones."""
 
-    def draft(self) -> str:
+    def create_workspace(self) -> str:
         """Create a sandbox's folder with an empty workspace; return the sandbox's id."""
 
-    def empty(self, sandbox_id: str) -> None:
+    def empty_workspace(self, sandbox_id: str) -> None:
         """Remove files in a sandbox's workspace that this process's user may not remove.
 
         Raises:
             StudioError: if they cannot be removed.
         """
 
-    def discard(self, sandbox_id: str) -> None:
+    def remove_container(self, sandbox_id: str) -> None:
         """Remove a stopped sandbox, but keep its workspace."""
 
 
-class Runs:
+class RunManager:
     """Runs of one data folder; this process holds the folder's lock.
 
     Args:
         data: The data folder.
-        computers: Provider of sandboxes.
+        provider: Provider of sandboxes.
         admission: Limits on concurrent runs; unlimited by default.
-        idle: Seconds after which the sandbox of an unused run is stopped.
+        idle_seconds: Seconds after which the sandbox of an unused run is stopped.
     """
 
     def __init__(
         self,
         data: Path,
-        computers: Computers,
+        provider: RunSandboxProvider,
         admission: Admission | None = None,
-        idle: float = IDLE_SECONDS,
+        idle_seconds: float = IDLE_SECONDS,
     ) -> None:
         self._data = data
         self.admission = admission or Admission()
-        self._computers = computers
-        self._pasts = Pasts(computers.blobs)
+        self._provider = provider
+        self._version_cache = VersionCache(provider.blobs)
         self._registry = Registry(data)
-        self._house = Housekeeping(data, self._registry, computers, idle)
+        self._maintenance = Maintenance(data, self._registry, provider, idle_seconds)
         self._closing = threading.Event()
 
     def open(self) -> None:
         """Close rounds that an earlier process left open, and start maintenance."""
-        close_interrupted(self._data)
-        self._house.open()
+        end_interrupted_rounds(self._data)
+        self._maintenance.open()
 
     def close(self) -> None:
         """Give active steps a few seconds to finish, then stop the sandboxes; blocks.
@@ -93,17 +93,17 @@ class Runs:
         Runs that this interrupts end as stopped, with the reason; a message continues them.
         """
         self._closing.set()
-        self._house.close()
+        self._maintenance.close()
         runs = self._registry.all()
         for run in runs:
-            run.stop.after_step(CLOSED)
-        self.admission.line.close()
-        join(runs, GRACE)
+            run.stop.set_after_step(CLOSED_MESSAGE)
+        self.admission.queue.close()
+        join_workers(runs, GRACE_SECONDS)
         for run in runs:
             run.stop.set()
-        join(runs, _PATIENCE)
-        with ThreadPoolExecutor(_HANDS) as hands:
-            list(hands.map(LiveRun.rest, runs))
+        join_workers(runs, _JOIN_TIMEOUT_SECONDS)
+        with ThreadPoolExecutor(_CLOSE_THREADS) as executor:
+            list(executor.map(LiveRun.stop_sandbox, runs))
 
     def create_draft(self, owner: str = "") -> str:
         """Create a run without a task and with an empty workspace; return its id.
@@ -114,28 +114,28 @@ class Runs:
             owner: The owner's user id; empty for the operator.
 
         Raises:
-            OverLimit: if the owner's quota is used up.
-            NoRoom: if the disk is full.
+            QuotaExceeded: if the owner's quota is used up.
+            StorageFull: if the disk is full.
             RunError: if the draft cannot be created.
         """
         self.admission.check_draft(owner)
         try:
-            folder = RunFolder.create(self._data, self._computers.draft(), owner)
+            folder = RunFolder.create(self._data, self._provider.create_workspace(), owner)
         except OSError as error:
             why = error.strerror or error
-            kind = NoRoom if error.errno in (errno.ENOSPC, errno.EDQUOT) else RunError
+            kind = StorageFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else RunError
             raise kind(f"No run can be made: {why}. Make room on the studio's disk.") from error
-        self.admission.made(folder)
-        return self._registry.known(folder.id).folder.id
+        self.admission.record_draft(folder)
+        return self._registry.get(folder.id).folder.id
 
     def start(self, run_id: str, task: Task, model: Model, limits: Limits) -> None:
         """Start a draft's first round in its own thread.
 
         Raises:
-            OverLimit: if the owner may start no more runs.
+            QuotaExceeded: if the owner may start no more runs.
             RunError: if the run does not exist or has already started.
         """
-        self._begin(
+        self._start_round(
             run_id, task.text, lambda run, stop, turn: run.start(task, model, limits, stop, turn)
         )
 
@@ -143,10 +143,10 @@ class Runs:
         """Start another round from a message, in the same sandbox and conversation.
 
         Raises:
-            OverLimit: if the owner may start no more runs.
+            QuotaExceeded: if the owner may start no more runs.
             RunError: if the run does not exist or has a round in progress.
         """
-        self._begin(
+        self._start_round(
             run_id, text, lambda run, stop, turn: run.follow_up(text, model, limits, stop, turn)
         )
 
@@ -156,52 +156,55 @@ class Runs:
         Raises:
             RunError: if the run does not exist.
         """
-        self._registry.known(run_id).stop.set()
+        self._registry.get(run_id).stop.set()
 
-    def begun(self, run_id: str) -> bool:
+    def has_started(self, run_id: str) -> bool:
         """Return whether the run has received its task.
 
         Raises:
             RunError: if the run does not exist.
         """
-        journal = self._registry.known(run_id).folder.journal
+        journal = self._registry.get(run_id).folder.journal
         return journal.exists() and journal.stat().st_size > 0
 
-    def at_work(self) -> dict[str, Summary | None]:
+    def active_runs(self) -> dict[str, Summary | None]:
         """Return the runs with a round in progress, or just about to start (None)."""
-        working = [run for run in self._registry.all() if run.working]
+        working = [run for run in self._registry.all() if run.active]
         return {run.folder.id: run.summary() for run in working}
 
     def in_use(self) -> set[str]:
         """Return the runs that have a round in progress or followers."""
         known = self._registry.all()
-        return {run.folder.id for run in known if run.working or run.feed.followed}
+        return {run.folder.id for run in known if run.active or run.feed.has_followers}
 
     @contextmanager
-    def withdrawn(self, run_ids: Sequence[str], *, unseen: bool = False) -> Iterator[Sequence[str]]:
+    def blocked_for_deletion(
+        self, run_ids: Sequence[str], *, refuse_followed: bool = False
+    ) -> Iterator[Sequence[str]]:
         """Block starting, finding and following runs while they are deleted.
 
         Args:
             run_ids: Their ids.
-            unseen: Refuse if a run has followers.
+            refuse_followed: Refuse if a run has followers.
 
         Raises:
-            RunAtWork: if a run has a round in progress, or has followers and ``unseen`` is set.
+            RunActive: if a run has a round in progress, or has followers and ``refuse_followed`` is
+                set.
             SandboxError: if a sandbox cannot be removed.
         """
-        taken = self._registry.withdraw(run_ids, unseen=unseen)
+        live_runs = self._registry.block(run_ids, refuse_followed=refuse_followed)
         try:
-            for run in taken:
-                with run.resting:
+            for run in live_runs:
+                with run.sandbox_lock:
                     if run.recorded is not None:
                         run.recorded.close()
-            for sandbox in {each for run in run_ids for each in sandboxes_of(self._data, run)}:
-                self._computers.discard(sandbox)
+            for sandbox in {each for run in run_ids for each in run_sandbox_ids(self._data, run)}:
+                self._provider.remove_container(sandbox)
             yield run_ids
         finally:
-            self._registry.restore(run_ids)
-            for run in taken:
-                run.feed.wake()
+            self._registry.unblock(run_ids)
+            for run in live_runs:
+                run.feed.notify()
 
     def feed(self, run_id: str) -> Feed:
         """Return the stream for a follower of the run.
@@ -209,7 +212,7 @@ class Runs:
         Raises:
             RunError: if the run does not exist.
         """
-        return self._registry.known(run_id).feed
+        return self._registry.get(run_id).feed
 
     def folder(self, run_id: str) -> RunFolder:
         """Return the run's folder.
@@ -217,15 +220,15 @@ class Runs:
         Raises:
             RunError: if the run does not exist.
         """
-        return self._registry.known(run_id).folder
+        return self._registry.get(run_id).folder
 
-    def record(self, run_id: str) -> RunFolder:
+    def peek_folder(self, run_id: str) -> RunFolder:
         """Return the run's folder for reading only, without counting as use.
 
         Raises:
             RunError: if the run does not exist.
         """
-        return self._registry.record(run_id)
+        return self._registry.peek_folder(run_id)
 
     def workspace(self, run_id: str) -> Workspace:
         """Return the run's files.
@@ -233,38 +236,38 @@ class Runs:
         Raises:
             RunError: if the run does not exist.
         """
-        run = self._registry.known(run_id)
+        run = self._registry.get(run_id)
         return run.recorded.workspace if run.recorded else Workspace(run.folder.workspace)
 
     @contextmanager
-    def settled(self, run_id: str) -> Iterator[Workspace]:
+    def locked_workspace(self, run_id: str) -> Iterator[Workspace]:
         """Yield the run's files; no sandbox takes them over during the block.
 
         Raises:
             RunError: if the run does not exist.
         """
-        with self._registry.known(run_id).folder.settling:
+        with self._registry.get(run_id).folder.workspace_lock:
             yield self.workspace(run_id)
 
-    def tell(self, run_id: str, items: Sequence[Item]) -> None:
+    def record_user_changes(self, run_id: str, changes: Sequence[UserChange]) -> None:
         """Record a user's file changes; a draft's files are listed when it starts.
 
         Raises:
             RunError: if the run does not exist.
         """
-        run = self._registry.known(run_id)
+        run = self._registry.get(run_id)
         if run.recorded is not None:
-            run.recorded.edited(items)
-        elif self.begun(run_id):
-            run.news.put(items)
+            run.recorded.record_user_changes(changes)
+        elif self.has_started(run_id):
+            run.user_changes.add(changes)
 
-    def past(self, run_id: str) -> Past:
+    def file_versions(self, run_id: str) -> FileVersions:
         """Return the run's files as they were after each step.
 
         Raises:
             RunError: if the run does not exist.
         """
-        return self._pasts.of(self.folder(run_id))
+        return self._version_cache.get(self.folder(run_id))
 
     def open_file(self, run_id: str, path: RelPath, step: int | None = None) -> BinaryIO:
         """Open a file of the run, as it is now or as it was after a step.
@@ -275,35 +278,35 @@ class Runs:
         """
         if step is None:
             return self.workspace(run_id).open_read(path)
-        return self.past(run_id).open(path, step)
+        return self.file_versions(run_id).open(path, step)
 
-    def _begin(self, run_id: str, text: str, begin: _Begin) -> None:
-        run = self._registry.known(run_id)
-        self.admission.check(run.folder.owner, text)
-        run.let_leave()
-        with run.resting, self._registry.lock:
+    def _start_round(self, run_id: str, text: str, start_round: _RoundStarter) -> None:
+        run = self._registry.get(run_id)
+        self.admission.check_start(run.folder.owner, text)
+        run.wait_for_exit()
+        with run.sandbox_lock, self._registry.lock:
             if self._closing.is_set():
                 raise RunError("The studio is being closed.")
-            if run.working:
+            if run.active:
                 raise RunError("This run is at work. Stop it, or wait for its end.")
             if run.recorded is None:
-                run.recorded = RecordedRun(run.folder, self._computers, run.news)
-                run.recorded.journal.follow(run.feed.wake)
+                run.recorded = RecordedRun(run.folder, self._provider, run.user_changes)
+                run.recorded.journal.subscribe(run.feed.notify)
             run.stop = Stop()
-            turn = self.admission.enter(run.folder.owner, lambda: self._idle_beside(run))
+            slot = self.admission.enter(run.folder.owner, lambda: self._idle_runs_except(run))
             with ExitStack() as on_failure:
-                on_failure.callback(turn.leave)
-                opened = run.work(begin(run.recorded, run.stop, turn), turn)
+                on_failure.callback(slot.leave)
+                started = run.start_worker(start_round(run.recorded, run.stop, slot), slot)
                 on_failure.pop_all()
-        opened.result()
+        started.result()
 
-    def _idle_beside(self, run: LiveRun) -> Sequence[LiveRun]:
+    def _idle_runs_except(self, run: LiveRun) -> Sequence[LiveRun]:
         """Return runs whose idle sandbox may be stopped for this run; none in plain mode."""
-        if run.recorded is None or run.recorded.picture.mode == "plain":
+        if run.recorded is None or run.recorded.state.mode == "plain":
             return []
-        known = sorted(self._registry.all(), key=lambda run: run.used)
+        known = sorted(self._registry.all(), key=lambda run: run.last_used)
         return [run for run in known if run.idle]
 
-    def tidy(self, now: float | None = None) -> None:
-        """Stop idle sandboxes and remove unused data; see ``Housekeeping.tidy``."""
-        self._house.tidy(now)
+    def run_maintenance(self, now: float | None = None) -> None:
+        """Stop idle sandboxes and remove unused data; see ``Maintenance.tidy``."""
+        self._maintenance.run_once(now)

@@ -4,10 +4,10 @@ import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from agent.errors import RunAtWork, RunError
+from agent.errors import RunActive, RunError
 from agent.runs import recorder
 from agent.runs.folder import RunFolder
-from agent.runs.user_changes import News
+from agent.runs.user_changes import UserChanges
 from agent.util import clock
 from sandbox_ui.runs.feed import Feed
 from sandbox_ui.runs.live_run import LiveRun
@@ -23,7 +23,7 @@ class Registry:
     def __init__(self, data: Path) -> None:
         self._data = data
         self._runs: dict[str, LiveRun] = {}
-        self._withdrawn: set[str] = set()
+        self._blocked: set[str] = set()
         self.lock = threading.RLock()
 
     def __contains__(self, run_id: str) -> bool:
@@ -34,7 +34,7 @@ class Registry:
         with self.lock:
             return list(self._runs.values())
 
-    def known(self, run_id: str) -> LiveRun:
+    def get(self, run_id: str) -> LiveRun:
         """Return a run and count this as use of it.
 
         Raises:
@@ -43,15 +43,15 @@ class Registry:
         with self.lock:
             run = self._runs.get(run_id)
             if run is None:
-                if run_id in self._withdrawn:
+                if run_id in self._blocked:
                     raise RunError("This run is being deleted.")
                 folder = RunFolder.open(self._data, run_id)
-                news = News(folder.path / recorder.NEWS)
-                run = self._runs[run_id] = LiveRun(folder, Feed(folder), news)
-            run.used = clock.steady()
+                user_changes = UserChanges(folder.path / recorder.USER_CHANGES_FILE)
+                run = self._runs[run_id] = LiveRun(folder, Feed(folder), user_changes)
+            run.last_used = clock.steady_time()
             return run
 
-    def record(self, run_id: str) -> RunFolder:
+    def peek_folder(self, run_id: str) -> RunFolder:
         """Return a run's folder for reading only: this does not count as use of the run.
 
         Raises:
@@ -66,31 +66,32 @@ class Registry:
         with self.lock:
             self._runs.pop(run_id, None)
 
-    def withdraw(self, run_ids: Sequence[str], *, unseen: bool) -> Sequence[LiveRun]:
+    def block(self, run_ids: Sequence[str], *, refuse_followed: bool) -> Sequence[LiveRun]:
         """Block the use of runs until ``restore``; return those that were registered.
 
         Args:
             run_ids: Their ids.
-            unseen: Refuse if a run has followers.
+            refuse_followed: Refuse if a run has followers.
 
         Raises:
-            RunAtWork: if a run has a round in progress, or has followers and ``unseen`` is set.
+            RunActive: if a run has a round in progress, or has followers and ``refuse_followed`` is
+                set.
         """
         with self.lock:
-            taken = [self._runs[each] for each in run_ids if each in self._runs]
-        for run in taken:
-            run.let_leave()
+            live_runs = [self._runs[each] for each in run_ids if each in self._runs]
+        for run in live_runs:
+            run.wait_for_exit()
         with self.lock:
-            if any(run.working for run in taken):
-                raise RunAtWork("A run that is at work cannot be deleted. Stop it first.")
-            if unseen and any(run.feed.followed for run in taken):
-                raise RunAtWork("Somebody looks at this run.")
-            self._withdrawn.update(run_ids)
-            for run in taken:
+            if any(run.active for run in live_runs):
+                raise RunActive("A run that is at work cannot be deleted. Stop it first.")
+            if refuse_followed and any(run.feed.has_followers for run in live_runs):
+                raise RunActive("Somebody looks at this run.")
+            self._blocked.update(run_ids)
+            for run in live_runs:
                 self._runs.pop(run.folder.id, None)
-        return taken
+        return live_runs
 
-    def restore(self, run_ids: Iterable[str]) -> None:
+    def unblock(self, run_ids: Iterable[str]) -> None:
         """Unblock runs; those that still exist can be used again."""
         with self.lock:
-            self._withdrawn.difference_update(run_ids)
+            self._blocked.difference_update(run_ids)

@@ -11,13 +11,13 @@ from starlette.responses import StreamingResponse
 from agent.errors import JournalError
 from sandbox_ui.runs.feed import Feed, Message
 
-_PING = 15.0
-_GATHER = 0.03
+_PING_SECONDS = 15.0
+_BATCH_SECONDS = 0.03
 _RETRY = b"retry: 1000\n\n"
 _HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
 
 
-def cursor_of(request: Request) -> int | None:
+def get_cursor(request: Request) -> int | None:
     """Return the cursor that a follower continues from; None for a new follower.
 
     Raises:
@@ -31,31 +31,31 @@ def cursor_of(request: Request) -> int | None:
     return int(text)
 
 
-async def respond(
-    feed: Feed, cursor: int | None, over: Callable[[], bool], *, owned: bool
+async def stream_response(
+    feed: Feed, cursor: int | None, is_over: Callable[[], bool], *, can_edit: bool
 ) -> StreamingResponse:
     """Stream a run: its state if there is no cursor, then the events that follow.
 
     Args:
         feed: The run's stream.
         cursor: From a message received before, or None.
-        over: Returns whether to end the stream: the application shuts down, or the follower
+        is_over: Returns whether to end the stream: the application shuts down, or the follower
             has lost access.
-        owned: Whether the follower may change the run; the page is notified if not.
+        can_edit: Whether the follower may change the run; the page is notified if not.
 
     Raises:
         JournalError: if the cursor is not valid for this run.
     """
     first: list[bytes] = [_RETRY]
-    if not owned:
+    if not can_edit:
         first.append(b"event: shown\ndata: {}\n\n")
     if cursor is None:
-        picture = await run_sync(feed.picture)
-        first.append(_event(picture, b"picture"))
-        cursor = picture.cursor
+        state = await run_sync(feed.state_message)
+        first.append(_event(state, b"picture"))
+        cursor = state.cursor
     else:
-        await run_sync(feed.after, cursor)
-    events = _events(feed, cursor, first, over)
+        await run_sync(feed.events_after, cursor)
+    events = _events(feed, cursor, first, is_over)
     return StreamingResponse(events, media_type="text/event-stream", headers=_HEADERS)
 
 
@@ -70,34 +70,38 @@ def presence(closing: asyncio.Event) -> StreamingResponse:
 
 async def _pings(closing: asyncio.Event) -> AsyncIterator[bytes]:
     yield _RETRY
-    while not await within(closing, _PING):
+    while not await wait_with_timeout(closing, _PING_SECONDS):
         yield b": ping\n\n"
 
 
 async def _events(
-    feed: Feed, cursor: int, first: list[bytes], over: Callable[[], bool]
+    feed: Feed, cursor: int, first: list[bytes], is_over: Callable[[], bool]
 ) -> AsyncIterator[bytes]:
-    news, loop = asyncio.Event(), asyncio.get_running_loop()
-    wake = waker(news)
+    changed, loop = asyncio.Event(), asyncio.get_running_loop()
+    wake = thread_safe_setter(changed)
     unfollow = await run_sync(feed.follow, wake)
     try:
         for part in first:
             yield part
-        while not over():
-            news.clear()
+        while not is_over():
+            changed.clear()
             try:
-                message = await run_sync(feed.after, cursor)
+                message = await run_sync(feed.events_after, cursor)
             except (JournalError, FileNotFoundError):
                 return  # the run was deleted
             if message is not None:
                 cursor = message.cursor
                 yield _event(message)
-            dirty = feed.dirty(wake)
+            dirty = feed.take_dirty(wake)
             if dirty is not None:
                 yield b"event: workspace\ndata: %b\n\n" % dirty
-            if message is None and dirty is None and not await within(news, _PING):
+            if (
+                message is None
+                and dirty is None
+                and not await wait_with_timeout(changed, _PING_SECONDS)
+            ):
                 yield b": ping\n\n"
-            await asyncio.sleep(_GATHER)
+            await asyncio.sleep(_BATCH_SECONDS)
     finally:
         # A cancelled task cannot await a thread; the loop's default executor runs it instead.
         loop.run_in_executor(None, unfollow)
@@ -107,18 +111,18 @@ def _event(message: Message, name: bytes = b"message") -> bytes:
     return b"event: %b\nid: %d\ndata: %b\n\n" % (name, message.cursor, message.data)
 
 
-def waker(news: asyncio.Event) -> Callable[[], None]:
+def thread_safe_setter(event: asyncio.Event) -> Callable[[], None]:
     """Return a function that sets an event of the running loop from any thread."""
     loop = asyncio.get_running_loop()
 
     def wake() -> None:
         with suppress(RuntimeError):  # the loop has closed in the meantime
-            loop.call_soon_threadsafe(news.set)
+            loop.call_soon_threadsafe(event.set)
 
     return wake
 
 
-async def within(event: asyncio.Event, seconds: float) -> bool:
+async def wait_with_timeout(event: asyncio.Event, seconds: float) -> bool:
     """Return whether an event is set within a number of seconds."""
     try:
         await asyncio.wait_for(event.wait(), seconds)

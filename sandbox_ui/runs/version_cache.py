@@ -5,13 +5,13 @@ from collections import OrderedDict
 
 from agent.runs.folder import RunFolder
 from agent.workspace.versions.blobs import BlobStore
-from agent.workspace.versions.past_files import Past
+from agent.workspace.versions.past_files import FileVersions
 
-MOST = 8
+MAX_RUNS = 8
 """Maximum number of runs whose manifests are held in memory."""
 
 
-class Pasts:
+class VersionCache:
     """File versions of runs, loaded on demand. Thread-safe.
 
     Args:
@@ -20,14 +20,16 @@ class Pasts:
 
     def __init__(self, blobs: BlobStore) -> None:
         self._blobs = blobs
-        self._known: OrderedDict[str, Past] = OrderedDict()
+        self._cache: OrderedDict[str, FileVersions] = OrderedDict()
         self._lock = threading.Lock()
 
-    def of(self, folder: RunFolder) -> Past:
+    def get(self, folder: RunFolder) -> FileVersions:
         """Return the file versions of a run."""
         with self._lock:
-            past = self._known.setdefault(folder.id, Past(folder.manifests, self._blobs))
-            self._known.move_to_end(folder.id)
-            while len(self._known) > MOST:
-                self._known.popitem(last=False)
-            return past
+            versions = self._cache.setdefault(
+                folder.id, FileVersions(folder.manifests, self._blobs)
+            )
+            self._cache.move_to_end(folder.id)
+            while len(self._cache) > MAX_RUNS:
+                self._cache.popitem(last=False)
+            return versions

@@ -5,11 +5,11 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from agent.errors import OverLimit
+from agent.errors import QuotaExceeded
 from agent.events import Event
 from agent.runs.folder import RunFolder
 from agent.util.cancellation import Stop
-from sandbox_ui.scheduling.queue import Line, Turn
+from sandbox_ui.scheduling.queue import RunQueue, Ticket
 
 MAX_DRAFTS = 50
 """Maximum number of drafts of one user that have no task yet."""
@@ -18,10 +18,10 @@ MAX_TEXT = 1_000_000
 """Maximum length of a task or message in characters; beyond it, use a file."""
 
 
-class Idle(Protocol):
+class IdleRun(Protocol):
     """A run whose sandbox is running without a round in progress."""
 
-    def rest(self) -> None:
+    def stop_sandbox(self) -> None:
         """Stop the sandbox, unless a round has started in the meantime."""
 
 
@@ -29,97 +29,97 @@ class Admission:
     """Limits that a run must meet before it does anything. Thread-safe.
 
     Args:
-        line: Queue for the execution slots; unlimited by default.
-        allow: Called with the owner before a run is created or started; raises ``OverLimit`` to
-            refuse.
-        sandboxes: Maximum number of running sandboxes; idle ones are stopped to free slots.
+        queue: Queue for the execution slots; unlimited by default.
+        check_quota: Called with the owner before a run is created or started; raises
+            ``QuotaExceeded`` to refuse.
+        max_sandboxes: Maximum number of running sandboxes; idle ones are stopped to free slots.
     """
 
     def __init__(
         self,
-        line: Line | None = None,
-        allow: Callable[[str], None] = lambda _: None,
-        sandboxes: int = 1_000,
+        queue: RunQueue | None = None,
+        check_quota: Callable[[str], None] = lambda _: None,
+        max_sandboxes: int = 1_000,
     ) -> None:
-        self.line = line or Line()
-        self._allow = allow
-        self._sandboxes = sandboxes
+        self.queue = queue or RunQueue()
+        self._check_quota = check_quota
+        self._max_sandboxes = max_sandboxes
         self._drafts: dict[str, list[RunFolder]] = {}
         self._lock = threading.Lock()
-        self._room = threading.Lock()
+        self._stop_lock = threading.Lock()
 
     def check_draft(self, owner: str) -> None:
         """Check that a user may create another draft; call ``made`` after creating it.
 
         Raises:
-            OverLimit: if the quota is used up, or the user has too many drafts without a task.
+            QuotaExceeded: if the quota is used up, or the user has too many drafts without a task.
         """
-        self._allow(owner)
+        self._check_quota(owner)
         with self._lock:
-            left = [each for each in self._drafts.get(owner, ()) if _is_draft(each)]
-            self._drafts[owner] = left
-        if len(left) >= MAX_DRAFTS:
-            raise OverLimit(
+            drafts = [each for each in self._drafts.get(owner, ()) if _is_draft(each)]
+            self._drafts[owner] = drafts
+        if len(drafts) >= MAX_DRAFTS:
+            raise QuotaExceeded(
                 f"{MAX_DRAFTS} of your runs have no task yet. Give one of these drafts a task, "
                 "or delete some: History lists them."
             )
 
-    def made(self, folder: RunFolder) -> None:
+    def record_draft(self, folder: RunFolder) -> None:
         """Record a new draft."""
         with self._lock:
             self._drafts.setdefault(folder.owner, []).append(folder)
 
-    def check(self, owner: str, text: str) -> None:
+    def check_start(self, owner: str, text: str) -> None:
         """Check that a user may start or continue a run with this task or message.
 
         Raises:
-            OverLimit: if the text is too long, or the user's quota is used up.
+            QuotaExceeded: if the text is too long, or the user's quota is used up.
         """
         if len(text) > MAX_TEXT:
-            raise OverLimit(
+            raise QuotaExceeded(
                 f"A task or message has at most {MAX_TEXT:,} characters, and this has "
                 f"{len(text):,}. Give the longer part as a file."
             )
-        self._allow(owner)
+        self._check_quota(owner)
 
-    def enter(self, owner: str, idle: Callable[[], Sequence[Idle]]) -> "Place":
+    def enter(self, owner: str, idle_runs: Callable[[], Sequence[IdleRun]]) -> "Slot":
         """Enter a run into the queue; it must ``leave`` when its round ends.
 
         Args:
             owner: The run's owner.
-            idle: Returns the runs with idle sandboxes, longest idle first.
+            idle_runs: Returns the runs with idle sandboxes, longest idle first.
 
         Raises:
-            OverLimit: if too many runs are waiting.
+            QuotaExceeded: if too many runs are waiting.
         """
-        return Place(self.line.enter(owner), lambda: self._make_room(idle))
+        return Slot(self.queue.enter(owner), lambda: self._stop_idle_sandboxes(idle_runs))
 
-    def _make_room(self, idle: Callable[[], Sequence[Idle]]) -> None:
+    def _stop_idle_sandboxes(self, idle_runs: Callable[[], Sequence[IdleRun]]) -> None:
         """Stop idle sandboxes if the limit would be exceeded."""
-        with self._room:
-            runs = idle()
-            excess = len(runs) + self.line.working - self._sandboxes
+        with self._stop_lock:
+            runs = idle_runs()
+            excess = len(runs) + self.queue.active_count - self._max_sandboxes
             for run in runs[: max(0, excess)]:
-                run.rest()
+                run.stop_sandbox()
 
 
 @dataclass(frozen=True)
-class Place:
+class Slot:
     """A run's place in the queue; makes a sandbox slot available once its turn comes."""
 
-    turn: Turn
-    make_room: Callable[[], None]
+    ticket: Ticket
+    free_sandbox_slot: Callable[[], None]
 
     def wait(self, stop: Stop) -> Generator[Event, None, bool]:
         """See ``agent.runs.recorder.Turn``."""
-        came = yield from self.turn.wait(stop)
-        if came:
-            self.make_room()
-        return came
+        admitted = yield from self.ticket.wait(stop)
+        if admitted:
+            self.free_sandbox_slot()
+        return admitted
 
     def leave(self) -> None:
         """Release the slot to the next run. Idempotent."""
-        self.turn.leave()
+        self.ticket.leave()
 
 
 def _is_draft(folder: RunFolder) -> bool:

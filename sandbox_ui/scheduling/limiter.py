@@ -7,29 +7,29 @@ from weakref import WeakValueDictionary
 from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
 
-Done = TypeVar("Done")
+Result = TypeVar("Result")
 
 
-class Turns:
+class UserLimiter:
     """Concurrency limit, in total and per user, so that no user blocks others.
 
     Args:
-        at_once: Concurrent jobs in total.
-        each: Concurrent jobs of one user.
+        limit: Concurrent jobs in total.
+        limit_per_user: Concurrent jobs of one user.
     """
 
-    def __init__(self, at_once: int, each: int) -> None:
-        self._all = CapacityLimiter(at_once)
-        self._each = each
-        self._people: WeakValueDictionary[str, CapacityLimiter] = WeakValueDictionary()
+    def __init__(self, limit: int, limit_per_user: int) -> None:
+        self._total = CapacityLimiter(limit)
+        self._limit_per_user = limit_per_user
+        self._by_user: WeakValueDictionary[str, CapacityLimiter] = WeakValueDictionary()
 
-    async def take(self, who: str, work: Callable[[], Done]) -> Done:
+    async def run(self, user_id: str, job: Callable[[], Result]) -> Result:
         """Run a job in a thread when a slot is free.
 
         Args:
-            who: The user's id.
-            work: The job.
+            user_id: The user's id.
+            job: The job.
         """
-        own = self._people.setdefault(who, CapacityLimiter(self._each))
+        own = self._by_user.setdefault(user_id, CapacityLimiter(self._limit_per_user))
         async with own:
-            return await run_sync(work, limiter=self._all)
+            return await run_sync(job, limiter=self._total)

@@ -10,24 +10,24 @@ import threading
 from collections import Counter, deque
 from collections.abc import Generator, Sequence
 
-from agent.errors import OverLimit
+from agent.errors import QuotaExceeded
 from agent.events import Event, Preparing
 from agent.util.cancellation import Stop
 
-MOST_WAITING = 1000
+MAX_WAITING = 1000
 """Maximum number of waiting runs, a tenth of it per user: each occupies a thread."""
 
-_CALM = 1.0
-_WITHOUT_LIMIT = 1_000_000
+_UPDATE_INTERVAL_SECONDS = 1.0
+_UNLIMITED = 1_000_000
 
 
-class Turn:
-    """One run's place in the queue, waiting or active; created by ``Line.enter``."""
+class Ticket:
+    """One run's place in the queue, waiting or active; created by ``RunQueue.enter``."""
 
-    def __init__(self, line: "Line", owner: str, number: int) -> None:
+    def __init__(self, queue: "RunQueue", owner: str, number: int) -> None:
         self.owner = owner
         self.number = number
-        self._line = line
+        self._queue = queue
 
     def wait(self, stop: Stop) -> Generator[Event, None, bool]:
         """Wait until the run may start.
@@ -35,100 +35,104 @@ class Turn:
         Yields progress events for the user, at most one a second. Returns False if a stop came
         first; the caller then gives up the place.
         """
-        said = ""
-        with stop.calling(self._line.wake):
+        last_status = ""
+        with stop.on_set(self._queue.wake):
             while True:
-                place = self._line.place(self, said, stop)
-                if not place:
+                status = self._queue.wait_for_status(self, last_status, stop)
+                if not status:
                     return True
-                if stop.is_set or self._line.closed:
+                if stop.is_set or self._queue.closed:
                     self.leave()
                     return False
-                said = place
-                yield Preparing(state="in_line", detail=said)
+                last_status = status
+                yield Preparing(state="in_line", detail=last_status)
 
     def leave(self) -> None:
         """Release the slot to the next run. Idempotent."""
-        self._line.leave(self)
+        self._queue.leave(self)
 
 
-class Line:
+class RunQueue:
     """Queue of all runs. Thread-safe.
 
     Args:
-        most: Maximum number of active runs.
-        each: Maximum number of active runs per user. The operator, whose id is empty, may use
-            all slots.
+        max_active: Maximum number of active runs.
+        max_active_per_user: Maximum number of active runs per user. The operator, whose id is
+            empty, may use all slots.
     """
 
-    def __init__(self, most: int = _WITHOUT_LIMIT, each: int = _WITHOUT_LIMIT) -> None:
-        self.most = most
-        self.each = min(each, most)
+    def __init__(self, max_active: int = _UNLIMITED, max_active_per_user: int = _UNLIMITED) -> None:
+        self.max_active = max_active
+        self.max_active_per_user = min(max_active_per_user, max_active)
         self._changed = threading.Condition()
-        self._working: list[Turn] = []
-        self._waiting: list[Turn] = []
-        self._places: dict[Turn, int] = {}
-        self._served: dict[str, int] = {}
-        self._last = self._entered = 0
+        self._active: list[Ticket] = []
+        self._waiting: list[Ticket] = []
+        self._positions: dict[Ticket, int] = {}
+        self._last_served: dict[str, int] = {}
+        self._served_count = self._entered_count = 0
         self.closed = False
 
     @property
-    def working(self) -> int:
+    def active_count(self) -> int:
         """Number of active runs."""
-        return len(self._working)
+        return len(self._active)
 
     @property
-    def waiting(self) -> int:
+    def waiting_count(self) -> int:
         """Number of waiting runs."""
         return len(self._waiting)
 
-    def working_of(self, owner: str | None) -> int:
+    def count_active(self, owner: str | None) -> int:
         """Return the number of a user's active runs; of all users' for None."""
-        return _count(self._working, owner)
+        return _count(self._active, owner)
 
-    def waiting_of(self, owner: str | None) -> int:
+    def count_waiting(self, owner: str | None) -> int:
         """Return the number of a user's waiting runs; of all users' for None."""
         return _count(self._waiting, owner)
 
-    def enter(self, owner: str = "") -> Turn:
+    def enter(self, owner: str = "") -> Ticket:
         """Enter a run of this user; it becomes active at once or waits.
 
         Raises:
-            OverLimit: if too many runs are waiting.
+            QuotaExceeded: if too many runs are waiting.
         """
         with self._changed:
             theirs = sum(each.owner == owner for each in self._waiting)
-            if theirs >= MOST_WAITING // 10:
-                raise OverLimit(
+            if theirs >= MAX_WAITING // 10:
+                raise QuotaExceeded(
                     f"{theirs} of your runs are waiting for their turn already. "
                     "Wait until some of them have ended, or stop some."
                 )
-            if len(self._waiting) >= MOST_WAITING:
-                raise OverLimit(
+            if len(self._waiting) >= MAX_WAITING:
+                raise QuotaExceeded(
                     f"The queue is full: {len(self._waiting)} runs are waiting for their turn. "
                     "Try again when some of them have ended."
                 )
-            self._entered += 1
-            turn = Turn(self, owner, self._entered)
-            self._waiting.append(turn)
-            self._move_on()
-        return turn
+            self._entered_count += 1
+            ticket = Ticket(self, owner, self._entered_count)
+            self._waiting.append(ticket)
+            self._activate_next()
+        return ticket
 
-    def leave(self, turn: Turn) -> None:
+    def leave(self, ticket: Ticket) -> None:
         """Remove a run that has ended or no longer waits."""
         with self._changed:
-            for turns in (self._working, self._waiting):
-                if turn in turns:
-                    turns.remove(turn)
-                    self._move_on()
+            for turns in (self._active, self._waiting):
+                if ticket in turns:
+                    turns.remove(ticket)
+                    self._activate_next()
 
-    def place(self, turn: Turn, said: str, stop: Stop) -> str:
-        """Wait for a status other than ``said``; return it, empty at the run's turn."""
+    def wait_for_status(self, ticket: Ticket, known_status: str, stop: Stop) -> str:
+        """Wait for a status other than ``known_status``; return it, empty at the run's turn."""
         with self._changed:
-            if said:  # limit the rate of updates
-                self._changed.wait_for(lambda: self._is_over(turn, stop), _CALM)
-            self._changed.wait_for(lambda: self._is_over(turn, stop) or self._words(turn) != said)
-            return self._words(turn)
+            if known_status:  # limit the rate of updates
+                self._changed.wait_for(
+                    lambda: self._is_done_waiting(ticket, stop), _UPDATE_INTERVAL_SECONDS
+                )
+            self._changed.wait_for(
+                lambda: self._is_done_waiting(ticket, stop) or self._status(ticket) != known_status
+            )
+            return self._status(ticket)
 
     def close(self) -> None:
         """Start no more runs; waiting runs give up their places."""
@@ -141,58 +145,60 @@ class Line:
         with self._changed:
             self._changed.notify_all()
 
-    def _is_over(self, turn: Turn, stop: Stop) -> bool:
-        return turn not in self._places or stop.is_set or self.closed
+    def _is_done_waiting(self, ticket: Ticket, stop: Stop) -> bool:
+        return ticket not in self._positions or stop.is_set or self.closed
 
-    def _words(self, turn: Turn) -> str:
-        place = self._places.get(turn)
-        if place is None:
+    def _status(self, ticket: Ticket) -> str:
+        position = self._positions.get(ticket)
+        if position is None:
             return ""
-        own = sum(each.owner == turn.owner for each in self._working)
-        words = f"{ordinal(place)} in line"
-        if own < self._share(turn.owner) or len(self._working) >= self.most:
+        own = sum(each.owner == ticket.owner for each in self._active)
+        words = f"{ordinal(position)} in line"
+        if own < self._max_active_for(ticket.owner) or len(self._active) >= self.max_active:
             return words
         return f"{words}; one person may have {_runs(own)} at work at once"
 
-    def _share(self, owner: str) -> int:
-        return self.each if owner else self.most
+    def _max_active_for(self, owner: str) -> int:
+        return self.max_active_per_user if owner else self.max_active
 
-    def _move_on(self) -> None:
+    def _activate_next(self) -> None:
         """Activate the runs that may start, and number the rest."""
         while (turn := self._next()) is not None:
             self._waiting.remove(turn)
-            self._working.append(turn)
-            self._last += 1
-            self._served[turn.owner] = self._last
-        here = {turn.owner for turn in (*self._working, *self._waiting)}
-        self._served = {owner: at for owner, at in self._served.items() if owner in here}
-        self._places = {turn: at for at, turn in enumerate(self._in_order(), 1)}
+            self._active.append(turn)
+            self._served_count += 1
+            self._last_served[turn.owner] = self._served_count
+        here = {turn.owner for turn in (*self._active, *self._waiting)}
+        self._last_served = {owner: at for owner, at in self._last_served.items() if owner in here}
+        self._positions = {turn: at for at, turn in enumerate(self._in_order(), 1)}
         self._changed.notify_all()
 
-    def _next(self) -> Turn | None:
-        if self.closed or len(self._working) >= self.most:
+    def _next(self) -> Ticket | None:
+        if self.closed or len(self._active) >= self.max_active:
             return None
-        own = Counter(turn.owner for turn in self._working)
-        waiting = (turn for turn in self._in_order() if own[turn.owner] < self._share(turn.owner))
+        own = Counter(turn.owner for turn in self._active)
+        waiting = (
+            turn for turn in self._in_order() if own[turn.owner] < self._max_active_for(turn.owner)
+        )
         return next(waiting, None)
 
-    def _in_order(self) -> list[Turn]:
+    def _in_order(self) -> list[Ticket]:
         """Return the waiting runs in order, ignoring the limit per user."""
-        own = Counter(turn.owner for turn in self._working)
-        left: dict[str, deque[Turn]] = {}
+        own = Counter(turn.owner for turn in self._active)
+        left: dict[str, deque[Ticket]] = {}
         for turn in self._waiting:
             left.setdefault(turn.owner, deque()).append(turn)
         heads = [
-            (own[owner], self._served.get(owner, 0), turns[0].number, owner)
+            (own[owner], self._last_served.get(owner, 0), turns[0].number, owner)
             for owner, turns in left.items()
         ]
         heapq.heapify(heads)
-        order: list[Turn] = []
+        order: list[Ticket] = []
         while heads:
             count, _, _, owner = heads[0]
             order.append(left[owner].popleft())
             if left[owner]:  # after all queued owners with as few active runs
-                later = (count + 1, self._last + len(order), left[owner][0].number, owner)
+                later = (count + 1, self._served_count + len(order), left[owner][0].number, owner)
                 heapq.heapreplace(heads, later)
             else:
                 heapq.heappop(heads)
@@ -205,8 +211,8 @@ def ordinal(number: int) -> str:
     return f"{number}{'th' if number % 100 in (11, 12, 13) else last}"
 
 
-def _count(turns: Sequence[Turn], owner: str | None) -> int:
-    return sum(owner is None or turn.owner == owner for turn in list(turns))
+def _count(tickets: Sequence[Ticket], owner: str | None) -> int:
+    return sum(owner is None or turn.owner == owner for turn in list(tickets))
 
 
 def _runs(number: int) -> str:

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from anyio.to_thread import run_sync
 from starlette.requests import ClientDisconnect, Request
 
-_PIECE = 1024**2
+_CHUNK_BYTES = 1024**2
 
 
-async def pour(request: Request, write: Callable[..., None]) -> bool:
+async def write_body(request: Request, write: Callable[..., None]) -> bool:
     """Pass a body's bytes to ``write``, in a thread, about a megabyte at a time.
 
     Receiving pauses while writing is slower: at most three megabytes are buffered.
@@ -23,24 +23,24 @@ async def pour(request: Request, write: Callable[..., None]) -> bool:
         received bytes are written.
     """
     writing: asyncio.Task[None] | None = None
-    gathered: list[bytes] = []
+    chunks: list[bytes] = []
     size = 0
-    whole = True
+    complete = True
     try:
         async for chunk in request.stream():
-            gathered.append(chunk)
+            chunks.append(chunk)
             size += len(chunk)
-            if size < _PIECE:
+            if size < _CHUNK_BYTES:
                 continue
             if writing is not None:
                 await writing
-            writing = asyncio.create_task(run_sync(write, *gathered))
-            gathered, size = [], 0
+            writing = asyncio.create_task(run_sync(write, *chunks))
+            chunks, size = [], 0
     except ClientDisconnect:
-        whole = False
+        complete = False
     finally:
         if writing is not None:
             await writing
     if size:
-        await run_sync(write, *gathered)
-    return whole
+        await run_sync(write, *chunks)
+    return complete

@@ -13,30 +13,30 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from agent.errors import WorkspaceError
-from agent.workspace.tree import version_of
+from agent.workspace.tree import version_tag
 
 _CHUNK = 1024**2
 _DIGITS = 18
 _SNIFF = 8192
 _POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
-_SHOWN = {
+_INLINE_TYPES = {
     "png": "image/png", "jpg": "image/jpeg", "jpeg": "image/jpeg", "gif": "image/gif",
     "webp": "image/webp", "avif": "image/avif", "bmp": "image/bmp",
     "wav": "audio/wav", "mp3": "audio/mpeg", "ogg": "audio/ogg", "opus": "audio/ogg",
     "flac": "audio/flac", "m4a": "audio/mp4",
     "mp4": "video/mp4", "webm": "video/webm",
 }  # fmt: skip
-_TEXT = "text/plain; charset=utf-8"
+_TEXT_TYPE = "text/plain; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True)
 class _Range:
     first: int
     last: int
-    whole: bool
+    complete: bool
 
 
-async def hand_out(request: Request, file: BinaryIO, name: str, *, inline: bool) -> Response:
+async def serve_file(request: Request, file: BinaryIO, name: str, *, inline: bool) -> Response:
     """Return an open file as a download, or for display where that is safe.
 
     Handles ``Range``, ``If-Range``, ``If-None-Match`` and ``HEAD`` according to HTTP.
@@ -44,14 +44,14 @@ async def hand_out(request: Request, file: BinaryIO, name: str, *, inline: bool)
     Raises:
         WorkspaceError: if ``inline`` is set and the file is not an image, audio, video or text.
     """
-    kind = await run_sync(_kind, file, name) if inline else _download_kind(name)
+    media_type = await run_sync(_inline_type, file, name) if inline else _download_type(name)
     size = await run_sync(file.seek, 0, 2)
     etag = etag_of(file)
     headers = {
         "Accept-Ranges": "bytes",
         "Cache-Control": "no-store",
         "Content-Security-Policy": _POLICY,
-        "Content-Disposition": disposition(name, inline=inline),
+        "Content-Disposition": content_disposition(name, inline=inline),
         "X-Content-Type-Options": "nosniff",
     }
     if etag:
@@ -59,50 +59,57 @@ async def hand_out(request: Request, file: BinaryIO, name: str, *, inline: bool)
     if etag and request.headers.get("if-none-match") == etag:
         file.close()
         return Response(status_code=304, headers=headers)
-    asked = request.headers.get("range")
-    part = _range(asked if request.headers.get("if-range", etag) == etag else None, size)
+    range_header = request.headers.get("range")
+    part = _parse_range(
+        range_header if request.headers.get("if-range", etag) == etag else None, size
+    )
     if part is None:
         file.close()
         headers["Content-Range"] = f"bytes */{size}"
         return Response(status_code=416, headers=headers)
-    return _part(request, file, part, size, kind, headers)
+    return _range_response(request, file, part, size, media_type, headers)
 
 
-def _part(
-    request: Request, file: BinaryIO, part: _Range, size: int, kind: str, headers: dict[str, str]
+def _range_response(
+    request: Request,
+    file: BinaryIO,
+    part: _Range,
+    size: int,
+    media_type: str,
+    headers: dict[str, str],
 ) -> Response:
     headers["Content-Length"] = str(part.last - part.first + 1)
-    if not part.whole:
+    if not part.complete:
         headers["Content-Range"] = f"bytes {part.first}-{part.last}/{size}"
-    status = 200 if part.whole else 206
+    status = 200 if part.complete else 206
     if request.method == "HEAD":
         file.close()
-        return Response(status_code=status, headers=headers, media_type=kind)
-    return StreamingResponse(_chunks(file, part), status, headers=headers, media_type=kind)
+        return Response(status_code=status, headers=headers, media_type=media_type)
+    return StreamingResponse(_chunks(file, part), status, headers=headers, media_type=media_type)
 
 
 def etag_of(file: BinaryIO) -> str:
     """Return the ``ETag`` of an open file; empty for a file in memory."""
     try:
-        return f'"{version_of(os.fstat(file.fileno()))}"'
+        return f'"{version_tag(os.fstat(file.fileno()))}"'
     except (OSError, AttributeError):
         return ""
 
 
-def _download_kind(name: str) -> str:
+def _download_type(name: str) -> str:
     guessed = mimetypes.guess_type(name)[0] or "application/octet-stream"
     return "application/octet-stream" if guessed.startswith("text/html") else guessed
 
 
-def _kind(file: BinaryIO, name: str) -> str:
+def _inline_type(file: BinaryIO, name: str) -> str:
     ending = name.rpartition(".")[2].lower()
-    if ending in _SHOWN:
-        return _SHOWN[ending]
+    if ending in _INLINE_TYPES:
+        return _INLINE_TYPES[ending]
     head = file.read(_SNIFF)
     if b"\0" in head or not _is_text(head):
         file.close()
         raise WorkspaceError("This kind of file is not shown here; it can be downloaded.")
-    return _TEXT
+    return _TEXT_TYPE
 
 
 def _is_text(head: bytes) -> bool:
@@ -114,18 +121,18 @@ def _is_text(head: bytes) -> bool:
     return True
 
 
-def _range(header: str | None, size: int) -> _Range | None:
+def _parse_range(header: str | None, size: int) -> _Range | None:
     """Return the requested range; all if unsupported, None if past the end."""
-    whole = _Range(0, size - 1, whole=True)
+    full = _Range(0, size - 1, complete=True)
     unit, _, spec = (header or "").partition("=")
     first, dash, last = spec.strip().partition("-")
     if unit.strip() != "bytes" or not dash or not (first + last).isdecimal():
-        return whole
+        return full
     if not first:
         start, end = max(0, size - _offset(last)), size - 1
     else:
         start, end = _offset(first), min(_offset(last) if last else size, size - 1)
-    return _Range(start, end, whole=False) if start <= end else None
+    return _Range(start, end, complete=False) if start <= end else None
 
 
 def _offset(digits: str) -> int:
@@ -145,7 +152,7 @@ async def _chunks(file: BinaryIO, part: _Range) -> AsyncIterator[bytes]:
             yield chunk
 
 
-def disposition(name: str, *, inline: bool = False) -> str:
+def content_disposition(name: str, *, inline: bool = False) -> str:
     """Return a ``Content-Disposition`` header with the file name, in any script."""
     plain = "".join(c if c.isascii() and c.isprintable() and c not in '"\\%' else "_" for c in name)
     kind = "inline" if inline else "attachment"

@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 
 from agent.errors import WorkspaceError
 from agent.workspace import paths
-from agent.workspace.files import FileEntry, Workspace, entry_of
+from agent.workspace.files import FileEntry, Workspace, entry_from_stat
 from agent.workspace.paths import RelPath
 from sandbox_ui.workspace import name_search
 from sandbox_ui.workspace.name_search import Name, is_hidden
@@ -23,14 +23,14 @@ from sandbox_ui.workspace.name_search import Name, is_hidden
 Sort = Literal["name", "time", "size"]
 SORTS: tuple[Sort, ...] = get_args(Sort)
 MAX_ROWS = 1000
-MAX_HELD = 1000
-_LOOKED_INTO = 20_000
-_FIRST = ("input", "output")
+MAX_CHILD_COUNT = 1000
+_MAX_NAMES_COUNTED = 20_000
+_TOP_FOLDERS = ("input", "output")
 _NUMBER = re.compile("0*([0-9]+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ListingQuery:
     """Requested rows of a folder and their order.
 
     Attributes:
@@ -39,9 +39,9 @@ class Wanted:
         count: Number of rows, at most ``MAX_ROWS``.
         hidden: Whether to include names that begin with a dot, and programs' caches.
         words: Return only names that contain these words, subfolders included.
-        at: Paths whose positions are returned, wherever they are in the order.
-        seek: Beginning of a name to find.
-        after: Row to start the search at; it wraps around at the end.
+        locate_paths: Paths whose positions are returned, wherever they are in the order.
+        seek_prefix: Beginning of a name to find.
+        seek_start: Row to start the search at; it wraps around at the end.
     """
 
     sort: Sort = "name"
@@ -49,12 +49,12 @@ class Wanted:
     count: int = MAX_ROWS
     hidden: bool = False
     words: str = ""
-    at: Sequence[RelPath] = field(default=())
-    seek: str = ""
-    after: int = 0
+    locate_paths: Sequence[RelPath] = field(default=())
+    seek_prefix: str = ""
+    seek_start: int = 0
 
 
-def listing(workspace: Workspace, folder: RelPath, wanted: Wanted) -> dict[str, Any]:
+def list_folder(workspace: Workspace, folder: RelPath, query: ListingQuery) -> dict[str, Any]:
     """List a folder for the page.
 
     Returns:
@@ -66,43 +66,43 @@ def listing(workspace: Workspace, folder: RelPath, wanted: Wanted) -> dict[str, 
     Raises:
         WorkspaceError: if the path is not a folder, or cannot be read.
     """
-    with workspace.opened(folder) as root, paths.opened_folder(root, folder) as opened:
-        found = name_search.found(opened, wanted.words, stats=wanted.sort != "name")
-        shown = [name for name in found.names if wanted.hidden or not is_hidden(name)]
-        names = sorted(shown, key=_order(wanted, at_root=not folder))
-        rows = _Rows(opened, folder, wanted)
-        entries = list(rows.of(names[wanted.first : wanted.first + wanted.count]))
-        more = max(0, len(names) - wanted.first - wanted.count)
+    with workspace.open_root(folder) as root, paths.folder_fd(root, folder) as folder_fd:
+        result = name_search.find_names(folder_fd, query.words, stats=query.sort != "name")
+        visible = [name for name in result.names if query.hidden or not is_hidden(name)]
+        names = sorted(visible, key=_sort_key(query, at_root=not folder))
+        rows = _RowBuilder(folder_fd, folder, query)
+        entries = list(rows.build(names[query.first : query.first + query.count]))
+        more = max(0, len(names) - query.first - query.count)
         return {
             "folder": folder.to_url(),
-            "from": wanted.first,
+            "from": query.first,
             "entries": entries,
             "total": len(names),
             "more": more,
-            "hidden": len(found.names) - len(shown),
-            "at": rows.places(names) if wanted.at else {},
-            "seek": _sought(names, wanted),
-            "cut": found.cut,
+            "hidden": len(result.names) - len(visible),
+            "at": rows.locate(names) if query.locate_paths else {},
+            "seek": _find_prefix(names, query),
+            "cut": result.truncated,
         }
 
 
-def row_of(workspace: Workspace, path: RelPath) -> dict[str, Any] | None:
+def row_for_path(workspace: Workspace, path: RelPath) -> dict[str, Any] | None:
     """Return the listing row of one path; None if the path does not exist."""
     try:
-        made = row(path.parent, workspace.stat(path))
-        if made["kind"] == "link":
-            with workspace.opened(path) as root:
-                made["to"] = _target(root, path)
+        fields = entry_row(path.parent, workspace.stat(path))
+        if fields["kind"] == "link":
+            with workspace.open_root(path) as root:
+                fields["to"] = _link_target(root, path)
     except WorkspaceError:
         return None
-    return made
+    return fields
 
 
-def row(folder: RelPath, entry: FileEntry) -> dict[str, Any]:
+def entry_row(folder: RelPath, entry: FileEntry) -> dict[str, Any]:
     """Return the listing row of one directory entry."""
     path = RelPath.trusted(paths.join(folder, entry.name))  # possibly too long to be opened
     return {
-        "name": paths.shown(entry.name),
+        "name": paths.display_text(entry.name),
         "path": path.to_url(),
         "kind": entry.kind,
         "size": entry.size,
@@ -110,92 +110,94 @@ def row(folder: RelPath, entry: FileEntry) -> dict[str, Any]:
     }
 
 
-class _Rows:
+class _RowBuilder:
     """Creates rows for names below an open folder, reading missing metadata."""
 
-    def __init__(self, opened: int, folder: RelPath, wanted: Wanted) -> None:
-        self._opened, self._folder, self._wanted = opened, folder, wanted
-        self._left = _LOOKED_INTO
+    def __init__(self, opened: int, folder: RelPath, wanted: ListingQuery) -> None:
+        self._folder_fd, self._folder, self._query = opened, folder, wanted
+        self._count_budget = _MAX_NAMES_COUNTED
 
-    def of(self, names: Iterable[Name]) -> Iterator[dict[str, Any]]:
-        return map(self._row, names)
+    def build(self, names: Iterable[Name]) -> Iterator[dict[str, Any]]:
+        return map(self._build_row, names)
 
-    def places(self, names: Sequence[Name]) -> dict[str, dict[str, Any] | None]:
+    def locate(self, names: Sequence[Name]) -> dict[str, dict[str, Any] | None]:
         above = paths.join(self._folder, "")
-        asked = {str(path).removeprefix(above): path.to_url() for path in self._wanted.at}
-        found: dict[str, dict[str, Any] | None] = dict.fromkeys(asked.values())
+        url_by_name = {
+            str(path).removeprefix(above): path.to_url() for path in self._query.locate_paths
+        }
+        rows: dict[str, dict[str, Any] | None] = dict.fromkeys(url_by_name.values())
         for index, name in enumerate(names):
-            if name[0] in asked:
-                found[asked[name[0]]] = self._row(name) | {"index": index}
-        return found
+            if name[0] in url_by_name:
+                rows[url_by_name[name[0]]] = self._build_row(name) | {"index": index}
+        return rows
 
-    def _row(self, name: Name) -> dict[str, Any]:
+    def _build_row(self, name: Name) -> dict[str, Any]:
         below, is_folder, info = name
         path = RelPath.trusted(paths.join(self._folder, below))
         try:
-            entry = entry_of(path.name, info or name_search.look(self._opened, below))
+            entry = entry_from_stat(path.name, info or name_search.lstat(self._folder_fd, below))
         except OSError:  # just deleted, or not readable
             entry = FileEntry(path.name, "folder" if is_folder else "other", 0, 0, 0)
-        made = row(path.parent, entry)
+        fields = entry_row(path.parent, entry)
         if "/" in below:
-            made["in"] = RelPath.trusted(below).parent.shown
+            fields["in"] = RelPath.trusted(below).parent.display
         if entry.kind == "link":
-            made["to"] = _target(self._opened, below)
+            fields["to"] = _link_target(self._folder_fd, below)
         if entry.kind == "folder":
-            made["held"] = self._held(below)
-        return made
+            fields["held"] = self._child_count(below)
+        return fields
 
-    def _held(self, path: str) -> int | None:
-        """Return a folder's number of names, up to ``MAX_HELD``; None if unknown."""
-        if self._left <= 0:
+    def _child_count(self, path: str) -> int | None:
+        """Return a folder's number of names, up to ``MAX_CHILD_COUNT``; None if unknown."""
+        if self._count_budget <= 0:
             return None
         try:
-            with paths.opened_folder(self._opened, path) as folder, os.scandir(folder) as entries:
-                names = islice(entries, MAX_HELD)
-                held = sum(self._wanted.hidden or not each.name.startswith(".") for each in names)
+            with paths.folder_fd(self._folder_fd, path) as folder, os.scandir(folder) as entries:
+                names = islice(entries, MAX_CHILD_COUNT)
+                count = sum(self._query.hidden or not each.name.startswith(".") for each in names)
         except OSError:
             return None
-        self._left -= held + 1
-        return held
+        self._count_budget -= count + 1
+        return count
 
 
-def _target(opened: int, path: str) -> str:
+def _link_target(opened: int, path: str) -> str:
     """Return a link's target as text; empty if the link no longer exists."""
     folder, _, name = path.rpartition("/")
-    with suppress(OSError), paths.opened_folder(opened, folder) as parent:
-        return paths.shown(os.readlink(name, dir_fd=parent))
+    with suppress(OSError), paths.folder_fd(opened, folder) as parent:
+        return paths.display_text(os.readlink(name, dir_fd=parent))
     return ""
 
 
-def _order(wanted: Wanted, *, at_root: bool) -> Callable[[Name], Any]:
+def _sort_key(query: ListingQuery, *, at_root: bool) -> Callable[[Name], Any]:
     """Return the sort key: folders first; at the root, shared folders at the top."""
-    if wanted.sort == "name":
+    if query.sort == "name":
         return lambda name: _by_name(name[0], name[1], at_root)
-    weight = _newness if wanted.sort == "time" else _bulk
+    weight = _by_newest if query.sort == "time" else _by_largest
 
     def key(name: Name) -> tuple[int, float, str]:
-        if at_root and name[1] and name[0] in _FIRST:
+        if at_root and name[1] and name[0] in _TOP_FOLDERS:
             return 0, 0, name[0]
-        return 1 if name[1] else 2, weight(name), natural(name[0])
+        return 1 if name[1] else 2, weight(name), natural_key(name[0])
 
     return key
 
 
-def _newness(name: Name) -> float:
+def _by_newest(name: Name) -> float:
     return -name[2].st_mtime if name[2] else 0
 
 
-def _bulk(name: Name) -> float:
+def _by_largest(name: Name) -> float:
     return -name[2].st_size if name[2] and not name[1] else 0
 
 
 @lru_cache(65_536)
 def _by_name(path: str, is_folder: bool, at_root: bool) -> str:
-    shared = at_root and is_folder and path in _FIRST
-    return f"{0 if shared else 1 if is_folder else 2}{natural(path)}"
+    shared = at_root and is_folder and path in _TOP_FOLDERS
+    return f"{0 if shared else 1 if is_folder else 2}{natural_key(path)}"
 
 
-def natural(name: str) -> str:
+def natural_key(name: str) -> str:
     """Return a natural sort key: case-insensitive, with numbers in numeric order.
 
     The key is a string because strings compare fastest; each number is prefixed with its length.
@@ -204,9 +206,9 @@ def natural(name: str) -> str:
     return f"{ordered}\0{name}"
 
 
-def _sought(names: Sequence[Name], wanted: Wanted) -> int | None:
-    seek, size = wanted.seek.casefold(), len(names)
+def _find_prefix(names: Sequence[Name], query: ListingQuery) -> int | None:
+    seek, size = query.seek_prefix.casefold(), len(names)
     if not seek:
         return None
-    places = (index % size for index in range(wanted.after, wanted.after + size))
+    places = (index % size for index in range(query.seek_start, query.seek_start + size))
     return next((each for each in places if names[each][0].casefold().startswith(seek)), None)

@@ -9,9 +9,9 @@ from re import IGNORECASE, compile
 
 from agent.workspace import paths
 
-MOST = 10_000
-_SECONDS = 2.0
-CACHES = frozenset({"__pycache__", "node_modules"})
+MAX_NAMES = 10_000
+_TIMEOUT_SECONDS = 2.0
+CACHE_FOLDERS = frozenset({"__pycache__", "node_modules"})
 """Cache folders of programs whose names have no leading dot."""
 
 
@@ -23,26 +23,26 @@ A plain tuple for speed, since folders of 10,000 names are listed on every chang
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """Names in no particular order.
 
     Attributes:
         names: The names found.
-        cut: Whether a limit ended the search early.
+        truncated: Whether a limit ended the search early.
     """
 
     names: list[Name]
-    cut: bool = False
+    truncated: bool = False
 
 
-def found(opened: int, words: str, *, stats: bool) -> Found:
+def find_names(folder_fd: int, words: str, *, stats: bool) -> SearchResult:
     """Return the names in an open folder; with words, all matches at any depth.
 
     ``*`` and ``?`` in the words are wildcards, and then the whole name must match. With a ``/``,
     the path is matched instead of the name.
 
     Args:
-        opened: File descriptor of the folder.
+        folder_fd: File descriptor of the folder.
         words: The search text.
         stats: Whether to read ``lstat`` for every name.
 
@@ -50,30 +50,30 @@ def found(opened: int, words: str, *, stats: bool) -> Found:
         OSError: if the folder cannot be listed.
     """
     if not words.strip():
-        return Found(list(_names(opened, "", stats=stats)))
-    return _below(opened, _wish(words.strip()), stats=stats)
+        return SearchResult(list(_names(folder_fd, "", stats=stats)))
+    return _search_tree(folder_fd, _matcher(words.strip()), stats=stats)
 
 
 def is_hidden(name: Name) -> bool:
     """Return whether any part of the path is a dot name or a program's cache."""
     path = name[0]
     if "/" in path:
-        return any(part[0] == "." or part in CACHES for part in path.split("/"))
-    return path[0] == "." or path in CACHES
+        return any(part[0] == "." or part in CACHE_FOLDERS for part in path.split("/"))
+    return path[0] == "." or path in CACHE_FOLDERS
 
 
-def look(opened: int, path: str) -> os.stat_result:
+def lstat(folder_fd: int, path: str) -> os.stat_result:
     """Return ``lstat`` of a path below an open folder, following no links.
 
     Raises ``OSError``.
     """
     if "/" in path:
-        return paths.lstat_below(opened, path)
-    return os.stat(path, dir_fd=opened, follow_symlinks=False)
+        return paths.lstat_below(folder_fd, path)
+    return os.stat(path, dir_fd=folder_fd, follow_symlinks=False)
 
 
-def _names(opened: int, at: str, *, stats: bool) -> Iterator[Name]:
-    with os.scandir(opened) as entries:
+def _names(folder_fd: int, at: str, *, stats: bool) -> Iterator[Name]:
+    with os.scandir(folder_fd) as entries:
         for entry in entries:
             try:
                 info = entry.stat(follow_symlinks=False) if stats else None
@@ -83,32 +83,32 @@ def _names(opened: int, at: str, *, stats: bool) -> Iterator[Name]:
             yield paths.join(at, entry.name) if at else entry.name, folder, info
 
 
-def _below(opened: int, wish: Callable[[str], bool], *, stats: bool) -> Found:
+def _search_tree(folder_fd: int, matches: Callable[[str], bool], *, stats: bool) -> SearchResult:
     names: list[Name] = []
-    waiting, end = [""], time.monotonic() + _SECONDS
-    while waiting:
-        at = waiting.pop()
+    pending, end = [""], time.monotonic() + _TIMEOUT_SECONDS
+    while pending:
+        at = pending.pop()
         try:
-            with paths.opened_folder(opened, at) as folder:
+            with paths.folder_fd(folder_fd, at) as folder:
                 inner = list(_names(folder, at, stats=stats))
         except OSError:
             continue  # deleted in the meantime, or not readable
-        names += [name for name in inner if wish(name[0])]
-        waiting += [path for path, is_folder, _ in inner if is_folder]
-        if len(names) > MOST or time.monotonic() > end:
-            return Found(names[:MOST], cut=True)
-    return Found(names)
+        names += [name for name in inner if matches(name[0])]
+        pending += [path for path, is_folder, _ in inner if is_folder]
+        if len(names) > MAX_NAMES or time.monotonic() > end:
+            return SearchResult(names[:MAX_NAMES], truncated=True)
+    return SearchResult(names)
 
 
-def _wish(words: str) -> Callable[[str], bool]:
+def _matcher(words: str) -> Callable[[str], bool]:
     """Return a predicate for the paths that match."""
-    whole = "/" in words
+    match_path = "/" in words
 
     def part(path: str) -> str:
-        return path if whole else path.rpartition("/")[2]
+        return path if match_path else path.rpartition("/")[2]
 
     if "*" in words or "?" in words:
         pattern = compile(translate(words), IGNORECASE)
         return lambda path: pattern.match(part(path)) is not None
     folded = words.casefold()
-    return lambda path: folded in paths.shown(part(path)).casefold()
+    return lambda path: folded in paths.display_text(part(path)).casefold()

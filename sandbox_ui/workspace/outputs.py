@@ -8,22 +8,22 @@ from agent.errors import WorkspaceError
 from agent.workspace import paths, tree
 from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
-from agent.workspace.versions.past_files import Past
-from sandbox_ui.preview.kinds import HEAD, kind_of
-from sandbox_ui.workspace.name_search import CACHES
+from agent.workspace.versions.past_files import FileVersions
+from sandbox_ui.preview.kinds import HEAD_BYTES, kind_of
+from sandbox_ui.workspace.name_search import CACHE_FOLDERS
 
-MOST = 200
+MAX_FILES = 200
 """Maximum number of files listed per folder."""
 
-COUNTED = 20_000
+MAX_NAMES = 20_000
 """Maximum number of names visited."""
 
-_MADE, _GIVEN = RelPath("output"), RelPath("input")
-_IN_LINES = {"text", "markdown", "table", "tree"}
+_OUTPUT, _INPUT = RelPath("output"), RelPath("input")
+_TEXT_KINDS = {"text", "markdown", "table", "tree"}
 _LINES, _WIDTH = 6, 120
 
 
-def results(workspace: Workspace, past: Past) -> dict[str, Any]:
+def list_results(workspace: Workspace, versions: FileVersions) -> dict[str, Any]:
     """List a run's files in ``output/`` and ``input/``, subfolders included.
 
     Returns:
@@ -34,57 +34,57 @@ def results(workspace: Workspace, past: Past) -> dict[str, Any]:
         text.
     """
     return {
-        "made": _listed(workspace, past, _MADE),
-        "given": _listed(workspace, past, _GIVEN),
+        "made": _list_folder(workspace, versions, _OUTPUT),
+        "given": _list_folder(workspace, versions, _INPUT),
     }
 
 
-def _listed(workspace: Workspace, past: Past, folder: RelPath) -> dict[str, Any]:
+def _list_folder(workspace: Workspace, versions: FileVersions, folder: RelPath) -> dict[str, Any]:
     rows: list[dict[str, Any]] = []
-    more, whole = 0, True
+    more, complete = 0, True
     try:
-        with workspace.opened(folder) as root:
+        with workspace.open_root(folder) as root:
             for at, (path, info) in enumerate(tree.walk(root, folder)):
-                if at >= COUNTED:
-                    whole = False
+                if at >= MAX_NAMES:
+                    complete = False
                     break
-                if isinstance(info, OSError) or not _counts(path, info):
+                if isinstance(info, OSError) or not _is_listed(path, info):
                     continue
-                if len(rows) < MOST:
-                    rows.append(_row(root, folder, RelPath.trusted(path), info, past))
+                if len(rows) < MAX_FILES:
+                    rows.append(_row(root, folder, RelPath.trusted(path), info, versions))
                 else:
                     more += 1
     except WorkspaceError:
         pass  # the folder does not exist, or is being moved into a sandbox
-    return {"files": rows, "more": more, "whole": whole}
+    return {"files": rows, "more": more, "whole": complete}
 
 
-def _counts(path: str, info: os.stat_result) -> bool:
+def _is_listed(path: str, info: os.stat_result) -> bool:
     names = path.split("/")
-    hidden = any(name.startswith(".") or name in CACHES for name in names)
+    hidden = any(name.startswith(".") or name in CACHE_FOLDERS for name in names)
     return stat.S_ISREG(info.st_mode) and not hidden
 
 
 def _row(
-    root: int, folder: RelPath, path: RelPath, info: os.stat_result, past: Past
+    root: int, folder: RelPath, path: RelPath, info: os.stat_result, versions: FileVersions
 ) -> dict[str, Any]:
     head = _head(root, path)
     kind = kind_of(path.name, head)
     return {
         "path": path.to_url(),
-        "name": paths.shown(path.removeprefix(f"{folder}/")),
+        "name": paths.display_text(path.removeprefix(f"{folder}/")),
         "kind": kind,
         "size": info.st_size,
         "changed": info.st_mtime,
-        "step": past.changed_in(path),
-        "lines": _first_lines(head) if kind in _IN_LINES else [],
+        "step": versions.last_changed_step(path),
+        "lines": _first_lines(head) if kind in _TEXT_KINDS else [],
     }
 
 
 def _head(root: int, path: str) -> bytes:
     try:
         with os.fdopen(paths.open_file(root, path), "rb") as file:
-            return file.read(HEAD)
+            return file.read(HEAD_BYTES)
     except OSError:
         return b""
 

@@ -8,14 +8,14 @@ from agent.workspace import paths
 from agent.workspace.files import Workspace
 from agent.workspace.paths import ROOT, RelPath
 
-MOST = 500
+MAX_WORDS = 500
 """Maximum number of words per lookup."""
 
-_HOME = "/workspace/"
-_WHERE = ("", "output/", "input/")
+_WORKSPACE_PREFIX = "/workspace/"
+_SEARCH_FOLDERS = ("", "output/", "input/")
 
 
-def named(workspace: Workspace, words: Sequence[str]) -> dict[str, str]:
+def find_linked_files(workspace: Workspace, words: Sequence[str]) -> dict[str, str]:
     """Return the words that name an existing file, with percent-encoded paths.
 
     Args:
@@ -24,21 +24,21 @@ def named(workspace: Workspace, words: Sequence[str]) -> dict[str, str]:
             with ``/workspace``. A bare name may also refer to a file in ``output/`` or
             ``input/``. Only the first ``MOST`` words are used.
     """
-    found = {}
-    with workspace.opened(ROOT) as root:
-        for word in words[:MOST]:
-            path = next((each for each in _meant(word) if _is_file(root, each)), None)
+    links = {}
+    with workspace.open_root(ROOT) as root:
+        for word in words[:MAX_WORDS]:
+            path = next((each for each in _candidate_paths(word) if _is_file(root, each)), None)
             if path is not None:
-                found[word] = path.to_url()
-    return found
+                links[word] = path.to_url()
+    return links
 
 
-def _meant(word: str) -> Iterator[RelPath]:
-    below_home = word.startswith(_HOME)
-    word = word.removeprefix(_HOME)
+def _candidate_paths(word: str) -> Iterator[RelPath]:
+    below_home = word.startswith(_WORKSPACE_PREFIX)
+    word = word.removeprefix(_WORKSPACE_PREFIX)
     while word.startswith("./"):
         word = word.removeprefix("./")
-    for folder in _WHERE if not below_home and "/" not in word else _WHERE[:1]:
+    for folder in _SEARCH_FOLDERS if not below_home and "/" not in word else _SEARCH_FOLDERS[:1]:
         try:
             yield RelPath(folder + word)
         except WorkspaceError:

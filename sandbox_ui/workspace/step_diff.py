@@ -8,14 +8,14 @@ from typing import Any, BinaryIO, Literal
 from agent.errors import WorkspaceError
 from agent.workspace.paths import RelPath
 from agent.workspace.versions.manifest import Node
-from agent.workspace.versions.past_files import Past
-from sandbox_ui.preview.base import Ask
+from agent.workspace.versions.past_files import FileVersions
+from sandbox_ui.preview.base import PreviewRequest
 from sandbox_ui.preview.diff.text_diff import is_text
-from sandbox_ui.preview.kinds import COMPARED, HEAD, kind_of
-from sandbox_ui.preview.service import Workshop
+from sandbox_ui.preview.kinds import DIFFERENCE, HEAD_BYTES, kind_of
+from sandbox_ui.preview.service import PreviewService
 
-Shows = Literal["text", "pictures", "facts"]
-_PICTURES = {"image"}
+DisplayKind = Literal["text", "pictures", "facts"]
+_IMAGE_KINDS = {"image"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,28 +36,28 @@ class Difference:
     step: int
     before: dict[str, Any] | None
     after: dict[str, Any] | None
-    shows: Shows
+    shows: DisplayKind
     why: str = ""
     text: bytes = b"null"
 
 
-class Differences:
+class StepComparer:
     """Compares versions of files, in a worker process.
 
     Args:
-        workshop: Runs the workers that read the files.
+        previews: Runs the workers that read the files.
     """
 
-    def __init__(self, workshop: Workshop) -> None:
-        self._workshop = workshop
+    def __init__(self, previews: PreviewService) -> None:
+        self._previews = previews
 
-    def of(
-        self, past: Past, path: RelPath, step: int | None, options: dict[str, str]
+    def compare(
+        self, versions: FileVersions, path: RelPath, step: int | None, options: dict[str, str]
     ) -> Difference:
         """Return the change that ``step`` made to ``path``.
 
         Args:
-            past: The run's file versions.
+            versions: The run's file versions.
             path: The path.
             step: The step; None for the last one that changed the path.
             options: Options of ``preview.diff.text_diff``.
@@ -65,61 +65,63 @@ class Differences:
         Raises:
             WorkspaceError: if the path existed neither before nor after the step.
         """
-        step = past.changed_in(path) if step is None else step
+        step = versions.last_changed_step(path) if step is None else step
         if step is None:
-            raise WorkspaceError(f"No step is known to have changed “{path.shown}”.")
-        before, after = past.before(path, step), past.node(path, step)
+            raise WorkspaceError(f"No step is known to have changed “{path.display}”.")
+        before, after = versions.node_before(path, step), versions.node(path, step)
         if before is None and after is None:
-            raise WorkspaceError(f"“{path.shown}” was there neither before step {step} nor after.")
+            raise WorkspaceError(
+                f"“{path.display}” was there neither before step {step} nor after."
+            )
         with ExitStack() as files:
             try:
-                old = _opened(past, path, step - 1, before, files)
-                new = _opened(past, path, step, after, files)
+                old = _open_version(versions, path, step - 1, before, files)
+                new = _open_version(versions, path, step, after, files)
             except WorkspaceError as error:
-                return _found(path, step, (before, after), "facts", str(error))
-            shows = _shows(path.name, [file for file in (old, new) if file is not None])
+                return _difference(path, step, (before, after), "facts", str(error))
+            shows = _display_kind(path.name, [file for file in (old, new) if file is not None])
             text, why = b"null", ""
             if shows == "text":
-                text, why = self._compared(path, old, new, options)
+                text, why = self._diff_text(path, old, new, options)
             shown = "facts" if why else shows
-            return _found(path, step, (before, after), shown, why, text)
+            return _difference(path, step, (before, after), shown, why, text)
 
-    def _compared(
+    def _diff_text(
         self, path: RelPath, old: BinaryIO | None, new: BinaryIO | None, options: dict[str, str]
     ) -> tuple[bytes, str]:
         new, old = new or BytesIO(), old or BytesIO()
-        ask = Ask(RelPath(path.name).shown, new.seek(0, 2), options, old)
+        request = PreviewRequest(RelPath(path.name).display, new.seek(0, 2), options, old)
         new.seek(0)
         try:
-            return self._workshop.look(COMPARED, new, ask).content, ""
+            return self._previews.render(DIFFERENCE, new, request).content, ""
         except WorkspaceError as error:
             return b"null", str(error)
 
 
-def _opened(
-    past: Past, path: RelPath, step: int, node: Node | None, files: ExitStack
+def _open_version(
+    versions: FileVersions, path: RelPath, step: int, node: Node | None, files: ExitStack
 ) -> BinaryIO | None:
     if node is None or node.kind != "file":
         return None
-    return files.enter_context(past.content(path, step, node))
+    return files.enter_context(versions.open_content(path, step, node))
 
 
-def _shows(name: str, files: list[BinaryIO]) -> Shows:
+def _display_kind(name: str, files: list[BinaryIO]) -> DisplayKind:
     heads = []
     for file in files:
-        heads.append(file.read(HEAD))
+        heads.append(file.read(HEAD_BYTES))
         file.seek(0)
     kinds = {kind_of(name, head) for head in heads}
-    if not files or (kinds <= _PICTURES and all(heads)):
+    if not files or (kinds <= _IMAGE_KINDS and all(heads)):
         return "pictures" if files else "facts"
     return "text" if all(is_text(head) for head in heads) else "facts"
 
 
-def _found(
+def _difference(
     path: RelPath,
     step: int,
     nodes: tuple[Node | None, Node | None],
-    shows: Shows,
+    shows: DisplayKind,
     why: str = "",
     text: bytes = b"null",
 ) -> Difference:

@@ -11,7 +11,7 @@ import pytest
 from agent import Settings, Studio, load_settings
 from agent.models.base import ToolCall
 from agent.models.scripted import ScriptedModel, ScriptedTurn
-from agent.train.rollouts.sandboxes import Processes
+from agent.train.rollouts.sandboxes import ProcessSandboxProvider
 
 
 def call(name: str, **arguments: Any) -> ScriptedTurn:
@@ -35,5 +35,5 @@ def settings(tmp_path: Path) -> Settings:
 
 @pytest.fixture
 def studio(settings: Settings) -> Iterator[Studio]:
-    with Studio(settings, Processes) as made:
+    with Studio(settings, ProcessSandboxProvider) as made:
         yield made

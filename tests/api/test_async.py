@@ -8,13 +8,13 @@ import pytest
 
 from agent import AsyncStudio, Settings, UsageError
 from agent.events import RunEnded, RunStarted, ToolStarted
-from agent.train.rollouts.sandboxes import Processes
+from agent.train.rollouts.sandboxes import ProcessSandboxProvider
 from tests.api.conftest import bash, script
 
 
 def test_runs_are_iterated_and_awaited(settings: Settings, tmp_path: Path) -> None:
     async def main() -> None:
-        async with AsyncStudio(settings, Processes) as studio:
+        async with AsyncStudio(settings, ProcessSandboxProvider) as studio:
             run = await studio.run("Go.", model=script(bash("x=7; echo a > output/answer.txt")))
             events = [event async for event in run]
             assert isinstance(events[0], RunStarted)
@@ -24,7 +24,7 @@ def test_runs_are_iterated_and_awaited(settings: Settings, tmp_path: Path) -> No
             await run.send("More.", model=script(bash("echo b > output/b")))
             assert (await run.wait()).ok
             assert run.files["output/b"].text() == "b\n"
-            assert (await run.save(tmp_path / "out")).left_out == []
+            assert (await run.save(tmp_path / "out")).skipped == []
             await run.close()
             with pytest.raises(UsageError, match="task is empty"):
                 await studio.run("")
@@ -42,7 +42,7 @@ def test_eight_runs_work_side_by_side(settings: Settings) -> None:
             return (await run.wait()).answer
 
     async def main() -> None:
-        async with AsyncStudio(settings, Processes) as studio:
+        async with AsyncStudio(settings, ProcessSandboxProvider) as studio:
             answers = await asyncio.gather(*(work(studio, number) for number in range(8)))
             assert answers == [str(number) for number in range(8)]
 
@@ -62,7 +62,7 @@ def test_cancelling_stops_a_run(settings: Settings) -> None:
                 if isinstance(event, ToolStarted):
                     begun.set()
 
-        async with AsyncStudio(settings, Processes) as studio:
+        async with AsyncStudio(settings, ProcessSandboxProvider) as studio:
             run = await studio.run("Go.", model=script(bash("sleep 600")))
             task = asyncio.create_task(work())
             await begun.wait()
@@ -80,7 +80,7 @@ def test_cancelling_stops_a_run(settings: Settings) -> None:
 def test_a_sandbox_alone_is_awaited(settings: Settings) -> None:
     async def main() -> None:
         async with (
-            AsyncStudio(settings, Processes) as studio,
+            AsyncStudio(settings, ProcessSandboxProvider) as studio,
             studio.sandbox(network="open") as box,
         ):
             meet = "touch $N; until [ -e a ] && [ -e b ]; do sleep 0.02; done; echo $N"

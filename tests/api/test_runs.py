@@ -45,7 +45,7 @@ def test_a_run_is_waited_for_and_its_files_are_taken(studio: Studio, tmp_path: P
     assert (file.name, file.size, file.read(), file.text()) == ("y.txt", 5, b"deep\n", "deep\n")
     assert file.save(tmp_path) == tmp_path / "y.txt"
     assert file.save(str(tmp_path / "renamed")).read_text() == "deep\n"
-    assert run.files.save(tmp_path / "out").left_out == ["output/link: a link"]
+    assert run.files.save(tmp_path / "out").skipped == ["output/link: a link"]
     assert (tmp_path / "out" / "x" / "y.txt").read_text() == "deep\n"
     assert run.wait() == result
 
@@ -75,7 +75,7 @@ def test_a_run_that_was_left_in_the_middle_can_be_cancelled(studio: Studio) -> N
 def test_results_are_saved_in_a_folder(studio: Studio, tmp_path: Path) -> None:
     with studio.run("Go.", model=script(bash("echo 1 > output/answer.txt"))) as run:
         run.wait()
-        assert run.save(str(tmp_path / "out")).left_out == []
+        assert run.save(str(tmp_path / "out")).skipped == []
     assert (tmp_path / "out" / "files" / "answer.txt").read_text() == "1\n"
     with pytest.raises(WorkspaceError, match="holds the results of another run"):
         run.save(tmp_path / "out")
@@ -141,7 +141,7 @@ def test_one_thread_at_a_time_iterates_a_run(studio: Studio) -> None:
 
 
 def test_leaving_the_studio_stops_runs_that_other_threads_carry_out(settings: Settings) -> None:
-    from agent.train.rollouts.sandboxes import Processes
+    from agent.train.rollouts.sandboxes import ProcessSandboxProvider
 
     begun = threading.Event()
     results: list[str] = []
@@ -152,7 +152,7 @@ def test_leaving_the_studio_stops_runs_that_other_threads_carry_out(settings: Se
                 begun.set()
         results.append(run.result.status)
 
-    with Studio(settings, Processes) as studio:
+    with Studio(settings, ProcessSandboxProvider) as studio:
         run = studio.run("Go.", model=script(bash("sleep 600")))
         thread = threading.Thread(target=work)
         thread.start()

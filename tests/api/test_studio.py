@@ -20,7 +20,7 @@ def test_inputs_are_copied_and_what_is_left_out_is_told(studio: Studio, tmp_path
     (given / "link").symlink_to("/etc/hostname")
     with studio.run("Go.", inputs=given, model=script()) as run:
         assert run.files["input/given/a"].text() == "A"
-    assert run.left_out == ["link: a link"]
+    assert run.skipped == ["link: a link"]
 
 
 def test_a_second_one_works_beside_the_first(studio: Studio, settings: Settings) -> None:

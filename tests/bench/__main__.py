@@ -27,11 +27,11 @@ from tests.bench import (
     tree,
 )
 from tests.bench.figures import Table
-from tests.bench.place import Place, place, progress_line
-from tests.bench.sights import SIGHTS
+from tests.bench.place import BenchContext, bench_context, print_progress
+from tests.bench.sights import PREVIEW_FILES
 from tests.support.browser import CHROMIUM
 
-TABLES: dict[str, Callable[[Place], Table]] = {
+TABLES: dict[str, Callable[[BenchContext], Table]] = {
     "memory": memory.table,
     "steps": steps.table,
     "programs": programs.table,
@@ -49,7 +49,7 @@ TABLES: dict[str, Callable[[Place], Table]] = {
     "looks": looks.table,
     "builtin": builtin.table,
 }
-QUICK: dict[str, Callable[[Place], Table]] = {
+QUICK: dict[str, Callable[[BenchContext], Table]] = {
     "memory": partial(memory.table, count=1),
     "steps": partial(steps.table, short=3, long=6, rounds=2),
     "programs": partial(programs.table, short=2, long=3, rounds=1),
@@ -64,11 +64,11 @@ QUICK: dict[str, Callable[[Place], Table]] = {
     "transfers": partial(transfers.table, size=4 * 1024**2, times=1),
     "load": partial(load.table, crowds=(1, 2), steps=3, resting=2, watching=3),
     "rollouts": partial(rolling.table, many=2, at_once=(1, 2), think=0.1),
-    "looks": partial(looks.table, sights=SIGHTS[:4], part=0.001, times=1),
+    "looks": partial(looks.table, sights=PREVIEW_FILES[:4], part=0.001, times=1),
     "builtin": partial(builtin.table, trials=1, only=("count", "outside")),
 }
 
-BROWSED = {"idle", "page", "opening", "tree", "looks"}
+BROWSER_TABLES = {"idle", "page", "opening", "tree", "looks"}
 """Tables that need Chromium."""
 
 
@@ -77,26 +77,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("tables", nargs="*", metavar="TABLE", help=f"of {', '.join(TABLES)}")
     parser.add_argument("--quick", action="store_true", help="tiny numbers: does it work?")
-    given = parser.parse_args(arguments)
-    if unknown := set(given.tables) - TABLES.keys():
+    options = parser.parse_args(arguments)
+    if unknown := set(options.tables) - TABLES.keys():
         parser.error(f"no such table: {', '.join(sorted(unknown))}")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    chosen = QUICK if given.quick else TABLES
+    chosen = QUICK if options.quick else TABLES
     began = time.monotonic()
     try:
-        with place() as where:
-            print(machine.heading(where.client), flush=True)
-            for name in given.tables or chosen:
-                if name in BROWSED and not CHROMIUM.exists():
-                    progress_line(f"{name} left out: {CHROMIUM} is not installed")
+        with bench_context() as context:
+            print(machine.heading(context.client), flush=True)
+            for name in options.tables or chosen:
+                if name in BROWSER_TABLES and not CHROMIUM.exists():
+                    print_progress(f"{name} left out: {CHROMIUM} is not installed")
                     continue
-                progress_line(name)
-                made = chosen[name](where)
+                print_progress(name)
+                made = chosen[name](context)
                 made.notes.append(f"Load of the machine: {machine.load()}.")
                 print(made.markdown(), flush=True)
     except KeyboardInterrupt:
         return 130
-    progress_line(f"done in {time.monotonic() - began:.0f} s")
+    print_progress(f"done in {time.monotonic() - began:.0f} s")
     return 0
 
 

@@ -10,17 +10,17 @@ from unittest.mock import patch
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from tests.bench.memory import private
-from tests.bench.place import PATIENCE, Place
+from tests.bench.memory import private_memory
+from tests.bench.place import TIMEOUT_SECONDS, BenchContext
 from tests.support.browser import CHROMIUM, FLAGS
 
 _SCRIPT = Path(__file__).with_suffix(".js")
 
 
 @contextmanager
-def browser(place: Place) -> Iterator[Browser]:
+def launch_browser(context: BenchContext) -> Iterator[Browser]:
     """Chromium; its profile and Gradio's files are in the place's folder meanwhile."""
-    here = {"TMPDIR": str(place.folder), "GRADIO_TEMP_DIR": str(place.folder / "gradio")}
+    here = {"TMPDIR": str(context.folder), "GRADIO_TEMP_DIR": str(context.folder / "gradio")}
     with patch.dict(os.environ, here), sync_playwright() as playwright:
         made = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         try:
@@ -30,92 +30,92 @@ def browser(place: Place) -> Iterator[Browser]:
 
 
 @dataclass(frozen=True)
-class Holdings:
+class PageMemory:
     """What a page holds.
 
     Attributes:
         elements: Elements in the document.
-        heap: Bytes of its JavaScript heap, after a collection.
-        private: Bytes of memory of the largest page process.
+        heap_bytes: Bytes of its JavaScript heap, after a collection.
+        private_bytes: Bytes of memory of the largest page process.
     """
 
     elements: int
-    heap: int
-    private: int
+    heap_bytes: int
+    private_bytes: int
 
 
-class NotShown(Exception):
+class PreviewNotShown(Exception):
     """A file has no preview here."""
 
 
-class Tab:
+class BrowserTab:
     """A tab of its own, with nothing in the cache, that notes the marks it shows."""
 
     def __init__(self, browser: Browser) -> None:
         self._browser = browser
         self._context = browser.new_context(viewport={"width": 1280, "height": 860})
-        self._context.set_default_timeout(PATIENCE * 1000)
+        self._context.set_default_timeout(TIMEOUT_SECONDS * 1000)
         self._context.add_init_script(path=_SCRIPT)
         self.page: Page = self._context.new_page()
         self._devtools = self._context.new_cdp_session(self.page)
         self._devtools.send("Performance.enable", {"timeDomain": "threadTicks"})
 
-    def __enter__(self) -> "Tab":
+    def __enter__(self) -> "BrowserTab":
         return self
 
     def __exit__(self, *_: object) -> None:
         self._context.close()
 
-    def seen(self, marks: range) -> list[float]:
+    def wait_for_marks(self, marks: range) -> list[float]:
         """When each mark came into the page, seconds since the epoch; waits for the last."""
         self.page.wait_for_function(f"() => bench.seen[{marks[-1]}]", polling=100)
         seen: dict[str, float] = self.page.evaluate("bench.seen")
         return [seen[str(mark)] for mark in marks]
 
-    def busy(self) -> float:
+    def busy_seconds(self) -> float:
         """Seconds that the page's main thread has worked so far."""
         return self._metrics()["TaskDuration"]
 
-    def now(self) -> float:
+    def now_ms(self) -> float:
         """Milliseconds since the page began."""
         return float(self.page.evaluate("performance.now()"))
 
-    def longest(self, since: float) -> float:
+    def longest_task(self, since: float) -> float:
         """Seconds of the longest task since then; 0 where none was over 50 ms."""
         return float(self.page.evaluate("since => bench.longest(since)", since)) / 1000
 
-    def holdings(self) -> Holdings:
+    def memory(self) -> PageMemory:
         """What it holds once its waste is collected."""
         self._devtools.send("HeapProfiler.collectGarbage")
-        return Holdings(
+        return PageMemory(
             elements=self.page.evaluate("document.querySelectorAll('*').length"),
-            heap=int(self._metrics()["JSHeapUsedSize"]),
-            private=self._private(),
+            heap_bytes=int(self._metrics()["JSHeapUsedSize"]),
+            private_bytes=self._private(),
         )
 
-    def first(self, condition: str) -> float:
+    def time_until(self, condition: str) -> float:
         """Seconds from the page's beginning to the first frame where a condition holds."""
         return float(self.page.evaluate(f"bench.first(() => {condition})")) / 1000
 
-    def painted(self) -> float:
+    def first_paint(self) -> float:
         """Seconds from the page's beginning to its first paint with any content."""
         entry = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
         return float(self.page.evaluate(entry)) / 1000
 
-    def forget(self) -> None:
+    def disable_cache(self) -> None:
         """From now on keep nothing that was fetched."""
         self._devtools.send("Network.enable")
         self._devtools.send("Network.setCacheDisabled", {"cacheDisabled": True})
 
-    def look(self, name: str) -> float:
+    def time_preview(self, name: str) -> float:
         """Click on a file; seconds to the first frame in which its preview is seen.
 
         Raises:
-            NotShown: none is seen within a minute.
+            PreviewNotShown: none is seen within a minute.
         """
         found = self.page.evaluate("name => bench.look(name)", name)
         if found is None:
-            raise NotShown(name)
+            raise PreviewNotShown(name)
         return float(found) / 1000
 
     def _metrics(self) -> dict[str, float]:
@@ -127,4 +127,4 @@ class Tab:
         info: dict[str, Any] = devtools.send("SystemInfo.getProcessInfo")
         devtools.detach()
         pages = [each["id"] for each in info["processInfo"] if each["type"] == "renderer"]
-        return max(private(process) for process in pages)
+        return max(private_memory(process) for process in pages)

@@ -10,43 +10,43 @@ from dataclasses import dataclass
 
 import httpx
 
-from tests.bench.place import PATIENCE, Place, program
+from tests.bench.place import TIMEOUT_SECONDS, BenchContext, run_program
 
-_LONG = 1800.0
+_CLIENT_TIMEOUT_SECONDS = 1800.0
 
 
 @dataclass(frozen=True)
-class Seen:
+class ObservedRun:
     """A run as one follower saw it.
 
     Attributes:
         status: How it ended.
-        began: When its first step began, by the clock of all of them.
-        ended: When it ended.
-        late: Seconds from each event to its arrival.
+        started_at: When its first step began, by the clock of all of them.
+        ended_at: When it ended.
+        delays: Seconds from each event to its arrival.
         answer: What it said in the end.
     """
 
     status: str
-    began: float
-    ended: float
-    late: list[float]
+    started_at: float
+    ended_at: float
+    delays: list[float]
     answer: str = ""
 
 
 @dataclass(frozen=True)
-class Program:
+class ServedApp:
     """The application as a program.
 
     Attributes:
         address: Where it is.
-        process: Its id.
+        pid: Its id.
     """
 
     address: str
-    process: int
+    pid: int
 
-    async def play(self, task: str) -> Seen:
+    async def play(self, task: str) -> ObservedRun:
         """Begin a run and follow it to its end."""
         async with self.client() as client:
             run = await self.draft(client)
@@ -55,7 +55,7 @@ class Program:
 
     def client(self) -> httpx.AsyncClient:
         """A visitor of its own."""
-        return httpx.AsyncClient(base_url=self.address, timeout=_LONG)
+        return httpx.AsyncClient(base_url=self.address, timeout=_CLIENT_TIMEOUT_SECONDS)
 
     async def draft(self, client: httpx.AsyncClient) -> str:
         """A run that has not begun."""
@@ -70,7 +70,7 @@ class Program:
         if "event: complete" not in told.text:
             raise RuntimeError(f"No run could be begun: {told.text[:300]}")
 
-    async def follow(self, client: httpx.AsyncClient, run: str) -> Seen:
+    async def follow(self, client: httpx.AsyncClient, run: str) -> ObservedRun:
         """What a follower of the run is told, until it ends."""
         began, late = 0.0, []
         async with client.stream("GET", f"/api/runs/{run}/events?cursor=0") as stream:
@@ -83,12 +83,16 @@ class Program:
                     if event["kind"] == "step_started" and not began:
                         began = event["at"]
                     if event["kind"] == "run_ended":
-                        return Seen(event["status"], began, event["at"], late, event["answer"])
+                        return ObservedRun(
+                            event["status"], began, event["at"], late, event["answer"]
+                        )
         raise RuntimeError("The stream ended before the run.")
 
 
 @contextmanager
-def served(place: Place, url: str, most: int, sandboxes: int = 200) -> Iterator[Program]:
+def serve_app(
+    context: BenchContext, url: str, max_runs: int, sandboxes: int = 200
+) -> Iterator[ServedApp]:
     """The application, ready, on an endpoint; it lets so many runs go on at once.
 
     Without an address the built-in model answers.
@@ -96,19 +100,19 @@ def served(place: Place, url: str, most: int, sandboxes: int = 200) -> Iterator[
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    environment = place.environment(
+    environment = context.environment(
         "load", OPENAI_BASE_URL=url, OPENAI_MODEL="test-model", GRADIO_SERVER_PORT=str(port),
-        STUDIO_RUNS=str(most), STUDIO_RUNS_EACH=str(most), STUDIO_CONVERSATION_TOKENS="none",
-        STUDIO_SANDBOXES=str(sandboxes),
+        STUDIO_RUNS=str(max_runs), STUDIO_RUNS_EACH=str(max_runs),
+        STUDIO_CONVERSATION_TOKENS="none", STUDIO_SANDBOXES=str(sandboxes),
     )  # fmt: skip
     address = f"http://127.0.0.1:{port}"
-    with program([sys.executable, "app.py"], environment) as process:
-        end = time.monotonic() + PATIENCE
+    with run_program([sys.executable, "app.py"], environment) as process:
+        end = time.monotonic() + TIMEOUT_SECONDS
         while not _ready(address):
             if time.monotonic() > end:
                 raise RuntimeError("The application does not get ready.")
             time.sleep(0.2)
-        yield Program(address, process.pid)
+        yield ServedApp(address, process.pid)
 
 
 def _ready(address: str) -> bool:

@@ -9,7 +9,7 @@ import re
 import signal
 import time
 
-from tests.support.models.endpoint import Call, Endpoint, Received, Turn
+from tests.support.models.endpoint import Call, Endpoint, ReceivedRequest, Turn
 from tests.support.models.turns import Body
 
 _STEPS = re.compile(r"(\d+) steps of `(true|work)`")
@@ -22,10 +22,10 @@ _WORK = (
 )
 
 
-class _Forgetful(Endpoint):
+class _UnrecordedEndpoint(Endpoint):
     """Keeps no request: there are hundreds, each with the whole conversation."""
 
-    def note(self, received: Received) -> None:
+    def record(self, received: ReceivedRequest) -> None:
         pass
 
 
@@ -40,6 +40,6 @@ def _turn(body: Body) -> Turn:
 
 
 if __name__ == "__main__":
-    with _Forgetful(_turn, strict=False) as endpoint:
+    with _UnrecordedEndpoint(_turn, strict=False) as endpoint:
         print(endpoint.url, flush=True)
         signal.sigwait({signal.SIGTERM, signal.SIGINT})

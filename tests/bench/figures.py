@@ -15,7 +15,7 @@ class Sample:
     seconds: tuple[float, ...]
 
     @classmethod
-    def of(cls, seconds: Sequence[float]) -> "Sample":
+    def from_seconds(cls, seconds: Sequence[float]) -> "Sample":
         return cls(tuple(seconds))
 
     @property
@@ -41,24 +41,24 @@ class Sample:
         return ranked[min(self.n - 1, math.ceil(0.95 * self.n) - 1)]
 
     def cells(self, unit: str = "ms") -> tuple[str, str, str, str, str]:
-        """As ``SAMPLED`` says; of fewer than 20 the 95th percentile is the largest."""
-        low, high = (shown(value, unit) for value in self.interval)
-        smallest, p95 = shown(min(self.seconds), unit), shown(self.p95, unit)
-        return shown(self.median, unit), f"{low} … {high}", smallest, p95, str(self.n)
+        """As ``SAMPLE_HEADINGS`` says; of fewer than 20 the 95th percentile is the largest."""
+        low, high = (format_duration(value, unit) for value in self.interval)
+        smallest, p95 = format_duration(min(self.seconds), unit), format_duration(self.p95, unit)
+        return format_duration(self.median, unit), f"{low} … {high}", smallest, p95, str(self.n)
 
 
-SAMPLED = ("median", "95 % interval of it", "smallest", "95th percentile", "n")
+SAMPLE_HEADINGS = ("median", "95 % interval of it", "smallest", "95th percentile", "n")
 """The heads of ``Sample.cells``."""
 
 
-def shown(seconds: float, unit: str = "ms") -> str:
+def format_duration(seconds: float, unit: str = "ms") -> str:
     """Three figures that mean something, without an exponent."""
     value = seconds * {"ms": 1000.0, "s": 1.0}[unit]
     digits = 2 if abs(value) < 10 else 1 if abs(value) < 100 else 0
     return f"{value:.{digits}f} {unit}"
 
 
-def megabytes(size: float) -> str:
+def format_megabytes(size: float) -> str:
     """A size in MB (10^6 bytes)."""
     return f"{size / 1e6:.0f} MB" if size >= 20e6 else f"{size / 1e6:.2f} MB"
 
@@ -68,7 +68,7 @@ class Table:
     """One table for the README: figures, and how they came about."""
 
     title: str
-    heads: Sequence[str]
+    headings: Sequence[str]
     rows: list[tuple[str, ...]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -76,7 +76,7 @@ class Table:
         self.rows.append(cells)
 
     def markdown(self) -> str:
-        lines = [f"### {self.title}", "", _row(self.heads), _row(["---"] * len(self.heads))]
+        lines = [f"### {self.title}", "", _row(self.headings), _row(["---"] * len(self.headings))]
         lines += map(_row, self.rows)
         return "\n".join([*lines, "", *self.notes, ""]).rstrip() + "\n"
 
@@ -86,17 +86,17 @@ def _row(cells: Sequence[str]) -> str:
 
 
 @contextmanager
-def timed(into: list[float]) -> Iterator[None]:
+def record_duration(durations: list[float]) -> Iterator[None]:
     """Append how long the block took."""
     began = time.perf_counter()
     yield
-    into.append(time.perf_counter() - began)
+    durations.append(time.perf_counter() - began)
 
 
-def repeated(work: Callable[[], object], times: int, *, warm_up: int = 1) -> Sample:
+def measure(work: Callable[[], object], times: int, *, warm_up: int = 1) -> Sample:
     """Do it again and again; the first ones do not count."""
     seconds: list[float] = []
     for _ in range(warm_up + times):
-        with timed(seconds):
+        with record_duration(seconds):
             work()
-    return Sample.of(seconds[warm_up:])
+    return Sample.from_seconds(seconds[warm_up:])

@@ -8,60 +8,62 @@ from agent.data_folder import DataFolder
 from agent.events import RunEnded, ToolEnded
 from agent.limits import Limits
 from agent.models.scripted import ScriptedModel
-from agent.provisioning.provider import Computers
+from agent.provisioning.provider import SandboxProvider
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL, reap
 from agent.util.cancellation import Stop
-from tests.bench.figures import SAMPLED, Sample, Table, repeated, timed
-from tests.bench.place import PATIENCE, SUBMIT, TASK, Place, bash
+from tests.bench.figures import SAMPLE_HEADINGS, Sample, Table, measure, record_duration
+from tests.bench.place import SUBMIT, TASK, TIMEOUT_SECONDS, BenchContext, bash
 
-RIVAL = "`docker run -d` and `docker exec … true` of the same image"
+DOCKER_CLI_LABEL = "`docker run -d` and `docker exec … true` of the same image"
 
 
-def table(place: Place, *, times: int = 15) -> Table:
+def table(context: BenchContext, *, times: int = 15) -> Table:
     """Runs from the warm pool, runs without one, and the engine's own commands."""
     made = Table(
         "From Run to the first command's end",
-        ("a run whose first step is `true`, the model's time aside", *SAMPLED),
+        ("a run whose first step is `true`, the model's time aside", *SAMPLE_HEADINGS),
         notes=["Bars: 50 ms from the pool, which makes the next one meanwhile; 300 ms cold."],
     )
     for name, pool in (("sandbox from the warm pool", 1), ("sandbox made for the run (cold)", 0)):
-        with place.computers(f"pool-{pool}", pool=pool) as computers:
-            firsts, ends = _runs(place, computers, times)
+        with context.provider(f"pool-{pool}", pool=pool) as computers:
+            firsts, ends = _runs(context, computers, times)
         made.add(name, *firsts.cells())
-    made.add(RIVAL, *_by_hand(place, max(1, times // 2)))
+    made.add(DOCKER_CLI_LABEL, *_measure_docker_cli(context, max(1, times // 2)))
     made.add("the end: shell, container and watch gone", *ends.cells())
     return made
 
 
-def _runs(place: Place, computers: Computers, times: int) -> tuple[Sample, Sample]:
+def _runs(context: BenchContext, computers: SandboxProvider, times: int) -> tuple[Sample, Sample]:
     firsts: list[float] = []
     ends: list[float] = []
     for _ in range(times + 1):
-        computers.wait_for_pool(PATIENCE)
-        with place.run(computers) as run:
+        computers.wait_for_pool(TIMEOUT_SECONDS)
+        with context.run(computers) as run:
             model = ScriptedModel([bash("true"), SUBMIT])
             events = run.start(TASK, model, Limits(), Stop())
-            with timed(firsts):
+            with record_duration(firsts):
                 next(event for event in events if isinstance(event, ToolEnded))
             next(event for event in events if isinstance(event, RunEnded))
-            with timed(ends):
+            with record_duration(ends):
                 run.close()
-    return Sample.of(firsts[1:]), Sample.of(ends[1:])
+    return Sample.from_seconds(firsts[1:]), Sample.from_seconds(ends[1:])
 
 
-def _by_hand(place: Place, times: int) -> tuple[str, ...]:
+def _measure_docker_cli(context: BenchContext, times: int) -> tuple[str, ...]:
     docker = shutil.which("docker")
     if docker is None:
-        return ("no `docker` command here", *[""] * (len(SAMPLED) - 1))
-    with DataFolder(place.folder / "by-hand") as data:
-        label = f"{INSTANCE_LABEL}={data.instance}"
-        run = [docker, "run", "-d", "--init", "--label", label, place.image, "sleep", "infinity"]
+        return ("no `docker` command here", *[""] * (len(SAMPLE_HEADINGS) - 1))
+    with DataFolder(context.folder / "by-hand") as data:
+        label = f"{INSTANCE_LABEL}={data.instance_id}"
+        run = [docker, "run", "-d", "--init", "--label", label, context.image, "sleep", "infinity"]
         try:
-            return repeated(partial(_first, docker, run, place.environment("x")), times).cells()
+            return measure(
+                partial(_run_and_exec, docker, run, context.environment("x")), times
+            ).cells()
         finally:
-            reap(place.client, data.instance)
+            reap(context.client, data.instance_id)
 
 
-def _first(docker: str, run: list[str], environment: dict[str, str]) -> None:
+def _run_and_exec(docker: str, run: list[str], environment: dict[str, str]) -> None:
     made = subprocess.run(run, env=environment, check=True, capture_output=True, text=True)
     subprocess.run([docker, "exec", made.stdout.strip(), "true"], env=environment, check=True)

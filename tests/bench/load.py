@@ -8,18 +8,18 @@ import asyncio
 import time
 from collections.abc import Sequence
 
-from tests.bench.crowd import Program, Seen, served
-from tests.bench.figures import Sample, Table, megabytes, shown
-from tests.bench.memory import private
-from tests.bench.place import Place, progress_line
+from tests.bench.crowd import ObservedRun, ServedApp, serve_app
+from tests.bench.figures import Sample, Table, format_duration, format_megabytes
+from tests.bench.memory import private_memory
+from tests.bench.place import BenchContext, print_progress
 from tests.bench.programs import endpoint
 
-_HEADS = ("what", "value", "beside it")
-_REST = 5.0
+_HEADINGS = ("what", "value", "beside it")
+_REST_SECONDS = 5.0
 
 
 def table(
-    place: Place,
+    context: BenchContext,
     *,
     crowds: Sequence[int] = (1, 5, 20),
     steps: int = 30,
@@ -27,17 +27,17 @@ def table(
     watching: int = 200,
 ) -> Table:
     """Crowds of runs, then sandboxes at rest, then one run with many followers."""
-    made = Table(f"Load: runs of {steps} steps with real commands", _HEADS)
-    with endpoint(place) as (url, _lines), served(place, url, max(crowds)) as studio:
+    made = Table(f"Load: runs of {steps} steps with real commands", _HEADINGS)
+    with endpoint(context) as (url, _lines), serve_app(context, url, max(crowds)) as studio:
         asyncio.run(studio.play("Run 2 steps of `true`."))
         alone = 0.0
         for crowd in crowds:
-            progress_line(f"load: {crowd} at once")
-            alone = _crowd(made, studio, crowd, steps, alone) or alone
-        progress_line(f"load: {watching} followers")
+            print_progress(f"load: {crowd} at once")
+            alone = _concurrent_runs(made, studio, crowd, steps, alone) or alone
+        print_progress(f"load: {watching} followers")
         _followers(made, studio, watching, steps)
-        progress_line(f"load: {resting} sandboxes at rest")
-        _resting(made, studio, resting)
+        print_progress(f"load: {resting} sandboxes at rest")
+        _idle_sandboxes(made, studio, resting)
     made.notes.append(
         "A step is one of: write a file, sort one, search it, add it up in Python, list the "
         "workspace. Of a crowd all begin at once; a run's sandbox is made meanwhile. Event → "
@@ -47,79 +47,87 @@ def table(
     return made
 
 
-def _crowd(made: Table, studio: Program, crowd: int, steps: int, alone: float) -> float:
+def _concurrent_runs(made: Table, studio: ServedApp, count: int, steps: int, alone: float) -> float:
     """So many runs at once; the steps a second of it."""
-    before = private(studio.process)
+    before = private_memory(studio.pid)
 
-    async def play() -> tuple[list[Seen], int]:
+    async def play() -> tuple[list[ObservedRun], int]:
         task = f"Run {steps} steps of `work`."
-        runs = [asyncio.create_task(studio.play(task)) for _ in range(crowd)]
+        runs = [asyncio.create_task(studio.play(task)) for _ in range(count)]
         most = before
         while not all(run.done() for run in runs):
-            most = max(most, private(studio.process))
+            most = max(most, private_memory(studio.pid))
             await asyncio.wait(runs, timeout=0.5)
         return [run.result() for run in runs], most
 
     seen, most = asyncio.run(play())
-    seconds = max(each.ended for each in seen) - min(each.began for each in seen)
-    rate = crowd * steps / seconds
-    late = Sample.of([late for each in seen for late in each.late])
+    seconds = max(each.ended_at for each in seen) - min(each.started_at for each in seen)
+    rate = count * steps / seconds
+    late = Sample.from_seconds([late for each in seen for late in each.delays])
     failed = sum(each.status != "submitted" for each in seen)
     share = f"{rate / alone:.1f} × one alone" if alone else ""
-    name = f"{crowd} at once" if crowd > 1 else "one alone"
+    name = f"{count} at once" if count > 1 else "one alone"
     made.add(f"{name}: steps a second", f"{rate:.1f}", share)
-    made.add(f"{name}: event → follower", shown(late.median), f"95 %: {shown(late.p95)}")
-    made.add(f"{name}: failed", str(failed), f"of {crowd}")
-    made.add(f"{name}: memory of the application, a run", megabytes((most - before) / crowd), "")
+    made.add(
+        f"{name}: event → follower",
+        format_duration(late.median),
+        f"95 %: {format_duration(late.p95)}",
+    )
+    made.add(f"{name}: failed", str(failed), f"of {count}")
+    made.add(
+        f"{name}: memory of the application, a run", format_megabytes((most - before) / count), ""
+    )
     return rate
 
 
-def _followers(made: Table, studio: Program, count: int, steps: int) -> None:
+def _followers(made: Table, studio: ServedApp, count: int, steps: int) -> None:
     """One run that so many follow."""
 
-    async def play() -> list[Seen]:
+    async def play() -> list[ObservedRun]:
         async with studio.client() as first:
             run = await studio.draft(first)
             clients = [studio.client() for _ in range(count)]
             following = [asyncio.create_task(studio.follow(each, run)) for each in clients]
-            await asyncio.sleep(_REST)
+            await asyncio.sleep(_REST_SECONDS)
             await studio.begin(first, run, f"Run {steps} steps of `work`.")
             seen = await asyncio.gather(*following)
             await asyncio.gather(*(each.aclose() for each in clients))
             return list(seen)
 
     seen = asyncio.run(play())
-    late = Sample.of([late for each in seen for late in each.late])
-    events = {len(each.late) for each in seen}
+    late = Sample.from_seconds([late for each in seen for late in each.delays])
+    events = {len(each.delays) for each in seen}
     made.add(
         f"{count} followers of one run: event → follower",
-        shown(late.median),
-        f"95 %: {shown(late.p95)}; all were told {events}",
+        format_duration(late.median),
+        f"95 %: {format_duration(late.p95)}; all were told {events}",
     )
 
 
-def _resting(made: Table, studio: Program, count: int) -> None:
+def _idle_sandboxes(made: Table, studio: ServedApp, count: int) -> None:
     """So many runs that have come to their end and keep their sandboxes."""
 
-    async def fill() -> list[Seen]:
-        seen: list[Seen] = []
+    async def fill() -> list[ObservedRun]:
+        seen: list[ObservedRun] = []
         while len(seen) < count:
             some = min(10, count - len(seen))
             tasks = [studio.play("Run 1 steps of `true`.") for _ in range(some)]
             seen += await asyncio.gather(*tasks)
         return seen
 
-    before = private(studio.process)
+    before = private_memory(studio.pid)
     seen = asyncio.run(fill())
     failed = sum(each.status != "submitted" for each in seen)
-    grown = (private(studio.process) - before) / count
-    made.add(f"{count} sandboxes at rest: memory of the application, each", megabytes(grown), "")
-    busy = _busy(studio.process, _REST * 2)
+    grown = (private_memory(studio.pid) - before) / count
+    made.add(
+        f"{count} sandboxes at rest: memory of the application, each", format_megabytes(grown), ""
+    )
+    busy = _cpu_share(studio.pid, _REST_SECONDS * 2)
     made.add(f"{count} sandboxes at rest: the application's processor", f"{busy:.1%}", "of one")
     made.add(f"{count} sandboxes at rest: failed", str(failed), f"of {count}")
 
 
-def _busy(process: int, seconds: float) -> float:
+def _cpu_share(process: int, seconds: float) -> float:
     """The share of one processor that a process takes in so many seconds."""
     before = _ticks(process)
     time.sleep(seconds)

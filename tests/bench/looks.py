@@ -4,30 +4,34 @@ from pathlib import Path
 
 from playwright.sync_api import Browser
 
-from tests.bench.browsing import NotShown, Tab, browser
-from tests.bench.figures import SAMPLED, Sample, Table, megabytes, shown
-from tests.bench.place import Place, progress_line
-from tests.bench.script import Source
-from tests.bench.sights import SIGHTS, Sight, small
-from tests.bench.wire import Wire
+from tests.bench.browsing import BrowserTab, PreviewNotShown, launch_browser
+from tests.bench.figures import SAMPLE_HEADINGS, Sample, Table, format_duration, format_megabytes
+from tests.bench.place import BenchContext, print_progress
+from tests.bench.script import EventSource
+from tests.bench.sights import PREVIEW_FILES, PreviewFile, text_file
+from tests.bench.wire import ByteCounter
 
-_BETWEEN = Sight("between.txt", "", small("Looked at between the others.\n"))
+_OTHER_FILE = PreviewFile("between.txt", "", text_file("Looked at between the others.\n"))
 
 
 def table(
-    place: Place, *, sights: tuple[Sight, ...] = SIGHTS, part: float = 1, times: int = 10
+    context: BenchContext,
+    *,
+    sights: tuple[PreviewFile, ...] = PREVIEW_FILES,
+    part: float = 1,
+    times: int = 10,
 ) -> Table:
     """Each file alone beside a small text, looked at again and again by turns.
 
     Args:
-        place: Where to measure.
+        context: Where to measure.
         sights: What is looked at.
         part: How much of their full size the huge files have.
         times: Looks at each.
     """
     made = Table(
         "From a click to the first screen of a file",
-        ("what is looked at", "its size", "the first in the tab", *SAMPLED),
+        ("what is looked at", "its size", "the first in the tab", *SAMPLE_HEADINGS),
         notes=[
             "From the click on a file's row to the first frame in which its preview is laid out: "
             "text, or pictures that have come, or a film's first frame. Nothing is in the "
@@ -36,42 +40,49 @@ def table(
             "csv, sound, film, sqlite); the others say what was not read."
         ],
     )
-    with browser(place) as chromium:
+    with launch_browser(context) as chromium:
         from tests.bench.shows import draft, studio
 
-        data = place.folder / "looks"
-        with studio(data, Source(), Wire()) as address:
+        data = context.folder / "looks"
+        with studio(data, EventSource(), ByteCounter()) as address:
             for sight in sights:
-                progress_line(sight.about)
+                print_progress(sight.description)
                 run = draft(data)
-                size = _written(run.workspace / "output", sight, part)
+                size = _write_file(run.workspace / "output", sight, part)
                 page = f"{address}/?run={run.id}"
                 try:
-                    first, *others = _looked(chromium, page, sight.name, times + 1)
-                except NotShown:
-                    made.add(sight.about, megabytes(size), "not shown", *("" for _ in SAMPLED))
+                    first, *others = _measure_previews(chromium, page, sight.name, times + 1)
+                except PreviewNotShown:
+                    made.add(
+                        sight.description,
+                        format_megabytes(size),
+                        "not shown",
+                        *("" for _ in SAMPLE_HEADINGS),
+                    )
                 else:
-                    cells = Sample.of(others).cells()
-                    made.add(sight.about, megabytes(size), shown(first), *cells)
+                    cells = Sample.from_seconds(others).cells()
+                    made.add(
+                        sight.description, format_megabytes(size), format_duration(first), *cells
+                    )
                 (run.workspace / "output" / sight.name).unlink()
     return made
 
 
-def _written(folder: Path, sight: Sight, part: float) -> int:
-    for each in (sight, _BETWEEN):
-        each.make(folder / each.name, part if each.name.startswith("huge") else 1)
+def _write_file(folder: Path, sight: PreviewFile, part: float) -> int:
+    for each in (sight, _OTHER_FILE):
+        each.write(folder / each.name, part if each.name.startswith("huge") else 1)
     return (folder / sight.name).stat().st_size
 
 
-def _looked(chromium: Browser, address: str, name: str, times: int) -> list[float]:
+def _measure_previews(chromium: Browser, address: str, name: str, times: int) -> list[float]:
     """Seconds that each look at a file took; between them another one is looked at."""
-    with Tab(chromium) as tab:
-        tab.forget()
+    with BrowserTab(chromium) as tab:
+        tab.disable_cache()
         tab.page.goto(address)
-        for each in (name, _BETWEEN.name):
+        for each in (name, _OTHER_FILE.name):
             tab.page.get_by_role("treeitem", name=each).wait_for()
         seconds = []
         for _ in range(times):
-            seconds.append(tab.look(name))
-            tab.look(_BETWEEN.name)
+            seconds.append(tab.time_preview(name))
+            tab.time_preview(_OTHER_FILE.name)
         return seconds

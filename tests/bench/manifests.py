@@ -3,21 +3,26 @@
 from pathlib import Path
 
 from agent.workspace.versions.blobs import BlobStore
-from agent.workspace.versions.snapshots import Snapshots
-from agent.workspace.versions.watch import Watch
-from tests.bench.figures import SAMPLED, Sample, Table, timed
-from tests.bench.place import Place
+from agent.workspace.versions.snapshots import SnapshotTracker
+from agent.workspace.versions.watch import WorkspaceWatcher
+from tests.bench.figures import SAMPLE_HEADINGS, Sample, Table, record_duration
+from tests.bench.place import BenchContext
 from tests.support.full_scan import full_scan
 
-_BYTES = 2048
-_IN_A_FOLDER = 100
+_FILE_BYTES = 2048
+_FILES_PER_FOLDER = 100
 
 
-def table(place: Place, *, counts: tuple[int, ...] = (10, 10_000), times: int = 20) -> Table:
+def table(
+    context: BenchContext, *, counts: tuple[int, ...] = (10, 10_000), times: int = 20
+) -> Table:
     """Workspaces of several sizes, in each of which one file changes between two steps."""
     made = Table(
         "The manifest of the workspace",
-        (f"files of {_BYTES // 1024} KB, one of them changed since the last time", *SAMPLED),
+        (
+            f"files of {_FILE_BYTES // 1024} KB, one of them changed since the last time",
+            *SAMPLE_HEADINGS,
+        ),
         notes=[
             "Up to 500 names a step's end is a sweep, which there costs less than the hints. The "
             "naive way reads and hashes every file, and unlike the other two it keeps no content "
@@ -25,10 +30,10 @@ def table(place: Place, *, counts: tuple[int, ...] = (10, 10_000), times: int = 
         ],
     )
     for count in counts:
-        folder = place.folder / f"manifest-{count}"
+        folder = context.folder / f"manifest-{count}"
         _fill(folder / "workspace", count)
-        with Watch(folder) as watch:
-            snapshots = Snapshots(folder / "workspace", BlobStore(folder / "blobs"), watch)
+        with WorkspaceWatcher(folder) as watch:
+            snapshots = SnapshotTracker(folder / "workspace", BlobStore(folder / "blobs"), watch)
             for name, sample in _measure(snapshots, folder / "workspace", times).items():
                 made.add(f"{count:,} files: {name}", *sample.cells())
     return made
@@ -38,14 +43,14 @@ def _fill(workspace: Path, count: int) -> None:
     for number in range(count):
         path = _path(workspace, number)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"{number:>{_BYTES}}")
+        path.write_text(f"{number:>{_FILE_BYTES}}")
 
 
 def _path(workspace: Path, number: int) -> Path:
-    return workspace / f"folder {number // _IN_A_FOLDER}" / f"{number}.txt"
+    return workspace / f"folder {number // _FILES_PER_FOLDER}" / f"{number}.txt"
 
 
-def _measure(snapshots: Snapshots, workspace: Path, times: int) -> dict[str, Sample]:
+def _measure(snapshots: SnapshotTracker, workspace: Path, times: int) -> dict[str, Sample]:
     hinted: list[float] = []
     swept: list[float] = []
     naive: list[float] = []
@@ -53,13 +58,13 @@ def _measure(snapshots: Snapshots, workspace: Path, times: int) -> dict[str, Sam
     for number in range(times + 1):
         for final, into in ((False, hinted), (True, swept)):
             _path(workspace, 0).write_text(f"{number} {final}")
-            with timed(into):
+            with record_duration(into):
                 snapshots.take(final=final)
         if number <= max(1, times // 4):
-            with timed(naive):
+            with record_duration(naive):
                 full_scan(workspace)
     return {
-        "a step's end": Sample.of(hinted[1:]),
-        "a sweep, as at a run's end": Sample.of(swept[1:]),
-        "everything hashed": Sample.of(naive[1:]),
+        "a step's end": Sample.from_seconds(hinted[1:]),
+        "a sweep, as at a run's end": Sample.from_seconds(swept[1:]),
+        "everything hashed": Sample.from_seconds(naive[1:]),
     }

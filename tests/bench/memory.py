@@ -9,61 +9,63 @@ from pathlib import Path
 
 from agent.limits import Limits
 from agent.models.scripted import ScriptedModel
-from agent.provisioning.provider import Computers
+from agent.provisioning.provider import SandboxProvider
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL
 from agent.util.cancellation import Stop
-from tests.bench.figures import Table, megabytes
-from tests.bench.place import SUBMIT, TASK, Place, bash
+from tests.bench.figures import Table, format_megabytes
+from tests.bench.place import SUBMIT, TASK, BenchContext, bash
 
 
-def table(place: Place, *, count: int = 6) -> Table:
+def table(context: BenchContext, *, count: int = 6) -> Table:
     """The first run warms the process up; what each further one adds is counted."""
     made = Table("What an idle sandbox takes", ("where", "median", "smallest … largest", "n"))
-    with place.computers("memory") as computers, ExitStack() as stack:
-        sizes = [_with_one_more(place, computers, stack) for _ in range(count + 1)]
+    with context.provider("memory") as computers, ExitStack() as stack:
+        sizes = [_memory_after_another_run(context, computers, stack) for _ in range(count + 1)]
         grown = [float(after - before) for before, after in itertools.pairwise(sizes)]
-        containers = _containers(place, computers)
+        containers = _container_memory(context, computers)
         made.add("application: a run at rest with its sandbox, watch and journal", *_cells(grown))
         made.add("container: supervisor, shell and init (`docker stats`)", *_cells(containers))
-        made.add("engine: its process for the container", *_cells(_shims(place, computers)))
+        made.add("engine: its process for the container", *_cells(_shim_memory(context, computers)))
     made.notes.append(
         "Application: private memory of the process. A container may use up to its limit (2 GB)."
     )
     return made
 
 
-def private(process: int | str = "self") -> int:
+def private_memory(process: int | str = "self") -> int:
     """Bytes of memory that are this process's alone."""
     return sum(_rollup(Path(f"/proc/{process}"), "Private_"))
 
 
-def _with_one_more(place: Place, computers: Computers, stack: ExitStack) -> int:
+def _memory_after_another_run(
+    context: BenchContext, computers: SandboxProvider, stack: ExitStack
+) -> int:
     """This process's memory with a further run that has come to its end and keeps its sandbox."""
-    run = stack.enter_context(place.run(computers))
+    run = stack.enter_context(context.run(computers))
     for _ in run.start(TASK, ScriptedModel([bash("true"), SUBMIT]), Limits(), Stop()):
         continue
     gc.collect()
-    return private()
+    return private_memory()
 
 
-def _containers(place: Place, computers: Computers) -> list[float]:
+def _container_memory(context: BenchContext, computers: SandboxProvider) -> list[float]:
     used = []
-    for container in _ids(place, computers):
-        memory = place.client.api.stats(container, stream=False, one_shot=True)["memory_stats"]
+    for container in _ids(context, computers):
+        memory = context.client.api.stats(container, stream=False, one_shot=True)["memory_stats"]
         known = memory.get("stats", {})
         cache = known.get("total_inactive_file", known.get("inactive_file", 0))
         used.append(float(memory["usage"] - cache))
     return used
 
 
-def _ids(place: Place, computers: Computers) -> list[str]:
-    label = f"{INSTANCE_LABEL}={computers.data.instance}"
-    return [str(c["Id"]) for c in place.client.api.containers(filters={"label": label})]
+def _ids(context: BenchContext, computers: SandboxProvider) -> list[str]:
+    label = f"{INSTANCE_LABEL}={computers.data.instance_id}"
+    return [str(c["Id"]) for c in context.client.api.containers(filters={"label": label})]
 
 
-def _shims(place: Place, computers: Computers) -> list[float]:
+def _shim_memory(context: BenchContext, computers: SandboxProvider) -> list[float]:
     """The proportional share of memory of each process that the engine keeps for a container."""
-    ids = {ident.encode() for ident in _ids(place, computers)}
+    ids = {ident.encode() for ident in _ids(context, computers)}
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -83,5 +85,5 @@ def _cells(sizes: Iterable[float]) -> tuple[str, str, str]:
     ranked = sorted(sizes)
     if not ranked:
         return "cannot be seen here", "", "0"
-    spread = f"{megabytes(ranked[0])} … {megabytes(ranked[-1])}"
-    return megabytes(statistics.median(ranked)), spread, str(len(ranked))
+    spread = f"{format_megabytes(ranked[0])} … {format_megabytes(ranked[-1])}"
+    return format_megabytes(statistics.median(ranked)), spread, str(len(ranked))

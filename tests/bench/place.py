@@ -15,19 +15,19 @@ from agent.data_folder import DataFolder
 from agent.errors import SandboxError
 from agent.models.base import ToolCall
 from agent.models.scripted import ScriptedTurn
-from agent.provisioning.provider import Computers
+from agent.provisioning.provider import SandboxProvider
 from agent.runs.folder import RunFolder
 from agent.runs.recorder import RecordedRun, Task
 from agent.sandbox.disk import volume
 from agent.sandbox.docker.lifecycle import reap
 from agent.sandbox.engine.client import Client, connect
-from agent.sandbox.engine.discovery import find
+from agent.sandbox.engine.discovery import find_engine
 from agent.sandbox.image.build import dockerfile_path, ensure_image
 from agent.settings import load
 
 ROOT = Path(__file__).parents[2]
-PATIENCE = 120.0
-TASK = Task("Measure.", prompts.named("general"))
+TIMEOUT_SECONDS = 120.0
+TASK = Task("Measure.", prompts.get_bundled("general"))
 SUBMIT = ScriptedTurn(calls=(ToolCall("", "submit", "{}"),))
 
 
@@ -37,39 +37,41 @@ def bash(command: str) -> ScriptedTurn:
 
 
 @dataclass(frozen=True)
-class Place:
+class BenchContext:
     """Where a benchmark works.
 
     Attributes:
         folder: For data folders; each has a name of its own.
         client: The engine.
-        engine: Its address.
+        engine_url: Its address.
         image: The sandbox image's tag.
     """
 
     folder: Path
     client: Client
-    engine: str
+    engine_url: str
     image: str
 
     @contextmanager
-    def computers(self, name: str, *, pool: int = 0) -> Iterator[Computers]:
+    def provider(self, name: str, *, pool: int = 0) -> Iterator[SandboxProvider]:
         """Computers with their own data folder, ready."""
-        settings = load({"STUDIO_POOL": str(pool), "DOCKER_HOST": self.engine})
+        settings = load({"STUDIO_POOL": str(pool), "DOCKER_HOST": self.engine_url})
         with DataFolder(self.folder / name) as data:
-            computers = Computers(settings, data)
+            computers = SandboxProvider(settings, data)
             try:
                 computers.open()
-                if not computers.wait_for_pool(PATIENCE):
-                    raise RuntimeError(f"The pool stays empty: {computers.readiness}")
+                if not computers.wait_for_pool(TIMEOUT_SECONDS):
+                    raise RuntimeError(f"The pool stays empty: {computers.setup_status}")
                 yield computers
             finally:
                 computers.close()
 
     @contextmanager
-    def run(self, computers: Computers) -> Iterator[RecordedRun]:
+    def run(self, computers: SandboxProvider) -> Iterator[RecordedRun]:
         """A run that has not begun."""
-        run = RecordedRun(RunFolder.create(computers.data.path, computers.draft()), computers)
+        run = RecordedRun(
+            RunFolder.create(computers.data.path, computers.create_workspace()), computers
+        )
         try:
             yield run
         finally:
@@ -78,14 +80,14 @@ class Place:
     def environment(self, name: str, **more: str) -> dict[str, str]:
         """The environment of a program that gets a data folder of its own, here as all else."""
         return os.environ | {
-            "DOCKER_HOST": self.engine,
+            "DOCKER_HOST": self.engine_url,
             "STUDIO_DATA": str(self.folder / name),
             "PYTHONPATH": str(ROOT),
             "TMPDIR": str(self.folder),
             **more,
         }
 
-    def clean(self) -> None:
+    def clean_up(self) -> None:
         """Remove what is left of every data folder's containers, and the folders."""
         for file in [*self.folder.glob("*/instance"), *self.folder.glob("*/headless/*/instance")]:
             with suppress(SandboxError):
@@ -95,26 +97,28 @@ class Place:
 
 
 @contextmanager
-def place() -> Iterator[Place]:
+def bench_context() -> Iterator[BenchContext]:
     """Somewhere in the folder for temporary files."""
-    finding = find(os.environ.get("DOCKER_HOST"), os.environ.get("XDG_RUNTIME_DIR"))
+    discovered = find_engine(os.environ.get("DOCKER_HOST"), os.environ.get("XDG_RUNTIME_DIR"))
     client = connect(os.environ.get("DOCKER_HOST"), os.environ.get("XDG_RUNTIME_DIR"))
-    image = ensure_image(client, dockerfile_path(), lambda progress: progress_line(progress.line))
-    made = Place(Path(tempfile.mkdtemp(prefix="studio-bench-")), client, finding.url, image)
+    image = ensure_image(client, dockerfile_path(), lambda progress: print_progress(progress.line))
+    context = BenchContext(
+        Path(tempfile.mkdtemp(prefix="studio-bench-")), client, discovered.url, image
+    )
     try:
-        yield made
+        yield context
     finally:
-        made.clean()
+        context.clean_up()
         client.close()
 
 
-def progress_line(text: str) -> None:
+def print_progress(text: str) -> None:
     """Say on the terminal what is going on; the tables go to stdout."""
     print(f"… {text}", file=sys.stderr, flush=True)
 
 
 @contextmanager
-def program(
+def run_program(
     command: Sequence[str], environment: Mapping[str, str], *, output: bool = False
 ) -> Iterator["subprocess.Popen[str]"]:
     """A program for as long as the block lasts; with ``output``, its stdout can be read."""

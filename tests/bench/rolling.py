@@ -4,33 +4,33 @@ import time
 from collections.abc import Iterator, Sequence
 
 from agent.api.studio import Studio
-from agent.models.base import Model, Piece, Request
+from agent.models.base import Model, ModelRequest, Piece
 from agent.models.scripted import ScriptedModel
 from agent.settings import load
-from agent.tasks.task import Problem
-from agent.train.rollouts.rollouts import Plan, Rollout, rollouts
+from agent.tasks.task import TaskRecord
+from agent.train.rollouts.rollouts import Rollout, RolloutPlan, run_rollouts
 from agent.util.cancellation import Stop
-from tests.bench.figures import Sample, Table, shown
-from tests.bench.place import SUBMIT, Place, bash, progress_line
+from tests.bench.figures import Sample, Table, format_duration
+from tests.bench.place import SUBMIT, BenchContext, bash, print_progress
 
 _SCRIPT = (bash("cat input/notes/*.txt"), bash("cp input/notes/a.txt output/answer.txt"), SUBMIT)
 _FILES = {f"notes/{name}.txt": f"{name}\n" * 40 for name in "abcdef"}
 
 
-class _Paced(ScriptedModel):
+class _DelayedModel(ScriptedModel):
     """Thinks so many seconds before each of its turns, and computes nothing meanwhile."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(_SCRIPT)
         self._seconds = seconds
 
-    def stream(self, request: Request, stop: Stop) -> Iterator[Piece]:
+    def stream(self, request: ModelRequest, stop: Stop) -> Iterator[Piece]:
         stop.wait(self._seconds)
         return super().stream(request, stop)
 
 
 def table(
-    place: Place,
+    context: BenchContext,
     *,
     many: int = 48,
     at_once: Sequence[int] = (1, 4, 8),
@@ -51,46 +51,60 @@ def table(
         ],
     )  # fmt: skip
     for crowd in at_once:
-        _add(made, place, f"a model that answers at once, {crowd} at once", many, crowd, 0.0)
+        _measure_rollouts(
+            made, context, f"a model that answers at once, {crowd} at once", many, crowd, 0.0
+        )
     wait = f"a model that takes {think:g} s a turn, {at_once[-1]} at once"
-    _add(made, place, wait, many, at_once[-1], think)
+    _measure_rollouts(made, context, wait, many, at_once[-1], think)
     return made
 
 
-def _add(made: Table, place: Place, name: str, many: int, crowd: int, think: float) -> None:
-    progress_line(name)
-    done, seconds = _rolled(place, many, crowd, think)
+def _measure_rollouts(
+    made: Table, context: BenchContext, name: str, count: int, concurrency: int, think: float
+) -> None:
+    print_progress(name)
+    done, seconds = _run_rollouts(context, count, concurrency, think)
     whole = sum(each.seconds for each in done)
     parts = [
-        sum(each.prepared for each in done) / whole,
+        sum(each.setup_seconds for each in done) / whole,
         sum(each.totals.sandbox_seconds for each in done) / whole,
         sum(each.totals.model_seconds for each in done) / whole,
     ]
     shares = [f"{share:.1%}" for share in (*parts, 1 - sum(parts))]
-    one = shown(Sample.of([each.seconds for each in done]).median, "s")
+    one = format_duration(Sample.from_seconds([each.seconds for each in done]).median, "s")
     made.add(name, f"{len(done) / seconds * 60:.0f}", one, *shares)
 
 
-def _rolled(place: Place, many: int, crowd: int, think: float) -> tuple[list[Rollout], float]:
+def _run_rollouts(
+    context: BenchContext, count: int, concurrency: int, think: float
+) -> tuple[list[Rollout], float]:
     settings = load(
         {
-            "DOCKER_HOST": place.engine,
-            "STUDIO_DATA": str(place.folder / f"rollouts-{crowd}-{think:g}"),
+            "DOCKER_HOST": context.engine_url,
+            "STUDIO_DATA": str(context.folder / f"rollouts-{concurrency}-{think:g}"),
             "STUDIO_POOL": "0",
         }
     )
     problems = [
-        Problem(f"p{number}", "What do the notes say?", _FILES["notes/a.txt"], "exact", "", _FILES)
-        for number in range(many)
+        TaskRecord(
+            f"p{number}", "What do the notes say?", _FILES["notes/a.txt"], "exact", "", _FILES
+        )
+        for number in range(count)
     ]
 
-    def model(_: Problem) -> Model:
-        return _Paced(think)
+    def model(_: TaskRecord) -> Model:
+        return _DelayedModel(think)
 
     with Studio(settings) as studio:
-        list(rollouts(problems[:1], model, studio, Plan(settings.limits())))  # the engine is found
+        list(
+            run_rollouts(problems[:1], model, studio, RolloutPlan(settings.limits()))
+        )  # the engine is found
         began = time.monotonic()
-        done = list(rollouts(problems, model, studio, Plan(settings.limits(), at_once=crowd)))
+        done = list(
+            run_rollouts(
+                problems, model, studio, RolloutPlan(settings.limits(), concurrency=concurrency)
+            )
+        )
         seconds = time.monotonic() - began
     if not all(each.reward == 1.0 for each in done):
         raise RuntimeError(f"A rollout did not do its task: {done}")

@@ -22,9 +22,9 @@ from agent.events import (
     Totals,
 )
 from agent.models.base import ToolCall, Usage
-from tests.bench.place import PATIENCE
+from tests.bench.place import TIMEOUT_SECONDS
 
-PACE = 0.01
+PACE_SECONDS = 0.01
 """Seconds from one marked event to the next, as of a quick model."""
 _CHUNKS = 40
 _OUTPUT = 4096
@@ -32,21 +32,21 @@ _COMMAND = "python measure.py"
 _WORDS = "so the next thing to look at is the row below, "
 
 
-class Script:
+class EventScript:
     """A run's steps, one after the other.
 
     Args:
         output: Characters of each step's output.
 
     Attributes:
-        made: When each marked event was made, in the order of their marks: seconds since the
+        created_at: When each marked event was made, in the order of their marks: seconds since the
             epoch.
-        events: How many events there were, those without a mark too.
+        event_count: How many events there were, those without a mark too.
     """
 
     def __init__(self, output: int = _OUTPUT) -> None:
-        self.made: list[float] = []
-        self.events = 0
+        self.created_at: list[float] = []
+        self.event_count = 0
         self._output = output
         self._step = 0
         self._due = 0.0
@@ -55,18 +55,18 @@ class Script:
         """So many more steps, the marked events ``pace`` seconds apart."""
         self._due = time.monotonic()
         for _ in range(count):
-            for event in self._one(pace):
-                self.events += 1
+            for event in self._step_events(pace):
+                self.event_count += 1
                 yield event
 
-    def _one(self, pace: float) -> Iterator[Event]:
+    def _step_events(self, pace: float) -> Iterator[Event]:
         self._step += 1
         step, call = self._step, f"call_{self._step}"
         thoughts = []
         yield StepStarted(step=step, note="")
         for _ in range(_CHUNKS):
             thoughts.append(f"{_WORDS}{self._mark(pace)} ")
-            yield ReasoningDelta(step=step, text=thoughts[-1], at=self.made[-1])
+            yield ReasoningDelta(step=step, text=thoughts[-1], at=self.created_at[-1])
         arguments = {"command": _COMMAND}
         yield ModelAnswered(
             step=step, text="", reasoning="".join(thoughts), finish="tool_calls",
@@ -77,7 +77,9 @@ class Script:
             step=step, call_id=call, name="execute_bash", arguments=arguments, head=_COMMAND
         )
         text = _output(self._mark(pace), self._output)
-        yield ToolOutput(step=step, call_id=call, stream="stdout", text=text, at=self.made[-1])
+        yield ToolOutput(
+            step=step, call_id=call, stream="stdout", text=text, at=self.created_at[-1]
+        )
         yield ToolEnded(
             step=step, call_id=call, name="execute_bash", ok=True, exit_code=0, ending="exit",
             seconds=0.01, observation=text,
@@ -87,8 +89,8 @@ class Script:
     def _mark(self, pace: float) -> str:
         self._due += pace
         time.sleep(max(0.0, self._due - time.monotonic()))
-        self.made.append(time.time())
-        return f"§{len(self.made) - 1}§"
+        self.created_at.append(time.time())
+        return f"§{len(self.created_at) - 1}§"
 
 
 def _output(mark: str, size: int) -> str:
@@ -97,11 +99,11 @@ def _output(mark: str, size: int) -> str:
     return "\n".join(lines)[: size - 1] + "\n"
 
 
-class Source:
+class EventSource:
     """Plays a script in the thread that iterates ``events``, when another one says so."""
 
     def __init__(self) -> None:
-        self.script = Script()
+        self.script = EventScript()
         self._orders = queue.SimpleQueue[tuple[int, float, threading.Event] | None]()
 
     def events(self) -> Iterator[Event]:
@@ -116,11 +118,11 @@ class Source:
         Raises:
             RuntimeError: nobody takes them.
         """
-        first, played = len(self.script.made), threading.Event()
+        first, played = len(self.script.created_at), threading.Event()
         self._orders.put((steps, pace, played))
-        if not played.wait(PATIENCE + steps * (_CHUNKS + 1) * pace):
+        if not played.wait(TIMEOUT_SECONDS + steps * (_CHUNKS + 1) * pace):
             raise RuntimeError("The steps are not taken.")
-        return range(first, len(self.script.made))
+        return range(first, len(self.script.created_at))
 
     def end(self) -> None:
         """There is no more."""

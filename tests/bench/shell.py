@@ -9,43 +9,45 @@ from agent.data_folder import DataFolder
 from agent.sandbox.docker.container import ContainerSpec
 from agent.sandbox.docker.sandbox import DockerSandbox
 from agent.util.cancellation import Stop
-from tests.bench.figures import SAMPLED, Sample, Table, repeated
-from tests.bench.place import Place
+from tests.bench.figures import SAMPLE_HEADINGS, Sample, Table, measure
+from tests.bench.place import BenchContext
 
 _BLOCKS = 4
 
 
-def table(place: Place, *, times: int = 1000, execs: int = 40) -> Table:
+def table(context: BenchContext, *, times: int = 1000, execs: int = 40) -> Table:
     """``true`` in one container in every way that there is."""
     made = Table(
         "One command in the sandbox",
-        ("the same container", *SAMPLED),
+        ("the same container", *SAMPLE_HEADINGS),
         notes=["Taken in turns, a block of each at a time. Bar: 5 ms for `true` in the shell."],
     )
-    with DataFolder(place.folder / "shell") as data:
+    with DataFolder(context.folder / "shell") as data:
         spec = ContainerSpec(
-            image=place.image,
-            instance=data.instance,
+            image=context.image,
+            instance=data.instance_id,
             sandbox_id=uuid.uuid4().hex,
             workspace=data.workspace("shell"),
         )
-        sandbox = DockerSandbox.create(place.client, spec)
+        sandbox = DockerSandbox.create(context.client, spec)
         try:
-            for name, sample in _in_turns(_ways(place, sandbox, times, execs)).items():
+            for name, sample in _measure_interleaved(
+                _methods(context, sandbox, times, execs)
+            ).items():
                 made.add(name, *sample.cells())
         finally:
             sandbox.close()
     return made
 
 
-def _ways(
-    place: Place, sandbox: DockerSandbox, times: int, execs: int
+def _methods(
+    context: BenchContext, sandbox: DockerSandbox, times: int, execs: int
 ) -> dict[str, tuple[Callable[[], object], int]]:
     def inside(command: str) -> Callable[[], object]:
         return lambda: list(sandbox.execute(command, timeout=60, stop=Stop()))
 
     def by_engine() -> None:
-        api = place.client.api
+        api = context.client.api
         made = api.exec_create(sandbox.container, ["bash", "-c", "true"])
         api.exec_start(made["Id"])
         api.exec_inspect(made["Id"])
@@ -57,7 +59,7 @@ def _ways(
     }
     if docker := shutil.which("docker"):
         command = [docker, "exec", sandbox.container, "true"]
-        environment = place.environment("x")
+        environment = context.environment("x")
         ways["`docker exec … true`"] = (
             lambda: subprocess.run(command, env=environment, check=True),
             execs,
@@ -65,9 +67,9 @@ def _ways(
     return ways
 
 
-def _in_turns(ways: dict[str, tuple[Callable[[], object], int]]) -> dict[str, Sample]:
-    found: dict[str, list[float]] = {name: [] for name in ways}
+def _measure_interleaved(methods: dict[str, tuple[Callable[[], object], int]]) -> dict[str, Sample]:
+    found: dict[str, list[float]] = {name: [] for name in methods}
     for _ in range(_BLOCKS):
-        for name, (work, times) in ways.items():
-            found[name] += repeated(work, max(1, times // _BLOCKS)).seconds
-    return {name: Sample.of(seconds) for name, seconds in found.items()}
+        for name, (work, times) in methods.items():
+            found[name] += measure(work, max(1, times // _BLOCKS)).seconds
+    return {name: Sample.from_seconds(seconds) for name, seconds in found.items()}

@@ -19,18 +19,18 @@ from agent.runs.folder import RunFolder
 from agent.sandbox.base import Sandbox
 from agent.settings import Settings
 from agent.util.cancellation import Stop
-from tests.bench.script import Source
-from tests.bench.wire import Wire
-from tests.support.local_provider import LocalMachine
-from tests.support.server import create, served
+from tests.bench.script import EventSource
+from tests.bench.wire import ByteCounter
+from tests.support.local_provider import LocalSandboxProvider
+from tests.support.server import create_app, run_server
 
-_TENTH = 0.1
+_UPDATE_SECONDS = 0.1
 
 
-class _Playing(LocalMachine):
+class _ScriptedProvider(LocalSandboxProvider):
     """What a run of it does first is to play the source; then it has come to its end."""
 
-    def __init__(self, data: Path, source: Source) -> None:
+    def __init__(self, data: Path, source: EventSource) -> None:
         super().__init__(data)
         self._source = source
 
@@ -42,20 +42,20 @@ class _Playing(LocalMachine):
 
 def draft(data: Path) -> RunFolder:
     """A run's folder, with an empty workspace."""
-    return RunFolder.create(data, LocalMachine(data).draft())
+    return RunFolder.create(data, LocalSandboxProvider(data).create_workspace())
 
 
 @contextmanager
-def studio(data: Path, source: Source, wire: Wire) -> Iterator[str]:
+def studio(data: Path, source: EventSource, wire: ByteCounter) -> Iterator[str]:
     """The studio's address; a task that is sent there is answered by the source's steps.
 
     They go the way of all events: recorder, journal, feed, stream, page. Only the model and
     the sandbox are left out.
     """
     settings = Settings(data=data, base_url="http://127.0.0.1:9/v1", model="script")
-    app = create(settings, _Playing(data, source))
-    app.add_middleware(wire.counting)
-    with served(app) as address:
+    app = create_app(settings, _ScriptedProvider(data, source))
+    app.add_middleware(wire.middleware)
+    with run_server(app) as address:
         try:
             yield address
         finally:
@@ -63,43 +63,43 @@ def studio(data: Path, source: Source, wire: Wire) -> Iterator[str]:
 
 
 @contextmanager
-def chat(source: Source, wire: Wire) -> Iterator[str]:
+def chat(source: EventSource, wire: ByteCounter) -> Iterator[str]:
     """The address of a page with a ``gr.Chatbot`` that is given its history ten times a second.
 
     Two messages a step: the thought, and the output in a block of code.
     """
     app = FastAPI()
     app.state.closing = asyncio.Event()
-    app.add_middleware(wire.counting)
+    app.add_middleware(wire.middleware)
     with gr.Blocks(analytics_enabled=False) as page:
         shown = gr.Chatbot(label="Chat", height=700)
         task = gr.Textbox(label="Task")
-        gr.Button("Run").click(_answering(source), task, shown)
+        gr.Button("Run").click(_chat_handler(source), task, shown)
     gr.mount_gradio_app(app, page, path="/", ssr_mode=False, run_history=False)
-    with served(app) as address:
+    with run_server(app) as address:
         try:
             yield address
         finally:
             source.end()
 
 
-def _answering(source: Source) -> Callable[[str], Iterator[list[dict[str, Any]]]]:
+def _chat_handler(source: EventSource) -> Callable[[str], Iterator[list[dict[str, Any]]]]:
     """Gives the history so far, every tenth of a second; the events happen meanwhile."""
 
     def answer(_task: str) -> Iterator[list[dict[str, Any]]]:
         messages: list[dict[str, Any]] = []
-        player = threading.Thread(target=_fold, args=(source, messages))
+        player = threading.Thread(target=_append_messages, args=(source, messages))
         player.start()
         while player.is_alive():
             began = time.monotonic()
             yield [dict(message) for message in messages]
-            time.sleep(max(0.0, began + _TENTH - time.monotonic()))
+            time.sleep(max(0.0, began + _UPDATE_SECONDS - time.monotonic()))
         yield messages
 
     return answer
 
 
-def _fold(source: Source, messages: list[dict[str, Any]]) -> None:
+def _append_messages(source: EventSource, messages: list[dict[str, Any]]) -> None:
     for event in source.events():
         if isinstance(event, StepStarted):
             messages.append({"role": "assistant", "content": ""})

@@ -13,7 +13,7 @@ from pathlib import Path
 from docx import Document
 from PIL import Image, ImageDraw
 
-Make = Callable[[Path, float], None]
+FileWriter = Callable[[Path, float], None]
 """Writes a file; the number is the part of its full size that is wanted."""
 
 _FILES = Path(__file__).parents[1] / "preview" / "files"
@@ -21,35 +21,35 @@ _MB = 10**6
 
 
 @dataclass(frozen=True)
-class Sight:
+class PreviewFile:
     """A file that is looked at.
 
     Attributes:
         name: The file's name; its ending says the kind.
-        about: What it is, for the table.
-        make: What writes it.
+        description: What it is, for the table.
+        write: What writes it.
     """
 
     name: str
-    about: str
-    make: Make
+    description: str
+    write: FileWriter
 
 
-def repeated(unit: str, size: float, before: str = "", after: str = "") -> Make:
+def repeated_text(unit: str, size: float, prefix: str = "", suffix: str = "") -> FileWriter:
     """A text that says the same again and again, ``{}`` being the number of the repetition."""
 
     def make(path: Path, part: float) -> None:
         with path.open("w") as file:
-            file.write(before)
+            file.write(prefix)
             block = "".join(unit.replace("{}", str(number)) for number in range(20_000))
             for _ in range(max(1, int(size * part / len(block)))):
                 file.write(block)
-            file.write(after)
+            file.write(suffix)
 
     return make
 
 
-def small(text: str) -> Make:
+def text_file(text: str) -> FileWriter:
     """A text."""
 
     def make(path: Path, _part: float) -> None:
@@ -58,7 +58,7 @@ def small(text: str) -> Make:
     return make
 
 
-def _between(path: Path, size: int, edge: bytes) -> None:
+def _sparse_file(path: Path, size: int, edge: bytes) -> None:
     """A file with something at both its ends and a hole between."""
     with path.open("wb") as file:
         file.write(edge)
@@ -68,17 +68,17 @@ def _between(path: Path, size: int, edge: bytes) -> None:
 
 def _log(path: Path, part: float) -> None:
     lines = "".join(f"2026-11-20 10:00:00 INFO request {number}\n" for number in range(30_000))
-    _between(path, int(2 * 1024**3 * part) + 2 * len(lines), lines.encode())
+    _sparse_file(path, int(2 * 1024**3 * part) + 2 * len(lines), lines.encode())
 
 
 def _sound(path: Path, part: float) -> None:
     size = int(1e9 * part) // 4 * 4
     head = b"RIFF" + (size + 36).to_bytes(4, "little") + b"WAVEfmt \x10\0\0\0\x01\0\x02\0"
     head += (44100).to_bytes(4, "little") + (176400).to_bytes(4, "little") + b"\x04\0\x10\0data"
-    _between(path, size + 44, head + size.to_bytes(4, "little"))
+    _sparse_file(path, size + 44, head + size.to_bytes(4, "little"))
 
 
-def _image(side: int) -> Make:
+def _image(side: int) -> FileWriter:
     def make(path: Path, part: float) -> None:
         size = max(100, int(side * part**0.5))
         Image.new("RGB", (size, size), (31, 111, 92)).save(path, compress_level=1)
@@ -86,7 +86,7 @@ def _image(side: int) -> Make:
     return make
 
 
-def _paper(pages: int) -> Make:
+def _pdf(pages: int) -> FileWriter:
     def make(path: Path, part: float) -> None:
         def leaf(number: int) -> Image.Image:
             made = Image.new("L", (595, 842), 255)
@@ -99,7 +99,7 @@ def _paper(pages: int) -> Make:
     return make
 
 
-def _database(size: float) -> Make:
+def _database(size: float) -> FileWriter:
     def make(path: Path, part: float) -> None:
         with closing(sqlite3.connect(path)) as base, base:
             base.execute("create table rows (number integer primary key, name text, content blob)")
@@ -112,7 +112,7 @@ def _database(size: float) -> Make:
     return make
 
 
-def _archive(members: int) -> Make:
+def _archive(members: int) -> FileWriter:
     def make(path: Path, part: float) -> None:
         with zipfile.ZipFile(path, "w") as packed:
             for number in range(max(3, int(members * part))):
@@ -121,7 +121,7 @@ def _archive(members: int) -> Make:
     return make
 
 
-def _document(paragraphs: int) -> Make:
+def _document(paragraphs: int) -> FileWriter:
     def make(path: Path, part: float) -> None:
         made = Document()
         for number in range(max(3, int(paragraphs * part))):
@@ -133,7 +133,7 @@ def _document(paragraphs: int) -> Make:
     return make
 
 
-def _copy(name: str) -> Make:
+def _copy(name: str) -> FileWriter:
     def make(path: Path, _part: float) -> None:
         shutil.copyfile(_FILES / name, path)
 
@@ -147,31 +147,37 @@ _NOTEBOOK = {
     "nbformat": 4,
     "nbformat_minor": 5,
 }
-SIGHTS = (
-    Sight("small.py", "a program", small("def f(x):\n    return 'x'  # y\n" * 40)),
-    Sight("huge.log", "a log of 2 GB", _log),
-    Sight("small.md", "Markdown", small("# Title\n\nSome *words* and $x^2$.\n")),
-    Sight("huge.md", "Markdown of 1 MB", repeated("Some *words*, {}.\n\n", _MB)),
-    Sight("small.json", "JSON", small(json.dumps({"a": [1, 2, {"b": None}]}))),
-    Sight(
-        "huge.json", "JSON of 12 MB", repeated(',\n{"id": {}, "name": "n"}', 12 * _MB, "[0", "]")
+PREVIEW_FILES = (
+    PreviewFile("small.py", "a program", text_file("def f(x):\n    return 'x'  # y\n" * 40)),
+    PreviewFile("huge.log", "a log of 2 GB", _log),
+    PreviewFile("small.md", "Markdown", text_file("# Title\n\nSome *words* and $x^2$.\n")),
+    PreviewFile("huge.md", "Markdown of 1 MB", repeated_text("Some *words*, {}.\n\n", _MB)),
+    PreviewFile("small.json", "JSON", text_file(json.dumps({"a": [1, 2, {"b": None}]}))),
+    PreviewFile(
+        "huge.json",
+        "JSON of 12 MB",
+        repeated_text(',\n{"id": {}, "name": "n"}', 12 * _MB, "[0", "]"),
     ),
-    Sight("huge.jsonl", "JSON lines of 1 GB", repeated('{"id": {}, "name": "n"}\n', 1e9)),
-    Sight("small.png", "a picture", _image(400)),
-    Sight("huge.png", "a picture of 100 MP", _image(10_000)),
-    Sight("small.pdf", "a PDF page", _paper(1)),
-    Sight("huge.pdf", "a PDF of 500 pages", _paper(500)),
-    Sight("small.html", "an HTML page", small("<h1>Title</h1>")),
-    Sight("small.csv", "a table", small("a,b\n1,2\n3,4\n")),
-    Sight("huge.csv", "a table of 200 MB", repeated(_ROW, 200 * _MB, "number,name,value,day\n")),
-    Sight("small.sqlite", "a database", _database(_MB)),
-    Sight("huge.sqlite", "a database of 1 GB", _database(1e9)),
-    Sight("huge.wav", "sound of 1 GB", _sound),
-    Sight("small.mp4", "a film", _copy("film.mp4")),
-    Sight("small.ipynb", "a notebook", small(json.dumps(_NOTEBOOK))),
-    Sight("small.docx", "a document", _document(3)),
-    Sight("huge.docx", "a document of 2,000 paragraphs", _document(2000)),
-    Sight("small.zip", "an archive", _archive(3)),
-    Sight("huge.zip", "an archive of 20,000 files", _archive(20_000)),
+    PreviewFile(
+        "huge.jsonl", "JSON lines of 1 GB", repeated_text('{"id": {}, "name": "n"}\n', 1e9)
+    ),
+    PreviewFile("small.png", "a picture", _image(400)),
+    PreviewFile("huge.png", "a picture of 100 MP", _image(10_000)),
+    PreviewFile("small.pdf", "a PDF page", _pdf(1)),
+    PreviewFile("huge.pdf", "a PDF of 500 pages", _pdf(500)),
+    PreviewFile("small.html", "an HTML page", text_file("<h1>Title</h1>")),
+    PreviewFile("small.csv", "a table", text_file("a,b\n1,2\n3,4\n")),
+    PreviewFile(
+        "huge.csv", "a table of 200 MB", repeated_text(_ROW, 200 * _MB, "number,name,value,day\n")
+    ),
+    PreviewFile("small.sqlite", "a database", _database(_MB)),
+    PreviewFile("huge.sqlite", "a database of 1 GB", _database(1e9)),
+    PreviewFile("huge.wav", "sound of 1 GB", _sound),
+    PreviewFile("small.mp4", "a film", _copy("film.mp4")),
+    PreviewFile("small.ipynb", "a notebook", text_file(json.dumps(_NOTEBOOK))),
+    PreviewFile("small.docx", "a document", _document(3)),
+    PreviewFile("huge.docx", "a document of 2,000 paragraphs", _document(2000)),
+    PreviewFile("small.zip", "an archive", _archive(3)),
+    PreviewFile("huge.zip", "an archive of 20,000 files", _archive(20_000)),
 )
 """What is looked at; another kind is another line."""

@@ -6,48 +6,56 @@ import time
 from collections import defaultdict
 from http.client import HTTPConnection, HTTPException
 
-from tests.bench.figures import SAMPLED, Sample, Table, megabytes, repeated, timed
-from tests.bench.memory import private
-from tests.bench.place import PATIENCE, Place, program
+from tests.bench.figures import (
+    SAMPLE_HEADINGS,
+    Sample,
+    Table,
+    format_megabytes,
+    measure,
+    record_duration,
+)
+from tests.bench.memory import private_memory
+from tests.bench.place import TIMEOUT_SECONDS, BenchContext, run_program
 
-_LOOK = 0.005
+_POLL_SECONDS = 0.005
 
 
-def table(place: Place, *, times: int = 5) -> Table:
+def table(context: BenchContext, *, times: int = 5) -> Table:
     """The program started anew each time, on a machine that is set up."""
     made = Table(
         "Starting the page's program",
-        ("`python app.py`, from the start of the process", *SAMPLED),
+        ("`python app.py`, from the start of the process", *SAMPLE_HEADINGS),
     )
     found: dict[str, list[float]] = defaultdict(list)
-    sizes = [_start(place, found) for _ in range(times + 1)]
+    sizes = [_measure_start(context, found) for _ in range(times + 1)]
     for name, seconds in found.items():
-        made.add(name, *Sample.of(seconds[1:]).cells("s"))
-    made.add("of it: `import gradio`, for comparison", *_import(place, "gradio", times))
-    image = place.client.images.get(place.image).attrs["Size"]
+        made.add(name, *Sample.from_seconds(seconds[1:]).cells("s"))
+    made.add("of it: `import gradio`, for comparison", *_measure_import(context, "gradio", times))
+    image = context.client.images.get(context.image).attrs["Size"]
     made.notes = [
         "Bar: the page within 5 s.",
-        f"Private memory of the program once it is ready: {megabytes(sorted(sizes)[times // 2])}. "
-        f"The sandbox image: {megabytes(image)} uncompressed (bar: 1,100 MB).",
+        "Private memory of the program once it is ready: "
+        f"{format_megabytes(sorted(sizes)[times // 2])}. "
+        f"The sandbox image: {format_megabytes(image)} uncompressed (bar: 1,100 MB).",
     ]
     return made
 
 
-def _start(place: Place, found: dict[str, list[float]]) -> int:
+def _measure_start(context: BenchContext, found: dict[str, list[float]]) -> int:
     port = _free_port()
-    environment = place.environment(
+    environment = context.environment(
         "startup", GRADIO_SERVER_PORT=str(port), GRADIO_SERVER_NAME="127.0.0.1"
     )
     began = time.perf_counter()
-    with program([sys.executable, "app.py"], environment) as process:
-        _wait(port, "/", b"")
+    with run_program([sys.executable, "app.py"], environment) as process:
+        _wait_for_response(port, "/", b"")
         found["`GET /` answers"].append(time.perf_counter() - began)
-        _wait(port, "/healthz", b'{"ok":true')
+        _wait_for_response(port, "/healthz", b'{"ok":true')
         found["`GET /healthz` says that sandboxes can be had"].append(time.perf_counter() - began)
-        size = private(process.pid)
-        with timed(found["from TERM to its end, warm sandbox removed"]):
+        size = private_memory(process.pid)
+        with record_duration(found["from TERM to its end, warm sandbox removed"]):
             process.terminate()
-            process.wait(PATIENCE)
+            process.wait(TIMEOUT_SECONDS)
     return size
 
 
@@ -57,11 +65,11 @@ def _free_port() -> int:
         return int(found.getsockname()[1])
 
 
-def _wait(port: int, path: str, content: bytes) -> None:
+def _wait_for_response(port: int, path: str, content: bytes) -> None:
     """Ask until there is an answer that begins in this way."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TIMEOUT_SECONDS
     while time.monotonic() < end:
-        connection = HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+        connection = HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_SECONDS)
         try:
             connection.request("GET", path)
             answer = connection.getresponse()
@@ -71,15 +79,15 @@ def _wait(port: int, path: str, content: bytes) -> None:
             pass
         finally:
             connection.close()
-        time.sleep(_LOOK)
+        time.sleep(_POLL_SECONDS)
     raise RuntimeError(f"The page's program does not answer at {path}.")
 
 
-def _import(place: Place, name: str, times: int) -> tuple[str, ...]:
+def _measure_import(context: BenchContext, name: str, times: int) -> tuple[str, ...]:
     command = [sys.executable, "-c", f"import {name}"]
 
     def run() -> None:
-        with program(command, place.environment("startup")) as process:
-            process.wait(PATIENCE)
+        with run_program(command, context.environment("startup")) as process:
+            process.wait(TIMEOUT_SECONDS)
 
-    return repeated(run, times).cells("s")
+    return measure(run, times).cells("s")

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tests.bench.figures import Table, megabytes
-from tests.bench.place import Place, program, progress_line
+from tests.bench.figures import Table, format_megabytes
+from tests.bench.place import BenchContext, print_progress, run_program
 
-_PIECE = 1024**2
+_CHUNK_BYTES = 1024**2
 _BOUNDARY = "----bench"
 
 
@@ -23,20 +23,20 @@ _BOUNDARY = "----bench"
 class _Rates:
     """What was reached, in bytes a second, and how much the program's peak memory grew."""
 
-    reached: list[float] = field(default_factory=list)
-    grown: int | None = None
+    rates: list[float] = field(default_factory=list)
+    memory_growth: int | None = None
 
     def cells(self) -> tuple[str, ...]:
-        ranked = sorted(rate / 1e6 for rate in self.reached)
-        grown = "" if self.grown is None else megabytes(self.grown)
+        ranked = sorted(rate / 1e6 for rate in self.rates)
+        grown = "" if self.memory_growth is None else format_megabytes(self.memory_growth)
         median = f"{ranked[len(ranked) // 2]:.0f} MB/s"
         return median, f"{ranked[0]:.0f} … {ranked[-1]:.0f}", grown, str(len(ranked))
 
 
-def table(place: Place, *, size: int = 1024**3, times: int = 3) -> Table:
+def table(context: BenchContext, *, size: int = 1024**3, times: int = 3) -> Table:
     """Up, down, as a zip, by ``cp``, to ``gr.File``: one after the other, ``times`` over."""
     made = Table(
-        f"A file of {megabytes(size)}",
+        f"A file of {format_megabytes(size)}",
         ("what", "median", "smallest … largest", "peak memory grew by", "n"),
         notes=[
             "Over the loopback interface, from a file and into nothing, by a client that costs "
@@ -44,13 +44,13 @@ def table(place: Place, *, size: int = 1024**3, times: int = 3) -> Table:
             "same disk. Bar: 200 MB/s, and a growth under 32 MB."
         ],
     )
-    folder = place.folder / "transfers"
+    folder = context.folder / "transfers"
     folder.mkdir()
     source = folder / "source"
     with source.open("wb") as file:
-        for _ in range(max(1, size // _PIECE)):
-            file.write(os.urandom(_PIECE))
-    with _served(place, "studio") as studio, _served(place, "gradio") as gradio:
+        for _ in range(max(1, size // _CHUNK_BYTES)):
+            file.write(os.urandom(_CHUNK_BYTES))
+    with _serve(context, "studio") as studio, _serve(context, "gradio") as gradio:
         rows = {
             "upload, in one part": _Uploads(studio, source),
             "download": _Downloads(studio, source, "files/input/big"),
@@ -58,9 +58,9 @@ def table(place: Place, *, size: int = 1024**3, times: int = 3) -> Table:
             "upload to `gr.File`": _GradioUploads(gradio, source),
         }
         for name, row in rows.items():
-            progress_line(name)
-            made.add(name, *_measured(row, times).cells())
-    made.add("`cp`", *_copied(source, times).cells())
+            print_progress(name)
+            made.add(name, *_measure(row, times).cells())
+    made.add("`cp`", *_measure_cp(source, times).cells())
     for each in folder.rglob("*"):
         if each.is_file():
             each.unlink()
@@ -71,54 +71,54 @@ def table(place: Place, *, size: int = 1024**3, times: int = 3) -> Table:
 class _Server:
     address: str
     run: str
-    process: int
+    pid: int
 
     def connect(self) -> socket.socket:
         where = urlsplit(self.address)
         return socket.create_connection((where.hostname or "", where.port or 0))
 
-    def ask(self, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
+    def request(self, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
         """A small request; status and body."""
         with self.connect() as connection:
             head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
             connection.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
-            return _answer(connection)
+            return _read_response(connection)
 
-    def peak(self) -> int:
-        status = Path(f"/proc/{self.process}/status").read_text()
+    def peak_memory(self) -> int:
+        status = Path(f"/proc/{self.pid}/status").read_text()
         return int(status.partition("VmHWM:")[2].split()[0]) * 1024
 
 
 @dataclass
-class _Way:
+class _Transfer:
     """One way to move the source."""
 
     server: _Server
     source: Path
 
-    def move(self, source: Path) -> None:
+    def transfer(self, source: Path) -> None:
         raise NotImplementedError
 
 
-class _Uploads(_Way):
-    def move(self, source: Path) -> None:
+class _Uploads(_Transfer):
+    def transfer(self, source: Path) -> None:
         runs = f"/api/runs/{self.server.run}"
-        self.server.ask("DELETE", f"{runs}/files/input/big")
+        self.server.request("DELETE", f"{runs}/files/input/big")
         about = json.dumps({"path": "input/big", "size": source.stat().st_size}).encode()
-        status, body = self.server.ask("POST", f"{runs}/uploads", about)
+        status, body = self.server.request("POST", f"{runs}/uploads", about)
         assert status == 201, body
         head = f"PATCH {runs}/uploads/{json.loads(body)['upload']} HTTP/1.1\r\nUpload-Offset: 0\r\n"
         _post(self.server, head, b"", source, b"", 201)
 
 
 @dataclass
-class _Downloads(_Way):
-    what: str
+class _Downloads(_Transfer):
+    path: str
 
-    def move(self, source: Path) -> None:
-        buffer = bytearray(_PIECE)
+    def transfer(self, source: Path) -> None:
+        buffer = bytearray(_CHUNK_BYTES)
         with self.server.connect() as connection:
-            path = f"/api/runs/{self.server.run}/{self.what}"
+            path = f"/api/runs/{self.server.run}/{self.path}"
             head = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
             connection.sendall(head.encode())
             came = 0
@@ -127,8 +127,8 @@ class _Downloads(_Way):
         assert came > source.stat().st_size
 
 
-class _GradioUploads(_Way):
-    def move(self, source: Path) -> None:
+class _GradioUploads(_Transfer):
+    def transfer(self, source: Path) -> None:
         before = (
             f'--{_BOUNDARY}\r\nContent-Disposition: form-data; name="files"; filename="big"\r\n'
             "Content-Type: application/octet-stream\r\n\r\n"
@@ -149,50 +149,50 @@ def _post(
         connection.sendall((head + more).encode() + before)
         connection.sendfile(file)
         connection.sendall(after)
-        status, body = _answer(connection)
+        status, body = _read_response(connection)
     assert status == wanted, body
 
 
-def _answer(connection: socket.socket) -> tuple[int, bytes]:
-    whole = b"".join(iter(lambda: connection.recv(_PIECE), b""))
+def _read_response(connection: socket.socket) -> tuple[int, bytes]:
+    whole = b"".join(iter(lambda: connection.recv(_CHUNK_BYTES), b""))
     head, _, body = whole.partition(b"\r\n\r\n")
     return int(head.split()[1]), body
 
 
-def _measured(way: _Way, times: int) -> _Rates:
+def _measure(way: _Transfer, times: int) -> _Rates:
     """A small file first, so that what is loaded once is there."""
     small = way.source.with_name("small")
-    small.write_bytes(bytes(4 * _PIECE))
+    small.write_bytes(bytes(4 * _CHUNK_BYTES))
     if not isinstance(way, _Downloads):
-        way.move(small)
+        way.transfer(small)
     rates = _Rates()
-    before = way.server.peak()
+    before = way.server.peak_memory()
     for _ in range(times):
         began = time.perf_counter()
-        way.move(way.source)
-        rates.reached.append(way.source.stat().st_size / (time.perf_counter() - began))
-    rates.grown = way.server.peak() - before
+        way.transfer(way.source)
+        rates.rates.append(way.source.stat().st_size / (time.perf_counter() - began))
+    rates.memory_growth = way.server.peak_memory() - before
     return rates
 
 
-def _copied(source: Path, times: int) -> _Rates:
+def _measure_cp(source: Path, times: int) -> _Rates:
     rates = _Rates()
     for number in range(times):
         target = source.with_name(f"copy-{number}")
         began = time.perf_counter()
         subprocess.run(["cp", "--reflink=never", str(source), str(target)], check=True)
-        rates.reached.append(source.stat().st_size / (time.perf_counter() - began))
+        rates.rates.append(source.stat().st_size / (time.perf_counter() - began))
         target.unlink()
     return rates
 
 
 @contextmanager
-def _served(place: Place, which: str) -> Iterator[_Server]:
-    data = place.folder / "transfers" / which
+def _serve(context: BenchContext, kind: str) -> Iterator[_Server]:
+    data = context.folder / "transfers" / kind
     data.mkdir()
-    command = [sys.executable, "-m", "tests.bench.transfers_program", which, str(data)]
-    environment = place.environment(f"transfers-{which}", GRADIO_TEMP_DIR=str(data / "gradio"))
-    with program(command, environment, output=True) as process:
+    command = [sys.executable, "-m", "tests.bench.transfers_program", kind, str(data)]
+    environment = context.environment(f"transfers-{kind}", GRADIO_TEMP_DIR=str(data / "gradio"))
+    with run_program(command, environment, output=True) as process:
         assert process.stdout is not None
         address, _, run = process.stdout.readline().strip().partition(" ")
         yield _Server(address, run, process.pid)

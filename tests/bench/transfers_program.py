@@ -16,13 +16,13 @@ def main() -> None:
 
     from agent.runs.folder import RunFolder
     from agent.settings import Settings
-    from tests.support.local_provider import LocalMachine
-    from tests.support.server import create, served
+    from tests.support.local_provider import LocalSandboxProvider
+    from tests.support.server import create_app, run_server
 
     run = ""
     if which == "studio":
-        app = create(Settings(data=data), LocalMachine(data))
-        run = RunFolder.create(data, LocalMachine(data).draft()).id
+        app = create_app(Settings(data=data), LocalSandboxProvider(data))
+        run = RunFolder.create(data, LocalSandboxProvider(data).create_workspace()).id
     else:
         import asyncio
 
@@ -32,7 +32,7 @@ def main() -> None:
             gr.File()
         app = gr.mount_gradio_app(FastAPI(), blocks, path="/")
         app.state.closing = asyncio.Event()
-    with served(app) as address:
+    with run_server(app) as address:
         print(address, run, flush=True)
         signal.pause()
 

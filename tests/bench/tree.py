@@ -7,18 +7,18 @@ from pathlib import Path
 from playwright.sync_api import Browser
 
 from agent.runs.folder import RunFolder
-from tests.bench.browsing import Tab, browser
-from tests.bench.figures import SAMPLED, Sample, Table
-from tests.bench.place import Place, progress_line
-from tests.bench.script import Source
-from tests.bench.wire import Wire
+from tests.bench.browsing import BrowserTab, launch_browser
+from tests.bench.figures import SAMPLE_HEADINGS, Sample, Table
+from tests.bench.place import BenchContext, print_progress
+from tests.bench.script import EventSource
+from tests.bench.wire import ByteCounter
 
 _FOLDER = 100
 _ROW = "document.querySelector('.tree [role=treeitem][aria-level=\"2\"]')"
 
 
 def table(
-    place: Place,
+    context: BenchContext,
     *,
     counts: tuple[int, ...] = (10, 1_000, 10_000),
     times: int = 30,
@@ -28,7 +28,7 @@ def table(
     """Files written one after the other, and pages opened, with few and with many files."""
     made = Table(
         "The tree of files",
-        ("files in the workspace", *SAMPLED),
+        ("files in the workspace", *SAMPLE_HEADINGS),
         notes=[
             "Written: a file each "
             f"{pause:g} s into `output/`, until its row is in an open page. Bar: 250 ms for the "
@@ -36,13 +36,13 @@ def table(
             "first frame with a file in it. Of a large folder the page has the rows near the eye."
         ],
     )
-    data = place.folder / "tree"
-    with browser(place) as chromium:
+    data = context.folder / "tree"
+    with launch_browser(context) as chromium:
         from tests.bench.shows import draft, studio
 
-        with studio(data, Source(), Wire()) as address:
+        with studio(data, EventSource(), ByteCounter()) as address:
             for name, count, path in _layouts(counts):
-                progress_line(name)
+                print_progress(name)
                 run = draft(data)
                 _fill(run.workspace, count, path)
                 written = _written(chromium, address, run, times, pause)
@@ -68,7 +68,7 @@ def _fill(workspace: Path, count: int, path: Callable[[int], str]) -> None:
 
 def _written(chromium: Browser, address: str, run: RunFolder, times: int, pause: float) -> Sample:
     """The first does not count. What is written last stands first, where the eye is."""
-    with Tab(chromium) as tab:
+    with BrowserTab(chromium) as tab:
         tab.page.goto(f"{address}/?run={run.id}")
         tab.page.get_by_role("treeitem", name="0.txt", exact=True).wait_for()
         written: list[float] = []
@@ -76,14 +76,16 @@ def _written(chromium: Browser, address: str, run: RunFolder, times: int, pause:
             written.append(time.time())
             (run.workspace / "output" / f"!{1000 - number} §{number}§.txt").write_text("new")
             time.sleep(pause)
-        seen = tab.seen(range(times + 1))
-        return Sample.of([after - before for before, after in zip(written, seen, strict=True)][1:])
+        seen = tab.wait_for_marks(range(times + 1))
+        return Sample.from_seconds(
+            [after - before for before, after in zip(written, seen, strict=True)][1:]
+        )
 
 
 def _painted(chromium: Browser, address: str, run: RunFolder, times: int) -> Sample:
     seconds: list[float] = []
     for _ in range(times):
-        with Tab(chromium) as tab:
+        with BrowserTab(chromium) as tab:
             tab.page.goto(f"{address}/?run={run.id}", wait_until="commit")
-            seconds.append(tab.first(f"bench.inView({_ROW})"))
-    return Sample.of(seconds)
+            seconds.append(tab.time_until(f"bench.inView({_ROW})"))
+    return Sample.from_seconds(seconds)

@@ -3,13 +3,13 @@
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
-class Wire:
+class ByteCounter:
     """Counts the bytes of all answers' bodies, as they leave the application."""
 
     def __init__(self) -> None:
         self.bytes = 0
 
-    def counting(self, app: ASGIApp) -> ASGIApp:
+    def middleware(self, app: ASGIApp) -> ASGIApp:
         """The application, counted."""
 
         async def counted(scope: Scope, receive: Receive, send: Send) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from agent import prompts
 from agent.events import RunEnded, RunStarted
-from agent.models.builtin.install import parts
+from agent.models.builtin.install import find_files
 from agent.runs import journal
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL
 from tests.support.models.endpoint import Endpoint, Turn
@@ -254,7 +254,7 @@ def test_without_a_model_it_says_how_to_connect_one(studio: Studio) -> None:
 def test_the_built_in_model_is_asked_by_its_name_whatever_endpoint_is_set(
     studio: Studio, tmp_path: Path, image: str
 ) -> None:
-    if parts() is None:
+    if find_files() is None:
         pytest.skip("the built-in model is not installed (requirements-builtin.txt)")
     out = tmp_path / "out"
     with Endpoint([]) as endpoint:
@@ -267,7 +267,7 @@ def test_the_built_in_model_is_asked_by_its_name_whatever_endpoint_is_set(
     started = next(event for _, event in journal.read(out / "journal.jsonl"))
     assert isinstance(started, RunStarted)
     assert (started.model, started.metered) == ("Built-in model", True)
-    assert started.system == prompts.named("small").system
+    assert started.system == prompts.get_bundled("small").system
 
 
 def test_a_data_folder_that_cannot_be_made_is_told(studio: Studio) -> None:

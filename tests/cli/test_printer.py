@@ -2,7 +2,7 @@
 
 import io
 
-from agent.cli.printer import Terminal
+from agent.cli.printer import EventPrinter
 from agent.events import (
     Event,
     Preparing,
@@ -16,7 +16,7 @@ from agent.events import (
     ToolStarted,
     Totals,
 )
-from agent.runs.state import totals_line
+from agent.runs.state import format_totals
 
 STARTED = RunStarted(
     run="r", task="Count.", mode="sandbox", model="m", metered=True, prompt="p", system="", user=""
@@ -25,9 +25,9 @@ STARTED = RunStarted(
 
 def shown(*events: Event) -> str:
     stream = io.StringIO()
-    terminal = Terminal(stream)
+    terminal = EventPrinter(stream)
     for event in events:
-        terminal.show(event)
+        terminal.print_event(event)
     return stream.getvalue()
 
 
@@ -92,5 +92,5 @@ def test_the_end_says_how_it_went_and_what_it_took() -> None:
 
 
 def test_estimates_are_marked_and_scripted_turns_use_no_tokens() -> None:
-    assert "≈10 tokens in" in totals_line(Totals(prompt_tokens=10, estimated=True))
-    assert "no tokens (scripted)" in totals_line(Totals(metered=False))
+    assert "≈10 tokens in" in format_totals(Totals(prompt_tokens=10, estimated=True))
+    assert "no tokens (scripted)" in format_totals(Totals(metered=False))

@@ -13,14 +13,14 @@ from agent.models.base import (
     CallPiece,
     Finish,
     Model,
+    ModelRequest,
     Piece,
     ReasoningPiece,
-    Request,
     TextPiece,
     ToolCall,
     ToolSchema,
     Usage,
-    User,
+    UserMessage,
 )
 from agent.models.scripted import ScriptedTurn
 from agent.util.cancellation import Stop
@@ -30,7 +30,7 @@ BASH = ToolSchema(
     "Run a command.",
     {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]},
 )
-REQUEST = Request([User("Do it.")], [BASH])
+REQUEST = ModelRequest([UserMessage("Do it.")], [BASH])
 
 
 def said(pieces: Sequence[Piece]) -> str:

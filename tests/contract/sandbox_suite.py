@@ -3,7 +3,7 @@
 import pytest
 
 from agent.errors import SandboxError, ToolError
-from agent.sandbox.base import Output, Sandbox
+from agent.sandbox.base import OutputChunk, Sandbox
 from agent.util.cancellation import Stop
 from tests.contract.sandbox_files_suite import SandboxFilesSuite
 from tests.contract.sandbox_jobs_suite import SandboxJobsSuite
@@ -66,7 +66,7 @@ class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
     def test_output_is_seen_before_the_command_ends(self, sandbox: Sandbox) -> None:
         command = "echo first; until [ -e gate ]; do sleep 0.01; done; echo second"
         items = sandbox.execute(command, timeout=30, stop=Stop())
-        assert next(items) == Output("stdout", b"first\n")
+        assert next(items) == OutputChunk("stdout", b"first\n")
         (sandbox.workspace / "gate").touch()
         assert gather(items).stdout == b"second\n"
 
@@ -108,7 +108,7 @@ class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
     def test_a_slow_reader_makes_the_command_wait_and_loses_nothing(self, sandbox: Sandbox) -> None:
         items = sandbox.execute(f"head -c {7 * MEGABYTE} /dev/zero", timeout=60, stop=Stop())
         first = next(items)
-        assert isinstance(first, Output)
+        assert isinstance(first, OutputChunk)
         assert len(first.data) + len(gather(items).stdout) == 7 * MEGABYTE
 
     # Time limits

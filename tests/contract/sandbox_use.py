@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from agent.provisioning.provider import Computers
+from agent.provisioning.provider import SandboxProvider
 from agent.runs.folder import RunFolder
-from agent.sandbox.base import Ending, Entry, Finished, Output, Sandbox
+from agent.sandbox.base import CommandEnd, EndReason, FolderEntry, OutputChunk, Sandbox
 from agent.util.cancellation import Stop
 
 MEGABYTE = 1024 * 1024
@@ -32,14 +32,14 @@ class Result:
     stdout: bytes
     stderr: bytes
     skipped: int
-    finished: Finished
+    finished: CommandEnd
 
     @property
     def code(self) -> int | None:
         return self.finished.exit_code
 
     @property
-    def ending(self) -> Ending:
+    def ending(self) -> EndReason:
         return self.finished.ending
 
     @property
@@ -47,14 +47,14 @@ class Result:
         return self.finished.note
 
 
-def gather(items: Iterator[Output | Finished]) -> Result:
-    """Consume a command's items; the last has to be its only ``Finished``."""
+def gather(items: Iterator[OutputChunk | CommandEnd]) -> Result:
+    """Consume a command's items; the last has to be its only ``CommandEnd``."""
     *outputs, finished = items
-    assert isinstance(finished, Finished)
+    assert isinstance(finished, CommandEnd)
     streams: dict[str, bytes] = {"stdout": b"", "stderr": b""}
     skipped = 0
     for output in outputs:
-        assert isinstance(output, Output)
+        assert isinstance(output, OutputChunk)
         streams[output.stream] += output.data
         skipped += output.skipped
     return Result(streams["stdout"], streams["stderr"], skipped, finished)
@@ -65,9 +65,9 @@ def run(sandbox: Sandbox, command: str, timeout: float = 30.0, stop: Stop | None
     return gather(sandbox.execute(command, timeout=timeout, stop=stop or Stop()))
 
 
-def taken(computers: Computers, folder: RunFolder) -> Sandbox:
+def taken(computers: SandboxProvider, folder: RunFolder) -> Sandbox:
     """The run's sandbox, as the application takes it."""
-    taking = computers.take(folder, Stop())
+    taking = computers.acquire(folder, Stop())
     while True:
         try:
             next(taking)
@@ -96,7 +96,7 @@ def eventually(reached: Callable[[], bool], seconds: float = 10.0) -> bool:
 def stopping_at_first_output(sandbox: Sandbox, command: str) -> tuple[Result, float]:
     """Run a command, stop it once it has said something; the seconds from stop to end."""
     stop = Stop()
-    items: list[Output | Finished] = []
+    items: list[OutputChunk | CommandEnd] = []
     asked = 0.0
     for item in sandbox.execute(command, timeout=60, stop=stop):
         items.append(item)
@@ -106,6 +106,6 @@ def stopping_at_first_output(sandbox: Sandbox, command: str) -> tuple[Result, fl
     return gather(iter(items)), time.monotonic() - asked
 
 
-def found(sandbox: Sandbox, path: str, depth: int = 1, limit: int = 100) -> list[Entry]:
+def found(sandbox: Sandbox, path: str, depth: int = 1, limit: int = 100) -> list[FolderEntry]:
     """A listing."""
-    return sandbox.entries(path, depth=depth, limit=limit)
+    return sandbox.list_folder(path, depth=depth, limit=limit)

@@ -19,7 +19,7 @@ import pypdfium2.raw as pdfium
 import pytest
 
 from agent.documents import text as document_text
-from agent.documents.text import text_of
+from agent.documents.text import extract_text
 from agent.errors import WorkspaceError
 
 
@@ -55,19 +55,19 @@ def pdf_of(pages: list[str]) -> bytes:
     ids=["utf-8", "utf-8 with mark", "utf-16", "utf-16 big", "utf-32"],
 )
 def test_text_is_read_in_its_encoding(raw: bytes) -> None:
-    document = text_of(io.BytesIO(raw), "a.txt")
+    document = extract_text(io.BytesIO(raw), "a.txt")
     assert document.text == "Größe → 5 µm\n"
     assert (document.words, document.tokens, document.pages) == (4, 4, None)
 
 
 def test_old_text_is_taken_as_latin_1(tmp_path: Path) -> None:
     (tmp_path / "old.txt").write_bytes("Größe".encode("latin-1"))
-    document = text_of(tmp_path / "old.txt")
+    document = extract_text(tmp_path / "old.txt")
     assert (document.name, document.text) == ("old.txt", "Größe")
 
 
 def test_an_empty_file_costs_nothing() -> None:
-    assert text_of(io.BytesIO(b""), "empty").tokens == 0
+    assert extract_text(io.BytesIO(b""), "empty").tokens == 0
 
 
 @pytest.mark.parametrize(
@@ -75,42 +75,42 @@ def test_an_empty_file_costs_nothing() -> None:
 )
 def test_what_is_no_text_is_refused_in_plain_words(raw: bytes) -> None:
     with pytest.raises(WorkspaceError, match=r"“a\.bin” cannot be pasted as text"):
-        text_of(io.BytesIO(raw), "a.bin")
+        extract_text(io.BytesIO(raw), "a.bin")
 
 
 def test_a_missing_file_is_said(tmp_path: Path) -> None:
     with pytest.raises(WorkspaceError, match="cannot be read"):
-        text_of(tmp_path / "missing")
+        extract_text(tmp_path / "missing")
 
 
 def test_too_much_text_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(document_text, "MAX_TEXT", 10)
     with pytest.raises(WorkspaceError, match="larger than"):
-        text_of(io.BytesIO(b"x" * 11), "long.txt")
+        extract_text(io.BytesIO(b"x" * 11), "long.txt")
 
 
 def test_a_pdf_gives_its_text_page_by_page(tmp_path: Path) -> None:
     (tmp_path / "paper.pdf").write_bytes(pdf_of(["The first page.", "The second page."]))
-    document = text_of(tmp_path / "paper.pdf")
+    document = extract_text(tmp_path / "paper.pdf")
     assert document.text == "The first page.\fThe second page."
     assert (document.pages, document.words) == (2, 6)
 
 
 def test_a_pdf_without_text_is_called_a_scan() -> None:
     with pytest.raises(WorkspaceError, match="2 pages but no text"):
-        text_of(io.BytesIO(pdf_of(["", ""])), "scan.pdf")
+        extract_text(io.BytesIO(pdf_of(["", ""])), "scan.pdf")
 
 
 @pytest.mark.parametrize("cut", [6, 40, 200])
 def test_a_damaged_pdf_is_called_that(cut: int) -> None:
     with pytest.raises(WorkspaceError, match=r"damaged|no text"):
-        text_of(io.BytesIO(pdf_of(["text"])[:cut]), "broken.pdf")
+        extract_text(io.BytesIO(pdf_of(["text"])[:cut]), "broken.pdf")
 
 
 def test_a_pdf_that_takes_forever_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(document_text, "PDF_SECONDS", 0.001)
     with pytest.raises(WorkspaceError, match="too long"):
-        text_of(io.BytesIO(pdf_of(["text"])), "slow.pdf")
+        extract_text(io.BytesIO(pdf_of(["text"])), "slow.pdf")
 
 
 def test_the_reading_process_is_given_nothing_of_our_environment(
@@ -123,12 +123,12 @@ def test_the_reading_process_is_given_nothing_of_our_environment(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-private")
     monkeypatch.setattr("sys.executable", os.fspath(spy))
     with pytest.raises(WorkspaceError, match="damaged"):
-        text_of(io.BytesIO(b"%PDF-1.7"), "a.pdf")
+        extract_text(io.BytesIO(b"%PDF-1.7"), "a.pdf")
     spy.write_text(
         "#!/bin/sh\ncat >/dev/null\n"
         'printf \'{"pages": 1, "text": "%s"}\' "$(env | tr \'\\n\' \' \')"'
     )
-    assert "sk-private" not in text_of(io.BytesIO(b"%PDF-1.7"), "a.pdf").text
+    assert "sk-private" not in extract_text(io.BytesIO(b"%PDF-1.7"), "a.pdf").text
 
 
 REACH = """
@@ -203,7 +203,7 @@ def test_an_office_document_has_text(
     tmp_path: Path, name: str, make: Callable[[Path], None], text: str, pages: int | None
 ) -> None:
     make(tmp_path / name)
-    document = text_of(tmp_path / name)
+    document = extract_text(tmp_path / name)
     assert (document.text, document.pages) == (text, pages)
 
 
@@ -222,7 +222,7 @@ def test_a_page_count_is_taken_where_its_word_count_fits_the_text(
                 content = content.replace(b"<Pages>1<", b"<Pages>12<")
                 content = content.replace(b"<Words>0<", b"<Words>%d<" % words)
             made.writestr(name, content)
-    assert text_of(tmp_path / "a.docx").pages == pages
+    assert extract_text(tmp_path / "a.docx").pages == pages
 
 
 def test_a_hostile_office_document_is_said_to_be_damaged(tmp_path: Path) -> None:
@@ -232,7 +232,7 @@ def test_a_hostile_office_document_is_said_to_be_damaged(tmp_path: Path) -> None
         with zipfile.ZipFile(tmp_path / name, "w") as archive:
             archive.writestr("word/document.xml", content)
         with pytest.raises(WorkspaceError, match="damaged"):
-            text_of(tmp_path / name)
+            extract_text(tmp_path / name)
     (tmp_path / "none.xlsx").write_bytes(b"PK\3\4" + bytes(100))
     with pytest.raises(WorkspaceError, match="damaged"):
-        text_of(tmp_path / "none.xlsx")
+        extract_text(tmp_path / "none.xlsx")

@@ -10,7 +10,7 @@ import pytest
 
 from agent.events import RunEnded, SandboxReady, ToolEnded
 from agent.sandbox.engine.client import Client
-from agent.sandbox.network.policy import Policy
+from agent.sandbox.network.policy import NetworkPolicy
 from agent.settings import Settings
 from tests.faults.world import SUBMIT, World, bash, opened
 from tests.support.server import wait_until
@@ -144,7 +144,7 @@ def test_a_warm_sandbox_that_was_is_not_given_to_a_run(
 @pytest.mark.long
 @pytest.mark.parametrize("fault", [kill, remove, pause])
 def test_the_way_out_comes_back_as_it_was_after_the_proxy_was(world: World, fault: Fault) -> None:
-    run = world.do(ASK, SUBMIT, network=Policy("listed", ("pypi.org",)))
+    run = world.do(ASK, SUBMIT, network=NetworkPolicy("listed", ("pypi.org",)))
     proxy = world.containers()["proxy"]
     fault(proxy)
     again = bash("for i in $(seq 60); do curl -s -m 5 -o /dev/null -w '%{http_code}' "
@@ -164,9 +164,9 @@ def test_an_image_that_was_removed_is_made_again(
     small = place.parent / "Dockerfile"
     small.write_text(f"FROM {settings.image} AS sandbox\nRUN echo {place.name}\n")
     from agent.provisioning import backend
-    from agent.sandbox.image.build import dockerfile_path, image_tag, stage
+    from agent.sandbox.image.build import dockerfile_path, extract_stage, image_tag
 
-    small.write_text(small.read_text() + stage(dockerfile_path(), "proxy"))
+    small.write_text(small.read_text() + extract_stage(dockerfile_path(), "proxy"))
     monkeypatch.setattr(backend, "dockerfile_path", lambda: small)
     with opened(place, replace(settings, image=""), engine) as world:
         run = world.do(bash("echo 1 > output/1"), SUBMIT)

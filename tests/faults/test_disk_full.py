@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.errors import NoRoom, RunError
+from agent.errors import RunError, StorageFull
 from agent.events import RunEnded
 from agent.limits import Limits
 from agent.models.scripted import ScriptedModel
@@ -77,7 +77,7 @@ def test_the_run_ends_with_what_to_do_and_goes_on_once_there_is_room(
     fill(small)
     with pytest.raises(RunError, match="Make room"):
         world.runs.follow_up(run, "Go on.", ScriptedModel([SUBMIT]), Limits())
-    with pytest.raises(NoRoom, match="Make room"):
+    with pytest.raises(StorageFull, match="Make room"):
         world.runs.create_draft()
     empty(small)
     end = world.go_on(run, bash("pgrep -c sleep; echo on"), SUBMIT)

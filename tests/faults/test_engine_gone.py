@@ -12,7 +12,7 @@ import pytest
 from agent.events import Preparing, RunEnded, ToolEnded
 from agent.sandbox.engine.client import Client, connect
 from agent.sandbox.image.build import dockerfile_path, ensure_image
-from agent.sandbox.network.policy import Policy
+from agent.sandbox.network.policy import NetworkPolicy
 from agent.settings import Settings
 from tests.faults.own_engine import OwnEngine, own_engine
 from tests.faults.world import SUBMIT, World, bash, opened
@@ -45,14 +45,14 @@ def own(engine: Client, image: str) -> Iterator[OwnEngine]:
 def world(own: OwnEngine, settings: Settings, tmp_path: Path) -> Iterator[World]:
     client = connect(own.host)
     with opened(tmp_path / "data", replace(settings, docker_host=own.host), client) as world:
-        wait_until(lambda: world.computers.readiness.phase == "ready", 60)
+        wait_until(lambda: world.computers.setup_status.phase == "ready", 60)
         yield world
     client.close()
     gc.collect()
 
 
 def busy(world: World) -> str:
-    run = world.start(BUSY, USE, SUBMIT, network=Policy("listed", ("pypi.org",)))
+    run = world.start(BUSY, USE, SUBMIT, network=NetworkPolicy("listed", ("pypi.org",)))
     world.wait_for(run, "tool_output")
     return run
 
@@ -66,7 +66,7 @@ def test_restarted_in_a_command_the_run_goes_on(world: World, own: OwnEngine) ->
 
 
 def test_restarted_between_two_rounds_a_message_goes_on(world: World, own: OwnEngine) -> None:
-    run = world.do(bash(INSTALL), SUBMIT, network=Policy("listed", ("pypi.org",)))
+    run = world.do(bash(INSTALL), SUBMIT, network=NetworkPolicy("listed", ("pypi.org",)))
     own.restart()
     assert world.go_on(run, USE, SUBMIT).status == "submitted"
     assert "works\n403" in world.observations(run)[-1]

@@ -12,7 +12,7 @@ import pytest
 from agent.events import RunEnded, RunStarted, StepStarted, TextDelta, Totals
 from agent.runs.folder import RunFolder
 from agent.runs.journal import Journal
-from tests.support.server import Told, following, wait_until
+from tests.support.server import ServerSentEvent, follow_run, wait_until
 
 STARTED = RunStarted(
     run="r", task="t", mode="sandbox", model="m", metered=True, prompt="", system="", user=""
@@ -53,7 +53,7 @@ def write(journal: Journal, size: int) -> None:
     journal.append(ENDED)
 
 
-def numbers(told: Iterator[Told]) -> list[int]:
+def numbers(told: Iterator[ServerSentEvent]) -> list[int]:
     """The texts that a follower gets, until the run has ended."""
     found: list[int] = []
     for message in told:
@@ -75,7 +75,7 @@ def test_who_reads_nothing_holds_nobody_up_and_gets_it_all_in_the_end(
         slow.connect((place.hostname, place.port))
         asked = f"GET /api/runs/{run}/events?cursor=0 HTTP/1.1\r\nHost: localhost\r\n\r\n"
         slow.sendall(asked.encode())
-        with following(client, run, "0") as told:
+        with follow_run(client, run, "0") as told:
             assert numbers(told) == list(range(TEXTS))
         slow.settimeout(20)
         heard = b""
@@ -89,10 +89,10 @@ def test_who_reads_nothing_holds_nobody_up_and_gets_it_all_in_the_end(
 def test_who_slept_goes_on_where_they_were(
     client: httpx.Client, run: str, journal: Journal
 ) -> None:
-    with following(client, run) as told:
+    with follow_run(client, run) as told:
         cursor = next(told).cursor
     write(journal, 100)
-    with following(client, run, cursor) as told:
+    with follow_run(client, run, cursor) as told:
         assert numbers(told) == list(range(TEXTS))
 
 
@@ -101,7 +101,7 @@ def test_two_hundred_tabs_are_all_told_and_leave_nothing_open(
 ) -> None:
     before = open_files()
     with ExitStack() as tabs:
-        told = [tabs.enter_context(following(client, run)) for _ in range(MANY)]
+        told = [tabs.enter_context(follow_run(client, run)) for _ in range(MANY)]
         assert all(next(each).name == "picture" for each in told)
         write(journal, 10)
         client.delete(f"/api/runs/{run}/links")  # wakes whoever follows

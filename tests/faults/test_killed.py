@@ -12,12 +12,12 @@ from playwright.sync_api import expect
 
 from agent.events import ToolEnded
 from agent.runs.record import INTERRUPTED
-from agent.runs.recorder import FATES
+from agent.runs.recorder import ORIGIN_MESSAGES
 from agent.sandbox.engine.client import Client as Engine
 from tests.faults.program import Program, started
 from tests.faults.world import clear
 from tests.support.models.endpoint import Call, Endpoint, Turn
-from tests.support.tab import Studio, chromium
+from tests.support.tab import StudioTab, launch_chromium
 
 pytestmark = pytest.mark.engine
 
@@ -151,8 +151,8 @@ def test_killed_while_a_command_runs_the_page_goes_on_by_itself(
         bash("tool; echo $x; pgrep -c sleep"),
         SUBMIT,
     ]
-    with chromium() as browser:
-        tab = Studio(browser.new_page())
+    with launch_chromium() as browser:
+        tab = StudioTab(browser.new_page())
         tab.open(program.address)
         tab.send("Do it.")
         program.wait_for("tool_output")
@@ -167,7 +167,7 @@ def test_killed_while_a_command_runs_the_page_goes_on_by_itself(
             tab.reload()
         tab.send("Go on.")
         expect(tab.state).to_have_text("submitted", timeout=60_000)
-        expect(tab.timeline).to_contain_text(FATES["woken"])
+        expect(tab.timeline).to_contain_text(ORIGIN_MESSAGES["woken"])
         for _ in range(2):
             expect(tab.timeline.locator("a.no")).to_have_text(["1", "2", "3", "4"])
             expect(tab.timeline.locator(".card").nth(1)).to_contain_text("sleep 1000")

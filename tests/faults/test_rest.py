@@ -8,12 +8,12 @@ import pytest
 
 from agent.data_folder import DataFolder
 from agent.events import Notice, RunEnded, SandboxReady, StepStarted
-from agent.runs.recorder import FATES
+from agent.runs.recorder import ORIGIN_MESSAGES
 from agent.sandbox.engine.client import Client
-from agent.sandbox.network.policy import Policy
+from agent.sandbox.network.policy import NetworkPolicy
 from agent.settings import Settings
 from sandbox_ui.runs.maintenance import IDLE_SECONDS
-from sandbox_ui.runs.manager import CLOSED
+from sandbox_ui.runs.manager import CLOSED_MESSAGE
 from tests.faults.world import SUBMIT, World, bash, opened
 from tests.provisioning.test_provider import bury
 from tests.support.server import wait_until
@@ -26,7 +26,7 @@ ASK = "curl -s -m 20 -o /dev/null -w '%{http_code} ' http://"
 
 
 def rest(world: World) -> None:
-    world.runs.tidy(time.time() + IDLE_SECONDS + 60)
+    world.runs.run_maintenance(time.time() + IDLE_SECONDS + 60)
 
 
 def origins(world: World, run: str) -> list[str]:
@@ -42,16 +42,16 @@ def test_an_idle_sandbox_stops_and_a_message_brings_it_back(world: World) -> Non
     assert "works\nkept input\nmade" in world.observations(run)[-1]
     assert origins(world, run) == ["new", "woken"]
     step = world.found(run, StepStarted)[2]
-    assert step.note.startswith(f"\n\n[{FATES['woken']}]\n")
+    assert step.note.startswith(f"\n\n[{ORIGIN_MESSAGES['woken']}]\n")
     (notice,) = world.found(run, Notice)
-    assert (notice.step, notice.text) == (step.step, FATES["woken"])
+    assert (notice.step, notice.text) == (step.step, ORIGIN_MESSAGES["woken"])
     assert world.states() == ["running"]
 
 
 @pytest.mark.long
 def test_it_comes_back_to_the_network_that_its_run_may_use(world: World) -> None:
     ask = bash(f"{ASK}deb.debian.org/; {ASK}example.com/; env | grep -c ^http_proxy")
-    run = world.do(ask, SUBMIT, network=Policy("listed", ("deb.debian.org",)))
+    run = world.do(ask, SUBMIT, network=NetworkPolicy("listed", ("deb.debian.org",)))
     for _ in range(2):
         rest(world)
         world.go_on(run, ask, SUBMIT)
@@ -74,7 +74,7 @@ def test_a_sandbox_that_has_rested_too_long_goes_and_the_model_is_told(
         assert "tool: command not found" in world.observations(run)[-1]
         assert "made" in world.observations(run)[-1]
         assert origins(world, run) == ["new", "remade"]
-        assert world.found(run, Notice)[-1].text == FATES["remade"]
+        assert world.found(run, Notice)[-1].text == ORIGIN_MESSAGES["remade"]
 
 
 @pytest.mark.long
@@ -90,7 +90,7 @@ def test_a_container_that_cannot_be_started_any_more_is_made_anew(world: World) 
 def test_what_a_deleted_run_kept_at_the_engine_goes_with_it(world: World) -> None:
     run = world.do(SUBMIT)
     rest(world)
-    with world.runs.withdrawn([run]):
+    with world.runs.blocked_for_deletion([run]):
         assert world.states() == []
 
 
@@ -105,7 +105,7 @@ def test_told_to_end_it_lets_a_step_end_and_stops_the_sandboxes_which_come_back(
         run = world.start(bash("echo up; sleep 2; echo done"), bash("echo never"), SUBMIT)
         world.wait_for(run, "tool_output")
     end = world.found(run, RunEnded)[-1]
-    assert (end.status, end.reason) == ("stopped", CLOSED)
+    assert (end.status, end.reason) == ("stopped", CLOSED_MESSAGE)
     assert world.observations(run)[0].count("done") == 1
     assert set(world.containers()) == {world.runs.folder(each).sandbox for each in (finished, run)}
     assert world.states() == ["exited", "exited"]
@@ -130,7 +130,7 @@ def test_what_a_dead_process_left_running_is_taken_up_and_the_rest_removed(
         again = World(data, settings, engine)
         again.open()
         try:
-            wait_until(lambda: again.computers.readiness.phase == "ready", 60)
+            wait_until(lambda: again.computers.setup_status.phase == "ready", 60)
             assert set(again.containers()) == {dead.runs.folder(run).sandbox, "proxy"}
             assert again.states() == ["exited"]
             again.go_on(run, bash("tool; pgrep -c sleep"), SUBMIT)
@@ -152,14 +152,14 @@ def test_a_clock_that_jumps_removes_nothing(world: World, monkeypatch: pytest.Mo
         with monkeypatch.context() as patch:
             patch.setattr(time, "time", lambda jump=jump: present() + jump)
             made = world.runs.create_draft()
-            world.runs.tidy()
+            world.runs.run_maintenance()
         assert world.states() == ["running"]
-        world.runs.tidy()
+        world.runs.run_maintenance()
         assert world.runs.folder(made).path.exists()
     rest(world)
     with monkeypatch.context() as patch:
         patch.setattr(time, "time", lambda: present() + 30 * 86_400.0)
-        world.computers.tidy()
+        world.computers.remove_expired()
     assert world.states() == ["exited"]
     assert world.runs.folder(draft).path.exists()
     world.go_on(run, bash("tool"), SUBMIT)

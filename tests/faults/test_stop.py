@@ -16,11 +16,11 @@ from agent.runs.folder import RunFolder
 from agent.runs.recorder import Task
 from agent.sandbox.base import Sandbox
 from agent.util.cancellation import Stop
-from agent.util.wait import GivenUp, beside
+from agent.util.wait import WaitCancelled, run_cancellable
 from agent.workspace.paths import RelPath
-from agent.workspace.versions.snapshots import Snapshots
-from sandbox_ui.runs.manager import Runs
-from tests.support.local_provider import LocalMachine
+from agent.workspace.versions.snapshots import SnapshotTracker
+from sandbox_ui.runs.manager import RunManager
+from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Call, Endpoint, Turn
 from tests.support.server import wait_until
 
@@ -32,20 +32,20 @@ def bash(command: str) -> Turn:
     return Turn(text="", calls=[Call("execute_bash", {"command": command})])
 
 
-class HungMachine(LocalMachine):
+class HungMachine(LocalSandboxProvider):
     """Its engine takes every request and answers none, until it does."""
 
     def __init__(self, data: Path) -> None:
         super().__init__(data)
         self.answers = threading.Event()
 
-    def take(self, folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
+    def acquire(self, folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
         yield Preparing(state="starting_sandbox")
         try:
-            beside(self.answers.wait, stop)
-        except GivenUp:
+            run_cancellable(self.answers.wait, stop)
+        except WaitCancelled:
             return None
-        return (yield from super().take(folder, stop))
+        return (yield from super().acquire(folder, stop))
 
 
 @pytest.fixture
@@ -54,32 +54,32 @@ def machine(tmp_path: Path) -> HungMachine:
 
 
 @pytest.fixture
-def runs(tmp_path: Path, machine: HungMachine) -> Iterator[Runs]:
-    runs = Runs(tmp_path, machine)
+def runs(tmp_path: Path, machine: HungMachine) -> Iterator[RunManager]:
+    runs = RunManager(tmp_path, machine)
     runs.open()
     yield runs
     runs.close()
 
 
-def begun(runs: Runs, endpoint: Endpoint) -> str:
+def begun(runs: RunManager, endpoint: Endpoint) -> str:
     run = runs.create_draft()
     runs.start(run, Task("Do it."), OpenAIModel(ModelConfig(endpoint.url, "m")), Limits())
     return run
 
 
-def written(runs: Runs, run: str) -> bytes:
+def written(runs: RunManager, run: str) -> bytes:
     path = runs.folder(run).journal
     return path.read_bytes() if path.exists() else b""
 
 
-def pressed(runs: Runs, run: str) -> None:
+def pressed(runs: RunManager, run: str) -> None:
     """Two people press it at once; it ends soon, as stopped, and once."""
     since = time.monotonic()
     hands = [threading.Thread(target=runs.stop, args=(run,)) for _ in range(2)]
     for hand in hands:
         hand.start()
     wait_until(lambda: b'"kind":"run_ended"' in written(runs, run))
-    wait_until(lambda: run not in runs.at_work())
+    wait_until(lambda: run not in runs.active_runs())
     for hand in hands:
         hand.join()
     assert time.monotonic() - since < SOON
@@ -88,13 +88,13 @@ def pressed(runs: Runs, run: str) -> None:
     assert isinstance(events[-1], RunEnded)
 
 
-def goes_on(runs: Runs, run: str, endpoint: Endpoint) -> None:
+def goes_on(runs: RunManager, run: str, endpoint: Endpoint) -> None:
     runs.follow_up(run, "Go on.", OpenAIModel(ModelConfig(endpoint.url, "m")), Limits())
     wait_until(lambda: written(runs, run).count(b'"kind":"run_ended"') == 2)
     assert b'"status":"submitted"' in written(runs, run)
 
 
-def test_while_the_sandbox_is_prepared(runs: Runs, machine: HungMachine) -> None:
+def test_while_the_sandbox_is_prepared(runs: RunManager, machine: HungMachine) -> None:
     with Endpoint([SUBMIT]) as endpoint:
         run = begun(runs, endpoint)
         wait_until(lambda: b'"kind":"preparing"' in written(runs, run))
@@ -114,7 +114,7 @@ def test_while_the_sandbox_is_prepared(runs: Runs, machine: HungMachine) -> None
     ],
     ids=["the model is silent", "it speaks", "it is asked again", "a command runs", "unwilling"],
 )
-def test_while(runs: Runs, machine: HungMachine, turn: Turn, reached: str) -> None:
+def test_while(runs: RunManager, machine: HungMachine, turn: Turn, reached: str) -> None:
     machine.answers.set()
     with Endpoint([turn, SUBMIT]) as endpoint:
         run = begun(runs, endpoint)
@@ -125,19 +125,19 @@ def test_while(runs: Runs, machine: HungMachine, turn: Turn, reached: str) -> No
 
 
 def test_while_versions_of_files_are_kept(
-    runs: Runs, machine: HungMachine, monkeypatch: pytest.MonkeyPatch
+    runs: RunManager, machine: HungMachine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine.answers.set()
     taking = threading.Event()
-    take = Snapshots.take
+    take = SnapshotTracker.take
 
-    def slowly(self: Snapshots, *, final: bool = False) -> object:
+    def slowly(self: SnapshotTracker, *, final: bool = False) -> object:
         if not taking.is_set() and b"tool_ended" in written(runs, run):
             taking.set()
             time.sleep(0.5)
         return take(self, final=final)
 
-    monkeypatch.setattr(Snapshots, "take", slowly)
+    monkeypatch.setattr(SnapshotTracker, "take", slowly)
     with Endpoint([bash("echo 1 > output/1"), SUBMIT]) as endpoint:
         run = runs.create_draft()
         model = OpenAIModel(ModelConfig(endpoint.url, "m"))
@@ -150,7 +150,7 @@ def test_while_versions_of_files_are_kept(
 
 
 def test_an_end_that_nobody_can_stop_any_more_is_left_as_it_is(
-    runs: Runs, machine: HungMachine
+    runs: RunManager, machine: HungMachine
 ) -> None:
     machine.answers.set()
     with Endpoint([SUBMIT]) as endpoint:
@@ -158,7 +158,7 @@ def test_an_end_that_nobody_can_stop_any_more_is_left_as_it_is(
         wait_until(lambda: b'"kind":"run_ended"' in written(runs, run))
         runs.stop(run)
         runs.stop(run)
-        wait_until(lambda: run not in runs.at_work())
+        wait_until(lambda: run not in runs.active_runs())
     assert written(runs, run).count(b'"kind":"run_ended"') == 1
     assert b'"status":"submitted"' in written(runs, run)
 
@@ -167,9 +167,9 @@ def test_an_end_that_nobody_can_stop_any_more_is_left_as_it_is(
 
 
 def test_a_call_is_waited_for_and_its_failure_is_raised_where_it_was_asked_for() -> None:
-    assert beside(lambda: 4, Stop()) == 4
+    assert run_cancellable(lambda: 4, Stop()) == 4
     with pytest.raises(ZeroDivisionError):
-        beside(lambda: 1 // 0, Stop())
+        run_cancellable(lambda: 1 // 0, Stop())
 
 
 @pytest.mark.parametrize("grace", [0.0, 0.2])
@@ -181,7 +181,7 @@ def test_what_comes_too_late_is_put_away(grace: float) -> None:
         come.wait(10)
         return 4
 
-    with pytest.raises(GivenUp):
-        beside(call, stop, late=late.append, grace=grace)
+    with pytest.raises(WaitCancelled):
+        run_cancellable(call, stop, on_late_result=late.append, grace_seconds=grace)
     come.set()
     wait_until(lambda: late == [4])

@@ -14,15 +14,15 @@ from agent.events import Event, RunEnded, StepStarted, ToolEnded
 from agent.limits import Limits
 from agent.models.base import ToolCall
 from agent.models.scripted import ScriptedModel, ScriptedTurn
-from agent.provisioning.provider import Computers
+from agent.provisioning.provider import SandboxProvider
 from agent.runs import journal
 from agent.runs.recorder import Task
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL, SANDBOX_LABEL, reap
 from agent.sandbox.engine.client import Client
-from agent.sandbox.network.policy import Policy
+from agent.sandbox.network.policy import NetworkPolicy
 from agent.sandbox.network.subnets import reap as reap_networks
 from agent.settings import Settings, load
-from sandbox_ui.runs.manager import Runs
+from sandbox_ui.runs.manager import RunManager
 from tests.support.server import wait_until
 
 E = TypeVar("E", bound=Event)
@@ -49,13 +49,13 @@ class World:
         self, data: DataFolder, settings: Settings, engine: Client, *, disks: bool = True
     ) -> None:
         self.data, self.engine = data, engine
-        self.computers = Computers(settings, data, disks=disks)
-        self.runs = Runs(data.path, self.computers, idle=settings.idle)
+        self.computers = SandboxProvider(settings, data, disks=disks)
+        self.runs = RunManager(data.path, self.computers, idle_seconds=settings.idle)
 
-    def start(self, *turns: ScriptedTurn, network: Policy | None = None) -> str:
+    def start(self, *turns: ScriptedTurn, network: NetworkPolicy | None = None) -> str:
         """A run that has begun."""
         run = self.runs.create_draft()
-        task = Task("Do it.", prompts.named("general"), network=network or Policy())
+        task = Task("Do it.", prompts.get_bundled("general"), network=network or NetworkPolicy())
         self.runs.start(run, task, ScriptedModel(turns), Limits())
         return run
 
@@ -65,7 +65,7 @@ class World:
         self.runs.follow_up(run, "Go on.", ScriptedModel(turns), Limits())
         return self.end(run, rounds + 1)
 
-    def do(self, *turns: ScriptedTurn, network: Policy | None = None) -> str:
+    def do(self, *turns: ScriptedTurn, network: NetworkPolicy | None = None) -> str:
         """A run that has come to its end."""
         run = self.start(*turns, network=network)
         self.end(run)
@@ -76,7 +76,7 @@ class World:
         path = self.runs.folder(run).journal
         marked = b'"kind":"run_ended"'
         wait_until(lambda: path.exists() and path.read_bytes().count(marked) == rounds, PATIENCE)
-        wait_until(lambda: run not in self.runs.at_work())
+        wait_until(lambda: run not in self.runs.active_runs())
         return self.found(run, RunEnded)[-1]
 
     def events(self, run: str) -> list[Event]:
@@ -107,7 +107,7 @@ class World:
 
     def containers(self) -> dict[str, Any]:
         """The containers of this instance's sandboxes, by their sandbox; ``proxy`` is its proxy."""
-        filters: Any = {"label": f"{INSTANCE_LABEL}={self.data.instance}"}
+        filters: Any = {"label": f"{INSTANCE_LABEL}={self.data.instance_id}"}
         found = self.engine.containers.list(all=True, filters=filters, ignore_removed=True)
         return {each.labels.get(SANDBOX_LABEL, "proxy"): each for each in found}
 
@@ -122,7 +122,7 @@ class World:
 
     def networks(self) -> Sequence[Any]:
         """This instance's networks."""
-        filters: Any = {"label": f"{INSTANCE_LABEL}={self.data.instance}"}
+        filters: Any = {"label": f"{INSTANCE_LABEL}={self.data.instance_id}"}
         return list(self.engine.api.networks(filters=filters))
 
     def open(self) -> None:

@@ -18,7 +18,7 @@ from agent.events import (
 )
 from agent.history.export import COLUMNS, conversation_markdown, steps_csv
 from agent.models.base import ToolCall, Usage
-from agent.runs.state import RunPicture
+from agent.runs.state import RunState
 
 
 def run(text: str = "I look.", observation: str = "out") -> list[Event]:
@@ -47,7 +47,7 @@ def run(text: str = "I look.", observation: str = "out") -> list[Event]:
 
 
 def rows(events: list[Event]) -> list[dict[str, str]]:
-    picture = RunPicture()
+    picture = RunState()
     for cursor, event in enumerate(events, start=1):
         picture.apply(event, cursor)
     return list(csv.DictReader(io.StringIO(steps_csv(picture))))

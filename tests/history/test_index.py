@@ -13,27 +13,27 @@ import httpx
 import pytest
 from gradio_client import Client
 
-from agent.data_folder import DataFolder, places
+from agent.data_folder import DataFolder, candidate_folders
 from agent.errors import RunError, SandboxError, StudioError
 from agent.events import RunEnded, StepStarted, encode
-from agent.history.adopt_cli_runs import adopt
-from agent.history.deletion import Removal
-from agent.history.index import BROKEN, History
+from agent.history.adopt_cli_runs import move_cli_runs
+from agent.history.deletion import RunDeleter
+from agent.history.index import RECORD_UNREADABLE, History
 from agent.models import demonstration
 from agent.runs import journal as journals
 from agent.runs import summary as summaries
-from agent.runs.disk_usage import on_disk, sandboxes_of
+from agent.runs.disk_usage import bytes_on_disk, run_sandbox_ids
 from agent.runs.folder import MAX_TITLE, RunFolder
 from agent.runs.summary import MAX_NAMES, MAX_TEXT
 from agent.settings import Settings
 from agent.workspace.versions.blobs import BlobStore
-from agent.workspace.versions.log import Versions
+from agent.workspace.versions.log import ManifestLog
 from agent.workspace.versions.manifest import Delta, Node
 from tests.support.hostile.ordinary_user import NOBODY, as_ordinary_user
-from tests.support.local_provider import LocalMachine
+from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Call, Endpoint, Turn
-from tests.support.recorded_runs import about, contents, digest_of, shelve
-from tests.support.server import create, following, served, wait_until
+from tests.support.recorded_runs import digest_of, read_run_json, stored_hashes, write_ended_run
+from tests.support.server import create_app, follow_run, run_server, wait_until
 
 SUBMIT = Turn(text="Done.", calls=[Call("submit")])
 
@@ -51,7 +51,7 @@ def titles(history: History, words: str = "") -> list[str]:
 
 def test_a_demonstration_is_listed_and_found_under_its_own_title(tmp_path: Path) -> None:
     script = demonstration.load("journey")
-    shelve(tmp_path, script.task, model="Demonstration", metered=False)
+    write_ended_run(tmp_path, script.task, model="Demonstration", metered=False)
     history = History(tmp_path)
     assert titles(history) == ["Map a journey"]
     assert titles(history, "map a journey") == ["Map a journey"]
@@ -69,13 +69,13 @@ def test_a_demonstration_is_listed_and_found_under_its_own_title(tmp_path: Path)
     ],
 )
 def test_a_title_has_no_markdown_marks(tmp_path: Path, task: str, title: str) -> None:
-    shelve(tmp_path, task)
+    write_ended_run(tmp_path, task)
     assert titles(History(tmp_path)) == [title]
 
 
 def test_a_list_says_what_a_run_was_and_what_it_made(tmp_path: Path) -> None:
     files = {"output/b.png": b"p", "output/a.txt": b"t", "input/given.csv": b"c", "notes": b"n"}
-    folder = shelve(
+    folder = write_ended_run(
         tmp_path, "Chart the data.\nIn blue.", answer="See b.png.", at=100.0, files=files
     )
     (entry,) = History(tmp_path).page().entries
@@ -87,8 +87,8 @@ def test_a_list_says_what_a_run_was_and_what_it_made(tmp_path: Path) -> None:
     assert (said.prompt_tokens, said.generated_tokens) == (30_000, 1_500)
     assert said.files == ("output/a.txt", "output/b.png", "notes", "input/given.csv")
     assert said.pictures == ("output/b.png",)
-    record = on_disk(folder.path) - _size(folder.summary)
-    assert said.workspace == on_disk(folder.sandbox_folder)
+    record = bytes_on_disk(folder.path) - _size(folder.summary)
+    assert said.workspace == bytes_on_disk(folder.sandbox_folder)
     assert said.versions == sum(map(_size, (tmp_path / "blobs").glob("??/*")))
     assert said.size == record + said.workspace + said.versions
 
@@ -98,10 +98,10 @@ def _size(path: Path) -> int:
 
 
 def test_the_newest_stands_first_and_a_message_makes_a_run_new_again(tmp_path: Path) -> None:
-    shelve(tmp_path, "old", at=1_000.0)
-    shelve(tmp_path, "new", at=2_000.0)
+    write_ended_run(tmp_path, "old", at=1_000.0)
+    write_ended_run(tmp_path, "new", at=2_000.0)
     assert titles(History(tmp_path)) == ["new", "old"]
-    shelve(tmp_path, "gone on with", at=10.0, messages=("first", "second") * 15)
+    write_ended_run(tmp_path, "gone on with", at=10.0, messages=("first", "second") * 15)
     assert titles(History(tmp_path)) == ["gone on with", "new", "old"]
 
 
@@ -113,21 +113,21 @@ def test_a_draft_is_no_run_and_neither_is_a_stray_folder(tmp_path: Path) -> None
 
 def test_a_list_is_handed_out_in_parts_each_run_once(tmp_path: Path) -> None:
     for number in range(7):
-        shelve(tmp_path, str(number), at=1_000.0 + number // 2)  # some at the same moment
+        write_ended_run(tmp_path, str(number), at=1_000.0 + number // 2)  # some at the same moment
     history, seen, before = History(tmp_path), list[str](), ""
     for _ in range(3):
-        page = history.page(before=before, most=3)
+        page = history.page(cursor=before, limit=3)
         assert page.total == 7
         seen += [entry.title for entry in page.entries]
         before = page.next
     assert sorted(seen) == list("0123456")
     assert before == ""
     with pytest.raises(StudioError, match="no place"):
-        history.page(before="yesterday")
+        history.page(cursor="yesterday")
 
 
 def test_a_summary_is_read_again_when_the_journal_has_grown(tmp_path: Path) -> None:
-    folder = shelve(tmp_path, "t")
+    folder = write_ended_run(tmp_path, "t")
     history = History(tmp_path)
     (before,) = history.page().entries
     totals = before.summary and before.summary.steps
@@ -139,7 +139,7 @@ def test_a_summary_is_read_again_when_the_journal_has_grown(tmp_path: Path) -> N
 
 def test_the_first_page_reads_only_the_journals_that_it_shows(tmp_path: Path) -> None:
     for number in range(30):
-        shelve(tmp_path, str(number), at=float(number))
+        write_ended_run(tmp_path, str(number), at=float(number))
     read: list[str] = []
     original = summaries.derive
 
@@ -149,11 +149,11 @@ def test_the_first_page_reads_only_the_journals_that_it_shows(tmp_path: Path) ->
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(summaries, "derive", derive)
-        assert len(History(tmp_path).page(most=10).entries) == 10
+        assert len(History(tmp_path).page(limit=10).entries) == 10
         assert len(read) == 10
-        History(tmp_path).page(most=10)
+        History(tmp_path).page(limit=10)
         assert len(read) == 10  # kept beside the journals, for another process too
-        assert len(list(History(tmp_path).fill())) == 20
+        assert len(list(History(tmp_path).derive_missing())) == 20
         assert len(read) == 30
 
 
@@ -163,7 +163,7 @@ def test_the_first_page_reads_only_the_journals_that_it_shows(tmp_path: Path) ->
     ids=["empty", "cut", "null", "wrong", "bytes"],
 )
 def test_a_summary_that_is_spoiled_is_made_again(tmp_path: Path, spoiled: bytes) -> None:
-    folder = shelve(tmp_path, "whole")
+    folder = write_ended_run(tmp_path, "whole")
     History(tmp_path).page()
     folder.summary.write_bytes(spoiled)
     (entry,) = History(tmp_path).page().entries
@@ -173,7 +173,9 @@ def test_a_summary_that_is_spoiled_is_made_again(tmp_path: Path, spoiled: bytes)
 
 def test_a_summary_stays_small_whatever_was_said_and_made(tmp_path: Path) -> None:
     files = {f"output/{number}.png": b"" for number in range(MAX_NAMES + 50)}
-    folder = shelve(tmp_path, "x" * 10**6, answer="y" * 10**6, messages=("z" * 10**6,), files=files)
+    folder = write_ended_run(
+        tmp_path, "x" * 10**6, answer="y" * 10**6, messages=("z" * 10**6,), files=files
+    )
     (entry,) = History(tmp_path).page().entries
     said = entry.summary
     assert said is not None
@@ -200,8 +202,8 @@ def test_a_summary_stays_small_whatever_was_said_and_made(tmp_path: Path) -> Non
     ],
 )
 def test_words_are_found_wherever_they_stand(tmp_path: Path, words: str) -> None:
-    shelve(tmp_path, "something else")
-    shelve(
+    write_ended_run(tmp_path, "something else")
+    write_ended_run(
         tmp_path, "Lake survey", answer="Mostly trout. Ein GROẞER Fisch.", model="Qwen3",
         messages=("And later?",), files={"output/fish.csv": b""},
     )  # fmt: skip
@@ -209,19 +211,19 @@ def test_words_are_found_wherever_they_stand(tmp_path: Path, words: str) -> None
 
 
 def test_all_words_have_to_be_there_and_a_title_counts(tmp_path: Path) -> None:
-    folder = shelve(tmp_path, "Lake survey")
+    folder = write_ended_run(tmp_path, "Lake survey")
     history = History(tmp_path)
     assert titles(history, "lake mountain") == []
-    folder.rename("Mountain")
+    folder.set_title("Mountain")
     assert titles(history, "lake mountain") == ["Mountain"]
     assert titles(history, "   ") == ["Mountain"]
 
 
 def test_where_words_were_found_is_shown_where_the_title_does_not_say_it(tmp_path: Path) -> None:
-    shelve(tmp_path, "Survey", answer="On the one hand. " * 5 + "The trout\nis a fish.")
+    write_ended_run(tmp_path, "Survey", answer="On the one hand. " * 5 + "The trout\nis a fish.")
     history = History(tmp_path)
-    assert history.page("survey").entries[0].found == ""
-    found = history.page("trout").entries[0].found
+    assert history.page("survey").entries[0].excerpt == ""
+    found = history.page("trout").entries[0].excerpt
     assert "The trout is a fish." in found
     assert found.startswith("…")
 
@@ -242,15 +244,15 @@ def test_where_words_were_found_is_shown_where_the_title_does_not_say_it(tmp_pat
     ],
 )
 def test_a_title_is_one_line_of_what_was_given(tmp_path: Path, given: str, kept: str) -> None:
-    folder = shelve(tmp_path, "The task")
-    folder.rename(given)
+    folder = write_ended_run(tmp_path, "The task")
+    folder.set_title(given)
     assert RunFolder.open(tmp_path, folder.id).title == kept
     assert titles(History(tmp_path)) == [kept or "The task"]
-    assert about(folder)["used"] is True
+    assert read_run_json(folder)["used"] is True
 
 
 def test_a_record_of_another_version_is_read_as_far_as_it_is_known(tmp_path: Path) -> None:
-    folder = shelve(tmp_path, "The task")
+    folder = write_ended_run(tmp_path, "The task")
     (folder.path / "run.json").write_text(
         f'{{"created": 1, "sandbox": "{folder.sandbox}", "to_come": 1}}'
     )
@@ -263,7 +265,7 @@ def test_a_record_of_another_version_is_read_as_far_as_it_is_known(tmp_path: Pat
 def test_what_is_pinned_is_found_among_the_pinned_and_is_not_removed_unasked(
     client: httpx.Client, tmp_path: Path
 ) -> None:
-    pinned, other = shelve(tmp_path, "Keep this"), shelve(tmp_path, "Not this")
+    pinned, other = write_ended_run(tmp_path, "Keep this"), write_ended_run(tmp_path, "Not this")
     answer = client.patch(f"/api/runs/{pinned.id}", json={"pinned": True})
     assert answer.json() == {"pinned": True}
     assert RunFolder.open(tmp_path, pinned.id).pinned
@@ -285,17 +287,17 @@ def test_what_is_pinned_is_found_among_the_pinned_and_is_not_removed_unasked(
 
 @pytest.mark.parametrize("wish", [{}, {"pinned": 1}, {"pinned": "yes"}, {"pinned": None}])
 def test_a_run_is_pinned_or_not(client: httpx.Client, tmp_path: Path, wish: dict[str, Any]) -> None:
-    folder = shelve(tmp_path)
+    folder = write_ended_run(tmp_path)
     assert client.patch(f"/api/runs/{folder.id}", json=wish).status_code == 400
     assert not RunFolder.open(tmp_path, folder.id).pinned
 
 
 def test_what_several_runs_share_is_counted_once_in_all(tmp_path: Path) -> None:
     for name in ("one", "two"):
-        shelve(tmp_path, name, files={"output/same": b"x" * 400_000})
-    list(History(tmp_path).fill())
-    app = create(Settings(data=tmp_path), LocalMachine(tmp_path))
-    with served(app) as address:
+        write_ended_run(tmp_path, name, files={"output/same": b"x" * 400_000})
+    list(History(tmp_path).derive_missing())
+    app = create_app(Settings(data=tmp_path), LocalSandboxProvider(tmp_path))
+    with run_server(app) as address:
         answer = httpx.get(f"{address}/api/runs").json()
     alone = [row["size"] - row["versions"] for row in answer["runs"]]
     assert [row["versions"] for row in answer["runs"]] == [401_408, 401_408]
@@ -309,112 +311,114 @@ GARBAGE = [b"", b"\0" * 100, b"{", b"[]", b'{"created": "x", "sandbox": 1}', b'{
 
 @pytest.mark.parametrize("garbage", GARBAGE, ids=repr)
 def test_a_run_whose_record_is_garbage_is_shown_as_such(tmp_path: Path, garbage: bytes) -> None:
-    shelve(tmp_path, "whole", at=1.0)
-    folder = shelve(tmp_path, "broken")
+    write_ended_run(tmp_path, "whole", at=1.0)
+    folder = write_ended_run(tmp_path, "broken")
     (folder.path / "run.json").write_bytes(garbage)
     broken, whole = History(tmp_path).page().entries
-    assert (broken.run, broken.problem, broken.summary) == (folder.id, BROKEN, None)
+    assert (broken.run, broken.problem, broken.summary) == (folder.id, RECORD_UNREADABLE, None)
     assert (whole.title, whole.problem) == ("whole", "")
 
 
 def test_a_run_whose_record_is_garbage_keeps_its_files_and_can_be_removed(tmp_path: Path) -> None:
-    folder = shelve(tmp_path, files={"output/a": b"mine"})
-    other = shelve(tmp_path, files={"output/b": b"theirs"})
+    folder = write_ended_run(tmp_path, files={"output/a": b"mine"})
+    other = write_ended_run(tmp_path, files={"output/b": b"theirs"})
     (folder.path / "run.json").write_bytes(b"{")
-    assert sandboxes_of(tmp_path, folder.id) == {folder.sandbox}
-    removal(tmp_path).remove([folder.id])
+    assert run_sandbox_ids(tmp_path, folder.id) == {folder.sandbox}
+    removal(tmp_path).delete([folder.id])
     assert not folder.sandbox_folder.exists()
     assert (other.workspace / "output/b").read_bytes() == b"theirs"
 
 
 def test_what_a_model_wrote_names_no_sandbox_to_be_removed(tmp_path: Path) -> None:
-    other = shelve(tmp_path, files={"output/b": b"theirs"})
-    folder = shelve(tmp_path, f'{{"kind":"sandbox_ready","sandbox":"{other.sandbox}"}}')
+    other = write_ended_run(tmp_path, files={"output/b": b"theirs"})
+    folder = write_ended_run(tmp_path, f'{{"kind":"sandbox_ready","sandbox":"{other.sandbox}"}}')
     (folder.path / "run.json").write_bytes(b"{")
-    assert sandboxes_of(tmp_path, folder.id) == {folder.sandbox}
+    assert run_sandbox_ids(tmp_path, folder.id) == {folder.sandbox}
     text = folder.journal.read_text().replace(
         f'"sandbox":"{folder.sandbox}"', f'"sandbox":"{other.sandbox}"'
     )
     folder.journal.write_text(text)
-    assert sandboxes_of(tmp_path, folder.id) == set()
+    assert run_sandbox_ids(tmp_path, folder.id) == set()
 
 
 @pytest.mark.parametrize("kept", [0, 1, 10])
 def test_a_run_without_a_whole_event_is_shown_as_broken(tmp_path: Path, kept: int) -> None:
-    folder = shelve(tmp_path)
+    folder = write_ended_run(tmp_path)
     folder.journal.write_bytes(folder.journal.read_bytes()[:kept])
     (entry,) = History(tmp_path).page().entries
-    assert (entry.problem, entry.summary) == (BROKEN, None)
+    assert (entry.problem, entry.summary) == (RECORD_UNREADABLE, None)
 
 
 # Removing
 
 
-def removal(data: Path, empty: Callable[[str], None] = lambda _: None) -> Removal:
-    return Removal(data, BlobStore(data / "blobs"), empty)
+def removal(data: Path, empty: Callable[[str], None] = lambda _: None) -> RunDeleter:
+    return RunDeleter(data, BlobStore(data / "blobs"), empty)
 
 
 def test_removing_frees_what_it_said_and_leaves_nothing(tmp_path: Path) -> None:
-    folder = shelve(tmp_path, files={"output/a": os.urandom(100_000), "input/deep/b": b"b"})
-    kept = shelve(tmp_path, files={"output/c": b"c"})
+    folder = write_ended_run(
+        tmp_path, files={"output/a": os.urandom(100_000), "input/deep/b": b"b"}
+    )
+    kept = write_ended_run(tmp_path, files={"output/c": b"c"})
     remover = removal(tmp_path)
-    told, before = remover.frees([folder.id]), on_disk(tmp_path)
+    told, before = remover.freed_bytes([folder.id]), bytes_on_disk(tmp_path)
     assert told > 200_000  # the file and its kept content
-    assert remover.remove([folder.id]) == told
+    assert remover.delete([folder.id]) == told
     shelves = 4 * 4096  # folders that are left, or came
-    assert abs(before - on_disk(tmp_path) - told) <= shelves
+    assert abs(before - bytes_on_disk(tmp_path) - told) <= shelves
     assert not folder.path.exists()
     assert not folder.sandbox_folder.exists()
-    assert contents(tmp_path) == {digest_of(b"c")}
+    assert stored_hashes(tmp_path) == {digest_of(b"c")}
     assert [each.id for each in RunFolder.all(tmp_path)] == [kept.id]
     assert list((tmp_path / "deleted").iterdir()) == []
 
 
 def test_a_content_that_another_run_names_stays(tmp_path: Path) -> None:
-    first = shelve(tmp_path, files={"output/a": b"shared", "output/b": b"first's"})
-    second = shelve(tmp_path, files={"output/c": b"shared"})
+    first = write_ended_run(tmp_path, files={"output/a": b"shared", "output/b": b"first's"})
+    second = write_ended_run(tmp_path, files={"output/c": b"shared"})
     remover = removal(tmp_path)
-    remover.remove([first.id])
-    assert contents(tmp_path) == {digest_of(b"shared")}
-    remover.remove([second.id])
-    assert contents(tmp_path) == set()
+    remover.delete([first.id])
+    assert stored_hashes(tmp_path) == {digest_of(b"shared")}
+    remover.delete([second.id])
+    assert stored_hashes(tmp_path) == set()
 
 
 def test_runs_removed_together_free_what_only_they_share(tmp_path: Path) -> None:
-    runs = [shelve(tmp_path, files={"output/a": b"shared"}).id for _ in range(3)]
+    runs = [write_ended_run(tmp_path, files={"output/a": b"shared"}).id for _ in range(3)]
     remover = removal(tmp_path)
-    assert remover.frees(runs) > sum(remover.frees([run]) for run in runs)
-    assert remover.remove(runs) > 0
-    assert contents(tmp_path) == set()
+    assert remover.freed_bytes(runs) > sum(remover.freed_bytes([run]) for run in runs)
+    assert remover.delete(runs) > 0
+    assert stored_hashes(tmp_path) == set()
 
 
 def test_a_content_stays_where_another_runs_manifests_are_broken_or_cannot_be_read(
     tmp_path: Path,
 ) -> None:
-    first = shelve(tmp_path, files={"output/a": b"shared"})
-    second = shelve(tmp_path, files={"output/a": b"shared"})
+    first = write_ended_run(tmp_path, files={"output/a": b"shared"})
+    second = write_ended_run(tmp_path, files={"output/a": b"shared"})
     second.manifests.write_bytes(b"garbage " + second.manifests.read_bytes()[:-9])
     (second.path / "run.json").write_bytes(b"")
-    assert removal(tmp_path).remove([first.id]) > 0
-    assert contents(tmp_path) == {digest_of(b"shared")}
+    assert removal(tmp_path).delete([first.id]) > 0
+    assert stored_hashes(tmp_path) == {digest_of(b"shared")}
 
 
 def test_links_are_removed_and_not_followed(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "precious").write_bytes(b"x" * 50_000)
-    folder = shelve(tmp_path / "data", files={"output/a": b"a"})
+    folder = write_ended_run(tmp_path / "data", files={"output/a": b"a"})
     (folder.workspace / "output" / "out").symlink_to(outside)
     (folder.workspace / "file").symlink_to(outside / "precious")
-    told = removal(tmp_path / "data").frees([folder.id])
+    told = removal(tmp_path / "data").freed_bytes([folder.id])
     assert told < 50_000
-    removal(tmp_path / "data").remove([folder.id])
+    removal(tmp_path / "data").delete([folder.id])
     assert (outside / "precious").stat().st_size == 50_000
     assert not folder.sandbox_folder.exists()
 
 
 def test_a_tree_of_any_depth_is_removed(tmp_path: Path) -> None:
-    folder = shelve(tmp_path)
+    folder = write_ended_run(tmp_path)
     here = os.open(folder.workspace, os.O_RDONLY)
     for _ in range(3_000):
         os.mkdir("d", dir_fd=here)
@@ -422,22 +426,22 @@ def test_a_tree_of_any_depth_is_removed(tmp_path: Path) -> None:
         os.close(here)
         here = below
     os.close(here)
-    removal(tmp_path).remove([folder.id])
+    removal(tmp_path).delete([folder.id])
     assert not folder.sandbox_folder.exists()
 
 
 def test_what_was_cut_off_in_the_middle_is_finished_at_the_next_start(tmp_path: Path) -> None:
-    folder = shelve(tmp_path, files={"output/a": b"mine"})
+    folder = write_ended_run(tmp_path, files={"output/a": b"mine"})
     (tmp_path / "deleted").mkdir()
     folder.path.rename(tmp_path / "deleted" / folder.id)
-    removal(tmp_path).finish()
+    removal(tmp_path).delete_leftovers()
     assert list((tmp_path / "deleted").iterdir()) == []
-    assert contents(tmp_path) == set()
+    assert stored_hashes(tmp_path) == set()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make what another may not remove")
 def test_what_this_user_may_not_remove_is_removed_inside_or_the_run_stays(tmp_path: Path) -> None:
-    folder = shelve(tmp_path, files={"output/mine/a": b"a"})
+    folder = write_ended_run(tmp_path, files={"output/mine/a": b"a"})
     for path in (tmp_path, *tmp_path.rglob("*")):
         if path.name != "mine":
             os.chown(path, NOBODY, NOBODY)
@@ -446,7 +450,7 @@ def test_what_this_user_may_not_remove_is_removed_inside_or_the_run_stays(tmp_pa
             above.chmod(above.stat().st_mode | 0o5)
     with as_ordinary_user():
         with pytest.raises(RunError, match="cannot be removed"):
-            removal(tmp_path, refuse).remove([folder.id])
+            removal(tmp_path, refuse).delete([folder.id])
         assert RunFolder.open(tmp_path, folder.id).id == folder.id
         assert (folder.workspace / "output/mine/a").exists()
 
@@ -455,7 +459,7 @@ def test_what_this_user_may_not_remove_is_removed_inside_or_the_run_stays(tmp_pa
         subprocess.run(["rm", "-r", inside], check=True)  # a program gets root's rights back
 
     with as_ordinary_user():
-        removal(tmp_path, as_root).remove([folder.id])
+        removal(tmp_path, as_root).delete([folder.id])
     assert not folder.sandbox_folder.exists()
 
 
@@ -467,44 +471,47 @@ def refuse(_: str) -> None:
 
 
 def test_a_content_that_is_put_while_names_are_looked_for_stays(tmp_path: Path) -> None:
-    gone = shelve(tmp_path, files={"output/a": b"shared"})
+    gone = write_ended_run(tmp_path, files={"output/a": b"shared"})
     store, kept = BlobStore(tmp_path / "blobs"), digest_of(b"shared")
 
     def looked() -> set[str]:
-        with store.relied_on():
+        with store.protected():
             store.put(io.BytesIO(b"shared"), limit=100)
         return {kept, digest_of(b"other")}
 
     assert store.sweep(looked) == 0
-    assert contents(tmp_path) == {kept}
+    assert stored_hashes(tmp_path) == {kept}
     assert store.sweep(lambda: [kept]) > 0
-    assert (contents(tmp_path), store.size) == (set(), 0)
+    assert (stored_hashes(tmp_path), store.size) == (set(), 0)
     assert gone.manifests.exists()
 
 
 def test_a_content_that_was_put_and_is_not_yet_named_stays(tmp_path: Path) -> None:
-    shelve(tmp_path, files={"output/a": b"shared"})
+    write_ended_run(tmp_path, files={"output/a": b"shared"})
     store = BlobStore(tmp_path / "blobs")
-    with store.relied_on():
+    with store.protected():
         store.put(io.BytesIO(b"shared"), limit=100)
-        assert store.sweep(lambda: contents(tmp_path)) == 0
-    assert contents(tmp_path) == {digest_of(b"shared")}
+        assert store.sweep(lambda: stored_hashes(tmp_path)) == 0
+    assert stored_hashes(tmp_path) == {digest_of(b"shared")}
 
 
 def test_no_content_is_lost_while_runs_are_recorded_and_removed_at_once(tmp_path: Path) -> None:
     store = BlobStore(tmp_path / "blobs")
-    remover = Removal(tmp_path, store, lambda _: None)
+    remover = RunDeleter(tmp_path, store, lambda _: None)
     words = [f"content {number}".encode() for number in range(12)]
-    doomed = [shelve(tmp_path, files={f"output/{w.decode()}": w for w in words}) for _ in range(40)]
-    alive = [shelve(tmp_path) for _ in range(3)]
+    doomed = [
+        write_ended_run(tmp_path, files={f"output/{w.decode()}": w for w in words})
+        for _ in range(40)
+    ]
+    alive = [write_ended_run(tmp_path) for _ in range(3)]
     done = threading.Event()
 
     def record(folder: RunFolder) -> None:
-        versions, step = Versions(folder.manifests), 0
+        versions, step = ManifestLog(folder.manifests), 0
         while not done.is_set():
             step += 1
             word = words[step % len(words)]
-            with store.relied_on():
+            with store.protected():
                 digest, _ = store.put(io.BytesIO(word), limit=100)
                 node = Node("file", len(word), 0o644, digest)
                 versions.append(step, Delta({f"output/{step % 50}": node}))
@@ -515,18 +522,18 @@ def test_no_content_is_lost_while_runs_are_recorded_and_removed_at_once(tmp_path
     for thread in writers:
         thread.start()
     for folder in doomed:
-        remover.remove([folder.id])
+        remover.delete([folder.id])
     done.set()
     for thread in writers:
         thread.join()
     for folder in alive:
         named = {
             node.hash
-            for _, delta in Versions(folder.manifests).read()
+            for _, delta in ManifestLog(folder.manifests).read()
             for node in delta.changed.values()
         }
         assert named
-        assert named <= contents(tmp_path)
+        assert named <= stored_hashes(tmp_path)
 
 
 # Runs of the command line, done while the page held the data folder
@@ -535,7 +542,7 @@ def test_no_content_is_lost_while_runs_are_recorded_and_removed_at_once(tmp_path
 @pytest.fixture
 def within(tmp_path: Path) -> Path:
     """A place of the command line within the data folder."""
-    place = places(tmp_path)[1]
+    place = candidate_folders(tmp_path)[1]
     place.mkdir(parents=True)
     return place
 
@@ -543,33 +550,33 @@ def within(tmp_path: Path) -> Path:
 def test_what_the_command_line_did_meanwhile_is_brought_home_whole(
     tmp_path: Path, within: Path
 ) -> None:
-    folder = shelve(within, "by hand", files={"output/a": b"made", "output/b": b"known"})
+    folder = write_ended_run(within, "by hand", files={"output/a": b"made", "output/b": b"known"})
     store = BlobStore(tmp_path / "blobs")
     store.put(io.BytesIO(b"known"), limit=100)
-    adopt(tmp_path, store)
+    move_cli_runs(tmp_path, store)
     home = RunFolder.open(tmp_path, folder.id)
     assert titles(History(tmp_path)) == ["by hand"]
     assert (home.workspace / "output/a").read_bytes() == b"made"
-    assert contents(tmp_path) == {digest_of(b"made"), digest_of(b"known")}
+    assert stored_hashes(tmp_path) == {digest_of(b"made"), digest_of(b"known")}
     assert store.size == len(b"made") + len(b"known")
     assert not folder.path.exists()
-    adopt(tmp_path, store)
+    move_cli_runs(tmp_path, store)
 
 
 def test_a_place_that_is_held_and_a_run_that_goes_on_are_left_alone(
     tmp_path: Path, within: Path
 ) -> None:
     store = BlobStore(tmp_path / "blobs")
-    folder = shelve(within, "at work")
+    folder = write_ended_run(within, "at work")
     with DataFolder(within):
-        adopt(tmp_path, store)
+        move_cli_runs(tmp_path, store)
     assert titles(History(tmp_path)) == []
     whole = folder.journal.read_bytes()
     folder.journal.write_bytes(whole[: whole.rindex(b'{"at"')])
-    assert not journals.ends_in(folder.journal, RunEnded)
-    adopt(tmp_path, store)
+    assert not journals.ends_with(folder.journal, RunEnded)
+    move_cli_runs(tmp_path, store)
     assert titles(History(tmp_path)) == []
-    adopt(tmp_path, store, ended=False)
+    move_cli_runs(tmp_path, store, ended=False)
     assert titles(History(tmp_path)) == ["at work"]
 
 
@@ -596,7 +603,7 @@ def client(tmp_path: Path, played: Played) -> Iterator[httpx.Client]:
     with Endpoint(played) as endpoint:
         settings = Settings(data=tmp_path, base_url=endpoint.url, model="test-model")
         with (
-            served(create(settings, LocalMachine(tmp_path))) as address,
+            run_server(create_app(settings, LocalSandboxProvider(tmp_path))) as address,
             httpx.Client(base_url=address, timeout=30) as client,
         ):
             yield client
@@ -634,12 +641,12 @@ def test_a_run_is_listed_while_it_is_at_work_and_after(
 def test_a_run_is_renamed_and_the_name_is_told_to_who_looks_at_it(
     client: httpx.Client, tmp_path: Path
 ) -> None:
-    folder = shelve(tmp_path, "The task")
+    folder = write_ended_run(tmp_path, "The task")
     answer = client.patch(f"/api/runs/{folder.id}", json={"title": " A\nname "})
     assert answer.json() == {"title": "A name"}
     (row,) = listed(client)
     assert (row["title"], row["renamed"]) == ("A name", True)
-    with following(client, folder.id) as told:
+    with follow_run(client, folder.id) as told:
         assert next(told).data["title"] == "A name"
     assert client.patch(f"/api/runs/{folder.id}", json={"title": ""}).json() == {
         "title": "The task"
@@ -653,7 +660,8 @@ def test_runs_are_deleted_and_what_that_frees_is_told_before(
     client: httpx.Client, tmp_path: Path
 ) -> None:
     first, second, third = (
-        shelve(tmp_path, name, files={f"output/{name}": os.urandom(50_000)}) for name in "abc"
+        write_ended_run(tmp_path, name, files={f"output/{name}": os.urandom(50_000)})
+        for name in "abc"
     )
     frees = client.get("/api/space", params={"run": first.id}).json()["frees"]
     assert client.delete(f"/api/runs/{first.id}").json() == {"freed": frees}
@@ -668,7 +676,7 @@ def test_runs_are_deleted_and_what_that_frees_is_told_before(
 
 @pytest.mark.parametrize("run", ["..", "%2e%2e", "..%2f..", "a", "nosuchrun1", "x" * 5000])
 def test_nothing_but_a_run_is_deleted(client: httpx.Client, tmp_path: Path, run: str) -> None:
-    shelve(tmp_path)
+    write_ended_run(tmp_path)
     before = sorted(tmp_path.iterdir())
     client.delete(f"/api/runs/{run}")
     client.delete("/api/runs", params={"run": run})
@@ -677,8 +685,8 @@ def test_nothing_but_a_run_is_deleted(client: httpx.Client, tmp_path: Path, run:
 
 
 def test_who_follows_a_run_that_is_deleted_is_let_go(client: httpx.Client, tmp_path: Path) -> None:
-    folder = shelve(tmp_path, files={"output/a": b"a"})
-    with following(client, folder.id) as told:
+    folder = write_ended_run(tmp_path, files={"output/a": b"a"})
+    with follow_run(client, folder.id) as told:
         assert next(told).name == "picture"
         client.delete(f"/api/runs/{folder.id}").raise_for_status()
         assert all(each.name == "workspace" for each in told)
@@ -703,19 +711,21 @@ def test_a_part_has_a_size_that_can_be_had(client: httpx.Client, most: str) -> N
 
 
 def test_a_program_lists_runs(client: httpx.Client, tmp_path: Path) -> None:
-    shelve(tmp_path, "Lake survey")
-    shelve(tmp_path, "Another")
+    write_ended_run(tmp_path, "Lake survey")
+    write_ended_run(tmp_path, "Another")
     program = Client(str(client.base_url), verbose=False)
     assert [row["title"] for row in program.predict("survey", api_name="/runs")] == ["Lake survey"]
 
 
 def test_after_a_restart_everything_is_there_again(tmp_path: Path) -> None:
     for number in range(3):
-        shelve(tmp_path, f"task {number}", at=time.time() + number, files={"output/a": b"a"})
+        write_ended_run(
+            tmp_path, f"task {number}", at=time.time() + number, files={"output/a": b"a"}
+        )
     rows: list[list[dict[str, Any]]] = []
     for _ in range(2):
-        app = create(Settings(data=tmp_path), LocalMachine(tmp_path))
-        with served(app) as address, httpx.Client(base_url=address) as client:
+        app = create_app(Settings(data=tmp_path), LocalSandboxProvider(tmp_path))
+        with run_server(app) as address, httpx.Client(base_url=address) as client:
             rows.append(listed(client))
             assert client.get(f"/api/runs/{rows[0][0]['run']}/files/output/a").content == b"a"
     assert rows[0] == rows[1]
@@ -723,11 +733,11 @@ def test_after_a_restart_everything_is_there_again(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_run_took_as_long_as_it_was_seen_to(tmp_path: Path) -> None:
-    folder = shelve(tmp_path, at=1_000.0)
+    folder = write_ended_run(tmp_path, at=1_000.0)
     whole = folder.journal.read_bytes()
     folder.journal.write_bytes(whole[: whole.rindex(b'{"at"')])
-    app = create(Settings(data=tmp_path), LocalMachine(tmp_path))
-    with served(app) as address, httpx.Client(base_url=address) as client:
+    app = create_app(Settings(data=tmp_path), LocalSandboxProvider(tmp_path))
+    with run_server(app) as address, httpx.Client(base_url=address) as client:
         (row,) = listed(client)
     assert (row["state"], row["seconds"], row["at"]) == ("failed", 4.0, 1_004.0)
 
@@ -735,12 +745,12 @@ def test_an_interrupted_run_took_as_long_as_it_was_seen_to(tmp_path: Path) -> No
 def test_a_folder_that_no_one_can_read_does_not_keep_the_application_from_starting(
     tmp_path: Path,
 ) -> None:
-    shelve(tmp_path, "whole")
-    odd = shelve(tmp_path, "odd")
+    write_ended_run(tmp_path, "whole")
+    odd = write_ended_run(tmp_path, "odd")
     odd.journal.unlink()
     odd.journal.mkdir()
-    app = create(Settings(data=tmp_path), LocalMachine(tmp_path))
-    with served(app) as address, httpx.Client(base_url=address) as client:
-        assert {row["problem"] for row in listed(client)} == {"", BROKEN}
+    app = create_app(Settings(data=tmp_path), LocalSandboxProvider(tmp_path))
+    with run_server(app) as address, httpx.Client(base_url=address) as client:
+        assert {row["problem"] for row in listed(client)} == {"", RECORD_UNREADABLE}
         client.delete(f"/api/runs/{odd.id}").raise_for_status()
         assert [row["title"] for row in listed(client)] == ["whole"]

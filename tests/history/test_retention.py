@@ -11,8 +11,8 @@ import pytest
 from agent import prompts
 from agent.errors import RunError
 from agent.events import RunEnded
-from agent.history.index import Entry, History
-from agent.history.retention import GRACE, Retention, doomed
+from agent.history.index import History, HistoryEntry
+from agent.history.retention import GRACE_SECONDS, Retention, select_expired
 from agent.limits import Limits
 from agent.models.base import ToolCall
 from agent.models.scripted import ScriptedModel, ScriptedTurn
@@ -20,30 +20,32 @@ from agent.runs import journal
 from agent.runs.folder import RunFolder
 from agent.runs.recorder import Task
 from agent.settings import Settings, load
-from sandbox_ui.history.catalog import Shelf
-from sandbox_ui.history.expiry import Keeping
-from sandbox_ui.runs.manager import Runs
-from tests.support.local_provider import LocalMachine
-from tests.support.recorded_runs import contents, digest_of, shelve
-from tests.support.server import create, served, wait_until
+from sandbox_ui.history.catalog import Catalog
+from sandbox_ui.history.expiry import ExpiryJob
+from sandbox_ui.runs.manager import RunManager
+from tests.support.local_provider import LocalSandboxProvider
+from tests.support.recorded_runs import digest_of, stored_hashes, write_ended_run
+from tests.support.server import create_app, run_server, wait_until
 
 DAY = 86_400.0
 NOW = 1_000_000_000.0
 SLEEP = ScriptedTurn(calls=(ToolCall("", "execute_bash", '{"command": "echo up; sleep 60"}'),))
 
 
-def entries(data: Path) -> list[Entry]:
+def entries(data: Path) -> list[HistoryEntry]:
     history = History(data)
-    list(history.fill())
+    list(history.derive_missing())
     return history.entries()
 
 
 def old(data: Path, name: str, days: float, size: int = 0) -> RunFolder:
-    return shelve(data, name, at=NOW - days * DAY, files={f"output/{name}": b"x" * size})
+    return write_ended_run(data, name, at=NOW - days * DAY, files={f"output/{name}": b"x" * size})
 
 
 def titles(data: Path, rule: Retention, used: int = 0, busy: str = "") -> list[str]:
-    return [each.title for each in doomed(entries(data), rule, now=NOW, used=used, busy=[busy])]
+    return [
+        each.title for each in select_expired(entries(data), rule, now=NOW, used=used, busy=[busy])
+    ]
 
 
 # The choice
@@ -57,7 +59,7 @@ def test_without_limits_everything_is_kept(tmp_path: Path) -> None:
 def test_what_is_too_old_goes_by_its_last_end(tmp_path: Path) -> None:
     for name, days in (("older", 40), ("old", 31), ("young", 29)):
         old(tmp_path, name, days)
-    shelve(tmp_path, "gone on with", at=NOW - 31 * DAY, messages=("more",) * 2000)
+    write_ended_run(tmp_path, "gone on with", at=NOW - 31 * DAY, messages=("more",) * 2000)
     assert titles(tmp_path, Retention(days=30)) == ["older", "old"]
 
 
@@ -71,9 +73,9 @@ def test_of_what_is_too_much_the_oldest_go_and_no_more_than_needed(tmp_path: Pat
 
 
 def test_who_takes_the_most_gives_first(tmp_path: Path) -> None:
-    old(tmp_path, "ann's oldest", 90, size=100_000)._change(owner="u:ann")
+    old(tmp_path, "ann's oldest", 90, size=100_000)._update(owner="u:ann")
     for number in range(3):
-        old(tmp_path, f"bob's {number}", 50 - number, size=500_000)._change(owner="u:bob")
+        old(tmp_path, f"bob's {number}", 50 - number, size=500_000)._update(owner="u:bob")
     sizes = [entry.summary.size for entry in entries(tmp_path) if entry.summary]
     used, bobs = sum(sizes), max(sizes)
     assert titles(tmp_path, Retention(size=used - 1), used) == ["bob's 0"]
@@ -85,15 +87,15 @@ def test_who_takes_the_most_gives_first(tmp_path: Path) -> None:
 
 
 def test_pinned_busy_broken_and_just_ended_runs_never_go(tmp_path: Path) -> None:
-    old(tmp_path, "pinned", 90).pin(True)
+    old(tmp_path, "pinned", 90).set_pinned(True)
     busy = old(tmp_path, "busy", 90)
     broken = old(tmp_path, "broken", 90)
     (broken.path / "run.json").write_bytes(b"{")
     alive = old(tmp_path, "alive", 90)
     whole = alive.journal.read_bytes()
     alive.journal.write_bytes(whole[: whole.rindex(b'{"at"')])
-    assert not journal.ends_in(alive.journal, RunEnded)
-    shelve(tmp_path, "just ended", at=NOW - GRACE + 60)
+    assert not journal.ends_with(alive.journal, RunEnded)
+    write_ended_run(tmp_path, "just ended", at=NOW - GRACE_SECONDS + 60)
     old(tmp_path, "other", 90)
     strict = Retention(days=0.001, size=1)
     assert titles(tmp_path, strict, used=10**15, busy=busy.id) == ["other"]
@@ -117,7 +119,7 @@ def test_pinned_busy_broken_and_just_ended_runs_never_go(tmp_path: Path) -> None
     ],
 )
 def test_the_rule_is_said_in_words(rule: Retention, words: str) -> None:
-    assert rule.words == words
+    assert rule.description == words
 
 
 def test_the_rule_is_read_from_the_settings() -> None:
@@ -131,13 +133,13 @@ def test_the_rule_is_read_from_the_settings() -> None:
 
 
 @contextmanager
-def studio(data: Path) -> Iterator[tuple[Runs, Shelf]]:
-    machine = LocalMachine(data)
-    runs = Runs(data, machine)
-    shelf = Shelf(data, runs, machine)
+def studio(data: Path) -> Iterator[tuple[RunManager, Catalog]]:
+    machine = LocalSandboxProvider(data)
+    runs = RunManager(data, machine)
+    shelf = Catalog(data, runs, machine)
     shelf.open()
     runs.open()
-    shelf.begin_summaries()
+    shelf.start_summaries()
     yield runs, shelf
     shelf.close()
     runs.close()
@@ -151,11 +153,11 @@ def test_what_went_is_gone_with_all_that_was_its_own_and_is_logged(
     kept = old(tmp_path, "kept", 2, size=100)
     entries(tmp_path)
     with studio(tmp_path) as (_, shelf), caplog.at_level(logging.WARNING):
-        assert Keeping(shelf, Retention(days=30)).tidy(NOW) == 1
-        assert Keeping(shelf, Retention(days=30)).tidy(NOW) == 0
+        assert ExpiryJob(shelf, Retention(days=30)).run_once(NOW) == 1
+        assert ExpiryJob(shelf, Retention(days=30)).run_once(NOW) == 0
     assert RunFolder.ids(tmp_path) == [kept.id]
     assert not gone.sandbox_folder.exists()
-    assert contents(tmp_path) == {digest_of(b"x" * 100)}
+    assert stored_hashes(tmp_path) == {digest_of(b"x" * 100)}
     (said,) = [each.getMessage() for each in caplog.records if "was deleted" in each.getMessage()]
     assert gone.id in said
     assert "it ended more than 30 days ago" in said
@@ -167,19 +169,19 @@ def test_a_run_that_is_followed_or_at_work_stays_however_old(tmp_path: Path) -> 
     entries(tmp_path)
     with studio(tmp_path) as (runs, shelf):
         working = runs.create_draft()
-        task = Task("Do it.", prompts.named("general"))
+        task = Task("Do it.", prompts.get_bundled("general"))
         runs.start(working, task, ScriptedModel([SLEEP]), Limits())
-        wait_until(lambda: runs.feed(working).state()["state"] == "running_tool")
+        wait_until(lambda: runs.feed(working).status()["state"] == "running_tool")
         unfollow = runs.feed(seen.id).follow(lambda: None)
         late = time.time() + 900 * DAY
         assert shelf.in_use() == {working, seen.id}
-        assert Keeping(shelf, Retention(days=30, size=1)).tidy(late) == 0
+        assert ExpiryJob(shelf, Retention(days=30, size=1)).run_once(late) == 0
         with pytest.raises(RunError, match="looks at"):
-            shelf.expire(seen.id)
+            shelf.delete_expired(seen.id)
         unfollow()
-        assert Keeping(shelf, Retention(days=30)).tidy(late) == 1
+        assert ExpiryJob(shelf, Retention(days=30)).run_once(late) == 1
         runs.stop(working)
-        wait_until(lambda: not runs.feed(working).state()["alive"])
+        wait_until(lambda: not runs.feed(working).status()["alive"])
     assert RunFolder.ids(tmp_path) == [working]
 
 
@@ -189,25 +191,25 @@ def test_a_run_that_is_pinned_just_before_it_would_go_stays(tmp_path: Path) -> N
     with studio(tmp_path) as (_, shelf):
         shelf.pin(folder.id, True)
         with pytest.raises(RunError, match="pinned"):
-            shelf.expire(folder.id)
+            shelf.delete_expired(folder.id)
     assert RunFolder.ids(tmp_path) == [folder.id]
 
 
 def test_a_clock_that_jumps_ahead_lets_nothing_go(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shelve(tmp_path, "yesterday's", at=time.time() - DAY)
+    write_ended_run(tmp_path, "yesterday's", at=time.time() - DAY)
     entries(tmp_path)
     with studio(tmp_path) as (_, shelf):
         real = time.time
         monkeypatch.setattr(time, "time", lambda: real() + 400 * DAY)
-        assert Keeping(shelf, Retention(days=30)).tidy() == 0
+        assert ExpiryJob(shelf, Retention(days=30)).run_once() == 0
 
 
 def test_the_application_deletes_what_is_too_old_by_itself(tmp_path: Path) -> None:
-    shelve(tmp_path, "ancient", at=NOW)
-    young = shelve(tmp_path, "young")
+    write_ended_run(tmp_path, "ancient", at=NOW)
+    young = write_ended_run(tmp_path, "young")
     entries(tmp_path)
-    app = create(Settings(data=tmp_path, keep_days=30), LocalMachine(tmp_path))
-    with served(app):
+    app = create_app(Settings(data=tmp_path, keep_days=30), LocalSandboxProvider(tmp_path))
+    with run_server(app):
         wait_until(lambda: RunFolder.ids(tmp_path) == [young.id])

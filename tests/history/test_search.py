@@ -14,7 +14,7 @@ from agent.events import (
     ToolStarted,
     Totals,
 )
-from agent.history.search import Found, find
+from agent.history.search import SearchMatch, find
 
 STARTED = RunStarted(
     run="r", task="Count the gulls.", mode="sandbox", model="m", metered=True, prompt="",
@@ -83,7 +83,7 @@ def test_a_command_its_output_and_a_result_without_output_are_looked_at() -> Non
 def test_the_line_around_is_short_and_legible() -> None:
     output = f"before\n{'x' * 90}\x1b[31mgull{'y' * 200}\nafter"
     (found,) = find(step(1, *called(1, "ls", output, "")), "gull")
-    assert found == Found("step", 0, 1, found.line)
+    assert found == SearchMatch("step", 0, 1, found.line)
     assert found.line.startswith("…xxx")
     assert found.line.endswith("yyy…")
     assert "gull" in found.line

@@ -7,14 +7,14 @@ import pytest
 from agent.events import (
     Event,
     ModelAnswered,
+    Reminder,
     RunEnded,
     RunStarted,
     StepStarted,
-    Told,
     ToolEnded,
     Totals,
 )
-from agent.history.trajectory import trajectory
+from agent.history.trajectory import build_trajectory
 from agent.models.base import ToolCall, Usage
 
 STARTED = RunStarted(
@@ -47,7 +47,7 @@ def test_a_step_has_the_references_fields() -> None:
         answered(1, LIST),
         ended("a", "files"),
     ]
-    made = trajectory(events)
+    made = build_trajectory(events)
     assert made["problem_statement"] == "Count."
     (step,) = made["steps"]
     assert step["thought"] == "I look."
@@ -60,7 +60,7 @@ def test_a_step_has_the_references_fields() -> None:
 
 def test_it_says_what_the_reference_leaves_out() -> None:
     over = RunEnded(status="step_limit", reason="why", answer="4", totals=Totals(steps=1))
-    made = trajectory([STARTED, answered(1, LIST), ended("a", "files"), over])
+    made = build_trajectory([STARTED, answered(1, LIST), ended("a", "files"), over])
     assert made["steps"][0]["metadata"]["usage"]["prompt"] == 10
     assert made["steps"][0]["metadata"]["tool_time"] == 0.5
     metadata = made["metadata"]
@@ -69,24 +69,24 @@ def test_it_says_what_the_reference_leaves_out() -> None:
 
 def test_every_call_of_a_turn_is_an_entry() -> None:
     other = ToolCall("b", "submit", "")
-    made = trajectory([STARTED, answered(1, LIST, other), ended("a", "x"), ended("b", "y")])
+    made = build_trajectory([STARTED, answered(1, LIST, other), ended("a", "x"), ended("b", "y")])
     assert [step["observation"] for step in made["steps"]] == ["x", "y"]
     assert [step["metadata"]["step"] for step in made["steps"]] == [1, 1]
 
 
 def test_arguments_that_are_no_object_are_kept_as_written() -> None:
-    made = trajectory([STARTED, answered(1, ToolCall("a", "execute_bash", '{"command": '))])
+    made = build_trajectory([STARTED, answered(1, ToolCall("a", "execute_bash", '{"command": '))])
     assert made["steps"][0]["action"]["parameters"] == {"unparsed": '{"command": '}
 
 
 def test_a_plain_answer_and_its_reminder_are_a_step() -> None:
-    made = trajectory([STARTED, answered(1), Told(step=1, text="You forgot")])
+    made = build_trajectory([STARTED, answered(1), Reminder(step=1, text="You forgot")])
     assert made["steps"][0]["action"] == {"function": "", "parameters": {}}
     assert made["steps"][0]["observation"] == "You forgot"
 
 
 @pytest.mark.parametrize("nested", ['{"a": ' + "[" * 200 + "]" * 200 + "}", "[" * 100_000])
 def test_arguments_nested_too_deep_to_be_written_are_kept_as_they_are(nested: str) -> None:
-    made = trajectory([STARTED, answered(1, ToolCall("a", "execute_bash", nested))])
+    made = build_trajectory([STARTED, answered(1, ToolCall("a", "execute_bash", nested))])
     assert made["steps"][0]["action"]["parameters"] == {"unparsed": nested}
     json.dumps(made, indent=2)

@@ -2,18 +2,18 @@
 
 from agent.events import (
     Event,
-    Forgotten,
     ModelAnswered,
     Notice,
+    ObservationsCleared,
+    Reminder,
     RunContinued,
     RunStarted,
     StepStarted,
     TextDelta,
-    Told,
     ToolEnded,
 )
 from agent.loop.conversation import Conversation
-from agent.models.base import Assistant, System, ToolCall, ToolResult, User
+from agent.models.base import AssistantMessage, SystemMessage, ToolCall, ToolResult, UserMessage
 
 STARTED = RunStarted(
     run="r", task="t", mode="sandbox", model="m", metered=True, prompt="p", system="S", user="U"
@@ -43,13 +43,13 @@ def messages(*events: Event) -> list[object]:
 
 
 def test_it_begins_with_the_prompts() -> None:
-    assert messages() == [System("S"), User("U")]
+    assert messages() == [SystemMessage("S"), UserMessage("U")]
 
 
 def test_a_turn_and_its_results_follow_in_order() -> None:
     call = bash("a")
     assert messages(answered("x", call), result("a", "out"))[2:] == [
-        Assistant("x", "R", (call,)),
+        AssistantMessage("x", "R", (call,)),
         ToolResult("a", "execute_bash", "out"),
     ]
 
@@ -57,7 +57,7 @@ def test_a_turn_and_its_results_follow_in_order() -> None:
 def test_a_note_is_added_to_the_last_message_and_stays() -> None:
     note = StepStarted(step=1, note="\nSteps Remaining: 9")
     first = messages(note)
-    assert first[1] == User("U\nSteps Remaining: 9")
+    assert first[1] == UserMessage("U\nSteps Remaining: 9")
     later = messages(note, answered("", bash("a")), result("a", "o"), StepStarted(step=2, note="!"))
     assert later[1] == first[1]
     assert later[-1] == ToolResult("a", "execute_bash", "o!")
@@ -73,9 +73,9 @@ def test_a_turn_that_said_nothing_is_not_sent() -> None:
 
 def test_the_loops_words_and_a_persons_in_a_row_are_one_message() -> None:
     got = messages(
-        answered("hm"), Told(step=1, text="A"), RunContinued(text="B", model="m", metered=True)
+        answered("hm"), Reminder(step=1, text="A"), RunContinued(text="B", model="m", metered=True)
     )
-    assert got[-1] == User("A\n\nB")
+    assert got[-1] == UserMessage("A\n\nB")
 
 
 def test_calls_that_were_interrupted_are_answered_before_a_person_speaks() -> None:
@@ -84,7 +84,7 @@ def test_calls_that_were_interrupted_are_answered_before_a_person_speaks() -> No
         result("a", "out"),
         RunContinued(text="go on", model="m", metered=True),
     )
-    assert [type(message) for message in got[3:]] == [ToolResult, ToolResult, User]
+    assert [type(message) for message in got[3:]] == [ToolResult, ToolResult, UserMessage]
     assert isinstance(got[4], ToolResult)
     assert got[4].call_id == "b"
     assert "interrupted" in got[4].text
@@ -95,9 +95,9 @@ def test_forgetting_replaces_the_older_long_outputs_only() -> None:
     for number in range(6):
         events += [answered("", bash(str(number))), result(str(number), "long " * 200)]
     conversation = Conversation(events)
-    offered = conversation.forgettable()
+    offered = conversation.clearable_call_ids()
     assert offered == ("0", "1")
-    conversation.apply(Forgotten(step=6, call_ids=offered, note="gone"))
+    conversation.apply(ObservationsCleared(step=6, call_ids=offered, note="gone"))
     texts = [m.text for m in conversation.messages if isinstance(m, ToolResult)]
     assert texts[:2] == ["gone", "gone"]
     assert all(len(text) == 1000 for text in texts[2:])
@@ -108,7 +108,7 @@ def test_forgetting_comes_to_an_end() -> None:
     for number in range(50):
         events += [answered("", bash(str(number))), result(str(number), "long " * 200)]
     conversation, rounds = Conversation(events), 0
-    while offered := conversation.forgettable():
-        conversation.apply(Forgotten(step=50, call_ids=offered, note="gone"))
+    while offered := conversation.clearable_call_ids():
+        conversation.apply(ObservationsCleared(step=50, call_ids=offered, note="gone"))
         rounds += 1
     assert rounds < 10

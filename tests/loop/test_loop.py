@@ -15,17 +15,17 @@ from agent.errors import ModelRefused
 from agent.events import (
     CallDelta,
     Event,
-    Forgotten,
     ModelAnswered,
     Notice,
+    ObservationsCleared,
     ReasoningDelta,
+    Reminder,
     Retrying,
     RunEnded,
     RunStarted,
     StepEnded,
     StepStarted,
     TextDelta,
-    Told,
     ToolEnded,
     ToolOutput,
     ToolStarted,
@@ -34,14 +34,14 @@ from agent.limits import Limits, Price
 from agent.loop import loop
 from agent.loop.conversation import Conversation
 from agent.loop.loop import Round
-from agent.models.base import ModelConfig, Piece, ReasoningPiece, Request, ToolCall
+from agent.models.base import ModelConfig, ModelRequest, Piece, ReasoningPiece, ToolCall
 from agent.models.openai.client import OpenAIModel
 from agent.models.scripted import ScriptedModel, ScriptedTurn
-from agent.runs.state import totals_line
+from agent.runs.state import format_totals
 from agent.sandbox.process import ProcessSandbox
 from agent.tools.toolbox import Toolbox
 from agent.util.cancellation import Stop
-from tests.support.hostile.flood import Flood
+from tests.support.hostile.flood import FloodServer
 from tests.support.models.endpoint import Call, Endpoint, Turn
 
 E = TypeVar("E", bound=Event)
@@ -79,13 +79,15 @@ class Bench:
                 )
             )  # fmt: skip
         model = OpenAIModel(ModelConfig(endpoint.url, "test-model", **config))
-        return loop.run(Round(model, Toolbox(self.sandbox), self.conversation, limits, self.stop))
+        return loop.run_round(
+            Round(model, Toolbox(self.sandbox), self.conversation, limits, self.stop)
+        )
 
     def play(self, turns: Sequence[Turn], limits: Limits = QUICK, **config: Any) -> list[Event]:
         with Endpoint(turns) as endpoint:
             self.endpoint = endpoint
             events = list(self.round(endpoint, limits, **config))
-        assert endpoint.complaints == []
+        assert endpoint.history_errors == []
         assert sum(isinstance(event, RunEnded) for event in events) == 1
         return events
 
@@ -163,7 +165,7 @@ def test_every_step_begins_and_ends_once(bench: Bench) -> None:
 def test_the_answer_is_the_file_that_this_round_wrote(bench: Bench) -> None:
     events = bench.play([Turn(calls=[bash("echo 42 > output/answer.txt")]), SUBMIT])
     assert end(events).answer == "42"
-    bench.conversation.apply(Told(step=0, text="And now?"))
+    bench.conversation.apply(Reminder(step=0, text="And now?"))
     events = bench.play([Turn(text="Nothing new.", calls=[("submit", {})])])
     assert end(events).answer == "Nothing new."
 
@@ -260,7 +262,7 @@ def test_a_plain_answer_ends_the_run_after_two_reminders_in_a_row(bench: Bench) 
     events = bench.play([Turn(text="It is 4.")] * 3)
     assert end(events).status == "answered"
     assert end(events).answer == "It is 4."
-    assert [event.text for event in of(Told, events)] == [loop.REMINDER] * 2
+    assert [event.text for event in of(Reminder, events)] == [loop.REMINDER] * 2
     assert loop.REMINDER in bench.asked[1]["messages"][-1]["content"]
 
 
@@ -293,7 +295,7 @@ def test_a_plain_answer_that_was_cut_is_no_answer(bench: Bench) -> None:
 def test_a_plain_answer_can_be_taken_at_once(bench: Bench) -> None:
     events = bench.play([Turn(text="4")], replace(QUICK, reminders=0))
     assert (end(events).status, end(events).answer) == ("answered", "4")
-    assert not of(Told, events)
+    assert not of(Reminder, events)
 
 
 def test_a_plain_answer_can_be_refused_for_ever(bench: Bench) -> None:
@@ -304,7 +306,7 @@ def test_a_plain_answer_can_be_refused_for_ever(bench: Bench) -> None:
 def test_a_turn_that_says_nothing_is_reminded_too(bench: Bench) -> None:
     events = bench.play([Turn(), SUBMIT])
     assert end(events).status == "submitted"
-    assert len(of(Told, events)) == 1
+    assert len(of(Reminder, events)) == 1
 
 
 # Limits
@@ -347,23 +349,23 @@ def test_wall_time_ends_a_command_and_leaves_one_last_turn(bench: Bench) -> None
 
 def test_wall_time_ends_a_turn_that_has_no_end(bench: Bench) -> None:
     class Babbling(ScriptedModel):
-        def stream(self, request: Request, stop: Stop) -> Iterator[Piece]:
+        def stream(self, request: ModelRequest, stop: Stop) -> Iterator[Piece]:
             while not stop.wait(0.005):
                 yield ReasoningPiece("hm ")
 
-    bench.conversation.apply(Told(step=0, text="Do it."))
+    bench.conversation.apply(Reminder(step=0, text="Do it."))
     limits = replace(QUICK, seconds=0.5)
     asked = Round(Babbling([]), Toolbox(bench.sandbox), bench.conversation, limits, bench.stop)
-    assert end(list(loop.run(asked))).status == "time_limit"
+    assert end(list(loop.run_round(asked))).status == "time_limit"
 
 
 def test_wall_time_ends_a_turn_that_sends_comments_only(bench: Bench) -> None:
-    with Flood(EVENTS, dripping()) as server:
+    with FloodServer(EVENTS, dripping()) as server:
         model = OpenAIModel(ModelConfig(server.url, "m"))
-        bench.conversation.apply(Told(step=0, text="Do it."))
+        bench.conversation.apply(Reminder(step=0, text="Do it."))
         limits = replace(QUICK, seconds=1.0)
         asked = Round(model, Toolbox(bench.sandbox), bench.conversation, limits, bench.stop)
-        events = list(loop.run(asked))
+        events = list(loop.run_round(asked))
     assert end(events).status == "time_limit"
     assert server.sent > 0
 
@@ -406,7 +408,7 @@ def test_what_can_pass_is_tried_again_and_shown(bench: Bench, fault: str) -> Non
 
 
 def test_a_stream_that_goes_silent_is_tried_again(bench: Bench) -> None:
-    events = bench.play([Turn(text="x" * 40, fault="silent"), SUBMIT], silence=0.3)
+    events = bench.play([Turn(text="x" * 40, fault="silent"), SUBMIT], read_timeout=0.3)
     assert end(events).status == "submitted"
     assert len(of(Retrying, events)) == 1
 
@@ -457,7 +459,7 @@ def test_then_older_outputs_make_room_and_leave_a_note(bench: Bench) -> None:
     work = [Turn(calls=[bash(f"seq {n} {n + 400}")]) for n in range(6)]
     events = bench.play([*work, Turn(fault="400", message=message), SUBMIT])
     assert end(events).status == "submitted"
-    assert len(of(Forgotten, events)) == 1
+    assert len(of(ObservationsCleared, events)) == 1
     told = [m["content"] for m in bench.asked[-1]["messages"] if m["role"] == "tool"]
     assert told[0].startswith("[This output was left out")
     assert "400" in told[-1]
@@ -472,7 +474,7 @@ def test_once_there_is_room_again_an_answer_may_be_as_long_as_before(bench: Benc
     refused = [Turn(fault="400", message=full.format(used)) for used in (3500, 4000)]
     events = bench.play([*work, *refused, SUBMIT], replace(QUICK, turn_tokens=2000))
     assert end(events).status == "submitted"
-    assert of(Forgotten, events)
+    assert of(ObservationsCleared, events)
     asked = [body["max_tokens"] for body in bench.asked]
     assert asked[-3:] == [2000, 4096 - 3500 - 100, 2000]
 
@@ -541,7 +543,7 @@ def test_a_round_that_was_stopped_can_be_followed_by_another(bench: Bench) -> No
     bench.stop.set()
     assert end(bench.play([])).status == "stopped"
     bench.stop = Stop()
-    bench.conversation.apply(Told(step=1, text="Go on."))
+    bench.conversation.apply(Reminder(step=1, text="Go on."))
     events = bench.play([Turn(calls=[bash("true")]), SUBMIT])
     assert end(events).status == "submitted"
 
@@ -568,10 +570,10 @@ def test_counts_that_nobody_gave_are_estimated_and_marked(bench: Bench) -> None:
 
 
 def test_a_model_that_is_not_metered_reports_no_tokens(bench: Bench) -> None:
-    bench.conversation.apply(Told(step=0, text="Go."))
+    bench.conversation.apply(Reminder(step=0, text="Go."))
     model = ScriptedModel([ScriptedTurn(calls=(ToolCall("", "submit", "{}"),))], metered=False)
     round_ = Round(model, Toolbox(bench.sandbox), bench.conversation, QUICK, bench.stop)
-    totals = end(list(loop.run(round_))).totals
+    totals = end(list(loop.run_round(round_))).totals
     assert (totals.metered, totals.prompt_tokens, totals.estimated) == (False, 0, False)
 
 
@@ -579,30 +581,30 @@ def test_a_model_that_is_not_metered_reports_no_tokens(bench: Bench) -> None:
 
 
 def test_plain_mode_takes_the_first_answer(bench: Bench) -> None:
-    bench.conversation.apply(Told(step=0, text="What is 2+2?"))
+    bench.conversation.apply(Reminder(step=0, text="What is 2+2?"))
     with Endpoint([Turn(text="4")]) as endpoint:
         model = OpenAIModel(ModelConfig(endpoint.url, "m"))
-        events = list(loop.run(Round(model, None, bench.conversation, QUICK, bench.stop)))
+        events = list(loop.run_round(Round(model, None, bench.conversation, QUICK, bench.stop)))
     assert (end(events).status, end(events).answer) == ("answered", "4")
     assert "tools" not in endpoint.requests[0].body
     assert "Steps Remaining" not in json.dumps(endpoint.requests[0].body)
 
 
 def test_plain_mode_ends_where_the_model_goes_on_calling_tools(bench: Bench) -> None:
-    bench.conversation.apply(Told(step=0, text="What is 2+2?"))
+    bench.conversation.apply(Reminder(step=0, text="What is 2+2?"))
     endless = (Turn(text="Let me see.", calls=[bash("ls")]) for _ in itertools.count())
     with Endpoint(endless) as endpoint:
         model = OpenAIModel(ModelConfig(endpoint.url, "m"))
-        events = list(loop.run(Round(model, None, bench.conversation, QUICK, bench.stop)))
+        events = list(loop.run_round(Round(model, None, bench.conversation, QUICK, bench.stop)))
     assert (end(events).status, len(endpoint.requests)) == ("failed", 2)
     assert "where it has none" in end(events).reason
 
 
 def test_plain_mode_takes_an_answer_after_one_call(bench: Bench) -> None:
-    bench.conversation.apply(Told(step=0, text="What is 2+2?"))
+    bench.conversation.apply(Reminder(step=0, text="What is 2+2?"))
     with Endpoint([Turn(calls=[bash("ls")]), Turn(text="4")]) as endpoint:
         model = OpenAIModel(ModelConfig(endpoint.url, "m"))
-        events = list(loop.run(Round(model, None, bench.conversation, QUICK, bench.stop)))
+        events = list(loop.run_round(Round(model, None, bench.conversation, QUICK, bench.stop)))
     assert (end(events).status, end(events).answer) == ("answered", "4")
 
 
@@ -652,7 +654,7 @@ def test_tokens_written_to_the_cache_are_summed(bench: Bench) -> None:
     turns = [Turn(calls=[bash("true")], usage=usage), Turn(calls=[("submit", {})], usage=usage)]
     totals = end(bench.play(turns)).totals
     assert (totals.cached_tokens, totals.cache_written_tokens) == (20, 140)
-    assert "(20 cached, 140 written to the cache)" in totals_line(totals)
+    assert "(20 cached, 140 written to the cache)" in format_totals(totals)
 
 
 @pytest.mark.parametrize(
@@ -673,17 +675,17 @@ def test_a_claim_is_checked_against_the_files(
         ScriptedTurn(calls=[ToolCall("", "execute_bash", json.dumps({"command": command}))]),
         ScriptedTurn(text=f"Done: {claim}", calls=[ToolCall("", "submit", "{}")]),
     ]
-    bench.conversation.apply(Told(step=0, text="Go."))
+    bench.conversation.apply(Reminder(step=0, text="Go."))
     model, toolbox = ScriptedModel(turns), Toolbox(bench.sandbox)
     bench.sandbox.write("output/.keep", b"")
-    round_ = Round(model, toolbox, bench.conversation, QUICK, bench.stop, verify=True)
-    ended = end(list(loop.run(round_)))
+    round_ = Round(model, toolbox, bench.conversation, QUICK, bench.stop, verify_claims=True)
+    ended = end(list(loop.run_round(round_)))
     assert ended.status == status
     assert reason in ended.reason
 
 
 def test_a_refusal_of_the_model_is_the_reason_of_the_failure(bench: Bench) -> None:
-    bench.conversation.apply(Told(step=0, text="Go."))
+    bench.conversation.apply(Reminder(step=0, text="Go."))
     model = ScriptedModel([ScriptedTurn(error=ModelRefused("Connect a model."))])
     round_ = Round(model, Toolbox(bench.sandbox), bench.conversation, QUICK, bench.stop)
-    assert end(list(loop.run(round_))).reason == "Connect a model."
+    assert end(list(loop.run_round(round_))).reason == "Connect a model."

@@ -4,12 +4,12 @@ import pytest
 
 from agent.events import Totals
 from agent.limits import Limits, Price
-from agent.loop.meter import Meter, estimate_tokens
+from agent.loop.meter import UsageMeter, estimate_tokens
 from agent.models.base import Usage
 
 
-def used(limits: Limits, *turns: Usage | None) -> Meter:
-    meter = Meter(limits)
+def used(limits: Limits, *turns: Usage | None) -> UsageMeter:
+    meter = UsageMeter(limits)
     for usage in turns:
         meter.count_turn(usage, estimated=False, seconds=0.5)
     return meter
@@ -46,7 +46,7 @@ def test_without_a_price_there_is_no_cost() -> None:
 
 
 def test_totals_go_on_from_an_earlier_round_and_steps_begin_anew() -> None:
-    meter = Meter(Limits(steps=5), Totals(steps=7, prompt_tokens=70))
+    meter = UsageMeter(Limits(steps=5), Totals(steps=7, prompt_tokens=70))
     meter.count_turn(Usage(10, 1), estimated=True, seconds=0)
     assert (meter.totals.steps, meter.totals.prompt_tokens) == (8, 80)
     assert meter.steps_remaining == 4
@@ -54,7 +54,7 @@ def test_totals_go_on_from_an_earlier_round_and_steps_begin_anew() -> None:
 
 
 def test_memory_is_the_highest_seen() -> None:
-    meter = Meter(Limits())
+    meter = UsageMeter(Limits())
     for peak in (None, 30, 50, 40):
         meter.count_sandbox(0.1, peak)
     assert meter.totals.peak_memory == 50
@@ -76,7 +76,7 @@ def test_memory_is_the_highest_seen() -> None:
 def test_a_limit_that_leaves_one_last_turn_is_named(
     limits: Limits, usage: Usage, near: str | None
 ) -> None:
-    assert used(limits, usage).near() == near
+    assert used(limits, usage).near_limit() == near
 
 
 def test_an_estimate_is_four_characters_a_token() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from agent.models.base import CallPiece, Finish, Usage
 from tests.contract.model_suite import called, said, thought
-from tests.support.models.asking import answer, ask
+from tests.support.models.asking import stream_chunks, stream_request
 from tests.support.models.endpoint import Endpoint, Turn
 
 
@@ -20,19 +20,19 @@ def fragment(**parts: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning", "think"])
 def test_reasoning_is_found_where_servers_put_it(field: str) -> None:
-    turn = Turn(text="42", reasoning="Six by seven.", reasoning_field=field, chunking=1)
+    turn = Turn(text="42", reasoning="Six by seven.", reasoning_field=field, fragment_length=1)
     with Endpoint([turn]) as endpoint:
-        pieces = ask(endpoint)
+        pieces = stream_request(endpoint)
     assert (thought(pieces).strip(), said(pieces)) == ("Six by seven.", "42")
 
 
 def test_reasoning_sent_under_both_names_is_taken_once() -> None:
-    assert thought(answer({"reasoning": "Hm.", "reasoning_content": "Hm."})) == "Hm."
+    assert thought(stream_chunks({"reasoning": "Hm.", "reasoning_content": "Hm."})) == "Hm."
 
 
 def test_content_may_be_a_list_of_parts() -> None:
     thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}
-    pieces = answer({"content": [thinking, {"type": "text", "text": "Yes."}]})
+    pieces = stream_chunks({"content": [thinking, {"type": "text", "text": "Yes."}]})
     assert (thought(pieces), said(pieces)) == ("Hm.", "Yes.")
 
 
@@ -95,7 +95,7 @@ FRAGMENTS: dict[str, list[dict[str, Any]]] = {
 
 @pytest.mark.parametrize("deltas", FRAGMENTS.values(), ids=FRAGMENTS.keys())
 def test_calls_are_put_together_from_every_kind_of_fragments(deltas: list[Any]) -> None:
-    pieces = answer(*deltas)
+    pieces = stream_chunks(*deltas)
     one, two = called(pieces)
     assert (one.name, one.arguments.replace(" ", "")) == ("one", '{"x":1}')
     assert (two.name, two.arguments.replace(" ", "")) == ("two", '{"y":2}')
@@ -104,14 +104,14 @@ def test_calls_are_put_together_from_every_kind_of_fragments(deltas: list[Any]) 
 
 
 def test_a_call_without_a_name_is_still_a_call() -> None:
-    (call,) = called(answer(fragment(index=0, arguments="{}")))
+    (call,) = called(stream_chunks(fragment(index=0, arguments="{}")))
     assert (call.name, call.arguments) == ("", "{}")
     assert call.id
 
 
 def test_a_call_written_as_text_stays_text_with_native_calls() -> None:
     written = '<tool_call>{"name": "execute_bash", "arguments": {"command": "ls"}}</tool_call>'
-    pieces = answer({"content": written})
+    pieces = stream_chunks({"content": written})
     assert said(pieces) == written
     assert called(pieces) == []
 
@@ -146,19 +146,19 @@ def test_a_call_written_as_text_stays_text_with_native_calls() -> None:
     ],
 )
 def test_usage_is_read_in_the_shapes_that_servers_give(usage: Any, expected: Usage | None) -> None:
-    pieces = answer({"content": "Hi"}, {"choices": [], "usage": usage})
+    pieces = stream_chunks({"content": "Hi"}, {"choices": [], "usage": usage})
     assert pieces[-1] == Finish("stop", expected)
 
 
 def test_usage_before_the_answer_does_not_end_it() -> None:
     usage = {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 1}}
-    assert said(answer(usage, {"content": "Hi"}, usage, {"content": " there"})) == "Hi there"
+    assert said(stream_chunks(usage, {"content": "Hi"}, usage, {"content": " there"})) == "Hi there"
 
 
 def test_a_server_that_gives_no_finish_reason_ends_with_its_usage() -> None:
     usage = {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 1}}
     with Endpoint([Turn(chunks=[{"choices": [{"delta": {"content": "Hi"}}]}, usage])]) as endpoint:
-        assert ask(endpoint)[-1] == Finish("stop", Usage(9, 1))
+        assert stream_request(endpoint)[-1] == Finish("stop", Usage(9, 1))
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_a_server_that_gives_no_finish_reason_ends_with_its_usage() -> None:
     ],
 )
 def test_chunks_of_any_shape_do_no_harm(junk: str) -> None:
-    assert said(answer(junk, {"content": "Hi"})) == "Hi"
+    assert said(stream_chunks(junk, {"content": "Hi"})) == "Hi"
 
 
 @pytest.mark.parametrize(
@@ -190,13 +190,13 @@ def test_chunks_of_any_shape_do_no_harm(junk: str) -> None:
     ],
 )
 def test_finish_reasons_are_told(finish: str, reason: str) -> None:
-    assert answer({"content": "Hi"}, finish=finish)[-1] == Finish(reason, None)  # type: ignore[arg-type]
+    assert stream_chunks({"content": "Hi"}, finish=finish)[-1] == Finish(reason, None)  # type: ignore[arg-type]
 
 
 def test_a_server_that_does_not_stream_is_understood() -> None:
-    turn = Turn(text="Hi", reasoning="Hm.", calls=[("execute_bash", {})], whole=True)
+    turn = Turn(text="Hi", reasoning="Hm.", calls=[("execute_bash", {})], unstreamed=True)
     with Endpoint([turn]) as endpoint:
-        pieces = ask(endpoint)
+        pieces = stream_request(endpoint)
     assert (said(pieces), thought(pieces)) == ("Hi", "Hm.")
     assert called(pieces)[0].name == "execute_bash"
     assert pieces[-1] == Finish("tool_calls", Usage(100, 20))
@@ -204,17 +204,17 @@ def test_a_server_that_does_not_stream_is_understood() -> None:
 
 def test_an_answer_counts_as_finished_though_the_connection_stays_open() -> None:
     with Endpoint([Turn(text="Hi", fault="endless")]) as endpoint:
-        assert ask(endpoint)[-1] == Finish("stop", Usage(100, 20))
+        assert stream_request(endpoint)[-1] == Finish("stop", Usage(100, 20))
 
 
 def test_small_fragments_are_handed_on_merged() -> None:
-    with Endpoint([Turn(text="x" * 20_000, chunking=4)]) as endpoint:
-        pieces = ask(endpoint)
+    with Endpoint([Turn(text="x" * 20_000, fragment_length=4)]) as endpoint:
+        pieces = stream_request(endpoint)
     assert said(pieces) == "x" * 20_000
     assert len(pieces) < 1000
 
 
 def test_a_first_fragment_brings_id_and_name() -> None:
-    pieces = answer(*FRAGMENTS["as the protocol says"])
+    pieces = stream_chunks(*FRAGMENTS["as the protocol says"])
     first = next(piece for piece in pieces if isinstance(piece, CallPiece))
     assert (first.id, first.name) == ("a", "one")

@@ -13,12 +13,12 @@ import pytest
 from agent.errors import ModelError, ModelRefused, ModelUnavailable
 from agent.models.base import ModelConfig, Piece
 from agent.models.openai.client import OpenAIModel
-from agent.models.openai.probe import check, list_models
-from agent.models.openai.transport.bounds import MOST_BYTES, MOST_CALLS
+from agent.models.openai.probe import check_endpoint, list_models
+from agent.models.openai.transport.bounds import MAX_BODY_BYTES, MAX_CALLS
 from agent.util.cancellation import Stop
 from tests.contract.model_suite import REQUEST, called, said
-from tests.support.hostile.flood import Flood
-from tests.support.models.asking import answer, ask
+from tests.support.hostile.flood import FloodServer
+from tests.support.models.asking import stream_chunks, stream_request
 from tests.support.models.endpoint import Endpoint, Turn
 
 JSON = "HTTP/1.1 200 OK\nContent-Type: application/json"
@@ -51,31 +51,31 @@ def ask_at(url: str) -> list[Piece]:
 @pytest.mark.parametrize("flood", FLOODS)
 def test_an_answer_without_an_end_is_cut_off_with_an_error(flood: str) -> None:
     head, body = FLOODS[flood]
-    with Flood(head, body()) as server:
+    with FloodServer(head, body()) as server:
         tracemalloc.start()
         with pytest.raises(ModelRefused, match="sent more than 8 MB") as caught:
             ask_at(server.url)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
     assert server.url in str(caught.value)
-    assert server.sent < 8 * MOST_BYTES  # what the sockets hold included
-    assert peak < 8 * MOST_BYTES
+    assert server.sent < 8 * MAX_BODY_BYTES  # what the sockets hold included
+    assert peak < 8 * MAX_BODY_BYTES
 
 
 def test_a_list_of_models_without_an_end_is_cut_off_with_an_error() -> None:
-    with Flood(JSON, repeat(BLOCK, GIGABYTE)) as server:
-        assert "sent more than 8 MB" in check(ModelConfig(server.url, ""))
-        assert "sent more than 8 MB" in check(ModelConfig(server.url, "m"))
-    assert server.sent < 16 * MOST_BYTES
+    with FloodServer(JSON, repeat(BLOCK, GIGABYTE)) as server:
+        assert "sent more than 8 MB" in check_endpoint(ModelConfig(server.url, ""))
+        assert "sent more than 8 MB" in check_endpoint(ModelConfig(server.url, "m"))
+    assert server.sent < 16 * MAX_BODY_BYTES
 
 
 def test_an_events_stream_in_place_of_a_list_of_models_is_cut_off() -> None:
     with (
-        Flood(EVENTS, repeat(b"data: []\n\n" * 6554, GIGABYTE)) as server,
+        FloodServer(EVENTS, repeat(b"data: []\n\n" * 6554, GIGABYTE)) as server,
         pytest.raises(ModelRefused, match="sent more than 8 MB"),
     ):
         list_models(ModelConfig(server.url, ""))
-    assert server.sent < 8 * MOST_BYTES
+    assert server.sent < 8 * MAX_BODY_BYTES
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -83,34 +83,34 @@ def test_of_an_error_the_beginning_is_read(packed: bool) -> None:
     head = f"{ERROR}\nContent-Encoding: gzip" if packed else ERROR
     body = [gzip.compress(b"overloaded, " + bytes(2**27))] if packed else repeat(BLOCK, GIGABYTE)
     with (
-        Flood(head, body) as server,
+        FloodServer(head, body) as server,
         pytest.raises(ModelUnavailable, match=r"answered 503: (overloaded|xxx)"),
     ):
         ask_at(server.url)
-    assert server.sent < 2 * MOST_BYTES
+    assert server.sent < 2 * MAX_BODY_BYTES
 
 
 def test_a_stream_of_events_is_bounded_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent.models.openai.transport.bounds.MOST_STREAMED", 2**20)
+    monkeypatch.setattr("agent.models.openai.transport.bounds.MAX_STREAM_BYTES", 2**20)
     with (
-        Flood(EVENTS, repeat(b'data: {"choices": []}\n\n' * 2849, GIGABYTE)) as server,
+        FloodServer(EVENTS, repeat(b'data: {"choices": []}\n\n' * 2849, GIGABYTE)) as server,
         pytest.raises(ModelRefused, match="sent more than 1 MB in one answer"),
     ):
         ask_at(server.url)
-    assert server.sent < 2 * MOST_BYTES
+    assert server.sent < 2 * MAX_BODY_BYTES
 
 
 def test_a_packed_answer_is_unpacked_where_a_server_packs_unasked() -> None:
     body = {"choices": [{"message": {"content": "Hello"}, "finish_reason": "stop"}]}
     packed = gzip.compress(json.dumps(body).encode())
-    with Flood(f"{JSON}\nContent-Encoding: GZIP", [packed]) as server:
+    with FloodServer(f"{JSON}\nContent-Encoding: GZIP", [packed]) as server:
         assert said(ask_at(server.url)) == "Hello"
 
 
 @pytest.mark.parametrize("encoding", ["br", "gzip, gzip"])
 def test_another_packing_is_refused(encoding: str) -> None:
     with (
-        Flood(f"{JSON}\nContent-Encoding: {encoding}", [b"x"]) as server,
+        FloodServer(f"{JSON}\nContent-Encoding: {encoding}", [b"x"]) as server,
         pytest.raises(ModelUnavailable, match="cannot be read"),
     ):
         ask_at(server.url)
@@ -118,7 +118,7 @@ def test_another_packing_is_refused(encoding: str) -> None:
 
 def test_no_packing_is_asked_for() -> None:
     with Endpoint([Turn(text="Hi")]) as endpoint:
-        ask(endpoint)
+        stream_request(endpoint)
         list_models(ModelConfig(endpoint.url, ""))
     assert {received.headers["accept-encoding"] for received in endpoint.received} == {"identity"}
 
@@ -126,7 +126,7 @@ def test_no_packing_is_asked_for() -> None:
 def test_an_answer_of_many_fragments_is_bounded_as_a_whole() -> None:
     text = "x" * 2**20
     with pytest.raises(ModelRefused, match="longer than 8 MB"):
-        answer(*[{"content": text}] * 9)
+        stream_chunks(*[{"content": text}] * 9)
 
 
 def _call(index: int, name: str) -> dict[str, Any]:
@@ -135,18 +135,18 @@ def _call(index: int, name: str) -> dict[str, Any]:
 
 
 def test_as_many_calls_as_are_allowed_are_read() -> None:
-    deltas = [_call(index, "execute_bash") for index in range(MOST_CALLS)]
-    assert len(called(answer(*deltas))) == MOST_CALLS
+    deltas = [_call(index, "execute_bash") for index in range(MAX_CALLS)]
+    assert len(called(stream_chunks(*deltas))) == MAX_CALLS
 
 
 @pytest.mark.parametrize("name", ["execute_bash", ""])
 def test_more_calls_end_the_answer(name: str) -> None:
     deltas = [_call(index, name) for index in range(3000)]
     with pytest.raises(ModelUnavailable, match="128 tool calls"):
-        answer(*deltas)
+        stream_chunks(*deltas)
 
 
 def test_more_calls_in_the_text_end_the_answer() -> None:
     call = '<tool_call>{"name": "execute_bash", "arguments": {}}</tool_call>\n'
     with pytest.raises(ModelError, match="128 tool calls"):
-        answer({"content": call * 3000}, calls="text")
+        stream_chunks({"content": call * 3000}, tool_call_style="text")

@@ -8,28 +8,28 @@ import pytest
 
 from agent.errors import ModelRefused
 from agent.models.base import (
-    Assistant,
+    AssistantMessage,
     CallPiece,
     Finish,
     Message,
+    ModelRequest,
     Piece,
     ReasoningPiece,
-    Request,
-    System,
+    SystemMessage,
     TextPiece,
     ToolCall,
     ToolResult,
-    User,
+    UserMessage,
 )
 from agent.models.demonstration import (
     Demonstration,
     DemonstrationModel,
-    demonstrations,
-    find,
+    find_by_task,
     load,
-    read,
+    load_all,
+    read_demonstration,
 )
-from agent.tools.actions import Mistake
+from agent.tools.actions import InvalidCall
 from agent.tools.call_parser import TimeLimits, parse
 from agent.util.cancellation import Stop
 
@@ -72,10 +72,10 @@ turns:
 def greeting(tmp_path: Path) -> Demonstration:
     path = tmp_path / "greeting.yaml"
     path.write_text(SCRIPT, encoding="utf-8")
-    return read(path)
+    return read_demonstration(path)
 
 
-TASK: list[Message] = [System("Work."), User("<problem>Say hello.</problem>")]
+TASK: list[Message] = [SystemMessage("Work."), UserMessage("<problem>Say hello.</problem>")]
 
 
 def played(result: str = "hello\nhello.txt") -> list[Message]:
@@ -84,7 +84,7 @@ def played(result: str = "hello\nhello.txt") -> list[Message]:
     first, _, second = result.partition("\n")
     return [
         *TASK,
-        Assistant("I'll write a file.", calls=calls),
+        AssistantMessage("I'll write a file.", calls=calls),
         ToolResult("a", "execute_bash", first),
         ToolResult("b", "execute_bash", second),
     ]
@@ -92,7 +92,7 @@ def played(result: str = "hello\nhello.txt") -> list[Message]:
 
 def turn(demonstration: Demonstration | None, messages: list[Message]) -> list[Piece]:
     model = DemonstrationModel(demonstration, pace=0)
-    return list(model.stream(Request(messages), Stop()))
+    return list(model.stream(ModelRequest(messages), Stop()))
 
 
 # The model
@@ -136,24 +136,24 @@ def test_another_answer_of_the_sandbox_stops_it_with_a_reason(greeting: Demonstr
 
 def test_an_expectation_is_held_against_the_last_results_only(greeting: Demonstration) -> None:
     again = (ToolCall("c", "execute_bash", "{}"),)
-    messages = [*played(), Assistant("", calls=again), ToolResult("c", "execute_bash", "no")]
+    messages = [*played(), AssistantMessage("", calls=again), ToolResult("c", "execute_bash", "no")]
     del messages[2:5]
     with pytest.raises(ModelRefused, match="answered otherwise"):
         turn(greeting, messages)
 
 
 def test_after_its_last_turn_it_says_that_it_is_over(greeting: Demonstration) -> None:
-    over = [*played(), Assistant("Done."), ToolResult("c", "submit", "<<< Finished >>>")]
+    over = [*played(), AssistantMessage("Done."), ToolResult("c", "submit", "<<< Finished >>>")]
     with pytest.raises(ModelRefused, match="ends here"):
         turn(greeting, over)
 
 
-@pytest.mark.parametrize("so_far", [played(), [*played(), Assistant("Done.")]])
+@pytest.mark.parametrize("so_far", [played(), [*played(), AssistantMessage("Done.")]])
 def test_a_follow_up_is_answered_with_how_to_connect_a_model(
     greeting: Demonstration, so_far: list[Message]
 ) -> None:
     with pytest.raises(ModelRefused, match=r"cannot answer this; connect a model.*OPENAI_BASE_URL"):
-        turn(greeting, [*so_far, User("And in blue?")])
+        turn(greeting, [*so_far, UserMessage("And in blue?")])
 
 
 def test_without_a_demonstration_every_task_is_answered_so() -> None:
@@ -163,7 +163,7 @@ def test_without_a_demonstration_every_task_is_answered_so() -> None:
 
 def test_a_stop_ends_the_stream_at_once_and_without_a_finish(greeting: Demonstration) -> None:
     stop = Stop()
-    pieces = DemonstrationModel(greeting, pace=0.01).stream(Request(TASK), stop)
+    pieces = DemonstrationModel(greeting, pace=0.01).stream(ModelRequest(TASK), stop)
     stop.set()
     begun = time.monotonic()
     assert list(pieces) == []
@@ -174,11 +174,11 @@ def test_a_stop_ends_the_stream_at_once_and_without_a_finish(greeting: Demonstra
 
 
 def test_each_is_there_and_found_by_the_text_of_its_task() -> None:
-    assert tuple(each.name for each in demonstrations()) == NAMES
-    for each in demonstrations():
+    assert tuple(each.name for each in load_all()) == NAMES
+    for each in load_all():
         assert load(each.name) is each
-        assert find(f"  {each.task}\r\n") is each
-    assert find("Something else") is None
+        assert find_by_task(f"  {each.task}\r\n") is each
+    assert find_by_task("Something else") is None
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_a_broken_file_is_named_with_what_is_wrong(tmp_path: Path, broken: str, 
     path = tmp_path / "odd.yaml"
     path.write_text(broken, encoding="utf-8")
     with pytest.raises(ValueError, match=rf"(?s)odd\.yaml is not a demonstration.*{says}"):
-        read(path)
+        read_demonstration(path)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -204,8 +204,8 @@ def test_every_call_is_one_that_the_tools_take_without_a_remark(name: str) -> No
     for each in load(name).turns:
         for call in each.calls:
             action = parse(ToolCall("a", call.tool, json.dumps(call.arguments)), TimeLimits())
-            assert not isinstance(action, Mistake), action
-            assert not action.remarks
+            assert not isinstance(action, InvalidCall), action
+            assert not action.notes
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -19,7 +19,7 @@ from playwright.sync_api import expect, sync_playwright
 from agent.events import ModelAnswered, RunEnded, RunStarted, ToolEnded
 from agent.limits import Limits
 from agent.loop.conversation import Conversation
-from agent.loop.loop import Round, run
+from agent.loop.loop import Round, run_round
 from agent.models.demonstration import (
     DemonstrationModel,
     load,
@@ -61,7 +61,7 @@ def play(name: str, sandbox: DockerSandbox) -> list[ToolEnded]:
     )
     conversation = Conversation([start])
     model = DemonstrationModel(demonstration, pace=0)
-    events = list(run(Round(model, Toolbox(sandbox), conversation, Limits(), Stop())))
+    events = list(run_round(Round(model, Toolbox(sandbox), conversation, Limits(), Stop())))
     ended = events[-1]
     assert isinstance(ended, RunEnded)
     assert ended.status == "submitted", ended.reason

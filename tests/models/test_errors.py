@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from agent.errors import (
-    AnswerTooLong,
     ContextTooLong,
+    MaxTokensTooHigh,
     ModelError,
     ModelRefused,
     ModelUnavailable,
@@ -17,16 +17,16 @@ from agent.errors import (
 from agent.models.base import ModelConfig
 from agent.models.openai.client import OpenAIModel
 from agent.models.openai.errors import Endpoint as Named
-from agent.models.openai.errors import Failure, error_of
+from agent.models.openai.errors import Failure, to_model_error
 from agent.util.cancellation import Stop
 from tests.contract.model_suite import REQUEST
-from tests.support.models.asking import answer, ask
+from tests.support.models.asking import stream_chunks, stream_request
 from tests.support.models.endpoint import Endpoint, Turn
 
 
 def failing(turn: Turn, **settings: Any) -> ModelError:
     with Endpoint([turn]) as endpoint, pytest.raises(ModelError) as caught:
-        ask(endpoint, **settings)
+        stream_request(endpoint, **settings)
     assert endpoint.url in str(caught.value)
     assert len(endpoint.requests) == 1, "the adapter never retries"
     return caught.value
@@ -34,7 +34,7 @@ def failing(turn: Turn, **settings: Any) -> ModelError:
 
 def meant(status: int | None, message: str, **fields: Any) -> ModelError:
     failure = Failure(status, {"error": {"message": message, **fields}})
-    return error_of(failure, Named("http://host/v1", "a-model", ""))
+    return to_model_error(failure, Named("http://host/v1", "a-model", ""))
 
 
 @pytest.mark.parametrize(
@@ -67,14 +67,14 @@ def test_what_waiting_does_not_mend_is_told_as_refused(fault: str, says: str) ->
 
 
 def test_a_json_body_that_is_no_answer_is_refused() -> None:
-    assert isinstance(failing(Turn(whole=True, chunks=[{"status": "ok"}])), ModelRefused)
+    assert isinstance(failing(Turn(unstreamed=True, chunks=[{"status": "ok"}])), ModelRefused)
 
 
 def test_an_error_sent_as_a_success_is_an_error() -> None:
     busy = {"error": {"message": "Too busy", "code": 503}}
-    assert isinstance(failing(Turn(whole=True, chunks=[busy])), ModelUnavailable)
+    assert isinstance(failing(Turn(unstreamed=True, chunks=[busy])), ModelUnavailable)
     wrong = {"error": {"message": "No such model", "code": 404}}
-    assert isinstance(failing(Turn(whole=True, chunks=[wrong])), ModelRefused)
+    assert isinstance(failing(Turn(unstreamed=True, chunks=[wrong])), ModelRefused)
 
 
 def test_a_used_up_quota_is_no_rate_limit() -> None:
@@ -107,7 +107,7 @@ def test_the_wait_may_stand_in_the_text() -> None:
 
 @pytest.mark.parametrize("at", [0, 3])
 def test_silence_breaks_a_stream(at: int) -> None:
-    error = failing(Turn(text="x" * 100, fault=f"silent at={at}"), silence=0.3)
+    error = failing(Turn(text="x" * 100, fault=f"silent at={at}"), read_timeout=0.3)
     assert isinstance(error, ModelUnavailable)
     assert "said nothing for 0.3 s" in str(error)
 
@@ -115,18 +115,18 @@ def test_silence_breaks_a_stream(at: int) -> None:
 @pytest.mark.parametrize("end", ["error", "abort", "insufficient_system_resource"])
 def test_an_answer_that_ends_in_a_failure_is_no_answer(end: str) -> None:
     with pytest.raises(ModelUnavailable, match=end):
-        answer({"content": "Well,"}, finish=end)
+        stream_chunks({"content": "Well,"}, finish=end)
 
 
 def test_a_line_that_is_no_json_breaks_a_stream() -> None:
     with pytest.raises(ModelUnavailable, match="cannot be read"):
-        answer({"content": "Well,"}, '{"choices": [')
+        stream_chunks({"content": "Well,"}, '{"choices": [')
 
 
 def test_an_error_inside_a_stream_means_what_its_code_says() -> None:
     error = {"message": "maximum context length is 4096 tokens", "code": 400}
     with pytest.raises(ContextTooLong):
-        answer({"content": "Well,"}, {"error": error, "choices": []})
+        stream_chunks({"content": "Well,"}, {"error": error, "choices": []})
 
 
 @pytest.mark.parametrize(
@@ -297,7 +297,7 @@ def test_every_servers_way_to_say_that_the_answer_is_too_long(
     status: int, message: str, affordable: int
 ) -> None:
     error = meant(status, message)
-    assert isinstance(error, AnswerTooLong)
+    assert isinstance(error, MaxTokensTooHigh)
     assert error.affordable == affordable
 
 
@@ -318,7 +318,7 @@ def test_a_server_without_tools_names_the_setting(status: int, message: str) -> 
 
 def test_an_error_in_a_list_is_understood() -> None:
     body = [{"error": {"code": 401, "message": "API key not valid."}}]
-    error = error_of(Failure(401, body), Named("http://host/v1", "m", ""))
+    error = to_model_error(Failure(401, body), Named("http://host/v1", "m", ""))
     assert str(error).endswith("It said: API key not valid.")
 
 

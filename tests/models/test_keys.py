@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from agent.errors import ModelError, ModelRefused
 from agent.models.base import Finish, ModelConfig, Piece, TextPiece
-from agent.models.openai.base_url import read_address, resolve_key, same_endpoint
+from agent.models.openai.base_url import parse_base_url, resolve_key, same_endpoint
 from agent.models.openai.client import OpenAIModel
-from agent.models.openai.probe import check, list_models
-from agent.models.openai.redaction import Withholder, redact
+from agent.models.openai.probe import check_endpoint, list_models
+from agent.models.openai.redaction import KeyRedactor, redact
 from agent.util.cancellation import Stop
 from tests.contract.model_suite import REQUEST
 from tests.support.models.endpoint import Call, Endpoint, Turn
@@ -117,7 +117,7 @@ def test_what_only_a_resolver_could_know_to_be_the_same_is_different(one: str, o
 def test_two_addresses_are_the_same_only_as_the_client_would_ask_them(tail: str, head: str) -> None:
     url = head + tail
     if same_endpoint(url, HOME):
-        assert read_address(url).url == HOME
+        assert parse_base_url(url).url == HOME
 
 
 @pytest.mark.parametrize("url", ["", "localhost:8000", "ftp://host/v1", "http://", "http://a b/v1"])
@@ -214,7 +214,7 @@ def test_other_hosts_are_asked_through_the_environments_proxy() -> None:
 def test_one_models_cookies_are_not_anothers() -> None:
     with Endpoint([Turn(fault="429 set-cookie=session=abc"), Turn(text="Hi")]) as endpoint:
         for _ in range(2):
-            check(ModelConfig(endpoint.url, "m"))
+            check_endpoint(ModelConfig(endpoint.url, "m"))
     assert "cookie" not in endpoint.requests[1].headers
 
 
@@ -286,7 +286,7 @@ def test_a_key_is_taken_out_of_a_stream_wherever_it_is_cut(
         size = cuts[len(pieces) % len(cuts)]
         pieces.append(TextPiece(text[at : at + size]))
         at += size
-    shown = Withholder(KEY).through([*pieces, Finish("stop")])
+    shown = KeyRedactor(KEY).redact_stream([*pieces, Finish("stop")])
     said = "".join(piece.text for piece in shown if isinstance(piece, TextPiece))
     assert said == text.replace(KEY, "[key]")
 
@@ -319,6 +319,6 @@ def test_nor_into_what_a_call_is_called(call: Call) -> None:
 
 
 def test_a_line_of_five_megabytes_is_an_answer_like_any_other() -> None:
-    with Endpoint([Turn(text="x" * 5_000_000, chunking=5_000_000)]) as endpoint:
+    with Endpoint([Turn(text="x" * 5_000_000, fragment_length=5_000_000)]) as endpoint:
         pieces = list(OpenAIModel(ModelConfig(endpoint.url, "m")).stream(REQUEST, Stop()))
     assert sum(len(piece.text) for piece in pieces if isinstance(piece, TextPiece)) == 5_000_000

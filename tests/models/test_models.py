@@ -13,7 +13,7 @@ import pytest
 from agent.errors import ModelRefused, ModelUnavailable
 from agent.models.base import Model, ModelConfig
 from agent.models.openai.client import OpenAIModel
-from agent.models.openai.probe import check, list_models
+from agent.models.openai.probe import check_endpoint, list_models
 from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.util.cancellation import Stop
 from tests.contract.model_suite import REQUEST, ModelSuite
@@ -43,7 +43,7 @@ def _served(turn: ScriptedTurn) -> Turn:
         usage=usage,
         finish=turn.finish,
         fault="overloaded" if turn.error else "",
-        chunking=3 if turn.error else 12,
+        fragment_length=3 if turn.error else 12,
         gate=turn.gate,
     )
 
@@ -119,9 +119,9 @@ def test_the_check_says_what_works_or_what_is_wrong() -> None:
     turns = [Turn(calls=[("ready", {})]), Turn(text="I am ready."), Turn(fault="503")]
     with Endpoint(turns) as endpoint:
         config = ModelConfig(endpoint.url, "test-model")
-        assert "works" in check(config)
-        assert "did not call a tool" in check(config)
-        assert "answered 503" in check(config)
-        assert "offers 1 models" in check(ModelConfig(endpoint.url, ""))
-    assert "cannot be reached" in check(config)
-    assert "http://" in check(ModelConfig("localhost:8000/v1", "m"))
+        assert "works" in check_endpoint(config)
+        assert "did not call a tool" in check_endpoint(config)
+        assert "answered 503" in check_endpoint(config)
+        assert "offers 1 models" in check_endpoint(ModelConfig(endpoint.url, ""))
+    assert "cannot be reached" in check_endpoint(config)
+    assert "http://" in check_endpoint(ModelConfig("localhost:8000/v1", "m"))

@@ -8,17 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.models.base import (
-    Assistant,
+    AssistantMessage,
     CallPiece,
     Piece,
     ReasoningPiece,
-    System,
+    SystemMessage,
     TextPiece,
     ToolCall,
     ToolResult,
-    User,
+    UserMessage,
 )
-from agent.models.parsing.text_tool_calls import TextCallSplitter, as_text, describe
+from agent.models.parsing.text_tool_calls import TextCallSplitter, describe_tools, to_text_messages
 from agent.models.parsing.think import ThinkSplitter
 from tests.contract.model_suite import BASH, called, said, thought
 
@@ -162,30 +162,30 @@ def test_arguments_are_shown_as_they_are_written() -> None:
 
 def test_the_conversation_is_told_without_tool_messages() -> None:
     call = ToolCall("a", "execute_bash", '{"command": "ls"}')
-    told = as_text(
+    told = to_text_messages(
         [
-            System("Be careful."),
-            User("Go."),
-            Assistant("Looking.", "Hm.", (call, ToolCall("b", "submit", "{broken"))),
+            SystemMessage("Be careful."),
+            UserMessage("Go."),
+            AssistantMessage("Looking.", "Hm.", (call, ToolCall("b", "submit", "{broken"))),
             ToolResult("a", "execute_bash", "x.txt"),
             ToolResult("b", "submit", ""),
-            User("Steps remaining: 3"),
+            UserMessage("Steps remaining: 3"),
         ],
         [BASH],
     )
     system, first, said_before, results = told
-    assert isinstance(system, System)
+    assert isinstance(system, SystemMessage)
     assert system.text.startswith("Be careful.\n\n# Tools")
-    assert first == User("Go.")
+    assert first == UserMessage("Go.")
     assert read([getattr(said_before, "text", "")])[1] == [LS, ("", "{broken")]
-    assert results == User(
+    assert results == UserMessage(
         "Result of execute_bash:\nx.txt\n\nResult of submit:\n(empty)\n\nSteps remaining: 3"
     )
 
 
 def test_the_description_holds_names_words_and_schemas() -> None:
-    text = describe([BASH])
+    text = describe_tools([BASH])
     assert "execute_bash" in text
     assert "Run a command." in text
     assert '"required": ["command"]' in text
-    assert describe([]) == ""
+    assert describe_tools([]) == ""

@@ -17,10 +17,16 @@ from agent.models.openai.client import OpenAIModel
 from agent.settings import Settings
 from agent.util import ip_addresses
 from agent.util.cancellation import Stop
-from agent.util.ip_addresses import REFUSED, is_public, own_addresses, own_and_next, own_networks
-from sandbox_ui.auth.user import OPERATOR, account, visitor
+from agent.util.ip_addresses import (
+    NON_PUBLIC_NETWORKS,
+    is_public,
+    own_addresses,
+    own_addresses_and_networks,
+    own_networks,
+)
+from sandbox_ui.auth.user import OPERATOR, user_for_account, user_for_visitor
 from sandbox_ui.page import run_options as choosing
-from sandbox_ui.page.run_options import Choices
+from sandbox_ui.page.run_options import RunOptions
 from tests.contract.model_suite import REQUEST
 from tests.support.models.endpoint import Endpoint, Turn
 
@@ -52,7 +58,7 @@ def test_the_sandboxes_proxy_refuses_the_same_networks() -> None:
     script = (Path(__file__).parents[2] / "agent/sandbox/network/squid/start.sh").read_text()
     lists = re.findall(r'^(?:four|six)="([^"]*)"', script, re.MULTILINE)
     mapped = "::ffff:0:0/96"  # addresses of IPv4 in IPv6, which are looked at as those of IPv4
-    assert {*" ".join(lists).split()} - {mapped} == {str(each) for each in REFUSED}
+    assert {*" ".join(lists).split()} - {mapped} == {str(each) for each in NON_PUBLIC_NETWORKS}
 
 
 def test_this_machine_is_not_public_by_any_of_its_addresses() -> None:
@@ -85,7 +91,7 @@ TABLES = {"route": ROUTES, "ipv6_route": ROUTES_OF_SIX, "fib_trie": ADDRESSES, "
 def public_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """This machine has public addresses, and others beside it."""
     tables = {f"/proc/net/{name}": text.splitlines() for name, text in TABLES.items()}
-    monkeypatch.setattr(ip_addresses, "_lines", tables.__getitem__)
+    monkeypatch.setattr(ip_addresses, "_read_lines", tables.__getitem__)
 
 
 @pytest.mark.skipif(sys.byteorder == "big", reason="the tables are of the usual machines")
@@ -104,12 +110,16 @@ def test_a_network_that_this_machine_is_in_is_not_public_whatever_its_addresses(
 @pytest.mark.usefixtures("public_machine")
 def test_the_sandboxes_proxy_is_told_each_of_these_once() -> None:
     """What lies within another, or is refused anyway, is left out."""
-    assert own_and_next() == ["198.51.100.9/32", "203.0.113.0/26", "2001:db8:0:1::/64"]
+    assert own_addresses_and_networks() == [
+        "198.51.100.9/32",
+        "203.0.113.0/26",
+        "2001:db8:0:1::/64",
+    ]
 
 
 def test_without_tables_there_are_no_networks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ip_addresses, "_lines", lambda _: [])
-    assert own_and_next() == []
+    monkeypatch.setattr(ip_addresses, "_read_lines", lambda _: [])
+    assert own_addresses_and_networks() == []
 
 
 @pytest.fixture
@@ -127,17 +137,17 @@ def test_a_visitor_does_not_reach_this_machine_however_it_is_spelt(
     endpoint: Endpoint, host: str
 ) -> None:
     port = endpoint.url.rpartition(":")[2]
-    config = ModelConfig(f"http://{host}:{port}", "m", public=True)
+    config = ModelConfig(f"http://{host}:{port}", "m", public_only=True)
     with pytest.raises(ModelRefused, match="private network"):
         list(OpenAIModel(config).stream(REQUEST, Stop()))
-    assert "private network" in probe.check(config)
+    assert "private network" in probe.check_endpoint(config)
     assert endpoint.requests == []
 
 
 VISIT = """
 from agent.models.openai import probe
 from agent.models.base import ModelConfig
-print(probe.check(ModelConfig("http://169.254.169.254/v1", "m", public=True)))
+print(probe.check_endpoint(ModelConfig("http://169.254.169.254/v1", "m", public_only=True)))
 """
 
 
@@ -163,22 +173,22 @@ def test_visitors_reach_the_operators_endpoint_wherever_it_is(
     endpoint: Endpoint, tmp_path: Path
 ) -> None:
     settings = Settings(data=tmp_path, base_url=endpoint.url, model="m", api_key="secret")
-    config = choosing.config(Choices(), settings, visitor("x"))
-    assert (config.public, config.api_key) == (False, "secret")
+    config = choosing.model_config(RunOptions(), settings, user_for_visitor("x"))
+    assert (config.public_only, config.api_key) == (False, "secret")
     assert list(OpenAIModel(config).stream(REQUEST, Stop()))
 
 
 @pytest.mark.parametrize("url", ["https://api.openai.com/v1", "https://API.openai.com:443/v1/"])
 def test_a_key_without_an_endpoint_is_the_operators_alone(tmp_path: Path, url: str) -> None:
     settings = Settings(data=tmp_path, api_key="secret")
-    chosen = Choices(base_url=url, model="m")
-    assert choosing.config(chosen, settings, visitor("x")).api_key == ""
-    assert choosing.config(chosen, settings, account("ann")).api_key == ""
-    assert choosing.config(chosen, settings, OPERATOR).api_key == "secret"
+    chosen = RunOptions(base_url=url, model="m")
+    assert choosing.model_config(chosen, settings, user_for_visitor("x")).api_key == ""
+    assert choosing.model_config(chosen, settings, user_for_account("ann")).api_key == ""
+    assert choosing.model_config(chosen, settings, OPERATOR).api_key == "secret"
 
 
 def test_only_the_operator_names_endpoints_of_private_networks(tmp_path: Path) -> None:
     settings = Settings(data=tmp_path, base_url="http://10.0.0.1/v1")
-    chosen = Choices(base_url="http://10.0.0.2/v1", model="m")
-    assert choosing.config(chosen, settings, visitor("x")).public
-    assert not choosing.config(chosen, settings, OPERATOR).public
+    chosen = RunOptions(base_url="http://10.0.0.2/v1", model="m")
+    assert choosing.model_config(chosen, settings, user_for_visitor("x")).public_only
+    assert not choosing.model_config(chosen, settings, OPERATOR).public_only

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from agent.errors import ContextTooLong
-from agent.models.base import Finish, ModelConfig, Piece, Request, System, User
+from agent.models.base import Finish, ModelConfig, ModelRequest, Piece, SystemMessage, UserMessage
 from agent.models.openai.client import OpenAIModel
 from agent.models.openai.probe import list_models
 from agent.util.cancellation import Stop
@@ -48,13 +48,13 @@ def url() -> Iterator[str]:
         server.kill()
 
 
-def ask(url: str, request: Request, **settings: Any) -> list[Piece]:
+def ask(url: str, request: ModelRequest, **settings: Any) -> list[Piece]:
     config = ModelConfig(url, "smollm2", temperature=0.0, **settings)
     return list(OpenAIModel(config).stream(request, Stop()))
 
 
 def test_a_real_model_answers_and_its_tokens_are_counted(url: str) -> None:
-    request = Request([System("You are helpful."), User("Tell me of the sea.")])
+    request = ModelRequest([SystemMessage("You are helpful."), UserMessage("Tell me of the sea.")])
     pieces = ask(url, request, max_tokens=40)
     assert len(said(pieces).split()) > 5
     finish = pieces[-1]
@@ -65,7 +65,9 @@ def test_a_real_model_answers_and_its_tokens_are_counted(url: str) -> None:
 
 
 def test_its_second_look_at_a_conversation_is_cached(url: str) -> None:
-    request = Request([User("Tell me of the sea, of ships and of the harbour in the evening.")])
+    request = ModelRequest(
+        [UserMessage("Tell me of the sea, of ships and of the harbour in the evening.")]
+    )
     finish = [ask(url, request, max_tokens=4)[-1] for _ in range(2)][-1]
     assert isinstance(finish, Finish)
     assert finish.reason == "length"
@@ -74,15 +76,15 @@ def test_its_second_look_at_a_conversation_is_cached(url: str) -> None:
 
 
 def test_tools_are_taken(url: str) -> None:
-    pieces = ask(url, Request([User("List the files.")], [BASH]), max_tokens=30)
+    pieces = ask(url, ModelRequest([UserMessage("List the files.")], [BASH]), max_tokens=30)
     assert isinstance(pieces[-1], Finish)
 
 
 def test_calls_are_read_from_its_text(url: str) -> None:
     call = '```tool_call\n{"name": "execute_bash", "arguments": {"command": "ls"}}\n```'
     body = {"grammar": f"root ::= {json.dumps(call)}"}
-    request = Request([User("List the files.")], [BASH])
-    pieces = ask(url, request, max_tokens=80, calls="text", extra_body=body)
+    request = ModelRequest([UserMessage("List the files.")], [BASH])
+    pieces = ask(url, request, max_tokens=80, tool_call_style="text", extra_body=body)
     assert said(pieces) == ""
     assert [(made.name, made.arguments) for made in called(pieces)] == [
         ("execute_bash", '{"command": "ls"}')
@@ -91,7 +93,7 @@ def test_calls_are_read_from_its_text(url: str) -> None:
 
 def test_a_conversation_past_its_context_is_told_with_its_numbers(url: str) -> None:
     with pytest.raises(ContextTooLong) as caught:
-        ask(url, Request([User("word " * 3000)]), max_tokens=10)
+        ask(url, ModelRequest([UserMessage("word " * 3000)]), max_tokens=10)
     assert caught.value.limit == CONTEXT
     assert caught.value.used is not None
     assert caught.value.used > 3000
@@ -101,11 +103,11 @@ def test_a_stop_ends_its_answer_and_the_next_one_comes(url: str) -> None:
     stop = Stop()
     model = OpenAIModel(ModelConfig(url, "smollm2"))
     pieces = []
-    for piece in model.stream(Request([User("Count to one thousand.")]), stop):
+    for piece in model.stream(ModelRequest([UserMessage("Count to one thousand.")]), stop):
         pieces.append(piece)
         stop.set()
     assert not any(isinstance(piece, Finish) for piece in pieces)
-    again = ask(url, Request([User("Hello!")]), max_tokens=5)
+    again = ask(url, ModelRequest([UserMessage("Hello!")]), max_tokens=5)
     assert isinstance(again[-1], Finish)
 
 

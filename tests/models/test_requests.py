@@ -7,22 +7,22 @@ import pytest
 
 from agent.errors import ModelRefused
 from agent.models.base import (
-    Adapted,
-    Assistant,
+    AssistantMessage,
     Finish,
     Message,
     ModelConfig,
+    ModelNotice,
+    ModelRequest,
     ReasoningField,
-    Request,
     ToolCall,
     ToolResult,
     Usage,
-    User,
+    UserMessage,
 )
 from agent.models.openai.client import OpenAIModel
 from agent.util.cancellation import Stop
 from tests.contract.model_suite import BASH, REQUEST, called, said
-from tests.support.models.asking import HISTORY, ask
+from tests.support.models.asking import HISTORY, stream_request
 from tests.support.models.endpoint import Endpoint, Turn
 
 # What is sent
@@ -30,7 +30,7 @@ from tests.support.models.endpoint import Endpoint, Turn
 
 def test_only_what_is_set_is_sent() -> None:
     with Endpoint([Turn(text="Hi")]) as endpoint:
-        ask(endpoint, Request([User("Hi")]))
+        stream_request(endpoint, ModelRequest([UserMessage("Hi")]))
     assert endpoint.requests[0].body == {
         "model": "test-model",
         "messages": [{"role": "user", "content": "Hi"}],
@@ -52,8 +52,8 @@ def test_settings_are_sent_and_the_extra_body_may_replace_them() -> None:
                 extra_body={"top_p": 0.1, "seed": 7, "messages": [], "stream": False},
             )
         )
-        list(model.stream(Request([User("Hi")], max_tokens=100), Stop()))
-        list(model.stream(Request([User("Hi")]), Stop()))
+        list(model.stream(ModelRequest([UserMessage("Hi")], max_tokens=100), Stop()))
+        list(model.stream(ModelRequest([UserMessage("Hi")]), Stop()))
     first, second = (received.body for received in endpoint.requests)
     assert (first["temperature"], first["top_p"], first["seed"]) == (0.5, 0.1, 7)
     assert (first["max_tokens"], second["max_tokens"]) == (100, 500)
@@ -63,8 +63,8 @@ def test_settings_are_sent_and_the_extra_body_may_replace_them() -> None:
 
 def test_a_history_passes_a_strict_server() -> None:
     with Endpoint([Turn(text="Hi")]) as endpoint:
-        ask(endpoint, Request(HISTORY, [BASH]))
-    assert endpoint.complaints == []
+        stream_request(endpoint, ModelRequest(HISTORY, [BASH]))
+    assert endpoint.history_errors == []
     call = endpoint.requests[0].body["messages"][2]
     assert call["content"] is None
     assert call["reasoning_content"] == "Let me look."
@@ -72,7 +72,7 @@ def test_a_history_passes_a_strict_server() -> None:
 
 def test_earlier_reasoning_stays_here_where_it_is_not_to_be_sent() -> None:
     with Endpoint([Turn(text="Hi")]) as endpoint:
-        ask(endpoint, Request(HISTORY, [BASH]), send_reasoning=False)
+        stream_request(endpoint, ModelRequest(HISTORY, [BASH]), send_reasoning=False)
     assert "Let me look" not in str(endpoint.requests[0].body)
 
 
@@ -80,26 +80,26 @@ def test_earlier_reasoning_stays_here_where_it_is_not_to_be_sent() -> None:
 def test_a_malformed_call_in_the_history_does_not_spoil_the_conversation(arguments: str) -> None:
     call = ToolCall("a", "bash; rm -rf", arguments)
     messages: list[Message] = [
-        User("Go."),
-        Assistant("", calls=(call,)),
+        UserMessage("Go."),
+        AssistantMessage("", calls=(call,)),
         ToolResult("a", "x", "No JSON."),
     ]
     with Endpoint([Turn(text="Hi")]) as endpoint:
-        ask(endpoint, Request(messages, [BASH]))
-    assert endpoint.complaints == []
+        stream_request(endpoint, ModelRequest(messages, [BASH]))
+    assert endpoint.history_errors == []
     assert endpoint.requests[0].body["messages"][1]["tool_calls"][0]["function"]["name"].isascii()
 
 
 def test_text_that_no_encoder_takes_is_sent_all_the_same() -> None:
     with Endpoint([Turn(text="Hi")]) as endpoint:
-        ask(endpoint, Request([User("broken \udcff byte")]))
+        stream_request(endpoint, ModelRequest([UserMessage("broken \udcff byte")]))
     assert "broken" in endpoint.requests[0].body["messages"][0]["content"]
 
 
 def test_calls_read_from_the_text_reach_the_loop_as_any_others() -> None:
     text = 'Looking.\n```tool_call\n{"name": "execute_bash", "arguments": {"command": "ls"}}\n```'
-    with Endpoint([Turn(text=text, chunking=1)]) as endpoint:
-        pieces = ask(endpoint, Request(HISTORY, [BASH]), calls="text")
+    with Endpoint([Turn(text=text, fragment_length=1)]) as endpoint:
+        pieces = stream_request(endpoint, ModelRequest(HISTORY, [BASH]), tool_call_style="text")
     assert said(pieces).strip() == "Looking."
     assert called(pieces)[0].arguments == '{"command": "ls"}'
     assert pieces[-1] == Finish("tool_calls", Usage(100, 20))
@@ -121,35 +121,35 @@ def _refusing(*names: str, message: str = "Unsupported parameter: '{}'") -> Any:
 
 def test_the_newer_name_of_the_answers_budget_is_found_and_remembered() -> None:
     message = "Unsupported parameter: '{}' is not supported. Use 'max_completion_tokens' instead."
-    turn = Turn(text="Hi", when=_refusing("max_tokens", message=message))
+    turn = Turn(text="Hi", reject_if=_refusing("max_tokens", message=message))
     with Endpoint([turn] * 3) as endpoint:
         model = OpenAIModel(ModelConfig(endpoint.url, "test-model", max_tokens=50))
         first = list(model.stream(REQUEST, Stop()))
         second = list(model.stream(REQUEST, Stop()))
-    assert [piece for piece in first if isinstance(piece, Adapted)] == [
-        Adapted(
+    assert [piece for piece in first if isinstance(piece, ModelNotice)] == [
+        ModelNotice(
             "This endpoint does not take “max_tokens”: “max_completion_tokens” is sent instead."
         )
     ]
-    assert not any(isinstance(piece, Adapted) for piece in second)
+    assert not any(isinstance(piece, ModelNotice) for piece in second)
     assert [r.body.get("max_completion_tokens") for r in endpoint.requests] == [None, 50, 50]
 
 
 def test_what_is_taken_under_no_name_is_left_out() -> None:
-    turn = Turn(text="Hi", when=_refusing("max_tokens", "max_completion_tokens"))
+    turn = Turn(text="Hi", reject_if=_refusing("max_tokens", "max_completion_tokens"))
     with Endpoint([turn] * 3) as endpoint:
-        pieces = ask(endpoint, max_tokens=50)
+        pieces = stream_request(endpoint, max_tokens=50)
     assert said(pieces) == "Hi"
     assert len(endpoint.requests) == 3
 
 
 def test_parameters_that_are_not_taken_are_left_out_one_by_one() -> None:
     names = ("temperature", "top_p", "stream_options", "parallel_tool_calls")
-    with Endpoint([Turn(text="Hi", when=_refusing(*names))] * 5) as endpoint:
-        pieces = ask(
+    with Endpoint([Turn(text="Hi", reject_if=_refusing(*names))] * 5) as endpoint:
+        pieces = stream_request(
             endpoint, temperature=0.2, top_p=0.5, extra_body={"parallel_tool_calls": False}
         )
-    assert sum(isinstance(piece, Adapted) for piece in pieces) == 4
+    assert sum(isinstance(piece, ModelNotice) for piece in pieces) == 4
     assert not set(names) & set(endpoint.requests[-1].body)
     assert pieces[-1] == Finish("stop", None)
 
@@ -163,7 +163,7 @@ def test_parameters_that_are_not_taken_are_left_out_one_by_one() -> None:
 )
 def test_the_field_that_names_a_parameter_is_understood(error: dict[str, Any]) -> None:
     with Endpoint([Turn(fault="422", error=error), Turn(text="Hi")]) as endpoint:
-        assert said(ask(endpoint, temperature=0.2)) == "Hi"
+        assert said(stream_request(endpoint, temperature=0.2)) == "Hi"
 
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
@@ -173,18 +173,18 @@ def test_a_server_that_takes_no_reasoning_back_is_sent_none(field: ReasoningFiel
         return f"property 'messages.2.{field}' is unsupported" if sent else None
 
     history = [
-        replace(each, reasoning_field=field) if isinstance(each, Assistant) else each
+        replace(each, reasoning_field=field) if isinstance(each, AssistantMessage) else each
         for each in HISTORY
     ]
-    with Endpoint([Turn(text="Hi", when=look)] * 2) as endpoint:
-        assert said(ask(endpoint, Request(history, [BASH]))) == "Hi"
+    with Endpoint([Turn(text="Hi", reject_if=look)] * 2) as endpoint:
+        assert said(stream_request(endpoint, ModelRequest(history, [BASH]))) == "Hi"
 
 
 @pytest.mark.parametrize("status", [400, 500])
 def test_a_model_without_a_system_prompt_is_told_it_by_the_user(status: int) -> None:
     refusal = Turn(fault=str(status), message="Jinja error: System role not supported")
     with Endpoint([refusal, Turn(text="Hi")]) as endpoint:
-        assert said(ask(endpoint, Request(HISTORY, [BASH]))) == "Hi"
+        assert said(stream_request(endpoint, ModelRequest(HISTORY, [BASH]))) == "Hi"
     first = endpoint.requests[-1].body["messages"][0]
     assert first == {"role": "user", "content": "You are careful.\n\nList it."}
 
@@ -199,5 +199,5 @@ def test_an_address_may_hold_a_query() -> None:
 def test_a_refusal_of_what_was_not_sent_is_a_refusal() -> None:
     turn = Turn(fault="400", message="Unsupported parameter: 'temperature'")
     with Endpoint([turn] * 2) as endpoint, pytest.raises(ModelRefused, match="temperature"):
-        ask(endpoint)
+        stream_request(endpoint)
     assert len(endpoint.requests) == 1

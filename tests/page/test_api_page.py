@@ -6,9 +6,9 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from agent.settings import Settings
-from tests.support.local_provider import LocalMachine
-from tests.support.server import create, served
-from tests.support.tab import WIDE, Studio
+from tests.support.local_provider import LocalSandboxProvider
+from tests.support.server import create_app, run_server
+from tests.support.tab import WIDE, StudioTab
 
 pytestmark = pytest.mark.browser
 
@@ -19,20 +19,20 @@ WANTED = ("mcp/schema",)
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     data = tmp_path_factory.mktemp("data")
-    with served(create(Settings(data=data), LocalMachine(data))) as address:
+    with run_server(create_app(Settings(data=data), LocalSandboxProvider(data))) as address:
         yield address
 
 
 @pytest.fixture
-def studio(browser: Browser, address: str) -> Iterator[Studio]:
+def studio(browser: Browser, address: str) -> Iterator[StudioTab]:
     context = browser.new_context(viewport={"width": WIDE[0], "height": WIDE[1]})
-    made = Studio(context.new_page())
+    made = StudioTab(context.new_page())
     yield made
     context.close()
-    assert [words for words in made.complaints if not any(each in words for each in WANTED)] == []
+    assert [words for words in made.errors if not any(each in words for each in WANTED)] == []
 
 
-def test_the_interface_for_programs_is_a_click_away(studio: Studio, address: str) -> None:
+def test_the_interface_for_programs_is_a_click_away(studio: StudioTab, address: str) -> None:
     studio.open(address)
     studio.button("Settings").click()
     studio.button("API").click()

@@ -7,12 +7,12 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from agent.models.demonstration import demonstrations
+from agent.models.demonstration import load_all
 from agent.settings import Settings
 from sandbox_ui.auth.passwords import hash_password
-from tests.support.local_provider import LocalMachine
-from tests.support.server import create, served
-from tests.support.tab import Studio
+from tests.support.local_provider import LocalSandboxProvider
+from tests.support.server import create_app, run_server
+from tests.support.tab import StudioTab
 
 pytestmark = pytest.mark.browser
 WORD = "correct horse"
@@ -22,7 +22,9 @@ WORD = "correct horse"
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     data = tmp_path_factory.mktemp("data")
     users = (("ann", hash_password(WORD, log_n=10)),)
-    with served(create(Settings(data=data, users=users), LocalMachine(data))) as address:
+    with run_server(
+        create_app(Settings(data=data, users=users), LocalSandboxProvider(data))
+    ) as address:
         yield address
 
 
@@ -40,14 +42,14 @@ def sign_in(page: Page) -> None:
 
 
 @pytest.fixture
-def run(address: str, browser: Browser) -> Iterator[tuple[Studio, str]]:
+def run(address: str, browser: Browser) -> Iterator[tuple[StudioTab, str]]:
     """Ann's tab with a run of hers, and the run's link."""
     page = browser.new_page()
     page.goto(address)
     sign_in(page)
-    studio = Studio(page)
+    studio = StudioTab(page)
     studio.task.wait_for()
-    studio.send(demonstrations()[0].task)
+    studio.send(load_all()[0].task)
     studio.button("Export").click()
     page.get_by_role("menuitem", name="Share").click()
     page.get_by_role("button", name="Create link").click()
@@ -65,16 +67,16 @@ def test_a_wrong_password_is_said_and_the_right_one_leads_back(address: str, pag
     expect(page.get_by_role("alert")).to_have_text("The name or the password is wrong.")
     expect(page.get_by_label("Name")).to_have_value("ann")
     sign_in(page)
-    Studio(page).task.wait_for()
+    StudioTab(page).task.wait_for()
     expect(page.get_by_text("There is no such run")).to_be_visible()
 
 
 def test_a_link_shows_the_run_as_it_goes_on_and_offers_no_change(
-    address: str, page: Page, run: tuple[Studio, str]
+    address: str, page: Page, run: tuple[StudioTab, str]
 ) -> None:
     page.goto(run[1])
-    guest = Studio(page)
-    expect(guest.timeline.locator(".task")).to_contain_text(demonstrations()[0].task[:40])
+    guest = StudioTab(page)
+    expect(guest.timeline.locator(".task")).to_contain_text(load_all()[0].task[:40])
     expect(page.get_by_text("This run was shared with you")).to_have_count(0)  # it is no element
     for gone in ("Run", "Stop", "Settings", "History"):
         expect(guest.button(gone)).to_be_hidden()
@@ -83,22 +85,22 @@ def test_a_link_shows_the_run_as_it_goes_on_and_offers_no_change(
     expect(page.get_by_role("menuitem", name="Copy path")).to_be_visible()
     expect(page.get_by_role("menuitem", name="New file")).to_have_count(0)
     expect(page.get_by_role("link", name="Sign in")).to_be_visible()
-    assert guest.complaints == []
+    assert guest.errors == []
 
 
 def test_links_that_are_taken_back_end_the_look(
-    address: str, page: Page, run: tuple[Studio, str]
+    address: str, page: Page, run: tuple[StudioTab, str]
 ) -> None:
     studio, link = run
     page.goto(link)
-    expect(Studio(page).timeline.locator(".task")).to_be_visible()
+    expect(StudioTab(page).timeline.locator(".task")).to_be_visible()
     studio.page.get_by_role("button", name="Revoke all links").click()
     expect(studio.page.get_by_text("No active links.")).to_be_visible()
     expect(page.get_by_label("Password")).to_be_visible()
     assert httpx.get(link).status_code == 404
 
 
-def test_a_token_is_made_shown_once_and_revoked(address: str, run: tuple[Studio, str]) -> None:
+def test_a_token_is_made_shown_once_and_revoked(address: str, run: tuple[StudioTab, str]) -> None:
     page = run[0].page
     page.keyboard.press("Escape")
     run[0].button("Settings").click()
@@ -113,7 +115,7 @@ def test_a_token_is_made_shown_once_and_revoked(address: str, run: tuple[Studio,
     assert httpx.get(f"{address}/api/runs", headers=asked).status_code == 401
 
 
-def test_signing_out_leads_to_the_page_that_asks(run: tuple[Studio, str]) -> None:
+def test_signing_out_leads_to_the_page_that_asks(run: tuple[StudioTab, str]) -> None:
     page = run[0].page
     page.keyboard.press("Escape")
     run[0].button("Settings").click()

@@ -9,12 +9,17 @@ import pytest
 from playwright.sync_api import Browser, Locator, expect
 
 from agent.models import demonstration
-from agent.models.builtin.install import ABOUT, MISSING, NAME, parts
+from agent.models.builtin.install import (
+    BUILTIN_DESCRIPTION,
+    BUILTIN_MISSING_MESSAGE,
+    BUILTIN_NAME,
+    find_files,
+)
 from agent.settings import Settings
 from sandbox_ui.page import build as page_of_ours
-from tests.support.local_provider import LocalMachine
-from tests.support.server import create, served
-from tests.support.tab import NARROW, WIDE, Studio, visiting
+from tests.support.local_provider import LocalSandboxProvider
+from tests.support.server import create_app, run_server
+from tests.support.tab import NARROW, WIDE, StudioTab, open_studio
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 model_needed = pytest.mark.builtin
@@ -25,35 +30,35 @@ LONG = 200_000
 
 
 @pytest.fixture
-def visit(browser: Browser, address: str) -> Callable[..., AbstractContextManager[Studio]]:
-    if parts() is None:
+def visit(browser: Browser, address: str) -> Callable[..., AbstractContextManager[StudioTab]]:
+    if find_files() is None:
         pytest.skip("the built-in model is not installed (requirements-builtin.txt)")
-    return lambda size=WIDE: visiting(browser, address, size)
+    return lambda size=WIDE: open_studio(browser, address, size)
 
 
-def offers(studio: Studio) -> Locator:
-    return studio.page.get_by_role("region", name=NAME, exact=True)
+def offers(studio: StudioTab) -> Locator:
+    return studio.page.get_by_role("region", name=BUILTIN_NAME, exact=True)
 
 
 @model_needed
 @pytest.mark.parametrize("size", [WIDE, NARROW])
 def test_what_it_knows_is_told_and_offered_beside_the_demonstrations(
-    visit: Callable[..., AbstractContextManager[Studio]], size: tuple[int, int]
+    visit: Callable[..., AbstractContextManager[StudioTab]], size: tuple[int, int]
 ) -> None:
     with visit(size) as studio:
-        expect(offers(studio)).to_contain_text(ABOUT)
+        expect(offers(studio)).to_contain_text(BUILTIN_DESCRIPTION)
         expect(offers(studio).get_by_role("button")).to_have_count(6)
         expect(studio.page.locator(".welcome")).to_contain_text("Watch a demonstration")
 
 
 @model_needed
 def test_an_offered_task_brings_its_files_and_a_message_goes_on(
-    visit: Callable[..., AbstractContextManager[Studio]],
+    visit: Callable[..., AbstractContextManager[StudioTab]],
 ) -> None:
     with visit() as studio:
         studio.button("Try: Average a column").click()
         expect(studio.timeline.locator(".task .chip")).to_have_text("museum.csv")
-        expect(studio.page.locator(".pill.model")).to_have_text(NAME)
+        expect(studio.page.locator(".pill.model")).to_have_text(BUILTIN_NAME)
         expect(studio.state).to_have_text(OVER, timeout=LONG)
         expect(studio.timeline.get_by_role("group", name="Totals")).to_contain_text("tokens in")
         studio.send("How many lines does museum.csv have?")
@@ -63,7 +68,7 @@ def test_an_offered_task_brings_its_files_and_a_message_goes_on(
 
 @model_needed
 def test_it_is_left_for_an_endpoint_and_chosen_again(
-    visit: Callable[..., AbstractContextManager[Studio]],
+    visit: Callable[..., AbstractContextManager[StudioTab]],
 ) -> None:
     with visit() as studio:
         studio.button("Settings").click()
@@ -72,15 +77,15 @@ def test_it_is_left_for_an_endpoint_and_chosen_again(
         drawer.get_by_label("Endpoint").first.fill("http://127.0.0.1:9/v1")
         expect(offers(studio)).to_be_hidden()
         drawer.get_by_label("Model", exact=True).click()
-        drawer.get_by_role("option", name=NAME).click()
+        drawer.get_by_role("option", name=BUILTIN_NAME).click()
         expect(offers(studio)).to_be_visible()
         studio.button("Test").click()
-        expect(drawer.get_by_label("Test result")).to_have_value(f"{ABOUT}.")
+        expect(drawer.get_by_label("Test result")).to_have_value(f"{BUILTIN_DESCRIPTION}.")
 
 
 @model_needed
 def test_what_a_demonstration_began_it_does_not_go_on_with(
-    visit: Callable[..., AbstractContextManager[Studio]],
+    visit: Callable[..., AbstractContextManager[StudioTab]],
 ) -> None:
     with visit() as studio:
         studio.send(demonstration.load("physics").task)
@@ -95,12 +100,12 @@ def test_what_a_demonstration_began_it_does_not_go_on_with(
 def test_where_it_is_missing_the_page_says_how_to_have_it_and_demonstrations_play(
     browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(page_of_ours, "parts", lambda: None)
+    monkeypatch.setattr(page_of_ours, "find_files", lambda: None)
     with (
-        served(create(Settings(data=tmp_path), LocalMachine(tmp_path))) as address,
-        visiting(browser, address) as studio,
+        run_server(create_app(Settings(data=tmp_path), LocalSandboxProvider(tmp_path))) as address,
+        open_studio(browser, address) as studio,
     ):
-        expect(studio.page.locator(".welcome")).to_contain_text(MISSING)
+        expect(studio.page.locator(".welcome")).to_contain_text(BUILTIN_MISSING_MESSAGE)
         expect(offers(studio)).to_be_hidden()
         studio.page.get_by_role("button", name="Watch:").first.click()
         expect(studio.page.locator(".pill.model")).to_have_text("Demonstration")

@@ -10,10 +10,10 @@ from playwright.sync_api import Browser, Locator, Route, expect
 from agent.examples import examples
 from agent.models import demonstration
 from agent.settings import Settings
-from tests.support.local_provider import LocalMachine
+from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Call, Endpoint, Turn
-from tests.support.server import create, served
-from tests.support.tab import NARROW, WIDE, Studio
+from tests.support.server import create_app, run_server
+from tests.support.tab import NARROW, WIDE, StudioTab
 
 pytestmark = pytest.mark.browser
 
@@ -57,8 +57,10 @@ def addresses(script: Model, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         data, bare = tmp_path_factory.mktemp("data"), tmp_path_factory.mktemp("bare")
         connected = Settings(data=data, base_url=endpoint.url, model="test-model")
         with (
-            served(create(connected, LocalMachine(data))) as first,
-            served(create(Settings(data=bare, builtin=False), LocalMachine(bare))) as second,
+            run_server(create_app(connected, LocalSandboxProvider(data))) as first,
+            run_server(
+                create_app(Settings(data=bare, builtin=False), LocalSandboxProvider(bare))
+            ) as second,
         ):
             yield {"connected": first, "bare": second}
 
@@ -66,15 +68,15 @@ def addresses(script: Model, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 @pytest.fixture
 def visit(
     browser: Browser, addresses: dict[str, str], script: Model
-) -> Iterator[Callable[..., Studio]]:
+) -> Iterator[Callable[..., StudioTab]]:
     """Opens a tab; at the end no tab may have complained."""
-    opened: list[Studio] = []
+    opened: list[StudioTab] = []
     script.turns, script.asked = (), []
 
-    def visit(which: str = "connected", size: tuple[int, int] = WIDE) -> Studio:
+    def visit(which: str = "connected", size: tuple[int, int] = WIDE) -> StudioTab:
         context = browser.new_context(viewport={"width": size[0], "height": size[1]})
         context.set_default_timeout(20_000)
-        studio = Studio(context.new_page())
+        studio = StudioTab(context.new_page())
         opened.append(studio)
         studio.open(addresses[which])
         return studio
@@ -85,18 +87,18 @@ def visit(
         studio.task.press("Escape")
         expect(studio.button("Stop")).to_be_disabled()
         studio.page.context.close()
-    assert [complaint for studio in opened for complaint in studio.complaints] == []
+    assert [complaint for studio in opened for complaint in studio.errors] == []
 
 
-def chips(studio: Studio) -> Locator:
+def chips(studio: StudioTab) -> Locator:
     return studio.page.get_by_role("group", name="Attached files").locator(".chip")
 
 
-def hint(studio: Studio) -> Locator:
+def hint(studio: StudioTab) -> Locator:
     return studio.page.locator("#hint")
 
 
-def holding(studio: Studio) -> Callable[[], None]:
+def holding(studio: StudioTab) -> Callable[[], None]:
     """Hold uploads back; returns what lets them go."""
     held: list[Route] = []
     gone = False
@@ -125,7 +127,7 @@ def name_of(route: Route) -> str:
 
 
 def test_the_last_messages_come_back_by_arrow_keys_also_after_a_reload(
-    visit: Callable[..., Studio],
+    visit: Callable[..., StudioTab],
 ) -> None:
     studio = visit()
     for text in ("First", "Second", "Second"):
@@ -143,7 +145,7 @@ def test_the_last_messages_come_back_by_arrow_keys_also_after_a_reload(
         expect(studio.task).to_have_value(text)
 
 
-def test_arrow_keys_leave_what_is_being_written_alone(visit: Callable[..., Studio]) -> None:
+def test_arrow_keys_leave_what_is_being_written_alone(visit: Callable[..., StudioTab]) -> None:
     studio = visit()
     studio.send("Before")
     expect(studio.state).to_have_text("submitted")
@@ -152,7 +154,7 @@ def test_arrow_keys_leave_what_is_being_written_alone(visit: Callable[..., Studi
     expect(studio.task).to_have_value("two\nlines")
 
 
-def test_only_the_last_fifty_messages_are_kept(visit: Callable[..., Studio]) -> None:
+def test_only_the_last_fifty_messages_are_kept(visit: Callable[..., StudioTab]) -> None:
     studio = visit()
     studio.page.evaluate(
         "localStorage.setItem('studio-sent',"
@@ -164,7 +166,7 @@ def test_only_the_last_fifty_messages_are_kept(visit: Callable[..., Studio]) -> 
 
 
 def test_files_dropped_anywhere_arrive_with_their_percentage_and_can_be_taken_back(
-    visit: Callable[..., Studio],
+    visit: Callable[..., StudioTab],
 ) -> None:
     studio = visit()
     let_go = holding(studio)
@@ -185,7 +187,7 @@ def test_files_dropped_anywhere_arrive_with_their_percentage_and_can_be_taken_ba
     expect(chips(studio)).to_have_count(0)
 
 
-def test_run_waits_for_the_files_that_are_on_the_way(visit: Callable[..., Studio]) -> None:
+def test_run_waits_for_the_files_that_are_on_the_way(visit: Callable[..., StudioTab]) -> None:
     studio = visit()
     let_go = holding(studio)
     studio.page.evaluate(DROP, [["late.txt"], 10])
@@ -199,7 +201,7 @@ def test_run_waits_for_the_files_that_are_on_the_way(visit: Callable[..., Studio
 
 
 def test_a_file_that_could_not_be_sent_is_said_and_nothing_runs_without_it(
-    visit: Callable[..., Studio],
+    visit: Callable[..., StudioTab],
 ) -> None:
     studio = visit()
     held: dict[str, Route] = {}
@@ -220,11 +222,11 @@ def test_a_file_that_could_not_be_sent_is_said_and_nothing_runs_without_it(
     expect(chips(studio)).to_have_count(1)
     studio.button("Run").click()
     expect(studio.timeline.locator(".task .chip")).to_have_text("its.txt")
-    studio.complaints = [each for each in studio.complaints if "400" not in each]
+    studio.errors = [each for each in studio.errors if "400" not in each]
 
 
 def test_while_a_run_is_at_work_the_box_takes_text_and_says_that_it_is_not_sent(
-    visit: Callable[..., Studio], script: Model
+    visit: Callable[..., StudioTab], script: Model
 ) -> None:
     script.turns = [WAITING]
     studio = visit()
@@ -243,7 +245,7 @@ def test_while_a_run_is_at_work_the_box_takes_text_and_says_that_it_is_not_sent(
 
 
 def test_the_examples_are_walked_by_keyboard_and_give_the_focus_back(
-    visit: Callable[..., Studio],
+    visit: Callable[..., StudioTab],
 ) -> None:
     studio = visit("bare")
     studio.button("Examples").focus()
@@ -262,7 +264,7 @@ def test_the_examples_are_walked_by_keyboard_and_give_the_focus_back(
 
 
 def test_without_a_model_ten_examples_play_and_the_others_say_that_they_need_one(
-    visit: Callable[..., Studio],
+    visit: Callable[..., StudioTab],
 ) -> None:
     studio = visit("bare")
     expect(studio.page.locator(".welcome .demo")).to_have_count(6)
@@ -281,7 +283,7 @@ def test_without_a_model_ten_examples_play_and_the_others_say_that_they_need_one
 
 @pytest.mark.parametrize("size", [WIDE, NARROW])
 def test_a_chosen_demonstration_brings_its_files_and_plays(
-    visit: Callable[..., Studio], size: tuple[int, int]
+    visit: Callable[..., StudioTab], size: tuple[int, int]
 ) -> None:
     chosen = demonstration.load("documents")
     studio = visit("bare", size)
@@ -293,7 +295,7 @@ def test_a_chosen_demonstration_brings_its_files_and_plays(
 
 
 def test_with_a_model_an_example_goes_to_it_with_its_files_and_its_prompt(
-    visit: Callable[..., Studio], script: Model
+    visit: Callable[..., StudioTab], script: Model
 ) -> None:
     chosen = demonstration.load("survey")
     studio = visit()
@@ -310,7 +312,7 @@ def test_with_a_model_an_example_goes_to_it_with_its_files_and_its_prompt(
     assert script.asked[-1]["messages"][0]["content"] != general
 
 
-def test_the_welcome_follows_the_endpoint_that_is_entered(visit: Callable[..., Studio]) -> None:
+def test_the_welcome_follows_the_endpoint_that_is_entered(visit: Callable[..., StudioTab]) -> None:
     studio = visit("bare")
     welcome = studio.page.locator(".welcome")
     expect(welcome).to_contain_text("Watch a demonstration")
@@ -323,7 +325,7 @@ def test_the_welcome_follows_the_endpoint_that_is_entered(visit: Callable[..., S
 
 @pytest.mark.parametrize("size", [WIDE, NARROW])
 def test_with_a_model_a_demonstration_can_be_played_all_the_same(
-    visit: Callable[..., Studio], script: Model, size: tuple[int, int]
+    visit: Callable[..., StudioTab], script: Model, size: tuple[int, int]
 ) -> None:
     chosen = demonstration.load("survey")
     studio = visit("connected", size)
@@ -348,7 +350,7 @@ def test_with_a_model_a_demonstration_can_be_played_all_the_same(
 
 
 def test_what_was_typed_is_there_after_a_reload_and_gone_once_it_was_sent(
-    visit: Callable[..., Studio],
+    visit: Callable[..., StudioTab],
 ) -> None:
     studio = visit()
     studio.task.fill("A long thought")
@@ -369,7 +371,7 @@ def test_what_was_typed_is_there_after_a_reload_and_gone_once_it_was_sent(
 
 
 def test_a_failed_run_offers_to_try_again_and_the_settings(
-    visit: Callable[..., Studio], script: Model
+    visit: Callable[..., StudioTab], script: Model
 ) -> None:
     refused = Turn(fault="401", message="No such key")
     script.turns = [refused, bash("echo here"), refused, SUBMIT]

@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, expect
 
 from tests.faults.program import Program, started
 from tests.support.models.endpoint import Call, Endpoint, Turn
-from tests.support.tab import NARROW, WIDE, Studio
+from tests.support.tab import NARROW, WIDE, StudioTab
 
 pytestmark = pytest.mark.browser
 
@@ -29,19 +29,21 @@ def program(tmp_path: Path, endpoint: Endpoint) -> Iterator[Program]:
 
 
 @pytest.fixture(params=[WIDE, NARROW], ids=["wide", "narrow"])
-def studio(browser: Browser, program: Program, request: pytest.FixtureRequest) -> Iterator[Studio]:
+def studio(
+    browser: Browser, program: Program, request: pytest.FixtureRequest
+) -> Iterator[StudioTab]:
     width, height = request.param
     context = browser.new_context(viewport={"width": width, "height": height})
     context.set_default_timeout(20_000)
     expect.set_options(timeout=20_000)
-    studio = Studio(context.new_page())
+    studio = StudioTab(context.new_page())
     studio.open(program.address)
     yield studio
     context.close()
 
 
 def test_a_lost_server_is_reported_before_anything_is_done_and_nothing_typed_is_lost(
-    studio: Studio, program: Program, endpoint: Endpoint
+    studio: StudioTab, program: Program, endpoint: Endpoint
 ) -> None:
     studio.task.fill("Keep this")
     program.end()
@@ -63,7 +65,7 @@ def test_a_lost_server_is_reported_before_anything_is_done_and_nothing_typed_is_
 
 
 def test_what_was_typed_is_kept_where_the_loss_was_not_noticed_yet(
-    studio: Studio, program: Program
+    studio: StudioTab, program: Program
 ) -> None:
     studio.task.fill("Keep this")
     studio.page.evaluate("window.still = true")

@@ -7,7 +7,7 @@ from playwright.sync_api import Browser, expect
 
 from agent.settings import Settings
 from tests.contract.sandbox_use import MEGABYTE
-from tests.support.docker_page import contained
+from tests.support.docker_page import open_docker_studio
 from tests.support.models.endpoint import Endpoint
 from tests.support.page_states import SUBMIT, bash
 
@@ -21,7 +21,7 @@ def test_a_full_disk_is_told_under_its_step(browser: Browser, image: str, tmp_pa
         settings = Settings(
             data=tmp_path, image=image, base_url=endpoint.url, model="m", pool=0, disk=60 * MEGABYTE
         )
-        with contained(browser, settings) as studio:
+        with open_docker_studio(browser, settings) as studio:
             studio.send("Fill it")
             expect(studio.state).to_contain_text("submitted", timeout=90_000)
             card = studio.timeline.locator(".card").first

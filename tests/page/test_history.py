@@ -18,14 +18,14 @@ from playwright.sync_api import Browser, Locator, expect
 
 from agent.data_folder import DataFolder
 from agent.models import demonstration
-from agent.provisioning.provider import Computers
+from agent.provisioning.provider import SandboxProvider
 from agent.runs.folder import RunFolder
 from agent.settings import Settings
-from tests.support.local_provider import LocalMachine
+from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Call, Endpoint, Turn
-from tests.support.recorded_runs import shelve
-from tests.support.server import create, served
-from tests.support.tab import NARROW, WIDE, Studio
+from tests.support.recorded_runs import write_ended_run
+from tests.support.server import create_app, run_server
+from tests.support.tab import NARROW, WIDE, StudioTab
 
 pytestmark = pytest.mark.browser
 
@@ -58,7 +58,7 @@ class Played:
         return self.turns.pop(0)
 
 
-class Visitor(Studio):
+class Visitor(StudioTab):
     """A person with the page open, and what of it belongs to their history."""
 
     def history(self) -> Locator:
@@ -92,7 +92,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def address(place: Path, played: Played) -> Iterator[str]:
     with Endpoint(played) as endpoint:
         settings = Settings(data=place, base_url=endpoint.url, model="test-model")
-        with served(create(settings, LocalMachine(place))) as address:
+        with run_server(create_app(settings, LocalSandboxProvider(place))) as address:
             yield address
 
 
@@ -124,7 +124,7 @@ def visit(browser: Browser, address: str, data: Path) -> Iterator[Visit]:
     yield opened
     for visitor in visitors:
         assert visitor.page.evaluate("window.hacked") is None
-        assert visitor.complaints == []
+        assert visitor.errors == []
     for context in contexts:
         context.close()
 
@@ -137,8 +137,10 @@ def test_an_empty_history_says_what_it_is_for(visit: Visit) -> None:
 
 def test_runs_stand_under_their_day_with_what_they_were(visit: Visit, data: Path) -> None:
     now = time.time()
-    shelve(data, "Chart the data\nin blue", at=now - 60, files={"output/a.png": png()})
-    shelve(data, "A demonstration", at=now - 40 * 86_400, metered=False, status="step_limit")
+    write_ended_run(data, "Chart the data\nin blue", at=now - 60, files={"output/a.png": png()})
+    write_ended_run(
+        data, "A demonstration", at=now - 40 * 86_400, metered=False, status="step_limit"
+    )
     visitor = visit()
     dialog = visitor.history()
     expect(dialog.get_by_role("status")).to_contain_text("2 runs · ")
@@ -158,8 +160,10 @@ def test_runs_stand_under_their_day_with_what_they_were(visit: Visit, data: Path
 
 
 def test_a_run_is_opened_and_all_of_it_is_there(visit: Visit, data: Path) -> None:
-    folder = shelve(data, "Survey the lake", answer="Mostly trout.", files={"output/a.txt": b"a"})
-    folder.rename("The lake")
+    folder = write_ended_run(
+        data, "Survey the lake", answer="Mostly trout.", files={"output/a.txt": b"a"}
+    )
+    folder.set_title("The lake")
     visitor = visit()
     visitor.history()
     visitor.entry("The lake").get_by_role("link").click()
@@ -179,7 +183,7 @@ def test_a_run_is_opened_and_all_of_it_is_there(visit: Visit, data: Path) -> Non
 
 def test_the_latest_runs_are_on_the_page_before_a_run(visit: Visit, data: Path) -> None:
     for number in range(5):
-        shelve(data, f"Task {number}", at=time.time() - 1_000 + number)
+        write_ended_run(data, f"Task {number}", at=time.time() - 1_000 + number)
     visitor = visit()
     mine = visitor.page.get_by_role("region", name="Your runs")
     expect(mine.get_by_role("link")).to_have_count(3)
@@ -192,8 +196,8 @@ def test_the_latest_runs_are_on_the_page_before_a_run(visit: Visit, data: Path) 
 
 
 def test_words_are_searched_while_they_are_written(visit: Visit, data: Path) -> None:
-    shelve(data, "Survey the lake", answer="Mostly trout, they say.")
-    shelve(data, "Something else")
+    write_ended_run(data, "Survey the lake", answer="Mostly trout, they say.")
+    write_ended_run(data, "Something else")
     visitor = visit()
     dialog = visitor.history()
     expect(visitor.titles).to_have_count(2)
@@ -213,7 +217,7 @@ def test_words_are_searched_while_they_are_written(visit: Visit, data: Path) -> 
 
 
 def test_a_run_is_renamed_in_place_and_keeps_its_name(visit: Visit, data: Path) -> None:
-    folder = shelve(data, "Survey the lake")
+    folder = write_ended_run(data, "Survey the lake")
     visitor = visit(f"?run={folder.id}")
     other = visitor.page.context.new_page()
     other.goto(visitor.page.url)
@@ -244,8 +248,8 @@ def test_a_demonstration_has_its_title_above_the_run_and_in_the_list(
     visit: Visit, data: Path
 ) -> None:
     script = demonstration.load("journey")
-    folder = shelve(data, script.task, model="Demonstration", metered=False)
-    shelve(data, "**Bold** words first")
+    folder = write_ended_run(data, script.task, model="Demonstration", metered=False)
+    write_ended_run(data, "**Bold** words first")
     visitor = visit(f"?run={folder.id}")
     expect(visitor.page).to_have_title("Map a journey")
     expect(visitor.page.locator(".masthead .title")).to_have_text("Map a journey")
@@ -256,7 +260,7 @@ def test_a_demonstration_has_its_title_above_the_run_and_in_the_list(
 
 
 def test_the_title_above_the_run_is_written_over(visit: Visit, data: Path) -> None:
-    folder = shelve(data, "Survey the lake")
+    folder = write_ended_run(data, "Survey the lake")
     visitor = visit(f"?run={folder.id}")
     heading = visitor.page.get_by_role("heading", level=1)
     heading.get_by_role("button").click()
@@ -275,7 +279,7 @@ def test_the_title_above_the_run_is_written_over(visit: Visit, data: Path) -> No
 def test_a_draft_is_listed_with_its_files_and_opened_with_what_was_typed(
     visit: Visit, data: Path, size: tuple[int, int]
 ) -> None:
-    shelve(data, "Survey the lake")
+    write_ended_run(data, "Survey the lake")
     visitor = visit("", size)
     files: list[Any] = [
         {"name": f"report {at}.txt", "mimeType": "text/plain", "buffer": b"x" * 5000}
@@ -315,8 +319,8 @@ def test_a_draft_is_listed_with_its_files_and_opened_with_what_was_typed(
 
 
 def test_deleting_tells_what_it_frees_and_asks_first(visit: Visit, data: Path) -> None:
-    folder = shelve(data, "Survey the lake", files={"output/big": os.urandom(3_000_000)})
-    shelve(data, "Something else")
+    folder = write_ended_run(data, "Survey the lake", files={"output/big": os.urandom(3_000_000)})
+    write_ended_run(data, "Something else")
     visitor = visit(f"?run={folder.id}")
     dialog = visitor.history()
     entry = visitor.entry("Survey")
@@ -341,7 +345,7 @@ def test_deleting_tells_what_it_frees_and_asks_first(visit: Visit, data: Path) -
 
 def test_several_are_deleted_at_once(visit: Visit, data: Path) -> None:
     for name in ("One", "Two", "Three"):
-        shelve(data, name)
+        write_ended_run(data, name)
     visitor = visit()
     dialog = visitor.history()
     for name in ("One", "Three"):
@@ -356,8 +360,8 @@ def test_several_are_deleted_at_once(visit: Visit, data: Path) -> None:
 
 
 def test_a_run_is_pinned_and_is_not_deleted_before_it_is_let_go(visit: Visit, data: Path) -> None:
-    folder = shelve(data, "Survey the lake")
-    shelve(data, "Something else")
+    folder = write_ended_run(data, "Survey the lake")
+    write_ended_run(data, "Something else")
     visitor = visit()
     dialog = visitor.history()
     entry = visitor.entry("Survey")
@@ -406,7 +410,7 @@ def test_a_run_at_work_is_live_in_the_list_and_is_not_deleted(visit: Visit, play
 
 
 def test_a_run_deleted_in_one_tab_is_left_by_the_other(visit: Visit, data: Path) -> None:
-    folder = shelve(data, "Survey the lake")
+    folder = write_ended_run(data, "Survey the lake")
     here, there = visit(f"?run={folder.id}"), visit()
     expect(here.page).to_have_title("Survey the lake")
     there.history()
@@ -414,14 +418,14 @@ def test_a_run_deleted_in_one_tab_is_left_by_the_other(visit: Visit, data: Path)
     there.dialog.get_by_role("button", name="Delete", exact=True).click()
     expect(here.timeline).to_contain_text("Give a language model a computer")
     expect(here.page.locator(".notice")).to_contain_text("There is no such run.")
-    here.complaints.clear()  # the refusal that told it
+    here.errors.clear()  # the refusal that told it
 
 
 def test_what_others_wrote_is_text_and_stays_in_its_line(visit: Visit, data: Path) -> None:
     task = f"{HOSTILE}\nsecond line"
-    shelve(data, task, answer=HOSTILE, model=HOSTILE, files={"output/<b>.png": png()})
-    long = shelve(data, "x" * 10_000)
-    long.rename("y" * 10_000)
+    write_ended_run(data, task, answer=HOSTILE, model=HOSTILE, files={"output/<b>.png": png()})
+    long = write_ended_run(data, "x" * 10_000)
+    long.set_title("y" * 10_000)
     visitor = visit()
     visitor.history()
     expect(visitor.entry("<img src=x").locator(".title")).to_have_text(HOSTILE)
@@ -442,8 +446,8 @@ def _box(locator: Locator) -> Any:
 
 
 def test_a_broken_run_is_shown_as_such_and_can_be_deleted(visit: Visit, data: Path) -> None:
-    shelve(data, "whole")
-    garbage, cut = shelve(data, "garbage"), shelve(data, "cut")
+    write_ended_run(data, "whole")
+    garbage, cut = write_ended_run(data, "garbage"), write_ended_run(data, "cut")
     (garbage.path / "run.json").write_bytes(os.urandom(200))
     cut.journal.write_bytes(cut.journal.read_bytes()[:30])
     visitor = visit()
@@ -464,7 +468,7 @@ def test_a_broken_run_is_shown_as_such_and_can_be_deleted(visit: Visit, data: Pa
 
 def test_a_thousand_runs_come_in_parts_as_they_are_scrolled_to(visit: Visit, data: Path) -> None:
     for number in range(1_000):
-        shelve(data, f"Task {number}", at=time.time() - 100 - 4_000 * number)
+        write_ended_run(data, f"Task {number}", at=time.time() - 100 - 4_000 * number)
     visitor = visit()
     dialog = visitor.history()
     expect(dialog.get_by_role("status")).to_contain_text("1,000 runs")
@@ -479,7 +483,7 @@ def test_a_thousand_runs_come_in_parts_as_they_are_scrolled_to(visit: Visit, dat
 
 def test_the_keyboard_does_it_all(visit: Visit, data: Path) -> None:
     for name in ("Old", "New"):
-        shelve(data, name, at=time.time() - (500 if name == "Old" else 100))
+        write_ended_run(data, name, at=time.time() - (500 if name == "Old" else 100))
     visitor = visit()
     press = visitor.page.keyboard.press
     press("Control+k")
@@ -506,8 +510,8 @@ def test_the_keyboard_does_it_all(visit: Visit, data: Path) -> None:
 def test_it_can_be_read_and_used_by_everyone(
     visit: Visit, data: Path, size: tuple[int, int], scheme: str
 ) -> None:
-    shelve(data, "Survey the lake", files={"output/a.png": png()})
-    shelve(data, "Failed", status="failed")
+    write_ended_run(data, "Survey the lake", files={"output/a.png": png()})
+    write_ended_run(data, "Failed", status="failed")
     visitor = visit(size=size, color_scheme=scheme)
     visitor.history()
     visitor.dialog.get_by_role("searchbox").fill("e")
@@ -566,11 +570,11 @@ def _studio(browser: Browser, settings: Settings, model: str = "") -> Iterator[V
     """The application from its start to its end, and somebody in it."""
     settings = replace(settings, model=model or settings.model)
     with DataFolder(settings.data) as data:
-        app = create(settings, Computers(settings, data))
+        app = create_app(settings, SandboxProvider(settings, data))
         context = browser.new_context(viewport={"width": WIDE[0], "height": WIDE[1]})
-        with served(app) as address:
+        with run_server(app) as address:
             visitor = Visitor(context.new_page())
             visitor.open(address)
             yield visitor
             context.close()
-        assert visitor.complaints == []
+        assert visitor.errors == []

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser
 
 from sandbox_ui.page.gradio_queue import OwnedQueue
 from tests.support.server import wait_until
-from tests.support.tab import Studio
+from tests.support.tab import StudioTab
 
 
 class Counting(selectors.DefaultSelector):
@@ -31,7 +31,7 @@ class Counting(selectors.DefaultSelector):
 def queue() -> Iterator[OwnedQueue]:
     with warnings.catch_warnings():  # Gradio makes event loops that it never closes
         warnings.simplefilter("ignore", ResourceWarning)
-        queue = OwnedQueue.replace(gr.Blocks(analytics_enabled=False))
+        queue = OwnedQueue.install(gr.Blocks(analytics_enabled=False))
         gc.collect()
     yield queue
     queue.close()
@@ -63,7 +63,7 @@ def test_a_page_that_nobody_touches_asks_for_no_frames(browser: Browser, address
     context = browser.new_context()
     page = context.new_page()
     page.add_init_script(COUNT)
-    Studio(page).open(address)
+    StudioTab(page).open(address)
 
     def rests() -> bool:
         asked: int = page.evaluate("frames_asked")

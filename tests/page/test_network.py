@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from agent.settings import Settings
-from tests.support.docker_page import contained
+from tests.support.docker_page import open_docker_studio
 from tests.support.models.endpoint import Endpoint
 from tests.support.page_states import SUBMIT, bash
 
@@ -21,7 +21,7 @@ def test_a_command_shows_what_it_fetched_and_what_was_refused(
 ) -> None:
     with Endpoint([bash(COMMAND), SUBMIT]) as endpoint:
         settings = Settings(data=tmp_path, image=image, base_url=endpoint.url, model="m", pool=0)
-        with contained(browser, settings) as studio:
+        with open_docker_studio(browser, settings) as studio:
             studio.send("Fetch something")
             expect(studio.state).to_contain_text("submitted", timeout=90_000)
             card = studio.timeline.locator(".card").first

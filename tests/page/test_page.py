@@ -12,11 +12,11 @@ from playwright.sync_api import Browser, expect
 
 from agent.data_folder import DataFolder
 from agent.models import demonstration
-from agent.provisioning.provider import Computers
+from agent.provisioning.provider import SandboxProvider
 from agent.settings import Settings
 from tests.support.models.endpoint import Call, Endpoint, Turn
-from tests.support.server import create, served
-from tests.support.tab import NARROW, WIDE, Studio
+from tests.support.server import create_app, run_server
+from tests.support.tab import NARROW, WIDE, StudioTab
 
 pytestmark = [pytest.mark.engine, pytest.mark.browser]
 
@@ -65,21 +65,21 @@ def addresses(
 
 def _running(settings: Settings) -> Any:
     data = DataFolder(settings.data)
-    return served(create(settings, Computers(settings, data)))
+    return run_server(create_app(settings, SandboxProvider(settings, data)))
 
 
 @pytest.fixture
-def visit(browser: Browser, addresses: dict[str, str]) -> Iterator[Callable[..., Studio]]:
+def visit(browser: Browser, addresses: dict[str, str]) -> Iterator[Callable[..., StudioTab]]:
     """Opens a tab; at the end no tab may have complained."""
-    opened: list[Studio] = []
+    opened: list[StudioTab] = []
 
     def visit(
         which: str = "connected", size: tuple[int, int] = WIDE, scheme: Any = "light"
-    ) -> Studio:
+    ) -> StudioTab:
         viewport: Any = {"width": size[0], "height": size[1]}
         context = browser.new_context(viewport=viewport, color_scheme=scheme)
         context.set_default_timeout(20_000)
-        studio = Studio(context.new_page())
+        studio = StudioTab(context.new_page())
         opened.append(studio)
         studio.open(addresses[which])
         return studio
@@ -88,11 +88,11 @@ def visit(browser: Browser, addresses: dict[str, str]) -> Iterator[Callable[...,
     yield visit
     for studio in opened:
         studio.page.context.close()
-    assert [complaint for studio in opened for complaint in studio.complaints] == []
+    assert [complaint for studio in opened for complaint in studio.errors] == []
 
 
 def test_a_whole_run_is_seen_as_it_happens(
-    visit: Callable[..., Studio], played: Played, tmp_path: Path
+    visit: Callable[..., StudioTab], played: Played, tmp_path: Path
 ) -> None:
     given = tmp_path / "résumé.txt"
     given.write_text("three\nlines\nhere\n")
@@ -132,7 +132,7 @@ def test_a_whole_run_is_seen_as_it_happens(
 
 
 def test_what_the_model_saw_stands_beside_the_output(
-    visit: Callable[..., Studio], played: Played
+    visit: Callable[..., StudioTab], played: Played
 ) -> None:
     played.turns = [bash("seq 1000; exit 1"), SUBMIT]
     studio = visit()
@@ -146,7 +146,7 @@ def test_what_the_model_saw_stands_beside_the_output(
 
 
 def test_stop_ends_the_command_and_a_message_goes_on_in_the_same_sandbox(
-    visit: Callable[..., Studio], played: Played
+    visit: Callable[..., StudioTab], played: Played
 ) -> None:
     played.turns = [bash("cd /tmp; kept=41; echo up; sleep 600")]
     studio = visit()
@@ -165,7 +165,7 @@ def test_stop_ends_the_command_and_a_message_goes_on_in_the_same_sandbox(
 
 
 def test_a_reload_and_a_second_tab_show_the_same_run_and_go_on(
-    visit: Callable[..., Studio], played: Played
+    visit: Callable[..., StudioTab], played: Played
 ) -> None:
     played.turns = [
         bash("echo first"),
@@ -199,7 +199,7 @@ def test_a_reload_and_a_second_tab_show_the_same_run_and_go_on(
     expect(studio.timeline.get_by_label("Output", exact=True).first).to_contain_text("first")
 
 
-def test_a_first_visitor_watches_a_demonstration(visit: Callable[..., Studio]) -> None:
+def test_a_first_visitor_watches_a_demonstration(visit: Callable[..., StudioTab]) -> None:
     script = demonstration.load("chart")
     studio = visit("bare")
     studio.button(f"Watch: {script.title}").click()
@@ -214,7 +214,7 @@ def test_a_first_visitor_watches_a_demonstration(visit: Callable[..., Studio]) -
 
 
 def test_a_task_without_a_model_is_met_with_the_fields_to_connect_one(
-    visit: Callable[..., Studio],
+    visit: Callable[..., StudioTab],
 ) -> None:
     studio = visit("bare")
     studio.task.fill("Write a poem")
@@ -229,7 +229,9 @@ def test_a_task_without_a_model_is_met_with_the_fields_to_connect_one(
     expect(drawer).to_be_hidden()
 
 
-def test_the_test_lists_the_endpoints_models(visit: Callable[..., Studio], played: Played) -> None:
+def test_the_test_lists_the_endpoints_models(
+    visit: Callable[..., StudioTab], played: Played
+) -> None:
     played.turns = [Turn(calls=[Call("ready")])]
     studio = visit()
     studio.button("Settings").click()
@@ -238,7 +240,9 @@ def test_the_test_lists_the_endpoints_models(visit: Callable[..., Studio], playe
     expect(drawer.get_by_label("Test result")).to_have_value(re.compile("test-model"))
 
 
-def test_hostile_text_stays_text_everywhere(visit: Callable[..., Studio], played: Played) -> None:
+def test_hostile_text_stays_text_everywhere(
+    visit: Callable[..., StudioTab], played: Played
+) -> None:
     quoted = HOSTILE.replace("'", "").replace("/", "_")
     played.turns = [
         bash(
@@ -261,7 +265,7 @@ def test_hostile_text_stays_text_everywhere(visit: Callable[..., Studio], played
 
 
 def test_a_call_of_a_tool_that_is_none_shows_what_the_model_was_told(
-    visit: Callable[..., Studio], played: Played
+    visit: Callable[..., StudioTab], played: Played
 ) -> None:
     played.turns = [Turn(calls=[Call("no_such_tool", {"x": 1})]), SUBMIT]
     studio = visit()
@@ -271,7 +275,7 @@ def test_a_call_of_a_tool_that_is_none_shows_what_the_model_was_told(
 
 
 def test_failing_and_trying_again_look_like_what_they_are(
-    visit: Callable[..., Studio], played: Played
+    visit: Callable[..., StudioTab], played: Played
 ) -> None:
     gate = threading.Event()
     played.turns = [
@@ -287,7 +291,9 @@ def test_failing_and_trying_again_look_like_what_they_are(
     expect(studio.timeline.get_by_role("region", name="Failed")).to_contain_text("key")
 
 
-def test_everything_can_be_done_by_keyboard(visit: Callable[..., Studio], played: Played) -> None:
+def test_everything_can_be_done_by_keyboard(
+    visit: Callable[..., StudioTab], played: Played
+) -> None:
     played.turns = [bash("echo up; sleep 600")]
     studio = visit()
     studio.task.fill("Wait")
@@ -303,7 +309,7 @@ def test_everything_can_be_done_by_keyboard(visit: Callable[..., Studio], played
 
 
 def test_a_click_shows_a_file_and_it_follows_what_is_written(
-    visit: Callable[..., Studio], played: Played
+    visit: Callable[..., StudioTab], played: Played
 ) -> None:
     wait = "while [ ! -e input/go ]; do sleep 0.05; done"
     played.turns = [bash(f"echo one > a.txt; echo up; {wait}; echo two >> a.txt"), SUBMIT]
@@ -326,7 +332,7 @@ def test_a_click_shows_a_file_and_it_follows_what_is_written(
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_narrow_page_shows_all_and_scrolls_nothing_sideways(
-    visit: Callable[..., Studio], played: Played, scheme: str
+    visit: Callable[..., StudioTab], played: Played, scheme: str
 ) -> None:
     played.turns = [bash(f"echo {'x' * 300}; echo > a.txt; exit 1"), SUBMIT]
     studio = visit(size=NARROW, scheme=scheme)
@@ -345,7 +351,7 @@ def test_a_narrow_page_shows_all_and_scrolls_nothing_sideways(
 
 
 def test_light_and_dark_follow_the_system_until_one_is_chosen(
-    visit: Callable[..., Studio],
+    visit: Callable[..., StudioTab],
 ) -> None:
     studio = visit(scheme="dark")
     theme = "document.documentElement.dataset.theme"
@@ -358,7 +364,7 @@ def test_light_and_dark_follow_the_system_until_one_is_chosen(
 
 
 def test_new_begins_another_run_and_the_first_keeps_its_address(
-    visit: Callable[..., Studio], played: Played
+    visit: Callable[..., StudioTab], played: Played
 ) -> None:
     played.turns = [SUBMIT]
     studio = visit()
@@ -376,9 +382,9 @@ def test_new_begins_another_run_and_the_first_keeps_its_address(
 
 
 def test_a_run_that_is_none_says_so(
-    visit: Callable[..., Studio], addresses: dict[str, str]
+    visit: Callable[..., StudioTab], addresses: dict[str, str]
 ) -> None:
     studio = visit()
     studio.page.goto(f"{addresses['connected']}/?run=goneforever12345")
     expect(studio.page.get_by_role("alert")).to_contain_text("no such run")
-    studio.complaints = [each for each in studio.complaints if "404" not in each]
+    studio.errors = [each for each in studio.errors if "404" not in each]

@@ -9,20 +9,20 @@ import pytest
 from playwright.sync_api import Browser, Locator, expect
 
 from tests.support import made_run
-from tests.support.made_run import Made
-from tests.support.tab import NARROW, WIDE, Studio
+from tests.support.made_run import ServedRun
+from tests.support.tab import NARROW, WIDE, StudioTab
 
 pytestmark = pytest.mark.browser
 PATIENCE = 60_000
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
-    with made_run.made(tmp_path_factory.mktemp("data")) as world:
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedRun]:
+    with made_run.serve_recorded_run(tmp_path_factory.mktemp("data")) as world:
         yield world
 
 
-class Tab(Studio):
+class Tab(StudioTab):
     """A tab on the run that made files."""
 
     @property
@@ -42,7 +42,7 @@ class Tab(Studio):
 
 
 @pytest.fixture
-def tab(browser: Browser, world: Made) -> Iterator[Callable[..., Tab]]:
+def tab(browser: Browser, world: ServedRun) -> Iterator[Callable[..., Tab]]:
     """Opens the run; at the end no tab may have complained, nor asked another host."""
     opened: list[Tab] = []
     requested: list[str] = []
@@ -61,7 +61,7 @@ def tab(browser: Browser, world: Made) -> Iterator[Callable[..., Tab]]:
     yield open_tab
     for each in opened:
         each.page.context.close()
-    assert [complaint for each in opened for complaint in each.complaints] == []
+    assert [complaint for each in opened for complaint in each.errors] == []
     own = (world.address, "data:", "blob:")
     assert [address for address in requested if not address.startswith(own)] == []
 
@@ -102,7 +102,7 @@ def test_a_page_of_html_is_shown_at_the_end_and_opens_by_itself(
     write = "echo '<h1>Across the island</h1><script>parent.hacked = 1</script>'"
     expect.set_options(timeout=PATIENCE)
     turns = [made_run.bash("A page.", f"{write} > output/page.html"), *made_run.submit("See it.\n")]
-    with made_run.made(tmp_path_factory.mktemp("data"), turns) as world:
+    with made_run.serve_recorded_run(tmp_path_factory.mktemp("data"), turns) as world:
         for size in (WIDE, NARROW):
             context = browser.new_context(viewport={"width": size[0], "height": size[1]})
             page = Tab(context.new_page())
@@ -161,7 +161,7 @@ def test_pictures_are_seen_large_one_after_the_other(tab: Callable[..., Tab]) ->
 
 @pytest.mark.parametrize("size", [WIDE, NARROW])
 def test_nothing_moves_while_pictures_come(
-    tab: Callable[..., Tab], browser: Browser, world: Made, size: tuple[int, int]
+    tab: Callable[..., Tab], browser: Browser, world: ServedRun, size: tuple[int, int]
 ) -> None:
     context = browser.new_context(viewport={"width": size[0], "height": size[1]})
     page = Tab(context.new_page())
@@ -192,7 +192,9 @@ def test_nothing_moves_while_pictures_come(
 def test_what_cannot_be_played_or_shown_says_so_and_can_be_taken(
     tab: Callable[..., Tab], browser: Browser, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    with made_run.made(tmp_path_factory.mktemp("data"), made_run.broken()) as broken:
+    with made_run.serve_recorded_run(
+        tmp_path_factory.mktemp("data"), made_run.mislabelled_file_turns()
+    ) as broken:
         context = browser.new_context()
         page = Tab(context.new_page())
         page.open(f"{broken.address}/?run={broken.run}")
@@ -208,7 +210,7 @@ def test_what_cannot_be_played_or_shown_says_so_and_can_be_taken(
 def test_another_round_shows_first_what_is_new(
     browser: Browser, tab: Callable[..., Tab], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    with made_run.made(tmp_path_factory.mktemp("data")) as world:
+    with made_run.serve_recorded_run(tmp_path_factory.mktemp("data")) as world:
         context = browser.new_context()
         page = Tab(context.new_page())
         page.open(f"{world.address}/?run={world.run}")
@@ -230,7 +232,7 @@ def test_another_round_shows_first_what_is_new(
             expect(page.outputs.locator("details.before figure")).to_have_count(9)
             expect(page.timeline.locator(".outputs")).to_have_count(1)
             page.page.reload()
-        httpx.delete(f"{world.files}/output/second.png").raise_for_status()
+        httpx.delete(f"{world.files_url}/output/second.png").raise_for_status()
         expect(page.outputs.locator("figure .name", has_text="second.png")).to_have_count(0)
         context.close()
 
@@ -240,7 +242,7 @@ def test_an_answer_set_in_columns_keeps_them_and_its_sentences_wrap(
 ) -> None:
     table = "Singapore    12 h 12 min\nOslo         18 h 49 min\n"
     answer = f"{'The longest and the shortest day. ' * 5}\n\n{table}"
-    with made_run.made(tmp_path, [*made_run.submit(answer)]) as world:
+    with made_run.serve_recorded_run(tmp_path, [*made_run.submit(answer)]) as world:
         context = browser.new_context(viewport={"width": NARROW[0], "height": NARROW[1]})
         page = Tab(context.new_page())
         page.open(f"{world.address}/?run={world.run}")
@@ -254,7 +256,7 @@ def test_an_answer_set_in_columns_keeps_them_and_its_sentences_wrap(
 # Paths
 
 
-def test_a_path_is_a_link_wherever_it_is_written(tab: Callable[..., Tab], world: Made) -> None:
+def test_a_path_is_a_link_wherever_it_is_written(tab: Callable[..., Tab], world: ServedRun) -> None:
     page = tab()
     answer = page.paths(".answer")
     expect(answer).to_have_text(["output/chart.png", "/workspace/output/table.csv"])
@@ -281,7 +283,7 @@ def test_a_link_opens_in_a_tab_of_its_own_where_that_is_wished(tab: Callable[...
 
 
 def test_a_path_becomes_a_link_once_its_file_is_there(browser: Browser, tmp_path: Path) -> None:
-    with made_run.made(tmp_path) as world:
+    with made_run.serve_recorded_run(tmp_path) as world:
         context = browser.new_context(viewport={"width": WIDE[0], "height": WIDE[1]})
         page = Tab(context.new_page())
         page.open(f"{world.address}/?run={world.run}")
@@ -297,17 +299,17 @@ def test_a_path_becomes_a_link_once_its_file_is_there(browser: Browser, tmp_path
         expect(page.state).to_have_text("submitted")
         page.paths(".task").last.click()
         expect(page.looked_at).to_have_text("late.txt")
-        assert page.complaints == []
+        assert page.errors == []
         context.close()
 
 
-def named(world: Made, *words: str) -> dict[str, str]:
+def named(world: ServedRun, *words: str) -> dict[str, str]:
     answer = httpx.post(f"{world.address}/api/runs/{world.run}/named", json=list(words))
     found: dict[str, str] = answer.json()["named"]
     return found
 
 
-def test_only_words_that_name_a_file_of_the_run_are_links(world: Made) -> None:
+def test_only_words_that_name_a_file_of_the_run_are_links(world: ServedRun) -> None:
     assert named(world, "output/chart.png", "./draw.py", "/workspace/input/rows.csv") == {
         "output/chart.png": "output/chart.png",
         "./draw.py": "draw.py",
@@ -321,7 +323,7 @@ def test_only_words_that_name_a_file_of_the_run_are_links(world: Made) -> None:
 
 
 @pytest.mark.parametrize("body", ["", "{}", "[1]", "[" * 100_000, '["' + "x" * 300_000 + '"]'])
-def test_what_is_no_list_of_words_is_refused(world: Made, body: str) -> None:
+def test_what_is_no_list_of_words_is_refused(world: ServedRun, body: str) -> None:
     answer = httpx.post(f"{world.address}/api/runs/{world.run}/named", content=body)
     assert answer.status_code == 400
     assert answer.json()["error"].endswith(".")
@@ -330,7 +332,7 @@ def test_what_is_no_list_of_words_is_refused(world: Made, body: str) -> None:
 # What the server tells of it
 
 
-def test_results_are_bounded_and_leave_out_what_is_hidden(world: Made, tmp_path: Path) -> None:
+def test_results_are_bounded_and_leave_out_what_is_hidden(world: ServedRun, tmp_path: Path) -> None:
     run = httpx.post(f"{world.address}/api/runs").json()["run"]
     base = f"{world.address}/api/runs/{run}"
     for at in range(203):

@@ -7,10 +7,10 @@ import pytest
 from playwright.sync_api import Browser, Locator, expect
 
 from agent.settings import Settings
-from tests.support.local_provider import LocalMachine
+from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Call, Endpoint, Turn
-from tests.support.server import create, served
-from tests.support.tab import Studio, visiting
+from tests.support.server import create_app, run_server
+from tests.support.tab import StudioTab, open_studio
 
 pytestmark = pytest.mark.browser
 
@@ -42,42 +42,42 @@ def address(own: Endpoint, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         data=tmp_path_factory.mktemp("data"), base_url=own.url, model="house-model",
         api_key="sk-environment", steps=40,
     )  # fmt: skip
-    with served(create(settings, LocalMachine(settings.data))) as address:
+    with run_server(create_app(settings, LocalSandboxProvider(settings.data))) as address:
         yield address
 
 
 @pytest.fixture
-def studio(browser: Browser, address: str) -> Iterator[Studio]:
-    with visiting(browser, address) as studio:
+def studio(browser: Browser, address: str) -> Iterator[StudioTab]:
+    with open_studio(browser, address) as studio:
         studio.button("Settings").click()
         yield studio
 
 
-def drawer(studio: Studio) -> Locator:
+def drawer(studio: StudioTab) -> Locator:
     return studio.page.get_by_role("dialog", name="Settings")
 
 
-def field(studio: Studio, name: str) -> Locator:
+def field(studio: StudioTab, name: str) -> Locator:
     return drawer(studio).get_by_label(name, exact=False).first
 
 
-def reopened(studio: Studio) -> Studio:
+def reopened(studio: StudioTab) -> StudioTab:
     studio.reload()
     studio.task.wait_for()
     studio.button("Settings").click()
     return studio
 
 
-def told(studio: Studio) -> Locator:
+def told(studio: StudioTab) -> Locator:
     return drawer(studio).get_by_label("Test result")
 
 
-def test_the_bound_of_the_steps_is_told(studio: Studio) -> None:
+def test_the_bound_of_the_steps_is_told(studio: StudioTab) -> None:
     expect(drawer(studio).get_by_text("1 to 40; the operator sets")).to_be_visible()
 
 
 def test_what_is_chosen_is_there_after_a_reload_and_the_key_is_not(
-    studio: Studio, other: Endpoint
+    studio: StudioTab, other: Endpoint
 ) -> None:
     field(studio, "Endpoint").fill(other.url)
     field(studio, "API key").fill(SECRET)
@@ -101,7 +101,7 @@ def test_what_is_chosen_is_there_after_a_reload_and_the_key_is_not(
 
 
 def test_a_key_does_not_go_to_another_endpoint_than_it_was_entered_for(
-    studio: Studio, other: Endpoint
+    studio: StudioTab, other: Endpoint
 ) -> None:
     field(studio, "Endpoint").fill(other.url)
     field(studio, "API key").fill(SECRET)
@@ -115,7 +115,7 @@ def test_a_key_does_not_go_to_another_endpoint_than_it_was_entered_for(
 
 
 def test_a_key_that_is_pasted_right_after_the_endpoint_stays(
-    studio: Studio, own: Endpoint, other: Endpoint
+    studio: StudioTab, own: Endpoint, other: Endpoint
 ) -> None:
     field(studio, "API key").fill("sk-of-the-first")
     # All in one task of the page: whatever Gradio does about it comes afterwards.
@@ -140,7 +140,7 @@ def test_a_key_that_is_pasted_right_after_the_endpoint_stays(
 
 @pytest.mark.parametrize("size", [(1280, 860), (390, 844)])
 def test_the_list_of_models_leaves_the_test_in_sight_and_is_closed_by_escape_alone(
-    studio: Studio, size: tuple[int, int]
+    studio: StudioTab, size: tuple[int, int]
 ) -> None:
     studio.page.set_viewport_size({"width": size[0], "height": size[1]})
     studio.button("Test").click()
@@ -163,7 +163,7 @@ def test_the_list_of_models_leaves_the_test_in_sight_and_is_closed_by_escape_alo
     expect(drawer(studio)).to_be_hidden()
 
 
-def test_settings_can_be_forgotten(studio: Studio, own: Endpoint) -> None:
+def test_settings_can_be_forgotten(studio: StudioTab, own: Endpoint) -> None:
     field(studio, "Endpoint").fill("http://127.0.0.1:9/v1")
     field(studio, "API key").fill(SECRET)
     studio.page.wait_for_function(f"{STORED}.includes(':9/v1')")
@@ -173,14 +173,14 @@ def test_settings_can_be_forgotten(studio: Studio, own: Endpoint) -> None:
     assert ":9/v1" not in studio.page.evaluate(STORED)
 
 
-def test_an_address_that_may_hold_a_secret_is_not_remembered(studio: Studio) -> None:
+def test_an_address_that_may_hold_a_secret_is_not_remembered(studio: StudioTab) -> None:
     field(studio, "Endpoint").fill("http://127.0.0.1:9/v1?api-key=hidden")
     field(studio, "Maximum steps").fill("9")
     studio.page.wait_for_function(f"{STORED}.includes('steps')")
     assert "hidden" not in studio.page.evaluate(STORED)
 
 
-def test_a_remembered_value_that_is_no_longer_possible_is_left_out(studio: Studio) -> None:
+def test_a_remembered_value_that_is_no_longer_possible_is_left_out(studio: StudioTab) -> None:
     studio.page.evaluate(
         "localStorage.setItem('studio-settings', JSON.stringify("
         "{prompt: 'gone', steps: 4000, mode: {}, temperature: 'hot', top_p: 0.5}))"
@@ -195,7 +195,7 @@ def test_a_remembered_value_that_is_no_longer_possible_is_left_out(studio: Studi
 
 
 def test_the_environments_key_stays_with_its_endpoint(
-    studio: Studio, own: Endpoint, other: Endpoint
+    studio: StudioTab, own: Endpoint, other: Endpoint
 ) -> None:
     studio.button("Test").click()
     expect(told(studio)).to_have_value(re.compile("house-model works"))
@@ -224,20 +224,22 @@ def test_the_environments_key_stays_with_its_endpoint(
         ("http://127.0.0.1:9/v1", "127.0.0.1:9"),
     ],
 )
-def test_test_says_what_is_wrong_with_an_address(studio: Studio, entered: str, said: str) -> None:
+def test_test_says_what_is_wrong_with_an_address(
+    studio: StudioTab, entered: str, said: str
+) -> None:
     field(studio, "Endpoint").fill(entered)
     studio.button("Test").click()
     expect(told(studio)).to_have_value(re.compile(re.escape(said)))
 
 
-def test_a_run_without_the_network_says_so(studio: Studio) -> None:
+def test_a_run_without_the_network_says_so(studio: StudioTab) -> None:
     drawer(studio).get_by_role("radio", name="None", exact=True).check()
     studio.button("Close settings").click()
     studio.send("Stay at home")
     expect(studio.page.locator(".pill.model")).to_contain_text("no network")
 
 
-def test_the_drawer_is_left_by_escape_and_gives_the_focus_back(studio: Studio) -> None:
+def test_the_drawer_is_left_by_escape_and_gives_the_focus_back(studio: StudioTab) -> None:
     expect(field(studio, "Endpoint")).to_be_focused()
     studio.page.keyboard.press("Escape")
     expect(drawer(studio)).to_be_hidden()
@@ -245,7 +247,7 @@ def test_the_drawer_is_left_by_escape_and_gives_the_focus_back(studio: Studio) -
 
 
 def test_settings_hold_for_the_next_run_without_a_press_of_any_button(
-    studio: Studio,
+    studio: StudioTab,
 ) -> None:
     drawer(studio).get_by_role("radio", name="Without").check()
     reopened(studio).button("Close settings").click()

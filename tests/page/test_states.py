@@ -13,14 +13,14 @@ from tests.support.page_states import (
     SIZES,
     STATES,
     SUBMIT,
-    Stage,
-    State,
+    PageState,
+    ScriptedStudio,
     bash,
-    show,
-    staged,
-    visiting,
+    open_scripted,
+    serve_scripted,
+    set_appearance,
 )
-from tests.support.tab import Studio
+from tests.support.tab import StudioTab
 
 pytestmark = pytest.mark.browser
 
@@ -38,8 +38,8 @@ FOCUSED = """() => {
 
 
 @pytest.fixture(scope="module")
-def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    with staged(tmp_path_factory.mktemp("data")) as stage:
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScriptedStudio]:
+    with serve_scripted(tmp_path_factory.mktemp("data")) as stage:
         yield stage
 
 
@@ -57,20 +57,20 @@ def findings(page: Page) -> list[str]:
 @pytest.mark.long
 @pytest.mark.parametrize("state", STATES, ids=lambda state: state.name)
 def test_a_state_is_reached_and_anyone_can_use_it(
-    browser: Browser, stage: Stage, state: State
+    browser: Browser, stage: ScriptedStudio, state: PageState
 ) -> None:
-    with visiting(browser, stage) as studio:
+    with open_scripted(browser, stage) as studio:
         state.reach(studio, stage)
         for size in SIZES:
             for scheme in SCHEMES:
-                show(studio, size, scheme)
+                set_appearance(studio, size, scheme)
                 assert findings(studio.page) == [], (size, scheme)
                 wide = studio.page.evaluate("document.documentElement.scrollWidth")
                 assert wide <= size[0], scheme
-    assert studio.complaints == []
+    assert studio.errors == []
 
 
-def tabbed(studio: Studio, most: int = 80) -> list[str]:
+def tabbed(studio: StudioTab, most: int = 80) -> list[str]:
     """The names of what Tab reaches, from the head of the page on."""
     studio.page.evaluate(
         "const head = document.querySelector('.masthead'); head.tabIndex = -1; head.focus()"
@@ -92,15 +92,15 @@ def in_order(names: list[str], *wanted: str) -> bool:
 
 @pytest.mark.parametrize("size", SIZES)
 def test_tab_reaches_everything_in_the_order_in_which_it_is_read(
-    browser: Browser, stage: Stage, size: tuple[int, int]
+    browser: Browser, stage: ScriptedStudio, size: tuple[int, int]
 ) -> None:
-    with visiting(browser, stage) as studio:
-        show(studio, size, "light")
+    with open_scripted(browser, stage) as studio:
+        set_appearance(studio, size, "light")
         names = tabbed(studio)
         ways = ("Play demonstration:", "Try with my model:")
         assert in_order(names, "Settings", *ways, "Attach files", "Examples", "Run"), names
         assert studio.page.evaluate(NAMES) == []
-        stage.play(bash("echo > output/a.txt; exit 1"), SUBMIT)
+        stage.set_turns(bash("echo > output/a.txt; exit 1"), SUBMIT)
         studio.send("Write")
         expect(studio.state).to_have_text("submitted")
         expect(studio.timeline.get_by_role("link", name="Download a.txt")).to_be_visible()
@@ -114,7 +114,7 @@ def test_tab_reaches_everything_in_the_order_in_which_it_is_read(
         assert studio.page.evaluate(NAMES) == []
 
 
-def tab_to(studio: Studio, wanted: Locator) -> None:
+def tab_to(studio: StudioTab, wanted: Locator) -> None:
     for _ in range(20):
         if wanted.evaluate("each => each === document.activeElement"):
             break
@@ -123,10 +123,10 @@ def tab_to(studio: Studio, wanted: Locator) -> None:
 
 
 def test_a_whole_run_is_done_without_a_mouse(
-    browser: Browser, stage: Stage, tmp_path: Path
+    browser: Browser, stage: ScriptedStudio, tmp_path: Path
 ) -> None:
-    with visiting(browser, stage) as studio:
-        stage.play(
+    with open_scripted(browser, stage) as studio:
+        stage.set_turns(
             bash("echo one; exit 1", text="I look."),
             bash("echo 41 > output/answer.txt; sleep 600"),
             Turn(calls=[Call("execute_bash", {"command": "echo 42 > output/answer.txt"})]),
@@ -155,4 +155,4 @@ def test_a_whole_run_is_done_without_a_mouse(
         tab_to(studio, preview.get_by_role("button", name="Close preview"))
         keys.press("Enter")
         expect(preview).to_be_hidden()
-    assert studio.complaints == []
+    assert studio.errors == []

@@ -12,10 +12,10 @@ from PIL import Image
 from playwright.sync_api import Browser, Locator, expect
 
 from agent.settings import Settings
-from tests.support.local_provider import LocalMachine
+from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Call, Endpoint, Turn
-from tests.support.server import create, served
-from tests.support.tab import Studio, visiting
+from tests.support.server import create_app, run_server
+from tests.support.tab import StudioTab, open_studio
 
 pytestmark = pytest.mark.browser
 
@@ -42,16 +42,16 @@ def script() -> Script:
 def address(data: Path, script: Script) -> Iterator[str]:
     with Endpoint(script) as endpoint:
         settings = Settings(data=data, base_url=endpoint.url, model="test-model")
-        with served(create(settings, LocalMachine(data))) as address:
+        with run_server(create_app(settings, LocalSandboxProvider(data))) as address:
             yield address
 
 
 @pytest.fixture
-def play(browser: Browser, address: str, script: Script) -> Iterator[Callable[..., Studio]]:
+def play(browser: Browser, address: str, script: Script) -> Iterator[Callable[..., StudioTab]]:
     """Send a task whose run takes the given turns."""
-    with visiting(browser, address) as studio:
+    with open_studio(browser, address) as studio:
 
-        def played(*turns: Turn) -> Studio:
+        def played(*turns: Turn) -> StudioTab:
             script.turns = list(turns)
             studio.send("Do it")
             return studio
@@ -72,12 +72,12 @@ def unfinished(turn: Turn, chunks: int) -> Turn:
     return Turn(text=turn.text, calls=turn.calls, fault=f"silent at={chunks}")
 
 
-def cards(studio: Studio) -> Locator:
+def cards(studio: StudioTab) -> Locator:
     return studio.timeline.locator(".card")
 
 
 def test_the_last_lines_of_an_output_stay_in_view_when_its_card_folds(
-    play: Callable[..., Studio],
+    play: Callable[..., StudioTab],
 ) -> None:
     studio = play(bash("seq 40"), bash("true"), SUBMIT)
     expect(studio.state).to_have_text("submitted")
@@ -90,7 +90,7 @@ def test_the_last_lines_of_an_output_stay_in_view_when_its_card_folds(
     expect(cards(studio).nth(1).locator(".tail")).to_have_count(0)
 
 
-def test_a_file_s_path_is_seen_while_its_text_is_written(play: Callable[..., Studio]) -> None:
+def test_a_file_s_path_is_seen_while_its_text_is_written(play: Callable[..., StudioTab]) -> None:
     turn = edit("create", file_text="All that is known of it.\n" * 40)
     studio = play(unfinished(turn, 20))
     expect(cards(studio).first).to_contain_text("All that is known of it.")
@@ -99,7 +99,7 @@ def test_a_file_s_path_is_seen_while_its_text_is_written(play: Callable[..., Stu
     expect(studio.state).to_have_text("stopped")
 
 
-def test_an_edit_that_failed_counts_no_lines(play: Callable[..., Studio]) -> None:
+def test_an_edit_that_failed_counts_no_lines(play: Callable[..., StudioTab]) -> None:
     replace = edit("str_replace", old_str="two", new_str="three")
     studio = play(edit("create", file_text="one\n"), replace, SUBMIT)
     expect(studio.state).to_have_text("submitted")
@@ -114,7 +114,7 @@ def test_an_edit_that_failed_counts_no_lines(play: Callable[..., Studio]) -> Non
     ("opens", "closes"), [("\n$$", "$$\n"), ("$$", "$$"), ("\\[", "\\]"), ("\n\\[", "\\]\n")]
 )
 def test_a_formula_shows_its_marks_at_no_moment(
-    play: Callable[..., Studio], opens: str, closes: str
+    play: Callable[..., StudioTab], opens: str, closes: str
 ) -> None:
     text = f"# The sum\n\nIt is:\n{opens}\na^2 + b^2\n{closes}\nand so on.\n\n"
     text += f"It goes on:\n{opens}\nc^2 + d^2"
@@ -137,7 +137,7 @@ def draw(colour: str) -> Turn:
 
 
 def test_a_picture_in_view_that_a_step_draws_anew_can_be_compared(
-    play: Callable[..., Studio],
+    play: Callable[..., StudioTab],
 ) -> None:
     studio = play(draw("teal"), draw("crimson"), SUBMIT)
     expect(studio.state).to_have_text("submitted")
@@ -147,7 +147,7 @@ def test_a_picture_in_view_that_a_step_draws_anew_can_be_compared(
     expect(compared.get_by_role("img")).to_have_count(2)
 
 
-def test_the_page_has_a_heading_before_there_is_a_run(play: Callable[..., Studio]) -> None:
+def test_the_page_has_a_heading_before_there_is_a_run(play: Callable[..., StudioTab]) -> None:
     studio = play(SUBMIT)
     expect(studio.page.get_by_role("heading", level=1)).to_have_text("Do it")
     studio.button("New run").click()
@@ -157,7 +157,7 @@ def test_the_page_has_a_heading_before_there_is_a_run(play: Callable[..., Studio
 
 
 def test_a_file_s_age_is_told_anew(browser: Browser, address: str, script: Script) -> None:
-    with visiting(browser, address) as studio:
+    with open_studio(browser, address) as studio:
         studio.page.clock.install()
         studio.reload()
         script.turns = [bash("echo x > output/x.txt"), SUBMIT]
@@ -170,7 +170,7 @@ def test_a_file_s_age_is_told_anew(browser: Browser, address: str, script: Scrip
         expect(about).to_contain_text("modified 5 min ago")
 
 
-def test_marks_within_code_stay(play: Callable[..., Studio]) -> None:
+def test_marks_within_code_stay(play: Callable[..., StudioTab]) -> None:
     text = "Run this:\n\n```sh\necho $$\n\necho \\[\n```\n\nThe variable `$$` is the process."
     studio = play(unfinished(Turn(text=text + " It is." * 20), 3 + len(text) // 12))
     said = studio.timeline.locator(".say")

@@ -29,10 +29,10 @@ from agent.events import (
 from agent.models.base import ToolCall, Usage
 from agent.runs.folder import RunFolder
 from agent.settings import Settings
-from tests.support.local_provider import LocalMachine
+from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Call, Endpoint, Turn
-from tests.support.server import create, served
-from tests.support.tab import NARROW, WIDE, Studio
+from tests.support.server import create_app, run_server
+from tests.support.tab import NARROW, WIDE, StudioTab
 
 pytestmark = pytest.mark.browser
 
@@ -116,11 +116,11 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     world = World("", data)
     with Endpoint(world.play) as endpoint:
         settings = Settings(data=data, base_url=endpoint.url, model="test-model")
-        with served(create(settings, LocalMachine(data))) as world.address:
+        with run_server(create_app(settings, LocalSandboxProvider(data))) as world.address:
             yield world
 
 
-class Tab(Studio):
+class Tab(StudioTab):
     """One tab on the application, with what the timeline has in it."""
 
     def __init__(self, page: Page, address: str) -> None:
@@ -160,7 +160,7 @@ def tab(browser: Browser, world: World) -> Iterator[Callable[..., Tab]]:
     yield open_tab
     for each in opened:
         each.page.context.close()
-    assert [complaint for each in opened for complaint in each.complaints] == []
+    assert [complaint for each in opened for complaint in each.errors] == []
 
 
 # Records that cannot be read in part

@@ -7,11 +7,11 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from agent.settings import Settings
-from sandbox_ui.preview.worker import SECONDS
+from sandbox_ui.preview.worker import TIMEOUT_SECONDS
 from tests.preview.looking import Looker, looking
-from tests.support.local_provider import LocalMachine
-from tests.support.server import create, served
-from tests.support.tab import chromium
+from tests.support.local_provider import LocalSandboxProvider
+from tests.support.server import create_app, run_server
+from tests.support.tab import launch_chromium
 
 
 @pytest.fixture(scope="package")
@@ -22,14 +22,14 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="package")
 def address(data: Path) -> Iterator[str]:
-    with served(create(Settings(data=data), LocalMachine(data))) as address:
+    with run_server(create_app(Settings(data=data), LocalSandboxProvider(data))) as address:
         yield address
 
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    expect.set_options(timeout=1000 * SECONDS)  # so long may a look take where all is busy
-    with chromium() as browser:
+    expect.set_options(timeout=1000 * TIMEOUT_SECONDS)  # so long may a look take where all is busy
+    with launch_chromium() as browser:
         yield browser
     expect.set_options(timeout=5000)
 

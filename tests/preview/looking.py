@@ -9,15 +9,17 @@ from urllib.parse import quote
 import httpx
 from playwright.sync_api import Browser, Locator, Request, expect
 
-from sandbox_ui.preview.base import Answer, Ask, Show, View
-from tests.support.tab import WIDE, Studio
+from sandbox_ui.preview.base import JsonPreview, Preview, PreviewRequest, Renderer
+from tests.support.tab import WIDE, StudioTab
 
 
-def data_of(show: Show, path: Path, **options: str) -> dict[str, object]:
+def data_of(show: Renderer, path: Path, **options: str) -> dict[str, object]:
     """What a kind's ``view`` says of a file, asked directly."""
     with path.open("rb") as file:
-        answer: Answer = show(cast(BinaryIO, file), Ask(path.name, path.stat().st_size, options))
-    assert isinstance(answer, View)
+        answer: Preview = show(
+            cast(BinaryIO, file), PreviewRequest(path.name, path.stat().st_size, options)
+        )
+    assert isinstance(answer, JsonPreview)
     return answer.data
 
 
@@ -29,7 +31,7 @@ class Looker:
         foreign: Requests that left for another host: there should be none.
     """
 
-    def __init__(self, studio: Studio, address: str) -> None:
+    def __init__(self, studio: StudioTab, address: str) -> None:
         self.studio, self.page, self.address = studio, studio.page, address
         self.run = httpx.post(f"{address}/api/runs").json()["run"]
         self.foreign: list[str] = []
@@ -75,12 +77,12 @@ def looking(browser: Browser, address: str, *, excused: tuple[str, ...] = ()) ->
     A hostile file marks its success by ``window.hacked`` of whatever page it reaches.
     """
     context = browser.new_context(viewport={"width": WIDE[0], "height": WIDE[1]})
-    looker = Looker(Studio(context.new_page()), address)
+    looker = Looker(StudioTab(context.new_page()), address)
     try:
         yield looker
         assert looker.page.evaluate("window.hacked") is None
         assert looker.foreign == []
-        complaints = looker.studio.complaints
+        complaints = looker.studio.errors
         meant = [each for each in complaints if not any(word in each for word in excused)]
         assert not meant, meant
     finally:

@@ -9,9 +9,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
-from sandbox_ui.preview.base import Answer, Ask, Picture, Unreadable, View
+from sandbox_ui.preview.base import (
+    BinaryPreview,
+    JsonPreview,
+    Preview,
+    PreviewError,
+    PreviewRequest,
+)
 from sandbox_ui.preview.data import hex as plain
-from sandbox_ui.preview.worker import serve, shower
+from sandbox_ui.preview.worker import load_renderer, serve
 
 _kept: list[str] = []
 
@@ -23,40 +29,40 @@ def _tried(act: Callable[[], object]) -> str:
         return type(error).__name__
 
 
-def _crash(_file: BinaryIO, _ask: Ask) -> Answer:
+def _crash(_file: BinaryIO, _ask: PreviewRequest) -> Preview:
     ctypes.string_at(0)
-    return View({})
+    return JsonPreview({})
 
 
-def _sleep(_file: BinaryIO, _ask: Ask) -> Answer:
+def _sleep(_file: BinaryIO, _ask: PreviewRequest) -> Preview:
     time.sleep(3600)
-    return View({})
+    return JsonPreview({})
 
 
-def _eat(_file: BinaryIO, _ask: Ask) -> Answer:
-    return View({"size": len(bytearray(8 * 1024**3))})
+def _eat(_file: BinaryIO, _ask: PreviewRequest) -> Preview:
+    return JsonPreview({"size": len(bytearray(8 * 1024**3))})
 
 
-def _refuse(_file: BinaryIO, _ask: Ask) -> Answer:
-    raise Unreadable("This one is refused.")
+def _refuse(_file: BinaryIO, _ask: PreviewRequest) -> Preview:
+    raise PreviewError("This one is refused.")
 
 
-def _fail(_file: BinaryIO, _ask: Ask) -> Answer:
+def _fail(_file: BinaryIO, _ask: PreviewRequest) -> Preview:
     raise ValueError("a library's own words")
 
 
-def _flood(_file: BinaryIO, _ask: Ask) -> Answer:
-    return Picture(bytes(64 * 1024**2), "image/png")
+def _flood(_file: BinaryIO, _ask: PreviewRequest) -> Preview:
+    return BinaryPreview(bytes(64 * 1024**2), "image/png")
 
 
-def _remember(_file: BinaryIO, ask: Ask) -> Answer:
+def _remember(_file: BinaryIO, ask: PreviewRequest) -> Preview:
     _kept.append(ask.name)
-    return View({"kept": _kept})
+    return JsonPreview({"kept": _kept})
 
 
-def _reach(_file: BinaryIO, ask: Ask) -> Answer:
-    port, secret = ask.number("port", 0), ask.options["secret"]
-    return View(
+def _reach(_file: BinaryIO, ask: PreviewRequest) -> Preview:
+    port, secret = ask.int_option("port", 0), ask.options["secret"]
+    return JsonPreview(
         {
             "user": os.geteuid(),
             "network": _tried(lambda: socket.create_connection(("127.0.0.1", port), 2)),
@@ -71,6 +77,6 @@ if __name__ == "__main__":
     SHOWS = {
         "crash": _crash, "sleep": _sleep, "eat": _eat, "refuse": _refuse, "fail": _fail,
         "flood": _flood, "remember": _remember, "reach": _reach, "bytes": plain.view,
-        "missing": shower("no_such_kind"),
+        "missing": load_renderer("no_such_kind"),
     }  # fmt: skip
     serve(int(sys.argv[1]), SHOWS)

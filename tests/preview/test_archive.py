@@ -11,7 +11,13 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from sandbox_ui.preview.base import Answer, Ask, Picture, Unreadable, View
+from sandbox_ui.preview.base import (
+    BinaryPreview,
+    JsonPreview,
+    Preview,
+    PreviewError,
+    PreviewRequest,
+)
 from sandbox_ui.preview.data import archive, archive_reader
 from tests.preview.looking import Looker
 
@@ -45,13 +51,13 @@ def tarred(mode: str = "w") -> bytes:
     return written.getvalue()
 
 
-def asked(content: bytes, name: str = "a.zip", **options: str) -> Answer:
-    return archive.view(io.BytesIO(content), Ask(name, len(content), options))
+def asked(content: bytes, name: str = "a.zip", **options: str) -> Preview:
+    return archive.view(io.BytesIO(content), PreviewRequest(name, len(content), options))
 
 
 def told(content: bytes, name: str = "a.zip", **options: str) -> dict[str, Any]:
     answer = asked(content, name, **options)
-    assert isinstance(answer, View)
+    assert isinstance(answer, JsonPreview)
     return answer.data
 
 
@@ -75,7 +81,7 @@ def test_a_tar_is_listed_with_what_is_no_file(mode: str) -> None:
         ["folder/t.csv", "", ""],
     ]
     assert told(tarred(mode), "a.tgz", member="3")["view"]["rows"] == [[1, "1", "two"]]
-    with pytest.raises(Unreadable, match="link"):
+    with pytest.raises(PreviewError, match="link"):
         told(tarred(mode), "a.tgz", member="1")
 
 
@@ -94,16 +100,16 @@ def test_a_member_is_seen_by_its_kind_and_taken_as_bytes() -> None:
     assert told(content, member="1")["kind"] == "text"
     assert told(content, member="1", inner="bytes")["kind"] == "bytes"
     taken = asked(content, member="1", take="1")
-    assert taken == Picture(b"hello", "application/octet-stream")
+    assert taken == BinaryPreview(b"hello", "application/octet-stream")
 
 
 def test_an_archive_within_is_not_opened_but_taken() -> None:
     inner = zipped({"x": b"y"})
     content = zipped({"inner.zip": inner})
-    with pytest.raises(Unreadable, match="within an archive"):
+    with pytest.raises(PreviewError, match="within an archive"):
         told(content, member="0")
     taken = asked(content, member="0", take="1")
-    assert isinstance(taken, Picture)
+    assert isinstance(taken, BinaryPreview)
     assert taken.content == inner
 
 
@@ -118,17 +124,17 @@ def test_names_that_lead_out_or_come_twice_are_only_shown() -> None:
     assert data["notes"] == ["2 names lead out of the archive, and are only shown."]
     assert [told(content, member=at)["size"] for at in "23"] == [1, 1]
     taken = asked(content, member="3", take="1")
-    assert isinstance(taken, Picture)
+    assert isinstance(taken, BinaryPreview)
     assert taken.content == b"4"
 
 
 def test_a_bomb_is_listed_and_not_unpacked() -> None:
-    content = zipped({"bomb": bytes(archive_reader.MEMBER + 1)})
-    assert told(content)["unpacked"] == archive_reader.MEMBER + 1
-    with pytest.raises(Unreadable, match="more than 40 MB"):
+    content = zipped({"bomb": bytes(archive_reader.MAX_MEMBER_BYTES + 1)})
+    assert told(content)["unpacked"] == archive_reader.MAX_MEMBER_BYTES + 1
+    with pytest.raises(PreviewError, match="more than 40 MB"):
         asked(content, member="0", take="1")
-    alone = gzip.compress(bytes(archive_reader.MEMBER + 1))
-    with pytest.raises(Unreadable, match="more than 40 MB"):
+    alone = gzip.compress(bytes(archive_reader.MAX_MEMBER_BYTES + 1))
+    with pytest.raises(PreviewError, match="more than 40 MB"):
         asked(alone, "bomb.gz", member="0", take="1")
 
 
@@ -139,7 +145,7 @@ def test_a_compressed_tar_is_unpacked_up_to_a_bound(monkeypatch: pytest.MonkeyPa
             member = tarfile.TarInfo(f"{at}")
             member.size = 1024**2
             made.addfile(member, io.BytesIO(bytes(member.size)))
-    monkeypatch.setattr(archive_reader, "UNPACKED", 10 * 1024**2)
+    monkeypatch.setattr(archive_reader, "MAX_UNPACKED_BYTES", 10 * 1024**2)
     data = told(written.getvalue(), "a.tar.gz")
     assert data["more"]
     assert 5 < data["total"] < 15
@@ -152,31 +158,31 @@ def test_a_locked_member_says_so() -> None:
     content[content.index(b"PK\x01\x02") + 8] |= 1
     data = told(bytes(content))
     assert data["entries"][0][4] == "locked"
-    with pytest.raises(Unreadable, match="password"):
+    with pytest.raises(PreviewError, match="password"):
         told(bytes(content), member="0")
 
 
 def test_a_member_that_is_broken_says_so() -> None:
     content = bytearray(zipped({"a.txt": b"hello " * 100}))
     content[36:40] = b"\xff" * 4
-    with pytest.raises(Unreadable, match="broken or cut"):
+    with pytest.raises(PreviewError, match="broken or cut"):
         told(bytes(content), member="0")
 
 
 def test_what_is_cut_is_listed_as_far_as_it_goes() -> None:
-    with pytest.raises(Unreadable, match="cut or broken"):
+    with pytest.raises(PreviewError, match="cut or broken"):
         told(zipped({"a": b"x" * 100})[:-30])
     whole = tarred()
     cut = told(whole[:1200], "a.tar")
     assert cut["total"] in (1, 2)
     assert "cut or broken" in cut["notes"][0]
-    with pytest.raises(Unreadable, match="cut or broken"):
+    with pytest.raises(PreviewError, match="cut or broken"):
         told(gzip.compress(TABLE)[:12], "t.csv.gz")
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"\x1f\x8b", b"nothing of the kind"])
 def test_what_is_no_archive_says_so(content: bytes) -> None:
-    with pytest.raises(Unreadable):
+    with pytest.raises(PreviewError):
         told(content)
 
 

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from sandbox_ui.preview.data import hex as raw
-from sandbox_ui.preview.data.file_magic import what_it_is
+from sandbox_ui.preview.data.file_magic import identify
 from tests.preview.looking import Looker, data_of
 
 GIGABYTES = 2 * 1024**3
@@ -56,7 +56,7 @@ def tensors(about: object) -> bytes:
     ],
 )  # fmt: skip
 def test_what_a_file_is_is_said(content: bytes, said: str, facts: dict[str, str]) -> None:
-    sentence, found = what_it_is(content, len(content))
+    sentence, found = identify(content, len(content))
     assert said in sentence
     assert facts.items() <= dict(found).items()
 
@@ -64,7 +64,7 @@ def test_what_a_file_is_is_said(content: bytes, said: str, facts: dict[str, str]
 def test_every_beginning_of_a_known_file_can_be_looked_at() -> None:
     for whole in (array(), tensors({"w": {"dtype": "F16", "shape": [2]}}), pickle.dumps([1])):
         for cut in range(len(whole)):
-            assert what_it_is(whole[:cut], cut)[0] or not cut
+            assert identify(whole[:cut], cut)[0] or not cut
 
 
 def test_words_near_a_place_are_found(tmp_path: Path) -> None:

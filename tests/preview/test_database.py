@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from sandbox_ui.preview.base import Ask, Unreadable, View
+from sandbox_ui.preview.base import JsonPreview, PreviewError, PreviewRequest
 from sandbox_ui.preview.tables import sqlite
 from tests.preview.looking import Looker, data_of
 
@@ -109,7 +109,7 @@ def test_rows_that_take_too_long_to_count_are_estimated(
     made: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = made(numbered(300_000))
-    monkeypatch.setattr(sqlite, "COUNTING", 0.0)
+    monkeypatch.setattr(sqlite, "COUNT_TIMEOUT_SECONDS", 0.0)
     table = told(path)["tables"][0]
     assert table["rows"] == [300_000, True]
     assert told(path, table="t", count="1")["rows"] == [300_000, False]
@@ -144,18 +144,18 @@ def test_a_hostile_view_is_not_run(
     made: Make, monkeypatch: pytest.MonkeyPatch, view: str, says: str
 ) -> None:
     path = made(f"CREATE VIEW v AS {view};")
-    monkeypatch.setattr(sqlite, "SECONDS", 0.2)
+    monkeypatch.setattr(sqlite, "READ_TIMEOUT_SECONDS", 0.2)
     data = told(path)
     assert [each["name"] for each in data["tables"]] == ["v"]
     assert data["table"] == "v"
-    with pytest.raises(Unreadable, match=says):
+    with pytest.raises(PreviewError, match=says):
         told(path, table="v")
 
 
 def test_nothing_is_written(made: Make) -> None:
     path = made(numbered(10))
     with path.open("rb") as file:
-        connection = sqlite.connected(file, path.read_bytes()[:100])
+        connection = sqlite.open_read_only(file, path.read_bytes()[:100])
         for change in ("DELETE FROM t", "CREATE TABLE u(x)", "PRAGMA query_only=OFF", "VACUUM"):
             with pytest.raises(sqlite3.DatabaseError):
                 connection.execute(change)
@@ -178,8 +178,8 @@ def test_full_text_tables_are_read(made: Make) -> None:
 
 def test_what_cannot_be_opened_once_more_is_copied(made: Make) -> None:
     content = io.BytesIO(logged(made(numbered(3))).read_bytes())
-    answer = sqlite.view(content, Ask("t.db", 0))
-    assert isinstance(answer, View)
+    answer = sqlite.view(content, PreviewRequest("t.db", 0))
+    assert isinstance(answer, JsonPreview)
     assert answer.data["total"] == 3
 
 
@@ -204,7 +204,7 @@ def test_names_that_are_sql_are_only_names(made: Make) -> None:
 def test_what_is_no_database_says_so(tmp_path: Path, content: bytes, says: str) -> None:
     path = tmp_path / "t.db"
     path.write_bytes(content)
-    with pytest.raises(Unreadable, match=says):
+    with pytest.raises(PreviewError, match=says):
         told(path)
 
 
@@ -215,7 +215,7 @@ def test_broken_pages_say_so(made: Make) -> None:
     path.write_bytes(content)
     assert "cannot be read" in told(path)["error"]
     path.write_bytes(content[:5000])
-    with pytest.raises(Unreadable, match="cannot be read"):
+    with pytest.raises(PreviewError, match="cannot be read"):
         told(path)
 
 

@@ -11,7 +11,7 @@ from docx.oxml import parse_xml
 from PIL import Image
 from playwright.sync_api import expect
 
-from sandbox_ui.preview.base import Ask, Unreadable
+from sandbox_ui.preview.base import PreviewError, PreviewRequest
 from sandbox_ui.preview.documents import docx as docx_preview
 from sandbox_ui.preview.kinds import kind_of
 from tests.preview.looking import Looker
@@ -50,7 +50,7 @@ def long(paper: Any) -> None:
 
 
 def told(content: bytes) -> dict[str, Any]:
-    return docx_preview.view(io.BytesIO(content), Ask("a.docx", len(content))).data
+    return docx_preview.view(io.BytesIO(content), PreviewRequest("a.docx", len(content))).data
 
 
 def changed(content: bytes, name: str, change: Callable[[bytes], bytes]) -> bytes:
@@ -78,7 +78,7 @@ def test_headings_lists_tables_and_pictures() -> None:
 
 
 def test_pictures_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(docx_preview, "PICTURE", 100)
+    monkeypatch.setattr(docx_preview, "MAX_IMAGE_BYTES", 100)
     data = told(made(letter))
     assert data["omitted"] == 1
     assert "data:" not in data["html"]
@@ -109,7 +109,7 @@ def test_a_picture_elsewhere_is_not_fetched() -> None:
     content = changed(made(letter), "word/_rels/document.xml.rels", outside)
     try:
         html = told(content)["html"]
-    except Unreadable:
+    except PreviewError:
         return
     assert "data:" not in html
 
@@ -118,7 +118,7 @@ def test_entities_do_not_grow() -> None:
     lines = "".join(f'<!ENTITY e{at} "{f"&e{at - 1};" * 10}">' for at in range(1, 10))
     bomb = f'<!DOCTYPE d [<!ENTITY e0 "lol">{lines}]><d>&e9;</d>'.encode()
     content = changed(made(letter), "word/document.xml", lambda _: bomb)
-    with pytest.raises(Unreadable):
+    with pytest.raises(PreviewError):
         told(content)
 
 
@@ -137,7 +137,7 @@ def test_entities_do_not_grow() -> None:
     ],
 )
 def test_what_is_no_document_says_so(content: bytes, says: str) -> None:
-    with pytest.raises(Unreadable, match=says):
+    with pytest.raises(PreviewError, match=says):
         told(content)
 
 
@@ -145,7 +145,7 @@ def test_another_zip_is_no_document() -> None:
     written = io.BytesIO()
     with zipfile.ZipFile(written, "w") as archive:
         archive.writestr("x", "y")
-    with pytest.raises(Unreadable, match="no Word document"):
+    with pytest.raises(PreviewError, match="no Word document"):
         told(written.getvalue())
 
 
@@ -157,15 +157,15 @@ def test_an_opendocument_text_says_what_it_is(name: str) -> None:
         archive.writestr("content.xml", "<x/>")
     content = written.getvalue()
     assert kind_of(name, content) == "document"
-    with pytest.raises(Unreadable, match="OpenDocument"):
+    with pytest.raises(PreviewError, match="OpenDocument"):
         told(content)
 
 
 def test_a_bomb_is_not_unpacked() -> None:
     written = io.BytesIO()
     with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        archive.writestr("word/document.xml", bytes(docx_preview.TEXT + 1))
-    with pytest.raises(Unreadable, match="more than 24 MB"):
+        archive.writestr("word/document.xml", bytes(docx_preview.MAX_XML_BYTES + 1))
+    with pytest.raises(PreviewError, match="more than 24 MB"):
         told(written.getvalue())
 
 

@@ -10,8 +10,8 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Locator, expect
 
-from sandbox_ui.preview.base import Ask, Picture, Unreadable
-from sandbox_ui.preview.media.svg import LARGEST, view
+from sandbox_ui.preview.base import BinaryPreview, PreviewError, PreviewRequest
+from sandbox_ui.preview.media.svg import MAX_FILE_BYTES, view
 from tests.preview.looking import Looker, data_of
 
 NAMESPACE = 'xmlns="http://www.w3.org/2000/svg"'
@@ -30,9 +30,11 @@ def written(folder: Path, content: str | bytes, name: str = "a.svg") -> Path:
 
 def picture_of(path: Path) -> bytes:
     with path.open("rb") as file:
-        answer = view(cast(BinaryIO, file), Ask(path.name, path.stat().st_size, {"thumb": "320"}))
-    assert isinstance(answer, Picture)
-    assert answer.media == "image/svg+xml"
+        answer = view(
+            cast(BinaryIO, file), PreviewRequest(path.name, path.stat().st_size, {"thumb": "320"})
+        )
+    assert isinstance(answer, BinaryPreview)
+    assert answer.media_type == "image/svg+xml"
     return answer.content
 
 
@@ -109,7 +111,7 @@ ENTITIES = (
 def test_a_drawing_that_repeats_itself_without_end_is_found(tmp_path: Path, bomb: str) -> None:
     path = written(tmp_path, bomb)
     assert "repeats its parts" in str(data_of(view, path)["wrong"])
-    with pytest.raises(Unreadable, match="repeats its parts"):
+    with pytest.raises(PreviewError, match="repeats its parts"):
         picture_of(path)
 
 
@@ -137,9 +139,9 @@ def test_what_is_wrong_is_said(tmp_path: Path, content: str, why: str) -> None:
 
 
 def test_what_is_empty_too_much_or_packed_wrongly_is_refused(tmp_path: Path) -> None:
-    packed = gzip.compress(b" " * (LARGEST + 1))
+    packed = gzip.compress(b" " * (MAX_FILE_BYTES + 1))
     for content, why in ((b"", "empty"), (packed, "more than 32 MB"), (b"\x1f\x8bxx", "unpacked")):
-        with pytest.raises(Unreadable, match=why):
+        with pytest.raises(PreviewError, match=why):
             data_of(view, written(tmp_path, content))
 
 

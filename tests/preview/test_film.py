@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from sandbox_ui.preview.base import Unreadable
+from sandbox_ui.preview.base import PreviewError
 from sandbox_ui.preview.kinds import kind_of
 from sandbox_ui.preview.media import video as video_preview
 from tests.preview.looking import Looker, data_of
@@ -35,7 +35,7 @@ def test_a_film_is_known_by_its_first_bytes_too() -> None:
 
 def test_an_empty_film_says_so(tmp_path: Path) -> None:
     (tmp_path / "a.mp4").touch()
-    with pytest.raises(Unreadable, match="empty"):
+    with pytest.raises(PreviewError, match="empty"):
         data_of(video_preview.view, tmp_path / "a.mp4")
 
 

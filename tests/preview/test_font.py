@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from sandbox_ui.preview.base import Unreadable
+from sandbox_ui.preview.base import PreviewError
 from sandbox_ui.preview.media.font import view
 from tests.preview.fonts import named, plain, serif, woff, woff2
 from tests.preview.looking import Looker, data_of
@@ -49,7 +49,7 @@ def test_an_ordinary_font(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_font_is_said(tmp_path: Path, content: bytes, why: str) -> None:
-    with pytest.raises(Unreadable, match=why):
+    with pytest.raises(PreviewError, match=why):
         data_of(view, written(tmp_path, content))
 
 

@@ -10,8 +10,8 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Locator, expect
 
-from sandbox_ui.preview.base import Ask, Picture, Unreadable
-from sandbox_ui.preview.media.image import THUMBS, view
+from sandbox_ui.preview.base import BinaryPreview, PreviewError, PreviewRequest
+from sandbox_ui.preview.media.image import THUMBNAIL_SIZES, view
 from tests.preview.drawn import encoded, stripes
 from tests.preview.looking import Looker, data_of
 
@@ -27,10 +27,10 @@ def written(folder: Path, name: str, content: bytes) -> Path:
 def picture_of(path: Path, **options: str) -> Image.Image:
     """The picture that comes of a file with some options."""
     with path.open("rb") as file:
-        answer = view(cast(BinaryIO, file), Ask(path.name, path.stat().st_size, options))
-    assert isinstance(answer, Picture)
+        answer = view(cast(BinaryIO, file), PreviewRequest(path.name, path.stat().st_size, options))
+    assert isinstance(answer, BinaryPreview)
     made = Image.open(io.BytesIO(answer.content))
-    assert Image.MIME[str(made.format)] == answer.media
+    assert Image.MIME[str(made.format)] == answer.media_type
     return made
 
 
@@ -92,7 +92,7 @@ def test_a_small_picture_has_one_of_a_few_sizes(tmp_path: Path) -> None:
     path = written(tmp_path, "a.png", encoded(stripes(3000, 1500), "PNG"))
     widths = [picture_of(path, thumb=str(asked)).width for asked in (1, 100, 320, 321, 9999)]
     assert widths == [96, 160, 320, 640, 1280]
-    assert set(widths) == set(THUMBS)
+    assert set(widths) == set(THUMBNAIL_SIZES)
 
 
 def test_nothing_is_enlarged_and_nothing_vanishes(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_what_follows_a_picture_in_its_file_is_no_cut(tmp_path: Path) -> None:
 @pytest.mark.parametrize("options", [{}, {"thumb": "96"}, {"frame": "0"}])
 def test_a_bomb_is_refused_by_what_it_says(tmp_path: Path, options: dict[str, str]) -> None:
     path = written(tmp_path, "bomb.png", png_that_says(100_000, 100_000))
-    with pytest.raises(Unreadable, match="100,000 × 100,000 pixels; more than 200 million"):
+    with pytest.raises(PreviewError, match="100,000 × 100,000 pixels; more than 200 million"):
         data_of(view, path, **options)
 
 
@@ -166,7 +166,7 @@ def test_a_bomb_is_refused_by_what_it_says(tmp_path: Path, options: dict[str, st
     "content", [b"", b"no picture", png_that_says(0, 0), b"GIF89a", b"\0" * 99]
 )
 def test_what_is_no_picture_is_said(tmp_path: Path, content: bytes) -> None:
-    with pytest.raises(Unreadable, match=r"empty|No picture"):
+    with pytest.raises(PreviewError, match=r"empty|No picture"):
         data_of(view, written(tmp_path, "a.png", content))
 
 

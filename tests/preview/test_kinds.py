@@ -4,7 +4,7 @@ import bz2
 
 import pytest
 
-from sandbox_ui.preview.kinds import HEAD, kind_of
+from sandbox_ui.preview.kinds import HEAD_BYTES, kind_of
 
 
 @pytest.mark.parametrize(
@@ -31,4 +31,4 @@ def test_text_that_begins_like_a_format_is_text(text: str) -> None:
     ],
 )
 def test_the_formats_themselves_are_found_whatever_they_are_called(head: bytes, kind: str) -> None:
-    assert kind_of("notes.txt", head[:HEAD]) == kind
+    assert kind_of("notes.txt", head[:HEAD_BYTES]) == kind

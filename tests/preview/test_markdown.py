@@ -43,7 +43,7 @@ def test_tables_tasks_footnotes_and_formulas_are_rendered(tmp_path: Path) -> Non
     ],
 )
 def test_a_formula_in_brackets_begins_a_line(text: str, formulas: int) -> None:
-    assert markdown.render(text).count('<math display="block">') == formulas
+    assert markdown.render_model_text(text).count('<math display="block">') == formulas
 
 
 @pytest.mark.parametrize("text", ["costs $5 and $10", "`$x$`", "a \\$x\\$"])
@@ -82,7 +82,9 @@ def test_of_a_long_text_the_beginning_is_rendered_and_that_is_said(tmp_path: Pat
 
 
 def test_what_a_model_says_leads_to_the_web_only() -> None:
-    html = markdown.render("![p](https://a.example/x.png) [f](../x.csv) [j](javascript:x) $x$")
+    html = markdown.render_model_text(
+        "![p](https://a.example/x.png) [f](../x.csv) [j](javascript:x) $x$"
+    )
     assert "<img" not in html
     assert html.count("<a ") == 1
     assert "<math" in html

@@ -7,7 +7,7 @@ import mido
 import pytest
 from playwright.sync_api import expect
 
-from sandbox_ui.preview.base import Unreadable
+from sandbox_ui.preview.base import PreviewError
 from sandbox_ui.preview.media import midi, midi_reader
 from tests.preview.looking import Looker, data_of
 
@@ -99,7 +99,7 @@ def test_more_notes_than_can_be_shown_are_left_out_and_said(tmp_path: Path) -> N
     found = seen(tmp_path, content)
     columns = found["notes"]
     assert isinstance(columns, dict)
-    assert len(columns["start"]) == midi_reader.NOTES
+    assert len(columns["start"]) == midi_reader.MAX_NOTES
     assert found["left"] == "only its first 30,000 notes were read"
 
 
@@ -108,7 +108,7 @@ def test_notes_that_never_end_do_no_harm(tmp_path: Path) -> None:
     content = written([])[:14] + b"MTrk" + len(body).to_bytes(4, "big") + body
     columns = seen(tmp_path, content)["notes"]
     assert isinstance(columns, dict)
-    assert len(columns["start"]) == midi_reader.NOTES
+    assert len(columns["start"]) == midi_reader.MAX_NOTES
 
 
 @pytest.mark.parametrize("ticks", [0, 1, 0xFFFF, 0xE728, 0x8000])
@@ -117,12 +117,12 @@ def test_strange_clocks_and_endless_pauses_do_no_harm(tmp_path: Path, ticks: int
     head = b"MThd\0\0\0\6\0\1\0\1" + ticks.to_bytes(2, "big")
     found = seen(tmp_path, head + b"MTrk" + len(body).to_bytes(4, "big") + body)
     assert isinstance(found["seconds"], int | float)
-    assert found["seconds"] <= midi_reader.LONGEST
+    assert found["seconds"] <= midi_reader.MAX_DURATION_SECONDS
 
 
 @pytest.mark.parametrize("content", [b"", b"MThd", b"no music at all", b"RIFF" + bytes(99)])
 def test_what_is_no_music_says_so(tmp_path: Path, content: bytes) -> None:
-    with pytest.raises(Unreadable):
+    with pytest.raises(PreviewError):
         seen(tmp_path, content)
 
 

@@ -9,7 +9,13 @@ import pytest
 from PIL import Image
 from playwright.sync_api import expect
 
-from sandbox_ui.preview.base import Answer, Ask, Picture, Unreadable, View
+from sandbox_ui.preview.base import (
+    BinaryPreview,
+    JsonPreview,
+    Preview,
+    PreviewError,
+    PreviewRequest,
+)
 from sandbox_ui.preview.text import notebook
 from tests.preview.looking import Looker
 
@@ -50,13 +56,13 @@ def written(*cells: Cell) -> bytes:
     return json.dumps({"nbformat": 4, "metadata": {}, "cells": list(cells)}).encode()
 
 
-def asked(content: bytes, **options: str) -> Answer:
-    return notebook.view(io.BytesIO(content), Ask("n.ipynb", len(content), options))
+def asked(content: bytes, **options: str) -> Preview:
+    return notebook.view(io.BytesIO(content), PreviewRequest("n.ipynb", len(content), options))
 
 
 def told(content: bytes, **options: str) -> dict[str, Any]:
     answer = asked(content, **options)
-    assert isinstance(answer, View)
+    assert isinstance(answer, JsonPreview)
     return answer.data
 
 
@@ -89,7 +95,7 @@ def test_cells_and_outputs_of_version_3() -> None:
     assert first["html"] == "<h2>Part</h2>\n"
     assert (second["count"], second["outputs"][0]["kind"]) == (7, "picture")
     assert second["outputs"][1]["error"]
-    assert isinstance(asked(content, image="1,0,png"), Picture)
+    assert isinstance(asked(content, image="1,0,png"), BinaryPreview)
 
 
 def test_html_loses_what_could_run() -> None:
@@ -115,10 +121,10 @@ def test_a_progress_bar_shows_its_last_state_and_colours_stay() -> None:
 def test_a_picture_is_asked_for_by_itself() -> None:
     content = written(code("x", data(image__png=png(), text__plain="<Figure>")))
     picture = asked(content, image="0,0,image/png")
-    assert isinstance(picture, Picture)
+    assert isinstance(picture, BinaryPreview)
     assert picture.content.startswith(b"\x89PNG")
     for wrong in ("9,0,image/png", "0,9,image/png", "0,0,text/plain", "x", ""):
-        with pytest.raises(Unreadable):
+        with pytest.raises(PreviewError):
             asked(content, image=wrong)
 
 
@@ -127,7 +133,7 @@ def test_latex_becomes_a_formula() -> None:
 
 
 def test_what_is_long_is_cut_and_said() -> None:
-    long = "x" * (notebook.TEXT + 5)
+    long = "x" * (notebook.MAX_TEXT_LENGTH + 5)
     cell = told(written(code(long, {"output_type": "stream", "text": long})))["cells"][0]
     assert (cell["cut"], cell["outputs"][0]["cut"]) == (5, 5)
 
@@ -135,7 +141,7 @@ def test_what_is_long_is_cut_and_said() -> None:
 def test_many_cells_come_in_pages() -> None:
     content = written(*[code(str(at)) for at in range(500)])
     first = told(content)
-    assert (len(first["cells"]), first["total"]) == (notebook.PAGE, 500)
+    assert (len(first["cells"]), first["total"]) == (notebook.MAX_PAGE_CELLS, 500)
     assert told(content, start="499")["cells"][0]["rows"] == [[["n", "499"]]]
     large = written(*[code("x" * 50_000) for _ in range(100)])
     assert len(told(large)["cells"]) < 60
@@ -152,7 +158,7 @@ def test_many_cells_come_in_pages() -> None:
     ],
 )
 def test_what_is_no_notebook_says_so(content: bytes, says: str) -> None:
-    with pytest.raises(Unreadable, match=says):
+    with pytest.raises(PreviewError, match=says):
         told(content)
 
 

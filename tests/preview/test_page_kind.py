@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, FrameLocator, Route, expect
 from sandbox_ui.preview.documents import html as page
 from tests.preview.looking import data_of
 from tests.support.browser import CHROMIUM, FLAGS
-from tests.support.tab import WIDE, Studio
+from tests.support.tab import WIDE, StudioTab
 
 # What the browser says of what it refused, the frame's page itself being to blame.
 REFUSED = ("Content Security Policy", "sandboxed", "Framing", "status of 404", "null")
@@ -22,7 +22,7 @@ REFUSED = ("Content Security Policy", "sandboxed", "Framing", "status of 404", "
 class Tab:
     """A tab with a run's pages in it."""
 
-    def __init__(self, studio: Studio, address: str) -> None:
+    def __init__(self, studio: StudioTab, address: str) -> None:
         self.studio, self.tab, self.address = studio, studio.page, address
         self.run = httpx.post(f"{address}/api/runs").json()["run"]
 
@@ -46,12 +46,12 @@ class Tab:
 @pytest.fixture
 def tab(browser: Browser, address: str) -> Iterator[Tab]:
     context = browser.new_context(viewport={"width": WIDE[0], "height": WIDE[1]})
-    made = Tab(Studio(context.new_page()), address)
+    made = Tab(StudioTab(context.new_page()), address)
     yield made
     assert made.tab.evaluate("window.hacked") is None
     context.close()
     httpx.delete(f"{address}/api/runs/{made.run}").raise_for_status()  # drafts are limited
-    said = [each for each in made.studio.complaints if not any(word in each for word in REFUSED)]
+    said = [each for each in made.studio.errors if not any(word in each for word in REFUSED)]
     assert said == []
 
 
@@ -305,7 +305,7 @@ def open_in(browser: Browser, tab: Tab) -> Tab:
     """The same run in a tab of another browser."""
     other = Tab.__new__(Tab)
     page = browser.new_page()
-    other.studio, other.tab, other.address, other.run = Studio(page), page, tab.address, tab.run
+    other.studio, other.tab, other.address, other.run = StudioTab(page), page, tab.address, tab.run
     return other
 
 

@@ -10,10 +10,10 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Locator, expect
 
-from sandbox_ui.preview.base import Ask, Picture, Unreadable
+from sandbox_ui.preview.base import BinaryPreview, PreviewError, PreviewRequest
 from sandbox_ui.preview.documents import pdf_render
-from sandbox_ui.preview.documents.pdf import SIZES, view
-from sandbox_ui.preview.documents.pdf_render import MOST_PIXELS
+from sandbox_ui.preview.documents.pdf import MAX_SIZES, view
+from sandbox_ui.preview.documents.pdf_render import MAX_PIXELS
 from tests.preview.looking import Looker, data_of
 from tests.preview.papers import Sheet, paper, parts_of
 
@@ -29,8 +29,8 @@ def written(folder: Path, content: bytes, name: str = "a.pdf") -> Path:
 
 def picture_of(path: Path, **options: str) -> Image.Image:
     with path.open("rb") as file:
-        answer = view(cast(BinaryIO, file), Ask(path.name, path.stat().st_size, options))
-    assert isinstance(answer, Picture)
+        answer = view(cast(BinaryIO, file), PreviewRequest(path.name, path.stat().st_size, options))
+    assert isinstance(answer, BinaryPreview)
     return Image.open(io.BytesIO(answer.content)).convert("RGB")
 
 
@@ -63,11 +63,11 @@ def test_a_document_says_what_it_is(tmp_path: Path) -> None:
 
 
 def test_sizes_of_many_pages_come_in_parts(tmp_path: Path) -> None:
-    path = written(tmp_path, paper([Sheet()] * (SIZES + 3)))
+    path = written(tmp_path, paper([Sheet()] * (MAX_SIZES + 3)))
     first = data_of(view, path)
-    assert first["pages"] == SIZES + 3
-    assert len(cast(list[object], first["sizes"])) == SIZES
-    assert data_of(view, path, sizes=str(SIZES))["sizes"] == [[595, 842]] * 3
+    assert first["pages"] == MAX_SIZES + 3
+    assert len(cast(list[object], first["sizes"])) == MAX_SIZES
+    assert data_of(view, path, sizes=str(MAX_SIZES))["sizes"] == [[595, 842]] * 3
 
 
 def test_a_page_is_drawn_as_wide_as_is_asked(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_no_picture_has_more_pixels_than_it_may(tmp_path: Path) -> None:
     path = written(tmp_path, paper([Sheet(size=(14400, 14400)), Sheet(size=(3, 14400))]))
     square = picture_of(path, page="0", width="100000")
     line = picture_of(path, page="1", width="100000")
-    assert square.width * square.height <= MOST_PIXELS * 1.01
+    assert square.width * square.height <= MAX_PIXELS * 1.01
     assert max(line.size) <= 16_001
 
 
@@ -147,7 +147,7 @@ def test_words_are_found_page_after_page(tmp_path: Path) -> None:
 def test_finding_ends_after_a_while_and_goes_on_from_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sandbox_ui.preview.documents.pdf_text.MOST_PLACES", 50)
+    monkeypatch.setattr("sandbox_ui.preview.documents.pdf_text.MAX_MATCHES", 50)
     path = written(tmp_path, long_paper(5))
     seen = data_of(view, path, find="Line")
     assert {place[0] for place in cast(list[list[int]], seen["places"])} == {0, 1}
@@ -170,7 +170,7 @@ def test_what_cannot_be_opened_says_why(tmp_path: Path) -> None:
         (good[:200], "broken, cut off"),
         (paper([Sheet(["x"])], password="secret"), "locked with a password"),
     ):
-        with pytest.raises(Unreadable, match=why):
+        with pytest.raises(PreviewError, match=why):
             data_of(view, written(tmp_path, content))
 
 
@@ -190,10 +190,10 @@ def test_a_document_cut_off_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
 def test_a_page_that_takes_too_long_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pdf_render, "SECONDS", 0.05)
+    monkeypatch.setattr(pdf_render, "TIMEOUT_SECONDS", 0.05)
     slow = "".join(f"{at % 500} 0 m 500 {at % 800} l S\n" for at in range(400_000))
     path = written(tmp_path, paper([Sheet(more=slow), Sheet(["quick"])]))
-    with pytest.raises(Unreadable, match="takes longer than"):
+    with pytest.raises(PreviewError, match="takes longer than"):
         picture_of(path, page="0", width="1200")
     assert picture_of(path, page="1", width="60").width == 60
 
@@ -201,7 +201,7 @@ def test_a_page_that_takes_too_long_is_left(
 def test_a_page_that_is_none_is_said(tmp_path: Path) -> None:
     path = written(tmp_path, paper([Sheet()]))
     for options in ({"page": "5"}, {"text": "5"}):
-        with pytest.raises(Unreadable, match="no such page"):
+        with pytest.raises(PreviewError, match="no such page"):
             data_of(view, path, **options)
 
 

@@ -10,7 +10,13 @@ from playwright.sync_api import expect
 from pptx import Presentation
 from pptx.util import Inches
 
-from sandbox_ui.preview.base import Answer, Ask, Picture, Unreadable, View
+from sandbox_ui.preview.base import (
+    BinaryPreview,
+    JsonPreview,
+    Preview,
+    PreviewError,
+    PreviewRequest,
+)
 from sandbox_ui.preview.documents import pptx
 from tests.preview.looking import Looker
 
@@ -51,13 +57,13 @@ def deck(count: int = 0) -> bytes:
     return saved(made)
 
 
-def asked(content: bytes, **options: str) -> Answer:
-    return pptx.view(io.BytesIO(content), Ask("a.pptx", len(content), options))
+def asked(content: bytes, **options: str) -> Preview:
+    return pptx.view(io.BytesIO(content), PreviewRequest("a.pptx", len(content), options))
 
 
 def told(content: bytes, **options: str) -> dict[str, Any]:
     answer = asked(content, **options)
-    assert isinstance(answer, View)
+    assert isinstance(answer, JsonPreview)
     return answer.data
 
 
@@ -85,19 +91,19 @@ def test_pictures_tables_and_groups() -> None:
     assert second["boxes"][1]["rows"] == [["left", "right"]]
     for box in (second["boxes"][0], second["boxes"][2]):
         taken = asked(content, image=box["path"])
-        assert isinstance(taken, Picture)
-        assert (taken.content, taken.media) == (picture().getvalue(), "image/png")
+        assert isinstance(taken, BinaryPreview)
+        assert (taken.content, taken.media_type) == (picture().getvalue(), "image/png")
 
 
 @pytest.mark.parametrize("wrong", ["", "x", "0,0", "1,1", "9,9", "1", "1,0,0"])
 def test_a_picture_that_is_not_there(wrong: str) -> None:
-    with pytest.raises(Unreadable):
+    with pytest.raises(PreviewError):
         asked(deck(), image=wrong)
 
 
 def test_many_slides_come_in_pages() -> None:
     content = deck(30)
-    assert (len(told(content)["slides"]), told(content)["total"]) == (pptx.PAGE, 32)
+    assert (len(told(content)["slides"]), told(content)["total"]) == (pptx.MAX_PAGE_SLIDES, 32)
     assert told(content, start="31")["slides"][0]["title"] == "Slide of 29"
 
 
@@ -112,7 +118,7 @@ def test_many_slides_come_in_pages() -> None:
     ],
 )
 def test_what_is_no_presentation_says_so(content: bytes, says: str) -> None:
-    with pytest.raises(Unreadable, match=says):
+    with pytest.raises(PreviewError, match=says):
         told(content)
 
 
@@ -120,7 +126,7 @@ def test_another_zip_is_no_presentation() -> None:
     written = io.BytesIO()
     with zipfile.ZipFile(written, "w") as archive:
         archive.writestr("x", "y")
-    with pytest.raises(Unreadable, match="no presentation"):
+    with pytest.raises(PreviewError, match="no presentation"):
         told(written.getvalue())
 
 
@@ -130,7 +136,7 @@ def test_a_part_that_is_broken_says_so() -> None:
         for name in old.namelist():
             content = old.read(name)
             new.writestr(name, content[:200] if name == "ppt/slides/slide1.xml" else content)
-    with pytest.raises(Unreadable, match="cut or broken"):
+    with pytest.raises(PreviewError, match="cut or broken"):
         told(written.getvalue())
 
 
@@ -140,9 +146,9 @@ def test_a_bomb_is_not_unpacked() -> None:
         zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
         archive.open("ppt/presentation.xml", "w") as member,
     ):
-        for _ in range(pptx.UNPACKED // 1024**2 + 1):
+        for _ in range(pptx.MAX_UNPACKED_BYTES // 1024**2 + 1):
             member.write(bytes(1024**2))
-    with pytest.raises(Unreadable, match="unpack to more than 600 MB"):
+    with pytest.raises(PreviewError, match="unpack to more than 600 MB"):
         told(written.getvalue())
 
 

@@ -11,7 +11,7 @@ from typing import BinaryIO, cast
 import pytest
 from playwright.sync_api import expect
 
-from sandbox_ui.preview.base import Ask, Unreadable
+from sandbox_ui.preview.base import PreviewError, PreviewRequest
 from sandbox_ui.preview.media import audio
 from tests.preview.looking import Looker, data_of
 
@@ -100,7 +100,7 @@ def test_a_huge_wav_is_looked_at_in_a_few_places(tmp_path: Path) -> None:
         opened.truncate(file.stat().st_size + size)
 
     with Counting(file) as opened:
-        audio.view(cast(BinaryIO, opened), Ask("huge.wav", file.stat().st_size))
+        audio.view(cast(BinaryIO, opened), PreviewRequest("huge.wav", file.stat().st_size))
         assert 0 < opened.total < 16 * 1024**2
 
 
@@ -129,7 +129,7 @@ class Counting(FileIO):
 def test_a_wav_without_a_sound_says_so(tmp_path: Path, content: bytes, why: str) -> None:
     file = tmp_path / "a.wav"
     file.write_bytes(content)
-    with pytest.raises(Unreadable, match=why):
+    with pytest.raises(PreviewError, match=why):
         data_of(audio.view, file)
 
 

@@ -14,9 +14,9 @@ import pytest
 from playwright.sync_api import Locator, expect
 from pyarrow import parquet
 
-from sandbox_ui.preview.base import Ask, Unreadable, View
+from sandbox_ui.preview.base import JsonPreview, PreviewError, PreviewRequest
 from sandbox_ui.preview.tables import table
-from sandbox_ui.preview.tables.csv import FIRST
+from sandbox_ui.preview.tables.csv import FIRST_READ_BYTES
 from tests.preview.looking import Looker, data_of
 
 HOSTILE = "<img src=x onerror=window.hacked=1>"
@@ -27,8 +27,8 @@ Told = dict[str, Any]
 
 def told(content: bytes, name: str = "t.csv", **options: str) -> Told:
     """What is said of a table that is read from memory."""
-    answer = table.view(io.BytesIO(content), Ask(name, len(content), options))
-    assert isinstance(answer, View)
+    answer = table.view(io.BytesIO(content), PreviewRequest(name, len(content), options))
+    assert isinstance(answer, JsonPreview)
     return answer.data
 
 
@@ -146,24 +146,24 @@ def test_an_area_is_had_as_tsv() -> None:
 
 
 def test_one_line_of_many_megabytes_is_a_cell() -> None:
-    data = told(b"x" * (FIRST * 3))
-    assert data["rows"][0][1]["size"] == FIRST * 3
+    data = told(b"x" * (FIRST_READ_BYTES * 3))
+    assert data["rows"][0][1]["size"] == FIRST_READ_BYTES * 3
     assert data["notes"] == ["Its first line is longer than 1 MB."]
 
 
 def test_a_huge_file_is_read_by_its_beginning_only() -> None:
     line = b"1,two,3.5\n"
-    content = Counting(line * (FIRST * 40 // len(line)))
+    content = Counting(line * (FIRST_READ_BYTES * 40 // len(line)))
     size = len(content.getbuffer())
-    data = table.view(content, Ask("t.csv", size)).data
-    assert content.taken <= FIRST + 8
+    data = table.view(content, PreviewRequest("t.csv", size)).data
+    assert content.taken <= FIRST_READ_BYTES + 8
     assert data["about"]
     assert abs(data["total"] * len(line) - size) < size * 0.01
 
 
 def test_the_count_goes_on_from_its_last_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     content = b'a,b\n1,"two\nlines"\n\n3,"it""s"\n5,6'
-    monkeypatch.setattr(table, "_COUNTED", 7)
+    monkeypatch.setattr(table, "_MAX_COUNT_BYTES", 7)
     at: Told = {"at": 0, "rows": 0, "inside": False, "done": False}
     while not at["done"]:
         told_on = {"at": str(at["at"]), "rows": str(at["rows"]), "inside": str(int(at["inside"]))}
@@ -180,7 +180,7 @@ def test_facts_of_the_columns() -> None:
 
 
 def test_bytes_that_are_no_text_are_no_table() -> None:
-    with pytest.raises(Unreadable, match="not text"):
+    with pytest.raises(PreviewError, match="not text"):
         told(bytes(range(256)) * 20)
 
 
@@ -236,12 +236,12 @@ def test_text_that_is_named_as_a_workbook_is_shown_as_what_it_is() -> None:
 
 def test_a_truncated_workbook_says_so() -> None:
     content = book(figures)
-    with pytest.raises(Unreadable, match="cut or broken"):
+    with pytest.raises(PreviewError, match="cut or broken"):
         told(content[: len(content) // 2], "b.xlsx")
 
 
 def test_a_workbook_that_unpacks_to_too_much_is_not_unpacked() -> None:
-    with pytest.raises(Unreadable, match="unpack to more than 400 MB"):
+    with pytest.raises(PreviewError, match="unpack to more than 400 MB"):
         told(bomb(), "b.xlsx")
 
 
@@ -249,7 +249,7 @@ def test_nor_is_one_that_declares_less_than_it_is() -> None:
     content = bytearray(bomb())
     for sign, at in ((b"PK\x03\x04", 22), (b"PK\x01\x02", 24)):
         struct.pack_into("<I", content, content.index(sign) + at, 1000)
-    with pytest.raises(Unreadable, match="unpack to more than 400 MB"):
+    with pytest.raises(PreviewError, match="unpack to more than 400 MB"):
         told(bytes(content), "b.xlsx")
 
 
@@ -276,7 +276,7 @@ def test_parquet_tells_null_from_empty(tmp_path: Path) -> None:
     ]
     assert data["types"] == ["int64", "string", "binary"]
     path.write_bytes(path.read_bytes()[:60])
-    with pytest.raises(Unreadable, match="cannot be read"):
+    with pytest.raises(PreviewError, match="cannot be read"):
         data_of(table.view, path)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, expect
 
-from sandbox_ui.preview.base import Unreadable
+from sandbox_ui.preview.base import PreviewError
 from sandbox_ui.preview.data import json_tree
 from tests.preview.changing import rewrite
 from tests.preview.looking import Looker, data_of
@@ -43,7 +43,7 @@ def test_a_long_list_comes_in_parts(tmp_path: Path) -> None:
     text = json.dumps(list(range(5000)))
     seen = view(tmp_path, "a.json", text)
     assert seen["node"]["count"] == 5000
-    assert len(children(seen)) == json_tree.PAGE
+    assert len(children(seen)) == json_tree.MAX_CHILDREN
     later = view(tmp_path, "a.json", text, **{"from": "4900"})
     assert [each["text"] for each in children(later)][::99] == ["4900", "4999"]
 
@@ -74,7 +74,7 @@ def test_where_it_breaks_is_said(
     [("a.json", "[" * 100_000), ("a.yaml", "[" * 50_000), ("b.yaml", "- " * 5000)],
 )
 def test_what_is_nested_too_deep_is_refused(tmp_path: Path, name: str, content: str) -> None:
-    with pytest.raises(Unreadable, match="too deep"):
+    with pytest.raises(PreviewError, match="too deep"):
         view(tmp_path, name, content)
 
 
@@ -84,7 +84,7 @@ def test_a_bomb_of_aliases_costs_no_more_than_its_names(tmp_path: Path) -> None:
         f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]\n" for before, name in pairwise(names)
     )
     assert view(tmp_path, "a.yaml", bomb)["node"]["count"] == len(names)
-    with pytest.raises(Unreadable):
+    with pytest.raises(PreviewError):
         view(tmp_path, "a.yaml", bomb, value="1")
 
 
@@ -107,9 +107,9 @@ def test_several_documents_and_types_of_yaml(tmp_path: Path) -> None:
 def test_json_lines_come_by_pages_and_a_broken_one_breaks_no_other(tmp_path: Path) -> None:
     content = "".join(f'{{"id": {number}}}\n' for number in range(1000)) + "{broken\n"
     first = view(tmp_path, "a.jsonl", content)
-    assert len(children(first)) == json_tree.PAGE
+    assert len(children(first)) == json_tree.MAX_CHILDREN
     last = view(tmp_path, "a.jsonl", content, **{"from": str(first["next"])})
-    assert children(last)[0]["children"][0]["text"] == str(json_tree.PAGE)
+    assert children(last)[0]["children"][0]["text"] == str(json_tree.MAX_CHILDREN)
     token = children(last)[3]["token"]
     assert view(tmp_path, "a.jsonl", content, at=f"/{token}/id", value="1")["value"] == "203"
     broken = view(tmp_path, "a.jsonl", "{broken\n[1]\n")

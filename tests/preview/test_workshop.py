@@ -13,34 +13,36 @@ from typing import Any
 import pytest
 
 from agent.errors import WorkspaceError
-from sandbox_ui.preview.base import Ask
-from sandbox_ui.preview.service import Workshop
-from sandbox_ui.preview.worker import SECONDS
+from sandbox_ui.preview.base import PreviewRequest
+from sandbox_ui.preview.service import PreviewService
+from sandbox_ui.preview.worker import TIMEOUT_SECONDS
 
 
 @pytest.fixture(scope="module")
-def workshop() -> Iterator[Workshop]:
-    made = Workshop("tests.preview.misbehaving")
+def workshop() -> Iterator[PreviewService]:
+    made = PreviewService("tests.preview.misbehaving")
     made.open()
     yield made
     made.close()
 
 
-def look(workshop: Workshop, kind: str, content: bytes = b"x", **options: str) -> Any:
-    seen = workshop.look(kind, io.BytesIO(content), Ask("a.bin", len(content), options))
+def look(workshop: PreviewService, kind: str, content: bytes = b"x", **options: str) -> Any:
+    seen = workshop.render(
+        kind, io.BytesIO(content), PreviewRequest("a.bin", len(content), options)
+    )
     return json.loads(seen.content)
 
 
-def test_it_answers_with_what_a_kind_sees(workshop: Workshop, tmp_path: Path) -> None:
+def test_it_answers_with_what_a_kind_sees(workshop: PreviewService, tmp_path: Path) -> None:
     (tmp_path / "a.bin").write_bytes(b"hello")
     with (tmp_path / "a.bin").open("rb") as file:
         file.seek(3)
-        seen = workshop.look("bytes", file, Ask("a.bin", 5))
+        seen = workshop.render("bytes", file, PreviewRequest("a.bin", 5))
         assert file.tell() == 3
     assert json.loads(seen.content)["first"] == b"hello".hex()
 
 
-def test_bytes_that_are_no_file_are_looked_at_alike(workshop: Workshop) -> None:
+def test_bytes_that_are_no_file_are_looked_at_alike(workshop: PreviewService) -> None:
     assert look(workshop, "bytes", b"hi")["first"] == b"hi".hex()
 
 
@@ -56,7 +58,7 @@ def test_bytes_that_are_no_file_are_looked_at_alike(workshop: Workshop) -> None:
     ],
 )
 def test_what_fails_is_a_sentence_and_the_next_look_works(
-    workshop: Workshop, kind: str, says: str
+    workshop: PreviewService, kind: str, says: str
 ) -> None:
     with pytest.raises(WorkspaceError, match=says):
         look(workshop, kind)
@@ -72,7 +74,7 @@ def test_what_fails_is_a_sentence_and_the_next_look_works(
     ],
 )
 def test_the_log_says_why_a_look_failed(
-    workshop: Workshop, caplog: pytest.LogCaptureFixture, kind: str, why: str
+    workshop: PreviewService, caplog: pytest.LogCaptureFixture, kind: str, why: str
 ) -> None:
     with pytest.raises(WorkspaceError):
         look(workshop, kind)
@@ -80,17 +82,17 @@ def test_the_log_says_why_a_look_failed(
 
 
 @pytest.mark.long
-def test_a_look_that_does_not_end_is_ended(workshop: Workshop) -> None:
-    with pytest.raises(WorkspaceError, match=f"longer than {SECONDS} seconds"):
+def test_a_look_that_does_not_end_is_ended(workshop: PreviewService) -> None:
+    with pytest.raises(WorkspaceError, match=f"longer than {TIMEOUT_SECONDS} seconds"):
         look(workshop, "sleep")
 
 
-def test_nothing_of_one_look_is_left_in_the_next(workshop: Workshop) -> None:
+def test_nothing_of_one_look_is_left_in_the_next(workshop: PreviewService) -> None:
     assert look(workshop, "remember") == look(workshop, "remember") == {"kept": ["a.bin"]}
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can leave its user and its network")
-def test_a_look_reaches_nothing(workshop: Workshop, tmp_path: Path) -> None:
+def test_a_look_reaches_nothing(workshop: PreviewService, tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("the key")
     secret.chmod(0o600)
@@ -104,7 +106,7 @@ def test_a_look_reaches_nothing(workshop: Workshop, tmp_path: Path) -> None:
     assert not {name for name in seen["environment"] if "KEY" in name or "OPENAI" in name}
 
 
-def test_a_process_that_was_killed_is_made_anew(workshop: Workshop) -> None:
+def test_a_process_that_was_killed_is_made_anew(workshop: PreviewService) -> None:
     look(workshop, "bytes")
     process = workshop._process
     assert process is not None
@@ -113,7 +115,7 @@ def test_a_process_that_was_killed_is_made_anew(workshop: Workshop) -> None:
     assert look(workshop, "bytes", b"hi")["first"]
 
 
-def test_many_looks_at_once_leave_no_descriptor(workshop: Workshop) -> None:
+def test_many_looks_at_once_leave_no_descriptor(workshop: PreviewService) -> None:
     look(workshop, "bytes")
     before = len(list(Path("/proc/self/fd").iterdir()))
     with ThreadPoolExecutor(12) as threads:

@@ -11,12 +11,12 @@ from agent.errors import ModelError
 from agent.models.base import CallPiece, Finish, ModelConfig, Piece, ReasoningPiece, TextPiece
 from agent.models.openai import client as openai_client
 from agent.models.openai.client import OpenAIModel
-from agent.models.openai.stream import AnswerReader
-from agent.models.openai.transport.bounds import bound
+from agent.models.openai.stream import StreamParser
+from agent.models.openai.transport.bounds import limit_response
 from agent.util.cancellation import Stop
 from tests.contract.model_suite import REQUEST, called, said, thought
 from tests.properties import holds
-from tests.support.models.turns import Call, Turn, chunks_of
+from tests.support.models.turns import Call, Turn, response_chunks
 
 
 class _Parts(httpx2.AsyncByteStream):
@@ -43,8 +43,8 @@ class _Wire(httpx2.AsyncBaseTransport):
 
 def streamed(parts: list[bytes]) -> list[Piece] | str:
     """What the client makes of a body; the kind of the error where it raises one."""
-    client = httpx2.AsyncClient(transport=_Wire(parts), event_hooks={"response": [bound]})
-    with patch.object(openai_client, "connections", lambda *_, **__: client):
+    client = httpx2.AsyncClient(transport=_Wire(parts), event_hooks={"response": [limit_response]})
+    with patch.object(openai_client, "shared_client", lambda *_, **__: client):
         model = OpenAIModel(ModelConfig("http://endpoint/v1", "m"))
         try:
             return list(model.stream(REQUEST, Stop()))
@@ -86,7 +86,7 @@ def test_however_the_bytes_come_the_answer_is_the_same(
     turn: Turn, end: str, noise: str, places: list[int]
 ) -> None:
     """Through the client, from the transport on: cut in characters, line ends and escapes."""
-    lines = [f"data: {json.dumps(chunk, ensure_ascii=False)}" for chunk in chunks_of(turn)]
+    lines = [f"data: {json.dumps(chunk, ensure_ascii=False)}" for chunk in response_chunks(turn)]
     lines.append("data: [DONE]")
     before = noise + end if noise else ""
     data = "".join(f"{before}{line}{end}{end}" for line in lines).encode()
@@ -130,9 +130,9 @@ DELTAS = st.fixed_dictionaries(
 
 
 def read(chunks: Iterable[object], *, text_calls: bool = False) -> list[Piece]:
-    reader = AnswerReader(text_calls)
+    reader = StreamParser(text_calls)
     pieces = [piece for chunk in chunks for piece in reader.feed(chunk)]
-    return [*pieces, *reader.end()]
+    return [*pieces, *reader.finish()]
 
 
 def check(pieces: list[Piece]) -> None:

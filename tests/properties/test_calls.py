@@ -6,8 +6,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from agent.models.base import Piece, ToolCall
-from agent.models.openai.stream import AnswerReader
-from agent.tools.actions import Action, Mistake
+from agent.models.openai.stream import StreamParser
+from agent.tools.actions import Action, InvalidCall
 from agent.tools.call_parser import TimeLimits, parse
 from tests.contract.model_suite import called, said
 from tests.properties import holds
@@ -27,10 +27,10 @@ Calls = list[tuple[str, dict[str, Any]]]
 
 
 def answered(deltas: list[dict[str, Any]], *, text_calls: bool = False) -> list[Piece]:
-    reader = AnswerReader(text_calls)
+    reader = StreamParser(text_calls)
     chunks = [{"choices": [{"index": 0, "delta": delta}]} for delta in deltas]
     pieces = [piece for chunk in chunks for piece in reader.feed(chunk)]
-    return [*pieces, *reader.end()]
+    return [*pieces, *reader.finish()]
 
 
 def read(fragments: list[dict[str, Any]]) -> list[tuple[str, str]]:
@@ -116,8 +116,8 @@ def test_whatever_a_model_writes_is_an_action_or_a_mistake_it_is_told_of(
     name: str, arguments: str
 ) -> None:
     found = parse(ToolCall("id", name, arguments), TimeLimits())
-    assert isinstance(found, Action | Mistake)
-    if isinstance(found, Mistake):
+    assert isinstance(found, Action | InvalidCall)
+    if isinstance(found, InvalidCall):
         assert found.text
         found.text.encode()
         assert len(found.text) < 2000

@@ -124,7 +124,7 @@ def test_following_the_notes_shows_every_line_once(widths: list[int], ended: boo
     view_range: tuple[int, int] | None = None
     for _ in widths:
         shown = editor.view(data, P, view_range)
-        assert len(shown) < editor.PAGE + 1000
+        assert len(shown) < editor.MAX_VIEW_CHARACTERS + 1000
         seen += [int(n) for n in re.findall(r"^ *(\d+)\t", shown, re.MULTILINE)]
         more = NEXT.search(shown)
         if more is None:

@@ -20,12 +20,12 @@ from agent.events import (
     TextDelta,
     ToolOutput,
     Totals,
-    Unreadable,
+    UnreadableEvent,
     decode,
     encode,
 )
-from agent.runs.journal import Journal, ends_in, last, lines, read
-from agent.workspace.versions.log import Versions
+from agent.runs.journal import Journal, ends_with, last_event, read, read_lines
+from agent.workspace.versions.log import ManifestLog
 from agent.workspace.versions.manifest import Delta, Node
 from tests.properties import holds
 
@@ -83,7 +83,7 @@ def test_cut_anywhere_and_with_garbage_behind_it_goes_on(
     kept = list(before[:count])
     with a_file(whole[:at] + garbage) as path:
         assert [event for _, event in read(path)][:count] == kept
-        last(path)
+        last_event(path)
         journal = Journal(path)
         try:
             found = [event for _, event in read(path)]
@@ -93,8 +93,10 @@ def test_cut_anywhere_and_with_garbage_behind_it_goes_on(
             journal.close()
         assert [event for _, event in read(path)] == found + after
         assert not after or cursors[-1] == path.stat().st_size
-        known = [event for event in found + after if not isinstance(event, Unreadable)]
-        assert ends_in(path, StepEnded) == any(isinstance(event, StepEnded) for event in known[-1:])
+        known = [event for event in found + after if not isinstance(event, UnreadableEvent)]
+        assert ends_with(path, StepEnded) == any(
+            isinstance(event, StepEnded) for event in known[-1:]
+        )
 
 
 @holds(EVENTS, st.integers(-5, 10**6), st.integers(-5, 10**6) | st.none())
@@ -120,9 +122,9 @@ def test_from_a_cursor_come_the_events_behind_it_and_from_any_other_place_none(
 def test_whatever_is_in_it_reading_ends_and_raises_nothing(content: list[bytes]) -> None:
     with a_file(b"\n".join(content)) as path:
         list(read(path))
-        list(lines(path))
-        last(path)
-        assert list(Versions(path).read()) == []
+        list(read_lines(path))
+        last_event(path)
+        assert list(ManifestLog(path).read()) == []
         Journal(path).close()
         whole = b"\n".join(content).rpartition(b"\n")
         assert path.read_bytes() == whole[0] + whole[1]
@@ -165,7 +167,7 @@ def test_manifests_cut_anywhere_keep_the_whole_ones_and_go_on(
     deltas: list[Delta], place: int, garbage: bytes
 ) -> None:
     with a_file() as path:
-        versions = Versions(path)
+        versions = ManifestLog(path)
         ends = []
         for step, delta in enumerate(deltas):
             versions.append(step, delta)
@@ -175,9 +177,9 @@ def test_manifests_cut_anywhere_keep_the_whole_ones_and_go_on(
         with path.open("ab") as file:
             file.write(garbage)
         count = sum(end <= at for end in ends)
-        assert [delta for _, delta in Versions(path).read()][:count] == deltas[:count]
-        Versions(path).append(9, Delta(removed=("x",)))
-        found = [delta for _, delta in Versions(path).read()]
+        assert [delta for _, delta in ManifestLog(path).read()][:count] == deltas[:count]
+        ManifestLog(path).append(9, Delta(removed=("x",)))
+        found = [delta for _, delta in ManifestLog(path).read()]
         assert found == [*deltas[:count], Delta(removed=("x",))]
 
 

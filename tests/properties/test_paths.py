@@ -13,7 +13,7 @@ from agent.errors import WorkspaceError
 from agent.workspace import paths
 from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
-from agent.workspace.tree import free_names, walk
+from agent.workspace.tree import name_candidates, walk
 from tests.properties import holds
 
 NAMES = st.sampled_from([b"a", b"b", b"c", b"\xff", "é".encode(), b"..", b".", b"", b"a\0", b"%2e"])
@@ -39,7 +39,7 @@ def test_a_path_is_refused_or_lies_below_whatever_it_says(text: str | bytes) -> 
     assert RelPath.from_url(path.to_url()) == path
     inside = os.path.normpath(os.path.join(b"/root", os.fsencode(path)))  # noqa: PTH118
     assert inside == b"/root/" + os.fsencode(path)
-    path.shown.encode()
+    path.display.encode()
 
 
 @holds(
@@ -58,7 +58,7 @@ def test_anything_in_an_address_is_a_path_or_refused_with_a_sentence(quoted: str
 @holds(NAMES.filter(lambda raw: raw and b"\0" not in raw), st.integers(1, 260))
 def test_free_names_fit_and_differ(name: bytes, times: int) -> None:
     wanted = os.fsdecode(name * times)[:255]
-    found = [each for _, each in zip(range(30), free_names(wanted), strict=False)]
+    found = [each for _, each in zip(range(30), name_candidates(wanted), strict=False)]
     assert found[0] == wanted
     assert len(set(found)) == len(found)
     assert all(len(os.fsencode(each)) <= 255 for each in found[1:])
@@ -112,7 +112,7 @@ def test_a_path_leads_to_what_a_walk_without_links_finds(
     """By the kernel's resolution and by ours, in trees full of links in, out, up and around."""
     with (
         tempfile.TemporaryDirectory() as folder,
-        patch.object(paths, "KERNEL_RESOLVES", kernel and paths.KERNEL_RESOLVES),
+        patch.object(paths, "KERNEL_RESOLVES", kernel and paths.HAS_OPENAT2),
     ):
         root, outside = Path(folder, "root"), Path(folder, "outside")
         outside.mkdir()
@@ -129,7 +129,7 @@ def test_a_path_leads_to_what_a_walk_without_links_finds(
         is_file = b"\0" not in path and b".." not in path and plainly(root, path) == "file"
         wanted = is_file and not {b"", b"."} & set(path.split(b"/"))
         assert content == (b"inside" if wanted else b"")
-        with paths.opened_folder_path(root) as opened:
+        with paths.host_folder_fd(root) as opened:
             found = [os.fsencode(each) for each, _ in walk(opened, "")]
         assert all(plainly(root, each) != "nothing" for each in found)
         with suppress(WorkspaceError):

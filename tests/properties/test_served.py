@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from agent.settings import Settings
 from sandbox_ui.preview.kinds import KINDS, kind_of
-from sandbox_ui.workspace.file_response import disposition
+from sandbox_ui.workspace.file_response import content_disposition
 from tests.properties import Trying, examples, holds
-from tests.support.local_provider import LocalMachine
-from tests.support.server import create, served
+from tests.support.local_provider import LocalSandboxProvider
+from tests.support.server import create_app, run_server
 
 ENDINGS = st.sampled_from(
     ["html", "htm", "xhtml", "xht", "shtml", "mhtml", "svg", "svgz", "xml", "xsl", "rdf", "js",
@@ -46,7 +46,7 @@ def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[httpx.Cli
     """A run's draft, and the folder of its output."""
     data = tmp_path_factory.mktemp("data")
     with (
-        served(create(Settings(data=data), LocalMachine(data))) as address,
+        run_server(create_app(Settings(data=data), LocalSandboxProvider(data))) as address,
         httpx.Client(base_url=address, timeout=60) as client,
     ):
         run = client.post("/api/runs").json()["run"]
@@ -137,7 +137,7 @@ def test_whatever_is_wished_is_done_or_refused_with_a_sentence(
 
 @holds(st.text(st.characters(exclude_categories=["Cs"])), st.booleans(), some=400)
 def test_a_name_adds_nothing_to_the_headers(name: str, inline: bool) -> None:
-    header = disposition(name, inline=inline)
+    header = content_disposition(name, inline=inline)
     assert header.isascii()
     assert header.isprintable()
     assert header.startswith("inline; " if inline else "attachment; ")

@@ -9,21 +9,21 @@ from typing import TypeVar
 
 import pytest
 
-from agent.data_folder import DataFolder, places
+from agent.data_folder import DataFolder, candidate_folders
 from agent.errors import EngineError
 from agent.events import Event, Preparing, SandboxReady
-from agent.provisioning.backend import Readiness
-from agent.provisioning.provider import Computers
+from agent.provisioning.backend import SetupStatus
+from agent.provisioning.provider import SandboxProvider
 from agent.runs.folder import RunFolder
-from agent.sandbox.base import Finished, Sandbox
+from agent.sandbox.base import CommandEnd, Sandbox
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL, SANDBOX_LABEL
 from agent.sandbox.engine.client import Client
-from agent.sandbox.image.build import dockerfile_path, image_tag, stage
-from agent.sandbox.network.policy import Policy
+from agent.sandbox.image.build import dockerfile_path, extract_stage, image_tag
+from agent.sandbox.network.policy import NetworkPolicy
 from agent.settings import Settings, load
 from agent.util.cancellation import Stop
 from tests.contract.sandbox_use import eventually
-from tests.support.recorded_runs import shelve
+from tests.support.recorded_runs import write_ended_run
 
 T = TypeVar("T")
 
@@ -41,20 +41,20 @@ def settings(image: str) -> Settings:
 
 
 @pytest.fixture
-def computers(settings: Settings, data: DataFolder) -> Iterator[Computers]:
-    made = Computers(settings, data)
+def computers(settings: Settings, data: DataFolder) -> Iterator[SandboxProvider]:
+    made = SandboxProvider(settings, data)
     made.open()
-    assert made.wait_for_pool(60), made.readiness
+    assert made.wait_for_pool(60), made.setup_status
     yield made
     made.close()
 
 
-def take(computers: Computers, folder: RunFolder) -> tuple[list[Event], Sandbox]:
+def take(computers: SandboxProvider, folder: RunFolder) -> tuple[list[Event], Sandbox]:
     """The run's sandbox and the events on the way to it."""
     sandboxes: list[Sandbox | None] = []
 
     def whole() -> Iterator[Event]:
-        sandboxes.append((yield from computers.take(folder, Stop())))
+        sandboxes.append((yield from computers.acquire(folder, Stop())))
 
     events = list(whole())
     (sandbox,) = sandboxes
@@ -62,34 +62,34 @@ def take(computers: Computers, folder: RunFolder) -> tuple[list[Event], Sandbox]
     return events, sandbox
 
 
-def bury(computers: Computers) -> None:
+def bury(computers: SandboxProvider) -> None:
     """Let them be as those of a process that died: nothing is brought back any more."""
-    assert computers._room.egress is not None
-    computers._room.egress._closing.set()
+    assert computers._backend.proxy is not None
+    computers._backend.proxy._closing.set()
 
 
-def draft(computers: Computers) -> RunFolder:
-    return RunFolder.create(computers.data.path, computers.draft())
+def draft(computers: SandboxProvider) -> RunFolder:
+    return RunFolder.create(computers.data.path, computers.create_workspace())
 
 
 def said(sandbox: Sandbox, command: str) -> str:
     items = list(sandbox.execute(command, timeout=20, stop=Stop()))
-    return b"".join(item.data for item in items if not isinstance(item, Finished)).decode()
+    return b"".join(item.data for item in items if not isinstance(item, CommandEnd)).decode()
 
 
 def containers(engine: Client, data: DataFolder) -> set[str]:
-    label = f"{INSTANCE_LABEL}={data.instance}"
+    label = f"{INSTANCE_LABEL}={data.instance_id}"
     found = engine.containers.list(all=True, filters={"label": label})
     return {container.labels.get(SANDBOX_LABEL, "proxy") for container in found}
 
 
 def networks(engine: Client, data: DataFolder) -> list[str]:
-    label = f"{INSTANCE_LABEL}={data.instance}"
+    label = f"{INSTANCE_LABEL}={data.instance_id}"
     return [str(found["Name"]) for found in engine.api.networks(filters={"label": label})]
 
 
 @pytest.mark.engine
-def test_a_new_run_gets_a_warm_sandbox_and_keeps_its_files(computers: Computers) -> None:
+def test_a_new_run_gets_a_warm_sandbox_and_keeps_its_files(computers: SandboxProvider) -> None:
     folder = draft(computers)
     (folder.workspace / "input" / "sub").mkdir()
     (folder.workspace / "input" / "sub" / "a b.txt").write_text("given")
@@ -108,7 +108,7 @@ def test_a_new_run_gets_a_warm_sandbox_and_keeps_its_files(computers: Computers)
 def test_without_a_warm_one_the_sandbox_is_made_on_the_runs_own_workspace(
     settings: Settings, data: DataFolder
 ) -> None:
-    computers = Computers(replace(settings, pool=0), data)
+    computers = SandboxProvider(replace(settings, pool=0), data)
     computers.open()
     folder = draft(computers)
     (folder.workspace / "input" / "a.txt").write_text("given")
@@ -123,35 +123,39 @@ def test_without_a_warm_one_the_sandbox_is_made_on_the_runs_own_workspace(
 
 @pytest.mark.engine
 def test_a_run_without_the_network_has_none_and_is_not_given_a_warm_sandbox(
-    computers: Computers,
+    computers: SandboxProvider,
 ) -> None:
     folder = draft(computers)
-    folder.restrict(Policy("none"))
+    folder.set_network(NetworkPolicy("none"))
     events, sandbox = take(computers, folder)
     assert isinstance(events[-1], SandboxReady)
     assert not events[-1].pooled
     assert said(sandbox, "ls /sys/class/net") == "lo\n"
-    assert RunFolder.open(computers.data.path, folder.id).network == Policy("none")
+    assert RunFolder.open(computers.data.path, folder.id).network == NetworkPolicy("none")
     sandbox.close()
 
 
 @pytest.mark.engine
-def test_a_warm_sandbox_reaches_what_its_run_may(computers: Computers) -> None:
+def test_a_warm_sandbox_reaches_what_its_run_may(computers: SandboxProvider) -> None:
     assert computers.wait_for_pool(60)
     folder = draft(computers)
-    folder.restrict(Policy("listed", ("pypi.org",)))
+    folder.set_network(NetworkPolicy("listed", ("pypi.org",)))
     events, sandbox = take(computers, folder)
     assert isinstance(events[-1], SandboxReady)
     assert events[-1].pooled
     ask = "curl -s -m 20 -o /dev/null -w '%{http_code}' http://"
     assert said(sandbox, f"{ask}deb.debian.org/") == "403"
     assert said(sandbox, f"{ask}pypi.org/") != "403"
-    assert [each.host for each in sandbox.requests() if each.refused] == ["deb.debian.org"]
+    assert [each.host for each in sandbox.take_network_requests() if each.refused] == [
+        "deb.debian.org"
+    ]
     sandbox.close()
 
 
 @pytest.mark.engine
-def test_a_run_that_had_a_sandbox_gets_a_new_one_on_the_same_files(computers: Computers) -> None:
+def test_a_run_that_had_a_sandbox_gets_a_new_one_on_the_same_files(
+    computers: SandboxProvider,
+) -> None:
     folder = draft(computers)
     _, first = take(computers, folder)
     said(first, "echo kept > output/a.txt")
@@ -165,13 +169,13 @@ def test_a_run_that_had_a_sandbox_gets_a_new_one_on_the_same_files(computers: Co
 
 @pytest.mark.engine
 def test_what_root_made_in_a_sandbox_is_removed_by_root_in_another(
-    computers: Computers, data: DataFolder, engine: Client
+    computers: SandboxProvider, data: DataFolder, engine: Client
 ) -> None:
     folder = draft(computers)
     _, sandbox = take(computers, folder)
     said(sandbox, "mkdir -m 700 -p own/deep; echo x > own/deep/f; ln -s /etc out; touch .hidden")
     sandbox.close()
-    computers.empty(folder.sandbox)
+    computers.empty_workspace(folder.sandbox)
     assert list(folder.workspace.iterdir()) == []
     assert folder.sandbox not in containers(engine, data)
 
@@ -180,18 +184,18 @@ def test_what_root_made_in_a_sandbox_is_removed_by_root_in_another(
 def test_the_files_of_a_run_whose_record_is_broken_are_no_orphans(
     settings: Settings, data: DataFolder
 ) -> None:
-    folder = shelve(data.path, files={"output/a": b"mine"})
+    folder = write_ended_run(data.path, files={"output/a": b"mine"})
     (folder.path / "run.json").write_bytes(b"{")
     orphan = data.path / "sandboxes" / "orphan"
     orphan.mkdir()
-    Computers(settings, data).close()
+    SandboxProvider(settings, data).close()
     assert (folder.workspace / "output/a").read_bytes() == b"mine"
     assert not orphan.exists()
 
 
 @pytest.mark.engine
 def test_closing_leaves_no_container_and_no_folder_but_the_runs(
-    computers: Computers, engine: Client
+    computers: SandboxProvider, engine: Client
 ) -> None:
     folder = draft(computers)
     _, sandbox = take(computers, folder)
@@ -211,13 +215,13 @@ def test_what_a_dead_instance_left_is_removed_at_the_next_start(
     settings: Settings, tmp_path: Path, engine: Client
 ) -> None:
     with DataFolder(tmp_path / "data") as data, DataFolder(tmp_path / "other") as neighbours:
-        dead, neighbour = Computers(settings, data), Computers(settings, neighbours)
+        dead, neighbour = SandboxProvider(settings, data), SandboxProvider(settings, neighbours)
         for each in (dead, neighbour):
             each.open()
             assert each.wait_for_pool(60)
         bury(dead)
         left, theirs = containers(engine, data) - {"proxy"}, containers(engine, neighbours)
-        again = Computers(settings, data)
+        again = SandboxProvider(settings, data)
         again.open()
         assert again.wait_for_pool(60)
         assert containers(engine, data).isdisjoint(left)
@@ -231,13 +235,13 @@ def test_what_a_dead_command_left_beside_is_removed_too(
     settings: Settings, data: DataFolder, engine: Client
 ) -> None:
     def start() -> None:
-        computers = Computers(replace(settings, pool=0), data)
+        computers = SandboxProvider(replace(settings, pool=0), data)
         _, sandbox = take(computers, draft(computers))
         sandbox.close()
         computers.close()
 
-    with DataFolder(places(data.path)[2]) as beside:
-        other = Computers(settings, beside)
+    with DataFolder(candidate_folders(data.path)[2]) as beside:
+        other = SandboxProvider(settings, beside)
         other.open()
         assert other.wait_for_pool(60)
         bury(other)
@@ -249,10 +253,10 @@ def test_what_a_dead_command_left_beside_is_removed_too(
 
 
 def test_a_missing_engine_is_told_and_tried_again(tmp_path: Path) -> None:
-    seen: list[Readiness] = []
+    seen: list[SetupStatus] = []
     settings = replace(load({}), docker_host=f"unix://{tmp_path}/no.sock")
     with DataFolder(tmp_path / "data") as data:
-        computers = Computers(settings, data, seen.append)
+        computers = SandboxProvider(settings, data, seen.append)
         computers.open()
         for _ in range(2):
             with pytest.raises(EngineError, match=r"no\.sock"):
@@ -264,7 +268,7 @@ def test_a_missing_engine_is_told_and_tried_again(tmp_path: Path) -> None:
 
 @pytest.mark.engine
 def test_an_image_that_is_not_there_is_named(settings: Settings, data: DataFolder) -> None:
-    computers = Computers(replace(settings, image="nobody/has-this:1"), data)
+    computers = SandboxProvider(replace(settings, image="nobody/has-this:1"), data)
     computers.open()
     with pytest.raises(EngineError, match="nobody/has-this:1"):
         take(computers, draft(computers))
@@ -278,10 +282,10 @@ def test_a_stop_ends_the_wait_for_an_engine_that_does_not_answer(
         silent.bind(str(tmp_path / "silent.sock"))
         silent.listen()
         engine = f"unix://{tmp_path}/silent.sock"
-        computers = Computers(replace(load({}), docker_host=engine), data)
+        computers = SandboxProvider(replace(load({}), docker_host=engine), data)
         stop = Stop()
         stop.set()
-        preparation = computers.take(draft(computers), stop)
+        preparation = computers.acquire(draft(computers), stop)
         with pytest.raises(StopIteration) as end:
             next(preparation)
         computers.close()
@@ -292,7 +296,7 @@ def test_a_stop_ends_the_wait_for_an_engine_that_does_not_answer(
 def test_closing_while_all_is_set_up_leaves_nothing(
     settings: Settings, data: DataFolder, engine: Client
 ) -> None:
-    computers = Computers(settings, data)
+    computers = SandboxProvider(settings, data)
     computers.open()
     computers.close()
     assert not computers.wait_for_pool(2)
@@ -304,11 +308,15 @@ def test_who_waits_for_the_image_sees_how_far_it_is(
     settings: Settings, data: DataFolder, engine: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small = data.path / "Dockerfile"
-    proxy = stage(dockerfile_path(), "proxy")
-    lines = [f"FROM {settings.image} AS sandbox", f"RUN echo one {data.instance}", "RUN echo two"]
+    proxy = extract_stage(dockerfile_path(), "proxy")
+    lines = [
+        f"FROM {settings.image} AS sandbox",
+        f"RUN echo one {data.instance_id}",
+        "RUN echo two",
+    ]
     small.write_text("\n".join([*lines, proxy]))
     monkeypatch.setattr("agent.provisioning.backend.dockerfile_path", lambda: small)
-    computers = Computers(replace(settings, image="", pool=0), data)
+    computers = SandboxProvider(replace(settings, image="", pool=0), data)
     events, sandbox = take(computers, draft(computers))
     sandbox.close()
     computers.close()

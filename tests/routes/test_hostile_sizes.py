@@ -5,18 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from agent.documents.text import text_of
-from agent.errors import NoRoom, WorkspaceError
+from agent.documents.text import extract_text
+from agent.errors import StorageFull, WorkspaceError
 from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
-from agent.workspace.staging import ANY
+from agent.workspace.staging import ANY_VERSION
 from agent.workspace.transfer.copy import copy_in, copy_out
-from agent.workspace.versions.snapshots import Snapshots
-from sandbox_ui.preview.base import Ask
+from agent.workspace.versions.snapshots import SnapshotTracker
+from sandbox_ui.preview.base import PreviewRequest
 from sandbox_ui.preview.kinds import KINDS
-from sandbox_ui.preview.service import Workshop
-from sandbox_ui.workspace.listing import row_of
-from tests.support.hostile.hostile_workspace import F, left_out, zipped
+from sandbox_ui.preview.service import PreviewService
+from sandbox_ui.workspace.listing import row_for_path
+from tests.support.hostile.hostile_workspace import FILE_PATH, read_omission_note, zip_workspace
 
 TERABYTE = 1024**4
 
@@ -33,7 +33,7 @@ def hollow(path: Path, begin: bytes = b"", size: int = TERABYTE) -> Path:
 
 
 def test_a_hollow_file_is_copied_out_with_its_holes(workspace: Workspace, tmp_path: Path) -> None:
-    file = hollow(workspace.root / F, b"begin")
+    file = hollow(workspace.root / FILE_PATH, b"begin")
     with file.open("r+b") as opened:
         opened.seek(TERABYTE // 2)
         opened.write(b"middle")
@@ -50,41 +50,44 @@ def test_a_hollow_file_is_copied_out_with_its_holes(workspace: Workspace, tmp_pa
 def test_a_hollow_file_is_given_only_where_there_is_room(
     workspace: Workspace, tmp_path: Path
 ) -> None:
-    with pytest.raises(NoRoom, match="does not fit"):
+    with pytest.raises(StorageFull, match="does not fit"):
         copy_in(workspace, hollow(tmp_path / "given"))
 
 
 def test_a_hollow_file_is_left_out_of_an_archive_which_says_so(workspace: Workspace) -> None:
-    hollow(workspace.root / F)
+    hollow(workspace.root / FILE_PATH)
     workspace.write(RelPath("output/small"), [b"x"])
-    archive = zipped(workspace)
+    archive = zip_workspace(workspace)
     assert "output/small" in archive.namelist()
-    assert "output/f: 1" in left_out(archive)
-    assert "holes" in left_out(archive)
+    assert "output/f: 1" in read_omission_note(archive)
+    assert "holes" in read_omission_note(archive)
 
 
 def test_a_hollow_file_is_kept_by_name_only_and_can_be_replaced(
-    workspace: Workspace, snapshots: Snapshots
+    workspace: Workspace, snapshots: SnapshotTracker
 ) -> None:
-    hollow(workspace.root / F)
-    assert not snapshots.take().changed[F].kept
-    assert row_of(workspace, F)
-    with workspace.begin(F) as upload:
+    hollow(workspace.root / FILE_PATH)
+    assert not snapshots.take().changed[FILE_PATH].stored
+    assert row_for_path(workspace, FILE_PATH)
+    with workspace.open_write(FILE_PATH) as upload:
         upload.write(b"small")
-        upload.replace(ANY)
-    assert workspace.stat(F).size == 5
+        upload.replace(ANY_VERSION)
+    assert workspace.stat(FILE_PATH).size == 5
 
 
 def test_a_hollow_document_is_not_pasted(workspace: Workspace) -> None:
     for begin in (b"text", b"%PDF-1.7\n", b"PK\3\4"):
-        hollow(workspace.root / F, begin)
-        with workspace.open_read(F) as file, pytest.raises(WorkspaceError, match="larger than"):
-            text_of(file, "f.docx")
+        hollow(workspace.root / FILE_PATH, begin)
+        with (
+            workspace.open_read(FILE_PATH) as file,
+            pytest.raises(WorkspaceError, match="larger than"),
+        ):
+            extract_text(file, "f.docx")
 
 
 @pytest.fixture(scope="module")
-def workshop() -> Iterator[Workshop]:
-    workshop = Workshop()
+def workshop() -> Iterator[PreviewService]:
+    workshop = PreviewService()
     workshop.open()
     yield workshop
     workshop.close()
@@ -92,7 +95,7 @@ def workshop() -> Iterator[Workshop]:
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_every_preview_of_a_hollow_file_answers_soon(
-    workspace: Workspace, workshop: Workshop, kind: str
+    workspace: Workspace, workshop: PreviewService, kind: str
 ) -> None:
     """Whatever it begins with; a look that took its whole time would say so."""
     for begin in (
@@ -101,9 +104,12 @@ def test_every_preview_of_a_hollow_file_answers_soon(
         b"a,b\n1,2\n",
         b"SQLite format 3\0\x10\0\1\1\0\x40\x20\x20",
     ):
-        hollow(workspace.root / F, begin)
-        with workspace.open_read(F) as file:
+        hollow(workspace.root / FILE_PATH, begin)
+        with workspace.open_read(FILE_PATH) as file:
             try:
-                assert len(workshop.look(kind, file, Ask("f", TERABYTE)).content) < 4 * 1024**2
+                assert (
+                    len(workshop.render(kind, file, PreviewRequest("f", TERABYTE)).content)
+                    < 4 * 1024**2
+                )
             except WorkspaceError as error:
                 assert "seconds" not in str(error)  # noqa: PT017 - either way is well

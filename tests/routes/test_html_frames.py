@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from agent.workspace.paths import RelPath
-from sandbox_ui.routes.workspace.frame_tokens import NoPass, Passes
+from sandbox_ui.routes.workspace.frame_tokens import FrameTokens, InvalidFrameToken
 from tests.routes.test_versions import Steps
 
 BASE = "http://studio.example:7860/"
@@ -229,20 +229,20 @@ def test_another_page_gets_no_pass(client: httpx.Client, run: str) -> None:
     "base", ["", "http://a", "ftp://a/", "http://a/; script-src *", "http://a/ b/", "https://a/\n/"]
 )
 def test_a_pass_is_made_for_an_address_only(base: str) -> None:
-    with pytest.raises(NoPass):
-        Passes().make("run", RelPath("a.html"), base, allowed=False)
+    with pytest.raises(InvalidFrameToken):
+        FrameTokens().create("run", RelPath("a.html"), base, allowed=False)
 
 
 def test_a_pass_cannot_be_forged_and_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    passes = Passes()
-    token = passes.make("run", RelPath("output/a.html"), BASE, allowed=False)
-    assert passes.read(token).run == "run"
-    others = Passes().make("run", RelPath("output/a.html"), BASE, allowed=True)
+    passes = FrameTokens()
+    token = passes.create("run", RelPath("output/a.html"), BASE, allowed=False)
+    assert passes.verify(token).run == "run"
+    others = FrameTokens().create("run", RelPath("output/a.html"), BASE, allowed=True)
     said, _, signature = token.partition(".")
     for forged in (others, f"{said}A.{signature}", f"{said}.", said, "", "é.é"):
-        with pytest.raises(NoPass):
-            passes.read(forged)
+        with pytest.raises(InvalidFrameToken):
+            passes.verify(forged)
     later = time.time() + 3601
     monkeypatch.setattr(time, "time", lambda: later)
-    with pytest.raises(NoPass, match="ended"):
-        passes.read(token)
+    with pytest.raises(InvalidFrameToken, match="ended"):
+        passes.verify(token)

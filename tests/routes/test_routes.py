@@ -11,12 +11,12 @@ import httpx
 import pytest
 
 from agent.events import RunEnded, RunStarted, StepEnded, StepStarted, TextDelta, Totals
-from agent.models.builtin.install import parts
+from agent.models.builtin.install import find_files
 from agent.runs.folder import RunFolder
 from agent.runs.journal import Journal
 from agent.settings import Settings
-from tests.support.local_provider import LocalMachine
-from tests.support.server import create, following, served, wait_until
+from tests.support.local_provider import LocalSandboxProvider
+from tests.support.server import create_app, follow_run, run_server, wait_until
 
 STARTED = RunStarted(
     run="r", task="t", mode="sandbox", model="m", metered=True, prompt="", system="", user=""
@@ -70,7 +70,7 @@ def test_health_tells_of_engine_image_and_model(client: httpx.Client) -> None:
     assert health["ok"]
     assert health["engine"]["ok"]
     assert health["image"] == {"ok": True, "tag": "none", "detail": "", "progress": None}
-    assert health["model"]["ok"] is (parts() is not None)
+    assert health["model"]["ok"] is (find_files() is not None)
     assert "No endpoint" in health["model"]["detail"]
     assert health["records"] == {"ok": True, "runs": 0, "unreadable_events": 0}
 
@@ -100,7 +100,7 @@ def test_an_attach_begins_with_a_picture_and_a_call_to_list_again(
 ) -> None:
     journal.append(STARTED)
     write_step(journal, 1, "one")
-    with following(client, run) as told:
+    with follow_run(client, run) as told:
         first, second = next(told), next(told)
     assert first.name == "picture"
     assert [step["text"] for step in first.data["picture"]["steps"]] == ["one"]
@@ -115,7 +115,7 @@ def test_a_step_that_goes_on_follows_the_picture_from_its_beginning(
     write_step(journal, 1, "one")
     journal.append(StepStarted(step=2, note=""))
     journal.append(TextDelta(step=2, text="half"))
-    with following(client, run) as told:
+    with follow_run(client, run) as told:
         picture, events = next(told), next(told)
     assert len(picture.data["picture"]["steps"]) == 1
     assert [event["kind"] for event in events.data["events"]] == ["step_started", "text_delta"]
@@ -139,7 +139,7 @@ def test_whoever_resumes_again_and_again_misses_nothing_and_gets_nothing_twice(
     heard: list[dict[str, Any]] = []
     cursor = "0"
     while not heard or heard[-1]["kind"] != "run_ended":
-        with following(client, run, cursor) as told:
+        with follow_run(client, run, cursor) as told:
             for message in told:
                 cursor = message.cursor or cursor
                 if message.name == "message":
@@ -152,7 +152,7 @@ def test_whoever_resumes_again_and_again_misses_nothing_and_gets_nothing_twice(
 def test_followers_hear_of_what_is_written_while_they_listen(
     client: httpx.Client, run: str, journal: Journal
 ) -> None:
-    with following(client, run) as told:
+    with follow_run(client, run) as told:
         assert next(told).data["picture"]["state"] == "draft"
         assert next(told).name == "workspace"
         journal.append(STARTED)
@@ -164,7 +164,7 @@ def test_followers_hear_of_what_is_written_while_they_listen(
 def test_news_of_the_workspace_name_the_folder_and_carry_no_cursor(
     client: httpx.Client, run: str, workspace: Path
 ) -> None:
-    with following(client, run) as told:
+    with follow_run(client, run) as told:
         assert next(told).name == "picture"
         assert next(told).data == {"all": True}
         (workspace / "output" / "n.txt").write_text("x")
@@ -460,7 +460,7 @@ def test_addresses_and_localhost_are_answered(client: httpx.Client, name: str) -
 
 def test_a_name_that_the_operator_gave_is_answered(tmp_path: Path) -> None:
     settings = Settings(data=tmp_path, hosts=("Studio.example",))
-    with served(create(settings, LocalMachine(tmp_path))) as address:
+    with run_server(create_app(settings, LocalSandboxProvider(tmp_path))) as address:
         named = {"Host": "studio.example:8443"}
         assert httpx.get(f"{address}/healthz", headers=named).status_code == 200
 

@@ -16,9 +16,9 @@ import pytest
 
 from agent.runs.folder import RunFolder
 from agent.settings import Settings
-from sandbox_ui.routes.workspace.uploads import Uploads
-from tests.support.local_provider import LocalMachine
-from tests.support.server import create, served, wait_until
+from sandbox_ui.routes.workspace.uploads import UploadRoutes
+from tests.support.local_provider import LocalSandboxProvider
+from tests.support.server import create_app, run_server, wait_until
 
 ROOT = Path(__file__).parents[2]
 
@@ -216,10 +216,10 @@ def _program(data: Path) -> "Iterator[tuple[httpx.Client, subprocess.Popen[bytes
     code = (
         "import sys, uvicorn\nfrom pathlib import Path\n"
         "from agent.settings import Settings\n"
-        "from sandbox_ui.application import create\n"
-        "from tests.support.local_provider import LocalMachine\n"
+        "from sandbox_ui.application import create_app\n"
+        "from tests.support.local_provider import LocalSandboxProvider\n"
         "data = Path(sys.argv[1])\n"
-        "app = create(Settings(data=data), LocalMachine(data))\n"
+        "app = create_app(Settings(data=data), LocalSandboxProvider(data))\n"
         "uvicorn.run(app, port=int(sys.argv[2]), log_level='warning')\n"
     )
     process = subprocess.Popen([sys.executable, "-c", code, str(data), str(port)], cwd=ROOT)
@@ -246,7 +246,9 @@ def test_a_disk_that_fills_up_is_said_and_leaves_nothing(tmp_path: Path) -> None
     try:
         with (
             _without_a_floor(),
-            served(create(Settings(data=tmp_path), LocalMachine(tmp_path))) as address,
+            run_server(
+                create_app(Settings(data=tmp_path), LocalSandboxProvider(tmp_path))
+            ) as address,
             httpx.Client(base_url=address, timeout=30) as client,
         ):
             run = client.post("/api/runs").json()["run"]
@@ -266,13 +268,13 @@ def test_a_disk_that_fills_up_is_said_and_leaves_nothing(tmp_path: Path) -> None
 
 @contextmanager
 def _without_a_floor() -> Iterator[None]:
-    before = Uploads.__init__.__defaults__
+    before = UploadRoutes.__init__.__defaults__
     assert before
-    Uploads.__init__.__defaults__ = (before[0], 0)
+    UploadRoutes.__init__.__defaults__ = (before[0], 0)
     try:
         yield
     finally:
-        Uploads.__init__.__defaults__ = before
+        UploadRoutes.__init__.__defaults__ = before
 
 
 # Changes

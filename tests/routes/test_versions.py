@@ -11,8 +11,8 @@ import pytest
 
 from agent.runs.folder import RunFolder
 from agent.workspace.versions.blobs import BlobStore
-from agent.workspace.versions.log import Versions
-from agent.workspace.versions.snapshots import Snapshots
+from agent.workspace.versions.log import ManifestLog
+from agent.workspace.versions.snapshots import SnapshotTracker
 
 
 class Steps:
@@ -24,8 +24,8 @@ class Steps:
         self.folder = RunFolder.open(data, self.run)
         self.root = self.folder.workspace
         self.step = 0
-        self._versions = Versions(self.folder.manifests)
-        self._snapshots = Snapshots(self.root, BlobStore(data / "blobs"))
+        self._versions = ManifestLog(self.folder.manifests)
+        self._snapshots = SnapshotTracker(self.root, BlobStore(data / "blobs"))
         self._versions.append(0, self._snapshots.take())
 
     def write(self, path: str, content: str | bytes) -> None:

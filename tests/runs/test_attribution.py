@@ -9,14 +9,14 @@ from agent.events import Event, StepStarted, WorkspaceChanged
 from agent.limits import Limits
 from agent.models.base import ToolCall
 from agent.models.scripted import ScriptedModel, ScriptedTurn
-from agent.prompts import named
+from agent.prompts import get_bundled
 from agent.runs.folder import RunFolder
 from agent.runs.recorder import RecordedRun, Task
-from agent.runs.user_changes import Item
+from agent.runs.user_changes import UserChange
 from agent.workspace import operations
 from agent.workspace.paths import RelPath
-from agent.workspace.versions.past_files import Past
-from tests.support.local_provider import LocalMachine
+from agent.workspace.versions.past_files import FileVersions
+from tests.support.local_provider import LocalSandboxProvider
 
 Edit = Callable[[RecordedRun], None]
 SUBMIT = ScriptedTurn(calls=(ToolCall("", "submit", "{}"),))
@@ -24,8 +24,8 @@ SUBMIT = ScriptedTurn(calls=(ToolCall("", "submit", "{}"),))
 
 @pytest.fixture
 def run(tmp_path: Path) -> Iterator[RecordedRun]:
-    machine = LocalMachine(tmp_path)
-    made = RecordedRun(RunFolder.create(tmp_path, machine.draft()), machine)
+    machine = LocalSandboxProvider(tmp_path)
+    made = RecordedRun(RunFolder.create(tmp_path, machine.create_workspace()), machine)
     given = made.folder.workspace / "given"
     given.mkdir(parents=True)
     for name in ("a.txt", "b.txt"):
@@ -51,11 +51,11 @@ def played(events: Iterator[Event], edits: dict[int, Callable[[], None]]) -> dic
 
 def begin(run: RecordedRun, *commands: str) -> Iterator[Event]:
     model = ScriptedModel([*map(bash, commands), SUBMIT])
-    return run.start(Task("t", named("general")), model, Limits())
+    return run.start(Task("t", get_bundled("general")), model, Limits())
 
 
-def past(run: RecordedRun) -> Past:
-    return Past(run.folder.manifests, run._computers.blobs)
+def past(run: RecordedRun) -> FileVersions:
+    return FileVersions(run.folder.manifests, run._provider.blobs)
 
 
 def version(run: RecordedRun, path: str, step: int) -> bytes:
@@ -69,20 +69,20 @@ def write(run: RecordedRun, path: str, text: str) -> None:
     new = not (workspace.root / path).exists()
     (workspace.root / path).parent.mkdir(parents=True, exist_ok=True)
     (workspace.root / path).write_text(text)
-    run.edited([Item("added" if new else "changed", RelPath(path))])
+    run.record_user_changes([UserChange("added" if new else "changed", RelPath(path))])
 
 
 def move(run: RecordedRun, path: str, to: str) -> str:
     done = operations.move(run.workspace, [RelPath(path)], RelPath(to))
-    pairs = zip(done.before, done.paths, strict=True)
-    run.edited([Item("moved", old, to=new) for old, new in pairs])
-    assert done.undo
-    return done.undo
+    pairs = zip(done.old_paths, done.paths, strict=True)
+    run.record_user_changes([UserChange("moved", old, new_path=new) for old, new in pairs])
+    assert done.undo_token
+    return done.undo_token
 
 
 def remove(run: RecordedRun, path: str) -> None:
     operations.remove(run.workspace, [RelPath(path)])
-    run.edited([Item("removed", RelPath(path))])
+    run.record_user_changes([UserChange("removed", RelPath(path))])
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def remove(run: RecordedRun, path: str) -> None:
 def test_an_edit_while_a_step_runs_is_no_step_s(run: RecordedRun, edit: Edit) -> None:
     assert played(begin(run, "true", "true"), {1: lambda: edit(run)}) == {}
     files = [each.relative_to(run.folder.workspace) for each in run.folder.workspace.rglob("*.txt")]
-    assert {past(run).changed_in(RelPath(str(path))) for path in files} <= {0, None}
+    assert {past(run).last_changed_step(RelPath(str(path))) for path in files} <= {0, None}
 
 
 def test_what_the_user_wrote_is_kept_as_a_version(run: RecordedRun) -> None:
@@ -113,9 +113,9 @@ def test_a_step_that_changes_the_user_s_file_differs_from_the_user_s(run: Record
     told = played(begin(run, "echo more >> new.txt"), {1: lambda: write(run, "new.txt", "mine\n")})
     assert told == {"new.txt": "changed by step 1"}
     versions = past(run)
-    before = versions.before(RelPath("new.txt"), 1)
+    before = versions.node_before(RelPath("new.txt"), 1)
     assert before is not None
-    with versions.content(RelPath("new.txt"), 1, before) as file:
+    with versions.open_content(RelPath("new.txt"), 1, before) as file:
         assert file.read() == b"mine\n"
     assert version(run, "new.txt", 1) == b"mine\nmore\n"
 
@@ -138,8 +138,8 @@ def test_a_move_taken_back_is_no_step_s(run: RecordedRun) -> None:
 
     def back() -> None:
         done = operations.undo(run.workspace, undo)
-        pairs = zip(done.before, done.paths, strict=True)
-        run.edited([Item("put back", old, to=new) for old, new in pairs])
+        pairs = zip(done.old_paths, done.paths, strict=True)
+        run.record_user_changes([UserChange("put back", old, new_path=new) for old, new in pairs])
 
     assert played(begin(run, "true", "true"), {1: there, 2: back}) == {}
     assert (run.folder.workspace / "given" / "a.txt").exists()
@@ -150,16 +150,16 @@ def test_edits_between_rounds_are_no_step_s(run: RecordedRun) -> None:
     write(run, "made.txt", "mine\n")
     told = played(run.follow_up("And?", ScriptedModel([bash("true"), SUBMIT])), {})
     assert told == {}
-    assert past(run).changed_in(RelPath("made.txt")) == 1
+    assert past(run).last_changed_step(RelPath("made.txt")) == 1
     assert version(run, "made.txt", 2) == b"1\n"
 
 
 def test_edits_while_the_sandbox_is_stopped_are_no_step_s(run: RecordedRun) -> None:
     played(begin(run, "echo 1 > made.txt"), {})
-    run.rest()
-    with RecordedRun(run.folder, run._computers) as again:
+    run.stop_sandbox()
+    with RecordedRun(run.folder, run._provider) as again:
         write(again, "made.txt", "mine\n")
         assert played(again.follow_up("And?", ScriptedModel([SUBMIT])), {}) == {}
-    assert past(run).changed_in(RelPath("made.txt")) == 1
+    assert past(run).last_changed_step(RelPath("made.txt")) == 1
     assert version(run, "made.txt", 2) == b"1\n"
     assert version(run, "made.txt", 3) == b"mine\n"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.data_folder import DataFolder, abandoned, places
-from agent.errors import DataFolderBusy
+from agent.data_folder import DataFolder, candidate_folders, lock_unused_subfolders
+from agent.errors import DataFolderLocked
 
 
 def mode(path: Path) -> int:
@@ -25,14 +25,14 @@ def test_only_the_owner_can_look_into_it(tmp_path: Path) -> None:
 
 def test_its_id_stays_and_is_its_own(tmp_path: Path) -> None:
     with DataFolder(tmp_path / "one") as first, DataFolder(tmp_path / "two") as other:
-        assert first.instance != other.instance
+        assert first.instance_id != other.instance_id
     with DataFolder(tmp_path / "one") as again:
-        assert again.instance == first.instance
+        assert again.instance_id == first.instance_id
 
 
 def test_a_second_holder_is_told_what_to_do(tmp_path: Path) -> None:
     data = DataFolder(tmp_path)
-    with pytest.raises(DataFolderBusy, match="another instance"):
+    with pytest.raises(DataFolderLocked, match="another instance"):
         DataFolder(tmp_path)
     data.close()
     data.close()
@@ -48,18 +48,18 @@ def test_another_process_is_kept_out_and_its_end_lets_go(tmp_path: Path) -> None
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"held\n"
-        with pytest.raises(DataFolderBusy):
+        with pytest.raises(DataFolderLocked):
             DataFolder(tmp_path)
         process.kill()
     DataFolder(tmp_path).close()
 
 
 def test_places_that_nobody_holds_any_more_are_found(tmp_path: Path) -> None:
-    _, first, second, third, *_ = places(tmp_path)
+    _, first, second, third, *_ = candidate_folders(tmp_path)
     with DataFolder(first) as held, DataFolder(second) as dead, DataFolder(tmp_path) as outer:
         dead.close()
         for each in (held, outer):
-            assert [folder.path for folder in abandoned(each)] == [second]
+            assert [folder.path for folder in lock_unused_subfolders(each)] == [second]
         assert not third.exists()
     with DataFolder(second):
         pass

@@ -18,10 +18,10 @@ import pytest
 from gradio_client import Client
 
 from agent.settings import Settings
-from sandbox_ui.auth.passwords import is_right
-from tests.support.local_provider import LocalMachine
+from sandbox_ui.auth.passwords import verify_password
+from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Call, Endpoint, Turn
-from tests.support.server import create, following, served
+from tests.support.server import create_app, follow_run, run_server
 
 RECORDED = Path(__file__).parents[1] / "fixtures" / "data-0.1.0.tar.xz"
 
@@ -76,7 +76,7 @@ class Earlier:
         return self.client.get(path).raise_for_status()
 
     def state(self, kind: str) -> dict[str, Any]:
-        with following(self.client, self.run(kind)) as events:
+        with follow_run(self.client, self.run(kind)) as events:
             picture: dict[str, Any] = next(events).data["picture"]
         return picture
 
@@ -98,9 +98,9 @@ def earlier(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Earlier]:
     folder = unpacked(tmp_path_factory.mktemp("earlier"))
     with Endpoint(turn) as endpoint:
         settings = Settings(data=folder / "data", base_url=endpoint.url, model="test-model")
-        app = create(settings, LocalMachine(folder / "data"))
+        app = create_app(settings, LocalSandboxProvider(folder / "data"))
         with (
-            served(app) as address,
+            run_server(app) as address,
             httpx.Client(base_url=address, timeout=60) as client,
         ):
             yield Earlier(folder, client)
@@ -172,8 +172,8 @@ def test_a_run_goes_on(kind: str, tmp_path: Path) -> None:
     folder = unpacked(tmp_path)
     with Endpoint(turn) as endpoint:
         settings = Settings(data=folder / "data", base_url=endpoint.url, model="test-model")
-        app = create(settings, LocalMachine(folder / "data"))
-        with served(app) as address, httpx.Client(base_url=address, timeout=60) as client:
+        app = create_app(settings, LocalSandboxProvider(folder / "data"))
+        with run_server(app) as address, httpx.Client(base_url=address, timeout=60) as client:
             earlier = Earlier(folder, client)
             before = earlier.journal(kind)
             programs = Client(address, verbose=False)
@@ -181,7 +181,7 @@ def test_a_run_goes_on(kind: str, tmp_path: Path) -> None:
             *_, last = programs.submit(run, api_name="/follow")
             assert last["state"] in ("submitted", "answered"), last
             assert earlier.journal(kind).startswith(before)
-            assert endpoint.complaints == []
+            assert endpoint.history_errors == []
             assert "Once more." in json.dumps(endpoint.requests[-1].body)
 
 
@@ -195,8 +195,8 @@ def test_a_shared_link_still_shows_its_run(earlier: Earlier) -> None:
 def test_tokens_cookies_and_accounts_still_hold(tmp_path: Path) -> None:
     folder = unpacked(tmp_path)
     settings = Settings(data=folder / "data", hosts=("studio.example",))
-    app = create(settings, LocalMachine(folder / "data"))
-    with served(app) as address:
+    app = create_app(settings, LocalSandboxProvider(folder / "data"))
+    with run_server(app) as address:
         given = json.loads((folder / "given.json").read_text())
         visitor = given["visitor"]
         with reaching(address, visitor["cookie"]) as known:
@@ -209,4 +209,4 @@ def test_tokens_cookies_and_accounts_still_hold(tmp_path: Path) -> None:
             assert len(listed["runs"]) >= len(ENDED)
     name, hashed = given["users"].split(":", 1)
     assert name == "ann"
-    assert is_right(given["password"], hashed)
+    assert verify_password(given["password"], hashed)

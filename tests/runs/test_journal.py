@@ -8,8 +8,8 @@ import pytest
 from agent.errors import JournalError
 from agent.events import (
     KINDS,
-    Change,
     Event,
+    FileChange,
     ModelAnswered,
     RunEnded,
     RunStarted,
@@ -23,9 +23,9 @@ from agent.events import (
     encode,
     without_tokens,
 )
-from agent.models.base import Tokens, ToolCall, Usage
-from agent.runs.journal import Journal, ends_in, lines, read
-from tests.support.hostile.full_disk import room_in_files
+from agent.models.base import ToolCall, TurnTokens, Usage
+from agent.runs.journal import Journal, ends_with, read, read_lines
+from tests.support.hostile.full_disk import limit_file_size
 
 EVENTS: list[Event] = [
     RunStarted(
@@ -40,10 +40,10 @@ EVENTS: list[Event] = [
     ),
     ModelAnswered(
         step=2, text='"tokens":{', reasoning="", calls=(), finish="stop",
-        usage=None, estimated=False, seconds=0.5, tokens=Tokens(7, (1, 2), (3,), (-0.25,)),
+        usage=None, estimated=False, seconds=0.5, tokens=TurnTokens(7, (1, 2), (3,), (-0.25,)),
     ),
     ToolOutput(step=1, call_id="1", stream="stderr", text="x" * 1000, skipped=7),
-    WorkspaceChanged(step=1, changes=(Change("a%FF", "added", 3),), total=1),
+    WorkspaceChanged(step=1, changes=(FileChange("a%FF", "added", 3),), total=1),
     StepEnded(step=1, totals=Totals(steps=1, cost=0.25)),
     RunEnded(status="failed", reason="why", answer="", totals=Totals()),
 ]  # fmt: skip
@@ -102,7 +102,7 @@ def test_a_cursor_that_is_not_one_is_refused(path: Path) -> None:
 
 def test_reading_ends_where_it_is_told_to(path: Path) -> None:
     cursors = write(path, EVENTS)
-    assert [cursor for cursor, _ in lines(path, cursors[0], cursors[2])] == cursors[1:3]
+    assert [cursor for cursor, _ in read_lines(path, cursors[0], cursors[2])] == cursors[1:3]
 
 
 def test_a_journal_cut_at_any_byte_reads_and_goes_on(path: Path, tmp_path: Path) -> None:
@@ -130,12 +130,12 @@ def test_a_last_line_without_its_end_is_cut_off(path: Path, torn: bytes) -> None
 
 def test_its_last_event_is_known_without_reading_it_all(path: Path) -> None:
     write(path, EVENTS)
-    assert ends_in(path, RunEnded)
+    assert ends_with(path, RunEnded)
     write(path, [EVENTS[2]])
-    assert not ends_in(path, RunEnded)
+    assert not ends_with(path, RunEnded)
     write(path, [EVENTS[-1]])
     path.write_bytes(path.read_bytes()[:-1])
-    assert not ends_in(path, RunEnded)
+    assert not ends_with(path, RunEnded)
 
 
 def test_an_empty_journal_is_a_journal(path: Path) -> None:
@@ -145,7 +145,7 @@ def test_an_empty_journal_is_a_journal(path: Path) -> None:
 
 def test_a_journal_is_made_with_its_first_event(path: Path) -> None:
     journal = Journal(path)
-    with room_in_files(0), pytest.raises(OSError, match="too large"):
+    with limit_file_size(0), pytest.raises(OSError, match="too large"):
         journal.append(EVENTS[0])
     assert not path.exists()
     assert list(read(path)) == []
@@ -156,7 +156,7 @@ def test_a_journal_is_made_with_its_first_event(path: Path) -> None:
 
 def test_a_follower_is_woken_for_each_event_until_it_lets_go(path: Path) -> None:
     journal, woken = Journal(path), []
-    unfollow = journal.follow(lambda: woken.append(journal.end))
+    unfollow = journal.subscribe(lambda: woken.append(journal.end))
     for event in EVENTS[:3]:
         journal.append(event)
     unfollow()
@@ -168,7 +168,7 @@ def test_a_follower_is_woken_for_each_event_until_it_lets_go(path: Path) -> None
 def test_an_event_that_could_not_be_written_leaves_nothing(path: Path) -> None:
     journal = Journal(path)
     journal.append(EVENTS[1])
-    with room_in_files(journal.end + 100), pytest.raises(OSError, match="too large"):
+    with limit_file_size(journal.end + 100), pytest.raises(OSError, match="too large"):
         journal.append(EVENTS[4])
     end = journal.append(EVENTS[-1])
     journal.close()

@@ -3,35 +3,35 @@
 from pathlib import Path
 
 from agent.events import ToolOutput
-from agent.runs.long_outputs import JOURNAL_BYTES, LongOutputs
-from agent.sandbox.base import Stream
+from agent.runs.long_outputs import MAX_JOURNAL_BYTES, LongOutputs
+from agent.sandbox.base import StreamName
 
 
-def output(text: str, stream: Stream = "stdout", skipped: int = 0) -> ToolOutput:
+def output(text: str, stream: StreamName = "stdout", skipped: int = 0) -> ToolOutput:
     return ToolOutput(step=3, call_id="../a/b", stream=stream, text=text, skipped=skipped)
 
 
 def test_a_short_output_stays_in_the_journal(tmp_path: Path) -> None:
     outputs, event = LongOutputs(tmp_path), output("hello")
-    assert outputs.shorten(event) == event
+    assert outputs.truncate(event) == event
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_long_one_is_whole_in_its_file_and_short_in_the_journal(tmp_path: Path) -> None:
     outputs = LongOutputs(tmp_path)
     parts = [f"{n}:" + "x" * 1000 + "\n" for n in range(100)]
-    kept = [outputs.shorten(output(part)) for part in parts]
+    kept = [outputs.truncate(output(part)) for part in parts]
     outputs.end_call()
     (file,) = tmp_path.iterdir()
     assert file.name == kept[-1].beside
     assert file.read_text() == "".join(parts)
-    assert sum(len(event.text) for event in kept if not event.beside) <= JOURNAL_BYTES
+    assert sum(len(event.text) for event in kept if not event.beside) <= MAX_JOURNAL_BYTES
     assert kept[-1].text == parts[-1]
 
 
 def test_one_huge_piece_leaves_only_its_end_in_the_journal(tmp_path: Path) -> None:
     outputs = LongOutputs(tmp_path)
-    event = outputs.shorten(output("é" * 1_000_000 + "end"))
+    event = outputs.truncate(output("é" * 1_000_000 + "end"))
     outputs.end_call()
     assert len(event.text) < 5000
     assert event.text.endswith("end")
@@ -39,8 +39,8 @@ def test_one_huge_piece_leaves_only_its_end_in_the_journal(tmp_path: Path) -> No
 
 def test_streams_are_kept_apart(tmp_path: Path) -> None:
     outputs = LongOutputs(tmp_path)
-    long = outputs.shorten(output("x" * (JOURNAL_BYTES + 1)))
-    short = outputs.shorten(output("error", "stderr"))
+    long = outputs.truncate(output("x" * (MAX_JOURNAL_BYTES + 1)))
+    short = outputs.truncate(output("error", "stderr"))
     outputs.end_call()
     assert long.beside
     assert not short.beside
@@ -48,8 +48,8 @@ def test_streams_are_kept_apart(tmp_path: Path) -> None:
 
 def test_a_gap_is_told_in_the_file(tmp_path: Path) -> None:
     outputs = LongOutputs(tmp_path)
-    outputs.shorten(output("x" * (JOURNAL_BYTES + 1)))
-    event = outputs.shorten(output("tail", skipped=12_345))
+    outputs.truncate(output("x" * (MAX_JOURNAL_BYTES + 1)))
+    event = outputs.truncate(output("tail", skipped=12_345))
     outputs.end_call()
     assert "[12,345 bytes left out]\ntail" in (tmp_path / event.beside).read_text()
 
@@ -58,23 +58,23 @@ def test_a_call_id_cannot_lead_out_of_the_folder(tmp_path: Path) -> None:
     folder = tmp_path / "outputs"
     folder.mkdir()
     outputs = LongOutputs(folder)
-    outputs.shorten(output("x" * (JOURNAL_BYTES + 1)))
+    outputs.truncate(output("x" * (MAX_JOURNAL_BYTES + 1)))
     outputs.end_call()
     assert [path.parent for path in tmp_path.rglob("*stdout")] == [folder]
 
 
 def test_the_next_call_begins_anew(tmp_path: Path) -> None:
     outputs = LongOutputs(tmp_path)
-    outputs.shorten(output("x" * (JOURNAL_BYTES + 1)))
+    outputs.truncate(output("x" * (MAX_JOURNAL_BYTES + 1)))
     outputs.end_call()
-    assert not outputs.shorten(output("short")).beside
+    assert not outputs.truncate(output("short")).beside
 
 
 def test_calls_whose_ids_look_alike_have_files_of_their_own(tmp_path: Path) -> None:
-    outputs, text = LongOutputs(tmp_path), "x" * (JOURNAL_BYTES + 1)
+    outputs, text = LongOutputs(tmp_path), "x" * (MAX_JOURNAL_BYTES + 1)
     names = set()
     for call_id in ("call:1", "call_1", "c" * 80 + "1", "c" * 80 + "2"):
         event = ToolOutput(step=3, call_id=call_id, stream="stdout", text=text)
-        names.add(outputs.shorten(event).beside)
+        names.add(outputs.truncate(event).beside)
         outputs.end_call()
     assert len(names) == 4

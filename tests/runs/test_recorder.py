@@ -25,22 +25,22 @@ from agent.events import (
 )
 from agent.limits import Limits
 from agent.loop.conversation import Conversation
-from agent.models.base import Model, Piece, Request, ToolCall, Usage
+from agent.models.base import Model, ModelRequest, Piece, ToolCall, Usage
 from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.runs import journal
 from agent.runs.folder import RunFolder
 from agent.runs.journal import Journal
-from agent.runs.record import BROKEN_OFF, INTERRUPTED, close_interrupted
+from agent.runs.record import ABORTED, INTERRUPTED, end_interrupted_rounds
 from agent.runs.recorder import RecordedRun, Task
 from agent.sandbox.base import Sandbox
 from agent.sandbox.process import ProcessSandbox
 from agent.util.cancellation import Stop
 from agent.workspace.versions.blobs import BlobStore
-from agent.workspace.versions.log import Versions
+from agent.workspace.versions.log import ManifestLog
 from agent.workspace.versions.manifest import Delta
-from tests.support.hostile.full_disk import room_in_files
+from tests.support.hostile.full_disk import limit_file_size
 
-GENERAL = prompts.named("general")
+GENERAL = prompts.get_bundled("general")
 
 
 class LocalComputers:
@@ -57,7 +57,7 @@ class LocalComputers:
             (folder.workspace / name).mkdir(parents=True)
         return folder
 
-    def take(self, folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
+    def acquire(self, folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
         yield Preparing(state="starting_sandbox")
         if self.failure is not None:
             raise self.failure
@@ -118,7 +118,7 @@ def test_a_task_of_bytes_that_are_no_text_is_asked_all_the_same(run: RecordedRun
     (*_, first) = run.start(Task("caf\udce9"), model, Limits(reminders=None))
     (*_, second) = run.follow_up("\ud800", model, Limits(reminders=None))
     assert [isinstance(event, RunEnded) for event in (first, second)] == [True, True]
-    assert [each.text for each in run.picture.rounds] == ["caf�", "�"]
+    assert [each.text for each in run.state.rounds] == ["caf�", "�"]
 
 
 def test_the_journal_is_written_as_it_happens(run: RecordedRun) -> None:
@@ -135,7 +135,7 @@ def test_a_follow_up_goes_on_in_the_same_shell_and_conversation(run: RecordedRun
     assert "Do it." in model.requests[0].messages[1].text
     assert "And now?" in model.requests[0].messages[-1].text
     assert sum(isinstance(event, RunEnded) for event in kept(run)) == 2
-    assert run.picture.totals.steps == 4
+    assert run.state.totals.steps == 4
 
 
 def test_a_run_begins_once_and_is_followed_up_only_at_rest(run: RecordedRun) -> None:
@@ -152,7 +152,7 @@ def test_a_run_taken_up_again_has_its_picture_and_its_conversation(
     play(run, bash("echo hi > output/a.txt"), SUBMIT)
     run.close()
     again = RecordedRun(run.folder, computers)
-    assert again.picture == run.picture
+    assert again.state == run.state
     assert again.conversation.messages == run.conversation.messages
     events = list(
         again.follow_up("More.", scripted([bash("cat output/a.txt"), SUBMIT]), Limits(), Stop())
@@ -199,7 +199,7 @@ def test_at_a_start_the_runs_that_a_dead_process_left_alive_are_closed(
     for event in events:  # held, since whoever lets go of it ends the round
         if isinstance(event, ToolOutput | StepEnded):
             break
-    close_interrupted(computers.data)
+    end_interrupted_rounds(computers.data)
     assert [event.status for event in kept(run) if isinstance(event, RunEnded)] == ["failed"]
     assert [event.status for event in kept(whole) if isinstance(event, RunEnded)] == ["submitted"]
     assert not draft.journal.exists()
@@ -224,7 +224,7 @@ def test_stop_while_the_sandbox_is_made_ends_the_run(run: RecordedRun) -> None:
 
 def test_a_defect_of_ours_ends_the_run_too(run: RecordedRun) -> None:
     class Broken(ScriptedModel):
-        def stream(self, request: Request, stop: Stop) -> Iterator[Piece]:
+        def stream(self, request: ModelRequest, stop: Stop) -> Iterator[Piece]:
             raise ZeroDivisionError("oops")
 
     events = list(run.start(Task("t", GENERAL), Broken([]), Limits(), Stop()))
@@ -253,7 +253,7 @@ def test_each_step_says_what_it_did_to_the_workspace(run: RecordedRun) -> None:
 
 def test_the_versions_give_back_every_step(run: RecordedRun, computers: LocalComputers) -> None:
     play(run, bash("echo 1 > a"), bash("echo 22 > a"), bash("rm a"), SUBMIT)
-    versions = Versions(run.folder.manifests)
+    versions = ManifestLog(run.folder.manifests)
     texts = []
     for step in (1, 2):
         digest = versions.manifest(step).nodes["a"].hash
@@ -296,7 +296,7 @@ def test_the_conversation_follows_from_the_journal_alone(run: RecordedRun) -> No
 
 def test_a_reader_follows_while_the_run_goes_on(run: RecordedRun) -> None:
     seen: list[int] = []
-    unfollow = run.journal.follow(lambda: seen.append(run.journal.end))
+    unfollow = run.journal.subscribe(lambda: seen.append(run.journal.end))
     worker = threading.Thread(target=play, args=(run, bash("true"), SUBMIT))
     worker.start()
     worker.join()
@@ -330,7 +330,7 @@ def test_folders_alone_are_no_change_that_is_told(run: RecordedRun) -> None:
 
 
 def test_a_run_without_room_for_its_record_is_refused(run: RecordedRun) -> None:
-    with room_in_files(0), pytest.raises(RunError, match="Make room"):
+    with limit_file_size(0), pytest.raises(RunError, match="Make room"):
         play(run, SUBMIT)
     assert not run.folder.journal.exists()
     assert [type(event) for event in play(run, SUBMIT)][-1] is RunEnded
@@ -338,12 +338,12 @@ def test_a_run_without_room_for_its_record_is_refused(run: RecordedRun) -> None:
 
 def test_a_round_that_finds_no_room_to_begin_leaves_nothing_behind(run: RecordedRun) -> None:
     """Not an end without a beginning, nor one that takes the place of the last round's."""
-    with room_in_files(20_000), pytest.raises(RunError, match="Make room"):
+    with limit_file_size(20_000), pytest.raises(RunError, match="Make room"):
         list(run.start(Task("x" * 30_000, GENERAL), scripted([SUBMIT])))
     assert not run.folder.journal.exists()
     play(run, ScriptedTurn(text="The answer."), SUBMIT)
     before = kept(run)
-    with room_in_files(20_000), pytest.raises(RunError, match="Make room"):
+    with limit_file_size(20_000), pytest.raises(RunError, match="Make room"):
         list(run.follow_up("x" * 30_000, scripted([SUBMIT])))
     assert kept(run) == before
     assert list(run.follow_up("Go on.", scripted([SUBMIT])))[-1].kind == "run_ended"
@@ -352,18 +352,18 @@ def test_a_round_that_finds_no_room_to_begin_leaves_nothing_behind(run: Recorded
 def test_a_step_whose_files_found_no_room_is_made_up_for_by_the_next(
     run: RecordedRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    append = Versions.append
+    append = ManifestLog.append
 
-    def full(versions: Versions, step: int, delta: Delta) -> None:
+    def full(versions: ManifestLog, step: int, delta: Delta) -> None:
         if "output/one" in delta.changed:
             raise OSError(errno.ENOSPC, "No space left on device")
         append(versions, step, delta)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Versions, "append", full)
+        patch.setattr(ManifestLog, "append", full)
         play(run, bash("echo 1 > output/one"), SUBMIT)
     list(run.follow_up("Go on.", scripted([bash("echo 2 > output/two"), SUBMIT])))
-    known = Versions(run.folder.manifests).manifest().nodes
+    known = ManifestLog(run.folder.manifests).manifest().nodes
     assert {"output/one", "output/two"} <= set(known)
 
 
@@ -381,14 +381,14 @@ def test_what_a_step_used_before_it_was_cut_off_counts(
     written.append(turn)
     written.close()
     with RecordedRun(run.folder, computers) as again:
-        totals = again.picture.totals
+        totals = again.state.totals
     assert (totals.steps, totals.prompt_tokens, totals.generated_tokens) == (2, 9000, 400)
 
 
 def test_a_round_has_its_own_limits(run: RecordedRun) -> None:
     play(run, SUBMIT)
     list(run.follow_up("Go on.", scripted([SUBMIT]), Limits(steps=7)))
-    assert run.picture.limits["steps"] == 7
+    assert run.state.limits["steps"] == 7
 
 
 def test_a_stop_before_there_is_a_sandbox_keeps_its_reason(run: RecordedRun) -> None:
@@ -418,11 +418,11 @@ def test_an_end_for_which_there_was_no_room_is_kept_before_anything_else(
     with monkeypatch.context() as patch:
         patch.setattr(run.journal, "append", full)
         play(run, bash("echo on"), SUBMIT)
-        assert not journal.ends_in(run.folder.journal, RunEnded)
-        run.rest()
+        assert not journal.ends_with(run.folder.journal, RunEnded)
+        run.stop_sandbox()
         with pytest.raises(OSError, match="No space"):
-            run.settle()
-    run.settle()
+            run.write_pending_end()
+    run.write_pending_end()
     events = [event for _, event in journal.read(run.folder.journal)]
     assert [e.status for e in events if isinstance(e, RunEnded)] == ["failed"]
     assert list(run.follow_up("Go on.", scripted([SUBMIT])))[-1].kind == "run_ended"
@@ -436,7 +436,7 @@ def test_an_error_of_the_system_that_is_no_full_disk_is_not_told_as_one(
         (folder.path / "run.json" / "x").read_text()
         return None
 
-    monkeypatch.setattr(computers, "take", take)
+    monkeypatch.setattr(computers, "acquire", take)
     *_, ended = play(run, SUBMIT)
     assert isinstance(ended, RunEnded)
     assert ended.reason.startswith("The studio failed: Not a directory.")
@@ -446,7 +446,7 @@ def test_an_error_of_the_system_that_is_no_full_disk_is_not_told_as_one(
 def test_a_run_that_can_not_be_recorded_ends_and_says_why(
     run: RecordedRun, computers: LocalComputers
 ) -> None:
-    with room_in_files(20_000):
+    with limit_file_size(20_000):
         events = play(run, ScriptedTurn(text="x" * 30_000), SUBMIT)
     assert [event.status for event in events if isinstance(event, RunEnded)] == ["failed"]
     assert isinstance(events[-1], RunEnded)
@@ -454,7 +454,7 @@ def test_a_run_that_can_not_be_recorded_ends_and_says_why(
     run.close()
     again = RecordedRun(run.folder, computers)
     again.close()
-    assert not again.picture.alive
+    assert not again.state.is_running
 
 
 @pytest.mark.parametrize("leave", ["close", "interrupt"])
@@ -469,4 +469,4 @@ def test_a_round_that_is_broken_off_has_an_end(run: RecordedRun, leave: str) -> 
         with pytest.raises(KeyboardInterrupt):
             events.throw(KeyboardInterrupt())
     (ended,) = (event for event in kept(run) if isinstance(event, RunEnded))
-    assert (ended.status, ended.reason) == ("stopped", BROKEN_OFF)
+    assert (ended.status, ended.reason) == ("stopped", ABORTED)

@@ -4,8 +4,8 @@ import pytest
 
 from agent.events import (
     CallDelta,
-    Change,
     Event,
+    FileChange,
     ModelAnswered,
     Preparing,
     ReasoningDelta,
@@ -23,7 +23,7 @@ from agent.events import (
     WorkspaceChanged,
 )
 from agent.models.base import ToolCall, Usage
-from agent.runs.state import RunPicture
+from agent.runs.state import RunState
 
 STARTED = RunStarted(
     run="r", task="Count.", mode="sandbox", model="m", metered=True, prompt="p", system="", user=""
@@ -43,13 +43,13 @@ STEP: list[Event] = [
         step=1, call_id="a", name="execute_bash", ok=False, exit_code=2, ending="exit",
         seconds=0.25, observation="o",
     ),
-    WorkspaceChanged(step=1, changes=(Change("a.txt", "added", 3),), total=1),
+    WorkspaceChanged(step=1, changes=(FileChange("a.txt", "added", 3),), total=1),
     StepEnded(step=1, totals=TOTALS),
 ]  # fmt: skip
 
 
-def picture(*events: Event) -> RunPicture:
-    made = RunPicture()
+def picture(*events: Event) -> RunState:
+    made = RunState()
     for cursor, event in enumerate(events, start=1):
         made.apply(event, cursor * 10)
     return made
@@ -91,15 +91,17 @@ def test_a_step_in_a_few_lines() -> None:
     assert (head.thought, head.text, head.usage) == ("Let me see", "I count.", Usage(9, 2))
     call = head.calls[0]
     assert (call.head, call.ok, call.exit_code, call.seconds) == ("wc -l", False, 2, 0.25)
-    assert (head.changes, head.changed, head.ended) == ([Change("a.txt", "added", 3)], 1, True)
+    assert (head.changes, head.changed, head.ended) == ([FileChange("a.txt", "added", 3)], 1, True)
 
 
 def test_what_a_round_s_end_did_to_the_files_is_added_to_its_last_step() -> None:
     late = WorkspaceChanged(
-        step=1, changes=(Change("a.txt", "changed", 4), Change("b.txt", "added", 1)), total=9
+        step=1,
+        changes=(FileChange("a.txt", "changed", 4), FileChange("b.txt", "added", 1)),
+        total=9,
     )
     head = picture(STARTED, *STEP, late).steps[0]
-    assert head.changes == [Change("a.txt", "added", 4), Change("b.txt", "added", 1)]
+    assert head.changes == [FileChange("a.txt", "added", 4), FileChange("b.txt", "added", 1)]
     assert head.changed == 9
 
 
@@ -129,11 +131,11 @@ def test_rounds_follow_each_other() -> None:
     shown = picture(STARTED, *STEP, over, more)
     assert [round_.text for round_ in shown.rounds] == ["Count.", "And?"]
     assert (shown.rounds[0].status, shown.rounds[0].answer) == ("submitted", "4")
-    assert shown.alive
+    assert shown.is_running
     assert shown.model == "m2"
-    assert not picture(STARTED, *STEP, over).alive
+    assert not picture(STARTED, *STEP, over).is_running
 
 
 def test_an_empty_journal_is_a_draft() -> None:
     assert picture().state == "draft"
-    assert not picture().alive
+    assert not picture().is_running

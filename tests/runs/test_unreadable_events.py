@@ -17,23 +17,23 @@ from agent.events import (
     ToolEnded,
     ToolStarted,
     Totals,
-    Unreadable,
+    UnreadableEvent,
     encode,
 )
 from agent.history.export import conversation_markdown
 from agent.history.index import History
 from agent.history.search import find
-from agent.history.trajectory import trajectory
+from agent.history.trajectory import build_trajectory
 from agent.loop.conversation import Conversation
-from agent.models.base import Assistant, ToolCall, ToolResult, User
+from agent.models.base import AssistantMessage, ToolCall, ToolResult, UserMessage
 from agent.runs import summary
 from agent.runs.folder import RunFolder
-from agent.runs.journal import Journal, ends_in, read
-from agent.runs.record import Record, close_interrupted
-from agent.runs.state import RunPicture
-from agent.runs.unreadable_events import MISSING
+from agent.runs.journal import Journal, ends_with, read
+from agent.runs.record import Record, end_interrupted_rounds
+from agent.runs.state import RunState
+from agent.runs.unreadable_events import UNREADABLE_TEXT
 from sandbox_ui.runs.feed import Feed
-from tests.support.recorded_runs import shelve
+from tests.support.recorded_runs import write_ended_run
 
 FUTURE = b'{"at":5.0,"kind":"run_rated","stars":3,"step":1}'
 GARBAGE = [b"{}", b"[]", b"null", b"\xff\xfe", b'{"kind":["a"]}', b"[" * 5000, b"", FUTURE]
@@ -80,8 +80,8 @@ def played(*events: Event) -> Generator[Event, None, None]:
     yield from events
 
 
-def folded(path: Path) -> RunPicture:
-    picture = RunPicture()
+def folded(path: Path) -> RunState:
+    picture = RunState()
     for cursor, event in read(path):
         picture.apply(event, cursor)
     return picture
@@ -104,9 +104,9 @@ def test_a_line_that_cannot_be_read_hides_nothing(
 ) -> None:
     path = journal_of(tmp_path / "j", [*LINES[:place], garbage, *LINES[place:]])
     found = [event for _, event in read(path)]
-    assert isinstance(found[place], Unreadable)
+    assert isinstance(found[place], UnreadableEvent)
     assert found[:place] + found[place + 1 :] == EVENTS
-    assert ends_in(path, RunEnded)
+    assert ends_with(path, RunEnded)
 
 
 @pytest.mark.parametrize("garbage", GARBAGE, ids=lambda line: repr(line[:20]))
@@ -138,10 +138,10 @@ def test_the_end_of_a_round_that_a_newer_version_wrote_is_an_end(
     tmp_path: Path, change: dict[str, object], status: str, reason: str
 ) -> None:
     line = json.dumps({**json.loads(LINES[-1]), **change}).encode()
-    folder = shelve(tmp_path)
+    folder = write_ended_run(tmp_path)
     journal_of(folder.journal, [*LINES[:-1], line])
     before = folder.journal.read_bytes()
-    close_interrupted(tmp_path)
+    end_interrupted_rounds(tmp_path)
     assert folder.journal.read_bytes() == before
     picture = folded(folder.journal)
     assert picture.rounds[-1].status == status
@@ -149,26 +149,26 @@ def test_the_end_of_a_round_that_a_newer_version_wrote_is_an_end(
 
 
 def test_a_run_whose_first_line_is_damaged_is_a_run(tmp_path: Path) -> None:
-    folder = shelve(tmp_path)
+    folder = write_ended_run(tmp_path)
     lines = folder.journal.read_bytes().splitlines()
     journal_of(folder.journal, [b"garbage", *lines[1:]])
     (entry,) = History(tmp_path).page().entries
     assert entry.summary is not None
-    assert (entry.problem, entry.title, entry.summary.state) == ("", MISSING, "submitted")
+    assert (entry.problem, entry.title, entry.summary.state) == ("", UNREADABLE_TEXT, "submitted")
     assert [place.round for place in find(Feed(folder).events(), "done")] == [1]
 
 
 def test_a_damaged_record_goes_on_with_a_message(tmp_path: Path) -> None:
-    folder = shelve(tmp_path)
+    folder = write_ended_run(tmp_path)
     journal_of(folder.journal, [*LINES[:4], b"{}", *LINES[4:], FUTURE])
     feed = Feed(folder)
-    shown = json.loads(feed.picture().data)["picture"]
+    shown = json.loads(feed.state_message().data)["picture"]
     assert (shown["state"], len(shown["steps"]), shown["unreadable"]) == ("submitted", 5, 2)
     record = Record(folder)
     more = RunContinued(text="And now?", model="m", metered=True)
-    assert list(record.kept(played(more, ENDED), lambda event: iter([event])))
+    assert list(record.record_events(played(more, ENDED), lambda event: iter([event])))
     record.close()
-    news = feed.after(shown["cursor"])
+    news = feed.events_after(shown["cursor"])
     assert news is not None
     assert [event["kind"] for event in json.loads(news.data)["events"]] == [
         "run_continued", "run_ended",
@@ -177,12 +177,12 @@ def test_a_damaged_record_goes_on_with_a_message(tmp_path: Path) -> None:
 
 
 def test_what_a_browser_is_sent_is_json_whatever_the_line_holds(tmp_path: Path) -> None:
-    folder = shelve(tmp_path)
+    folder = write_ended_run(tmp_path)
     nan = LINES[3].replace(b'"command":"ls"', b'"command":NaN')
     assert nan != LINES[3]
     journal_of(folder.journal, [*LINES[:3], nan, b"\xff]", *LINES[4:]])
     feed = Feed(folder)
-    message = feed.after(0)
+    message = feed.events_after(0)
     assert message is not None
 
     def refuse(constant: str) -> None:
@@ -190,7 +190,7 @@ def test_what_a_browser_is_sent_is_json_whatever_the_line_holds(tmp_path: Path) 
 
     sent = json.loads(message.data, parse_constant=refuse)["events"]
     assert [event["kind"] for event in sent].count("unreadable") == 1
-    body = json.loads(feed.step(1), parse_constant=refuse)
+    body = json.loads(feed.step_events(1), parse_constant=refuse)
     assert [event["kind"] for event in body] == [
         "step_started", "model_answered", "tool_started", "unreadable", "tool_ended", "step_ended",
     ]  # fmt: skip
@@ -203,16 +203,16 @@ def test_every_call_has_one_result_in_a_damaged_conversation() -> None:
     no_result = "Error: the result of this call is missing in the run's record."
     lost = [m for m in messages(ToolEnded) if isinstance(m, ToolResult)]
     assert [(m.call_id, m.text) for m in lost] == [("c1", no_result)]
-    assert not any(isinstance(m, ToolResult | Assistant) for m in messages(ModelAnswered))
+    assert not any(isinstance(m, ToolResult | AssistantMessage) for m in messages(ModelAnswered))
     begun = messages(RunStarted)
-    assert not any(isinstance(m, User) for m in begun)
+    assert not any(isinstance(m, UserMessage) for m in begun)
 
 
 def test_exports_name_what_cannot_be_read(tmp_path: Path) -> None:
     path = journal_of(tmp_path / "j", [*LINES[:4], FUTURE, *LINES[4:]])
     events = [event for _, event in read(path)]
-    assert trajectory(events)["metadata"]["unreadable_events"] == 1
-    assert len(trajectory(events)["steps"]) == 5
+    assert build_trajectory(events)["metadata"]["unreadable_events"] == 1
+    assert len(build_trajectory(events)["steps"]) == 5
     text = "".join(conversation_markdown(events))
     assert "an event (“run_rated”)" in text
     assert "seen 5" in text
@@ -220,12 +220,12 @@ def test_exports_name_what_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_runs_with_damaged_records_are_counted(tmp_path: Path) -> None:
-    whole, damaged = shelve(tmp_path), shelve(tmp_path)
+    whole, damaged = write_ended_run(tmp_path), write_ended_run(tmp_path)
     with damaged.journal.open("ab") as file:
         file.write(FUTURE + b"\n{}\n")
     history = History(tmp_path)
     assert history.unreadable() == {}
-    assert set(history.fill()) == {whole.id, damaged.id}
+    assert set(history.derive_missing()) == {whole.id, damaged.id}
     assert history.unreadable() == {damaged.id: 2}
     kept = summary.load(RunFolder.open(tmp_path, damaged.id))
     assert kept is not None

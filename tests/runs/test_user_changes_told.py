@@ -13,41 +13,41 @@ from agent.limits import Limits
 from agent.loop.conversation import Conversation
 from agent.models.base import ToolCall
 from agent.models.scripted import ScriptedModel, ScriptedTurn
-from agent.prompts import named
-from agent.provisioning.migrate import settle
+from agent.prompts import get_bundled
+from agent.provisioning.migrate import move_to_sandbox
 from agent.runs import journal
 from agent.runs.folder import RunFolder
 from agent.runs.recorder import RecordedRun, Task
-from agent.runs.user_changes import Item
+from agent.runs.user_changes import UserChange
 from agent.sandbox.base import Sandbox
 from agent.settings import Settings
 from agent.util.cancellation import Stop
 from agent.workspace.paths import RelPath
-from tests.support.local_provider import LocalMachine
+from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Call, Endpoint, Turn
-from tests.support.server import create, served
+from tests.support.server import create_app, run_server
 
-REPORT = Item("added", RelPath("input/report.pdf"), 3_250_586)
+REPORT = UserChange("added", RelPath("input/report.pdf"), 3_250_586)
 TOLD = "[The person added input/report.pdf (3.1 MB).]"
 
 
-class WarmMachine(LocalMachine):
+class WarmMachine(LocalSandboxProvider):
     """Moves a run's files into another sandbox, as a warm pool does."""
 
     def take(self, folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
-        new = self.draft()
-        settle(folder, new, self.data / "sandboxes" / new / "workspace")
-        return (yield from super().take(folder, stop))
+        new = self.create_workspace()
+        move_to_sandbox(folder, new, self.data / "sandboxes" / new / "workspace")
+        return (yield from super().acquire(folder, stop))
 
 
 def test_a_file_in_the_place_of_a_folder_comes_along(tmp_path: Path) -> None:
     machine = WarmMachine(tmp_path)
-    folder = RunFolder.create(tmp_path, machine.draft())
+    folder = RunFolder.create(tmp_path, machine.create_workspace())
     (folder.workspace / "output").rmdir()
     (folder.workspace / "output").write_text("given\n")
     with RecordedRun(folder, machine) as run:
         *_, ended = run.start(
-            Task("t", named("general")), ScriptedModel([bash("cat output"), SUBMIT])
+            Task("t", get_bundled("general")), ScriptedModel([bash("cat output"), SUBMIT])
         )
     assert isinstance(ended, RunEnded)
     assert (ended.status, ended.reason) == ("submitted", "")
@@ -59,8 +59,8 @@ def test_a_file_in_the_place_of_a_folder_comes_along(tmp_path: Path) -> None:
 
 @pytest.fixture
 def recorded(tmp_path: Path) -> Iterator[RecordedRun]:
-    machine = LocalMachine(tmp_path)
-    run = RecordedRun(RunFolder.create(tmp_path, machine.draft()), machine)
+    machine = LocalSandboxProvider(tmp_path)
+    run = RecordedRun(RunFolder.create(tmp_path, machine.create_workspace()), machine)
     yield run
     run.close()
 
@@ -74,9 +74,9 @@ SUBMIT = ScriptedTurn(calls=(ToolCall("", "submit", "{}"),))
 
 def test_the_next_observation_tells_of_it_once(recorded: RecordedRun) -> None:
     model = ScriptedModel([bash("true"), bash("true"), SUBMIT])
-    for event in recorded.start(Task("t", named("general")), model, Limits(), Stop()):
+    for event in recorded.start(Task("t", get_bundled("general")), model, Limits(), Stop()):
         if isinstance(event, StepStarted) and event.step == 1:
-            recorded.news.put([REPORT])
+            recorded.user_changes.add([REPORT])
     first, second, third = (request.messages[-1].text for request in model.requests)
     assert TOLD not in first
     assert f"\n\n{TOLD}\nSteps Remaining: " in second
@@ -84,9 +84,9 @@ def test_the_next_observation_tells_of_it_once(recorded: RecordedRun) -> None:
 
 
 def test_between_rounds_it_comes_with_the_next_message(recorded: RecordedRun) -> None:
-    for _ in recorded.start(Task("t", named("general")), ScriptedModel([SUBMIT])):
+    for _ in recorded.start(Task("t", get_bundled("general")), ScriptedModel([SUBMIT])):
         continue
-    recorded.news.put([REPORT])
+    recorded.user_changes.add([REPORT])
     model = ScriptedModel([SUBMIT])
     for _ in recorded.follow_up("And now?", model):
         continue
@@ -94,8 +94,10 @@ def test_between_rounds_it_comes_with_the_next_message(recorded: RecordedRun) ->
 
 
 def test_a_run_taken_up_again_agrees_on_what_was_told(recorded: RecordedRun) -> None:
-    recorded.news.put([REPORT])
-    for _ in recorded.start(Task("t", named("general")), ScriptedModel([bash("true"), SUBMIT])):
+    recorded.user_changes.add([REPORT])
+    for _ in recorded.start(
+        Task("t", get_bundled("general")), ScriptedModel([bash("true"), SUBMIT])
+    ):
         continue
     again = Conversation(event for _, event in journal.read(recorded.folder.journal))
     assert again.messages == recorded.conversation.messages
@@ -130,7 +132,7 @@ def address(script: Script, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     data = tmp_path_factory.mktemp("data")
     with Endpoint(script) as endpoint:
         settings = Settings(data=data, base_url=endpoint.url, model="test-model")
-        with served(create(settings, WarmMachine(data))) as address:
+        with run_server(create_app(settings, WarmMachine(data))) as address:
             yield address
 
 

@@ -16,11 +16,11 @@ import httpx
 import pytest
 
 from agent.data_folder import DataFolder
-from agent.history.deletion import Removal
-from agent.provisioning.migrate import light
-from agent.provisioning.provider import Computers
+from agent.history.deletion import RunDeleter
+from agent.provisioning.migrate import is_cheap_to_move
+from agent.provisioning.provider import SandboxProvider
 from agent.runs import summary
-from agent.runs.disk_usage import on_disk
+from agent.runs.disk_usage import bytes_on_disk
 from agent.runs.folder import RunFolder
 from agent.sandbox.base import Sandbox
 from agent.sandbox.disk import scratch, volume
@@ -31,9 +31,9 @@ from agent.settings import load
 from agent.workspace.files import STAGING
 from agent.workspace.versions.blobs import BlobStore
 from tests.contract.sandbox_use import MEGABYTE, eventually, run, say, taken
-from tests.support.local_provider import LocalMachine
-from tests.support.recorded_runs import shelve
-from tests.support.server import create, served
+from tests.support.local_provider import LocalSandboxProvider
+from tests.support.recorded_runs import write_ended_run
+from tests.support.server import create_app, run_server
 
 SIZE = 100 * MEGABYTE
 own_disk = pytest.mark.skipif(
@@ -53,7 +53,7 @@ def data(tmp_path: Path) -> Iterator[DataFolder]:
 def folder(data: DataFolder) -> Path:
     """A sandbox's folder with a disk of its own."""
     made = data.path / "sandboxes" / "one"
-    assert volume.make(made, SIZE)
+    assert volume.create(made, SIZE)
     return made
 
 
@@ -69,26 +69,26 @@ def test_it_is_full_where_the_quota_says_and_not_before(folder: Path) -> None:
 
 @own_disk
 def test_what_is_not_used_takes_nothing_of_the_host(folder: Path) -> None:
-    assert on_disk(volume.image(folder).parent) < 5 * MEGABYTE
+    assert bytes_on_disk(volume.disk_image(folder).parent) < 5 * MEGABYTE
     (folder / "file").write_bytes(os.urandom(20 * MEGABYTE))
     os.sync()
-    assert on_disk(volume.image(folder).parent) > 20 * MEGABYTE
+    assert bytes_on_disk(volume.disk_image(folder).parent) > 20 * MEGABYTE
     (folder / "file").unlink()
     subprocess.run(["sync", "-f", folder], check=True)
-    assert eventually(lambda: on_disk(volume.image(folder).parent) < 10 * MEGABYTE)
+    assert eventually(lambda: bytes_on_disk(volume.disk_image(folder).parent) < 10 * MEGABYTE)
 
 
 @own_disk
 def test_a_run_s_size_is_what_deleting_it_frees(data: DataFolder) -> None:
-    run = shelve(data.path)
+    run = write_ended_run(data.path)
     shutil.rmtree(run.sandbox_folder)
-    assert volume.make(run.sandbox_folder, SIZE)
+    assert volume.create(run.sandbox_folder, SIZE)
     (run.sandbox_folder / "file").write_bytes(os.urandom(3 * MEGABYTE))
     os.sync()
     told = summary.derive(run)
     assert told is not None
-    removal = Removal(data.path, BlobStore(data.path / "blobs"), lambda _: None)
-    assert told.size == pytest.approx(removal.frees([run.id]), abs=MEGABYTE // 4)
+    removal = RunDeleter(data.path, BlobStore(data.path / "blobs"), lambda _: None)
+    assert told.size == pytest.approx(removal.freed_bytes([run.id]), abs=MEGABYTE // 4)
 
 
 @own_disk
@@ -104,7 +104,7 @@ def test_nothing_on_it_is_a_device_or_gives_rights(folder: Path) -> None:
 def test_a_killed_process_leaves_nothing_that_the_next_does_not_find(folder: Path) -> None:
     (folder / "file").write_text("kept")
     volume.detach(folder)
-    assert not volume.attached(folder)
+    assert not volume.is_attached(folder)
     assert list(folder.iterdir()) == []
     threads = [threading.Thread(target=volume.attach, args=(folder,)) for _ in range(8)]
     for each in threads:
@@ -113,7 +113,7 @@ def test_a_killed_process_leaves_nothing_that_the_next_does_not_find(folder: Pat
         each.join()
     assert (folder / "file").read_text() == "kept"
     volume.detach(folder)
-    assert not volume.attached(folder), "it was mounted more than once"
+    assert not volume.is_attached(folder), "it was mounted more than once"
 
 
 @own_disk
@@ -121,7 +121,7 @@ def test_a_file_that_is_read_stays_whole_while_its_disk_is_taken_away(folder: Pa
     (folder / "file").write_text("kept")
     with (folder / "file").open() as file:
         volume.detach(folder, idle=True)
-        assert volume.attached(folder), "somebody has a file open"
+        assert volume.is_attached(folder), "somebody has a file open"
         volume.detach(folder)
         volume.attach(folder)
         assert (folder / "file").read_text() == file.read() == "kept"
@@ -130,7 +130,7 @@ def test_a_file_that_is_read_stays_whole_while_its_disk_is_taken_away(folder: Pa
 @own_disk
 def test_discarding_leaves_neither_mount_nor_file(folder: Path) -> None:
     (folder / "deep" / "er").mkdir(parents=True)
-    image = volume.image(folder)
+    image = volume.disk_image(folder)
     volume.discard(folder)
     assert not folder.exists()
     assert not image.exists()
@@ -146,27 +146,29 @@ def test_it_moves_with_its_folder(folder: Path, tmp_path: Path) -> None:
     volume.move(folder, there)
     volume.attach(there)
     assert (there / "file").read_text() == "kept"
-    assert not volume.image(folder).exists()
+    assert not volume.disk_image(folder).exists()
     volume.discard(there)
 
 
 def test_without_the_means_a_folder_is_a_plain_one(
     data: DataFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(volume, "_TOOLS", str(data.path))
+    monkeypatch.setattr(volume, "_TOOL_PATH", str(data.path))
     folder = data.path / "sandboxes" / "plain"
-    assert not volume.make(folder, SIZE)
-    assert not volume.image(folder).exists()
+    assert not volume.create(folder, SIZE)
+    assert not volume.disk_image(folder).exists()
     folder.mkdir(parents=True)
-    assert volume.attached(folder)
+    assert volume.is_attached(folder)
     monkeypatch.undo()
     volume.discard(folder)
     assert not folder.exists()
 
 
 def test_an_upload_beyond_the_disk_is_refused_with_a_sentence(tmp_path: Path) -> None:
-    app = create(replace(load({}), data=tmp_path, disk=MEGABYTE), LocalMachine(tmp_path))
-    with served(app) as address, httpx.Client(base_url=address) as client:
+    app = create_app(
+        replace(load({}), data=tmp_path, disk=MEGABYTE), LocalSandboxProvider(tmp_path)
+    )
+    with run_server(app) as address, httpx.Client(base_url=address) as client:
         run = client.post("/api/runs", json={}).json()["run"]
         asked = {"path": "input/large", "size": 2 * MEGABYTE}
         answer = client.post(f"/api/runs/{run}/uploads", json=asked)
@@ -185,7 +187,7 @@ def own(request: pytest.FixtureRequest) -> bool:
     return value
 
 
-Machine = Callable[[bool, int], Computers]
+Machine = Callable[[bool, int], SandboxProvider]
 
 
 @pytest.fixture(scope="module")
@@ -193,13 +195,13 @@ def machine(image: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ma
     """Computers whose sandboxes have disks of their own or not, with a pool or without."""
     host = {key: os.environ[key] for key in ("DOCKER_HOST",) if key in os.environ}
     settings = replace(load(host), image=image, disk=SIZE)
-    opened: dict[tuple[bool, int], Computers] = {}
+    opened: dict[tuple[bool, int], SandboxProvider] = {}
     with ExitStack() as held:
 
-        def get(own: bool, pool: int) -> Computers:
+        def get(own: bool, pool: int) -> SandboxProvider:
             if (own, pool) not in opened:
                 data = held.enter_context(DataFolder(tmp_path_factory.mktemp("disk") / "data"))
-                made = Computers(replace(settings, pool=pool), data, disks=own)
+                made = SandboxProvider(replace(settings, pool=pool), data, disks=own)
                 opened[own, pool] = held.enter_context(closing(made))
                 made.open()
             assert opened[own, pool].wait_for_pool(60)
@@ -223,7 +225,7 @@ def make(machine: Machine) -> Iterator[Make]:
 
     def create(own: bool, pool: int = 0, **files: int) -> Given:
         computers = machine(own, pool)
-        folder = RunFolder.create(computers.data.path, draft := computers.draft())
+        folder = RunFolder.create(computers.data.path, draft := computers.create_workspace())
         for name, size in files.items():
             (folder.workspace / "input" / name).write_bytes(b"x" * size)
         made.append(taken(computers, folder))
@@ -296,7 +298,7 @@ def test_deleted_files_that_stay_open_count(make: Make, own: bool, place: str) -
 
 @own_disk
 @pytest.mark.engine
-@pytest.mark.parametrize("place", scratch.PLACES)
+@pytest.mark.parametrize("place", scratch.SCRATCH_DIRECTORIES)
 def test_temporary_files_homes_and_caches_lie_on_the_own_disk(make: Make, place: str) -> None:
     sandbox = make(True).sandbox
     result = run(
@@ -315,7 +317,7 @@ def test_directories_begin_as_the_image_has_them(make: Make, own: bool, image: s
     folder, sandbox, _ = make(own)
     owned = "%p %m %U %G"  # the size of a directory is a matter of its file system
     tell = f"-type d -printf '{owned}\\n' -o -printf '{owned} %s %l\\n'"
-    look = f"find {' '.join(scratch.PLACES)} {tell} | sort"
+    look = f"find {' '.join(scratch.SCRATCH_DIRECTORIES)} {tell} | sort"
     as_built = said("docker", "run", "--rm", "--network", "none", image, "bash", "-c", look)
     assert say(sandbox, look) == as_built.strip()
     assert sorted(path.name for path in folder.workspace.iterdir()) == ["input", "output"]
@@ -331,7 +333,7 @@ def test_directories_that_an_image_has_otherwise_stay_its_own(
     built = f"FROM {image}\nRUN {large} && rmdir /home && ln -s /srv /home && rm -r /var/cache\n"
     other, _ = engine.images.build(fileobj=io.BytesIO(built.encode()), rm=True)
     folder = data.path / "sandboxes" / "other"
-    assert volume.make(folder, SIZE)
+    assert volume.create(folder, SIZE)
     spec = ContainerSpec(str(other.id), "test", "other", folder / "workspace")
     try:
         with closing(DockerSandbox.create(engine, spec)) as sandbox:
@@ -339,7 +341,7 @@ def test_directories_that_an_image_has_otherwise_stay_its_own(
             mounted = set(say(sandbox, "findmnt -n -l -o TARGET -t ext4").split())
     finally:
         engine.images.remove(str(other.id), force=True)
-    assert mounted & set(scratch.PLACES) == {"/tmp", "/var/tmp", "/var/lib/apt/lists"}
+    assert mounted & set(scratch.SCRATCH_DIRECTORIES) == {"/tmp", "/var/tmp", "/var/lib/apt/lists"}
 
 
 @own_disk
@@ -349,11 +351,11 @@ def test_directories_stay_with_a_sandbox_that_rests_and_are_new_with_a_new_one(
 ) -> None:
     folder, sandbox, _ = make(True)
     run(sandbox, "touch /tmp/kept /root/kept /workspace/kept")
-    sandbox.rest()
+    sandbox.stop()
     woken = taken(machine(True, 0), folder)
     assert say(woken, "ls /tmp/kept /root/kept /workspace/kept | wc -l") == "3"
     assert isinstance(woken, DockerSandbox)
-    woken.rest()
+    woken.stop()
     lifecycle.remove(docker.from_env(), woken.container)
     remade = taken(machine(True, 0), folder)
     assert run(remade, "ls /tmp/kept /root/kept /workspace/kept").stdout == b"/workspace/kept\n"
@@ -392,7 +394,9 @@ def test_below_the_hosts_floor_commands_are_stopped_and_can_delete(
 ) -> None:
     floor = 2 * shutil.disk_usage(tmp_path).free
     workspace = tmp_path / "sandboxes" / "one" / "workspace"
-    spec = ContainerSpec(image, "test", "floor", workspace, usage=on_disk, floor=floor)
+    spec = ContainerSpec(
+        image, "test", "floor", workspace, count_usage=bytes_on_disk, min_free=floor
+    )
     with closing(DockerSandbox.create(engine, spec)) as sandbox:
         assert run(sandbox, "echo on").stdout == b"on\n"
         result = run(sandbox, "head -c 300M /dev/urandom > big; sleep 20")
@@ -421,14 +425,14 @@ def test_many_bytes_stay_where_they_are(make: Make) -> None:
 
 @own_disk
 def test_a_run_that_is_being_given_a_file_is_not_moved(data: DataFolder) -> None:
-    computers = Computers(replace(load({}), pool=0), data)
-    folder = RunFolder.create(data.path, computers.draft())
+    computers = SandboxProvider(replace(load({}), pool=0), data)
+    folder = RunFolder.create(data.path, computers.create_workspace())
     staging = folder.sandbox_folder / STAGING
     staging.mkdir()
     (staging / "upload-0.json").touch()
-    assert light(folder)
+    assert is_cheap_to_move(folder)
     (staging / "upload-1").touch()
-    assert not light(folder)
+    assert not is_cheap_to_move(folder)
     computers.close()
 
 
@@ -437,11 +441,11 @@ def test_a_run_that_is_being_given_a_file_is_not_moved(data: DataFolder) -> None
 def test_removing_a_run_frees_its_disk(make: Make) -> None:
     folder, sandbox, _ = make(True)
     run(sandbox, "head -c 30M /dev/urandom > big; sync")
-    image = volume.image(folder.sandbox_folder)
+    image = volume.disk_image(folder.sandbox_folder)
     sandbox.close()
-    removal = Removal(folder.data, BlobStore(folder.data / "blobs"), lambda _: None)
-    assert removal.frees([folder.id]) > 30 * MEGABYTE
-    assert removal.remove([folder.id]) > 30 * MEGABYTE
+    removal = RunDeleter(folder.data, BlobStore(folder.data / "blobs"), lambda _: None)
+    assert removal.freed_bytes([folder.id]) > 30 * MEGABYTE
+    assert removal.delete([folder.id]) > 30 * MEGABYTE
     assert not image.exists()
     assert not folder.sandbox_folder.exists()
 

@@ -13,7 +13,7 @@ from agent.sandbox.base import SandboxLimits
 from agent.sandbox.docker.container import ContainerSpec, host_certificates
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL, SANDBOX_LABEL, reap
 from agent.sandbox.docker.sandbox import DockerSandbox
-from agent.sandbox.pool import Pool
+from agent.sandbox.pool import SandboxPool
 from agent.util.cancellation import Stop
 from tests.contract.sandbox_jobs_suite import job
 from tests.contract.sandbox_suite import SandboxSuite
@@ -264,7 +264,7 @@ def test_recorded_paths_lead_to_the_workspace_and_its_input(sandbox: DockerSandb
     assert say(sandbox, "cd /testbed && echo made > made; cat /workspace/made") == "made"
     for path in ("/testbed/documents/a.txt", "/testbed/input/a.txt"):
         assert sandbox.read(path, limit=10) == b"given\n"
-    assert [e.path for e in sandbox.entries("/testbed/documents", depth=1, limit=9)] == [
+    assert [e.path for e in sandbox.list_folder("/testbed/documents", depth=1, limit=9)] == [
         "/workspace/input/a.txt"
     ]
     assert sandbox.kind("/testbed/documents") == "folder"
@@ -316,7 +316,7 @@ def test_a_container_that_can_not_be_made_leaves_nothing(
 
 
 def test_the_pool_has_a_container_ready(make: Make, engine: docker.DockerClient) -> None:
-    pool = Pool(make, 1)
+    pool = SandboxPool(make, 1)
     try:
         assert pool.wait_full(30)
         sandbox = pool.take()

@@ -18,9 +18,9 @@ from agent.sandbox.docker.sandbox import DockerSandbox
 from agent.sandbox.image.build import dockerfile_path, ensure_image
 from agent.sandbox.network import proxy as way_out
 from agent.sandbox.network import subnets
-from agent.sandbox.network.policy import READY_LIST, Policy
-from agent.sandbox.network.proxy import Egress
-from agent.sandbox.network.subnets import PORT
+from agent.sandbox.network.policy import PACKAGE_HOSTS, NetworkPolicy
+from agent.sandbox.network.proxy import Proxy
+from agent.sandbox.network.subnets import PROXY_PORT
 from agent.util.ip_addresses import own_addresses, own_networks
 from tests.contract.sandbox_use import run
 from tests.support.server import wait_until
@@ -28,7 +28,7 @@ from tests.support.server import wait_until
 # What lies outside is not ours: a test that found it away looks once more.
 pytestmark = [pytest.mark.engine, pytest.mark.flaky(reruns=1)]
 
-OPEN, READY = Policy(), Policy("listed", READY_LIST)
+OPEN, READY = NetworkPolicy(), NetworkPolicy("listed", PACKAGE_HOSTS)
 CODE = "curl -s -m 5 -o /dev/null -w '%{{http_code}} ' {}"
 BY_PROXY = "curl -s --noproxy '' -x $http_proxy -m 20 -o /dev/null -w '%{{http_code}} ' {}"
 METADATA, WIRE_SERVER = "169.254.169.254", "168.63.129.16"
@@ -50,9 +50,9 @@ def egress(
     proxy_image: str,
     instance: str,
     tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Egress]:
+) -> Iterator[Proxy]:
     folder = tmp_path_factory.mktemp("egress")
-    made = Egress(engine, proxy_image, folder, (INSTANCE_LABEL, instance))
+    made = Proxy(engine, proxy_image, folder, (INSTANCE_LABEL, instance))
     made.open()
     yield made
     made.close()
@@ -63,11 +63,11 @@ Make = Callable[..., DockerSandbox]
 
 @pytest.fixture
 def make(
-    engine: docker.DockerClient, image: str, egress: Egress, instance: str, tmp_path: Path
+    engine: docker.DockerClient, image: str, egress: Proxy, instance: str, tmp_path: Path
 ) -> Iterator[Make]:
     """Makes sandboxes with a policy; removed with the test."""
 
-    def create(policy: Policy = OPEN) -> DockerSandbox:
+    def create(policy: NetworkPolicy = OPEN) -> DockerSandbox:
         sandbox_id = uuid.uuid4().hex
         spec = ContainerSpec(
             image,
@@ -75,10 +75,10 @@ def make(
             sandbox_id,
             tmp_path / sandbox_id / "workspace",
             certificates=host_certificates(),
-            egress=egress,
+            proxy=egress,
         )
         made.append(DockerSandbox.create(engine, spec))
-        made[-1].allow(policy)
+        made[-1].set_network_policy(policy)
         return made[-1]
 
     made: list[DockerSandbox] = []
@@ -149,19 +149,17 @@ def test_apt_and_pip_install_inside(make: Make) -> None:
 def test_what_was_fetched_is_measured(make: Make) -> None:
     sandbox = make()
     assert run(sandbox, "pip download -q --no-deps -d /tmp/x six").code == 0
-    asked = sandbox.requests()
+    asked = sandbox.take_network_requests()
     assert {each.host for each in asked} >= {"pypi.org", "files.pythonhosted.org"}
     assert all(each.port == 443 and each.received > 1000 and not each.refused for each in asked)
-    assert sandbox.requests() == []
+    assert sandbox.take_network_requests() == []
 
 
-def test_of_a_request_host_and_port_are_written_down_and_no_more(
-    make: Make, egress: Egress
-) -> None:
+def test_of_a_request_host_and_port_are_written_down_and_no_more(make: Make, egress: Proxy) -> None:
     sandbox = make()
     long, six = f"http://{METADATA}/secret{'x' * 4000}", "http://[2606:4700::1]:8080/secret"
     codes(sandbox, long, six, "https://pypi.org/secret")
-    asked = {(each.host, each.port, bool(each.refused)) for each in sandbox.requests()}
+    asked = {(each.host, each.port, bool(each.refused)) for each in sandbox.take_network_requests()}
     assert {(METADATA, 80, True), ("pypi.org", 443, False)} <= asked
     assert ("2606:4700::1", 8080) in {(host, port) for host, port, _ in asked}
     log = egress._folder.access_log.read_text()
@@ -173,9 +171,9 @@ def test_of_a_request_host_and_port_are_written_down_and_no_more(
 
 
 def test_a_host_that_is_not_listed_is_refused_and_told(make: Make) -> None:
-    sandbox = make(Policy("listed", ("pypi.org", ".pythonhosted.org")))
+    sandbox = make(NetworkPolicy("listed", ("pypi.org", ".pythonhosted.org")))
     assert codes(sandbox, "http://deb.debian.org/") == ["403"]
-    (asked,) = sandbox.requests()
+    (asked,) = sandbox.take_network_requests()
     assert (asked.host, asked.port) == ("deb.debian.org", 80)
     assert "not among the hosts" in asked.refused
     assert run(sandbox, "pip download -q --no-deps -d /tmp/x six").code == 0
@@ -192,15 +190,15 @@ def test_a_program_that_is_refused_prints_a_line_and_no_page(make: Make) -> None
 
 
 def test_nothing_is_allowed_before_a_policy_says_so(
-    engine: docker.DockerClient, image: str, egress: Egress, instance: str, tmp_path: Path
+    engine: docker.DockerClient, image: str, egress: Proxy, instance: str, tmp_path: Path
 ) -> None:
-    spec = ContainerSpec(image, instance, uuid.uuid4().hex, tmp_path / "workspace", egress=egress)
+    spec = ContainerSpec(image, instance, uuid.uuid4().hex, tmp_path / "workspace", proxy=egress)
     sandbox = DockerSandbox.create(engine, spec)
     try:
         assert codes(sandbox, "http://deb.debian.org/") == ["403"]
-        sandbox.allow(OPEN)
+        sandbox.set_network_policy(OPEN)
         assert codes(sandbox, "http://deb.debian.org/") != ["403"]
-        sandbox.allow(Policy("none"))
+        sandbox.set_network_policy(NetworkPolicy("none"))
         assert codes(sandbox, "http://deb.debian.org/") == ["403"]
     finally:
         sandbox.close()
@@ -251,7 +249,7 @@ def test_addresses_that_are_not_the_public_internets_are_refused(make: Make) -> 
         "224.0.0.1",
     ]
     assert codes(sandbox, *(f"http://{each}/" for each in refused)) == ["403"] * len(refused)
-    assert {each.host for each in sandbox.requests() if each.refused} == set(refused)
+    assert {each.host for each in sandbox.take_network_requests() if each.refused} == set(refused)
 
 
 def test_the_machines_beside_the_host_are_refused_whatever_their_addresses(make: Make) -> None:
@@ -283,7 +281,11 @@ def test_a_tunnel_leads_to_ports_of_https_alone(make: Make) -> None:
         "-w '%{http_connect} ' http://$to/; done",
     )
     assert tried.stdout.decode().split() == ["403"] * 3
-    assert {each.port for each in sandbox.requests() if each.refused} == {80, 8000, 8080}
+    assert {each.port for each in sandbox.take_network_requests() if each.refused} == {
+        80,
+        8000,
+        8080,
+    }
     assert codes(sandbox, "https://pypi.org/") != ["000"]
 
 
@@ -348,12 +350,12 @@ def test_only_plain_http_and_tunnels_pass(make: Make) -> None:
 
 
 def test_the_filter_refuses_even_what_the_proxy_itself_would_ask(
-    egress: Egress, engine: docker.DockerClient
+    egress: Proxy, engine: docker.DockerClient
 ) -> None:
     address = next(each for each in own_addresses() if each.startswith("172."))
     with listening(socket.SOCK_STREAM, port=8081) as port:
         connect = f"import socket; socket.create_connection(('{address}', {port}), 3)"
-        done = engine.containers.get(egress._proxy).exec_run(["python3", "-c", connect])
+        done = engine.containers.get(egress._container).exec_run(["python3", "-c", connect])
     assert done.exit_code != 0
     assert b"Error" in done.output
 
@@ -392,12 +394,12 @@ def test_a_sandbox_takes_its_network_with_it(
 
 
 def test_the_networks_of_a_process_that_died_are_removed(
-    egress: Egress, engine: docker.DockerClient, proxy_image: str, tmp_path: Path
+    egress: Proxy, engine: docker.DockerClient, proxy_image: str, tmp_path: Path
 ) -> None:
     label = (INSTANCE_LABEL, f"test-{uuid.uuid4().hex}")
-    dead = Egress(engine, proxy_image, tmp_path, label)
+    dead = Proxy(engine, proxy_image, tmp_path, label)
     dead.open()
-    dead.attach()
+    dead.create_network()
     dead.close()
     subnets.reap(engine, label)
     assert engine.api.networks(filters={"label": "=".join(label)}) == []
@@ -408,16 +410,16 @@ def test_a_proxy_that_cannot_start_says_why(
 ) -> None:
     monkeypatch.setattr(way_out, "_READY_SECONDS", 3.0)
     label = (INSTANCE_LABEL, f"test-{uuid.uuid4().hex}")
-    wrong = Egress(engine, image, tmp_path, label)
+    wrong = Proxy(engine, image, tmp_path, label)
     with pytest.raises(SandboxError, match="nft"):
         wrong.open()
     assert engine.api.containers(all=True, filters={"label": "=".join(label)}) == []
 
 
 @pytest.mark.long
-def test_a_hundred_networks_stand_side_by_side(egress: Egress) -> None:
-    places = [egress.attach() for _ in range(100)]
+def test_a_hundred_networks_stand_side_by_side(egress: Proxy) -> None:
+    places = [egress.create_network() for _ in range(100)]
     assert len({place.address for place in places}) == 100
-    assert all(place.proxy.endswith(f":{PORT}") for place in places)
+    assert all(place.proxy_url.endswith(f":{PROXY_PORT}") for place in places)
     for place in places:
-        egress.detach(place)
+        egress.remove_network(place)

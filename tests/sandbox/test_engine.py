@@ -16,7 +16,7 @@ import pytest
 from agent.errors import EngineError
 from agent.sandbox.engine import discovery, install
 from agent.sandbox.engine.client import connect
-from agent.sandbox.engine.discovery import find, local_address, probe
+from agent.sandbox.engine.discovery import find_engine, normalize_address, probe
 
 NOBODY = 65534
 OK = b"HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\nOK"
@@ -64,7 +64,7 @@ def nothing_usual(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_an_engine_that_answers_is_ready(tmp_path: Path) -> None:
     with listening(tmp_path / "engine.sock", OK) as url:
-        assert find(url).state == "ready"
+        assert find_engine(url).state == "ready"
 
 
 def test_the_systems_socket_comes_before_the_users_own(nothing_usual: Path) -> None:
@@ -75,9 +75,9 @@ def test_the_systems_socket_comes_before_the_users_own(nothing_usual: Path) -> N
         with listening(nothing_usual / wanted[-1], OK):
             for name in wanted[:-1]:
                 with listening(nothing_usual / name, OK):
-                    assert find(None, str(user)).url == f"unix://{nothing_usual / name}"
+                    assert find_engine(None, str(user)).url == f"unix://{nothing_usual / name}"
                 (nothing_usual / name).unlink()
-            assert find(None, str(user)).url == f"unix://{nothing_usual / wanted[-1]}"
+            assert find_engine(None, str(user)).url == f"unix://{nothing_usual / wanted[-1]}"
         (nothing_usual / wanted.pop()).unlink()
 
 
@@ -87,7 +87,7 @@ def test_a_host_that_is_given_is_the_only_one_asked(tmp_path: Path) -> None:
 
 
 def test_no_engine_at_all_says_how_to_install_one(nothing_usual: Path) -> None:
-    finding = find(None, str(nothing_usual))
+    finding = find_engine(None, str(nothing_usual))
     assert finding.state == "absent"
     assert "apt-get install docker.io" in finding.advice()
 
@@ -96,7 +96,7 @@ def test_an_installed_engine_that_does_not_run_says_how_to_start_it(nothing_usua
     daemon = nothing_usual / "dockerd"
     daemon.write_text("#!/bin/sh\n")
     daemon.chmod(0o755)
-    finding = find()
+    finding = find_engine()
     assert finding.state == "down"
     assert "systemctl start docker" in finding.advice()
 
@@ -188,7 +188,7 @@ def test_what_is_no_address_is_named(host: str) -> None:
     ],
 )
 def test_addresses_of_this_machine_are_taken(host: str, url: str) -> None:
-    assert local_address(host) == url
+    assert normalize_address(host) == url
 
 
 @pytest.mark.engine

@@ -14,9 +14,9 @@ import pytest
 
 from agent.data_folder import DataFolder
 from agent.errors import EngineError
-from agent.provisioning.provider import Computers
+from agent.provisioning.provider import SandboxProvider
 from agent.runs.folder import RunFolder
-from agent.sandbox.base import Finished, SandboxLimits
+from agent.sandbox.base import CommandEnd, SandboxLimits
 from agent.sandbox.docker.container import ContainerSpec, host_certificates
 from agent.sandbox.docker.sandbox import DockerSandbox
 from agent.sandbox.engine.client import check_runtime
@@ -77,7 +77,7 @@ for ident in range(1, 1000):
 def test_a_command_cannot_forge_its_own_end(sandbox: DockerSandbox) -> None:
     sandbox.write("forge.py", FORGE.encode())
     *_, last = sandbox.execute("python3 forge.py", timeout=30, stop=Stop())
-    assert isinstance(last, Finished)
+    assert isinstance(last, CommandEnd)
     assert last.ending == "lost"
     assert math.isfinite(last.seconds)
     assert run(sandbox, "echo on").stdout == b"on\n"
@@ -189,9 +189,9 @@ def test_a_runtime_that_the_engine_does_not_have_is_refused_with_those_it_has(
 ) -> None:
     settings = replace(load({}), image=image, runtime="stronger", data=tmp_path)
     with DataFolder(tmp_path / "data") as data:
-        computers = Computers(settings, data)
+        computers = SandboxProvider(settings, data)
         computers.open()
-        folder = RunFolder.create(data.path, computers.draft())
+        folder = RunFolder.create(data.path, computers.create_workspace())
         with pytest.raises(EngineError, match=r"STUDIO_RUNTIME is 'stronger'.*runc"):
-            list(computers.take(folder, Stop()))
+            list(computers.acquire(folder, Stop()))
         computers.close()

@@ -15,16 +15,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.errors import ImageError
-from agent.sandbox.image.base import debian_mirrors, make_base
+from agent.sandbox.image.base import build_base, debian_mirrors
 from agent.sandbox.image.build import (
     build_image,
     dockerfile_path,
     ensure_image,
-    image_is_there,
+    extract_stage,
+    image_exists,
     image_tag,
-    stage,
 )
-from agent.sandbox.image.progress import BuildReader, Meter, Progress, instructions
+from agent.sandbox.image.progress import (
+    BuildOutputParser,
+    BuildProgress,
+    ProgressReporter,
+    parse_instructions,
+)
 
 CA_BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
 # What apt needs, and no more.
@@ -190,7 +195,7 @@ def test_the_image_stays_below_its_bar(engine: docker.DockerClient, image: str) 
 
 @pytest.mark.engine
 def test_an_image_that_is_there_is_not_built(engine: docker.DockerClient, image: str) -> None:
-    said: list[Progress] = []
+    said: list[BuildProgress] = []
     assert ensure_image(engine, dockerfile_path(), said.append) == image
     assert said == []
 
@@ -200,9 +205,9 @@ def test_progress_names_each_step_and_never_falls(
     engine: docker.DockerClient, small: Callable[..., Path]
 ) -> None:
     dockerfile = small("echo first line", "echo second line")
-    said: list[Progress] = []
+    said: list[BuildProgress] = []
     tag = ensure_image(engine, dockerfile, said.append)
-    assert image_is_there(engine, tag)
+    assert image_exists(engine, tag)
     fractions = [progress.fraction for progress in said]
     assert fractions == sorted(fractions)
     assert fractions[-1] == 1.0
@@ -218,7 +223,7 @@ def test_a_step_that_fails_is_an_error_with_its_last_lines(
     dockerfile = small("echo the mirror is gone; exit 7")
     with pytest.raises(ImageError, match=r"(?s)code: 7.*the mirror is gone.*make build"):
         ensure_image(engine, dockerfile, lambda _: None)
-    assert not image_is_there(engine, image_tag(dockerfile))
+    assert not image_exists(engine, image_tag(dockerfile))
 
 
 @pytest.mark.engine
@@ -266,7 +271,7 @@ def test_another_text_is_another_tag(tmp_path: Path) -> None:
 def test_each_image_has_its_own_part_of_the_dockerfile_and_its_own_tag(tmp_path: Path) -> None:
     dockerfile = tmp_path / "Dockerfile"
     dockerfile.write_text("# Both\nFROM a:b AS sandbox\nRUN one\nFROM c:d AS proxy\nRUN two\n")
-    assert stage(dockerfile, "proxy") == "FROM c:d AS proxy\nRUN two\n"
+    assert extract_stage(dockerfile, "proxy") == "FROM c:d AS proxy\nRUN two\n"
     before = image_tag(dockerfile)
     dockerfile.write_text(dockerfile.read_text() + "RUN three\n")
     assert image_tag(dockerfile) == before
@@ -277,7 +282,7 @@ def test_each_image_has_its_own_part_of_the_dockerfile_and_its_own_tag(tmp_path:
 
 def test_instructions_are_told_from_comments_and_continued_lines() -> None:
     text = "# A comment\nFROM a:b\n\nRUN one \\\n    # inside\n    && two\n"
-    assert instructions(text) == ["FROM a:b", "RUN one && two"]
+    assert parse_instructions(text) == ["FROM a:b", "RUN one && two"]
 
 
 APT = [
@@ -291,8 +296,10 @@ APT = [
 
 
 def test_apts_lines_fill_their_step() -> None:
-    said: list[Progress] = []
-    reader = BuildReader("FROM a:b\nRUN apt-get install x\nCMD true\n", Meter(said.append))
+    said: list[BuildProgress] = []
+    reader = BuildOutputParser(
+        "FROM a:b\nRUN apt-get install x\nCMD true\n", ProgressReporter(said.append)
+    )
     for line in APT:
         reader.read(line)
     assert [round(progress.fraction * 22, 2) for progress in said] == [
@@ -307,8 +314,10 @@ def test_apts_lines_fill_their_step() -> None:
 
 @given(st.lists(st.sampled_from(APT) | st.text()))
 def test_progress_stays_within_its_bounds_whatever_is_printed(lines: list[str]) -> None:
-    said: list[Progress] = []
-    reader = BuildReader("FROM a:b\nRUN apt-get install x\nCMD true\n", Meter(said.append))
+    said: list[BuildProgress] = []
+    reader = BuildOutputParser(
+        "FROM a:b\nRUN apt-get install x\nCMD true\n", ProgressReporter(said.append)
+    )
     for line in lines:
         reader.read(line)
     fractions = [progress.fraction for progress in said]
@@ -352,18 +361,18 @@ def test_base_and_image_are_built_from_nothing(engine: docker.DockerClient) -> N
     name = f"studio-test-{uuid.uuid4().hex[:12]}"
     # A repository of its own: the base that others build on is not touched.
     base, tag = f"{name}:trixie-slim", f"{name}:image"
-    said: list[Progress] = []
-    meter = Meter(said.append)
+    said: list[BuildProgress] = []
+    meter = ProgressReporter(said.append)
     try:
-        make_base(engine, base, meter)
-        text = stage(dockerfile_path(), "sandbox")
+        build_base(engine, base, meter)
+        text = extract_stage(dockerfile_path(), "sandbox")
         own = re.sub(r"^FROM \S+", f"FROM {base}", text, count=1, flags=re.MULTILINE)
         build_image(engine, own, tag, meter, cache=False)
         assert engine.images.get(base).attrs["Size"] < 120_000_000
         assert engine.images.get(tag).attrs["Size"] < SIZE_BAR
     finally:
         for made in (tag, base):
-            if image_is_there(engine, made):
+            if image_exists(engine, made):
                 engine.images.remove(made)
     fractions = [progress.fraction for progress in said]
     assert fractions == sorted(fractions)

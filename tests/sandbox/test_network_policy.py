@@ -7,28 +7,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.sandbox.network.access_log import (
-    LARGEST,
-    MOST,
-    MOST_SUMS,
-    OTHERS,
-    PIECE,
+    CHUNK_BYTES,
+    MAX_LOG_BYTES,
+    MAX_REQUESTS,
+    MAX_SUMMED_HOSTS,
+    OTHER_HOSTS,
     AccessLog,
-    parsed,
+    parse_line,
 )
 from agent.sandbox.network.policy import (
-    MOST_HOSTS,
-    MOST_TOLD,
-    READY_LIST,
-    Policy,
-    Request,
-    hosts_of,
-    refusals,
+    MAX_HOSTS,
+    MAX_LISTED_REFUSALS,
+    PACKAGE_HOSTS,
+    NetworkPolicy,
+    NetworkRequest,
+    describe_refusals,
+    parse_hosts,
 )
-from agent.sandbox.network.squid.acl_helper import allows, answer
+from agent.sandbox.network.squid.acl_helper import answer_query, matches
 
 ONE, OTHER = "198.18.3.3", "198.18.3.11"
 LINE = "1795169356.143 {} TCP_TUNNEL pypi.org:443 13538 2368\n"
-ASKED = Request(1795169356.143, "pypi.org", 443, 13538, 2368)
+ASKED = NetworkRequest(1795169356.143, "pypi.org", 443, 13538, 2368)
 
 
 @pytest.mark.parametrize(
@@ -48,35 +48,35 @@ ASKED = Request(1795169356.143, "pypi.org", 443, 13538, 2368)
     ],
 )
 def test_a_line_names_a_host_or_a_domain(line: str, host: str, allowed: bool) -> None:
-    assert allows(line, host) is allowed
+    assert matches(line, host) is allowed
 
 
 def test_each_sandbox_has_a_list_of_its_own(tmp_path: Path) -> None:
-    (tmp_path / ONE).write_text("\n".join(Policy("listed", ("pypi.org",)).lines()))
-    assert answer(tmp_path, f"7 {ONE} pypi.org -\n") == "7 OK"
-    assert answer(tmp_path, f"8 {ONE} example.org -\n") == "8 ERR"
-    assert answer(tmp_path, f"9 {OTHER} pypi.org -\n") == "9 ERR"
+    (tmp_path / ONE).write_text("\n".join(NetworkPolicy("listed", ("pypi.org",)).host_patterns()))
+    assert answer_query(tmp_path, f"7 {ONE} pypi.org -\n") == "7 OK"
+    assert answer_query(tmp_path, f"8 {ONE} example.org -\n") == "8 ERR"
+    assert answer_query(tmp_path, f"9 {OTHER} pypi.org -\n") == "9 ERR"
 
 
 @given(st.text())
 def test_no_line_of_the_proxys_makes_it_fail_or_allow(line: str) -> None:
-    assert answer(Path("/nonexistent"), line).endswith("ERR")
+    assert answer_query(Path("/nonexistent"), line).endswith("ERR")
 
 
 def test_hosts_are_read_as_a_person_types_them() -> None:
-    assert hosts_of("PyPI.org, .debian.org\n pypi.org") == ("pypi.org", ".debian.org")
-    assert hosts_of(" ".join(READY_LIST)) == READY_LIST
+    assert parse_hosts("PyPI.org, .debian.org\n pypi.org") == ("pypi.org", ".debian.org")
+    assert parse_hosts(" ".join(PACKAGE_HOSTS)) == PACKAGE_HOSTS
 
 
 @pytest.mark.parametrize("text", ["http://pypi.org", "*", "a..b", "-x.org", "x" * 300, "a/b"])
 def test_what_is_no_host_is_named(text: str) -> None:
     with pytest.raises(ValueError, match="not the name of a host"):
-        hosts_of(text)
+        parse_hosts(text)
 
 
 def test_a_list_has_an_end() -> None:
-    with pytest.raises(ValueError, match=str(MOST_HOSTS)):
-        hosts_of(" ".join(f"h{number}.org" for number in range(MOST_HOSTS + 1)))
+    with pytest.raises(ValueError, match=str(MAX_HOSTS)):
+        parse_hosts(" ".join(f"h{number}.org" for number in range(MAX_HOSTS + 1)))
 
 
 def test_the_log_is_read_as_it_grows_each_sandbox_by_itself(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_the_log_is_read_as_it_grows_each_sandbox_by_itself(tmp_path: Path) -> N
 def test_a_log_that_grew_large_is_begun_anew(tmp_path: Path) -> None:
     path = tmp_path / "access.log"
     log = AccessLog(path)
-    path.write_text(LINE.format(OTHER) * (LARGEST // len(LINE.format(OTHER)) + 1))
+    path.write_text(LINE.format(OTHER) * (MAX_LOG_BYTES // len(LINE.format(OTHER)) + 1))
     assert log.take(ONE) == []
     assert path.stat().st_size == 0
     path.write_text(LINE.format(ONE))
@@ -104,7 +104,7 @@ def test_a_log_that_grew_large_is_begun_anew(tmp_path: Path) -> None:
 
 def test_lines_that_end_between_two_pieces_are_read_whole(tmp_path: Path) -> None:
     path = tmp_path / "access.log"
-    count = 2 * PIECE // len(LINE.format(ONE))
+    count = 2 * CHUNK_BYTES // len(LINE.format(ONE))
     path.write_text(LINE.format(ONE) * count + LINE.format(ONE)[:20])
     log = AccessLog(path)
     assert sum(each.sent for each in log.take(ONE)) == count * ASKED.sent
@@ -115,7 +115,7 @@ def test_lines_that_end_between_two_pieces_are_read_whole(tmp_path: Path) -> Non
 
 def test_what_is_no_line_is_passed_over(tmp_path: Path) -> None:
     path = tmp_path / "access.log"
-    path.write_text("x" * 3 * PIECE + "\n" + LINE.format(ONE))
+    path.write_text("x" * 3 * CHUNK_BYTES + "\n" + LINE.format(ONE))
     assert AccessLog(path).take(ONE) == [ASKED]
 
 
@@ -123,10 +123,10 @@ def test_no_host_hides_behind_a_thousand_requests(tmp_path: Path) -> None:
     path, harmless = tmp_path / "access.log", LINE.format(ONE)
     other = harmless.replace("pypi.org", "other.example")
     refused = other.replace("TCP_TUNNEL", "TCP_DENIED")
-    path.write_text(harmless * (MOST + 3) + other * 2 + refused + harmless)
+    path.write_text(harmless * (MAX_REQUESTS + 3) + other * 2 + refused + harmless)
     asked = AccessLog(path).take(ONE)
-    assert asked[:MOST] == [ASKED] * MOST
-    beyond = [(each.host, each.received, bool(each.refused)) for each in asked[MOST:]]
+    assert asked[:MAX_REQUESTS] == [ASKED] * MAX_REQUESTS
+    beyond = [(each.host, each.received, bool(each.refused)) for each in asked[MAX_REQUESTS:]]
     assert beyond == [
         ("pypi.org", 4 * ASKED.received, False),
         ("other.example", 2 * ASKED.received, False),
@@ -136,19 +136,22 @@ def test_no_host_hides_behind_a_thousand_requests(tmp_path: Path) -> None:
 
 def test_hosts_without_end_are_counted_together(tmp_path: Path) -> None:
     path = tmp_path / "access.log"
-    hosts = range(MOST + MOST_SUMS + 5)
+    hosts = range(MAX_REQUESTS + MAX_SUMMED_HOSTS + 5)
     path.write_text("".join(LINE.format(ONE).replace("pypi", f"h{each}") for each in hosts))
     asked = AccessLog(path).take(ONE)
-    assert len(asked) == MOST + MOST_SUMS + 1
-    assert (asked[-1].host, asked[-1].sent) == (OTHERS, 5 * ASKED.sent)
+    assert len(asked) == MAX_REQUESTS + MAX_SUMMED_HOSTS + 1
+    assert (asked[-1].host, asked[-1].sent) == (OTHER_HOSTS, 5 * ASKED.sent)
 
 
 def test_of_many_refusals_the_model_is_told_how_many_more() -> None:
-    refused = [Request(1.0, f"h{each}.org", 80, 0, 0, "no") for each in range(MOST_TOLD + 7)]
-    lines = refusals(refused).strip().splitlines()
+    refused = [
+        NetworkRequest(1.0, f"h{each}.org", 80, 0, 0, "no")
+        for each in range(MAX_LISTED_REFUSALS + 7)
+    ]
+    lines = describe_refusals(refused).strip().splitlines()
     assert lines[0] == "[The network refused h0.org:80: no.]"
-    assert lines[MOST_TOLD:] == ["[And 7 more.]"]
-    assert refusals(refused[:MOST_TOLD]).count("\n") == MOST_TOLD
+    assert lines[MAX_LISTED_REFUSALS:] == ["[And 7 more.]"]
+    assert describe_refusals(refused[:MAX_LISTED_REFUSALS]).count("\n") == MAX_LISTED_REFUSALS
 
 
 @pytest.mark.parametrize(
@@ -163,17 +166,17 @@ def test_of_many_refusals_the_model_is_told_how_many_more() -> None:
     ],
 )
 def test_what_is_no_request_is_none(line: str) -> None:
-    assert parsed(line)[1] is None
+    assert parse_line(line)[1] is None
 
 
 def test_a_refusal_is_told_as_one() -> None:
-    request = parsed(f"1.0 {ONE} TCP_DENIED 10.0.0.1:8080 3338 129")[1]
+    request = parse_line(f"1.0 {ONE} TCP_DENIED 10.0.0.1:8080 3338 129")[1]
     assert request is not None
     assert (request.host, request.port) == ("10.0.0.1", 8080)
     assert request.refused
 
 
 def test_an_address_of_ipv6_is_read_without_its_brackets() -> None:
-    request = parsed(f"1.0 {ONE} TCP_TUNNEL %5B2606:4700::1%5D:443 0 120")[1]
+    request = parse_line(f"1.0 {ONE} TCP_TUNNEL %5B2606:4700::1%5D:443 0 120")[1]
     assert request is not None
     assert (request.host, request.port) == ("2606:4700::1", 443)

@@ -12,7 +12,7 @@ import pytest
 from gradio_client import Client
 
 from agent.events import SandboxReady, ToolEnded
-from agent.sandbox.docker.lifecycle import INSTANCE_LABEL, listed, reap
+from agent.sandbox.docker.lifecycle import INSTANCE_LABEL, list_containers, reap
 from tests.faults.program import Program, started
 from tests.faults.world import clear
 from tests.support.hostile.ordinary_user import OrdinaryUser, engine_group, ordinary_user
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.engine
 ORDINARY = """
 import sys, uuid
 from pathlib import Path
-from agent.sandbox.base import Output
+from agent.sandbox.base import OutputChunk
 from agent.sandbox.docker.container import ContainerSpec
 from agent.sandbox.docker.sandbox import DockerSandbox
 from agent.sandbox.engine.client import connect
@@ -41,7 +41,7 @@ with DataFolder(Path(sys.argv[1]) / "data") as data:
         list(sandbox.execute(command, timeout=20, stop=Stop()))
         command = "su nobody -s /bin/sh -c 'cat /etc/hostname'"
         for event in sandbox.execute(command, timeout=20, stop=Stop()):
-            if isinstance(event, Output):
+            if isinstance(event, OutputChunk):
                 print(event.data.decode().strip())
         try:
             (sandbox.workspace / "s").read_bytes()
@@ -184,7 +184,7 @@ def test_a_run_its_files_quota_restart_and_removal(
 
 
 def kept(program: Program, engine: docker.DockerClient) -> list[Any]:
-    return listed(engine, instance(program))
+    return list_containers(engine, instance(program))
 
 
 @pytest.mark.parametrize(("network", "answer"), [("none", "000"), ("pypi.org", "403")])
@@ -231,6 +231,6 @@ def test_what_a_deleted_data_folder_left_is_removed_by_the_next_start_of_another
     program.end()
     program.data.rename(user.home / "moved")
     with started(user.home / "other", model, user):
-        wait_until(lambda: not listed(engine, left) and not networks(engine, left))
+        wait_until(lambda: not list_containers(engine, left) and not networks(engine, left))
     clear(user.home / "other", engine)
     (user.home / "moved").rename(program.data)

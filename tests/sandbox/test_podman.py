@@ -11,11 +11,11 @@ import pytest
 from gradio_client import Client
 
 from agent.events import SandboxReady
-from agent.sandbox.docker.lifecycle import listed
+from agent.sandbox.docker.lifecycle import list_containers
 from agent.sandbox.engine.client import connect, is_podman
-from agent.sandbox.image.base import make_base
-from agent.sandbox.image.build import build_image, image_is_there
-from agent.sandbox.image.progress import Meter
+from agent.sandbox.image.base import build_base
+from agent.sandbox.image.build import build_image, image_exists
+from agent.sandbox.image.progress import ProgressReporter
 from tests.faults.program import ROOT, Program, started
 from tests.sandbox.test_ordinary_user import (
     FILL,
@@ -29,7 +29,7 @@ from tests.sandbox.test_ordinary_user import (
     to_its_end,
 )
 from tests.support.models.endpoint import Endpoint, Turn
-from tests.support.podman import podman, skip_unless_it_starts_containers
+from tests.support.podman import podman, skip_unless_containers_start
 from tests.support.rootless import copy_image
 from tests.support.server import wait_until
 
@@ -57,7 +57,7 @@ def engine_of_podman(
     with podman() as url:
         client = connect(url)
         copy_image(engine, client, image)
-        skip_unless_it_starts_containers(client, image)
+        skip_unless_containers_start(client, image)
         yield url, client
         client.close()
 
@@ -115,7 +115,7 @@ def test_a_run_without_network_its_files_quota_restart_and_removal(
     assert httpx.get(f"{program.address}/api/runs/{run}/files/output/closed/file").text == "kept\n"
 
     own = instance(program)
-    assert [each.state for each in listed(client, own)] == ["running"]
+    assert [each.state for each in list_containers(client, own)] == ["running"]
     assert not networks(client, own)
 
     program.end()
@@ -126,7 +126,7 @@ def test_a_run_without_network_its_files_quota_restart_and_removal(
     assert [e.origin for e in program.events() if isinstance(e, SandboxReady)] == ["new", "woken"]
 
     httpx.delete(f"{program.address}/api/runs/{run}").raise_for_status()
-    wait_until(lambda: not listed(client, own))
+    wait_until(lambda: not list_containers(client, own))
     assert not list((program.data / "sandboxes").iterdir())
     assert "Traceback" not in program.log()
 
@@ -137,7 +137,7 @@ def test_a_run_with_a_network_is_refused_and_the_start_says_so(
     to_its_end(program, begin)
     (end,) = program.ends()
     assert (end.status, end.reason) == ("failed", REFUSED)
-    assert not listed(client, instance(program))
+    assert not list_containers(client, instance(program))
     health = httpx.get(f"{program.address}/healthz").json()
     assert health["ok"]
     assert "This container engine is Podman" in health["engine"]["detail"]
@@ -146,12 +146,12 @@ def test_a_run_with_a_network_is_refused_and_the_start_says_so(
 
 def test_images_that_podman_builds_are_found_by_their_names(client: docker.DockerClient) -> None:
     base, tag = "debian:trixie-slim", "llm-in-sandbox-studio:test"
-    assert not image_is_there(client, base)
-    meter = Meter(lambda _: None)
-    make_base(client, base, meter)
-    assert image_is_there(client, base)
+    assert not image_exists(client, base)
+    meter = ProgressReporter(lambda _: None)
+    build_base(client, base, meter)
+    assert image_exists(client, base)
     build_image(client, f"FROM {base} AS sandbox\nRUN touch /built\n", tag, meter)
-    assert image_is_there(client, tag)
+    assert image_exists(client, tag)
 
 
 def test_the_command_line_runs_without_network_and_refuses_one(

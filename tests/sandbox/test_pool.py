@@ -9,7 +9,7 @@ import pytest
 
 from agent.errors import SandboxError
 from agent.sandbox import pool as pool_module
-from agent.sandbox.pool import Pool
+from agent.sandbox.pool import SandboxPool
 from agent.sandbox.process import ProcessSandbox
 from tests.contract.sandbox_use import say
 
@@ -35,7 +35,7 @@ def create(tmp_path: Path, made: list[ProcessSandbox]) -> Iterator[Create]:
 
 
 def test_a_sandbox_is_handed_out_once_and_replaced(create: Create) -> None:
-    pool = Pool(create, 1)
+    pool = SandboxPool(create, 1)
     assert pool.wait_full(20)
     first = pool.take()
     assert pool.wait_full(20)
@@ -58,13 +58,13 @@ def test_an_error_of_the_system_does_not_end_the_filling(
             raise error
         return create()
 
-    pool = Pool(failing, 1)
+    pool = SandboxPool(failing, 1)
     assert pool.wait_full(20)
     pool.close()
 
 
 def test_an_empty_pool_gives_none_at_once(create: Create) -> None:
-    pool = Pool(create, 0)
+    pool = SandboxPool(create, 0)
     assert pool.take() is None
     pool.close()
 
@@ -72,7 +72,7 @@ def test_an_empty_pool_gives_none_at_once(create: Create) -> None:
 def test_closing_ends_the_idle_ones_and_spares_those_taken(
     create: Create, made: list[ProcessSandbox]
 ) -> None:
-    pool = Pool(create, 2)
+    pool = SandboxPool(create, 2)
     assert pool.wait_full(20)
     taken = pool.take()
     pool.close()
@@ -97,7 +97,7 @@ def test_a_failure_to_make_one_is_tried_again(
             raise failure
         return create()
 
-    pool = Pool(sometimes, 1)
+    pool = SandboxPool(sometimes, 1)
     assert pool.wait_full(20)
     pool.close()
 
@@ -109,6 +109,6 @@ def test_closing_does_not_wait_for_a_retry() -> None:
         failed.set()
         raise SandboxError("no engine")
 
-    pool = Pool(never, 1)
+    pool = SandboxPool(never, 1)
     assert failed.wait(5)
     pool.close()

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from agent.events import SandboxReady
-from agent.sandbox.docker.lifecycle import listed
+from agent.sandbox.docker.lifecycle import list_containers
 from agent.sandbox.engine.client import connect, unenforced_limits
 from agent.sandbox.image.build import dockerfile_path, ensure_image
 from agent.util.ip_addresses import own_addresses
@@ -115,7 +115,9 @@ def test_a_run_its_files_quota_restart_and_removal(
     program.end()
     own = instance(program)
     wait_until(
-        lambda: all(each.sandbox or each.state == "exited" for each in listed(rootless, own))
+        lambda: all(
+            each.sandbox_id or each.state == "exited" for each in list_containers(rootless, own)
+        )
     )
     program.start()
     turns += [bash("rm output/big*; tool; cat output/closed/file"), SUBMIT]
@@ -124,7 +126,7 @@ def test_a_run_its_files_quota_restart_and_removal(
     assert [e.origin for e in program.events() if isinstance(e, SandboxReady)] == ["new", "woken"]
 
     httpx.delete(at).raise_for_status()
-    wait_until(lambda: not any(each.sandbox for each in listed(rootless, own)))
+    wait_until(lambda: not any(each.sandbox_id for each in list_containers(rootless, own)))
     wait_until(lambda: not networks(rootless, own))
     assert not list((program.data / "sandboxes").iterdir())
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.errors import SandboxError
-from agent.sandbox.base import Finished, Output, SandboxLimits
+from agent.sandbox.base import CommandEnd, OutputChunk, SandboxLimits
 from agent.sandbox.client import files, shell
 from agent.sandbox.client.link import Link, LinkLost
 from agent.sandbox.client.transport import EngineConnection, SocketConnection
@@ -91,8 +91,8 @@ def test_what_is_kept_of_each_stream_is_a_limit(tmp_path: Path) -> None:
     for data in (result.stdout, result.stderr):
         assert data.startswith(b"1\n2\n")
         assert data.endswith(b"\n100000\n")
-        assert len(data) == 1000 + frames.TAIL
-    assert result.skipped == 2 * (588_895 - 1000 - frames.TAIL)
+        assert len(data) == 1000 + frames.TAIL_BYTES
+    assert result.skipped == 2 * (588_895 - 1000 - frames.TAIL_BYTES)
 
 
 def test_closing_ends_every_process(sandbox: ProcessSandbox) -> None:
@@ -135,8 +135,8 @@ def hostile() -> Iterator[Callable[[Play], Link]]:
         thread.join()
 
 
-def execute(link: Link, keep: int = 1000) -> list[Output | Finished]:
-    return list(shell.execute(link, b"x", timeout=5, keep=keep, stop=Stop()))
+def execute(link: Link, keep: int = 1000) -> list[OutputChunk | CommandEnd]:
+    return list(shell.execute(link, b"x", timeout=5, keep_bytes=keep, stop=Stop()))
 
 
 def request(peer: socket.socket) -> None:
@@ -198,7 +198,7 @@ def test_a_note_from_the_container_cannot_act_on_a_terminal(
         peer.recv(1)
 
     (item,) = execute(hostile(play))
-    assert isinstance(item, Finished)
+    assert isinstance(item, CommandEnd)
     assert item.note == "␛[2Jhello�"
 
 
@@ -215,11 +215,11 @@ def data(payload: bytes) -> bytes:
         (lambda link: files.kind(link, "/x"), frames.pack(frames.READY, 1)),
         (lambda link: files.read(link, "/x", 10), data(b"")),
         (lambda link: files.read(link, "/x", 10), frames.pack(frames.DONE, 1, b"more")),
-        (lambda link: files.entries(link, "/x", 1, 10), data(b"")),
-        (lambda link: files.entries(link, "/x", 1, 10), data(b"file 1 /x")),
-        (lambda link: files.entries(link, "/x", 1, 10), data(b"device 1 /x\0")),
-        (lambda link: files.entries(link, "/x", 1, 10), data(b"file nan /x\0")),
-        (lambda link: files.entries(link, "/x", 1, 10), data(b"file %d /x\0" % 10**18)),
+        (lambda link: files.list_folder(link, "/x", 1, 10), data(b"")),
+        (lambda link: files.list_folder(link, "/x", 1, 10), data(b"file 1 /x")),
+        (lambda link: files.list_folder(link, "/x", 1, 10), data(b"device 1 /x\0")),
+        (lambda link: files.list_folder(link, "/x", 1, 10), data(b"file nan /x\0")),
+        (lambda link: files.list_folder(link, "/x", 1, 10), data(b"file %d /x\0" % 10**18)),
         (files.peak_memory, data(b"-1")),
         (files.peak_memory, data(b"9" * 19)),
         (files.end_processes, data(b"x")),
@@ -260,7 +260,7 @@ def test_an_endless_flood_that_nobody_reads_is_cut_off(hostile: Callable[[Play],
             cut.set()
 
     link = hostile(play)
-    with link.conversation() as conversation:
+    with link.open_exchange() as conversation:
         conversation.send(frames.EXECUTE)
         assert cut.wait(30)
     assert "more was sent" in link.failure
@@ -269,7 +269,7 @@ def test_an_endless_flood_that_nobody_reads_is_cut_off(hostile: Callable[[Play],
 def test_silence_past_the_time_limit_ends_in_an_error(
     hostile: Callable[[Play], Link], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shell, "_SLACK", -4.9)
+    monkeypatch.setattr(shell, "_GRACE_SECONDS", -4.9)
 
     def play(peer: socket.socket) -> None:
         request(peer)

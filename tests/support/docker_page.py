@@ -6,21 +6,21 @@ from contextlib import contextmanager
 from playwright.sync_api import Browser
 
 from agent.data_folder import DataFolder
-from agent.provisioning.provider import Computers
+from agent.provisioning.provider import SandboxProvider
 from agent.settings import Settings
-from tests.support.server import create, served
-from tests.support.tab import WIDE, Studio
+from tests.support.server import create_app, run_server
+from tests.support.tab import WIDE, StudioTab
 
 
 @contextmanager
-def contained(browser: Browser, settings: Settings) -> Iterator[Studio]:
+def open_docker_studio(browser: Browser, settings: Settings) -> Iterator[StudioTab]:
     """A tab on an application that makes real sandboxes, in the settings' data folder."""
     with (
         DataFolder(settings.data) as data,
-        served(create(settings, Computers(settings, data))) as at,
+        run_server(create_app(settings, SandboxProvider(settings, data))) as at,
     ):
         context = browser.new_context(viewport={"width": WIDE[0], "height": WIDE[1]})
-        studio = Studio(context.new_page())
+        studio = StudioTab(context.new_page())
         studio.open(at)
         yield studio
         context.close()

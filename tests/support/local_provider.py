@@ -5,30 +5,30 @@ from collections.abc import Generator
 from pathlib import Path
 
 from agent.events import Event, Preparing, SandboxReady
-from agent.provisioning.backend import Readiness
+from agent.provisioning.backend import SetupStatus
 from agent.runs.folder import RunFolder
 from agent.sandbox.base import Sandbox
-from agent.sandbox.docker.inventory import Census
+from agent.sandbox.docker.inventory import Inventory
 from agent.sandbox.process import ProcessSandbox
 from agent.util.cancellation import Stop
 from agent.workspace.versions.blobs import BlobStore
 
 
-class Plain(ProcessSandbox):
+class UntranslatedSandbox(ProcessSandbox):
     """Its commands are run as they stand there: what they write is what a test expects."""
 
     def _translate(self, text: str) -> str:
         return text
 
 
-class LocalMachine:
+class LocalSandboxProvider:
     """Gives each run a plain-process sandbox on its own workspace."""
 
     def __init__(self, data: Path) -> None:
         self.data = data
         self.blobs = BlobStore(data / "blobs")
-        self.readiness = Readiness("ready", image="none")
-        self.taken = 0
+        self.setup_status = SetupStatus("ready", image="none")
+        self.take_count = 0
 
     def open(self) -> None:
         pass
@@ -36,27 +36,27 @@ class LocalMachine:
     def close(self) -> None:
         pass
 
-    def draft(self) -> str:
+    def create_workspace(self) -> str:
         sandbox = uuid.uuid4().hex
         for name in ("input", "output"):
             (self.data / "sandboxes" / sandbox / "workspace" / name).mkdir(parents=True)
         return sandbox
 
-    def census(self) -> Census:
-        return Census()
+    def inventory(self) -> Inventory:
+        return Inventory()
 
-    def empty(self, sandbox_id: str) -> None:
+    def empty_workspace(self, sandbox_id: str) -> None:
         pass
 
-    def discard(self, sandbox_id: str) -> None:
+    def remove_container(self, sandbox_id: str) -> None:
         pass
 
-    def tidy(self) -> None:
+    def remove_expired(self) -> None:
         pass
 
-    def take(self, folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
+    def acquire(self, folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
         yield Preparing(state="starting_sandbox")
-        folder.use(folder.sandbox)
-        self.taken += 1
+        folder.set_sandbox(folder.sandbox)
+        self.take_count += 1
         yield SandboxReady(sandbox=folder.sandbox, seconds=0.0, pooled=False)
-        return Plain(folder.sandbox_folder)
+        return UntranslatedSandbox(folder.sandbox_folder)

@@ -12,9 +12,9 @@ from agent.models.openai.client import OpenAIModel
 from agent.runs.folder import RunFolder
 from agent.runs.recorder import RecordedRun, Task
 from agent.settings import Settings
-from tests.support.local_provider import LocalMachine
+from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Call, Endpoint, Turn
-from tests.support.server import create, served
+from tests.support.server import create_app, run_server
 
 _PYTHON = sys.executable
 
@@ -101,7 +101,7 @@ def submit(answer: str) -> Sequence[Turn]:
     return (bash("", write), Turn(text="Done.", calls=[Call("submit")]))
 
 
-def turns() -> list[Turn]:
+def file_turns() -> list[Turn]:
     """The whole run: seven steps."""
     edited = PROGRAM.replace("WIDTH = 640", "WIDTH = 800").replace(
         "print(row)", "print(row, len(row))"
@@ -124,13 +124,13 @@ def turns() -> list[Turn]:
     ]
 
 
-def broken() -> list[Turn]:
+def mislabelled_file_turns() -> list[Turn]:
     """A run that makes files that are not what they are called."""
     command = "echo no > output/broken.wav; printf '\\211PNG\\r\\n\\032\\nno' > output/broken.png"
     return [bash("", command), *submit("<img src=x onerror='window.hacked = 1'>\n")]
 
 
-class Made:
+class ServedRun:
     """The application with such a run in it.
 
     Attributes:
@@ -140,11 +140,11 @@ class Made:
         turns: What the model plays next, where the run goes on.
     """
 
-    def __init__(self, data: Path, played: list[Turn]) -> None:
+    def __init__(self, data: Path, turns: list[Turn]) -> None:
         self.address, self.data, self.run = "", data, ""
-        self.turns = played
+        self.turns = turns
 
-    def play(self, _body: Any) -> Turn:
+    def next_turn(self, _body: Any) -> Turn:
         return self.turns.pop(0)
 
     @property
@@ -153,25 +153,25 @@ class Made:
         return RunFolder.open(self.data, self.run).workspace
 
     @property
-    def files(self) -> str:
+    def files_url(self) -> str:
         """The address of the run's files."""
         return f"{self.address}/api/runs/{self.run}/files"
 
 
 @contextmanager
-def made(data: Path, played: list[Turn] | None = None) -> Iterator[Made]:
+def serve_recorded_run(data: Path, scripted: list[Turn] | None = None) -> Iterator[ServedRun]:
     """The application while it serves a run that made files; the run has ended before."""
-    world = Made(data, turns() if played is None else played)
-    with Endpoint(world.play) as endpoint:
+    served_run = ServedRun(data, file_turns() if scripted is None else scripted)
+    with Endpoint(served_run.next_turn) as endpoint:
         settings = Settings(data=data, base_url=endpoint.url, model="test-model")
-        machine = LocalMachine(data)
-        folder = RunFolder.create(data, machine.draft())
+        machine = LocalSandboxProvider(data)
+        folder = RunFolder.create(data, machine.create_workspace())
         (folder.workspace / "input" / "rows.csv").write_text("a,1\nb,2\n")
         model = OpenAIModel(ModelConfig(endpoint.url, "test-model"))
         with RecordedRun(folder, machine) as run:
             *_, ended = run.start(Task("Draw a chart of rows.csv."), model)
             assert isinstance(ended, RunEnded)
             assert ended.status == "submitted"
-        world.run = folder.id
-        with served(create(settings, machine)) as world.address:
-            yield world
+        served_run.run = folder.id
+        with run_server(create_app(settings, machine)) as served_run.address:
+            yield served_run

@@ -14,10 +14,10 @@ from agent.runs.folder import RunFolder
 from agent.sandbox.base import Sandbox
 from agent.settings import Settings
 from agent.util.cancellation import Stop
-from tests.support.local_provider import LocalMachine
+from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Call, Endpoint, Turn
-from tests.support.server import create, served
-from tests.support.tab import Studio
+from tests.support.server import create_app, run_server
+from tests.support.tab import StudioTab
 
 SIZES = ((1280, 860), (390, 844))
 SCHEMES = ("light", "dark")
@@ -35,7 +35,7 @@ def bash(command: str, **more: Any) -> Turn:
     return Turn(calls=[Call("execute_bash", {"command": command})], **more)
 
 
-class StagedMachine(LocalMachine):
+class StagedProvider(LocalSandboxProvider):
     """Gives sandboxes after the stages that are set, and a gate."""
 
     def __init__(self, data: Path) -> None:
@@ -43,23 +43,23 @@ class StagedMachine(LocalMachine):
         self.stages: Sequence[Preparing] = ()
         self.gate = threading.Event()
 
-    def take(self, folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
+    def acquire(self, folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
         yield from self.stages
         while self.stages and not self.gate.is_set():
             if stop.wait(0.02):
                 return None
-        return (yield from super().take(folder, stop))
+        return (yield from super().acquire(folder, stop))
 
 
-class Stage:
+class ScriptedStudio:
     """The studio over a staged machine and a scripted endpoint."""
 
-    def __init__(self, address: str, machine: StagedMachine) -> None:
+    def __init__(self, address: str, machine: StagedProvider) -> None:
         self.address = address
-        self.machine = machine
+        self.provider = machine
         self.turns: Sequence[Turn] = ()
 
-    def play(self, *turns: Turn) -> None:
+    def set_turns(self, *turns: Turn) -> None:
         self.turns = turns
 
     def __call__(self, body: dict[str, Any]) -> Turn:
@@ -68,27 +68,27 @@ class Stage:
 
 
 @contextmanager
-def staged(data: Path) -> Iterator[Stage]:
+def serve_scripted(data: Path) -> Iterator[ScriptedStudio]:
     """The stage, served."""
-    machine = StagedMachine(data)
-    stage = Stage("", machine)
+    machine = StagedProvider(data)
+    stage = ScriptedStudio("", machine)
     with Endpoint(stage) as endpoint:
         settings = Settings(data=data, base_url=endpoint.url, model="test-model")
-        with served(create(settings, machine)) as stage.address:
+        with run_server(create_app(settings, machine)) as stage.address:
             yield stage
 
 
 @contextmanager
-def visiting(browser: Browser, stage: Stage) -> Iterator[Studio]:
+def open_scripted(browser: Browser, stage: ScriptedStudio) -> Iterator[StudioTab]:
     """A tab on the stage; whatever is at work at the end is stopped."""
     context = browser.new_context(
         viewport={"width": 1280, "height": 860}, color_scheme="light", reduced_motion="reduce"
     )
     context.set_default_timeout(20_000)
     expect.set_options(timeout=20_000)
-    studio = Studio(context.new_page())
-    stage.machine.stages, stage.turns = (), ()
-    stage.machine.gate.clear()
+    studio = StudioTab(context.new_page())
+    stage.provider.stages, stage.turns = (), ()
+    stage.provider.gate.clear()
     try:
         studio.open(stage.address)
         yield studio
@@ -99,7 +99,7 @@ def visiting(browser: Browser, stage: Stage) -> Iterator[Studio]:
         context.close()
 
 
-def show(studio: Studio, size: tuple[int, int], scheme: Any) -> None:
+def set_appearance(studio: StudioTab, size: tuple[int, int], scheme: Any) -> None:
     """The same page at another width, or in the other colours."""
     studio.page.set_viewport_size({"width": size[0], "height": size[1]})
     studio.page.emulate_media(color_scheme=scheme)
@@ -107,28 +107,28 @@ def show(studio: Studio, size: tuple[int, int], scheme: Any) -> None:
 
 
 @dataclass(frozen=True)
-class State:
+class PageState:
     """A state, and how a person comes to see it."""
 
     name: str
-    reach: Callable[[Studio, Stage], None]
+    reach: Callable[[StudioTab, ScriptedStudio], None]
 
 
-def nothing_yet(studio: Studio, stage: Stage) -> None:
+def nothing_yet(studio: StudioTab, stage: ScriptedStudio) -> None:
     expect(studio.page.locator(".welcome .demo")).to_have_count(6)
 
 
-def examples(studio: Studio, stage: Stage) -> None:
+def examples(studio: StudioTab, stage: ScriptedStudio) -> None:
     studio.button("Examples").click()
     expect(studio.page.get_by_role("dialog", name="Examples")).to_be_visible()
 
 
-def settings(studio: Studio, stage: Stage) -> None:
+def settings(studio: StudioTab, stage: ScriptedStudio) -> None:
     studio.button("Settings").click()
     expect(studio.page.get_by_role("dialog", name="Settings")).to_be_visible()
 
 
-def draft(studio: Studio, stage: Stage) -> None:
+def draft(studio: StudioTab, stage: ScriptedStudio) -> None:
     files: list[Any] = [
         {"name": "competition.txt", "mimeType": "text/plain", "buffer": b"airlines\n" * 900},
         {"name": "barriers to entry.csv", "mimeType": "text/csv", "buffer": b"a,b\n"},
@@ -138,16 +138,16 @@ def draft(studio: Studio, stage: Stage) -> None:
     studio.task.fill("Which of the reports names the most airlines?")
 
 
-def in_line(studio: Studio, stage: Stage) -> None:
+def in_line(studio: StudioTab, stage: ScriptedStudio) -> None:
     detail = "2nd in line; one person may have 3 runs at work at once"
-    stage.machine.stages = [Preparing(state="in_line", detail=detail)]
+    stage.provider.stages = [Preparing(state="in_line", detail=detail)]
     studio.send("Chart the length of the day")
     expect(studio.state).to_contain_text("2nd in line")
     expect(studio.timeline).to_contain_text("2nd in line; one person may have 3 runs at work")
 
 
-def preparing_image(studio: Studio, stage: Stage) -> None:
-    stage.machine.stages = [
+def preparing_image(studio: StudioTab, stage: ScriptedStudio) -> None:
+    stage.provider.stages = [
         Preparing(state="preparing_image", detail="installing python3-numpy", progress=0.42)
     ]
     studio.send("Chart the length of the day")
@@ -155,20 +155,20 @@ def preparing_image(studio: Studio, stage: Stage) -> None:
     expect(studio.timeline).to_contain_text("python3-numpy")
 
 
-def starting_sandbox(studio: Studio, stage: Stage) -> None:
-    stage.machine.stages = [Preparing(state="starting_sandbox")]
+def starting_sandbox(studio: StudioTab, stage: ScriptedStudio) -> None:
+    stage.provider.stages = [Preparing(state="starting_sandbox")]
     studio.send("Chart the length of the day")
     expect(studio.state).to_contain_text("starting a sandbox")
 
 
-def waiting_for_the_model(studio: Studio, stage: Stage) -> None:
-    stage.play(Turn(text="Late", gate=threading.Event()))
+def waiting_for_the_model(studio: StudioTab, stage: ScriptedStudio) -> None:
+    stage.set_turns(Turn(text="Late", gate=threading.Event()))
     studio.send("Chart the length of the day")
     expect(studio.state).to_contain_text("waiting for the model")
 
 
-def running_a_command(studio: Studio, stage: Stage) -> None:
-    stage.play(
+def running_a_command(studio: StudioTab, stage: ScriptedStudio) -> None:
+    stage.set_turns(
         bash(
             "python3 -c 'print(1 + 1)'; touch output/count.py",
             reasoning="First I count, then I draw; the counting decides the scale.",
@@ -182,37 +182,37 @@ def running_a_command(studio: Studio, stage: Stage) -> None:
     expect(studio.timeline.locator(".card.run .state")).to_contain_text("running")
 
 
-def retrying(studio: Studio, stage: Stage) -> None:
-    stage.play(Turn(fault="503 retry-after=20", message="Overloaded"))
+def retrying(studio: StudioTab, stage: ScriptedStudio) -> None:
+    stage.set_turns(Turn(fault="503 retry-after=20", message="Overloaded"))
     studio.send("Chart the length of the day")
     expect(studio.state).to_contain_text("retrying")
     expect(studio.timeline).to_contain_text("Overloaded")
     expect(studio.timeline.locator(".status .time")).to_contain_text("in ")
 
 
-def stopped(studio: Studio, stage: Stage) -> None:
+def stopped(studio: StudioTab, stage: ScriptedStudio) -> None:
     running_a_command(studio, stage)
     studio.button("Stop").click()
     expect(studio.timeline.get_by_role("region", name="Stopped")).to_contain_text("kept")
 
 
-def limit_reached(studio: Studio, stage: Stage) -> None:
+def limit_reached(studio: StudioTab, stage: ScriptedStudio) -> None:
     studio.page.evaluate("localStorage.setItem('studio-settings', '{\"steps\": 2}')")
     studio.reload()
     studio.task.wait_for()
-    stage.play(*(bash(f"echo {number}") for number in range(3)))
+    stage.set_turns(*(bash(f"echo {number}") for number in range(3)))
     studio.send("Count for ever")
     expect(studio.timeline.get_by_role("region", name="Step limit reached")).to_be_visible()
 
 
-def failed(studio: Studio, stage: Stage) -> None:
-    stage.play(Turn(fault="401", message="Incorrect API key provided"))
+def failed(studio: StudioTab, stage: ScriptedStudio) -> None:
+    stage.set_turns(Turn(fault="401", message="Incorrect API key provided"))
     studio.send("Chart the length of the day")
     expect(studio.timeline.get_by_role("region", name="Failed")).to_contain_text("key")
 
 
-def submitted(studio: Studio, stage: Stage) -> None:
-    stage.play(
+def submitted(studio: StudioTab, stage: ScriptedStudio) -> None:
+    stage.set_turns(
         bash("python3 day.py", reasoning="The formula is short.", text="A first try."),
         bash(
             f"cat > output/day.svg <<'E'\n{DRAWING}\nE\ncat > output/answer.md <<'E'\n{ANSWER}\nE",
@@ -227,27 +227,27 @@ def submitted(studio: Studio, stage: Stage) -> None:
     expect(studio.page.get_by_role("group", name="Preview").get_by_role("img")).to_be_visible()
 
 
-def answered(studio: Studio, stage: Stage) -> None:
-    stage.play(*[Turn(text="The longest day has **16 h 53 min**.")] * 4)
+def answered(studio: StudioTab, stage: ScriptedStudio) -> None:
+    stage.set_turns(*[Turn(text="The longest day has **16 h 53 min**.")] * 4)
     studio.send("How long is the longest day?")
     expect(studio.state).to_have_text("answered")
     expect(studio.timeline.get_by_role("region", name="Answer")).to_be_visible()
 
 
-def huge_output(studio: Studio, stage: Stage) -> None:
-    stage.play(bash("seq -f 'line %.0f of a very long output' 400000; exit 1"), SUBMIT)
+def huge_output(studio: StudioTab, stage: ScriptedStudio) -> None:
+    stage.set_turns(bash("seq -f 'line %.0f of a very long output' 400000; exit 1"), SUBMIT)
     studio.send("Count far")
     expect(studio.state).to_have_text("submitted", timeout=60_000)
     expect(studio.timeline.get_by_label("Output").first).to_contain_text("400000")
 
 
-def refused(studio: Studio, stage: Stage) -> None:
+def refused(studio: StudioTab, stage: ScriptedStudio) -> None:
     studio.page.evaluate("document.querySelector('#run').click()")
     expect(studio.page.get_by_role("alert")).to_contain_text("Describe a task first")
 
 
 STATES = tuple(
-    State(reach.__name__.replace("_", "-"), reach)
+    PageState(reach.__name__.replace("_", "-"), reach)
     for reach in (
         nothing_yet, examples, settings, draft, refused, in_line, preparing_image, starting_sandbox,
         waiting_for_the_model, running_a_command, retrying, stopped, limit_reached, failed,

@@ -13,7 +13,7 @@ import docker.errors
 import pytest
 
 from agent.sandbox.engine.client import connect
-from agent.sandbox.engine.discovery import find
+from agent.sandbox.engine.discovery import find_engine
 from tests.support.server import wait_until
 
 _START_SECONDS = 60.0
@@ -64,14 +64,15 @@ def podman() -> Iterator[str]:
     ):
         try:
             wait_until(
-                lambda: process.poll() is not None or find(url).state == "ready", _START_SECONDS
+                lambda: process.poll() is not None or find_engine(url).state == "ready",
+                _START_SECONDS,
             )
             assert process.poll() is None, (folder / "log").read_text()[-2000:]
             yield url
         finally:
             if process.poll() is None:
                 _remove_containers(url)
-                wait_until(lambda: not _monitors(folder), _START_SECONDS)
+                wait_until(lambda: not _monitor_pids(folder), _START_SECONDS)
             process.terminate()
             process.wait(_START_SECONDS)
             _unmount(folder)
@@ -96,7 +97,7 @@ def _settings(folder: Path) -> Path:
     return path
 
 
-def _monitors(folder: Path) -> list[int]:
+def _monitor_pids(folder: Path) -> list[int]:
     """Return the ids of the processes by which Podman watches containers and their commands."""
     asked = subprocess.run(
         ["pgrep", "-f", f"conmon .*{folder}"], capture_output=True, text=True, check=False
@@ -130,7 +131,7 @@ def _remove_containers(url: str) -> None:
     client.close()
 
 
-def skip_unless_it_starts_containers(client: docker.DockerClient, image: str) -> None:
+def skip_unless_containers_start(client: docker.DockerClient, image: str) -> None:
     """Skip the test where this Podman cannot start a container on this machine."""
     host = client.api.create_host_config(network_mode="none")
     made = client.api.create_container(image, command=["true"], host_config=host)

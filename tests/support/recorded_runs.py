@@ -21,11 +21,11 @@ from agent.events import (
 )
 from agent.models.base import Usage
 from agent.runs.folder import RunFolder
-from agent.workspace.versions.log import Versions
+from agent.workspace.versions.log import ManifestLog
 from agent.workspace.versions.manifest import Delta, Node
 
 
-def shelve(
+def write_ended_run(
     data: Path,
     task: str = "Do it.",
     *,
@@ -42,7 +42,7 @@ def shelve(
     for name in ("input", "output"):
         (data / "sandboxes" / sandbox / "workspace" / name).mkdir(parents=True)
     folder = RunFolder.create(data, sandbox)
-    folder.use(sandbox)
+    folder.set_sandbox(sandbox)
     at = time.time() - 60 if at is None else at
     totals = Totals(
         steps=1, prompt_tokens=30_000 if metered else 0, generated_tokens=1_500 if metered else 0,
@@ -70,11 +70,11 @@ def shelve(
             RunEnded(status=status, reason="", answer=answer, totals=totals, at=later + 5),
         ]
     folder.journal.write_bytes(b"".join(encode(event) + b"\n" for event in events))
-    _put(folder, files or {})
+    _write_files(folder, files or {})
     return folder
 
 
-def _put(folder: RunFolder, files: dict[str, bytes]) -> None:
+def _write_files(folder: RunFolder, files: dict[str, bytes]) -> None:
     """Files in the workspace, with their manifest and their contents in the store."""
     nodes = {}
     for name, content in files.items():
@@ -87,10 +87,10 @@ def _put(folder: RunFolder, files: dict[str, bytes]) -> None:
         blob.write_bytes(content)
         nodes[name] = Node("file", len(content), 0o644, digest)
     if nodes:
-        Versions(folder.manifests).append(1, Delta(nodes, (), frozenset(nodes)))
+        ManifestLog(folder.manifests).append(1, Delta(nodes, (), frozenset(nodes)))
 
 
-def contents(data: Path) -> set[str]:
+def stored_hashes(data: Path) -> set[str]:
     """What the store of a data folder keeps, by hash."""
     return {path.name for path in (data / "blobs").glob("??/*")}
 
@@ -99,7 +99,7 @@ def digest_of(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def about(folder: RunFolder) -> dict[str, object]:
+def read_run_json(folder: RunFolder) -> dict[str, object]:
     """What the run's record says, as it is on the disk."""
     found: dict[str, object] = json.loads((folder.path / "run.json").read_text())
     return found

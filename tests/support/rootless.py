@@ -9,13 +9,20 @@ from typing import Any
 import docker
 import pytest
 
-from agent.sandbox.engine.discovery import find
+from agent.sandbox.engine.discovery import find_engine
 from tests.support.hostile.ordinary_user import OrdinaryUser
 from tests.support.server import wait_until
 
 _DEBIAN = "/usr/share/docker.io/contrib"
 _PATH = f"/usr/sbin:/usr/bin:/sbin:/bin:{_DEBIAN}"
-_NEEDED = ("dockerd-rootless.sh", "rootlesskit", "newuidmap", "slirp4netns", "unshare", "setpriv")
+_REQUIRED_PROGRAMS = (
+    "dockerd-rootless.sh",
+    "rootlesskit",
+    "newuidmap",
+    "slirp4netns",
+    "unshare",
+    "setpriv",
+)
 _START_SECONDS = 60.0
 
 # The tun device is root's alone on a machine without udev; here the engine has one of its own.
@@ -31,7 +38,7 @@ exec setpriv --reuid "$2" --regid "$2" --init-groups dockerd-rootless.sh --data-
 @contextmanager
 def rootless_docker(user: OrdinaryUser) -> Iterator[str]:
     """Run a rootless Docker of this user's; yields its address."""
-    missing = [name for name in _NEEDED if not shutil.which(name, path=_PATH)]
+    missing = [name for name in _REQUIRED_PROGRAMS if not shutil.which(name, path=_PATH)]
     if missing:
         pytest.skip(f"rootless Docker needs {', '.join(missing)}")
     folders = [user.home / name for name in ("dev", "run", "tmp")]
@@ -54,7 +61,8 @@ def rootless_docker(user: OrdinaryUser) -> Iterator[str]:
         url = f"unix://{runtime}/docker.sock"
         try:
             wait_until(
-                lambda: process.poll() is not None or find(url).state == "ready", _START_SECONDS
+                lambda: process.poll() is not None or find_engine(url).state == "ready",
+                _START_SECONDS,
             )
             assert process.poll() is None, (user.home / "engine.log").read_text()[-2000:]
             yield url

@@ -16,22 +16,22 @@ from fastapi import FastAPI
 
 from agent.settings import Settings
 from sandbox_ui import application
-from sandbox_ui.application import Machine
+from sandbox_ui.application import StudioSandboxProvider
 
-PATIENCE = 20.0
+TIMEOUT_SECONDS = 20.0
 
 
-def create(settings: Settings, machine: Machine) -> FastAPI:
+def create_app(settings: Settings, provider: StudioSandboxProvider) -> FastAPI:
     """The application; the event loops that Gradio makes for it and never closes are cleared."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
-        app = application.create(settings, machine)
+        app = application.create_app(settings, provider)
         gc.collect()
     return app
 
 
 @contextmanager
-def served(app: FastAPI) -> Iterator[str]:
+def run_server(app: FastAPI) -> Iterator[str]:
     """The application on a free port; yields its address."""
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning"))
     loop = asyncio.new_event_loop()
@@ -54,18 +54,18 @@ def served(app: FastAPI) -> Iterator[str]:
     finally:
         loop.call_soon_threadsafe(app.state.closing.set)
         server.should_exit = True
-        thread.join(PATIENCE)
+        thread.join(TIMEOUT_SECONDS)
 
 
-def wait_until(true: Callable[[], bool], seconds: float = PATIENCE) -> None:
+def wait_until(condition: Callable[[], bool], seconds: float = TIMEOUT_SECONDS) -> None:
     """Wait for a state; fails where it does not come."""
     end = time.monotonic() + seconds
-    while not true():
+    while not condition():
         assert time.monotonic() < end, "it did not come"
         time.sleep(0.01)
 
 
-class Told:
+class ServerSentEvent:
     """One server-sent event: its name, its id, its data."""
 
     def __init__(self, name: str, cursor: str, data: Any) -> None:
@@ -73,21 +73,23 @@ class Told:
 
 
 @contextmanager
-def following(client: httpx.Client, run: str, cursor: str = "") -> Iterator[Iterator[Told]]:
+def follow_run(
+    client: httpx.Client, run: str, cursor: str = ""
+) -> Iterator[Iterator[ServerSentEvent]]:
     """A run's stream, from a cursor where one is given."""
     headers = {"Last-Event-ID": cursor} if cursor else {}
     address = f"/api/runs/{run}/events"
-    with client.stream("GET", address, headers=headers, timeout=PATIENCE) as response:
+    with client.stream("GET", address, headers=headers, timeout=TIMEOUT_SECONDS) as response:
         response.raise_for_status()
-        yield _told(response.iter_lines())
+        yield _parse_events(response.iter_lines())
 
 
-def _told(lines: Iterator[str]) -> Iterator[Told]:
+def _parse_events(lines: Iterator[str]) -> Iterator[ServerSentEvent]:
     fields: dict[str, str] = {}
     for line in lines:
         if line:
             name, _, value = line.partition(": ")
             fields[name] = value
         elif "data" in fields:
-            yield Told(fields["event"], fields.get("id", ""), json.loads(fields["data"]))
+            yield ServerSentEvent(fields["event"], fields.get("id", ""), json.loads(fields["data"]))
             fields = {}

@@ -17,12 +17,12 @@ from playwright.sync_api import (
 
 from tests.support.browser import CHROMIUM, FLAGS
 
-CONFINED = "/frames/confinement/outside"
+CONFINEMENT_PROBE = "/frames/confinement/outside"
 WIDE, NARROW = (1280, 860), (390, 844)
 
 
 @contextmanager
-def chromium() -> Iterator[Browser]:
+def launch_chromium() -> Iterator[Browser]:
     """The browser, for a while; skips the test where there is none."""
     if not CHROMIUM.exists():
         pytest.skip(f"{CHROMIUM} is not installed")
@@ -33,19 +33,21 @@ def chromium() -> Iterator[Browser]:
 
 
 @contextmanager
-def visiting(browser: Browser, address: str, size: tuple[int, int] = WIDE) -> Iterator["Studio"]:
+def open_studio(
+    browser: Browser, address: str, size: tuple[int, int] = WIDE
+) -> Iterator["StudioTab"]:
     """The page in a tab of its own, which at the end may not have complained."""
     context = browser.new_context(viewport={"width": size[0], "height": size[1]})
     context.set_default_timeout(20_000)
     expect.set_options(timeout=20_000)
-    studio = Studio(context.new_page())
+    studio = StudioTab(context.new_page())
     studio.open(address)
     yield studio
     context.close()
-    assert studio.complaints == []
+    assert studio.errors == []
 
 
-class Studio:
+class StudioTab:
     """One tab, and what it complained of.
 
     A browser drops its connections when the machine's networks change, as they do when
@@ -55,30 +57,30 @@ class Studio:
 
     def __init__(self, page: Page) -> None:
         self.page = page
-        self.complaints: list[str] = []
-        self._shaken = False
-        page.on("console", self._heard)
-        page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        page.on("dialog", lambda dialog: self.complaints.append(dialog.message))
+        self.errors: list[str] = []
+        self._network_changed = False
+        page.on("console", self._on_console)
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("dialog", lambda dialog: self.errors.append(dialog.message))
 
-    def _heard(self, message: ConsoleMessage) -> None:
+    def _on_console(self, message: ConsoleMessage) -> None:
         if "ERR_NETWORK_CHANGED" in message.text:
-            self._shaken = True
-        elif message.type == "error" and not message.location["url"].endswith(CONFINED):
-            self.complaints.append(f"{message.text} {message.location}")
+            self._network_changed = True
+        elif message.type == "error" and not message.location["url"].endswith(CONFINEMENT_PROBE):
+            self.errors.append(f"{message.text} {message.location}")
 
     def open(self, address: str) -> None:
         for last in (False, False, True):
-            self._shaken = False
+            self._network_changed = False
             try:
                 self.page.goto(address)
                 self.task.wait_for()
                 break
             except TimeoutError:  # what it was made of came only in part
-                if last or not self._shaken:
+                if last or not self._network_changed:
                     raise
-        if self._shaken:
-            self.complaints.clear()
+        if self._network_changed:
+            self.errors.clear()
 
     def reload(self) -> None:
         """As a person does it: once more, where the machine's networks changed meanwhile."""

@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from agent.models.base import ToolCall
-from agent.sandbox.base import Output, Sandbox
-from agent.tools.actions import Mistake
+from agent.sandbox.base import OutputChunk, Sandbox
+from agent.tools.actions import InvalidCall
 from agent.tools.toolbox import Toolbox, ToolOutcome
 from agent.util.cancellation import Stop
 
 
-class Bench:
+class ToolRunner:
     """A toolbox over a sandbox.
 
     Args:
@@ -25,22 +25,22 @@ class Bench:
         self.folder = folder
         self.root = root
         self.toolbox = Toolbox(sandbox)
-        self.output: list[Output] = []
+        self.output: list[OutputChunk] = []
 
     def path(self, name: str) -> str:
         return f"{self.root}/{name}"
 
-    def do(self, name: str, **arguments: Any) -> ToolOutcome:
+    def call(self, name: str, **arguments: Any) -> ToolOutcome:
         found = self.toolbox.parse(ToolCall("call-1", name, json.dumps(arguments)))
-        if isinstance(found, Mistake):
+        if isinstance(found, InvalidCall):
             return ToolOutcome.failed(found.text)
         *output, outcome = self.toolbox.run(found, Stop())
-        self.output = [item for item in output if isinstance(item, Output)]
+        self.output = [item for item in output if isinstance(item, OutputChunk)]
         assert isinstance(outcome, ToolOutcome)
         return outcome
 
     def bash(self, command: str, **more: Any) -> ToolOutcome:
-        return self.do("execute_bash", command=command, **more)
+        return self.call("execute_bash", command=command, **more)
 
     def edit(self, command: str, name: str, **more: Any) -> ToolOutcome:
-        return self.do("str_replace_editor", command=command, path=self.path(name), **more)
+        return self.call("str_replace_editor", command=command, path=self.path(name), **more)

@@ -8,12 +8,17 @@ from collections.abc import Iterator
 import pytest
 
 from agent.errors import TaskError
-from agent.tasks.document_qa.rng import Dice
+from agent.tasks.document_qa.rng import Rng
 from agent.tasks.file_tasks import generate
-from agent.tasks.file_tasks.generate import chores, families, kinds
-from agent.tasks.file_tasks.sampler import values
-from agent.tasks.file_tasks.synthetic_values import code_of, coined, shape_of, vocabulary
-from agent.tasks.file_tasks.wording import Part, wordings
+from agent.tasks.file_tasks.generate import families, generate_file_tasks, kinds
+from agent.tasks.file_tasks.sampler import load_values
+from agent.tasks.file_tasks.synthetic_values import (
+    load_vocabulary,
+    mask_coefficients,
+    synthetic_value,
+    to_python,
+)
+from agent.tasks.file_tasks.wording import Part, load_wordings
 
 TOLD_BY_VALUES = [("outside", "chat"), ("outside", "knowledge")]
 KINDS = [(family, kind) for family in families() for kind in kinds(family)]
@@ -31,7 +36,7 @@ def expansions(frame: str) -> Iterator[str]:
 def sentences(part: Part, family: str, kind: str) -> set[str]:
     return {
         re.sub(r"\{(to|then|range)\}", "", each).strip(" ?")
-        for frame in wordings(part)[family][kind]
+        for frame in load_wordings(part)[family][kind]
         for each in expansions(frame)
     }
 
@@ -48,35 +53,39 @@ def test_the_wordings_are_many_and_none_that_is_held_out_is_trained_on(
 
 
 def test_no_value_that_is_held_out_is_trained_on() -> None:
-    for kind, parts in values().items():
+    for kind, parts in load_values().items():
         train, held_out = ({each.lower() for each in parts[part]} for part in parts)
         assert not train & held_out, kind
         assert len(parts["train"]) == len(set(parts["train"])), kind
         words = {word for each in held_out for word in re.findall("[a-z]+", each)}
-        assert not words & set(vocabulary()), kind
+        assert not words & set(load_vocabulary()), kind
 
 
 def test_functions_are_made_up_of_what_python_can_compute() -> None:
     for number in range(300):
-        function = coined("function", Dice("function", number))
-        compile(code_of((function or "x").format(a=2, b=3)), "function", "eval")
-    assert code_of("2x^2 + 3sin(4x)") == "2*x**2 + 3*sin(4*x)"
-    assert shape_of("5x^3 + 1") == shape_of("2 * x**3+7") != shape_of("5x^4 + 1")
+        function = synthetic_value("function", Rng("function", number))
+        compile(to_python((function or "x").format(a=2, b=3)), "function", "eval")
+    assert to_python("2x^2 + 3sin(4x)") == "2*x**2 + 3*sin(4*x)"
+    assert (
+        mask_coefficients("5x^3 + 1")
+        == mask_coefficients("2 * x**3+7")
+        != mask_coefficients("5x^4 + 1")
+    )
 
 
 def test_what_differs_between_the_splits_is_what_they_say() -> None:
-    used = set(values()["stem"]["train"])
+    used = set(load_values()["stem"]["train"])
     names = {
         re.split(r"[_\-. \d]", name)[0]
-        for chore in chores("parameters", 200, 1)
+        for chore in generate_file_tasks("parameters", 200, 1)
         for name in chore.input_files
     }
     assert not names & used
 
 
 def told(seed: int) -> str:
-    made = chores("train", 200, seed)
-    return "\n".join(f"{each.text} {each.ways} {each.input_files}" for each in made)
+    made = generate_file_tasks("train", 200, seed)
+    return "\n".join(f"{each.text} {each.commands} {each.input_files}" for each in made)
 
 
 def test_the_same_seed_makes_the_same_chores() -> None:
@@ -87,11 +96,11 @@ def test_the_same_seed_makes_the_same_chores() -> None:
 
 def test_a_family_that_there_is_not_is_named() -> None:
     with pytest.raises(TaskError, match="'cooking'"):
-        list(chores("train", 1, 0, "cooking"))
+        list(generate_file_tasks("train", 1, 0, "cooking"))
 
 
 def test_every_kind_has_its_wordings() -> None:
     made: dict[str, set[str]] = {family: set(table) for family, table in generate.FAMILIES.items()}
     for part in ("train", "held_out"):
-        found = wordings(part)
+        found = load_wordings(part)
         assert made == {family: set(found[family]) for family in made}

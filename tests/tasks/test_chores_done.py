@@ -17,15 +17,15 @@ from agent.limits import Limits
 from agent.loop import loop
 from agent.loop.conversation import Conversation
 from agent.loop.loop import Round
-from agent.models.base import Assistant, Message
+from agent.models.base import AssistantMessage, Message
 from agent.models.scripted import ScriptedModel
 from agent.sandbox.base import Sandbox
 from agent.sandbox.docker.container import ContainerSpec
 from agent.sandbox.docker.sandbox import DockerSandbox
 from agent.sandbox.process import ProcessSandbox
-from agent.tasks.file_tasks.demonstrations import messages, turns, write_demonstrations
-from agent.tasks.file_tasks.generate import chores, families, kinds
-from agent.tasks.file_tasks.task import FAILED, Chore, Files, Split, outputs
+from agent.tasks.file_tasks.demonstrations import messages, scripted_turns, write_demonstrations
+from agent.tasks.file_tasks.generate import families, generate_file_tasks, kinds
+from agent.tasks.file_tasks.task import FAILURE_REPLY, Files, FileTask, Split, output_files
 from agent.tools.toolbox import Toolbox
 from agent.util.cancellation import Stop
 
@@ -43,24 +43,24 @@ class Desk:
     sandbox: Sandbox
     workspace: Path
 
-    def do(self, chore: Chore) -> tuple[list[Message], str, Files]:
+    def do(self, chore: FileTask) -> tuple[list[Message], str, Files]:
         """The conversation of a real run, how it ended, and the files after it."""
         self._lay(chore)
-        prompt = prompts.named("small")
+        prompt = prompts.get_bundled("small")
         conversation = Conversation()
         conversation.apply(
             RunStarted(
                 run="r", task=chore.text, mode="sandbox", model="m", metered=True, prompt="small",
-                system=prompt.system, user=prompt.user(chore.text, list(chore.input_files)),
+                system=prompt.system, user=prompt.user_message(chore.text, list(chore.input_files)),
             )
         )  # fmt: skip
-        model = ScriptedModel(turns(chore))
+        model = ScriptedModel(scripted_turns(chore))
         limits = Limits(steps=STEPS, reminders=0)
         at_work = Round(model, Toolbox(self.sandbox), conversation, limits, Stop())
-        (ended,) = (event for event in loop.run(at_work) if isinstance(event, RunEnded))
+        (ended,) = (event for event in loop.run_round(at_work) if isinstance(event, RunEnded))
         return conversation.messages, ended.status, self._files()
 
-    def _lay(self, chore: Chore) -> None:
+    def _lay(self, chore: FileTask) -> None:
         for name in ("input", "output"):
             shutil.rmtree(self.workspace / name, ignore_errors=True)
             (self.workspace / name).mkdir()
@@ -94,33 +94,33 @@ def desk(
 
 
 def told(message: Message) -> tuple[str, list[tuple[str, object]]]:
-    calls = message.calls if isinstance(message, Assistant) else ()
+    calls = message.calls if isinstance(message, AssistantMessage) else ()
     return message.text, [(call.name, json.loads(call.arguments)) for call in calls]
 
 
 def test_a_demonstrated_failure_is_what_a_real_one_says(here: Desk) -> None:
-    (chore,) = chores("train", 1, 2, "count")
-    chore = replace(chore, ways=("cat input/none.txt",), shown=())
+    (chore,) = generate_file_tasks("train", 1, 2, "count")
+    chore = replace(chore, commands=("cat input/none.txt",), stdout=())
     said, _, _ = here.do(chore)
     expected = messages(chore, STEPS, "cat: input/none.txt: No such file or directory")
     observed = [each["content"] for each in expected][:4]
     assert [message.text for message in said][:4] == observed
     assert observed[3].startswith("Error: Exit code 1")
-    assert expected[-1] == {"role": "assistant", "content": FAILED, "calls": []}
+    assert expected[-1] == {"role": "assistant", "content": FAILURE_REPLY, "calls": []}
 
 
 def test_some_demonstrations_fail_and_say_so(tmp_path: Path) -> None:
     path = tmp_path / "demonstrations.jsonl"
-    count = write_demonstrations(path, chores("train", 400, 3))
+    count = write_demonstrations(path, generate_file_tasks("train", 400, 3))
     lines = [json.loads(line)["messages"] for line in path.read_text().splitlines()]
-    failed = [said for said in lines if said[-1]["content"] == FAILED]
+    failed = [said for said in lines if said[-1]["content"] == FAILURE_REPLY]
     assert 0.04 * count < len(failed) < 0.12 * count
     assert all("[STDERR]" in said[-2]["content"] for said in failed)
 
 
 @pytest.mark.parametrize("family", ["write", "count", "sort", "document", "outside"])
 def test_a_demonstration_is_what_a_real_run_says(here: Desk, family: str) -> None:
-    for chore in chores("train", 8, 2, family):
+    for chore in generate_file_tasks("train", 8, 2, family):
         said, status, files = here.do(chore)
         expected = [
             (each["content"], [(call["name"], call["arguments"]) for call in each.get("calls", [])])
@@ -128,22 +128,22 @@ def test_a_demonstration_is_what_a_real_run_says(here: Desk, family: str) -> Non
         ]
         # What submit answers is told to no model any more.
         assert [told(message) for message in said][: len(expected)] == expected, chore.id
-        assert status == ("submitted" if chore.ways else "answered")
-        assert chore.done(files, chore.said), chore.id
+        assert status == ("submitted" if chore.commands else "answered")
+        assert chore.is_solved(files, chore.reply), chore.id
 
 
 def test_who_should_refuse_must_say_so_and_make_nothing() -> None:
-    (chore,) = chores("train", 1, 0, "outside")
-    assert chore.done({"input/a.txt": b"a"}, f"Sorry. {chore.said}")
-    assert not chore.done({}, "Here is your essay: dogs are nice.")
-    assert not chore.done({"output/essay.txt": b"dogs"}, chore.said)
+    (chore,) = generate_file_tasks("train", 1, 0, "outside")
+    assert chore.is_solved({"input/a.txt": b"a"}, f"Sorry. {chore.reply}")
+    assert not chore.is_solved({}, "Here is your essay: dogs are nice.")
+    assert not chore.is_solved({"output/essay.txt": b"dogs"}, chore.reply)
 
 
 def test_nothing_and_nonsense_pass_no_check() -> None:
-    for chore in chores("wording", 300, 1):
-        if not chore.ways:
+    for chore in generate_file_tasks("wording", 300, 1):
+        if not chore.commands:
             continue
-        path = chore.said.removeprefix("Done: ")
+        path = chore.reply.removeprefix("Done: ")
         for nonsense in (b"", b"0", b"nonsense", b"\xff\xfe", b"[]", b"\x89PNG\r\n\x1a\n"):
             assert not chore.check({path: nonsense, "output/x": nonsense}), chore.id
         assert not chore.check({}), chore.id
@@ -157,14 +157,16 @@ def test_nothing_and_nonsense_pass_no_check() -> None:
 @pytest.mark.parametrize("family", [each for each in families() if each != "outside"])
 def test_every_way_passes_its_own_check_and_no_other(desk: Desk, family: str) -> None:
     made = [
-        chore for split in TRIED for chore in chores(split, EACH * len(kinds(family)), SEED, family)
+        chore
+        for split in TRIED
+        for chore in generate_file_tasks(split, EACH * len(kinds(family)), SEED, family)
     ]
-    done: dict[str, list[tuple[Chore, Files]]] = {}
+    done: dict[str, list[tuple[FileTask, Files]]] = {}
     for chore in made:
         said, status, files = desk.do(chore)
         assert status == "submitted"
-        assert chore.check(files), (chore.text, chore.ways, said)
-        done.setdefault(chore.kind, []).append((chore, outputs(files)))
+        assert chore.check(files), (chore.text, chore.commands, said)
+        done.setdefault(chore.kind, []).append((chore, output_files(files)))
     for (one, found), (other, theirs) in itertools.chain.from_iterable(
         itertools.permutations(each, 2) for each in done.values()
     ):

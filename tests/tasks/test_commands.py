@@ -13,20 +13,20 @@ from agent.cli.main import main
 from agent.models.base import ModelConfig
 from agent.models.openai.client import OpenAIModel
 from agent.settings import Settings
-from agent.tasks.document_qa.generate import TRAINED
-from agent.tasks.jsonl import read_problems
+from agent.tasks.document_qa.generate import TRAIN_FAMILIES
+from agent.tasks.jsonl import read_tasks
 from agent.tasks.rewards import reward
-from agent.tasks.scoring import score, scored
-from agent.tasks.setup import ANSWER, lay, task_of
-from agent.tasks.task import Problem
+from agent.tasks.scoring import score_answers, score_rewards
+from agent.tasks.setup import ANSWER_PATH, build_task, write_inputs
+from agent.tasks.task import TaskRecord
 from tests.support.models.endpoint import Endpoint, Turn
 from tests.test_structure import ROOT, importers
 
 
-def tasks(folder: Path, *options: str) -> list[Problem]:
+def tasks(folder: Path, *options: str) -> list[TaskRecord]:
     path = folder / "tasks.jsonl"
     assert main(["tasks", "--output", str(path), *options]) == 0
-    return list(read_problems(path))
+    return list(read_tasks(path))
 
 
 def results(folder: Path, answers: dict[str, str | None]) -> str:
@@ -40,7 +40,7 @@ def test_tasks_are_made_and_answers_to_them_scored(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = tasks(tmp_path, "--split", "names", "--count", "20", "--seed", "3")
-    assert len({each.domain for each in made}) == len(TRAINED)
+    assert len({each.domain for each in made}) == len(TRAIN_FAMILIES)
     answers = {each.id: each.ground_truth for each in made[:10]} | {made[10].id: None}
     capsys.readouterr()
     assert main(["score", str(tmp_path / "tasks.jsonl"), results(tmp_path, answers)]) == 0
@@ -86,11 +86,11 @@ def test_a_family_that_is_not_there_leaves_no_file(
 
 
 def test_intervals_stay_within_their_bounds_and_have_a_width() -> None:
-    assert score([1.0] * 20, 20).high == 1
-    assert 0.8 < score([1.0] * 20, 20).low < 0.9
-    assert score([0.0], 0).low == 0
-    assert score([0.5] * 4, 4).mean == 0.5
-    both = scored([Problem("a", "?", "B", "single_choice", "x")], {})
+    assert score_rewards([1.0] * 20, 20).high == 1
+    assert 0.8 < score_rewards([1.0] * 20, 20).low < 0.9
+    assert score_rewards([0.0], 0).low == 0
+    assert score_rewards([0.5] * 4, 4).mean == 0.5
+    both = score_answers([TaskRecord("a", "?", "B", "single_choice", "x")], {})
     assert (both["x"].mean, both[""].answered) == (0, 0)
 
 
@@ -117,13 +117,13 @@ def test_a_task_is_done_as_a_run_and_rewarded(tmp_path: Path, image: str) -> Non
     turns = [Turn(calls=[("execute_bash", {"command": command})]), Turn(calls=[("submit", {})])]
     settings = Settings(data=tmp_path / "data", image=image, pool=0)
     with Endpoint(turns) as endpoint, Studio(settings) as studio, studio.new() as run:
-        lay(problem, run.workspace)
+        write_inputs(problem, run.workspace)
         model = OpenAIModel(ModelConfig(endpoint.url, "test-model"))
-        assert [*run.start(task_of(problem), model)]
-        with run.workspace.open_read(ANSWER) as answer:
+        assert [*run.start(build_task(problem), model)]
+        with run.workspace.open_read(ANSWER_PATH) as answer:
             assert reward(problem, answer.read().decode()) == 1
     first, second = (request.body["messages"] for request in endpoint.requests)
     assert problem.problem_statement in first[-1]["content"]
     assert all(name in first[-1]["content"] for name in problem.input_files)
     assert all(str(text)[:20] in second[-1]["content"] for text in problem.input_files.values())
-    assert endpoint.complaints == []
+    assert endpoint.history_errors == []

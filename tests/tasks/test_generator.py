@@ -20,31 +20,31 @@ from agent.tasks.cli import SPLITS
 from agent.tasks.document_qa import generate, names
 from agent.tasks.document_qa.draft import (
     LEVELS,
-    Again,
+    AmbiguousDraft,
     Answer,
-    Draft,
     Money,
-    Name,
-    NameSet,
+    NameAnswer,
+    NameSetAnswer,
     Split,
+    TaskDraft,
+    TextAnswer,
     Time,
-    Word,
     long_date,
 )
 from agent.tasks.document_qa.names import Part
-from agent.tasks.document_qa.rng import Dice
+from agent.tasks.document_qa.rng import Rng
 from agent.tasks.rewards import reward
-from agent.tasks.task import Problem, from_json, to_json
+from agent.tasks.task import TaskRecord, from_json, to_json
 from tests.tasks.solvers import SOLVERS
 
 ROOT = Path(__file__).parents[2]
-FAMILIES = (*generate.TRAINED, *generate.HELD_OUT)
+FAMILIES = (*generate.TRAIN_FAMILIES, *generate.HELD_OUT_FAMILIES)
 DIGEST = "11addf6ee8df84dda4240241d911fe2ada491151e56ef0f53ab6fa03300ff996"
 
 
 @cache
-def made(split: Split) -> tuple[Problem, ...]:
-    return tuple(generate.problems(split, 240, 7))
+def made(split: Split) -> tuple[TaskRecord, ...]:
+    return tuple(generate.generate_tasks(split, 240, 7))
 
 
 def everything(split: Split) -> str:
@@ -55,14 +55,16 @@ def words(text: str) -> set[str]:
     return set(re.findall(r"\w+", text.casefold()))
 
 
-def drafts(family: str, level: int, count: int) -> Iterator[Draft]:
-    split: Split = "family" if family in generate.HELD_OUT else "train"
+def drafts(family: str, level: int, count: int) -> Iterator[TaskDraft]:
+    split: Split = "family" if family in generate.HELD_OUT_FAMILIES else "train"
     for number in range(count):
         for attempt in range(500):
             try:
-                yield generate.draft(family, split, level, Dice("test", family, number, attempt))
+                yield generate.generate_draft(
+                    family, split, level, Rng("test", family, number, attempt)
+                )
                 break
-            except Again:
+            except AmbiguousDraft:
                 continue
 
 
@@ -72,9 +74,9 @@ def plain(answer: Answer) -> object:
             return Decimal(cents) / 100
         case Time():
             return str(answer)
-        case Name(text) | Word(text):
+        case NameAnswer(text) | TextAnswer(text):
             return text
-        case NameSet(several):
+        case NameSetAnswer(several):
             return set(several)
     return answer
 
@@ -87,12 +89,12 @@ def test_another_reckoning_from_the_files_agrees(family: str) -> None:
             asked[draft.question] += 1
             solved = SOLVERS[family][draft.question](draft.slots, draft.files)
             assert solved == plain(draft.answer), (draft.question, draft.slots)
-    assert asked.keys() == SOLVERS[family].keys() == generate.wordings()[family].keys()
+    assert asked.keys() == SOLVERS[family].keys() == generate.load_wordings()[family].keys()
 
 
 def test_a_right_answer_is_worth_one_and_another_task_s_less() -> None:
     for split in get_args(Split):
-        before: Problem | None = None
+        before: TaskRecord | None = None
         for problem in made(split):
             assert reward(problem, problem.ground_truth + "\n") == 1
             if before and before.ground_truth != problem.ground_truth:
@@ -128,7 +130,7 @@ def test_no_task_comes_twice_within_and_across_splits() -> None:
 def test_no_name_that_is_held_out_is_trained_on() -> None:
     for split in ("train", "wording", "family"):
         used = words(everything(split))
-        for kind, parts in names.table().items():
+        for kind, parts in names.load_names().items():
             for name in parts["held_out"]:
                 assert not words(name) - COMMON <= used, (split, kind, name)
 
@@ -137,7 +139,7 @@ COMMON = {"the", "a", "and", "of", "ltd", "co", "fils", "sons"}
 
 
 def test_names_of_both_parts_share_no_word_but_common_ones() -> None:
-    for kind, parts in names.table().items():
+    for kind, parts in names.load_names().items():
         trained = {word for name in parts["train"] for word in words(name)} - COMMON
         held_out = {word for name in parts["held_out"] for word in words(name)} - COMMON
         assert not trained & held_out, kind
@@ -149,7 +151,7 @@ def test_the_split_of_names_uses_only_those() -> None:
     people = [p for p in made("names") if p.domain in ("minutes", "letters", "staff")]
     used = words("\n".join(json.dumps(to_json(each)) for each in people))
     for kind in ("given", "family"):
-        assert not words(" ".join(names.table()[kind]["train"])) & used
+        assert not words(" ".join(names.load_names()[kind]["train"])) & used
 
 
 def pattern(wording: str) -> re.Pattern[str]:
@@ -173,7 +175,7 @@ def put(part: Part) -> list[re.Pattern[str]]:
     """All wordings of a part, those of the forms of answers included."""
     return [
         pattern(wording)
-        for questions in generate.wordings().values()
+        for questions in generate.load_wordings().values()
         for parts in questions.values()
         for wording in parts.get(part, ())
     ]
@@ -181,7 +183,7 @@ def put(part: Part) -> list[re.Pattern[str]]:
 
 def test_only_the_family_is_held_out_in_its_split() -> None:
     forms = [
-        pattern(w) for parts in generate.wordings()["formats"].values() for w in parts["train"]
+        pattern(w) for parts in generate.load_wordings()["formats"].values() for w in parts["train"]
     ]
     for problem in made("family"):
         assert [each for each in forms if each.search(problem.problem_statement)]
@@ -189,17 +191,17 @@ def test_only_the_family_is_held_out_in_its_split() -> None:
 
 def test_no_family_that_is_held_out_is_trained_on() -> None:
     for split in ("train", "wording", "names"):
-        assert {each.domain for each in made(split)} == set(generate.TRAINED)
-    assert {each.domain for each in made("family")} == set(generate.HELD_OUT)
-    assert not set(generate.TRAINED) & set(generate.HELD_OUT)
-    for family in generate.HELD_OUT:
-        assert not [q for q in generate.wordings()[family].values() if "train" in q]
+        assert {each.domain for each in made(split)} == set(generate.TRAIN_FAMILIES)
+    assert {each.domain for each in made("family")} == set(generate.HELD_OUT_FAMILIES)
+    assert not set(generate.TRAIN_FAMILIES) & set(generate.HELD_OUT_FAMILIES)
+    for family in generate.HELD_OUT_FAMILIES:
+        assert not [q for q in generate.load_wordings()[family].values() if "train" in q]
 
 
 def test_every_wording_names_something() -> None:
     """Else two splits could ask the same."""
     for family in FAMILIES:
-        for question, parts in generate.wordings()[family].items():
+        for question, parts in generate.load_wordings()[family].items():
             for wording in (*parts.get("train", ()), *parts["held_out"]):
                 assert "{" in wording, (family, question, wording)
 
@@ -219,9 +221,10 @@ def test_it_grows_with_the_level() -> None:
 
 def test_a_seed_makes_the_same_in_every_process() -> None:
     program = (
-        "import hashlib, json; from agent.tasks.document_qa.generate import problems\n"
+        "import hashlib, json; from agent.tasks.document_qa.generate import generate_tasks\n"
         "from agent.tasks.task import to_json\n"
-        "made = [to_json(p) for s in ('train', 'names', 'family') for p in problems(s, 60, 11)]\n"
+        "made = [to_json(p) for s in ('train', 'names', 'family') for p in generate_tasks(s, 60, "
+        "11)]\n"
         "print(hashlib.sha256(json.dumps(made).encode()).hexdigest())"
     )
     for salt in ("1", "2"):
@@ -237,16 +240,18 @@ def test_a_seed_makes_the_same_in_every_process() -> None:
 
 
 def test_another_seed_makes_others() -> None:
-    one, other = ([p.problem_statement for p in generate.problems("train", 40, s)] for s in (1, 2))
+    one, other = (
+        [p.problem_statement for p in generate.generate_tasks("train", 40, s)] for s in (1, 2)
+    )
     assert len(set(one) & set(other)) < 10
 
 
 def test_more_than_there_are_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(generate, "_TRIES", 2)
+    monkeypatch.setattr(generate, "_MAX_ATTEMPTS", 2)
     with pytest.raises(TaskError, match="notes: there are no"):
-        list(generate.problems("names", 5_000, 1, "notes", (1,)))
+        list(generate.generate_tasks("names", 5_000, 1, "notes", (1,)))
     with pytest.raises(TaskError, match="'loans'"):
-        list(generate.problems("train", 1, 1, "loans"))
+        list(generate.generate_tasks("train", 1, 1, "loans"))
 
 
 def test_days_of_a_month_are_in_english_whatever_the_machine_speaks() -> None:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from agent.errors import TaskError
-from agent.tasks.jsonl import read_answers, read_problems, write_problems
-from agent.tasks.setup import lay, task_of
-from agent.tasks.task import Content, FileAt, Problem
+from agent.tasks.jsonl import read_answers, read_tasks, write_tasks
+from agent.tasks.setup import build_task, write_inputs
+from agent.tasks.task import Content, HostFile, TaskRecord
 from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
 
@@ -47,15 +47,15 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     files: dict[str, Content] = {
         "a/b.txt": "é\u2028\n",
         "x.png": pdf,
-        "m.pdf": FileAt(tmp_path, RelPath("files/map.pdf")),
+        "m.pdf": HostFile(tmp_path, RelPath("files/map.pdf")),
     }
-    problem = Problem("q", "What?", "AC", "multiple_choice", "maps", files)
+    problem = TaskRecord("q", "What?", "AC", "multiple_choice", "maps", files)
     path = tmp_path / "tasks.jsonl"
-    assert write_problems(path, [problem]) == 1
-    (read,) = read_problems(path)
+    assert write_tasks(path, [problem]) == 1
+    (read,) = read_tasks(path)
     assert read == problem
     place = workspace(tmp_path)
-    lay(read, place)
+    write_inputs(read, place)
     given = {name: (place.root / "input" / name).read_bytes() for name in files}
     assert given == {"a/b.txt": "é\u2028\n".encode(), "x.png": pdf, "m.pdf": pdf}
 
@@ -64,7 +64,7 @@ def test_the_reference_records_are_read(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     inside = json.dumps({**GOOD, "id": "b", "input_files": json.dumps(GOOD["input_files"])})
     path.write_text("\ufeff" + json.dumps({**GOOD, "input_files": None}) + "\r\n\n" + inside)
-    without, within = read_problems(path)
+    without, within = read_tasks(path)
     assert (without.input_files, within.input_files) == ({}, GOOD["input_files"])
 
 
@@ -84,7 +84,7 @@ def test_a_wrong_record_is_named_by_file_line_and_key(
 ) -> None:
     path = tasks_file(tmp_path, GOOD, {**GOOD, "id": "a-2", **change})
     with pytest.raises(TaskError) as told:
-        list(read_problems(path))
+        list(read_tasks(path))
     assert str(told.value).startswith(f"{path}, line 2: ")
     assert key in str(told.value)
 
@@ -97,10 +97,10 @@ def test_a_wrong_record_is_named_by_file_line_and_key(
 def test_hostile_names_are_refused(tmp_path: Path, name: str) -> None:
     path = tasks_file(tmp_path, {**GOOD, "input_files": {name: "x"}})
     with pytest.raises(TaskError, match="line 1: input_files"):
-        list(read_problems(path))
+        list(read_tasks(path))
     place = workspace(tmp_path)
     with pytest.raises(TaskError, match="input_files"):
-        lay(Problem("q", "?", "x", "exact", "", {name: "x"}), place)
+        write_inputs(TaskRecord("q", "?", "x", "exact", "", {name: "x"}), place)
     assert not (tmp_path / "up").exists()
 
 
@@ -112,12 +112,12 @@ def test_a_line_that_is_no_record_is_named(tmp_path: Path, line: str) -> None:
     path = tmp_path / "tasks.jsonl"
     path.write_bytes(line.encode("utf-8", "surrogatepass") + b"\n")
     with pytest.raises(TaskError, match="line 1: "):
-        list(read_problems(path))
+        list(read_tasks(path))
 
 
 def test_an_id_that_comes_twice_is_told(tmp_path: Path) -> None:
     with pytest.raises(TaskError, match="line 3: id: 'a-1' is that of line 1"):
-        list(read_problems(tasks_file(tmp_path, GOOD, {**GOOD, "id": "b"}, GOOD)))
+        list(read_tasks(tasks_file(tmp_path, GOOD, {**GOOD, "id": "b"}, GOOD)))
 
 
 def test_a_file_that_is_a_link_or_gone_is_not_laid(tmp_path: Path) -> None:
@@ -125,31 +125,31 @@ def test_a_file_that_is_a_link_or_gone_is_not_laid(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     for name in ("secret", "gone", "folder"):
         place = tmp_path / f"of-{name}"
-        problem = Problem("q", "?", "x", "exact", "", {"a": FileAt(tmp_path, RelPath(name))})
+        problem = TaskRecord("q", "?", "x", "exact", "", {"a": HostFile(tmp_path, RelPath(name))})
         with pytest.raises(TaskError, match="'q': input_files"):
-            lay(problem, workspace(place))
+            write_inputs(problem, workspace(place))
 
 
 def test_a_name_that_is_taken_is_told(tmp_path: Path) -> None:
     place = workspace(tmp_path)
-    problem = Problem("q", "?", "x", "exact", "", {"a.txt": "1"})
-    lay(problem, place)
+    problem = TaskRecord("q", "?", "x", "exact", "", {"a.txt": "1"})
+    write_inputs(problem, place)
     with pytest.raises(TaskError, match="there already"):
-        lay(problem, place)
+        write_inputs(problem, place)
 
 
 def test_what_cannot_be_written_leaves_the_old_file(tmp_path: Path) -> None:
     path = tasks_file(tmp_path, GOOD)
     before = path.read_bytes()
-    elsewhere = Problem(
-        "q", "?", "x", "exact", "", {"a": FileAt(Path("/etc"), RelPath("hostname"))}
+    elsewhere = TaskRecord(
+        "q", "?", "x", "exact", "", {"a": HostFile(Path("/etc"), RelPath("hostname"))}
     )
     with pytest.raises(TaskError, match="beside"):
-        write_problems(path, [elsewhere])
+        write_tasks(path, [elsewhere])
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
     with pytest.raises(TaskError, match="cannot be written"):
-        write_problems(tmp_path / "no" / "t.jsonl", [])
+        write_tasks(tmp_path / "no" / "t.jsonl", [])
 
 
 def test_answers_are_read_by_id(tmp_path: Path) -> None:
@@ -167,17 +167,17 @@ def test_a_wrong_answer_is_named(tmp_path: Path, value: object, key: str) -> Non
 
 
 def test_a_run_is_told_where_files_lie_and_where_the_answer_goes() -> None:
-    problem = Problem("q", "Which {task}?", "AC", "multiple_choice", "", {"a.txt": "x"})
-    task = task_of(problem)
+    problem = TaskRecord("q", "Which {task}?", "AC", "multiple_choice", "", {"a.txt": "x"})
+    task = build_task(problem)
     assert (task.mode, task.prompt.name) == ("sandbox", "general")
     assert task.text.startswith("Which {task}?\n\n")
     assert "/workspace/input" in task.text
     assert task.text.endswith("to /workspace/output/answer.txt.")
-    assert "/workspace" not in task_of(problem, "plain").text
+    assert "/workspace" not in build_task(problem, "plain").text
 
 
 def test_base64_is_as_long_as_it_is(tmp_path: Path) -> None:
     data = bytes(range(256)) * 100
     value = {"base64": base64.b64encode(data).decode()}
-    (read,) = read_problems(tasks_file(tmp_path, {**GOOD, "input_files": {"x.bin": value}}))
+    (read,) = read_tasks(tasks_file(tmp_path, {**GOOD, "input_files": {"x.bin": value}}))
     assert read.input_files == {"x.bin": data}

@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 
 from agent.errors import TaskError
 from agent.tasks import mathematics
-from agent.tasks.answer_extraction import LONGEST
+from agent.tasks.answer_extraction import MAX_OUTPUT_CHARS
 from agent.tasks.rewards import reward
 from agent.tasks.rouge import rouge_l
-from agent.tasks.task import Problem, QaType
+from agent.tasks.task import QaType, TaskRecord
 from tests.dependencies import ROOT, direct
 
 
 def worth(qa_type: QaType, truth: str, answer: str | None) -> float:
-    return reward(Problem("a", "Which?", truth, qa_type), answer)
+    return reward(TaskRecord("a", "Which?", truth, qa_type), answer)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,8 @@ def test_one_letter_plainly_named_is_right(answer: str) -> None:
      "I would choose A because a fever", "A fracture", "A: no, B is right", "A. red B. blue",
      r"\boxed{A} \boxed{B}", r"\boxed{A}" + "\n" + r"\boxed{B}", "It is this:\nA",
      "Which is it? A. red\nB. blue\nC. green\nD. white", "А", "Ａ", "𝐀", "ᗅ", "A\u0301", "1", "-",
-     "A" * LONGEST, "A" + " " * 10_000_000, "Answer: " * 1_000_000 + "A", "A" + " B" * 9_000],
+     "A" * MAX_OUTPUT_CHARS, "A" + " " * 10_000_000, "Answer: " * 1_000_000 + "A",
+     "A" + " B" * 9_000],
 )  # fmt: skip
 def test_no_letter_is_picked_out_of_anything_else(answer: str) -> None:
     assert worth("single_choice", "A", answer) == 0
@@ -129,26 +130,28 @@ def test_a_code_of_letters_and_digits_is_no_product(truth: str, answer: str) -> 
 
 
 def test_what_would_be_computed_for_ever_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert mathematics.equal("12.0", "12")
-    monkeypatch.setattr(mathematics, "SECONDS", 0.3)
-    assert not mathematics.equal("10^{10^{10}}", "12")
+    assert mathematics.expressions_equal("12.0", "12")
+    monkeypatch.setattr(mathematics, "TIMEOUT_SECONDS", 0.3)
+    assert not mathematics.expressions_equal("10^{10^{10}}", "12")
     monkeypatch.undo()
-    assert mathematics.equal("12.0", "12")
+    assert mathematics.expressions_equal("12.0", "12")
 
 
 def test_rollouts_compare_from_threads() -> None:
     with ThreadPoolExecutor(4) as threads:
-        said = list(threads.map(lambda at: mathematics.equal(f"{at}.0", str(at % 3)), range(8)))
+        said = list(
+            threads.map(lambda at: mathematics.expressions_equal(f"{at}.0", str(at % 3)), range(8))
+        )
     assert said == [True, True, True, *[False] * 5]
 
 
 def test_a_forked_process_asks_one_of_its_own() -> None:
     program = """if True:
         import os
-        from agent.tasks.mathematics import equal
-        assert equal("5", "2+3")
+        from agent.tasks.mathematics import expressions_equal
+        assert expressions_equal("5", "2+3")
         child = os.fork()
-        right = equal("5", "2+3") and not equal("6", "2+3")
+        right = expressions_equal("5", "2+3") and not expressions_equal("6", "2+3")
         if not child:
             os._exit(not right)
         assert right and os.waitpid(child, 0)[1] == 0
@@ -198,7 +201,7 @@ def test_a_missing_package_is_told_where_it_is_needed(monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("truth", ["2026-03-05", "05.03.2026", "12:30", "Paris in 1900", "Paris"])
 def test_a_date_is_no_mathematics(truth: str) -> None:
-    assert not mathematics.mathematical(truth)
+    assert not mathematics.is_expression(truth)
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,10 @@ from pydantic import BaseModel, Field
 
 from agent.errors import UsageError
 from agent.models.base import ToolCall
-from agent.sandbox.base import Output
+from agent.sandbox.base import OutputChunk
 from agent.sandbox.process import ProcessSandbox
 from agent.tools.custom import Tool, tool, toolset
-from agent.tools.toolbox import Action, Mistake, Toolbox, ToolOutcome
+from agent.tools.toolbox import Action, InvalidCall, Toolbox, ToolOutcome
 from agent.util.cancellation import Stop
 
 FACTOR = 2
@@ -67,7 +67,7 @@ def use(
     assert isinstance(action, Action), action
     *outputs, outcome = toolbox.run(action, stop or Stop())
     assert isinstance(outcome, ToolOutcome)
-    printed = b"".join(each.data for each in outputs if isinstance(each, Output))
+    printed = b"".join(each.data for each in outputs if isinstance(each, OutputChunk))
     return outcome, printed.decode()
 
 
@@ -186,14 +186,14 @@ def test_wrong_arguments_are_told_to_the_model(
 ) -> None:
     toolbox = Toolbox(sandbox, custom=toolset([weather]))
     mistake = toolbox.parse(ToolCall("1", "weather", arguments))
-    assert isinstance(mistake, Mistake)
+    assert isinstance(mistake, InvalidCall)
     assert words in mistake.text
     assert "Nothing was done" in mistake.text
 
 
 def test_an_unknown_tool_is_answered_with_all_that_there_are(sandbox: ProcessSandbox) -> None:
     mistake = Toolbox(sandbox, custom=toolset([weather])).parse(ToolCall("1", "wether", "{}"))
-    assert isinstance(mistake, Mistake)
+    assert isinstance(mistake, InvalidCall)
     assert "str_replace_editor, execute_bash, weather and submit" in mistake.text
 
 
@@ -201,7 +201,7 @@ def test_a_call_has_a_head_and_its_arguments(sandbox: ProcessSandbox) -> None:
     toolbox = Toolbox(sandbox, custom=toolset([weather]))
     action = toolbox.parse(ToolCall("1", "weather", '{"city": "Bern", "days": 2}'))
     assert isinstance(action, Action)
-    assert (action.name, action.head) == ("weather", "weather city=Bern days=2")
+    assert (action.name, action.summary) == ("weather", "weather city=Bern days=2")
     assert action.arguments == {"city": "Bern", "days": 2}
 
 
@@ -265,12 +265,12 @@ def test_a_tool_of_the_host_has_a_time_limit_and_is_left_at_a_stop(
         gate.wait(30)
 
     outcome, _ = use(sandbox, slow, "{}")
-    assert (outcome.ok, outcome.ending) == (False, "timeout")
+    assert (outcome.ok, outcome.end_reason) == (False, "timeout")
     assert "longer than its limit of 0.2 s" in outcome.text
     stop = Stop()
     stop.set()
     outcome, _ = use(sandbox, tool(name="slow")(lambda: gate.wait(30)), "{}", stop)
-    assert outcome.ending == "stop"
+    assert outcome.end_reason == "stop"
     gate.set()
 
 
@@ -329,5 +329,5 @@ def test_a_tool_in_the_sandbox_has_a_time_limit(sandbox: ProcessSandbox) -> None
 
     begun = time.monotonic()
     outcome, _ = use(sandbox, slow, "{}")
-    assert (outcome.ok, outcome.ending) == (False, "timeout")
+    assert (outcome.ok, outcome.end_reason) == (False, "timeout")
     assert time.monotonic() - begun < 10

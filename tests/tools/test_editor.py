@@ -7,7 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.errors import ToolError
-from agent.tools.editor import PAGE, SNIPPET, create, insert, str_replace, view
+from agent.tools.editor import (
+    MAX_SNIPPET_CHARACTERS,
+    MAX_VIEW_CHARACTERS,
+    create,
+    insert,
+    str_replace,
+    view,
+)
 from agent.tools.text_file import TextFile
 
 P = "/workspace/a.txt"
@@ -92,7 +99,7 @@ class TestView:
         view_range: tuple[int, int] | None = None
         while True:
             page = view(data, P, view_range)
-            assert len(page) < PAGE + 300
+            assert len(page) < MAX_VIEW_CHARACTERS + 300
             seen += shown_lines(page)
             following = re.search(r"The next ones: view_range \[(\d+), (\d+)\]", page)
             if not following:
@@ -106,7 +113,7 @@ class TestView:
         left = 10_000_000 - page.count("x", page.index("1\t"), page.index("[…"))
         assert f"[… {left} more characters in this line]" in page
         assert "Line 1 is too long" in page
-        assert len(page) < PAGE + 500
+        assert len(page) < MAX_VIEW_CHARACTERS + 500
 
     def test_a_file_of_ten_megabytes_is_shown_at_any_place(self) -> None:
         data = b"0123456789\n" * 1_000_000
@@ -228,7 +235,7 @@ class TestStrReplace:
 
     def test_the_snippet_of_a_huge_line_is_small(self) -> None:
         data = b"x" * 10_000_000 + b"KEY"
-        assert len(str_replace(data, P, "KEY", "y").message) < SNIPPET
+        assert len(str_replace(data, P, "KEY", "y").message) < MAX_SNIPPET_CHARACTERS
 
     def test_a_file_emptied_by_an_edit_is_called_empty(self) -> None:
         edited = str_replace(b"all", P, "all", "")
@@ -295,7 +302,7 @@ class TestInsert:
     @given(texts(), st.integers(min_value=0, max_value=3), LINES)
     def test_every_byte_around_stays(self, text: str, at: int, new: str) -> None:
         data = text.encode()
-        if at > TextFile.decode(data).lines:
+        if at > TextFile.decode(data).line_count:
             return
         start = TextFile.decode(data).line_start(at + 1)
         edited = insert(data, P, at, new).data.decode()

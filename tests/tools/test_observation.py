@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.sandbox.base import Ending, Finished, Output, Stream
-from agent.tools.observation import Clip, Collector, LiveText
-from agent.util.text import EscapeFilter, legible
+from agent.sandbox.base import CommandEnd, EndReason, OutputChunk, StreamName
+from agent.tools.observation import OutputCollector, OutputDecoder, OutputLimits
+from agent.util.text import EscapeFilter, sanitize
 
 untimed = settings(deadline=None)
 CUT = re.compile(r"-{50}<Observation truncated in middle for saving context: (.*) left out>-{50}\n")
@@ -19,25 +19,25 @@ LEFT = re.compile(r"(\d+) characters \((\d+) whole lines\)")
 def observed(
     stdout: bytes = b"",
     stderr: bytes = b"",
-    finished: Finished | None = None,
-    clip: Clip | None = None,
+    finished: CommandEnd | None = None,
+    clip: OutputLimits | None = None,
 ) -> str:
-    collector = Collector(clip)
-    collector.feed(Output("stdout", stdout))
-    collector.feed(Output("stderr", stderr))
-    return collector.observation(finished or Finished(0, "exit", 0.1), timeout=120)
+    collector = OutputCollector(clip)
+    collector.feed(OutputChunk("stdout", stdout))
+    collector.feed(OutputChunk("stderr", stderr))
+    return collector.observation(finished or CommandEnd(0, "exit", 0.1), timeout=120)
 
 
 def stdout_of(observation: str) -> str:
     return observation.partition("[STDOUT]\n")[2]
 
 
-def shown(*pieces: bytes, clip: Clip | None = None) -> str:
+def shown(*pieces: bytes, clip: OutputLimits | None = None) -> str:
     """What is shown of a standard output that comes in these pieces."""
-    collector = Collector(clip)
+    collector = OutputCollector(clip)
     for piece in pieces:
-        collector.feed(Output("stdout", piece))
-    return stdout_of(collector.observation(Finished(0, "exit", 0.1), timeout=120))
+        collector.feed(OutputChunk("stdout", piece))
+    return stdout_of(collector.observation(CommandEnd(0, "exit", 0.1), timeout=120))
 
 
 class TestLayout:
@@ -51,11 +51,11 @@ class TestLayout:
         assert "[STDERR]" not in observed(b"out\n", b" \n\n")
 
     def test_a_failure_begins_with_error(self) -> None:
-        text = observed(finished=Finished(3, "exit", 0.1))
+        text = observed(finished=CommandEnd(3, "exit", 0.1))
         assert text.startswith("Error: Exit code 3\n")
 
     def test_a_command_that_exits_with_124_by_itself_did_not_time_out(self) -> None:
-        assert observed(finished=Finished(124, "exit", 0.1)).startswith("Error: Exit code 124\n")
+        assert observed(finished=CommandEnd(124, "exit", 0.1)).startswith("Error: Exit code 124\n")
 
     @pytest.mark.parametrize(
         ("ending", "said"),
@@ -65,14 +65,14 @@ class TestLayout:
             ("lost", "Error: the sandbox was lost"),
         ],
     )
-    def test_what_came_before_an_early_end_is_kept(self, ending: Ending, said: str) -> None:
-        text = observed(b"so far", finished=Finished(None, ending, 120.0))
+    def test_what_came_before_an_early_end_is_kept(self, ending: EndReason, said: str) -> None:
+        text = observed(b"so far", finished=CommandEnd(None, ending, 120.0))
         assert text.startswith(said)
         assert text.endswith("so far")
 
     def test_the_sandboxs_note_is_passed_on(self) -> None:
         note = "The shell was restored."
-        text = observed(b"x", finished=Finished(0, "exit", 0.1, note))
+        text = observed(b"x", finished=CommandEnd(0, "exit", 0.1, note))
         assert text.endswith("x\nNote: The shell was restored.")
 
 
@@ -119,7 +119,7 @@ class TestReadable:
     @untimed
     @given(st.text())
     def test_legible_text_keeps_its_length(self, text: str) -> None:
-        assert len(legible(text)) == len(text)
+        assert len(sanitize(text)) == len(text)
 
     def test_a_long_control_string_is_not_held_in_memory(self) -> None:
         escapes = EscapeFilter()
@@ -165,7 +165,7 @@ class TestClipping:
         whole = "\n".join(lines) + "\n" * ended
         data = whole.encode()
         pieces = [data[at : at + size] for at in range(0, len(data), size)]
-        text = shown(*pieces, clip=Clip(most, characters))
+        text = shown(*pieces, clip=OutputLimits(most, characters))
         if CUT.search(text) is None:
             assert text == whole.removesuffix("\n")
             assert len(whole.removesuffix("\n").split("\n")) <= 2 * most
@@ -190,30 +190,30 @@ class TestClipping:
         assert left_lines == whole_lines
 
     def test_what_the_sandbox_left_out_is_said_at_its_place(self) -> None:
-        collector = Collector()
-        collector.feed(Output("stdout", b"first\n"))
-        collector.feed(Output("stdout", b"last\n", skipped=12_345))
-        text = stdout_of(collector.observation(Finished(0, "exit", 0.1), timeout=120))
+        collector = OutputCollector()
+        collector.feed(OutputChunk("stdout", b"first\n"))
+        collector.feed(OutputChunk("stdout", b"last\n", skipped=12_345))
+        text = stdout_of(collector.observation(CommandEnd(0, "exit", 0.1), timeout=120))
         before, cut, after = CUT.split(text)
         assert (before, after) == ("first\n", "last")
         assert cut == "12345 bytes that the sandbox did not keep"
 
     def test_a_gap_is_never_shown_as_if_nothing_were_missing(self) -> None:
-        collector = Collector()
+        collector = OutputCollector()
         for n in range(3):
-            collector.feed(Output("stdout", b"part %d" % n, skipped=1000 * n))
-        text = stdout_of(collector.observation(Finished(0, "exit", 0.1), timeout=120))
+            collector.feed(OutputChunk("stdout", b"part %d" % n, skipped=1000 * n))
+        text = stdout_of(collector.observation(CommandEnd(0, "exit", 0.1), timeout=120))
         assert text.startswith("part 0\n---")
         assert "3000 bytes that the sandbox did not keep left out" in text
         assert text.endswith("part 1\n[… 2000 bytes not kept …]\npart 2")
 
     def test_a_hundred_megabytes_take_little_memory(self) -> None:
-        collector = Collector()
+        collector = OutputCollector()
         chunk = b"y" * (1 << 16)
         tracemalloc.start()
         for _ in range(1600):
-            collector.feed(Output("stdout", chunk))
-        text = collector.observation(Finished(0, "exit", 0.1), timeout=120)
+            collector.feed(OutputChunk("stdout", chunk))
+        text = collector.observation(CommandEnd(0, "exit", 0.1), timeout=120)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert f"{1600 * len(chunk) - 10_000} characters (0 whole lines) left out" in text
@@ -224,26 +224,26 @@ class TestLiveText:
     @untimed
     @given(st.text(st.characters(exclude_categories=["Cs"])), st.integers(1, 5))
     def test_characters_split_over_chunks_come_out_whole(self, text: str, size: int) -> None:
-        data, live = text.encode(), LiveText()
-        pieces = [Output("stdout", data[at : at + size]) for at in range(0, len(data), size)]
-        assert "".join(map(live.decode, pieces)) + live.end("stdout") == text
+        data, live = text.encode(), OutputDecoder()
+        pieces = [OutputChunk("stdout", data[at : at + size]) for at in range(0, len(data), size)]
+        assert "".join(map(live.decode, pieces)) + live.flush("stdout") == text
 
     def test_the_streams_do_not_mix(self) -> None:
-        live = LiveText()
-        halves: list[tuple[Stream, bytes]] = [
+        live = OutputDecoder()
+        halves: list[tuple[StreamName, bytes]] = [
             ("stdout", b"\xc3"),
             ("stderr", b"e\xc3"),
             ("stdout", b"\xa9"),
             ("stderr", b"\xa8"),
         ]
-        assert [live.decode(Output(*half)) for half in halves] == ["", "e", "é", "è"]
+        assert [live.decode(OutputChunk(*half)) for half in halves] == ["", "e", "é", "è"]
 
     def test_an_unfinished_character_is_told_at_the_end(self) -> None:
-        live = LiveText()
-        assert live.decode(Output("stdout", b"a\xf0\x9f")) == "a"
-        assert live.end("stdout") == "�"
+        live = OutputDecoder()
+        assert live.decode(OutputChunk("stdout", b"a\xf0\x9f")) == "a"
+        assert live.flush("stdout") == "�"
 
     def test_a_character_cut_by_a_gap_does_not_spoil_what_follows(self) -> None:
-        live = LiveText()
-        live.decode(Output("stdout", b"\xf0\x9f"))
-        assert live.decode(Output("stdout", b"ok", skipped=5)) == "ok"
+        live = OutputDecoder()
+        live.decode(OutputChunk("stdout", b"\xf0\x9f"))
+        assert live.decode(OutputChunk("stdout", b"ok", skipped=5)) == "ok"

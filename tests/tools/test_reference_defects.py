@@ -18,10 +18,10 @@ from agent.sandbox.base import Sandbox, SandboxLimits
 from agent.sandbox.docker.container import ContainerSpec
 from agent.sandbox.docker.sandbox import DockerSandbox
 from agent.sandbox.process import ProcessSandbox
-from agent.tools.actions import Action, Mistake
+from agent.tools.actions import Action, InvalidCall
 from agent.tools.call_parser import TimeLimits, parse
 from agent.tools.toolbox import ToolOutcome
-from tests.support.workbench import Bench
+from tests.support.workbench import ToolRunner
 
 EDITOR = "str_replace_editor"
 
@@ -50,19 +50,19 @@ def sandbox(
 
 
 @pytest.fixture
-def bench(sandbox: Sandbox) -> Bench:
+def bench(sandbox: Sandbox) -> ToolRunner:
     """The tools in a folder of their own, as if it were the workspace."""
     home = "/workspace" if isinstance(sandbox, DockerSandbox) else str(sandbox.workspace)
     folder = uuid.uuid4().hex
     (sandbox.workspace / folder / "input").mkdir(parents=True)
-    return Bench(sandbox, f"{home}/{folder}", sandbox.workspace / folder)
+    return ToolRunner(sandbox, f"{home}/{folder}", sandbox.workspace / folder)
 
 
-def read(name: str, arguments: str) -> Action | Mistake:
+def read(name: str, arguments: str) -> Action | InvalidCall:
     return parse(ToolCall("call-1", name, arguments), TimeLimits())
 
 
-def put(bench: Bench, name: str, data: bytes) -> Path:
+def put(bench: ToolRunner, name: str, data: bytes) -> Path:
     path = bench.folder / name
     path.write_bytes(data)
     return path
@@ -76,7 +76,7 @@ class TestCalls:
     def test_02_malformed_json_is_answered_with_what_is_wrong(self) -> None:
         """It was taken for no call at all, and scolded."""
         found = read("execute_bash", '{"command": "ls}')
-        assert isinstance(found, Mistake)
+        assert isinstance(found, InvalidCall)
         assert "not valid JSON" in found.text
         assert "forgot" not in found.text
 
@@ -93,23 +93,23 @@ class TestCalls:
         self, name: str, arguments: dict[str, Any]
     ) -> None:
         """A TypeError ended the run, and all of its record was lost."""
-        assert isinstance(read(name, json.dumps(arguments)), Mistake)
+        assert isinstance(read(name, json.dumps(arguments)), InvalidCall)
 
     @pytest.mark.parametrize("arguments", ["[]", '"ls"', "5", "true"])
     @pytest.mark.parametrize("name", ["execute_bash", "submit", EDITOR])
     def test_05_arguments_that_are_no_object_never_succeed(self, name: str, arguments: str) -> None:
         """A command was told "Exit code: 0", and submit counted."""
-        assert isinstance(read(name, arguments), Mistake)
+        assert isinstance(read(name, arguments), InvalidCall)
 
 
 class TestEditor:
     @pytest.mark.parametrize("name", ["a.txt", "b.csv", "c.json", "d.svg", "no_suffix", "e.py"])
-    def test_14_any_text_file_can_be_viewed(self, bench: Bench, name: str) -> None:
+    def test_14_any_text_file_can_be_viewed(self, bench: ToolRunner, name: str) -> None:
         """Only .py and .rst could."""
         put(bench, name, b"text\n")
         assert bench.edit("view", name).text.endswith("     1\ttext")
 
-    def test_14_a_folder_shows_all_its_files(self, bench: Bench) -> None:
+    def test_14_a_folder_shows_all_its_files(self, bench: ToolRunner) -> None:
         """A folder of documents looked empty."""
         for name in ("a.txt", "b.pdf", "c"):
             put(bench, f"input/{name}", b"x")
@@ -118,7 +118,7 @@ class TestEditor:
             bench.path(f"input/{name} (1 bytes)") in text for name in ("a.txt", "b.pdf", "c")
         )
 
-    def test_15_create_refuses_to_overwrite(self, bench: Bench) -> None:
+    def test_15_create_refuses_to_overwrite(self, bench: ToolRunner) -> None:
         """It overwrote, against its description."""
         path = put(bench, "a.txt", b"precious")
         outcome = bench.edit("create", "a.txt", file_text="new")
@@ -127,7 +127,7 @@ class TestEditor:
         assert path.read_bytes() == b"precious"
 
     @pytest.mark.parametrize("command", ["str_replace", "insert"])
-    def test_16_tabs_survive_an_edit(self, bench: Bench, command: str) -> None:
+    def test_16_tabs_survive_an_edit(self, bench: ToolRunner, command: str) -> None:
         """All tabs of the file became spaces."""
         path = put(bench, "Makefile", b"all:\n\tcc a.c\nKEY\n")
         bench.edit(command, "Makefile", old_str="KEY", new_str="\tX", insert_line=0)
@@ -143,7 +143,7 @@ class TestEditor:
             pytest.param(b"\xff\xfe" + "KEY ü\r\n".encode("utf-16-le"), id="UTF-16"),
         ],
     )
-    def test_17_bytes_survive_an_edit(self, bench: Bench, data: bytes) -> None:
+    def test_17_bytes_survive_an_edit(self, bench: ToolRunner, data: bytes) -> None:
         """CRLF became LF, escape sequences vanished, other encodings were spoilt."""
         path = put(bench, "a", data)
         assert bench.edit("str_replace", "a", old_str="KEY", new_str="VAL").ok
@@ -152,7 +152,7 @@ class TestEditor:
             key, value = ("KEY".encode("utf-16-le"), "VAL".encode("utf-16-le"))
         assert path.read_bytes() == data.replace(key, value)
 
-    def test_18_no_line_end_is_added_by_an_edit(self, bench: Bench) -> None:
+    def test_18_no_line_end_is_added_by_an_edit(self, bench: ToolRunner) -> None:
         """Every write appended one."""
         path = put(bench, "a", b"one\ntwo")
         for old, new in (("one", "1"), ("two", "2"), ("1", "eins")):
@@ -160,20 +160,20 @@ class TestEditor:
         assert path.read_bytes() == b"eins\n2"
 
     @pytest.mark.parametrize("text", ["-n", "-e", "-n -e\\n", "\\", "'", "$(id)", "`id`", "%s", ""])
-    def test_18_text_is_written_as_it_is(self, bench: Bench, text: str) -> None:
+    def test_18_text_is_written_as_it_is(self, bench: ToolRunner, text: str) -> None:
         """What looked like an option of echo vanished."""
         assert bench.edit("create", "a", file_text=text).ok
         assert (bench.folder / "a").read_text() == text
 
     @pytest.mark.parametrize("command", ["str_replace", "insert", "view"])
-    def test_19_a_missing_file_stays_missing(self, bench: Bench, command: str) -> None:
+    def test_19_a_missing_file_stays_missing(self, bench: ToolRunner, command: str) -> None:
         """It was created, holding cat's error message, and called edited."""
         outcome = bench.edit(command, "no", old_str="cat", new_str="dog", insert_line=0)
         assert not outcome.ok
         assert "Path not found" in outcome.text
         assert not (bench.folder / "no").exists()
 
-    def test_20_a_write_that_failed_is_no_success(self, bench: Bench) -> None:
+    def test_20_a_write_that_failed_is_no_success(self, bench: ToolRunner) -> None:
         """Success was told although nothing was written."""
         outcome = bench.edit("create", "x" * 300, file_text="x")
         assert not outcome.ok
@@ -181,7 +181,7 @@ class TestEditor:
         put(bench, "file", b"")
         assert not bench.edit("create", "file/below", file_text="x").ok
 
-    def test_21_ten_megabytes_are_written_and_edited(self, bench: Bench) -> None:
+    def test_21_ten_megabytes_are_written_and_edited(self, bench: ToolRunner) -> None:
         """Text went through the arguments of a process and failed above 128 KB."""
         text = "0123456789abcde\n" * (10 * 1024 * 1024 // 16) + "KEY\n"
         assert bench.edit("create", "big.txt", file_text=text).ok
@@ -203,7 +203,7 @@ class TestEditor:
             "ä*?",
         ],
     )
-    def test_22_paths_are_taken_as_they_are(self, bench: Bench, name: str) -> None:
+    def test_22_paths_are_taken_as_they_are(self, bench: ToolRunner, name: str) -> None:
         """Unquoted, they named other files or ran as commands."""
         assert bench.edit("create", name, file_text="one\n").ok
         assert bench.edit("str_replace", name, old_str="one", new_str="two").ok
@@ -211,7 +211,7 @@ class TestEditor:
         assert (bench.folder / name).read_text() == "two\n"
         assert {path.name for path in bench.folder.iterdir()} == {"input", name}
 
-    def test_23_create_does_not_echo_the_file(self, bench: Bench) -> None:
+    def test_23_create_does_not_echo_the_file(self, bench: ToolRunner) -> None:
         """Up to 10,000 characters came back that the model had just written."""
         outcome = bench.edit("create", "a.txt", file_text="line\n" * 2000)
         assert "2000 lines, 10000 bytes" in outcome.text
@@ -219,34 +219,34 @@ class TestEditor:
 
 
 class TestExecution:
-    def test_24_output_comes_live_and_is_bounded(self, bench: Bench) -> None:
+    def test_24_output_comes_live_and_is_bounded(self, bench: ToolRunner) -> None:
         """All of it was held in the host's memory, and shown at the end."""
         outcome = bench.bash("yes | head -c 20000000")
         assert sum(len(item.data) for item in bench.output) <= KEEP + 65_536
         assert sum(item.skipped for item in bench.output) > 18_000_000
         assert "bytes that the sandbox did not keep left out" in outcome.text
 
-    def test_25_one_long_line_is_cut(self, bench: Bench) -> None:
+    def test_25_one_long_line_is_cut(self, bench: ToolRunner) -> None:
         """Output was cut by lines only."""
         outcome = bench.bash("head -c 300000 /dev/zero | tr '\\0' x")
         assert len(outcome.text) < 10_500
         assert "290000 characters (0 whole lines) left out" in outcome.text
 
     def test_26_a_command_that_ignores_term_is_ended_and_its_output_kept(
-        self, bench: Bench
+        self, bench: ToolRunner
     ) -> None:
         """It ran on without bound, and what it had printed was thrown away."""
         outcome = bench.bash("trap '' TERM; echo begun; while :; do sleep 0.1; done", timeout=0.5)
-        assert outcome.ending == "timeout"
+        assert outcome.end_reason == "timeout"
         assert "begun" in outcome.text
 
-    def test_26_an_exit_code_of_124_is_no_time_limit(self, bench: Bench) -> None:
+    def test_26_an_exit_code_of_124_is_no_time_limit(self, bench: ToolRunner) -> None:
         """A command that exits with 124 by itself was told that it took too long."""
         outcome = bench.bash("(exit 124)")
-        assert (outcome.ending, outcome.exit_code) == ("exit", 124)
+        assert (outcome.end_reason, outcome.exit_code) == ("exit", 124)
         assert outcome.text.startswith("Error: Exit code 124\n")
 
-    def test_27_a_background_process_does_not_hold_the_call(self, bench: Bench) -> None:
+    def test_27_a_background_process_does_not_hold_the_call(self, bench: ToolRunner) -> None:
         """It added two seconds to every call."""
         outcome = bench.bash("sleep 300 & echo $!")
         assert outcome.ok
@@ -256,7 +256,7 @@ class TestExecution:
         bench.sandbox.end_processes()
         assert stdout(bench.bash(alive)).startswith("gone")
 
-    def test_28_the_shells_state_lasts(self, bench: Bench) -> None:
+    def test_28_the_shells_state_lasts(self, bench: ToolRunner) -> None:
         """Every call had a new shell."""
         bench.bash(f"cd {bench.path('input')}; export NAME=value; greet() {{ echo hello; }}")
         outcome = bench.bash("pwd; echo $NAME; greet")
@@ -266,15 +266,15 @@ class TestExecution:
 class TestPrompts:
     def test_40_the_biomedical_prompt_knows_ten_choices(self) -> None:
         """It said A, B, C or D to questions with ten."""
-        prompt = prompts.named("biomed")
+        prompt = prompts.get_bundled("biomed")
         assert "from A to J" in prompt.system
         assert "D)" not in prompt.system
 
-    @pytest.mark.parametrize("name", prompts.names())
+    @pytest.mark.parametrize("name", prompts.list_names())
     def test_42_no_prompt_doubles_a_backslash(self, name: str) -> None:
         r"""The model was shown ``\\boxed{}``."""
-        prompt = prompts.named(name)
-        assert "\\\\" not in prompt.system + prompt.user("T") + prompt.plain("T")
+        prompt = prompts.get_bundled(name)
+        assert "\\\\" not in prompt.system + prompt.user_message("T") + prompt.plain_message("T")
 
     def test_braces_in_a_prompt_of_ones_own_are_safe(self, tmp_path: Path) -> None:
         """A KeyError ended the run before it began."""

@@ -10,23 +10,33 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.models.base import ToolCall
-from agent.sandbox.base import Output
+from agent.sandbox.base import OutputChunk
 from agent.sandbox.process import ProcessSandbox
-from agent.tools.actions import Action, Bash, Create, Insert, Mistake, Replace, Submit, View, Work
+from agent.tools.actions import (
+    Action,
+    Bash,
+    Create,
+    Insert,
+    InvalidCall,
+    Operation,
+    Replace,
+    Submit,
+    View,
+)
 from agent.tools.call_parser import TimeLimits, parse
-from agent.tools.observation import Clip
-from agent.tools.schemas import schemas
+from agent.tools.observation import OutputLimits
+from agent.tools.schemas import tool_schemas
 from agent.tools.toolbox import ToolOutcome
 from agent.util.cancellation import Stop
-from tests.support.workbench import Bench
+from tests.support.workbench import ToolRunner
 
 EDITOR = "str_replace_editor"
 PARAMETERS = ["command", "path", "file_text", "old_str", "new_str", "insert_line", "view_range"]
 PARAMETERS += ["timeout", "unknown"]
-LIMITS = TimeLimits(default=120, longest=3600)
+LIMITS = TimeLimits(default=120, maximum=3600)
 
 
-def read(name: str, arguments: Any) -> Action | Mistake:
+def read(name: str, arguments: Any) -> Action | InvalidCall:
     text = arguments if isinstance(arguments, str) else json.dumps(arguments)
     return parse(ToolCall("call-1", name, text), LIMITS)
 
@@ -39,20 +49,20 @@ def action(name: str, arguments: Any) -> Action:
 
 def mistake(name: str, arguments: Any) -> str:
     found = read(name, arguments)
-    assert isinstance(found, Mistake), found
+    assert isinstance(found, InvalidCall), found
     return found.text
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
+def bench(tmp_path: Path) -> Iterator[ToolRunner]:
     sandbox = ProcessSandbox(tmp_path)
-    yield Bench(sandbox, str(sandbox.workspace), sandbox.workspace)
+    yield ToolRunner(sandbox, str(sandbox.workspace), sandbox.workspace)
     sandbox.close()
 
 
 class TestSchemas:
     def test_names_and_parameters_are_the_references(self) -> None:
-        editor, bash, submit = schemas(LIMITS, Clip())
+        editor, bash, submit = tool_schemas(LIMITS, OutputLimits())
         assert [tool.name for tool in (editor, bash, submit)] == [EDITOR, "execute_bash", "submit"]
         assert editor.parameters["required"] == ["command", "path"]
         properties = editor.parameters["properties"]
@@ -71,7 +81,9 @@ class TestSchemas:
         assert submit.parameters == {"type": "object", "properties": {}}
 
     def test_descriptions_name_the_limits_that_hold(self) -> None:
-        _, bash, _ = schemas(TimeLimits(default=7, longest=99), Clip(lines=3, characters=500))
+        _, bash, _ = tool_schemas(
+            TimeLimits(default=7, maximum=99), OutputLimits(lines=3, characters=500)
+        )
         said = bash.description + str(bash.parameters)
         for figure in ("after 7 seconds", "at most 99", "last 3 lines", "500 characters"):
             assert figure in said
@@ -119,7 +131,7 @@ class TestCallsThatAreRead:
             ("submit", {"security_risk": "LOW"}, Submit()),
         ],
     )
-    def test_meanings_that_are_certain(self, name: str, arguments: Any, work: Work) -> None:
+    def test_meanings_that_are_certain(self, name: str, arguments: Any, work: Operation) -> None:
         assert action(name, arguments) == Action(work)
 
     def test_unknown_parameters_are_told_and_not_fatal(self) -> None:
@@ -138,16 +150,16 @@ class TestCallsThatAreRead:
 
     def test_parameters_of_another_command_are_told_where_they_say_something(self) -> None:
         found = action(EDITOR, {"command": "view", "path": "/a", "old_str": "", "file_text": "x"})
-        assert found.remarks == ("file_text has no meaning for view and was ignored",)
+        assert found.notes == ("file_text has no meaning for view and was ignored",)
 
     def test_a_timeout_over_the_longest_is_bounded_and_told(self) -> None:
         found = action("execute_bash", {"command": "ls", "timeout": 1e9})
-        assert found.work == Bash("ls", 3600.0)
-        assert found.remarks == ("the longest time limit is 3600 s, which was used",)
+        assert found.operation == Bash("ls", 3600.0)
+        assert found.notes == ("the longest time limit is 3600 s, which was used",)
 
     def test_a_relative_path_is_told(self) -> None:
         found = action(EDITOR, {"command": "view", "path": "a.txt"})
-        assert found.remarks == ("a.txt is not absolute; it was taken from /workspace",)
+        assert found.notes == ("a.txt is not absolute; it was taken from /workspace",)
 
 
 class TestCallsThatAreMistaken:
@@ -261,7 +273,7 @@ class TestCallsThatAreMistaken:
         self, name: str, arguments: Any
     ) -> None:
         found = read(name, arguments)
-        said = found.text if isinstance(found, Mistake) else found.head + str(found.remarks)
+        said = found.text if isinstance(found, InvalidCall) else found.summary + str(found.notes)
         said.encode("utf-8")
         if isinstance(found, Action):
             json.dumps(found.arguments, allow_nan=False).encode("utf-8")
@@ -294,8 +306,8 @@ class TestHeads:
             (Submit(), "submit"),
         ],
     )
-    def test_are_one_line_for_a_person(self, work: Work, head: str) -> None:
-        assert Action(work).head == head
+    def test_are_one_line_for_a_person(self, work: Operation, head: str) -> None:
+        assert Action(work).summary == head
 
     def test_arguments_are_kept_as_they_were_understood(self) -> None:
         assert Action(Bash("ls")).arguments == {"command": "ls"}
@@ -309,53 +321,53 @@ class TestHeads:
 
 
 class TestBash:
-    def test_output_comes_live_and_as_the_models_text(self, bench: Bench) -> None:
+    def test_output_comes_live_and_as_the_models_text(self, bench: ToolRunner) -> None:
         outcome = bench.bash("echo out; echo bad >&2")
         assert b"".join(item.data for item in bench.output if item.stream == "stdout") == b"out\n"
         assert outcome.text == (
             "Exit code: 0\nExecution output of [execute_bash]:\n[STDOUT]\nout\n[STDERR]\nbad"
         )
-        assert (outcome.ok, outcome.exit_code, outcome.ending) == (True, 0, "exit")
+        assert (outcome.ok, outcome.exit_code, outcome.end_reason) == (True, 0, "exit")
 
-    def test_a_failure_is_one(self, bench: Bench) -> None:
+    def test_a_failure_is_one(self, bench: ToolRunner) -> None:
         outcome = bench.bash("exit 3")
         assert (outcome.ok, outcome.exit_code) == (False, 3)
         assert outcome.text.startswith("Error: Exit code 3\n")
 
-    def test_a_command_that_takes_too_long_keeps_its_output(self, bench: Bench) -> None:
+    def test_a_command_that_takes_too_long_keeps_its_output(self, bench: ToolRunner) -> None:
         outcome = bench.bash("echo begun; sleep 60", timeout=0.5)
-        assert (outcome.ok, outcome.ending) == (False, "timeout")
+        assert (outcome.ok, outcome.end_reason) == (False, "timeout")
         assert "after its time limit of 0.5 s" in outcome.text
         assert "begun" in outcome.text
 
-    def test_the_time_that_a_run_has_left_bounds_a_command(self, bench: Bench) -> None:
-        items = bench.toolbox.run(Action(Bash("sleep 60")), Stop(), at_most=0.2)
+    def test_the_time_that_a_run_has_left_bounds_a_command(self, bench: ToolRunner) -> None:
+        items = bench.toolbox.run(Action(Bash("sleep 60")), Stop(), max_seconds=0.2)
         outcome = list(items)[-1]
         assert isinstance(outcome, ToolOutcome)
-        assert outcome.ending == "timeout"
+        assert outcome.end_reason == "timeout"
 
-    def test_a_stop_ends_it(self, bench: Bench) -> None:
+    def test_a_stop_ends_it(self, bench: ToolRunner) -> None:
         stop = Stop()
         items = bench.toolbox.run(Action(Bash("echo begun; sleep 60")), stop)
-        assert isinstance(next(items), Output)
+        assert isinstance(next(items), OutputChunk)
         stop.set()
         outcome = list(items)[-1]
         assert isinstance(outcome, ToolOutcome)
-        assert (outcome.ok, outcome.ending) == (False, "stop")
+        assert (outcome.ok, outcome.end_reason) == (False, "stop")
         assert "begun" in outcome.text
 
-    def test_a_command_too_long_for_any_shell_is_answered(self, bench: Bench) -> None:
+    def test_a_command_too_long_for_any_shell_is_answered(self, bench: ToolRunner) -> None:
         outcome = bench.bash("true " + "x" * 100_000_000)
         assert not outcome.ok
         assert "too long" in outcome.text
 
-    def test_remarks_on_the_call_follow_its_result(self, bench: Bench) -> None:
+    def test_remarks_on_the_call_follow_its_result(self, bench: ToolRunner) -> None:
         outcome = bench.bash("echo x", mood="good")
         assert outcome.text.endswith("x\nNote: the unknown parameter mood was ignored.")
 
 
 class TestEditor:
-    def test_create_view_replace_insert(self, bench: Bench) -> None:
+    def test_create_view_replace_insert(self, bench: ToolRunner) -> None:
         head = f"Execution output of [{EDITOR}]:\n"
         made = bench.edit("create", "new folder/a.txt", file_text="one\ntwo\n")
         assert made.text.startswith(f"{head}File created at {bench.path('new folder/a.txt')}. ")
@@ -365,19 +377,19 @@ class TestEditor:
         assert shown.text.endswith("     1\tzero\n     2\tone\n     3\t2")
         assert shown.ok
 
-    def test_a_failure_is_text_for_the_model(self, bench: Bench) -> None:
+    def test_a_failure_is_text_for_the_model(self, bench: ToolRunner) -> None:
         outcome = bench.edit("view", "missing.txt")
         assert not outcome.ok
         path = bench.path("missing.txt")
         assert outcome.text == f"Execution output of [{EDITOR}]:\nError: Path not found: {path}"
 
-    def test_create_refuses_a_folder_and_a_dangling_link(self, bench: Bench) -> None:
+    def test_create_refuses_a_folder_and_a_dangling_link(self, bench: ToolRunner) -> None:
         assert "already exists (a folder)" in bench.edit("create", "input", file_text="x").text
         (bench.folder / "link").symlink_to("nowhere")
         assert "already exists" in bench.edit("create", "link", file_text="x").text
         assert not (bench.folder / "nowhere").exists()
 
-    def test_a_folder_is_listed_two_levels_deep_with_sizes(self, bench: Bench) -> None:
+    def test_a_folder_is_listed_two_levels_deep_with_sizes(self, bench: ToolRunner) -> None:
         (bench.folder / "input/sub/deep").mkdir(parents=True)
         (bench.folder / "input/sub/deep/unseen").write_text("x")
         (bench.folder / "input/.hidden").write_text("x")
@@ -392,7 +404,7 @@ class TestEditor:
         assert "unseen" not in text
         assert ".hidden" not in text
 
-    def test_a_large_folder_says_how_much_it_left_out(self, bench: Bench) -> None:
+    def test_a_large_folder_says_how_much_it_left_out(self, bench: ToolRunner) -> None:
         for n in range(700):
             (bench.folder / f"input/{n:04}.txt").touch()
         text = bench.edit("view", "input").text
@@ -402,10 +414,10 @@ class TestEditor:
             (bench.folder / f"input/{n:04}.txt").touch()
         assert "at least" in bench.edit("view", "input").text
 
-    def test_an_empty_folder_is_called_so(self, bench: Bench) -> None:
+    def test_an_empty_folder_is_called_so(self, bench: ToolRunner) -> None:
         assert bench.edit("view", "output").text.endswith("excluding hidden:\n(nothing)")
 
-    def test_a_file_over_the_limit_is_refused(self, bench: Bench) -> None:
+    def test_a_file_over_the_limit_is_refused(self, bench: ToolRunner) -> None:
         with (bench.folder / "huge").open("wb") as file:
             file.truncate(10 * 1024**3)
         outcome = bench.edit("str_replace", "huge", old_str="x", new_str="y")
@@ -414,22 +426,22 @@ class TestEditor:
 
 
 class TestSubmit:
-    def test_says_finished(self, bench: Bench) -> None:
-        outcome = bench.do("submit")
+    def test_says_finished(self, bench: ToolRunner) -> None:
+        outcome = bench.call("submit")
         assert (outcome.text, outcome.submitted, outcome.ok) == ("<<< Finished >>>", True, True)
 
-    def test_the_answer_is_the_answer_files(self, bench: Bench) -> None:
-        assert bench.toolbox.answer() == ""
+    def test_the_answer_is_the_answer_files(self, bench: ToolRunner) -> None:
+        assert bench.toolbox.read_answer() == ""
         (bench.folder / "output/answer.txt").write_bytes(b" 42\x1b\xff\n")
-        assert bench.toolbox.answer() == "42␛�"
+        assert bench.toolbox.read_answer() == "42␛�"
         (bench.folder / "output/answer.txt").unlink()
         (bench.folder / "output/answer.txt").mkdir()
-        assert bench.toolbox.answer() == ""
+        assert bench.toolbox.read_answer() == ""
 
-    def test_an_answer_too_large_to_be_told_is_told_to_be(self, bench: Bench) -> None:
+    def test_an_answer_too_large_to_be_told_is_told_to_be(self, bench: ToolRunner) -> None:
         (bench.folder / "output/answer.txt").write_bytes(b"x" * 5_000_000)
-        assert "larger than what can be read" in bench.toolbox.answer()
+        assert "larger than what can be read" in bench.toolbox.read_answer()
 
-    def test_an_answer_that_is_no_file_is_none(self, bench: Bench) -> None:
+    def test_an_answer_that_is_no_file_is_none(self, bench: ToolRunner) -> None:
         bench.bash("mkfifo output/answer.txt")
-        assert bench.toolbox.answer() == ""
+        assert bench.toolbox.read_answer() == ""

@@ -37,4 +37,4 @@ def test_a_change_without_a_value_is_told(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_a_value_may_hold_what_parts_it_from_its_key() -> None:
-    assert cli.changed(["tasks.file=a=b", "seed=3"]) == {"tasks.file": "a=b", "seed": "3"}
+    assert cli.parse_changes(["tasks.file=a=b", "seed=3"]) == {"tasks.file": "a=b", "seed": "3"}

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agent.errors import TrainError
-from agent.train.log import Log
+from agent.train.log import TrainingLog
 
 pytestmark = pytest.mark.usefixtures("trainable")
 
@@ -14,7 +14,7 @@ def training(folder: Path, rewards: list[float], names: float, tasks: int = 20) 
     """A training's folder with its log; the measurement before it counts for nothing."""
     folder.mkdir()
     (folder / "recipe.json").write_text('{"stages": ["reinforced"]}')
-    log = Log(folder / "log.jsonl")
+    log = TrainingLog(folder / "log.jsonl")
     for step, reward in enumerate(rewards, start=1):
         log.write("step", stage="reinforced", step=step, reward=reward)
     for stage, mean in (("supervised", 0.1), ("reinforced", names)):
@@ -23,11 +23,11 @@ def training(folder: Path, rewards: list[float], names: float, tasks: int = 20) 
 
 
 def test_the_seeds_are_shown_with_an_interval_for_the_tasks_they_share(tmp_path: Path) -> None:
-    from agent.train.report.comparison import groups, table
+    from agent.train.report.comparison import parse_groups, table
 
     seeds = [training(tmp_path / str(n), [0.5], mean) for n, mean in enumerate((0.5, 0.75, 0.25))]
     alone = training(tmp_path / "alone", [], 0.0)
-    assert table(groups([f"sandbox={','.join(seeds)}", f"plain={alone}"])).splitlines() == [
+    assert table(parse_groups([f"sandbox={','.join(seeds)}", f"plain={alone}"])).splitlines() == [
         "|  | held-out names |",
         "| --- | --- |",
         "| sandbox | 0.50 (0.30-0.70; 0.50 0.75 0.25) |",
@@ -38,27 +38,27 @@ def test_the_seeds_are_shown_with_an_interval_for_the_tasks_they_share(tmp_path:
 def test_the_curves_of_those_that_were_rewarded_are_drawn(tmp_path: Path) -> None:
     from PIL import Image
 
-    from agent.train.report.comparison import draw, groups
+    from agent.train.report.comparison import draw, parse_groups
 
     two = [training(tmp_path / str(n), [0.1 * n, 0.5, 0.9], 0.5) for n in range(2)]
     unrewarded = training(tmp_path / "supervised", [], 0.5)
-    draw(groups([f"supervised={unrewarded}", f"sandbox={','.join(two)}"]), tmp_path / "c.png")
+    draw(parse_groups([f"supervised={unrewarded}", f"sandbox={','.join(two)}"]), tmp_path / "c.png")
     with Image.open(tmp_path / "c.png") as picture:
         assert (0x1F, 0x5F, 0xB0) in {colour for _, colour in picture.getcolors(10**6) or ()}
     with pytest.raises(TrainError, match="there is no curve"):
-        draw(groups([f"supervised={unrewarded}"]), tmp_path / "none.png")
+        draw(parse_groups([f"supervised={unrewarded}"]), tmp_path / "none.png")
 
 
 def test_what_is_no_group_of_trainings_is_told(tmp_path: Path) -> None:
-    from agent.train.report.comparison import groups
+    from agent.train.report.comparison import parse_groups
 
     with pytest.raises(TrainError, match=r"must be NAME=FOLDER"):
-        groups(["folder"])
+        parse_groups(["folder"])
     with pytest.raises(TrainError, match="there is no training in it"):
-        groups([f"a={tmp_path}"])
+        parse_groups([f"a={tmp_path}"])
     one = training(tmp_path / "one", [0.5], 0.5)
     with pytest.raises(TrainError, match="a name of its own"):
-        groups([f"a={one}", f"a={one}"])
+        parse_groups([f"a={one}", f"a={one}"])
     (tmp_path / "one" / "recipe.json").write_text('{"stages": ["supervised", "later"]}')
     with pytest.raises(TrainError, match="has not ended"):
-        groups([f"a={one}"])
+        parse_groups([f"a={one}"])

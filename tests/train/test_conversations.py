@@ -10,10 +10,10 @@ import pytest
 
 from agent.api.studio import Studio
 from agent.errors import TrainError
-from agent.models.tokens.model import Sampled
+from agent.models.tokens.model import SampledTokens
 from agent.settings import Settings
 from agent.train import recipe
-from agent.train.recipe import Lora, Recipe, Weights
+from agent.train.recipe import Lora, Recipe, WeightsConfig
 from agent.util.cancellation import Stop
 
 END = 1
@@ -34,10 +34,10 @@ class Bytes:
     def encode(self, text: str) -> list[int]:
         return [byte + 2 for byte in text.encode()]
 
-    def control(self, name: str) -> int:
+    def control_token_id(self, name: str) -> int:
         return ["<|im_start|>", "<|im_end|>"].index(name)
 
-    def sample(self, ids: Sequence[int], max_tokens: int, stop: Stop) -> Iterator[Sampled]:
+    def sample(self, ids: Sequence[int], max_tokens: int, stop: Stop) -> Iterator[SampledTokens]:
         raise AssertionError("nothing is asked of it")
 
 
@@ -51,15 +51,15 @@ def made(tmp_path: Path) -> Callable[..., Recipe]:
         (tmp_path / "talk.jsonl").write_text("\n".join(lines))
         given = {f"supervised.{key}": value for key, value in changes.items()}
         file = {"supervised.file": str(tmp_path / "talk.jsonl")}
-        return recipe.load("builtin", {**file, "supervised.first_answers": "0", **given})
+        return recipe.load_recipe("builtin", {**file, "supervised.first_answers": "0", **given})
 
     return make
 
 
 def test_only_answers_and_the_ends_of_their_turns_count(made: Callable[..., Recipe]) -> None:
-    from agent.train.learning.conversations import read
+    from agent.train.learning.conversations import read_conversations
 
-    (found,) = read(made(json.dumps({"messages": TALK})), Bytes())
+    (found,) = read_conversations(made(json.dumps({"messages": TALK})), Bytes())
     said = [id_ for id_, counts in zip(found.ids, found.mask, strict=True) if counts]
     call = '<tool_call>{"name": "run", "arguments": {"a": "é"}}</tool_call>'
     assert decoded(said) == call + "Twelve."
@@ -71,9 +71,9 @@ def test_only_answers_and_the_ends_of_their_turns_count(made: Callable[..., Reci
 
 
 def test_of_some_only_the_first_answer_is_kept(made: Callable[..., Recipe]) -> None:
-    from agent.train.learning.conversations import read
+    from agent.train.learning.conversations import read_conversations
 
-    (found,) = read(made(json.dumps({"messages": TALK}), first_answers="1"), Bytes())
+    (found,) = read_conversations(made(json.dumps({"messages": TALK}), first_answers="1"), Bytes())
     assert decoded(found.ids).endswith("</tool_call>")
     assert found.ids[-1] == END
 
@@ -91,24 +91,24 @@ def test_of_some_only_the_first_answer_is_kept(made: Callable[..., Recipe]) -> N
     ],
 )
 def test_a_wrong_line_is_told(made: Callable[..., Recipe], line: str, told: str) -> None:
-    from agent.train.learning.conversations import read
+    from agent.train.learning.conversations import read_conversations
 
     with pytest.raises(TrainError, match=told):
-        read(made(json.dumps({"messages": TALK}), line), Bytes())
+        read_conversations(made(json.dumps({"messages": TALK}), line), Bytes())
 
 
 def test_a_file_that_is_not_there_is_told(made: Callable[..., Recipe]) -> None:
-    from agent.train.learning.conversations import read
+    from agent.train.learning.conversations import read_conversations
 
     with pytest.raises(TrainError, match=r"supervised\.file: /nowhere cannot be read"):
-        read(made(file="/nowhere"), Bytes())
+        read_conversations(made(file="/nowhere"), Bytes())
 
 
 def test_batches_hold_about_so_many_tokens(trainable: None) -> None:
-    from agent.train.learning.supervised import batches, collate
+    from agent.train.learning.supervised import collate, group_batches
 
     rows = [{"input_ids": [7] * length, "labels": [-100] * length} for length in (5, 9, 4, 30, 6)]
-    made = batches(rows, 20)
+    made = group_batches(rows, 20)
     assert [[len(row["input_ids"]) for row in batch] for batch in made] == [[4, 5, 6], [9], [30]]
     batch = collate(made[0])
     assert batch["attention_mask"].sum(dim=1).tolist() == [4, 5, 6]
@@ -122,7 +122,7 @@ def test_a_recipe_of_conversations_needs_no_tasks(
 
     lines = [json.dumps({"messages": TALK})] * 4
     written = made(*lines, steps="2", warmup="0")
-    weights = Weights(str(tiny_model), lora=Lora(2, 4))
+    weights = WeightsConfig(str(tiny_model), lora=Lora(2, 4))
     with Studio(Settings(data=tmp_path / "data", pool=0)) as studio:
         train(replace(written, model=weights), tmp_path / "out", resume=False, studio=studio)
     assert (tmp_path / "out" / "supervised" / "adapter.gguf").exists()

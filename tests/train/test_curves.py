@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from agent.train.log import Log
+from agent.train.log import TrainingLog
 
 pytestmark = pytest.mark.usefixtures("trainable")
 
 
-def log(folder: Path) -> Log:
-    made = Log(folder / "log.jsonl")
+def log(folder: Path) -> TrainingLog:
+    made = TrainingLog(folder / "log.jsonl")
     for stage, step, mean in (
         ("untrained", 0, 0.0),
         ("supervised", 9, 0.25),
@@ -55,7 +55,7 @@ def test_the_curve_is_drawn(tmp_path: Path) -> None:
 def test_without_a_reward_there_is_no_curve(tmp_path: Path) -> None:
     from agent.train.report.curves import draw
 
-    assert not draw(Log(tmp_path / "none.jsonl"), tmp_path / "curve.png")
+    assert not draw(TrainingLog(tmp_path / "none.jsonl"), tmp_path / "curve.png")
     assert not (tmp_path / "curve.png").exists()
 
 
@@ -70,6 +70,6 @@ def test_a_line_that_was_cut_off_is_passed_over(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("seconds", "told"), [(12.4, "12 s"), (120.0, "2 min"), (7200.0, "2.0 h")])
 def test_time_is_told_as_people_say_it(seconds: float, told: str) -> None:
-    from agent.train.log import spoken
+    from agent.train.log import format_duration
 
-    assert spoken(seconds) == told
+    assert format_duration(seconds) == told

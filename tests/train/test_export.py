@@ -17,11 +17,11 @@ def adapted(folder: Path, *targets: str) -> Any:
     """The tiny model with adapters that do something."""
     import torch
 
-    from agent.train.recipe import Lora, Weights
-    from agent.train.weights import load
+    from agent.train.recipe import Lora, WeightsConfig
+    from agent.train.weights import load_model
 
     lora = Lora(2, 6.0, targets) if targets else Lora(2, 6.0)
-    model, _ = load(Weights(str(folder), lora=lora))
+    model, _ = load_model(WeightsConfig(str(folder), lora=lora))
     for name, parameter in model.named_parameters():
         if "lora_B" in name:
             torch.nn.init.normal_(parameter)
@@ -32,10 +32,10 @@ def test_every_adapter_is_in_the_file(tiny_model: Path, tmp_path: Path) -> None:
     import gguf
     from peft import get_peft_model_state_dict
 
-    from agent.train.learning.gguf_export import export, exportable
+    from agent.train.learning.gguf_export import export, is_exportable
 
     model = adapted(tiny_model)
-    assert exportable(model)
+    assert is_exportable(model)
     export(model, tmp_path / "adapter.gguf")
     found = gguf.GGUFReader(tmp_path / "adapter.gguf")
     assert found.fields["adapter.lora.alpha"].parts[-1].tolist() == [6.0]

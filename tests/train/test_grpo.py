@@ -9,15 +9,15 @@ import pytest
 
 from agent.api.studio import Studio
 from agent.settings import Settings
-from agent.tasks.task import Problem
+from agent.tasks.task import TaskRecord
 from agent.train import recipe
 from agent.train.recipe import Recipe
 from agent.train.rollouts.rollouts import Rollout
-from tests.support.local_provider import LocalMachine
+from tests.support.local_provider import LocalSandboxProvider
 from tests.train.test_training import SMALL
 
 if TYPE_CHECKING:
-    from agent.train.learning.grpo import Reinforcement
+    from agent.train.learning.grpo import ReinforcementStage
 
 pytestmark = [
     pytest.mark.usefixtures("trainable"),
@@ -30,7 +30,7 @@ REWARDS = (1.0, 0.0, 0.25, 1.0, 0.0, 0.5)
 @pytest.fixture
 def studio(tmp_path: Path) -> Iterator[Studio]:
     settings = Settings(data=tmp_path / "data", pool=0)
-    with Studio(settings, lambda _, data: LocalMachine(data.path)) as made:
+    with Studio(settings, lambda _, data: LocalSandboxProvider(data.path)) as made:
         yield made
 
 
@@ -38,7 +38,7 @@ def small(folder: Path, model: Path, **changes: str) -> Recipe:
     path = folder / "small.yaml"
     path.write_text(SMALL.format(model=model))
     given = {f"reinforced.{key}": value for key, value in changes.items()}
-    return recipe.load(
+    return recipe.load_recipe(
         str(path),
         {"reinforced.rollouts": "3", "reinforced.batch": "0", "model.lora": "null", **given},
     )
@@ -50,29 +50,31 @@ def stage(
     folder: Path,
     rewards: Sequence[float],
     failed: Sequence[int] = (),
-) -> "Reinforcement":
+) -> "ReinforcementStage":
     """The stage, whose crew really works and is then rewarded, or said to fail, as told here."""
     from agent.train import data
-    from agent.train.learning.grpo import Reinforcement
-    from agent.train.log import Log
+    from agent.train.learning.grpo import ReinforcementStage
+    from agent.train.log import TrainingLog
     from agent.train.rollouts.policy import Policy
-    from agent.train.rollouts.workers import Crew
-    from agent.train.weights import load
+    from agent.train.rollouts.workers import RolloutRunner
+    from agent.train.weights import load_model
 
-    class Rewarded(Crew):
+    class Rewarded(RolloutRunner):
         def work(
-            self, problems: Sequence[Problem], temperature: float, *seeds: object
+            self, problems: Sequence[TaskRecord], temperature: float, *seeds: object
         ) -> list[Rollout]:
-            done = super().work(problems, temperature, *seeds)
+            done = super().run_policy(problems, temperature, *seeds)
             judged = zip(done, rewards, strict=True)
             return [
                 replace(each, reward=given, status="failed" if at in failed else each.status)
                 for at, (each, given) in enumerate(judged)
             ]
 
-    policy = Policy(*load(made.model), context=3000, dtype="float32")
+    policy = Policy(*load_model(made.model), context=3000, dtype="float32")
     crew = Rewarded(made, policy, studio)
-    return Reinforcement(made, policy, crew, data.training(made), Log(folder / "log.jsonl"))
+    return ReinforcementStage(
+        made, policy, crew, data.training_tasks(made), TrainingLog(folder / "log.jsonl")
+    )
 
 
 def batch(trainer: Any, problems: int) -> dict[str, Any]:
@@ -160,12 +162,14 @@ def test_what_is_trained_on_is_what_was_sampled(
 def test_a_rollout_that_failed_before_any_answer_is_compared_with_none(
     tiny_model: Path, studio: Studio, tmp_path: Path
 ) -> None:
-    from agent.train.learning.grpo import as_batch
+    from agent.train.learning.grpo import to_trl_batch
 
     made = small(tmp_path, tiny_model)
     reinforcement = stage(made, studio, tmp_path, [0.5])
-    (done,) = reinforcement.crew.work(reinforcement.problems[:1], 1.0)
+    (done,) = reinforcement.runner.run_policy(reinforcement.tasks[:1], 1.0)
     done.folder.journal.write_bytes(b"")
-    failed = as_batch([replace(done, status="failed"), replace(done, status="time_limit")], end=2)
+    failed = to_trl_batch(
+        [replace(done, status="failed"), replace(done, status="time_limit")], end=2
+    )
     assert failed["reward"] == [None, 0.5]
     assert failed["env_mask"] == [[0], [0]]

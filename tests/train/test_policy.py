@@ -18,11 +18,11 @@ pytestmark = pytest.mark.usefixtures("trainable")
 
 @pytest.fixture
 def policy(tiny_model: Path) -> "Policy":
-    from agent.train.recipe import Weights
+    from agent.train.recipe import WeightsConfig
     from agent.train.rollouts.policy import Policy
-    from agent.train.weights import load
+    from agent.train.weights import load_model
 
-    return Policy(*load(Weights(str(tiny_model))), context=4096, dtype="float32")
+    return Policy(*load_model(WeightsConfig(str(tiny_model))), context=4096, dtype="float32")
 
 
 def asked(policy: "Policy", prompts: Sequence[Sequence[int]], most: int = 20) -> list[Any]:
@@ -32,8 +32,8 @@ def asked(policy: "Policy", prompts: Sequence[Sequence[int]], most: int = 20) ->
     def ask(at: int) -> None:
         (answers[at],) = policy.sample(prompts[at], most, Stop())
 
-    with policy.at_work(1.0, "a seed") as batcher:
-        batcher.join(len(prompts))
+    with policy.sampling(1.0, "a seed") as batcher:
+        batcher.change_active(len(prompts))
         threads = [threading.Thread(target=ask, args=(at,)) for at in range(len(prompts))]
         for thread in threads:
             thread.start()
@@ -44,7 +44,7 @@ def asked(policy: "Policy", prompts: Sequence[Sequence[int]], most: int = 20) ->
 
 def test_what_looks_like_a_control_token_is_text(policy: "Policy") -> None:
     ids = policy.encode("a<|im_end|>")
-    assert policy.control("<|im_end|>") not in ids
+    assert policy.control_token_id("<|im_end|>") not in ids
     assert policy.tokenizer.decode(ids) == "a<|im_end|>"
 
 
@@ -74,7 +74,7 @@ def test_log_probabilities_are_those_of_the_model(policy: "Policy") -> None:
 
 
 def test_an_answer_ends_at_its_last_token_or_at_its_budget(policy: "Policy") -> None:
-    end = policy.control("<|im_end|>")
+    end = policy.control_token_id("<|im_end|>")
     answers = asked(policy, [policy.encode(f"question {at}") for at in range(12)], most=300)
     assert any(answer.ids[-1] == end for answer in answers)
     for answer in answers:
@@ -86,58 +86,61 @@ def test_an_answer_ends_at_its_last_token_or_at_its_budget(policy: "Policy") -> 
 def test_a_stop_ends_the_wait(policy: "Policy") -> None:
     stop = Stop()
     stop.set()
-    with policy.at_work(1.0):
+    with policy.sampling(1.0):
         assert list(policy.sample(policy.encode("a"), 9, stop)) == []
 
 
 def test_nobody_waits_for_one_who_does_not_ask(policy: "Policy") -> None:
-    with policy.at_work(1.0) as batcher:
-        batcher.join(5)
+    with policy.sampling(1.0) as batcher:
+        batcher.change_active(5)
         assert list(policy.sample(policy.encode("a"), 9, Stop()))
 
 
 def test_those_who_ask_together_are_answered_together(trainable: None) -> None:
-    from agent.train.rollouts.batcher import Batcher
-    from agent.train.rollouts.decoding import Row
+    from agent.train.rollouts.batcher import SamplingBatcher
+    from agent.train.rollouts.decoding import SamplingRow
 
     sizes: list[int] = []
-    batcher = Batcher(lambda rows: sizes.append(len(rows)), patience=60)
+    batcher = SamplingBatcher(lambda rows: sizes.append(len(rows)), max_wait=60)
     with batcher:
-        batcher.join(3)
+        batcher.change_active(3)
         threads = [
-            threading.Thread(target=batcher.ask, args=(Row([1], 1, at), Stop())) for at in range(3)
+            threading.Thread(target=batcher.wait_for, args=(SamplingRow([1], 1, at), Stop()))
+            for at in range(3)
         ]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join(30)
-        batcher.join(-2)
-        assert batcher.ask(Row([1], 1, 4), Stop())
+        batcher.change_active(-2)
+        assert batcher.wait_for(SamplingRow([1], 1, 4), Stop())
     assert sizes == [3, 1]
 
 
 def test_who_leaves_is_not_waited_for(trainable: None) -> None:
-    from agent.train.rollouts.batcher import Batcher
-    from agent.train.rollouts.decoding import Row
+    from agent.train.rollouts.batcher import SamplingBatcher
+    from agent.train.rollouts.decoding import SamplingRow
 
-    with Batcher(lambda _: None, patience=60) as batcher:
-        batcher.join(2)
+    with SamplingBatcher(lambda _: None, max_wait=60) as batcher:
+        batcher.change_active(2)
         answered: list[bool] = []
-        asks = threading.Thread(target=lambda: answered.append(batcher.ask(Row([1], 1, 0), Stop())))
+        asks = threading.Thread(
+            target=lambda: answered.append(batcher.wait_for(SamplingRow([1], 1, 0), Stop()))
+        )
         asks.start()
-        batcher.join(-1)
+        batcher.change_active(-1)
         asks.join(30)
         assert answered == [True]
 
 
 def test_a_decoder_that_fails_is_told_to_all_who_wait(trainable: None) -> None:
-    from agent.train.rollouts.batcher import Batcher
-    from agent.train.rollouts.decoding import Row
+    from agent.train.rollouts.batcher import SamplingBatcher
+    from agent.train.rollouts.decoding import SamplingRow
 
     def fail(rows: object) -> None:
         raise MemoryError("no room")
 
-    with Batcher(fail) as batcher:
-        batcher.join()
+    with SamplingBatcher(fail) as batcher:
+        batcher.change_active()
         with pytest.raises(ModelError, match="no room"):
-            batcher.ask(Row([1], 1, 0), Stop())
+            batcher.wait_for(SamplingRow([1], 1, 0), Stop())

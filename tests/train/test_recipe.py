@@ -31,16 +31,18 @@ reinforced:
 def load(folder: Path, text: str, **changes: str) -> Recipe:
     path = folder / "mine.yaml"
     path.write_text(text)
-    return recipe.load(str(path), {key.replace("__", "."): each for key, each in changes.items()})
+    return recipe.load_recipe(
+        str(path), {key.replace("__", "."): each for key, each in changes.items()}
+    )
 
 
-@pytest.mark.parametrize("name", recipe.names())
+@pytest.mark.parametrize("name", recipe.recipe_names())
 def test_a_recipe_of_the_program_can_be_read(name: str) -> None:
-    assert recipe.load(name).stages
+    assert recipe.load_recipe(name).stages
 
 
 def test_the_paper_s_recipe_has_the_paper_s_figures() -> None:
-    paper = recipe.load("paper")
+    paper = recipe.load_recipe("paper")
     assert paper.reinforced is not None
     assert paper.reinforced.advantage == "rloo"
     assert paper.reinforced.loss == "sequence-mean-token-sum"
@@ -112,4 +114,4 @@ def test_a_wrong_change_names_its_key(tmp_path: Path) -> None:
 
 def test_a_recipe_that_is_not_there_is_told_with_those_that_are() -> None:
     with pytest.raises(TrainError, match=r"there are builtin, cpu, gpu, paper"):
-        recipe.load("nowhere")
+        recipe.load_recipe("nowhere")

@@ -10,14 +10,14 @@ import pytest
 from agent.cli.main import main
 from agent.events import RunEnded
 from agent.runs import journal
-from agent.tasks.jsonl import write_problems
-from agent.tasks.task import Problem
+from agent.tasks.jsonl import write_tasks
+from agent.tasks.task import TaskRecord
 from tests.cli.test_cli import SUBMIT, Studio, bash, connected
 from tests.support.models.endpoint import Endpoint, Turn
 
 FILES = {"note.txt": "moon\n"}
 PROBLEMS = [
-    Problem(f"{domain}-{n}", "Which word is in the note?", "moon", "exact", domain, FILES)
+    TaskRecord(f"{domain}-{n}", "Which word is in the note?", "moon", "exact", domain, FILES)
     for domain in ("letters", "notes")
     for n in range(2)
 ]
@@ -31,7 +31,7 @@ def studio(tmp_path: Path) -> Studio:
 @pytest.fixture
 def tasks(tmp_path: Path) -> str:
     path = tmp_path / "tasks.jsonl"
-    write_problems(path, PROBLEMS)
+    write_tasks(path, PROBLEMS)
     return str(path)
 
 
@@ -141,7 +141,7 @@ def test_ctrl_c_stops_the_runs_in_order_and_keeps_what_was_done(
     assert (first["status"], first["reward"]) == ("submitted", 1.0)
     assert [each["status"] for each in rest] in ([], ["stopped"])
     for kept in tmp_path.glob("data/runs/*/journal.jsonl"):
-        assert journal.ends_in(kept, RunEnded)
+        assert journal.ends_with(kept, RunEnded)
 
 
 @pytest.mark.parametrize(

@@ -14,22 +14,22 @@ from agent.errors import ModelRefused, TaskError
 from agent.events import RunEnded, RunStarted
 from agent.history.index import History
 from agent.limits import Limits
-from agent.models.base import Model, Piece, Request, ToolCall, Usage
+from agent.models.base import Model, ModelRequest, Piece, ToolCall, Usage
 from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.models.tokens.model import TokenModel
-from agent.sandbox.network.policy import Policy
+from agent.sandbox.network.policy import NetworkPolicy
 from agent.settings import Settings
-from agent.tasks.task import Problem
-from agent.train.rollouts.rollouts import Plan, Rollout, rollouts
-from agent.train.rollouts.sandboxes import Processes
+from agent.tasks.task import TaskRecord
+from agent.train.rollouts.rollouts import Rollout, RolloutPlan, run_rollouts
+from agent.train.rollouts.sandboxes import ProcessSandboxProvider
 from agent.util.cancellation import Stop
-from tests.support.local_provider import LocalMachine
-from tests.support.models.byte_sampler import Answer, ByteSampler, shown
+from tests.support.local_provider import LocalSandboxProvider
+from tests.support.models.byte_sampler import ByteSampler, ScriptedAnswer, format_ids
 
-PROBLEM = Problem(
+PROBLEM = TaskRecord(
     "word-1", "Which word is in the note?", "moon", "exact", "notes", {"note.txt": "moon\n"}
 )
-PLAN = Plan(Limits(steps=5, seconds=60, reminders=0), at_once=2)
+PLAN = RolloutPlan(Limits(steps=5, seconds=60, reminders=0), concurrency=2)
 SUBMIT = ScriptedTurn(calls=(ToolCall("", "submit", "{}"),))
 Script = Sequence[ScriptedTurn]
 
@@ -45,24 +45,26 @@ RIGHT = (bash("cp input/note.txt output/answer.txt"), SUBMIT)
 @pytest.fixture
 def studio(tmp_path: Path) -> Iterator[Studio]:
     settings = Settings(data=tmp_path / "data")
-    with Studio(settings, lambda _, data: LocalMachine(data.path)) as made:
+    with Studio(settings, lambda _, data: LocalSandboxProvider(data.path)) as made:
         yield made
 
 
-def always(*turns: ScriptedTurn) -> Callable[[Problem], Model]:
+def always(*turns: ScriptedTurn) -> Callable[[TaskRecord], Model]:
     return lambda _: ScriptedModel(turns)
 
 
-def one(studio: Studio, make_model: Callable[[Problem], Model], plan: Plan = PLAN) -> Rollout:
-    (made,) = rollouts([PROBLEM], make_model, studio, plan)
+def one(
+    studio: Studio, make_model: Callable[[TaskRecord], Model], plan: RolloutPlan = PLAN
+) -> Rollout:
+    (made,) = run_rollouts([PROBLEM], make_model, studio, plan)
     return made
 
 
-def limited(**limits: float | int | None) -> Plan:
+def limited(**limits: float | int | None) -> RolloutPlan:
     return replace(PLAN, limits=replace(PLAN.limits, **limits))  # type: ignore[arg-type]
 
 
-def named(name: str) -> Problem:
+def named(name: str) -> TaskRecord:
     return replace(PROBLEM, id=name)
 
 
@@ -73,7 +75,7 @@ def test_what_was_handed_in_is_rewarded(studio: Studio) -> None:
     done = one(studio, always(*RIGHT))
     assert (done.status, done.answer, done.reward) == ("submitted", "moon\n", 1.0)
     assert done.totals.steps == 2
-    assert done.seconds >= done.prepared >= 0
+    assert done.seconds >= done.setup_seconds >= 0
 
 
 def test_a_wrong_answer_is_worth_nothing(studio: Studio) -> None:
@@ -119,7 +121,7 @@ def test_what_is_no_plain_file_of_the_workspace_is_no_answer(studio: Studio, dee
     ],
 )
 def test_who_runs_into_a_limit_or_fails_gets_nothing(
-    studio: Studio, plan: Plan, turns: Script, status: str
+    studio: Studio, plan: RolloutPlan, turns: Script, status: str
 ) -> None:
     done = one(studio, lambda _: ScriptedModel(turns, metered=True), plan)
     assert (done.status, done.answer, done.reward) == (status, None, 0.0)
@@ -131,11 +133,11 @@ def test_a_conversation_that_was_cut_is_worth_nothing_and_not_trained_on(studio:
     look = call("cat input/note.txt; printf '%2000s' x")
     copy = call("cp input/note.txt output/answer.txt")
     sampler = ByteSampler([look, look, look, copy, call(name="submit")], context=7_000)
-    plan = replace(PLAN, prompt=prompts.named("small"))
+    plan = replace(PLAN, prompt=prompts.get_bundled("small"))
     done = one(studio, lambda _: TokenModel("bytes", sampler), plan)
     assert done.status == "submitted"
     assert "was left out" in done.reason
-    assert (done.answer, done.reward, done.sequence()) == (None, 0.0, None)
+    assert (done.answer, done.reward, done.token_sequence()) == (None, 0.0, None)
 
 
 # What is trained on
@@ -151,22 +153,24 @@ def test_the_sequence_is_what_the_model_read_and_sampled(studio: Studio) -> None
     answers = [look, call("cp input/note.txt output/answer.txt"), call(name="submit")]
     sampler = ByteSampler(answers)
     done = one(studio, lambda _: TokenModel("bytes", sampler))
-    made = done.sequence()
+    made = done.token_sequence()
     assert made is not None
     assert done.reward == 1.0
     assert list(made.ids[: len(sampler.prompts[-1])]) == sampler.prompts[-1]
-    assert "moon" in shown(made.ids)
+    assert "moon" in format_ids(made.ids)
     generated = [each for each, mine in zip(made.ids, made.mask, strict=True) if mine]
-    assert shown(generated) == "".join(f"«{answer}»<|im_end|>" for answer in answers)
+    assert format_ids(generated) == "".join(f"«{answer}»<|im_end|>" for answer in answers)
     assert {p for p, mine in zip(made.logprobs, made.mask, strict=True) if mine} == {-0.25}
 
 
 def test_a_run_that_was_cut_off_is_still_a_sequence(studio: Studio) -> None:
     """It is worth nothing, and that is what is to be learnt from it."""
-    sampler = ByteSampler([Answer(call("true")), Answer("Once upon", ended=False)])
+    sampler = ByteSampler(
+        [ScriptedAnswer(call("true")), ScriptedAnswer("Once upon", ends_turn=False)]
+    )
     done = one(studio, lambda _: TokenModel("bytes", sampler))
     assert done.status == "token_limit"
-    assert done.sequence() is not None
+    assert done.token_sequence() is not None
 
 
 # Without a sandbox
@@ -179,7 +183,7 @@ def test_plain_has_the_documents_in_the_prompt_and_what_is_said_counts(studio: S
     (asked,) = model.requests
     assert asked.tools == ()
     assert "BEGIN DOCUMENT 1: note.txt\nmoon" in asked.messages[0].text
-    assert done.prepared == 0
+    assert done.setup_seconds == 0
 
 
 # Many
@@ -188,11 +192,11 @@ def test_plain_has_the_documents_in_the_prompt_and_what_is_said_counts(studio: S
 def test_as_many_go_on_at_once_as_are_wanted(studio: Studio) -> None:
     together = threading.Barrier(3)
 
-    def meeting(_: Problem) -> Model:
+    def meeting(_: TaskRecord) -> Model:
         together.wait(20)
         return ScriptedModel(RIGHT)
 
-    done = list(rollouts(map(named, "abc"), meeting, studio, replace(PLAN, at_once=3)))
+    done = list(run_rollouts(map(named, "abc"), meeting, studio, replace(PLAN, concurrency=3)))
     assert sorted(each.number for each in done) == [0, 1, 2]
     assert len({each.folder.id for each in done}) == 3
     assert {each.reward for each in done} == {1.0}
@@ -200,22 +204,22 @@ def test_as_many_go_on_at_once_as_are_wanted(studio: Studio) -> None:
 
 def test_a_task_is_repeated_and_its_runs_know_their_places(studio: Studio) -> None:
     plan = replace(PLAN, repeat=3)
-    done = list(rollouts(map(named, "ab"), always(*RIGHT), studio, plan))
-    places = sorted((each.number, each.problem.id, each.repeat) for each in done)
+    done = list(run_rollouts(map(named, "ab"), always(*RIGHT), studio, plan))
+    places = sorted((each.number, each.task.id, each.repeat) for each in done)
     assert places == [(0, "a", 0), (1, "a", 1), (2, "a", 2), (3, "b", 0), (4, "b", 1), (5, "b", 2)]
 
 
 def test_tasks_are_taken_as_they_are_begun(studio: Studio) -> None:
-    taken: list[Problem] = []
+    taken: list[TaskRecord] = []
 
-    def endless() -> Iterator[Problem]:
+    def endless() -> Iterator[TaskRecord]:
         while True:
             taken.append(named(f"p{len(taken)}"))
             yield taken[-1]
 
-    made = rollouts(endless(), always(*RIGHT), studio, PLAN)
+    made = run_rollouts(endless(), always(*RIGHT), studio, PLAN)
     next(made)
-    assert len(taken) <= PLAN.at_once
+    assert len(taken) <= PLAN.concurrency
     made.close()
 
 
@@ -229,7 +233,7 @@ class Silent(ScriptedModel):
         super().__init__([ScriptedTurn("never", gate=threading.Event())])
         self._asked = asked
 
-    def stream(self, request: Request, stop: Stop) -> Iterator[Piece]:
+    def stream(self, request: ModelRequest, stop: Stop) -> Iterator[Piece]:
         self._asked.release()
         return super().stream(request, stop)
 
@@ -237,17 +241,17 @@ class Silent(ScriptedModel):
 def test_a_stop_ends_all_in_order_and_loses_nothing(studio: Studio) -> None:
     stop, asked = Stop(), threading.Semaphore(0)
 
-    def model(problem: Problem) -> Model:
+    def model(problem: TaskRecord) -> Model:
         return ScriptedModel(RIGHT) if problem.id == "a" else Silent(asked)
 
-    made = rollouts(map(named, "abcd"), model, studio, PLAN, stop)
+    made = run_rollouts(map(named, "abcd"), model, studio, PLAN, stop)
     first = next(made)
     asked.acquire()
     stop.set()
     rest = list(made)
-    assert (first.problem.id, first.reward) == ("a", 1.0)
+    assert (first.task.id, first.reward) == ("a", 1.0)
     assert {each.status for each in rest} == {"stopped"}
-    assert {each.problem.id for each in rest} <= {"b", "c"}  # nothing new was begun
+    assert {each.task.id for each in rest} <= {"b", "c"}  # nothing new was begun
     for each in (first, *rest):
         events = list(each.events())
         assert isinstance(events[0], RunStarted)
@@ -257,10 +261,10 @@ def test_a_stop_ends_all_in_order_and_loses_nothing(studio: Studio) -> None:
 def test_who_looks_no_further_leaves_no_run_at_work(studio: Studio, tmp_path: Path) -> None:
     asked = threading.Semaphore(0)
 
-    def model(problem: Problem) -> Model:
+    def model(problem: TaskRecord) -> Model:
         return ScriptedModel(RIGHT) if problem.id == "a" else Silent(asked)
 
-    made = rollouts(map(named, "abc"), model, studio, PLAN)
+    made = run_rollouts(map(named, "abc"), model, studio, PLAN)
     next(made)
     asked.acquire()
     made.close()
@@ -272,26 +276,26 @@ def test_who_looks_no_further_leaves_no_run_at_work(studio: Studio, tmp_path: Pa
 
 def test_a_plain_process_is_refused_where_a_network_is_to_be_kept_out(tmp_path: Path) -> None:
     """Nothing would hold that; the run would be recorded as one without a network."""
-    with Studio(Settings(data=tmp_path / "data"), Processes) as studio:
+    with Studio(Settings(data=tmp_path / "data"), ProcessSandboxProvider) as studio:
         done = one(studio, always(*RIGHT))
         assert (done.status, done.reward) == ("failed", 0.0)
         assert "must be open" in done.reason
-        done = one(studio, always(*RIGHT), replace(PLAN, network=Policy("open")))
+        done = one(studio, always(*RIGHT), replace(PLAN, network=NetworkPolicy("open")))
         assert (done.status, done.reward) == ("submitted", 1.0)
 
 
 def test_a_task_that_is_wrong_ends_everything(studio: Studio) -> None:
     wrong = replace(PROBLEM, input_files={"a": "1", "a/b": "2"})
     with pytest.raises(TaskError, match="word-1"):
-        list(rollouts([wrong], always(*RIGHT), studio, PLAN))
+        list(run_rollouts([wrong], always(*RIGHT), studio, PLAN))
 
 
 # The record
 
 
 def test_each_is_a_run_in_the_history_of_the_operator(studio: Studio, tmp_path: Path) -> None:
-    done = list(rollouts(map(named, "ab"), always(*RIGHT), studio, PLAN))
-    page = History(tmp_path / "data").page(words="Which word")
+    done = list(run_rollouts(map(named, "ab"), always(*RIGHT), studio, PLAN))
+    page = History(tmp_path / "data").page(query="Which word")
     assert {each.run for each in page.entries} == {each.folder.id for each in done}
     for entry in page.entries:
         assert entry.owner == ""

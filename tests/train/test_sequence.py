@@ -2,25 +2,30 @@
 
 import pytest
 
-from agent.events import Event, ModelAnswered, StepStarted, Told
-from agent.models.base import Tokens
-from agent.train.rollouts.sequence import sequence
+from agent.events import Event, ModelAnswered, Reminder, StepStarted
+from agent.models.base import TurnTokens
+from agent.train.rollouts.sequence import sequence_from_events
 
 
-def answered(tokens: Tokens | None, step: int = 1) -> ModelAnswered:
+def answered(tokens: TurnTokens | None, step: int = 1) -> ModelAnswered:
     return ModelAnswered(
         step=step, text="x", reasoning="", calls=(), finish="stop", usage=None,
         estimated=False, seconds=0.1, tokens=tokens,
     )  # fmt: skip
 
 
-FIRST = answered(Tokens(0, (1, 2, 3), (50, 51), (-0.5, -0.25)))
+FIRST = answered(TurnTokens(0, (1, 2, 3), (50, 51), (-0.5, -0.25)))
 
 
 def test_turns_add_up_and_only_what_was_generated_is_marked() -> None:
-    second = answered(Tokens(5, (4, 5), (52,), (-0.125,)), 2)
-    events: list[Event] = [StepStarted(step=1, note=""), FIRST, Told(step=1, text="Go."), second]
-    made = sequence(events)
+    second = answered(TurnTokens(5, (4, 5), (52,), (-0.125,)), 2)
+    events: list[Event] = [
+        StepStarted(step=1, note=""),
+        FIRST,
+        Reminder(step=1, text="Go."),
+        second,
+    ]
+    made = sequence_from_events(events)
     assert made is not None
     assert made.ids == (1, 2, 3, 50, 51, 4, 5, 52)
     assert made.mask == (0, 0, 0, 1, 1, 0, 0, 1)
@@ -34,9 +39,13 @@ def test_turns_add_up_and_only_what_was_generated_is_marked() -> None:
         pytest.param([], id="nothing happened"),
         pytest.param([answered(None)], id="no ids"),
         pytest.param([FIRST, answered(None, 2)], id="a turn without ids"),
-        pytest.param([FIRST, answered(Tokens(4, (9,), (52,), (-1.0,)), 2)], id="a part was cut"),
-        pytest.param([FIRST, answered(Tokens(6, (9,), (52,), (-1.0,)), 2)], id="a turn is missing"),
+        pytest.param(
+            [FIRST, answered(TurnTokens(4, (9,), (52,), (-1.0,)), 2)], id="a part was cut"
+        ),
+        pytest.param(
+            [FIRST, answered(TurnTokens(6, (9,), (52,), (-1.0,)), 2)], id="a turn is missing"
+        ),
     ],
 )
 def test_what_is_not_whole_is_not_trained_on(events: list[Event]) -> None:
-    assert sequence(events) is None
+    assert sequence_from_events(events) is None

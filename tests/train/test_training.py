@@ -17,7 +17,7 @@ from agent.settings import Settings
 from agent.train import recipe
 from agent.train.recipe import Recipe
 from agent.util.cancellation import Stop
-from tests.support.local_provider import LocalMachine
+from tests.support.local_provider import LocalSandboxProvider
 
 pytestmark = pytest.mark.usefixtures("trainable")
 
@@ -46,20 +46,20 @@ reinforced: {{steps: 2, prompts: 2, rollouts: 2, learning_rate: 1e-3, advantage:
 def small(tiny_model: Path, tmp_path: Path) -> Recipe:
     path = tmp_path / "small.yaml"
     path.write_text(SMALL.format(model=tiny_model))
-    return recipe.load(str(path))
+    return recipe.load_recipe(str(path))
 
 
 @pytest.fixture
 def studio(tmp_path: Path) -> Iterator[Studio]:
     settings = Settings(data=tmp_path / "data", pool=0)
-    with Studio(settings, lambda _, data: LocalMachine(data.path)) as made:
+    with Studio(settings, lambda _, data: LocalSandboxProvider(data.path)) as made:
         yield made
 
 
-class NoMachine(LocalMachine):
+class NoMachine(LocalSandboxProvider):
     """One that has no sandbox to give."""
 
-    def take(self, folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
+    def acquire(self, folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
         del folder, stop
         yield Preparing(state="starting_sandbox")
         raise SandboxError("there is no engine")

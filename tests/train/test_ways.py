@@ -3,19 +3,19 @@
 import json
 import shlex
 
-from agent.tasks.document_qa.rng import Dice
-from agent.tasks.task import Problem
-from agent.train.learning.solution_paths import way
+from agent.tasks.document_qa.rng import Rng
+from agent.tasks.task import TaskRecord
+from agent.train.learning.solution_paths import sandbox_solution
 
 HOSTILE = "$(touch pwned)/berlin.txt"
 
 
 def test_the_name_of_a_file_is_no_command() -> None:
     files = {HOSTILE: "Anna lives here.", "oslo.txt": "Bert lives here."}
-    problem = Problem("1", "Who lives in Berlin?", "Anna", "exact", "homes", files)
+    problem = TaskRecord("1", "Who lives in Berlin?", "Anna", "exact", "homes", files)
     seen = set()
     for number in range(200):
-        turns = way(problem, 0.3, ["Bert", "Carla"], Dice("way", number))
+        turns = sandbox_solution(problem, 0.3, ["Bert", "Carla"], Rng("way", number))
         calls = [json.loads(call.arguments) for turn in turns for call in turn.calls]
         commands = [call["command"] for call in calls if "command" in call]
         seen |= {tuple(shlex.split(command)) for command in commands if "echo" not in command}

@@ -6,8 +6,8 @@ pytest.importorskip("torch")
 
 import torch
 
-from agent.train.recipe import Weights, load
-from agent.train.weights import resolved
+from agent.train.recipe import WeightsConfig, load_recipe
+from agent.train.weights import resolve_dtype
 
 
 @pytest.mark.parametrize(
@@ -24,9 +24,9 @@ def test_auto_is_bfloat16_only_where_the_processor_has_it(
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities)
-    assert resolved(Weights("m", dtype="auto")).dtype == dtype
-    assert resolved(Weights("m", dtype="bfloat16")).dtype == "bfloat16"
+    assert resolve_dtype(WeightsConfig("m", dtype="auto")).dtype == dtype
+    assert resolve_dtype(WeightsConfig("m", dtype="bfloat16")).dtype == "bfloat16"
 
 
 def test_the_recipe_for_processors_leaves_the_choice_to_the_machine() -> None:
-    assert load("cpu").model.dtype == "auto"
+    assert load_recipe("cpu").model.dtype == "auto"

@@ -12,7 +12,7 @@ import pytest
 from gradio_client import Client
 from gradio_client.exceptions import AppError
 
-from agent.errors import OverLimit
+from agent.errors import QuotaExceeded
 from agent.history.index import History
 from agent.limits import Limits
 from agent.models.scripted import ScriptedModel
@@ -20,14 +20,14 @@ from agent.runs.folder import RunFolder
 from agent.runs.recorder import Task
 from agent.settings import Settings
 from sandbox_ui.auth.passwords import hash_password
-from sandbox_ui.middleware.body_limit import MOST
-from sandbox_ui.runs.manager import Runs
+from sandbox_ui.middleware.body_limit import MAX_BODY_BYTES
+from sandbox_ui.runs.manager import RunManager
 from sandbox_ui.scheduling.admission import MAX_DRAFTS, MAX_TEXT, Admission
-from tests.support.local_provider import LocalMachine
+from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.models.turns import Body
-from tests.support.recorded_runs import shelve
-from tests.support.server import PATIENCE, create, served, wait_until
+from tests.support.recorded_runs import write_ended_run
+from tests.support.server import TIMEOUT_SECONDS, create_app, run_server, wait_until
 
 USERS = tuple((name, hash_password(f"{name}'s word", log_n=10)) for name in ("ann", "bob"))
 
@@ -36,31 +36,31 @@ USERS = tuple((name, hash_password(f"{name}'s word", log_n=10)) for name in ("an
 
 
 @pytest.fixture
-def runs(tmp_path: Path) -> Iterator[Runs]:
-    runs = Runs(tmp_path, LocalMachine(tmp_path), Admission())
+def runs(tmp_path: Path) -> Iterator[RunManager]:
+    runs = RunManager(tmp_path, LocalSandboxProvider(tmp_path), Admission())
     runs.open()
     yield runs
     runs.close()
 
 
-def test_a_person_leaves_so_many_drafts_and_no_more(runs: Runs) -> None:
+def test_a_person_leaves_so_many_drafts_and_no_more(runs: RunManager) -> None:
     drafts = [runs.create_draft("ann") for _ in range(MAX_DRAFTS)]
-    with pytest.raises(OverLimit, match="have no task yet"):
+    with pytest.raises(QuotaExceeded, match="have no task yet"):
         runs.create_draft("ann")
     assert runs.create_draft("bob")
     runs.start(drafts[0], Task("Do it."), ScriptedModel([]), Limits())
-    wait_until(lambda: runs.begun(drafts[0]))
+    wait_until(lambda: runs.has_started(drafts[0]))
     assert runs.create_draft("ann")
 
 
-def test_a_text_that_is_a_file_in_truth_is_refused_with_that_advice(runs: Runs) -> None:
+def test_a_text_that_is_a_file_in_truth_is_refused_with_that_advice(runs: RunManager) -> None:
     run = runs.create_draft()
-    with pytest.raises(OverLimit, match=r"1,000,000 characters.*1,000,001.*as a file"):
+    with pytest.raises(QuotaExceeded, match=r"1,000,000 characters.*1,000,001.*as a file"):
         runs.start(run, Task("x" * (MAX_TEXT + 1)), ScriptedModel([]), Limits())
-    assert not runs.begun(run)
+    assert not runs.has_started(run)
     runs.start(run, Task("x" * MAX_TEXT), ScriptedModel([]), Limits())
-    wait_until(lambda: not runs.feed(run).state()["alive"])
-    with pytest.raises(OverLimit):
+    wait_until(lambda: not runs.feed(run).status()["alive"])
+    with pytest.raises(QuotaExceeded):
         runs.follow_up(run, "x" * (MAX_TEXT + 1), ScriptedModel([]), Limits())
 
 
@@ -70,11 +70,11 @@ def test_a_text_that_is_a_file_in_truth_is_refused_with_that_advice(runs: Runs) 
 @pytest.fixture
 def people(tmp_path: Path) -> Iterator[str]:
     """A studio in which each person may use 4 MB; ann has used them, bob has not."""
-    folder = shelve(tmp_path, "ann's", files={"output/a": b"x" * 5_000_000})
-    folder._change(owner="u:ann")
-    list(History(tmp_path).fill())
+    folder = write_ended_run(tmp_path, "ann's", files={"output/a": b"x" * 5_000_000})
+    folder._update(owner="u:ann")
+    list(History(tmp_path).derive_missing())
     settings = Settings(data=tmp_path, users=USERS, keep_each=4_000_000)
-    with served(create(settings, LocalMachine(tmp_path))) as address:
+    with run_server(create_app(settings, LocalSandboxProvider(tmp_path))) as address:
         yield address
 
 
@@ -125,15 +125,15 @@ def test_what_a_run_at_work_takes_counts(tmp_path: Path) -> None:
     goes_on = threading.Event()
 
     def slowly(_body: Body) -> Turn:
-        goes_on.wait(PATIENCE)
+        goes_on.wait(TIMEOUT_SECONDS)
         return Turn(text="Done.")
 
     with Endpoint(slowly) as endpoint:
         settings = Settings(
             data=tmp_path, users=USERS, keep_each=4_000_000, base_url=endpoint.url, model="m"
         )
-        application = create(settings, LocalMachine(tmp_path))
-        with served(application) as address, signed_in(address, "ann") as ann:
+        application = create_app(settings, LocalSandboxProvider(tmp_path))
+        with run_server(application) as address, signed_in(address, "ann") as ann:
             given = {"data": ["Wait.", "", "general", "sandbox"]}
             (run,) = ann.post("/gradio_api/run/start", json=given).json()["data"]
             wait_until(lambda: bool(endpoint.requests))
@@ -155,7 +155,7 @@ def test_another_person_has_a_share_of_their_own(people: str) -> None:
 
 def test_a_program_hears_why_it_is_refused(tmp_path: Path) -> None:
     settings = Settings(data=tmp_path, base_url="http://127.0.0.1:9/v1", model="none")
-    with served(create(settings, LocalMachine(tmp_path))) as address:
+    with run_server(create_app(settings, LocalSandboxProvider(tmp_path))) as address:
         program = Client(address, verbose=False)
         with pytest.raises(AppError, match="at most 1,000,000 characters"):
             program.predict("x" * (MAX_TEXT + 1), api_name="/start")
@@ -167,7 +167,7 @@ def test_a_program_hears_why_it_is_refused(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     data = tmp_path_factory.mktemp("data")
-    with served(create(Settings(data=data), LocalMachine(data))) as address:
+    with run_server(create_app(Settings(data=data), LocalSandboxProvider(data))) as address:
         yield address
 
 
@@ -176,7 +176,7 @@ ROUTES = ["/api/markdown", "/gradio_api/run/start", "/gradio_api/queue/join", "/
 
 @pytest.mark.parametrize("path", ROUTES)
 def test_a_request_that_is_no_upload_is_small(alone: str, path: str) -> None:
-    answer = httpx.post(f"{alone}{path}", content=b"x" * (MOST + 1))
+    answer = httpx.post(f"{alone}{path}", content=b"x" * (MAX_BODY_BYTES + 1))
     assert answer.status_code == 413
     assert "at most 8 MB" in answer.json()["error"]
 
@@ -194,7 +194,7 @@ def test_what_does_not_say_its_size_and_is_small_is_answered(alone: str) -> None
 
 
 def test_a_size_is_believed_before_anything_comes(alone: str) -> None:
-    for claimed in (str(MOST + 1), "9" * 30):
+    for claimed in (str(MAX_BODY_BYTES + 1), "9" * 30):
         with socket.create_connection((urlsplit(alone).hostname, urlsplit(alone).port)) as line:
             head = f"POST /api/markdown HTTP/1.1\r\nHost: localhost\r\nContent-Length: {claimed}"
             line.sendall(f"{head}\r\n\r\n".encode())
@@ -205,7 +205,7 @@ def test_a_size_is_believed_before_anything_comes(alone: str) -> None:
 def test_an_upload_may_be_larger(alone: str) -> None:
     with httpx.Client(base_url=alone, timeout=30) as client:
         run = client.post("/api/runs").json()["run"]
-        large = b"x" * (MOST + 1)
+        large = b"x" * (MAX_BODY_BYTES + 1)
         assert client.put(f"/api/runs/{run}/files/input/a", content=large).status_code == 201
         about = {"path": "input/b", "size": len(large)}
         upload = client.post(f"/api/runs/{run}/uploads", json=about).json()["upload"]

@@ -12,13 +12,13 @@ from gradio_client import Client
 from gradio_client.exceptions import AppError
 from starlette.routing import Route
 
-from agent.models.demonstration import demonstrations
+from agent.models.demonstration import load_all
 from agent.runs.folder import RunFolder
 from agent.settings import Settings
 from sandbox_ui.auth.passwords import hash_password
 from sandbox_ui.auth.tokens import Tokens
-from tests.support.local_provider import LocalMachine
-from tests.support.server import create, following, served
+from tests.support.local_provider import LocalSandboxProvider
+from tests.support.server import create_app, follow_run, run_server
 
 CHEAP = 10
 NEEDED = ("run", "task", "text")
@@ -34,8 +34,8 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
 
         def begin(data: Path | None = None, **settings: Any) -> str:
             data = data or tmp_path_factory.mktemp("data")
-            app = create(Settings(data=data, **settings), LocalMachine(data))
-            return held.enter_context(served(app))
+            app = create_app(Settings(data=data, **settings), LocalSandboxProvider(data))
+            return held.enter_context(run_server(app))
 
         yield begin
 
@@ -243,7 +243,7 @@ def test_the_operator_sees_everybodys_runs_and_others_their_own(
 
 def routes_of_a_run(data: Path) -> list[tuple[str, str]]:
     """Method and address of every route that names a run."""
-    app = create(Settings(data=data), LocalMachine(data))
+    app = create_app(Settings(data=data), LocalSandboxProvider(data))
     return [
         (method, route.path)
         for route in app.router.routes
@@ -291,7 +291,7 @@ def test_no_function_for_programs_lets_a_stranger_at_a_run(
     accounts: str, browser: Browser, data: Path
 ) -> None:
     run = new_run(signed_in(browser(accounts), "ann"))
-    _, token = Tokens(data).make("u:bob", "here")
+    _, token = Tokens(data).create("u:bob", "here")
     client = Client(accounts, headers={"Authorization": f"Bearer {token}"}, verbose=False)
     functions = client.view_api(return_format="dict")["named_endpoints"]
     takes_a_run = {
@@ -334,7 +334,7 @@ def test_nobody_revokes_anothers_token(accounts: str, browser: Browser) -> None:
 
 
 def test_tokens_are_kept_as_digests_for_the_owner_only(data: Path, accounts: str) -> None:
-    _, text = Tokens(data).make("u:bob", "here")
+    _, text = Tokens(data).create("u:bob", "here")
     file = data / "tokens.json"
     assert file.stat().st_mode & 0o777 == 0o600
     assert text not in file.read_text()
@@ -344,7 +344,7 @@ def test_gradio_s_client_comes_in_with_a_token(accounts: str, browser: Browser) 
     ann = signed_in(browser(accounts), "ann")
     text = ann.post("/api/tokens", json={"label": "client"}).json()["text"]
     client = Client(accounts, headers={"Authorization": f"Bearer {text}"}, verbose=False)
-    run = client.predict(demonstrations()[0].task, api_name="/start")
+    run = client.predict(load_all()[0].task, api_name="/start")
     client.predict(run, api_name="/stop")
     assert ann.get(f"/api/runs/{run}/files").status_code == 200
 
@@ -377,7 +377,7 @@ def test_a_person_of_ones_own_who_has_a_link_looks_only_too(
     ann, bob = (signed_in(browser(accounts), name) for name in ("ann", "bob"))
     run = new_run(ann)
     bob.get(f"/{ann.post(f'/api/runs/{run}/links').json()['path']}")
-    with following(bob, run) as told:
+    with follow_run(bob, run) as told:
         assert [next(told).name for _ in range(2)] == ["shown", "picture"]
     assert bob.put(f"/api/runs/{run}/files/a", content=b"").status_code == 403
 
@@ -389,7 +389,7 @@ def test_a_link_taken_back_shows_nothing_and_ends_the_stream(
     run = new_run(ann)
     link = ann.post(f"/api/runs/{run}/links").json()["path"]
     guest.get(f"/{link}")
-    with following(guest, run) as told:
+    with follow_run(guest, run) as told:
         next(told)
         assert ann.delete(f"/api/runs/{run}/links").status_code == 204
         assert len(list(told)) < 5

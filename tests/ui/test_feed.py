@@ -11,17 +11,17 @@ from agent.events import (
     StepStarted,
     Totals,
 )
-from agent.models.base import Tokens
+from agent.models.base import TurnTokens
 from agent.runs.journal import Journal
 from sandbox_ui.runs.feed import Feed
-from tests.support.recorded_runs import shelve
+from tests.support.recorded_runs import write_ended_run
 
 
 def test_the_ids_of_a_turn_stay_in_the_journal(tmp_path: Path) -> None:
-    folder = shelve(tmp_path)
+    folder = write_ended_run(tmp_path)
     turn = ModelAnswered(
         step=2, text="I work.", reasoning="", calls=(), finish="stop", usage=None,
-        estimated=False, seconds=1.0, tokens=Tokens(0, (11, 12), (13,), (-0.5,)),
+        estimated=False, seconds=1.0, tokens=TurnTokens(0, (11, 12), (13,), (-0.5,)),
     )  # fmt: skip
     journal = Journal(folder.journal)
     journal.append(RunContinued(text="Go on.", model="m", metered=True))
@@ -29,9 +29,9 @@ def test_the_ids_of_a_turn_stay_in_the_journal(tmp_path: Path) -> None:
     journal.append(turn)
     journal.close()
     feed = Feed(folder)
-    followed = feed.after(0)
+    followed = feed.events_after(0)
     assert followed is not None
-    for sent in (followed.data, feed.step(2)):
+    for sent in (followed.data, feed.step_events(2)):
         assert b'"I work."' in sent
         assert b'"generated":[13]' not in sent
     assert turn in feed.events()
@@ -39,7 +39,7 @@ def test_the_ids_of_a_turn_stay_in_the_journal(tmp_path: Path) -> None:
 
 def test_a_step_that_a_round_cut_off_is_no_step_of_the_next_round(tmp_path: Path) -> None:
     """It is in the picture, and nothing of it comes again, while no other step has begun."""
-    folder = shelve(tmp_path)
+    folder = write_ended_run(tmp_path)
     journal = Journal(folder.journal)
     journal.append(RunContinued(text="Go on.", model="m", metered=True))
     journal.append(StepStarted(step=2, note=""))
@@ -47,7 +47,7 @@ def test_a_step_that_a_round_cut_off_is_no_step_of_the_next_round(tmp_path: Path
     journal.append(RunContinued(text="Again.", model="m", metered=True))
     end = journal.append(Preparing(state="in_line"))
     journal.close()
-    message = Feed(folder).picture()
+    message = Feed(folder).state_message()
     assert message.cursor == end
     steps = json.loads(message.data)["picture"]["steps"]
     assert (steps[-1]["step"], steps[-1]["round"]) == (2, 2)

@@ -13,9 +13,9 @@ from gradio_client.exceptions import AppError
 
 from agent.models import demonstration
 from agent.settings import load
-from tests.support.local_provider import LocalMachine
+from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Call, Endpoint, Turn
-from tests.support.server import create, served
+from tests.support.server import create_app, run_server
 
 SUBMIT = Turn(text="Done.", calls=[Call("submit")])
 
@@ -44,7 +44,7 @@ def address(played: Played, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     data = tmp_path_factory.mktemp("data")
     with Endpoint(played) as endpoint:
         settings = replace(load({}), data=data, base_url=endpoint.url, model="test-model")
-        with served(create(settings, LocalMachine(data))) as address:
+        with run_server(create_app(settings, LocalSandboxProvider(data))) as address:
             yield address
 
 

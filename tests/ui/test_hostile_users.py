@@ -12,16 +12,16 @@ import pytest
 from agent.documents.text import Document
 from agent.settings import Settings
 from sandbox_ui.auth import accounts as accounts_module
-from sandbox_ui.auth.accounts import Accounts, TooManyTries, WrongPassword
+from sandbox_ui.auth.accounts import Accounts, TooManyAttempts, WrongPassword
 from sandbox_ui.auth.passwords import hash_password
 from sandbox_ui.auth.tokens import Tokens
-from sandbox_ui.preview.base import Ask
-from sandbox_ui.preview.service import Look, Workshop
+from sandbox_ui.preview.base import PreviewRequest
+from sandbox_ui.preview.service import PreviewResult, PreviewService
 from sandbox_ui.routes.workspace import document_info
-from tests.support.local_provider import LocalMachine
+from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.models.turns import Body
-from tests.support.server import PATIENCE, create, served, wait_until
+from tests.support.server import TIMEOUT_SECONDS, create_app, run_server, wait_until
 
 CHEAP = 10
 NAMES = {"ann": "correct horse", "bob": "battery staple"}
@@ -31,7 +31,9 @@ USERS = tuple((name, hash_password(word, log_n=CHEAP)) for name, word in NAMES.i
 @pytest.fixture(scope="module")
 def address(data: Path) -> Iterator[str]:
     """A studio with accounts."""
-    with served(create(Settings(data=data, users=USERS), LocalMachine(data))) as address:
+    with run_server(
+        create_app(Settings(data=data, users=USERS), LocalSandboxProvider(data))
+    ) as address:
         yield address
 
 
@@ -174,7 +176,7 @@ def test_who_must_wait_uses_up_nobodys_tries() -> None:
         with pytest.raises(WrongPassword):
             accounts.sign_in("nobody", "x", "192.0.2.1")
     for _ in range(20):
-        with pytest.raises(TooManyTries):
+        with pytest.raises(TooManyAttempts):
             accounts.sign_in("ann", "x", "192.0.2.1")
     assert accounts.sign_in("ann", NAMES["ann"], "192.0.2.2").name == "ann"
 
@@ -184,7 +186,7 @@ def test_addresses_of_one_network_are_one_place() -> None:
     for last in range(10):
         with pytest.raises(WrongPassword):
             accounts.sign_in(f"nobody{last}", "x", f"2001:db8:1:2::{last:x}")
-    with pytest.raises(TooManyTries):
+    with pytest.raises(TooManyAttempts):
         accounts.sign_in("nobody", "x", "2001:db8:1:2:ffff::1")
     assert accounts.sign_in("ann", NAMES["ann"], "2001:db8:1:3::1").name == "ann"
     assert accounts.sign_in("ann", NAMES["ann"], "::ffff:192.0.2.9").name == "ann"
@@ -192,7 +194,7 @@ def test_addresses_of_one_network_are_one_place() -> None:
 
 def test_unknown_names_cost_what_known_ones_cost(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: set[str] = set()
-    monkeypatch.setattr(accounts_module, "is_right", lambda _, hashed: asked.add(hashed))
+    monkeypatch.setattr(accounts_module, "verify_password", lambda _, hashed: asked.add(hashed))
     accounts = Accounts(dict(USERS))
     for number in range(9):
         with pytest.raises(WrongPassword):
@@ -212,8 +214,8 @@ def test_tokens_that_several_processes_make_at_once_are_all_kept(tmp_path: Path)
     """Each has a lock of its own, as processes have; the file's is the only one they share."""
     with ThreadPoolExecutor(4) as pool:
         for name in "abcd":
-            pool.submit(lambda who: [Tokens(tmp_path).make(who, "x") for _ in range(15)], name)
-    assert [len(Tokens(tmp_path).of(name)) for name in "abcd"] == [15] * 4
+            pool.submit(lambda who: [Tokens(tmp_path).create(who, "x") for _ in range(15)], name)
+    assert [len(Tokens(tmp_path).for_owner(name)) for name in "abcd"] == [15] * 4
 
 
 # Crowds
@@ -251,16 +253,16 @@ def test_a_crowd_that_signs_in_is_in_nobodys_way(
 
     def slowly(password: str, _hashed: str) -> bool:
         under_way.append(password)
-        return held.wait(PATIENCE) and False
+        return held.wait(TIMEOUT_SECONDS) and False
 
-    monkeypatch.setattr(accounts_module, "is_right", slowly)
+    monkeypatch.setattr(accounts_module, "verify_password", slowly)
     with httpx.Client(base_url=address, limits=httpx.Limits(max_connections=60)) as many:
         crowd(
             lambda number: many.post(
                 "/login",
                 data={"name": f"n{number}", "password": "x"},
                 headers={"X-Forwarded-For": f"192.0.2.{number}"},
-                timeout=PATIENCE,
+                timeout=TIMEOUT_SECONDS,
             )
         )
         wait_until(lambda: bool(under_way))
@@ -278,16 +280,18 @@ def test_a_crowd_of_looks_is_in_nobodys_way(
 ) -> None:
     under_way: list[str] = []
 
-    def slowly(_self: Workshop, kind: str, file: BinaryIO, _ask: Ask) -> Look:
+    def slowly(
+        _self: PreviewService, kind: str, file: BinaryIO, _ask: PreviewRequest
+    ) -> PreviewResult:
         under_way.append(kind)
         if file.read() == b"slow":
-            held.wait(PATIENCE)
-        return Look(b"{}")
+            held.wait(TIMEOUT_SECONDS)
+        return PreviewResult(b"{}")
 
-    monkeypatch.setattr(Workshop, "look", slowly)
+    monkeypatch.setattr(PreviewService, "render", slowly)
     with httpx.Client(base_url=address, limits=httpx.Limits(max_connections=60)) as ann:
         ann.post("/login", data={"name": "ann", "password": NAMES["ann"]})
-        crowd(lambda _: ann.post("/api/markdown", content=b"slow", timeout=PATIENCE))
+        crowd(lambda _: ann.post("/api/markdown", content=b"slow", timeout=TIMEOUT_SECONDS))
         wait_until(lambda: len(under_way) == 2)
         assert [bob.get("/api/runs").status_code for _ in range(20)] == [200] * 20
         assert bob.post("/api/markdown", content=b"quick").status_code == 200
@@ -306,7 +310,7 @@ def test_a_crowd_of_counted_documents_is_in_nobodys_way(
     def slowly(file: BinaryIO, name: str) -> Document:
         under_way.append(name)
         if file.read() == b"slow":
-            held.wait(PATIENCE)
+            held.wait(TIMEOUT_SECONDS)
         return Document(name, "two words")
 
     def document(client: httpx.Client, content: bytes) -> str:
@@ -314,11 +318,11 @@ def test_a_crowd_of_counted_documents_is_in_nobodys_way(
         client.put(f"/api/runs/{run}/files/a", content=content).raise_for_status()
         return f"/api/runs/{run}/about/a"
 
-    monkeypatch.setattr(document_info, "text_of", slowly)
+    monkeypatch.setattr(document_info, "extract_text", slowly)
     with httpx.Client(base_url=address, limits=httpx.Limits(max_connections=60)) as ann:
         ann.post("/login", data={"name": "ann", "password": NAMES["ann"]})
         slow = document(ann, b"slow")
-        crowd(lambda _: ann.get(slow, timeout=PATIENCE))
+        crowd(lambda _: ann.get(slow, timeout=TIMEOUT_SECONDS))
         wait_until(lambda: len(under_way) == 2)
         assert bob.get(document(bob, b"quick")).json()["words"] == 2
         held.set()
@@ -326,12 +330,12 @@ def test_a_crowd_of_counted_documents_is_in_nobodys_way(
 
 def test_a_crowd_that_follows_is_in_nobodys_way(held: threading.Event, tmp_path: Path) -> None:
     def slowly(_body: Body) -> Turn:
-        held.wait(PATIENCE)
+        held.wait(TIMEOUT_SECONDS)
         return Turn(text="Done.")
 
     with Endpoint(slowly) as endpoint:
         settings = Settings(data=tmp_path, base_url=endpoint.url, model="test-model")
-        with served(create(settings, LocalMachine(tmp_path))) as alone:
+        with run_server(create_app(settings, LocalSandboxProvider(tmp_path))) as alone:
             given = {"data": ["Wait.", "", "general", "sandbox"]}
             begun = httpx.post(f"{alone}/gradio_api/run/start", json=given).json()
             for _ in range(60):

@@ -9,7 +9,7 @@ import pytest
 from agent.errors import WorkspaceError
 from agent.workspace.files import Workspace
 from agent.workspace.paths import ROOT, RelPath
-from sandbox_ui.workspace.listing import MAX_HELD, Wanted, listing, row_of
+from sandbox_ui.workspace.listing import MAX_CHILD_COUNT, ListingQuery, list_folder, row_for_path
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def root(tmp_path: Path) -> Path:
 
 def listed(root: Path, folder: str = "", **wanted: Any) -> dict[str, Any]:
     where = RelPath(folder) if folder else ROOT
-    return listing(Workspace(root), where, Wanted(**wanted))
+    return list_folder(Workspace(root), where, ListingQuery(**wanted))
 
 
 def names(root: Path, folder: str = "", **wanted: Any) -> list[str]:
@@ -103,7 +103,7 @@ def test_a_filter_looks_through_all_folders_below(root: Path) -> None:
 def test_a_filter_stops_where_there_is_too_much(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sandbox_ui.workspace.name_search.MOST", 10)
+    monkeypatch.setattr("sandbox_ui.workspace.name_search.MAX_NAMES", 10)
     write(root, *(f"{number}.txt" for number in range(30)))
     found = listed(root, words="txt")
     assert (found["total"], found["cut"]) == (10, True)
@@ -132,7 +132,7 @@ def test_a_link_is_told_with_where_it_points_and_never_followed(root: Path) -> N
     (root / "in").symlink_to(root.parent)
     out = next(row for row in listed(root)["entries"] if row["name"] == "out")
     assert (out["kind"], out["to"]) == ("link", "/etc/passwd")
-    assert row_of(Workspace(root), RelPath("out")) == out
+    assert row_for_path(Workspace(root), RelPath("out")) == out
     with pytest.raises(WorkspaceError, match=r"not a folder|link"):
         listed(root, "in")
     assert names(root, words="workspace") == []
@@ -140,9 +140,9 @@ def test_a_link_is_told_with_where_it_points_and_never_followed(root: Path) -> N
 
 def test_a_folder_says_how_many_it_holds_up_to_a_limit(root: Path) -> None:
     (root / "empty").mkdir()
-    write(root, "some/a", "some/.b", *(f"many/{number}" for number in range(MAX_HELD + 5)))
+    write(root, "some/a", "some/.b", *(f"many/{number}" for number in range(MAX_CHILD_COUNT + 5)))
     held = {row["name"]: row["held"] for row in listed(root)["entries"]}
-    assert held == {"empty": 0, "some": 1, "many": MAX_HELD}
+    assert held == {"empty": 0, "some": 1, "many": MAX_CHILD_COUNT}
     assert {row["name"]: row["held"] for row in listed(root, hidden=True)["entries"]}["some"] == 2
 
 

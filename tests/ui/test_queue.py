@@ -19,22 +19,22 @@ from agent.runs.folder import RunFolder
 from agent.runs.recorder import Task
 from agent.settings import Settings
 from agent.util.cancellation import Stop
-from sandbox_ui.history.limits import allowance
-from sandbox_ui.runs.manager import CLOSED, Runs
+from sandbox_ui.history.limits import studio_limits
+from sandbox_ui.runs.manager import CLOSED_MESSAGE, RunManager
 from sandbox_ui.scheduling.admission import Admission
-from sandbox_ui.scheduling.queue import MOST_WAITING, Line, Turn, ordinal
-from tests.support.local_provider import LocalMachine
+from sandbox_ui.scheduling.queue import MAX_WAITING, RunQueue, Ticket, ordinal
+from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Call, Endpoint
 from tests.support.models.endpoint import Turn as Said
-from tests.support.server import create, served, wait_until
-from tests.support.tab import Studio, chromium
+from tests.support.server import create_app, run_server, wait_until
+from tests.support.tab import StudioTab, launch_chromium
 
 SUBMIT = ScriptedTurn(text="Done.", calls=(ToolCall("", "submit", "{}"),))
 ANSWER = ScriptedTurn(text="Four.")
 SLEEP = ScriptedTurn(calls=(ToolCall("", "execute_bash", '{"command": "echo up; sleep 60"}'),))
 
 
-def order_of(line: Line, turns: dict[str, Turn]) -> list[str]:
+def order_of(line: RunQueue, turns: dict[str, Ticket]) -> list[str]:
     """The order in which those who wait are let in, when each leaves as the next one comes."""
     order, left = list[str](), dict(turns)
     while left:
@@ -42,30 +42,30 @@ def order_of(line: Line, turns: dict[str, Turn]) -> list[str]:
         assert len(names) == 1
         order += names
         left.pop(names[0]).leave()
-    assert (line.working, line.waiting) == (0, 0)
+    assert (line.active_count, line.waiting_count) == (0, 0)
     return order
 
 
-def is_in(turn: Turn) -> bool:
+def is_in(turn: Ticket) -> bool:
     """Whether its turn has come, without giving its place up."""
-    return turn in turn._line._working
+    return turn in turn._queue._active
 
 
 # The order
 
 
 def test_who_comes_first_is_first_and_no_more_are_let_in_than_may(tmp_path: Path) -> None:
-    line = Line(2)
+    line = RunQueue(2)
     turns = [line.enter() for _ in range(4)]
     assert [is_in(turn) for turn in turns] == [True, True, False, False]
-    assert (line.working, line.waiting) == (2, 2)
+    assert (line.active_count, line.waiting_count) == (2, 2)
     turns[1].leave()
     turns[1].leave()
     assert [is_in(turn) for turn in turns] == [True, False, True, False]
 
 
 def test_a_person_with_many_runs_does_not_keep_another_waiting_for_all_of_them() -> None:
-    line = Line(1)
+    line = RunQueue(1)
     turns = {f"a{number}": line.enter("ann") for number in range(4)}
     turns |= {f"b{number}": line.enter("bob") for number in range(2)}
     turns |= {"c0": line.enter("cem")}
@@ -73,7 +73,7 @@ def test_a_person_with_many_runs_does_not_keep_another_waiting_for_all_of_them()
 
 
 def test_who_has_fewer_at_work_is_next(tmp_path: Path) -> None:
-    line = Line(3)
+    line = RunQueue(3)
     first = [line.enter("ann"), line.enter("ann"), line.enter("bob")]
     ann, bob = line.enter("ann"), line.enter("bob")
     first[0].leave()
@@ -83,7 +83,7 @@ def test_who_has_fewer_at_work_is_next(tmp_path: Path) -> None:
 
 
 def test_a_person_has_a_share_and_the_operator_may_use_all() -> None:
-    line = Line(4, each=2)
+    line = RunQueue(4, max_active_per_user=2)
     ann = [line.enter("ann") for _ in range(3)]
     assert [is_in(turn) for turn in ann] == [True, True, False]
     operator = [line.enter() for _ in range(3)]
@@ -93,13 +93,13 @@ def test_a_person_has_a_share_and_the_operator_may_use_all() -> None:
 
 
 def test_a_thousand_wait_and_more_are_refused_with_a_sentence() -> None:
-    line = Line(1)
-    for number in range(MOST_WAITING + 1):
+    line = RunQueue(1)
+    for number in range(MAX_WAITING + 1):
         line.enter(f"person {number}")
-    with pytest.raises(RunError, match=f"^The queue is full: {MOST_WAITING} runs are waiting"):
+    with pytest.raises(RunError, match=f"^The queue is full: {MAX_WAITING} runs are waiting"):
         line.enter("one more")
-    line = Line(1)
-    for _ in range(MOST_WAITING // 10 + 1):
+    line = RunQueue(1)
+    for _ in range(MAX_WAITING // 10 + 1):
         line.enter("ann")
     with pytest.raises(RunError, match="100 of your runs are waiting"):
         line.enter("ann")
@@ -116,7 +116,7 @@ def test_a_place_is_said_as_people_say_it(number: int, said: str) -> None:
 
 
 def test_everybody_comes_in_at_last_whoever_leaves_and_stops_meanwhile() -> None:
-    line, inside, most = Line(3, each=2), list[int](), list[int]()
+    line, inside, most = RunQueue(3, max_active_per_user=2), list[int](), list[int]()
     lock, done = threading.Lock(), list[bool]()
 
     def visit(owner: str, stopped: bool) -> None:
@@ -150,43 +150,43 @@ def test_everybody_comes_in_at_last_whoever_leaves_and_stops_meanwhile() -> None
     assert len(done) == 60
     assert done.count(True) >= 48
     assert max(most) <= 3
-    assert (line.working, line.waiting) == (0, 0)
+    assert (line.active_count, line.waiting_count) == (0, 0)
 
 
 # Runs in it
 
 
 @contextmanager
-def opened(data: Path, line: Line) -> Iterator[Runs]:
-    runs = Runs(data, LocalMachine(data), Admission(line))
+def opened(data: Path, line: RunQueue) -> Iterator[RunManager]:
+    runs = RunManager(data, LocalSandboxProvider(data), Admission(line))
     runs.open()
     yield runs
     runs.close()
 
 
-def start(runs: Runs, *turns: ScriptedTurn, plain: bool = False) -> str:
+def start(runs: RunManager, *turns: ScriptedTurn, plain: bool = False) -> str:
     run = runs.create_draft()
-    mode = Task("Do it.", prompts.named("general"), "plain" if plain else "sandbox")
+    mode = Task("Do it.", prompts.get_bundled("general"), "plain" if plain else "sandbox")
     runs.start(run, mode, ScriptedModel(turns), Limits())
     return run
 
 
-def events(runs: Runs, run: str) -> list[Event]:
+def events(runs: RunManager, run: str) -> list[Event]:
     path = runs.folder(run).journal
     return [event for _, event in journal.read(path)] if path.exists() else []
 
 
-def state(runs: Runs, run: str) -> str:
-    told = runs.feed(run).state()
+def state(runs: RunManager, run: str) -> str:
+    told = runs.feed(run).status()
     return f"{told['state']}: {told['detail']}" if told["detail"] else str(told["state"])
 
 
-def wait_for(runs: Runs, run: str, wanted: str) -> None:
+def wait_for(runs: RunManager, run: str, wanted: str) -> None:
     wait_until(lambda: state(runs, run).startswith(wanted))
 
 
 def test_a_run_waits_and_is_told_its_place_as_the_line_moves(tmp_path: Path) -> None:
-    with opened(tmp_path, Line(1)) as runs:
+    with opened(tmp_path, RunQueue(1)) as runs:
         first = start(runs, SLEEP, SUBMIT)
         wait_for(runs, first, "running_tool")
         second, third = start(runs, SUBMIT), start(runs, ANSWER, plain=True)
@@ -203,7 +203,7 @@ def test_a_run_waits_and_is_told_its_place_as_the_line_moves(tmp_path: Path) -> 
 
 
 def test_stop_takes_a_run_out_of_the_line_and_a_message_brings_it_back(tmp_path: Path) -> None:
-    with opened(tmp_path, Line(1)) as runs:
+    with opened(tmp_path, RunQueue(1)) as runs:
         first = start(runs, SLEEP, SUBMIT)
         wait_for(runs, first, "running_tool")
         second, third = start(runs, SUBMIT), start(runs, SUBMIT)
@@ -218,34 +218,36 @@ def test_stop_takes_a_run_out_of_the_line_and_a_message_brings_it_back(tmp_path:
 
 
 def test_a_run_that_fails_makes_room(tmp_path: Path) -> None:
-    class Broken(LocalMachine):
-        def draft(self) -> str:
+    class Broken(LocalSandboxProvider):
+        def create_workspace(self) -> str:
             self.blobs = None  # type: ignore[assignment]
-            return super().draft()
+            return super().create_workspace()
 
-    runs = Runs(tmp_path, Broken(tmp_path), Admission(Line(1)))
+    runs = RunManager(tmp_path, Broken(tmp_path), Admission(RunQueue(1)))
     runs.open()
     for _ in range(3):
         run = start(runs, SUBMIT)
         wait_for(runs, run, "failed")
-    wait_until(lambda: runs.admission.line.working == 0)
+    wait_until(lambda: runs.admission.queue.active_count == 0)
     runs.close()
 
 
 def test_who_waits_when_the_studio_is_closed_ends_as_stopped_at_once(tmp_path: Path) -> None:
-    with opened(tmp_path, Line(1)) as runs:
-        runs.admission.line.enter()
+    with opened(tmp_path, RunQueue(1)) as runs:
+        runs.admission.queue.enter()
         run = start(runs, SUBMIT)
         wait_for(runs, run, "in_line")
-    assert state(runs, run) == f"stopped: {CLOSED}"
+    assert state(runs, run) == f"stopped: {CLOSED_MESSAGE}"
 
 
 def test_a_person_hears_why_they_wait_where_the_machine_is_free(tmp_path: Path) -> None:
-    with opened(tmp_path, Line(4, each=1)) as runs:
+    with opened(tmp_path, RunQueue(4, max_active_per_user=1)) as runs:
         owned = list[str]()
         for _ in range(2):
-            folder = RunFolder.create(tmp_path, LocalMachine(tmp_path).draft(), owner="ann")
-            task = Task("Do it.", prompts.named("general"))
+            folder = RunFolder.create(
+                tmp_path, LocalSandboxProvider(tmp_path).create_workspace(), owner="ann"
+            )
+            task = Task("Do it.", prompts.get_bundled("general"))
             runs.start(folder.id, task, ScriptedModel([SLEEP, SUBMIT]), Limits())
             owned.append(folder.id)
         wait_for(runs, owned[1], "in_line: 1st in line; one person may have 1 run at work at once")
@@ -255,38 +257,38 @@ def test_a_person_hears_why_they_wait_where_the_machine_is_free(tmp_path: Path) 
 
 
 def test_the_sandbox_that_is_idle_for_the_longest_makes_room_for_another(tmp_path: Path) -> None:
-    machine = LocalMachine(tmp_path)
-    runs = Runs(tmp_path, machine, Admission(Line(2), sandboxes=2))
+    machine = LocalSandboxProvider(tmp_path)
+    runs = RunManager(tmp_path, machine, Admission(RunQueue(2), max_sandboxes=2))
     runs.open()
     done = list[str]()
     for _ in range(3):
         done.append(start(runs, SUBMIT))
         wait_for(runs, done[-1], "submitted")
-        wait_until(lambda: runs.admission.line.working == 0)
-    assert machine.taken == 3
+        wait_until(lambda: runs.admission.queue.active_count == 0)
+    assert machine.take_count == 3
     runs.follow_up(done[2], "More", ScriptedModel([SUBMIT]), Limits())
-    wait_until(lambda: runs.feed(done[2]).state()["state"] == "submitted")
-    assert machine.taken == 3  # its sandbox was there still
-    wait_until(lambda: runs.admission.line.working == 0)
+    wait_until(lambda: runs.feed(done[2]).status()["state"] == "submitted")
+    assert machine.take_count == 3  # its sandbox was there still
+    wait_until(lambda: runs.admission.queue.active_count == 0)
     runs.follow_up(done[0], "More", ScriptedModel([SUBMIT]), Limits())
-    wait_until(lambda: machine.taken == 4)  # its own had made room
+    wait_until(lambda: machine.take_count == 4)  # its own had made room
     runs.close()
 
 
 def test_many_runs_of_several_people_all_end_and_leave_nothing_behind(tmp_path: Path) -> None:
-    machine = LocalMachine(tmp_path)
+    machine = LocalSandboxProvider(tmp_path)
     most = list[int]()
-    with opened(tmp_path, Line(3, each=2)) as runs:
+    with opened(tmp_path, RunQueue(3, max_active_per_user=2)) as runs:
         owned = list[str]()
         for number in range(45):
             owner = ("ann", "bob", "")[number % 3]
-            owned.append(RunFolder.create(tmp_path, machine.draft(), owner).id)
-            task = Task("Say it.", prompts.named("general"), "plain")
+            owned.append(RunFolder.create(tmp_path, machine.create_workspace(), owner).id)
+            task = Task("Say it.", prompts.get_bundled("general"), "plain")
             runs.start(owned[-1], task, ScriptedModel([ANSWER]), Limits())
-            most.append(runs.admission.line.working)
+            most.append(runs.admission.queue.active_count)
         for run in owned:
             wait_for(runs, run, "answered")
-        wait_until(lambda: runs.admission.line.working == 0)
+        wait_until(lambda: runs.admission.queue.active_count == 0)
         assert max(most) <= 3
         wait_until(lambda: not any(each.name[:4] == "run " for each in threading.enumerate()))
 
@@ -302,9 +304,11 @@ def test_the_page_shows_the_place_and_stop_gives_it_up(tmp_path: Path) -> None:
     with ExitStack() as held:
         endpoint = held.enter_context(Endpoint(turns))
         settings = Settings(data=tmp_path, base_url=endpoint.url, model="m", runs=1)
-        address = held.enter_context(served(create(settings, LocalMachine(tmp_path))))
-        browser = held.enter_context(chromium())
-        tabs = [Studio(browser.new_page()) for _ in range(3)]
+        address = held.enter_context(
+            run_server(create_app(settings, LocalSandboxProvider(tmp_path)))
+        )
+        browser = held.enter_context(launch_chromium())
+        tabs = [StudioTab(browser.new_page()) for _ in range(3)]
         for tab in tabs:
             tab.open(address)
             tab.send(task)
@@ -321,17 +325,17 @@ def test_the_page_shows_the_place_and_stop_gives_it_up(tmp_path: Path) -> None:
         expect(third.state).to_contain_text("waiting for the model")
         gates[1].set()
         expect(third.state).to_contain_text("submitted")
-        assert [tab.complaints for tab in tabs] == [[], [], []]
+        assert [tab.errors for tab in tabs] == [[], [], []]
 
 
 # How many
 
 
 def test_the_limits_fit_the_machine_where_nobody_said(tmp_path: Path) -> None:
-    fitted = allowance(Settings(data=tmp_path / "to" / "come"))
-    assert fitted.runs >= 2
-    assert fitted.runs / 2 <= fitted.runs_each <= fitted.runs
-    said = allowance(Settings(data=tmp_path, runs=3, runs_each=9))
-    assert (said.runs, said.runs_each) == (3, 3)
-    said = allowance(Settings(data=tmp_path, keep_size=0))
-    assert (said.keep, said.keep_each) == (None, None)
+    fitted = studio_limits(Settings(data=tmp_path / "to" / "come"))
+    assert fitted.max_runs >= 2
+    assert fitted.max_runs / 2 <= fitted.max_runs_per_user <= fitted.max_runs
+    said = studio_limits(Settings(data=tmp_path, runs=3, runs_each=9))
+    assert (said.max_runs, said.max_runs_per_user) == (3, 3)
+    said = studio_limits(Settings(data=tmp_path, keep_size=0))
+    assert (said.max_storage, said.max_storage_per_user) == (None, None)

@@ -16,7 +16,7 @@ from agent.events import Event, RunEnded, RunStarted, ToolOutput
 from agent.limits import Limits
 from agent.models import demonstration
 from agent.models.base import ToolCall
-from agent.models.resolve import ModelNeeded
+from agent.models.resolve import NoModelAvailable
 from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.runs import journal
 from agent.runs.folder import RunFolder
@@ -29,15 +29,15 @@ from sandbox_ui.auth.access import Access
 from sandbox_ui.auth.user import OPERATOR
 from sandbox_ui.page import run_options as choosing
 from sandbox_ui.page.handlers import Controls
-from sandbox_ui.page.run_options import Choices
+from sandbox_ui.page.run_options import RunOptions
 from sandbox_ui.runs import manager as running
 from sandbox_ui.runs.maintenance import DRAFT_SECONDS, IDLE_SECONDS
-from sandbox_ui.runs.manager import CLOSED, Runs
-from tests.support.local_provider import LocalMachine
+from sandbox_ui.runs.manager import CLOSED_MESSAGE, RunManager
+from tests.support.local_provider import LocalSandboxProvider
 from tests.support.server import wait_until
 
 SUBMIT = ScriptedTurn(text="Done.", calls=(ToolCall("", "submit", "{}"),))
-TASK = Task("Do it.", prompts.named("general"))
+TASK = Task("Do it.", prompts.get_bundled("general"))
 
 
 def bash(command: str) -> ScriptedTurn:
@@ -45,58 +45,58 @@ def bash(command: str) -> ScriptedTurn:
 
 
 @pytest.fixture
-def machine(tmp_path: Path) -> LocalMachine:
-    return LocalMachine(tmp_path)
+def machine(tmp_path: Path) -> LocalSandboxProvider:
+    return LocalSandboxProvider(tmp_path)
 
 
 @pytest.fixture
-def runs(tmp_path: Path, machine: LocalMachine) -> Iterator[Runs]:
-    runs = Runs(tmp_path, machine)
+def runs(tmp_path: Path, machine: LocalSandboxProvider) -> Iterator[RunManager]:
+    runs = RunManager(tmp_path, machine)
     runs.open()
     yield runs
     runs.close()
 
 
-def events(runs: Runs, run: str) -> list[Event]:
+def events(runs: RunManager, run: str) -> list[Event]:
     return [event for _, event in journal.read(runs.folder(run).journal)]
 
 
-def has_ended(runs: Runs, run: str, times: int = 1) -> bool:
+def has_ended(runs: RunManager, run: str, times: int = 1) -> bool:
     path = runs.folder(run).journal
     return path.exists() and path.read_bytes().count(b'"kind":"run_ended"') == times
 
 
-def wait_for_end(runs: Runs, run: str, times: int = 1) -> RunEnded:
+def wait_for_end(runs: RunManager, run: str, times: int = 1) -> RunEnded:
     wait_until(lambda: has_ended(runs, run, times))
     last = events(runs, run)[-1]
     assert isinstance(last, RunEnded)
     return last
 
 
-def start(runs: Runs, *turns: ScriptedTurn) -> str:
+def start(runs: RunManager, *turns: ScriptedTurn) -> str:
     run = runs.create_draft()
     runs.start(run, TASK, ScriptedModel(turns), Limits())
     return run
 
 
-def wait_for_output(runs: Runs, run: str) -> None:
+def wait_for_output(runs: RunManager, run: str) -> None:
     journal_ = runs.folder(run).journal
     wait_until(lambda: journal_.exists() and b'"kind":"tool_output"' in journal_.read_bytes())
 
 
-def test_a_draft_has_a_workspace_and_has_not_begun(runs: Runs) -> None:
+def test_a_draft_has_a_workspace_and_has_not_begun(runs: RunManager) -> None:
     run = runs.create_draft()
     assert {entry.name for entry in runs.workspace(run).list(ROOT)} == {"input", "output"}
-    assert not runs.begun(run)
+    assert not runs.has_started(run)
 
 
-def test_a_run_begins_in_its_draft_and_ends_by_itself(runs: Runs) -> None:
+def test_a_run_begins_in_its_draft_and_ends_by_itself(runs: RunManager) -> None:
     run = start(runs, bash("echo hi"), SUBMIT)
     assert wait_for_end(runs, run).status == "submitted"
-    assert runs.begun(run)
+    assert runs.has_started(run)
 
 
-def test_a_run_begins_once_and_takes_no_message_while_it_is_at_work(runs: Runs) -> None:
+def test_a_run_begins_once_and_takes_no_message_while_it_is_at_work(runs: RunManager) -> None:
     run = start(runs, bash("echo up; sleep 60"), SUBMIT)
     wait_for_output(runs, run)
     with pytest.raises(RunError, match="at work"):
@@ -107,7 +107,9 @@ def test_a_run_begins_once_and_takes_no_message_while_it_is_at_work(runs: Runs) 
     wait_for_end(runs, run)
 
 
-def test_a_stop_ends_the_command_and_a_message_goes_on_in_the_same_sandbox(runs: Runs) -> None:
+def test_a_stop_ends_the_command_and_a_message_goes_on_in_the_same_sandbox(
+    runs: RunManager,
+) -> None:
     run = start(runs, bash("echo up; cd /tmp; sleep 60"), SUBMIT)
     wait_for_output(runs, run)
     runs.stop(run)
@@ -117,7 +119,7 @@ def test_a_stop_ends_the_command_and_a_message_goes_on_in_the_same_sandbox(runs:
     assert [e.text for e in events(runs, run) if isinstance(e, ToolOutput)][-1] == "4\n"
 
 
-def test_two_runs_know_nothing_of_each_other(runs: Runs) -> None:
+def test_two_runs_know_nothing_of_each_other(runs: RunManager) -> None:
     first = start(runs, bash("echo 1 > output/a"), SUBMIT)
     second = start(runs, bash("ls output"), SUBMIT)
     wait_for_end(runs, first)
@@ -126,8 +128,8 @@ def test_two_runs_know_nothing_of_each_other(runs: Runs) -> None:
 
 
 def test_what_a_dead_process_left_alive_is_closed_as_interrupted(tmp_path: Path) -> None:
-    machine = LocalMachine(tmp_path)
-    folder = RunFolder.create(tmp_path, machine.draft())
+    machine = LocalSandboxProvider(tmp_path)
+    folder = RunFolder.create(tmp_path, machine.create_workspace())
     left = Journal(folder.journal)
     left.append(
         RunStarted(
@@ -136,7 +138,7 @@ def test_what_a_dead_process_left_alive_is_closed_as_interrupted(tmp_path: Path)
         )
     )  # fmt: skip
     left.close()
-    runs = Runs(tmp_path, machine)
+    runs = RunManager(tmp_path, machine)
     runs.open()
     last = events(runs, folder.id)[-1]
     assert isinstance(last, RunEnded)
@@ -147,25 +149,25 @@ def test_what_a_dead_process_left_alive_is_closed_as_interrupted(tmp_path: Path)
 def test_closing_stops_what_does_not_end_by_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "GRACE", 0.2)
-    runs = Runs(tmp_path, LocalMachine(tmp_path))
+    monkeypatch.setattr(running, "GRACE_SECONDS", 0.2)
+    runs = RunManager(tmp_path, LocalSandboxProvider(tmp_path))
     runs.open()
     run = start(runs, bash("echo up; sleep 60"), SUBMIT)
     wait_for_output(runs, run)
     runs.close()
     end = wait_for_end(runs, run)
-    assert (end.status, end.reason) == ("stopped", CLOSED)
+    assert (end.status, end.reason) == ("stopped", CLOSED_MESSAGE)
     with pytest.raises(RunError, match="closed"):
         runs.follow_up(run, "More", ScriptedModel([SUBMIT]), Limits())
 
 
-def test_an_unused_draft_goes_after_a_week_and_a_run_does_not(runs: Runs) -> None:
+def test_an_unused_draft_goes_after_a_week_and_a_run_does_not(runs: RunManager) -> None:
     draft, run = runs.create_draft(), start(runs, SUBMIT)
     wait_for_end(runs, run)
     kept = runs.folder(draft).sandbox_folder
-    runs.tidy(time.time() + DRAFT_SECONDS - 60)
+    runs.run_maintenance(time.time() + DRAFT_SECONDS - 60)
     assert kept.exists()
-    runs.tidy(time.time() + DRAFT_SECONDS + 60)
+    runs.run_maintenance(time.time() + DRAFT_SECONDS + 60)
     assert not kept.exists()
     with pytest.raises(RunError, match="no such run"):
         runs.feed(draft)
@@ -173,24 +175,24 @@ def test_an_unused_draft_goes_after_a_week_and_a_run_does_not(runs: Runs) -> Non
 
 
 def test_a_resting_run_gives_its_sandbox_up_and_gets_another_for_a_message(
-    runs: Runs, machine: LocalMachine
+    runs: RunManager, machine: LocalSandboxProvider
 ) -> None:
     run = start(runs, bash("echo kept > f"), SUBMIT)
     wait_for_end(runs, run)
     wait_until(lambda: not _thread(runs, run))
-    runs.tidy(time.time() + IDLE_SECONDS - 60)
+    runs.run_maintenance(time.time() + IDLE_SECONDS - 60)
     runs.follow_up(run, "More", ScriptedModel([SUBMIT]), Limits())
     wait_for_end(runs, run, 2)
-    assert machine.taken == 1
+    assert machine.take_count == 1
     wait_until(lambda: not _thread(runs, run))
-    runs.tidy(time.time() + IDLE_SECONDS + 60)
+    runs.run_maintenance(time.time() + IDLE_SECONDS + 60)
     runs.follow_up(run, "More", ScriptedModel([bash("cat f"), SUBMIT]), Limits())
     wait_for_end(runs, run, 3)
-    assert machine.taken == 2
+    assert machine.take_count == 2
     assert [e.text for e in events(runs, run) if isinstance(e, ToolOutput)] == ["kept\n"]
 
 
-def _thread(runs: Runs, run: str) -> bool:
+def _thread(runs: RunManager, run: str) -> bool:
     return any(thread.name == f"run {run}" for thread in threading.enumerate())
 
 
@@ -198,14 +200,14 @@ def _thread(runs: Runs, run: str) -> bool:
 
 
 @pytest.fixture
-def controls(runs: Runs, tmp_path: Path) -> Controls:
+def controls(runs: RunManager, tmp_path: Path) -> Controls:
     return Controls(runs, Settings(data=tmp_path, builtin=False))
 
 
 @pytest.fixture
-def asking(runs: Runs) -> gr.Request:
+def asking(runs: RunManager) -> gr.Request:
     """The operator's request."""
-    state = {"access": Access(OPERATOR, (), runs.record)}
+    state = {"access": Access(OPERATOR, (), runs.peek_folder)}
     return gr.Request(fastapi.Request({"type": "http", "headers": [], "state": state}))
 
 
@@ -220,7 +222,7 @@ def test_without_a_model_a_task_of_ones_own_is_refused_with_what_helps(
 
 
 def test_where_the_built_in_model_is_missing_it_is_told_how_to_have_it(
-    runs: Runs, asking: gr.Request, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    runs: RunManager, asking: gr.Request, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "path", [each for each in sys.path if "site-packages" not in each])
     _, notice, _ = Controls(runs, Settings(data=tmp_path)).run("Write a poem", None, None, asking)
@@ -231,13 +233,13 @@ def test_where_the_built_in_model_is_missing_it_is_told_how_to_have_it(
 
 
 def test_without_a_model_a_demonstration_plays_with_its_files(
-    controls: Controls, runs: Runs, asking: gr.Request
+    controls: Controls, runs: RunManager, asking: gr.Request
 ) -> None:
-    script = next(each for each in demonstration.demonstrations() if each.inputs)
+    script = next(each for each in demonstration.load_all() if each.inputs)
     run, notice, text = controls.run(script.task, None, None, asking)
     assert run
     assert (notice, text) == (None, "")
-    wait_until(lambda: runs.begun(run))
+    wait_until(lambda: runs.has_started(run))
     runs.stop(run)
     wait_for_end(runs, run)
     started = events(runs, run)[0]
@@ -252,7 +254,7 @@ def test_an_empty_task_is_refused(controls: Controls, asking: gr.Request) -> Non
 
 
 def test_a_run_that_is_gone_is_said_to_be(controls: Controls, asking: gr.Request) -> None:
-    script = demonstration.demonstrations()[0]
+    script = demonstration.load_all()[0]
     _, notice, _ = controls.run(script.task, "goneforever1", None, asking)
     assert notice
     assert "no such run" in notice["text"]
@@ -260,40 +262,40 @@ def test_a_run_that_is_gone_is_said_to_be(controls: Controls, asking: gr.Request
 
 def test_the_environments_key_goes_to_the_environments_endpoint_only() -> None:
     settings = Settings(base_url="http://one.test/v1", api_key="secret", model="m")
-    own = choosing.config(Choices(), settings, OPERATOR)
-    other = choosing.config(Choices(base_url="http://two.test/v1"), settings, OPERATOR)
-    entered = choosing.config(
-        Choices(base_url="http://two.test/v1", api_key="mine"), settings, OPERATOR
+    own = choosing.model_config(RunOptions(), settings, OPERATOR)
+    other = choosing.model_config(RunOptions(base_url="http://two.test/v1"), settings, OPERATOR)
+    entered = choosing.model_config(
+        RunOptions(base_url="http://two.test/v1", api_key="mine"), settings, OPERATOR
     )
     assert (own.api_key, other.api_key, entered.api_key) == ("secret", "", "mine")
 
 
-@pytest.mark.parametrize("choices", [Choices(base_url=" "), Choices(model="builtin")])
+@pytest.mark.parametrize("choices", [RunOptions(base_url=" "), RunOptions(model="builtin")])
 def test_an_emptied_endpoint_and_the_built_in_models_name_leave_the_operators(
-    choices: Choices,
+    choices: RunOptions,
 ) -> None:
     settings = Settings(base_url="http://one.test/v1", api_key="secret", model="m")
-    left = choosing.config(choices, settings, OPERATOR)
+    left = choosing.model_config(choices, settings, OPERATOR)
     assert (left.base_url, left.api_key) == ("", "")
 
 
 def test_an_endpoint_without_a_models_name_asks_for_one() -> None:
-    with pytest.raises(ModelNeeded, match="no model is selected"):
-        choosing.model_for("t", Choices(base_url="http://one.test/v1"), Settings(), OPERATOR)
+    with pytest.raises(NoModelAvailable, match="no model is selected"):
+        choosing.model_for("t", RunOptions(base_url="http://one.test/v1"), Settings(), OPERATOR)
 
 
 @pytest.mark.parametrize("extra", ["{", "[1]", '"x"'])
 def test_an_extra_body_that_is_no_object_is_refused(extra: str) -> None:
     with pytest.raises(RunError, match="extra request body"):
-        choosing.config(Choices(extra_body=extra), Settings(), OPERATOR)
+        choosing.model_config(RunOptions(extra_body=extra), Settings(), OPERATOR)
 
 
 def test_a_person_can_lower_the_operators_step_limit_but_not_raise_it() -> None:
     settings = Settings(steps=10)
     model = ScriptedModel([])
-    assert choosing.limits_for(Choices(steps=3), settings, model).steps == 3
-    assert choosing.limits_for(Choices(steps=99), settings, model).steps == 10
-    assert choosing.limits_for(Choices(max_tokens=50), settings, model).turn_tokens == 50
+    assert choosing.limits_for(RunOptions(steps=3), settings, model).steps == 3
+    assert choosing.limits_for(RunOptions(steps=99), settings, model).steps == 10
+    assert choosing.limits_for(RunOptions(max_tokens=50), settings, model).turn_tokens == 50
 
 
 @pytest.mark.parametrize(
@@ -304,5 +306,5 @@ def test_a_run_may_ask_for_more_steps_up_to_the_operator_s_bound(
     operator: int | None, asked: float | None, given: int
 ) -> None:
     settings = Settings(steps=operator)
-    limits = choosing.limits_for(Choices(steps=asked), settings, ScriptedModel([]))
+    limits = choosing.limits_for(RunOptions(steps=asked), settings, ScriptedModel([]))
     assert limits.steps == given

@@ -11,9 +11,9 @@ import pytest
 from playwright.sync_api import Page
 
 from agent.settings import Settings
-from tests.support.local_provider import LocalMachine
-from tests.support.server import create, served
-from tests.support.tab import Studio, chromium
+from tests.support.local_provider import LocalSandboxProvider
+from tests.support.server import create_app, run_server
+from tests.support.tab import StudioTab, launch_chromium
 
 PUT_IN = """() => {
   const script = document.createElement("script");
@@ -29,13 +29,13 @@ PUT_IN = """() => {
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     data: Path = tmp_path_factory.mktemp("data")
-    with served(create(Settings(data=data), LocalMachine(data))) as address:
+    with run_server(create_app(Settings(data=data), LocalSandboxProvider(data))) as address:
         yield address
 
 
 @pytest.fixture
 def page() -> Iterator[Page]:
-    with chromium() as browser:
+    with launch_chromium() as browser:
         yield browser.new_page()
 
 
@@ -145,7 +145,7 @@ def test_a_page_of_another_port_is_told_nothing(
 
 @pytest.mark.browser
 def test_what_is_put_into_the_page_does_not_run(address: str, page: Page) -> None:
-    Studio(page).open(address)
+    StudioTab(page).open(address)
     with page.expect_console_message(lambda said: "Content Security Policy" in said.text):
         page.evaluate(PUT_IN)
     page.wait_for_function("document.querySelector('img[src=\"x:\"]').complete")

@@ -14,37 +14,37 @@ from playwright.sync_api import Browser, expect
 from agent.data_folder import DataFolder
 from agent.errors import SandboxError
 from agent.history.index import History
-from agent.provisioning.provider import Computers
+from agent.provisioning.provider import SandboxProvider
 from agent.runs.folder import RunFolder
-from agent.sandbox.docker.inventory import Census, Standing
+from agent.sandbox.docker.inventory import Inventory, SandboxUsage
 from agent.settings import Settings
 from agent.util.cancellation import Stop
 from sandbox_ui.auth.passwords import hash_password
-from tests.support.local_provider import LocalMachine
-from tests.support.recorded_runs import shelve
-from tests.support.server import create, served
-from tests.support.tab import NARROW, WIDE, Studio
+from tests.support.local_provider import LocalSandboxProvider
+from tests.support.recorded_runs import write_ended_run
+from tests.support.server import create_app, run_server
+from tests.support.tab import NARROW, WIDE, StudioTab
 
 USERS = tuple((name, hash_password(f"{name}'s word", log_n=10)) for name in ("ann", "bob", "root"))
 
 
-class CountedMachine(LocalMachine):
+class CountedMachine(LocalSandboxProvider):
     """Has sandboxes that are only counted."""
 
     def __init__(self, data: Path) -> None:
         super().__init__(data)
-        self.standing: tuple[Standing, ...] = ()
+        self.standing: tuple[SandboxUsage, ...] = ()
         self.problem = ""
 
-    def census(self) -> Census:
+    def inventory(self) -> Inventory:
         if self.problem:
             raise SandboxError(self.problem)
-        return Census(self.standing)
+        return Inventory(self.standing)
 
 
 def owned(data: Path, name: str, owner: str, size: int) -> RunFolder:
-    folder = shelve(data, name, files={"output/a": os.urandom(size)})
-    folder._change(owner=owner)
+    folder = write_ended_run(data, name, files={"output/a": os.urandom(size)})
+    folder._update(owner=owner)
     return folder
 
 
@@ -66,17 +66,17 @@ def people(tmp_path: Path, machine: CountedMachine) -> Iterator[str]:
         owned(tmp_path, "ann's small", "u:ann", 1_000),
         owned(tmp_path, "bob's", "u:bob", 100_000),
     ]
-    list(History(tmp_path).fill())
+    list(History(tmp_path).derive_missing())
     machine.standing = (
-        Standing(runs[0].sandbox, True, 10_000, 500),
-        Standing(runs[2].sandbox, True, 20_000, 700),
-        Standing(runs[1].sandbox, False, 0, 900),
-        Standing("warm", True, 5_000, 0),
+        SandboxUsage(runs[0].sandbox, True, 10_000, 500),
+        SandboxUsage(runs[2].sandbox, True, 20_000, 700),
+        SandboxUsage(runs[1].sandbox, False, 0, 900),
+        SandboxUsage("warm", True, 5_000, 0),
     )
     settings = Settings(
         data=tmp_path, users=USERS, operators=("root",), runs=6, keep_size=8_000_000
     )
-    with served(create(settings, machine)) as address:
+    with run_server(create_app(settings, machine)) as address:
         yield address
 
 
@@ -119,7 +119,7 @@ def test_the_operator_is_told_of_all_and_of_the_machine(people: str) -> None:
 def test_no_more_is_left_than_the_disk_has(tmp_path: Path) -> None:
     settings = Settings(data=tmp_path, keep_size=10**18)
     with (
-        served(create(settings, CountedMachine(tmp_path))) as address,
+        run_server(create_app(settings, CountedMachine(tmp_path))) as address,
         httpx.Client(base_url=address) as client,
     ):
         told = usage(client)
@@ -143,7 +143,7 @@ def test_an_engine_that_does_not_answer_is_said_and_the_rest_is_told(
 
 def test_drafts_are_counted_with_what_was_put_into_them(tmp_path: Path) -> None:
     with (
-        served(create(Settings(data=tmp_path), LocalMachine(tmp_path))) as address,
+        run_server(create_app(Settings(data=tmp_path), LocalSandboxProvider(tmp_path))) as address,
         httpx.Client(base_url=address) as client,
     ):
         run = client.post("/api/runs").json()["run"]
@@ -155,7 +155,7 @@ def test_drafts_are_counted_with_what_was_put_into_them(tmp_path: Path) -> None:
 
 def test_drafts_are_listed_newest_first_with_the_names_of_their_files(tmp_path: Path) -> None:
     with (
-        served(create(Settings(data=tmp_path), LocalMachine(tmp_path))) as address,
+        run_server(create_app(Settings(data=tmp_path), LocalSandboxProvider(tmp_path))) as address,
         httpx.Client(base_url=address) as client,
     ):
         first, second = (client.post("/api/runs").json()["run"] for _ in range(2))
@@ -176,16 +176,16 @@ def test_drafts_are_listed_newest_first_with_the_names_of_their_files(tmp_path: 
 def test_containers_and_images_are_counted_by_the_engine(image: str, tmp_path: Path) -> None:
     settings = Settings(data=tmp_path / "data", image=image, pool=1)
     with DataFolder(settings.data) as data:
-        computers = Computers(settings, data)
-        assert computers.census() == Census()
+        computers = SandboxProvider(settings, data)
+        assert computers.inventory() == Inventory()
         computers.open()
         assert computers.wait_for_pool(60)
-        folder = RunFolder.create(data.path, computers.draft())
-        taking = computers.take(folder, Stop())
+        folder = RunFolder.create(data.path, computers.create_workspace())
+        taking = computers.acquire(folder, Stop())
         for _ in taking:
             pass
-        found = {each.sandbox: each for each in computers.census().sandboxes}
-        images = computers.census().images
+        found = {each.sandbox_id: each for each in computers.inventory().sandboxes}
+        images = computers.inventory().images
         computers.close()
     assert found[folder.sandbox].running
     assert found[folder.sandbox].memory > 500_000
@@ -204,16 +204,16 @@ def test_containers_and_images_are_counted_by_the_engine(image: str, tmp_path: P
 def test_it_is_read_and_space_is_freed_by_keyboard(
     browser: Browser, tmp_path: Path, size: tuple[int, int], scheme: Any
 ) -> None:
-    large = shelve(tmp_path, "<b>large</b>", files={"output/a": os.urandom(400_000)})
-    pinned = shelve(tmp_path, "pinned", files={"output/a": os.urandom(200_000)})
-    pinned.pin(True)
-    list(History(tmp_path).fill())
+    large = write_ended_run(tmp_path, "<b>large</b>", files={"output/a": os.urandom(400_000)})
+    pinned = write_ended_run(tmp_path, "pinned", files={"output/a": os.urandom(200_000)})
+    pinned.set_pinned(True)
+    list(History(tmp_path).derive_missing())
     settings = Settings(data=tmp_path, keep_days=30.0, keep_size=2_000_000)
-    with served(create(settings, LocalMachine(tmp_path))) as address:
+    with run_server(create_app(settings, LocalSandboxProvider(tmp_path))) as address:
         context = browser.new_context(
             viewport={"width": size[0], "height": size[1]}, color_scheme=scheme
         )
-        studio = Studio(context.new_page())
+        studio = StudioTab(context.new_page())
         studio.open(address)
         studio.page.keyboard.press("Control+k")
         studio.page.get_by_role("dialog", name="History").get_by_role(
@@ -242,5 +242,5 @@ def test_it_is_read_and_space_is_freed_by_keyboard(
         dialog.get_by_role("link", name="pinned").press("Enter")
         expect(dialog).to_be_hidden()
         expect(studio.page).to_have_title("pinned")
-        assert studio.complaints == []
+        assert studio.errors == []
         context.close()

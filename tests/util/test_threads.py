@@ -15,7 +15,7 @@ NAME, NUMBER, CALLS = "lent", 3, 40
 @pytest.fixture
 def loop() -> Iterator[asyncio.AbstractEventLoop]:
     loop = asyncio.new_event_loop()
-    threads.lend(loop, NAME, NUMBER)
+    threads.set_default_thread_pool(loop, NAME, NUMBER)
     yield loop
     loop.run_until_complete(loop.shutdown_default_executor())
     loop.close()
@@ -41,7 +41,7 @@ def test_calls_that_coincide_make_no_more(loop: asyncio.AbstractEventLoop) -> No
 
 def test_they_end_with_the_loop() -> None:
     loop = asyncio.new_event_loop()
-    threads.lend(loop, NAME, NUMBER)
+    threads.set_default_thread_pool(loop, NAME, NUMBER)
     loop.run_until_complete(loop.shutdown_default_executor())
     loop.close()
     assert lent() == []

@@ -10,7 +10,7 @@ import pytest
 from agent.errors import ToolError, WorkspaceError
 from agent.workspace.files import Workspace
 from agent.workspace.paths import ROOT, RelPath
-from tests.support.hostile.full_disk import room_in_files
+from tests.support.hostile.full_disk import limit_file_size
 from tests.support.hostile.ordinary_user import as_ordinary_user
 
 
@@ -76,7 +76,7 @@ def test_listing_through_a_link_is_refused(workspace: Workspace) -> None:
 
 
 def test_an_upload_is_seen_only_when_it_is_whole(workspace: Workspace) -> None:
-    with workspace.begin(RelPath("input/paper.pdf")) as upload:
+    with workspace.open_write(RelPath("input/paper.pdf")) as upload:
         upload.write(b"one ")
         assert names(workspace) == []
         upload.write(b"two")
@@ -136,7 +136,7 @@ def test_a_folder_that_is_a_link_receives_nothing(workspace: Workspace, tmp_path
 
 def test_what_does_not_fit_is_said_and_leaves_nothing(workspace: Workspace) -> None:
     """A limit on file size stands in for a full disk: the kernel refuses the write."""
-    with room_in_files(1000), pytest.raises(WorkspaceError, match="larger"):
+    with limit_file_size(1000), pytest.raises(WorkspaceError, match="larger"):
         workspace.write(RelPath("big"), [b"x" * 2000])
     assert names(workspace) == []
     assert staged(workspace) == []
@@ -186,9 +186,9 @@ def make_deep(root: Path, levels: int) -> None:
 
 
 def test_what_a_dead_process_left_half_done_is_tidied(workspace: Workspace) -> None:
-    dead = workspace.begin(RelPath("never-finished"))
+    dead = workspace.open_write(RelPath("never-finished"))
     (workspace.staging.folder / "ruin-1" / "x").mkdir(parents=True)
-    workspace.staging.tidy()
+    workspace.staging.clean_up()
     assert staged(workspace) == []
     dead.abort()
 
@@ -222,7 +222,7 @@ def test_what_the_user_may_not_read_comes_through_the_sandbox(workspace: Workspa
     open_parents(workspace.root)
     with as_ordinary_user(), pytest.raises(WorkspaceError, match="may not be read"):
         workspace.open_read(RelPath("secret"))
-    workspace.rescue = InTheSandbox(workspace.root)
+    workspace.fallback = InTheSandbox(workspace.root)
     with as_ordinary_user():
         with workspace.open_read(RelPath("secret")) as file:
             assert file.read() == b"by rescue: /workspace/secret"
@@ -247,7 +247,7 @@ def test_what_the_user_may_not_remove_goes_through_the_sandbox(workspace: Worksp
     os.chown(workspace.root / "mine", 65534, 65534)
     open_parents(workspace.root)
     rescue = InTheSandbox(workspace.root)
-    workspace.rescue = rescue
+    workspace.fallback = rescue
     with as_ordinary_user():
         workspace.remove(RelPath("mine"))
     assert rescue.removed == "/workspace/mine"

@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from agent.errors import ChangedMeanwhile, WorkspaceError
+from agent.errors import EditConflict, WorkspaceError
 from agent.workspace import operations
 from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
-from agent.workspace.staging import ANY
+from agent.workspace.staging import ANY_VERSION
 from agent.workspace.transfer.copy import copy_in, copy_out
 from agent.workspace.versions.blobs import BlobStore
-from agent.workspace.versions.past_files import Past
-from agent.workspace.versions.snapshots import Snapshots
-from sandbox_ui.workspace.listing import Wanted, listing
-from sandbox_ui.workspace.outputs import results
-from tests.support.hostile.hostile_workspace import F, left_out, zipped
+from agent.workspace.versions.past_files import FileVersions
+from agent.workspace.versions.snapshots import SnapshotTracker
+from sandbox_ui.workspace.listing import ListingQuery, list_folder
+from sandbox_ui.workspace.outputs import list_results
+from tests.support.hostile.hostile_workspace import FILE_PATH, read_omission_note, zip_workspace
 
 
 def a_fifo(path: Path) -> None:
@@ -63,22 +63,25 @@ def special(request: pytest.FixtureRequest) -> Callable[[Path], None]:
 
 
 def test_what_is_no_file_is_never_opened_as_one(
-    workspace: Workspace, snapshots: Snapshots, special: Callable[[Path], None], tmp_path: Path
+    workspace: Workspace,
+    snapshots: SnapshotTracker,
+    special: Callable[[Path], None],
+    tmp_path: Path,
 ) -> None:
-    special(workspace.root / F)
+    special(workspace.root / FILE_PATH)
     with pytest.raises(WorkspaceError, match=r"not a regular file|is a link"):
-        workspace.open_read(F)
-    with pytest.raises(ChangedMeanwhile), workspace.begin(F) as upload:
-        upload.replace(ANY)
-    assert snapshots.take().changed[F].kind not in ("file", "folder")
-    assert "output/f" in left_out(zipped(workspace))
-    assert len(copy_out(workspace, RelPath("output"), tmp_path / "out").left_out) == 1
-    past = Past(tmp_path / "manifests.jsonl", BlobStore(tmp_path / "blobs"))
-    assert results(workspace, past)["made"]["files"] == []
-    removed = operations.remove(workspace, [F])
-    assert removed.undo
-    assert operations.undo(workspace, removed.undo).paths == (F,)
-    assert operations.rename(workspace, F, "g").paths == ("output/g",)
+        workspace.open_read(FILE_PATH)
+    with pytest.raises(EditConflict), workspace.open_write(FILE_PATH) as upload:
+        upload.replace(ANY_VERSION)
+    assert snapshots.take().changed[FILE_PATH].kind not in ("file", "folder")
+    assert "output/f" in read_omission_note(zip_workspace(workspace))
+    assert len(copy_out(workspace, RelPath("output"), tmp_path / "out").skipped) == 1
+    past = FileVersions(tmp_path / "manifests.jsonl", BlobStore(tmp_path / "blobs"))
+    assert list_results(workspace, past)["made"]["files"] == []
+    removed = operations.remove(workspace, [FILE_PATH])
+    assert removed.undo_token
+    assert operations.undo(workspace, removed.undo_token).paths == (FILE_PATH,)
+    assert operations.rename(workspace, FILE_PATH, "g").paths == ("output/g",)
 
 
 def test_what_is_no_folder_is_never_entered_as_one(
@@ -86,7 +89,7 @@ def test_what_is_no_folder_is_never_entered_as_one(
 ) -> None:
     special(workspace.root / "away")
     inside = RelPath("away/f")
-    workspace.write(F, [b"x"])
+    workspace.write(FILE_PATH, [b"x"])
     for act in (
         lambda: workspace.list(RelPath("away")),
         lambda: workspace.stat(inside),
@@ -95,15 +98,15 @@ def test_what_is_no_folder_is_never_entered_as_one(
         lambda: workspace.make_folder(inside),
         lambda: workspace.remove(inside),
         lambda: operations.new_folder(workspace, inside),
-        lambda: operations.move(workspace, [F], RelPath("away")),
+        lambda: operations.move(workspace, [FILE_PATH], RelPath("away")),
         lambda: operations.remove(workspace, [inside]),
-        lambda: listing(workspace, RelPath("away"), Wanted()),
+        lambda: list_folder(workspace, RelPath("away"), ListingQuery()),
         lambda: copy_out(workspace, RelPath("away"), tmp_path / "out"),
-        lambda: zipped(workspace, inside),
+        lambda: zip_workspace(workspace, inside),
     ):
         with pytest.raises(WorkspaceError):
             act()
-    assert workspace.stat(F).size == 1
+    assert workspace.stat(FILE_PATH).size == 1
 
 
 @pytest.mark.parametrize("what", [a_fifo, a_device, a_link, a_folder])
@@ -131,4 +134,4 @@ def test_a_folder_given_is_read_without_following_what_is_in_it(
     (given / "f").write_text("x")
     report = copy_in(workspace, given)
     assert report.copied == [str(given / "f")]
-    assert len(report.left_out) == 3
+    assert len(report.skipped) == 3

@@ -8,30 +8,30 @@ from pathlib import Path
 import pytest
 
 from agent.errors import WorkspaceError
-from agent.provisioning.migrate import settle
+from agent.provisioning.migrate import move_to_sandbox
 from agent.runs.folder import RunFolder
 from agent.sandbox.disk import volume
 from agent.workspace import operations
 from agent.workspace.files import Workspace
 from agent.workspace.paths import ROOT, RelPath
-from agent.workspace.staging import ANY
+from agent.workspace.staging import ANY_VERSION
 from agent.workspace.transfer.copy import copy_out
 from agent.workspace.versions.blobs import BlobStore
-from agent.workspace.versions.snapshots import Snapshots
-from agent.workspace.versions.watch import Watch
-from sandbox_ui.workspace.listing import Wanted, listing
-from tests.support.hostile.hostile_workspace import F, left_out, zipped
+from agent.workspace.versions.snapshots import SnapshotTracker
+from agent.workspace.versions.watch import WorkspaceWatcher
+from sandbox_ui.workspace.listing import ListingQuery, list_folder
+from tests.support.hostile.hostile_workspace import FILE_PATH, read_omission_note, zip_workspace
 from tests.support.hostile.ordinary_user import NOBODY, as_ordinary_user
 
 
 def test_a_file_with_two_names_is_replaced_under_one_only(workspace: Workspace) -> None:
-    workspace.write(F, [b"old"])
-    (workspace.root / "other").hardlink_to(workspace.root / F)
-    with workspace.begin(F) as upload:
+    workspace.write(FILE_PATH, [b"old"])
+    (workspace.root / "other").hardlink_to(workspace.root / FILE_PATH)
+    with workspace.open_write(FILE_PATH) as upload:
         upload.write(b"new")
-        upload.replace(ANY)
+        upload.replace(ANY_VERSION)
     assert (workspace.root / "other").read_bytes() == b"old"
-    assert (workspace.root / F).read_bytes() == b"new"
+    assert (workspace.root / FILE_PATH).read_bytes() == b"new"
 
 
 def test_a_file_with_two_names_is_written_into_by_no_change(workspace: Workspace) -> None:
@@ -39,12 +39,12 @@ def test_a_file_with_two_names_is_written_into_by_no_change(workspace: Workspace
     outside = workspace.root.parent / "outside"
     outside.write_bytes(b"mine")
     outside.chmod(0o400)
-    (workspace.root / F).hardlink_to(outside)
+    (workspace.root / FILE_PATH).hardlink_to(outside)
     before = outside.stat()
-    workspace.write(F, [b"beside it"])
-    operations.rename(workspace, F, "g")
+    workspace.write(FILE_PATH, [b"beside it"])
+    operations.rename(workspace, FILE_PATH, "g")
     removed = operations.remove(workspace, [RelPath("output/g")])
-    operations.undo(workspace, str(removed.undo))
+    operations.undo(workspace, str(removed.undo_token))
     workspace.remove(RelPath("output/g"))
     after = outside.stat()
     assert outside.read_bytes() == b"mine"
@@ -61,16 +61,16 @@ def closed(workspace: Workspace) -> None:
 
 
 def test_root_enters_closed_folders(
-    workspace: Workspace, snapshots: Snapshots, tmp_path: Path
+    workspace: Workspace, snapshots: SnapshotTracker, tmp_path: Path
 ) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root enters them")
     closed(workspace)
     assert "output/closed/inner/f" in snapshots.take().changed
-    assert "output/closed/inner/f" in zipped(workspace).namelist()
+    assert "output/closed/inner/f" in zip_workspace(workspace).namelist()
     assert copy_out(workspace, RelPath("output"), tmp_path / "out").copied
     removed = operations.remove(workspace, [RelPath("output/closed")])
-    operations.undo(workspace, str(removed.undo))
+    operations.undo(workspace, str(removed.undo_token))
     assert stat.S_IMODE((workspace.root / "output" / "closed").stat().st_mode) == 0
     workspace.remove(RelPath("output/closed"))
     assert workspace.list(RelPath("output")) == []
@@ -91,17 +91,19 @@ def ordinary(workspace: Workspace) -> Workspace:
 
 
 def test_an_ordinary_user_is_told_what_is_closed(
-    ordinary: Workspace, snapshots: Snapshots, tmp_path: Path
+    ordinary: Workspace, snapshots: SnapshotTracker, tmp_path: Path
 ) -> None:
     path = RelPath("output/closed")
     with as_ordinary_user():
         for act in (lambda: ordinary.list(path), lambda: ordinary.open_read(RelPath(f"{path}/f"))):
             with pytest.raises(WorkspaceError, match="may not be read"):
                 act()
-        delta = Snapshots(ordinary.root, snapshots._reading.blobs).take()
-        assert "cannot be looked into" in delta.changed[path].why
-        assert "may not be read" in left_out(zipped(ordinary))
-        assert listing(ordinary, RelPath("output"), Wanted())["entries"][0]["held"] is None
+        delta = SnapshotTracker(ordinary.root, snapshots._reader.blobs).take()
+        assert "cannot be looked into" in delta.changed[path].reason
+        assert "may not be read" in read_omission_note(zip_workspace(ordinary))
+        assert (
+            list_folder(ordinary, RelPath("output"), ListingQuery())["entries"][0]["held"] is None
+        )
 
 
 def test_an_ordinary_user_removes_closed_folders_of_their_own(ordinary: Workspace) -> None:
@@ -112,31 +114,33 @@ def test_an_ordinary_user_removes_closed_folders_of_their_own(ordinary: Workspac
 
 
 def test_a_workspace_that_became_a_link_is_not_followed(
-    workspace: Workspace, snapshots: Snapshots, tmp_path: Path
+    workspace: Workspace, snapshots: SnapshotTracker, tmp_path: Path
 ) -> None:
     outside = tmp_path / "outside"
     (outside / "output").mkdir(parents=True)
-    (outside / F).write_text("secret")
-    workspace.write(F, [b"x"])
-    with Watch(workspace.root.parent) as watch:
-        watched = Snapshots(workspace.root, BlobStore(tmp_path / "more"), watch, sweep_below=0)
+    (outside / FILE_PATH).write_text("secret")
+    workspace.write(FILE_PATH, [b"x"])
+    with WorkspaceWatcher(workspace.root.parent) as watch:
+        watched = SnapshotTracker(
+            workspace.root, BlobStore(tmp_path / "more"), watch, sweep_below=0
+        )
         watched.take()
         workspace.root.rename(tmp_path / "moved")
         workspace.root.symlink_to(outside)
         for act in (
             lambda: workspace.list(ROOT),
-            lambda: workspace.open_read(F),
-            lambda: workspace.write(F, [b"x"]),
-            lambda: workspace.remove(F),
-            lambda: operations.rename(workspace, F, "g"),
-            lambda: zipped(workspace),
+            lambda: workspace.open_read(FILE_PATH),
+            lambda: workspace.write(FILE_PATH, [b"x"]),
+            lambda: workspace.remove(FILE_PATH),
+            lambda: operations.rename(workspace, FILE_PATH, "g"),
+            lambda: zip_workspace(workspace),
             lambda: copy_out(workspace, ROOT, tmp_path / "out"),
             snapshots.take,
             lambda: watched.take(final=True),
         ):
             with pytest.raises(WorkspaceError):
                 act()
-    assert (outside / F).read_text() == "secret"
+    assert (outside / FILE_PATH).read_text() == "secret"
     assert not list((tmp_path / "blobs").rglob("*-*"))
 
 
@@ -159,5 +163,5 @@ def test_moving_into_a_sandbox_follows_no_link_in_either(tmp_path: Path) -> None
     (source / "link").symlink_to(outside)
     (target / "taken").symlink_to(outside)
     with suppress(OSError):  # a link in the place of a folder: nothing goes through it
-        settle(folder, "warm", target)
+        move_to_sandbox(folder, "warm", target)
     assert list(outside.iterdir()) == []

@@ -12,16 +12,16 @@ from unicodedata import normalize
 import pytest
 
 from agent.errors import WorkspaceError
-from agent.provisioning.migrate import light
-from agent.runs.disk_usage import on_disk
+from agent.provisioning.migrate import is_cheap_to_move
+from agent.runs.disk_usage import bytes_on_disk
 from agent.runs.folder import RunFolder
 from agent.sandbox.disk import volume
 from agent.workspace import operations
 from agent.workspace.files import Workspace
 from agent.workspace.paths import ROOT, RelPath
-from agent.workspace.versions.snapshots import Snapshots
-from sandbox_ui.workspace.listing import Wanted, listing
-from tests.support.hostile.hostile_workspace import left_out, zipped
+from agent.workspace.versions.snapshots import SnapshotTracker
+from sandbox_ui.workspace.listing import ListingQuery, list_folder
+from tests.support.hostile.hostile_workspace import read_omission_note, zip_workspace
 
 
 @pytest.fixture(autouse=True)
@@ -55,7 +55,7 @@ ALIKE = [
 
 @pytest.mark.parametrize(("one", "other"), ALIKE)
 def test_names_that_look_alike_are_two_files(
-    workspace: Workspace, snapshots: Snapshots, one: str, other: str
+    workspace: Workspace, snapshots: SnapshotTracker, one: str, other: str
 ) -> None:
     for name in (one, other):
         assert workspace.write(RelPath(f"output/{name}"), [os.fsencode(name)]).name == name
@@ -66,7 +66,7 @@ def test_names_that_look_alike_are_two_files(
         with workspace.open_read(path) as file:
             assert file.read() == os.fsencode(name)
         assert path in snapshots.manifest.nodes
-    assert len(set(zipped(workspace, RelPath("output")).namelist())) == 3
+    assert len(set(zip_workspace(workspace, RelPath("output")).namelist())) == 3
     operations.remove(workspace, [RelPath(f"output/{one}")])
     assert [entry.name for entry in workspace.list(RelPath("output"))] == [other]
 
@@ -82,14 +82,14 @@ def test_a_name_of_255_bytes_is_used_and_a_longer_one_refused(workspace: Workspa
 
 
 def test_what_lies_deeper_than_a_path_can_tell_is_left_out_and_removed(
-    workspace: Workspace, snapshots: Snapshots, tmp_path: Path
+    workspace: Workspace, snapshots: SnapshotTracker, tmp_path: Path
 ) -> None:
     deep(workspace.root / "output", 3000)
     snapshots.take()
-    assert any(node.why for node in snapshots.manifest.nodes.values())
-    assert on_disk(workspace.root) > 0
-    assert "too long" in left_out(zipped(workspace))
-    assert listing(workspace, ROOT, Wanted(words="end"))["entries"] == []
+    assert any(node.reason for node in snapshots.manifest.nodes.values())
+    assert bytes_on_disk(workspace.root) > 0
+    assert "too long" in read_omission_note(zip_workspace(workspace))
+    assert list_folder(workspace, ROOT, ListingQuery(words="end"))["entries"] == []
     workspace.remove(RelPath("output/d"))
     assert not (workspace.root / "output" / "d").exists()
 
@@ -97,14 +97,14 @@ def test_what_lies_deeper_than_a_path_can_tell_is_left_out_and_removed(
 def test_a_name_too_long_for_a_path_spoils_no_listing(workspace: Workspace) -> None:
     folder = RelPath("/".join(["d" * 200] * 20))
     workspace.make_folder(folder)
-    with workspace.opened(folder) as root:
+    with workspace.open_root(folder) as root:
         at = os.open(folder, os.O_RDONLY, dir_fd=root)
         os.close(os.open("n" * 200, os.O_CREAT | os.O_WRONLY, dir_fd=at))
         os.close(os.open("short", os.O_CREAT | os.O_WRONLY, dir_fd=at))
         os.close(at)
-    rows = listing(workspace, folder, Wanted())["entries"]
+    rows = list_folder(workspace, folder, ListingQuery())["entries"]
     assert [row["name"] for row in rows] == ["n" * 200, "short"]
-    found = listing(workspace, ROOT, Wanted(words="nnn"))["entries"]
+    found = list_folder(workspace, ROOT, ListingQuery(words="nnn"))["entries"]
     assert [row["name"] for row in found] == ["n" * 200]
     with pytest.raises(WorkspaceError, match="4095 is the most"):
         RelPath.from_url(rows[0]["path"])
@@ -138,8 +138,8 @@ def test_a_run_whose_files_lie_very_deep_gets_a_sandbox_of_its_own(
     """Moving them into one that is there would take longer; nothing is brought down by it."""
     folder = RunFolder.create(tmp_path, "draft")
     folder.workspace.mkdir(parents=True)
-    monkeypatch.setattr(volume, "attached", lambda _: True)
-    volume.image(folder.sandbox_folder).parent.mkdir()
-    volume.image(folder.sandbox_folder).touch()
+    monkeypatch.setattr(volume, "is_attached", lambda _: True)
+    volume.disk_image(folder.sandbox_folder).parent.mkdir()
+    volume.disk_image(folder.sandbox_folder).touch()
     Workspace(folder.workspace).write(RelPath("d/" * 2000 + "f"), [b"x"])
-    assert not light(folder)
+    assert not is_cheap_to_move(folder)

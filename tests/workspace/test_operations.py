@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from agent.errors import ChangedMeanwhile, ToolError, WorkspaceError
+from agent.errors import EditConflict, ToolError, WorkspaceError
 from agent.workspace import operations, rename
 from agent.workspace.files import Workspace
 from agent.workspace.paths import ROOT, RelPath
-from agent.workspace.staging import ANY, UNDO_SECONDS
-from agent.workspace.tree import version_of
+from agent.workspace.staging import ANY_VERSION, UNDO_SECONDS
+from agent.workspace.tree import version_tag
 from tests.support.hostile.ordinary_user import as_ordinary_user
 
 
@@ -84,23 +84,23 @@ def test_undoing_a_move_leaves_out_what_was_removed_meanwhile(workspace: Workspa
         workspace.write(RelPath(name), [name.encode()])
     moved = operations.move(workspace, [RelPath("a"), RelPath("b"), RelPath("c")], RelPath("to"))
     operations.remove(workspace, [RelPath("to/b")])
-    assert moved.undo
-    undone = operations.undo(workspace, moved.undo)
-    assert (undone.paths, undone.before) == (("c", "a"), ("to/c", "to/a"))
-    assert [("to/b" in why) for why in undone.missing] == [True]
+    assert moved.undo_token
+    undone = operations.undo(workspace, moved.undo_token)
+    assert (undone.paths, undone.old_paths) == (("c", "a"), ("to/c", "to/a"))
+    assert [("to/b" in why) for why in undone.failures] == [True]
     with pytest.raises(WorkspaceError, match="cannot be undone any more"):
-        operations.undo(workspace, moved.undo)
+        operations.undo(workspace, moved.undo_token)
 
 
 def test_a_move_is_undone(workspace: Workspace) -> None:
     make(workspace, a="a", b__inner="b", to__a="old")
     before = tree(workspace)
     moved = operations.move(workspace, rel("a", "b"), RelPath("to"))
-    assert moved.undo
-    assert operations.undo(workspace, moved.undo).paths == ("b", "a")
+    assert moved.undo_token
+    assert operations.undo(workspace, moved.undo_token).paths == ("b", "a")
     assert tree(workspace) == before
     with pytest.raises(WorkspaceError, match="cannot be undone any more"):
-        operations.undo(workspace, moved.undo)
+        operations.undo(workspace, moved.undo_token)
 
 
 def test_what_lies_in_a_folder_that_is_moved_goes_with_it(workspace: Workspace) -> None:
@@ -121,8 +121,8 @@ def test_a_name_changes_and_changes_back(workspace: Workspace) -> None:
     make(workspace, d__a="a", d__b="b")
     renamed = operations.rename(workspace, RelPath("d/a"), "b")
     assert renamed.paths == ("d/b (2)",)
-    assert renamed.undo
-    operations.undo(workspace, renamed.undo)
+    assert renamed.undo_token
+    operations.undo(workspace, renamed.undo_token)
     assert tree(workspace) == {"d": None, "d/a": "a", "d/b": "b"}
     with pytest.raises(WorkspaceError, match="single name"):
         operations.rename(workspace, RelPath("d/a"), "../a")
@@ -138,8 +138,8 @@ def test_what_is_removed_comes_back_as_it_was(workspace: Workspace) -> None:
     assert removed.paths == ("a", "d")
     assert tree(workspace) == {}
     make(workspace, a="another")
-    assert removed.undo
-    assert operations.undo(workspace, removed.undo).paths == ("a (2)", "d")
+    assert removed.undo_token
+    assert operations.undo(workspace, removed.undo_token).paths == ("a (2)", "d")
     assert (workspace.root / "a (2)").read_text() == "a"
     assert (workspace.root / "d" / "x").read_text() == "x"
     assert (workspace.root / "d" / "link").readlink() == Path("/etc")
@@ -149,8 +149,8 @@ def test_a_folder_that_is_gone_meanwhile_is_made_for_what_comes_back(workspace: 
     make(workspace, d__e__x="x")
     removed = operations.remove(workspace, rel("d/e/x"))
     operations.remove(workspace, rel("d"))
-    assert removed.undo
-    operations.undo(workspace, removed.undo)
+    assert removed.undo_token
+    operations.undo(workspace, removed.undo_token)
     assert tree(workspace) == {"d": None, "d/e": None, "d/e/x": "x"}
 
 
@@ -166,13 +166,13 @@ def test_what_was_removed_is_kept_for_ten_minutes(workspace: Workspace) -> None:
     make(workspace, a="a")
     removed = operations.remove(workspace, rel("a"))
     now = workspace.staging.folder.stat().st_mtime
-    workspace.staging.tidy(now + UNDO_SECONDS - 10)
+    workspace.staging.clean_up(now + UNDO_SECONDS - 10)
     assert len(list(workspace.staging.folder.iterdir())) == 2
-    workspace.staging.tidy(now + UNDO_SECONDS + 10)
+    workspace.staging.clean_up(now + UNDO_SECONDS + 10)
     assert list(workspace.staging.folder.iterdir()) == []
-    assert removed.undo
+    assert removed.undo_token
     with pytest.raises(WorkspaceError, match="10 minutes"):
-        operations.undo(workspace, removed.undo)
+        operations.undo(workspace, removed.undo_token)
 
 
 def test_nothing_is_done_without_a_name_or_to_the_workspace_itself(workspace: Workspace) -> None:
@@ -242,18 +242,18 @@ def test_what_only_root_in_the_sandbox_may_remove_is_removed_there_for_good(
     with as_ordinary_user(), pytest.raises(WorkspaceError, match="may not be"):
         operations.remove(workspace, rel("theirs/x"))
     rescue = InTheSandbox()
-    workspace.rescue = rescue
+    workspace.fallback = rescue
     with as_ordinary_user():
         removed = operations.remove(workspace, rel("theirs/x"))
     assert rescue.removed == ["/workspace/theirs/x"]
-    assert removed.undo is None
+    assert removed.undo_token is None
 
 
 # New content
 
 
 def replace(workspace: Workspace, path: str, version: str) -> None:
-    with workspace.begin(RelPath(path)) as upload:
+    with workspace.open_write(RelPath(path)) as upload:
         upload.write(b"new")
         upload.replace(version)
 
@@ -263,13 +263,13 @@ def test_a_file_is_replaced_with_its_mode_if_it_is_still_the_one_that_was_seen(
 ) -> None:
     make(workspace, a="old")
     (workspace.root / "a").chmod(0o750)
-    seen = version_of((workspace.root / "a").stat())
+    seen = version_tag((workspace.root / "a").stat())
     replace(workspace, "a", seen)
     assert (workspace.root / "a").read_text() == "new"
     assert (workspace.root / "a").stat().st_mode & 0o7777 == 0o750
-    with pytest.raises(ChangedMeanwhile, match="has changed"):
+    with pytest.raises(EditConflict, match="has changed"):
         replace(workspace, "a", seen)
-    replace(workspace, "a", ANY)
+    replace(workspace, "a", ANY_VERSION)
     assert list(workspace.staging.folder.iterdir()) == []
 
 
@@ -277,6 +277,6 @@ def test_what_is_no_file_any_more_is_not_replaced(workspace: Workspace) -> None:
     (workspace.root / "link").symlink_to("/etc/hostname")
     (workspace.root / "folder").mkdir()
     for name in ("link", "folder", "missing"):
-        with pytest.raises(ChangedMeanwhile):
-            replace(workspace, name, ANY)
+        with pytest.raises(EditConflict):
+            replace(workspace, name, ANY_VERSION)
     assert (workspace.root / "link").readlink() == Path("/etc/hostname")

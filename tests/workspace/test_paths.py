@@ -18,8 +18,8 @@ from agent.workspace.paths import ROOT, RelPath
 @pytest.fixture(params=["openat2", "component walk"])
 def resolution(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "component walk":
-        monkeypatch.setattr(paths, "KERNEL_RESOLVES", False)
-    elif not paths.KERNEL_RESOLVES:
+        monkeypatch.setattr(paths, "HAS_OPENAT2", False)
+    elif not paths.HAS_OPENAT2:
         pytest.skip("this kernel has no openat2")
 
 
@@ -71,11 +71,11 @@ def test_the_parts_of_a_path() -> None:
 
 
 def test_a_name_that_is_no_utf8_can_be_shown() -> None:
-    assert RelPath(b"caf\xe9/\xff").shown == "caf%E9/%FF"
+    assert RelPath(b"caf\xe9/\xff").display == "caf%E9/%FF"
 
 
 def opened_text(root: Path, path: str) -> bytes:
-    with paths.opened_folder_path(root) as fd:
+    with paths.host_folder_fd(root) as fd:
         file = paths.open_file(fd, path)
     with os.fdopen(file, "rb") as opened:
         return opened.read()
@@ -102,7 +102,7 @@ def test_a_link_is_never_followed_wherever_it_stands(tmp_path: Path) -> None:
     for path in ("folder/file", "file", "inner/up/file", "inner/up/folder/file"):
         with pytest.raises(OSError, match=r"\[Errno"):
             opened_text(root, path)
-    with paths.opened_folder_path(root) as fd, pytest.raises(OSError, match=r"\[Errno"):
+    with paths.host_folder_fd(root) as fd, pytest.raises(OSError, match=r"\[Errno"):
         paths.open_folder(fd, "folder")
 
 

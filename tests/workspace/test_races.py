@@ -14,25 +14,25 @@ from subprocess import Popen
 import pytest
 
 from agent.errors import WorkspaceError
-from agent.runs.disk_usage import on_disk
+from agent.runs.disk_usage import bytes_on_disk
 from agent.sandbox.disk import volume
 from agent.workspace import operations, paths
 from agent.workspace.files import Workspace
 from agent.workspace.paths import ROOT, RelPath
-from agent.workspace.staging import ANY
+from agent.workspace.staging import ANY_VERSION
 from agent.workspace.transfer import uploads
-from agent.workspace.transfer.archive import Packing
+from agent.workspace.transfer.archive import ArchiveBuilder
 from agent.workspace.transfer.copy import copy_in, copy_out
 from agent.workspace.versions.blobs import BlobStore
-from agent.workspace.versions.past_files import Past
-from agent.workspace.versions.snapshots import Snapshots
-from agent.workspace.versions.watch import Watch
-from sandbox_ui.preview.base import Ask
-from sandbox_ui.preview.service import Workshop
-from sandbox_ui.workspace.listing import Wanted, listing, row_of
-from sandbox_ui.workspace.outputs import results
+from agent.workspace.versions.past_files import FileVersions
+from agent.workspace.versions.snapshots import SnapshotTracker
+from agent.workspace.versions.watch import WorkspaceWatcher
+from sandbox_ui.preview.base import PreviewRequest
+from sandbox_ui.preview.service import PreviewService
+from sandbox_ui.workspace.listing import ListingQuery, list_folder, row_for_path
+from sandbox_ui.workspace.outputs import list_results
 from tests.support.hostile import path_swapper
-from tests.support.hostile.tripwire import forbidden
+from tests.support.hostile.tripwire import assert_untouched
 
 SECRET = b"secret of the host"
 
@@ -64,7 +64,7 @@ class Arena:
         count.write_bytes(bytes(8))
         program = [sys.executable, "-SIB", path_swapper.__file__]
         command = [*program, str(self.root), str(self.outside), str(count)]
-        with forbidden(self.outside), Popen(command) as hostile:
+        with assert_untouched(self.outside), Popen(command) as hostile:
             try:
                 yield self._rounds(rounds, count)
             finally:
@@ -105,7 +105,7 @@ def rounds(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> i
     """How many at least; by the kernel's resolution, or as on kernels that have none."""
     kernel, count = request.param
     if not kernel:
-        monkeypatch.setattr(paths, "KERNEL_RESOLVES", False)
+        monkeypatch.setattr(paths, "HAS_OPENAT2", False)
     return int(count)
 
 
@@ -145,9 +145,9 @@ def remove_it(arena: Arena) -> None:
 
 
 def zip_it(arena: Arena) -> None:
-    packing = Packing()
-    packing.take(arena.workspace)
-    data = b"".join(packing.zip().chunks())
+    packing = ArchiveBuilder()
+    packing.add_files(arena.workspace)
+    data = b"".join(packing.build().chunks())
     assert b"only-outside" not in data
     assert SECRET not in data
 
@@ -172,14 +172,14 @@ def make_more(arena: Arena) -> None:
 
 def take_back(arena: Arena) -> None:
     removed = operations.remove(arena.workspace, [RelPath("d/inner")])
-    assert removed.undo
-    put_back(arena, removed.undo)
+    assert removed.undo_token
+    put_back(arena, removed.undo_token)
 
 
 def move_back(arena: Arena) -> None:
     moved = operations.rename(arena.workspace, RelPath("d/inner"), "renamed")
-    assert moved.undo
-    put_back(arena, moved.undo)
+    assert moved.undo_token
+    put_back(arena, moved.undo_token)
 
 
 def put_back(arena: Arena, undo: str) -> None:
@@ -191,22 +191,22 @@ def put_back(arena: Arena, undo: str) -> None:
 
 
 def replace_it(arena: Arena) -> None:
-    with arena.workspace.begin(RelPath("d/f")) as upload:
+    with arena.workspace.open_write(RelPath("d/f")) as upload:
         upload.write(b"harmless")
-        upload.replace(ANY)
+        upload.replace(ANY_VERSION)
 
 
 def upload_it(arena: Arena) -> None:
     """In two parts, as over a connection that broke off."""
-    pending = uploads.begin(arena.workspace, RelPath("d/up"), 2)
+    pending = uploads.start(arena.workspace, RelPath("d/up"), 2)
     try:
         for byte in (b"a", b"b"):
-            part = uploads.part(arena.workspace, uploads.find(arena.workspace, pending.id))
+            part = uploads.open_writer(arena.workspace, uploads.find(arena.workspace, pending.id))
             part.write(byte)
             part.close()
         arena.workspace.remove(uploads.finish(arena.workspace, pending))
     finally:
-        uploads.forget(arena.workspace, pending.id)
+        uploads.discard(arena.workspace, pending.id)
 
 
 def copy_into(arena: Arena) -> None:
@@ -219,16 +219,19 @@ def copy_into(arena: Arena) -> None:
 
 def look_for_it(arena: Arena) -> None:
     """As the page's tree does: by name, in all folders, in the order of size."""
-    for wanted in (Wanted(words="outside"), Wanted(sort="size", at=[RelPath("d/f")])):
+    for wanted in (
+        ListingQuery(words="outside"),
+        ListingQuery(sort="size", locate_paths=[RelPath("d/f")]),
+    ):
         for folder in (ROOT, RelPath("d")):
             with suppress(WorkspaceError):
-                rows = listing(arena.workspace, folder, wanted)["entries"]
+                rows = list_folder(arena.workspace, folder, wanted)["entries"]
                 assert "only-outside" not in {row["name"] for row in rows}
-    assert row_of(arena.workspace, RelPath("d/only-outside")) is None
+    assert row_for_path(arena.workspace, RelPath("d/only-outside")) is None
 
 
 def weigh_it(arena: Arena) -> None:
-    on_disk(arena.root)
+    bytes_on_disk(arena.root)
 
 
 @pytest.mark.parametrize(
@@ -287,8 +290,8 @@ def test_output_is_copied_without_anything_from_outside(arena: Arena, rounds: in
 @pytest.mark.parametrize("watched", [True, False])
 def test_a_snapshot_holds_nothing_from_outside(arena: Arena, rounds: int, watched: bool) -> None:
     blobs = BlobStore(arena.folder / "blobs")
-    watch = Watch(arena.root.parent) if watched else None
-    snapshots = Snapshots(arena.root, blobs, watch, sweep_below=0)
+    watch = WorkspaceWatcher(arena.root.parent) if watched else None
+    snapshots = SnapshotTracker(arena.root, blobs, watch, sweep_below=0)
     try:
         with arena.hostile(rounds // 3) as attempts:
             for _ in attempts:
@@ -318,28 +321,28 @@ def test_what_a_run_made_is_told_of_without_anything_from_outside(
     """``output/`` itself is what is swapped."""
     arena = Arena(tmp_path)
     (arena.root / "output").mkdir()
-    past = Past(tmp_path / "manifests.jsonl", BlobStore(tmp_path / "blobs"))
+    past = FileVersions(tmp_path / "manifests.jsonl", BlobStore(tmp_path / "blobs"))
     with arena.hostile(rounds // 3) as attempts:
         for _ in attempts:
-            told = str(results(arena.workspace, past))
+            told = str(list_results(arena.workspace, past))
             assert "only-outside" not in told
             assert SECRET.decode() not in told
 
 
 @pytest.fixture(scope="module")
-def workshop() -> Iterator[Workshop]:
-    workshop = Workshop()
+def workshop() -> Iterator[PreviewService]:
+    workshop = PreviewService()
     workshop.open()
     yield workshop
     workshop.close()
 
 
 def test_a_preview_shows_nothing_from_outside(
-    arena: Arena, rounds: int, workshop: Workshop
+    arena: Arena, rounds: int, workshop: PreviewService
 ) -> None:
     with arena.hostile(rounds // 10) as attempts:
         for _ in attempts:
             with suppress(WorkspaceError), arena.workspace.open_read(RelPath("d/f")) as file:
-                look = workshop.look("text", file, Ask("f", 8))
+                look = workshop.render("text", file, PreviewRequest("f", 8))
                 assert SECRET not in look.content
     assert arena.untouched()

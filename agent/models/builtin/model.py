@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator
 
-from agent.models.base import Adapted, Model, Piece, Request
-from agent.models.builtin.install import NAME, parts
-from agent.models.builtin.process import Engine, engine
+from agent.models.base import Model, ModelNotice, ModelRequest, Piece
+from agent.models.builtin.install import BUILTIN_NAME, find_files
+from agent.models.builtin.process import InferenceEngine, get_engine
 from agent.models.builtin.sampler import LlamaSampler
 from agent.models.tokens.model import TokenModel
 from agent.util.cancellation import Stop
 
-PROMPT = "small"
-STEPS, TURN_TOKENS = 8, 400
-WAITING = "Waiting for the built-in model, which answers one run at a time."
+BUILTIN_PROMPT = "small"
+BUILTIN_MAX_STEPS, BUILTIN_TURN_TOKENS = 8, 400
+WAITING_MESSAGE = "Waiting for the built-in model, which answers one run at a time."
 
 
 class BuiltinModel:
@@ -22,28 +22,30 @@ class BuiltinModel:
         sampler: The sampler; by default one with the default temperature.
     """
 
-    name = NAME
+    name = BUILTIN_NAME
     metered = True
 
-    def __init__(self, engine: Engine, sampler: LlamaSampler | None = None) -> None:
+    def __init__(self, engine: InferenceEngine, sampler: LlamaSampler | None = None) -> None:
         self._engine = engine
-        self._spoken_to = TokenModel(NAME, sampler or LlamaSampler(engine), max_tokens=TURN_TOKENS)
+        self._token_model = TokenModel(
+            BUILTIN_NAME, sampler or LlamaSampler(engine), max_tokens=BUILTIN_TURN_TOKENS
+        )
 
-    def stream(self, request: Request, stop: Stop) -> Iterator[Piece]:
+    def stream(self, request: ModelRequest, stop: Stop) -> Iterator[Piece]:
         """Stream one turn after waiting in the queue; see ``Model.stream``."""
-        if self._engine.taken:
-            yield Adapted(WAITING)
-        with self._engine.place(stop) as mine:
-            if mine and self._engine.load(stop):
-                yield from self._spoken_to.stream(request, stop)
+        if self._engine.is_busy:
+            yield ModelNotice(WAITING_MESSAGE)
+        with self._engine.acquire(stop) as acquired:
+            if acquired and self._engine.load(stop):
+                yield from self._token_model.stream(request, stop)
 
 
-def builtin_model() -> BuiltinModel | None:
+def create_builtin_model() -> BuiltinModel | None:
     """Return the built-in model for a new conversation; None if it is not installed."""
-    found = parts()
-    return BuiltinModel(engine(found)) if found else None
+    files = find_files()
+    return BuiltinModel(get_engine(files)) if files else None
 
 
-def prompt_for(model: Model) -> str:
+def default_prompt_name(model: Model) -> str:
     """Return the name of the default prompt for a model."""
-    return PROMPT if isinstance(model, BuiltinModel) else "general"
+    return BUILTIN_PROMPT if isinstance(model, BuiltinModel) else "general"

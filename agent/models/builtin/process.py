@@ -18,53 +18,53 @@ from pathlib import Path
 from typing import Any
 
 from agent.errors import ContextTooLong, ModelRefused, ModelUnavailable
-from agent.models.builtin.install import Parts
-from agent.models.builtin.queue import Places
+from agent.models.builtin.install import ModelFiles
+from agent.models.builtin.queue import FairLock
 from agent.util.cancellation import Stop
 
-IDLE = 600.0
+IDLE_SECONDS = 600.0
 """Seconds without a request after which the process, which takes 0.3 GB, is stopped."""
 
-_PATIENCE = 300.0
-_LOOK = 0.05
-_ROOT = Path(__file__).resolve().parents[3]
+_TIMEOUT_SECONDS = 300.0
+_POLL_SECONDS = 0.05
+_PROJECT_ROOT = Path(__file__).resolve().parents[3]
 _log = logging.getLogger(__name__)
 
 
-class Engine:
+class InferenceEngine:
     """llama.cpp in a separate process, on a Unix socket in a private folder.
 
-    Safe for use by several threads; a thread must take a ``place`` before it asks for an answer.
+    Safe for use by several threads; a thread must take a ``acquire`` before it asks for an answer.
 
     Args:
-        parts: Paths of the model's files.
-        idle: Seconds without a request after which the process is stopped.
+        files: Paths of the model's files.
+        idle_seconds: Seconds without a request after which the process is stopped.
     """
 
-    def __init__(self, parts: Parts, idle: float = IDLE) -> None:
-        self._parts = parts
-        self._idle = idle
-        self._places = Places()
+    def __init__(self, files: ModelFiles, idle_seconds: float = IDLE_SECONDS) -> None:
+        self._files = files
+        self._idle_seconds = idle_seconds
+        self._turn_lock = FairLock()
         self._lock = threading.Lock()
         self._server: _Server | None = None
-        self._used = 0.0
+        self._last_used = 0.0
 
     @property
-    def taken(self) -> bool:
+    def is_busy(self) -> bool:
         """Whether a new request has to wait for others."""
-        return len(self._places) > 0
+        return len(self._turn_lock) > 0
 
     @property
-    def process(self) -> int | None:
+    def pid(self) -> int | None:
         """The process id; None if the process is not running."""
         server = self._server
-        return server.process if server else None
+        return server.pid if server else None
 
     @contextmanager
-    def place(self, stop: Stop) -> Iterator[bool]:
+    def acquire(self, stop: Stop) -> Iterator[bool]:
         """Reserve the model for one conversation; yield False if stopped first."""
-        with self._places.place(stop) as mine:
-            yield mine
+        with self._turn_lock.acquire(stop) as acquired:
+            yield acquired
 
     def load(self, stop: Stop) -> bool:
         """Start the process and wait until it is ready; return False if stopped first.
@@ -72,14 +72,14 @@ class Engine:
         Raises:
             ModelRefused: the process cannot be started.
         """
-        return self._loaded(self._awakened(), stop)
+        return self._wait_until_ready(self._running_server(), stop)
 
-    def ask(self, what: str, question: Mapping[str, Any], stop: Stop) -> dict[str, Any]:
+    def request(self, path: str, body: Mapping[str, Any], stop: Stop) -> dict[str, Any]:
         """Send a request to the process, starting it if it is not running.
 
         Args:
-            what: A path of llama.cpp's server, such as ``/tokenize``.
-            question: The request body, sent as JSON.
+            path: A path of llama.cpp's server, such as ``/tokenize``.
+            body: The request body, sent as JSON.
             stop: Ends the wait immediately.
 
         Returns:
@@ -90,15 +90,15 @@ class Engine:
             ModelRefused: the process cannot be started, or rejects the request.
             ModelUnavailable: the process ended; the next request starts another.
         """
-        server = self._awakened()
+        server = self._running_server()
         try:
-            if not self._loaded(server, stop):
+            if not self._wait_until_ready(server, stop):
                 return {}
-            return server.ask(what, question, stop)
+            return server.request(path, body, stop)
         except (OSError, http.client.HTTPException, ValueError) as error:
             if stop.is_set:
                 return {}
-            self._end(server)
+            self._stop(server)
             _log.warning("The built-in model's process failed: %r", error)
             raise ModelUnavailable("The built-in model's process ended early.") from error
 
@@ -107,41 +107,45 @@ class Engine:
         with self._lock:
             server = self._server
         if server is not None:
-            self._end(server)
+            self._stop(server)
 
-    def _awakened(self) -> "_Server":
+    def _running_server(self) -> "_Server":
         with self._lock:
-            self._used = time.monotonic()
+            self._last_used = time.monotonic()
             if self._server is None:
                 try:
-                    self._server = _Server(self._parts)
+                    self._server = _Server(self._files)
                 except OSError as error:
-                    why = f"The built-in model cannot be started: {error.strerror}."
-                    raise ModelRefused(why) from error
-                self._look_again(self._server, self._idle)
+                    message = f"The built-in model cannot be started: {error.strerror}."
+                    raise ModelRefused(message) from error
+                self._schedule_idle_check(self._server, self._idle_seconds)
             return self._server
 
-    def _loaded(self, server: "_Server", stop: Stop) -> bool:
+    def _wait_until_ready(self, server: "_Server", stop: Stop) -> bool:
         try:
-            return server.ready(stop)
+            return server.wait_until_ready(stop)
         except ModelRefused:
-            self._end(server)
+            self._stop(server)
             raise
 
-    def _look_again(self, server: "_Server", seconds: float) -> None:
-        rest = threading.Timer(seconds, self._tire, (server,))
-        rest.daemon = True
-        server.rest = rest
-        rest.start()
+    def _schedule_idle_check(self, server: "_Server", seconds: float) -> None:
+        timer = threading.Timer(seconds, self._stop_if_idle, (server,))
+        timer.daemon = True
+        server.idle_timer = timer
+        timer.start()
 
-    def _tire(self, server: "_Server") -> None:
-        left = self._idle if self.taken else self._used + self._idle - time.monotonic()
+    def _stop_if_idle(self, server: "_Server") -> None:
+        left = (
+            self._idle_seconds
+            if self.is_busy
+            else self._last_used + self._idle_seconds - time.monotonic()
+        )
         if left > 0:
-            self._look_again(server, left)
+            self._schedule_idle_check(server, left)
         else:
-            self._end(server)
+            self._stop(server)
 
-    def _end(self, server: "_Server") -> None:
+    def _stop(self, server: "_Server") -> None:
         with self._lock:
             if self._server is server:
                 self._server = None
@@ -151,65 +155,65 @@ class Engine:
 class _Server:
     """One process and its socket."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, files: ModelFiles) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="studio-model-")
         self._socket = str(Path(self._folder.name) / "model.sock")
         module = [sys.executable, "-P", "-m", "agent.models.builtin.worker"]
-        adapter = str(parts.adapter) if parts.adapter else ""
+        adapter = str(files.adapter) if files.adapter else ""
         self._process = subprocess.Popen(
-            [*module, str(parts.weights), adapter, self._socket],
+            [*module, str(files.weights), adapter, self._socket],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={"PYTHONPATH": os.pathsep.join((str(_ROOT), str(parts.runtime)))},
+            env={"PYTHONPATH": os.pathsep.join((str(_PROJECT_ROOT), str(files.runtime)))},
             cwd="/",
         )
-        self._loading = threading.Lock()
+        self._loading_lock = threading.Lock()
         self._loaded = False
-        self.process = self._process.pid
-        self.rest: threading.Timer | None = None
+        self.pid = self._process.pid
+        self.idle_timer: threading.Timer | None = None
 
-    def ready(self, stop: Stop) -> bool:
+    def wait_until_ready(self, stop: Stop) -> bool:
         """Wait until the model is loaded; return False if stopped first.
 
         Raises:
             ModelRefused: the model cannot be loaded.
         """
-        told = self._process.stdout
-        assert told is not None
-        with self._loading:
-            until = time.monotonic() + _PATIENCE
+        stdout = self._process.stdout
+        assert stdout is not None
+        with self._loading_lock:
+            deadline = time.monotonic() + _TIMEOUT_SECONDS
             while not self._loaded and not stop.is_set:
-                if select.select([told], [], [], _LOOK)[0]:
-                    self._hear(told.readline())
-                elif time.monotonic() > until:
+                if select.select([stdout], [], [], _POLL_SECONDS)[0]:
+                    self._handle_startup_message(stdout.readline())
+                elif time.monotonic() > deadline:
                     raise ModelRefused("The built-in model does not load; try again.")
             return self._loaded
 
-    def _hear(self, line: bytes) -> None:
-        told = json.loads(line) if line.startswith(b"{") else {"error": "it ended at its start"}
-        if "error" in told:
-            raise ModelRefused(f"The built-in model cannot be loaded: {told['error']}.")
+    def _handle_startup_message(self, line: bytes) -> None:
+        message = json.loads(line) if line.startswith(b"{") else {"error": "it ended at its start"}
+        if "error" in message:
+            raise ModelRefused(f"The built-in model cannot be loaded: {message['error']}.")
         self._loaded = True
 
-    def ask(self, what: str, question: Mapping[str, Any], stop: Stop) -> dict[str, Any]:
-        connection = _Connection(self._socket)
+    def request(self, path: str, body: Mapping[str, Any], stop: Stop) -> dict[str, Any]:
+        connection = _UnixConnection(self._socket)
         connection.connect()
-        with stop.calling(connection.drop):
+        with stop.on_set(connection.shut_down):
             try:
-                head = {"Content-Type": "application/json"}
-                connection.request("POST", what, json.dumps(question), head)
+                headers = {"Content-Type": "application/json"}
+                connection.request("POST", path, json.dumps(body), headers)
                 with connection.getresponse() as response:
                     status, answer = response.status, json.loads(response.read())
             finally:
                 connection.close()
         if status != http.client.OK:
-            raise _refusal(answer.get("error", {}))
+            raise _request_error(answer.get("error", {}))
         return dict(answer)
 
     def close(self) -> None:
-        if self.rest is not None:
-            self.rest.cancel()
+        if self.idle_timer is not None:
+            self.idle_timer.cancel()
         self._process.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
@@ -218,11 +222,11 @@ class _Server:
         self._folder.cleanup()
 
 
-class _Connection(http.client.HTTPConnection):
+class _UnixConnection(http.client.HTTPConnection):
     """HTTP over a Unix socket."""
 
     def __init__(self, path: str) -> None:
-        super().__init__("localhost", timeout=_PATIENCE)
+        super().__init__("localhost", timeout=_TIMEOUT_SECONDS)
         self._path = path
 
     def connect(self) -> None:
@@ -230,34 +234,34 @@ class _Connection(http.client.HTTPConnection):
         self.sock.settimeout(self.timeout)
         self.sock.connect(self._path)
 
-    def drop(self) -> None:
+    def shut_down(self) -> None:
         """Shut the socket down, which unblocks a thread that reads from it."""
         if self.sock is not None:
             with suppress(OSError):
                 self.sock.shutdown(socket.SHUT_RDWR)
 
 
-def _refusal(error: Mapping[str, Any]) -> ModelRefused | ContextTooLong:
+def _request_error(error: Mapping[str, Any]) -> ModelRefused | ContextTooLong:
     message = f"The built-in model did not take this: {error.get('message', 'no reason given')}."
     if error.get("type") == "exceed_context_size_error":
         return ContextTooLong(message, error.get("n_ctx"), error.get("n_prompt_tokens"))
     return ModelRefused(message)
 
 
-_engines: dict[Parts, Engine] = {}
-_making = threading.Lock()
+_engines: dict[ModelFiles, InferenceEngine] = {}
+_engines_lock = threading.Lock()
 
 
-def engine(parts: Parts) -> Engine:
+def get_engine(files: ModelFiles) -> InferenceEngine:
     """Return the program's only engine for these files."""
-    with _making:
-        return _engines.setdefault(parts, Engine(parts))
+    with _engines_lock:
+        return _engines.setdefault(files, InferenceEngine(files))
 
 
 @atexit.register
-def close() -> None:
+def close_engines() -> None:
     """Stop the processes of all engines; the next request starts another."""
-    with _making:
+    with _engines_lock:
         known = list(_engines.values())
     for each in known:
         each.close()

@@ -7,36 +7,36 @@ from contextlib import contextmanager
 
 from agent.util.cancellation import Stop
 
-_LOOK = 0.05
+_POLL_SECONDS = 0.05
 
 
-class Places:
+class FairLock:
     """A fair lock: waiting threads acquire it in order of arrival."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._line: deque[threading.Event] = deque()
+        self._queue: deque[threading.Event] = deque()
 
     def __len__(self) -> int:
         """Return the number of threads that wait for the lock or hold it."""
-        return len(self._line)
+        return len(self._queue)
 
     @contextmanager
-    def place(self, stop: Stop) -> Iterator[bool]:
+    def acquire(self, stop: Stop) -> Iterator[bool]:
         """Acquire the lock for the block; yield False if stopped without acquiring it."""
-        called = threading.Event()
+        turn_granted = threading.Event()
         with self._lock:
-            self._line.append(called)
-            self._call_first()
+            self._queue.append(turn_granted)
+            self._wake_first()
         try:
-            while not called.wait(_LOOK) and not stop.is_set:
+            while not turn_granted.wait(_POLL_SECONDS) and not stop.is_set:
                 pass
-            yield called.is_set()
+            yield turn_granted.is_set()
         finally:
             with self._lock:
-                self._line.remove(called)
-                self._call_first()
+                self._queue.remove(turn_granted)
+                self._wake_first()
 
-    def _call_first(self) -> None:
-        if self._line:
-            self._line[0].set()
+    def _wake_first(self) -> None:
+        if self._queue:
+            self._queue[0].set()

@@ -5,20 +5,20 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from agent.errors import ModelRefused
-from agent.models.builtin.process import Engine
-from agent.models.builtin.worker import CONTEXT
-from agent.models.tokens.model import Sampled
+from agent.models.builtin.process import InferenceEngine
+from agent.models.builtin.worker import CONTEXT_TOKENS
+from agent.models.tokens.model import SampledTokens
 from agent.util.cancellation import Stop
 
-TEMPERATURE = 0.2
+DEFAULT_TEMPERATURE = 0.2
 """Low, because its tasks have one correct solution and training makes that the most likely."""
 
-TOP_P = 0.95
-PIECE = 8
+DEFAULT_TOP_P = 0.95
+TOKENS_PER_REQUEST = 8
 """Tokens per request. The server's stream omits the ids of tokens that form a character only
 together, so each piece is requested as a whole response; the prompt cache makes that cheap."""
 
-_UNFINISHED = "\ufffd"
+_REPLACEMENT_CHARACTER = "\ufffd"
 
 
 class LlamaSampler:
@@ -31,76 +31,85 @@ class LlamaSampler:
     """
 
     def __init__(
-        self, engine: Engine, *, temperature: float = TEMPERATURE, top_p: float = TOP_P
+        self,
+        engine: InferenceEngine,
+        *,
+        temperature: float = DEFAULT_TEMPERATURE,
+        top_p: float = DEFAULT_TOP_P,
     ) -> None:
         self._engine = engine
-        self._how = {"temperature": temperature, "top_p": top_p, "top_k": 0, "min_p": 0.0}
-        self._controls: dict[str, int] = {}
+        self._sampling_options = {
+            "temperature": temperature,
+            "top_p": top_p,
+            "top_k": 0,
+            "min_p": 0.0,
+        }
+        self._control_ids: dict[str, int] = {}
 
     @property
     def context(self) -> int:
         """The context length in tokens, including the answer."""
-        return CONTEXT
+        return CONTEXT_TOKENS
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of a plain text, without parsing control tokens."""
-        return self._tokens(text, control=False)
+        return self._tokenize(text, parse_control=False)
 
-    def control(self, name: str) -> int:
+    def control_token_id(self, name: str) -> int:
         """Return the id of a control token.
 
         Raises:
             ModelRefused: the model has no such token.
         """
-        if name not in self._controls:
-            ids = self._tokens(name, control=True)
+        if name not in self._control_ids:
+            ids = self._tokenize(name, parse_control=True)
             if len(ids) != 1:
                 raise ModelRefused(f"The built-in model has no token {name}: other weights?")
-            self._controls[name] = ids[0]
-        return self._controls[name]
+            self._control_ids[name] = ids[0]
+        return self._control_ids[name]
 
-    def sample(self, ids: Sequence[int], max_tokens: int, stop: Stop) -> Iterator[Sampled]:
+    def sample(self, ids: Sequence[int], max_tokens: int, stop: Stop) -> Iterator[SampledTokens]:
         """Continue ``ids``; see ``Sampler.sample``."""
         generated: list[int] = []
-        told = ""
+        emitted = ""
         while len(generated) < max_tokens:
-            most = min(PIECE, max_tokens - len(generated))
-            answer = self._continue([*ids, *generated], most, stop)
+            limit = min(TOKENS_PER_REQUEST, max_tokens - len(generated))
+            answer = self._complete([*ids, *generated], limit, stop)
             if not answer or stop.is_set:
                 return
             new = answer["tokens"]
             generated += new
             ended = answer["stop_type"] != "limit" or not new
-            text = self._text(generated[:-1] if ended else generated, stop)
+            text = self._detokenize(generated[:-1] if ended else generated, stop)
             # An incomplete character is yielded with the piece that completes it.
-            whole = text if ended else text.rstrip(_UNFINISHED)
-            yield Sampled(tuple(new), _logprobs(answer, new), whole[len(told) :])
-            told = max(told, whole, key=len)
+            complete = text if ended else text.rstrip(_REPLACEMENT_CHARACTER)
+            yield SampledTokens(tuple(new), _logprobs(answer, new), complete[len(emitted) :])
+            emitted = max(emitted, complete, key=len)
             if ended:
                 return
 
-    def _continue(self, ids: list[int], most: int, stop: Stop) -> dict[str, Any]:
-        question = {"prompt": ids, "n_predict": most, "cache_prompt": True, **self._how}
-        wanted = {"return_tokens": True, "n_probs": 1, "post_sampling_probs": True}
-        return self._engine.ask("/completion", question | wanted, stop)
+    def _complete(self, ids: list[int], limit: int, stop: Stop) -> dict[str, Any]:
+        body = {"prompt": ids, "n_predict": limit, "cache_prompt": True, **self._sampling_options}
+        options = {"return_tokens": True, "n_probs": 1, "post_sampling_probs": True}
+        return self._engine.request("/completion", body | options, stop)
 
-    def _text(self, ids: list[int], stop: Stop) -> str:
-        return str(self._engine.ask("/detokenize", {"tokens": ids}, stop).get("content", ""))
+    def _detokenize(self, ids: list[int], stop: Stop) -> str:
+        return str(self._engine.request("/detokenize", {"tokens": ids}, stop).get("content", ""))
 
-    def _tokens(self, text: str, *, control: bool) -> list[int]:
-        question = {"content": text, "add_special": False, "parse_special": control}
-        return list(self._engine.ask("/tokenize", question, Stop())["tokens"])
+    def _tokenize(self, text: str, *, parse_control: bool) -> list[int]:
+        body = {"content": text, "add_special": False, "parse_special": parse_control}
+        return list(self._engine.request("/tokenize", body, Stop())["tokens"])
 
 
 def _logprobs(answer: dict[str, Any], ids: list[int]) -> tuple[float, ...]:
     """Return log-probabilities; 0 for parts of characters, which llama.cpp omits."""
-    told = iter(answer.get("completion_probabilities", ()))
-    following = next(told, None)
+    entries = iter(answer.get("completion_probabilities", ()))
+    entry = next(entries, None)
     logprobs = []
     for each in ids:
-        if following is not None and following["id"] == each:
-            logprobs.append(math.log(max(following["prob"], 1e-9)))
-            following = next(told, None)
+        if entry is not None and entry["id"] == each:
+            logprobs.append(math.log(max(entry["prob"], 1e-9)))
+            entry = next(entries, None)
         else:
             logprobs.append(0.0)
     return tuple(logprobs)

@@ -15,37 +15,37 @@ from typing import Any
 THREADS = 1
 """Two threads are 10 % faster on two idle processors (147 tokens/s instead of 133), but wait for
 each other if anything else runs, such as a sandbox: 5 to 70 tokens/s instead of 130."""
-CONTEXT = 4096
-BATCH = 256
+CONTEXT_TOKENS = 4096
+BATCH_TOKENS = 256
 """Prompt tokens processed between two checks whether the client is still connected."""
 
-_POLITE = 5
+_NICE_INCREMENT = 5
 
 
-def settings(llama: Any, weights: str, adapter: str, socket: str) -> Any:
+def server_params(llama: Any, weights: str, adapter: str, socket: str) -> Any:
     """Return the settings of llama.cpp's server: one slot, no TCP port, no web page."""
-    chosen = llama.CommonParams()
-    chosen.model.path = weights
-    chosen.n_ctx = CONTEXT
-    chosen.n_parallel = 1
-    chosen.n_batch = chosen.n_ubatch = BATCH
-    chosen.cpuparams.n_threads = chosen.cpuparams_batch.n_threads = THREADS
-    chosen.hostnames = [socket]  # a name that ends in .sock is a Unix socket
-    chosen.n_threads_http = 2
-    chosen.ui = chosen.endpoint_slots = chosen.warmup = False
-    chosen.cache_ram_mib = chosen.n_ctx_checkpoints = 0
-    chosen.verbosity = 0
+    params = llama.CommonParams()
+    params.model.path = weights
+    params.n_ctx = CONTEXT_TOKENS
+    params.n_parallel = 1
+    params.n_batch = params.n_ubatch = BATCH_TOKENS
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = THREADS
+    params.hostnames = [socket]  # a name that ends in .sock is a Unix socket
+    params.n_threads_http = 2
+    params.ui = params.endpoint_slots = params.warmup = False
+    params.cache_ram_mib = params.n_ctx_checkpoints = 0
+    params.verbosity = 0
     if adapter:
-        chosen.lora_adapters = [llama.CommonAdapterLoraInfo(adapter, 1.0)]
-    return chosen
+        params.lora_adapters = [llama.CommonAdapterLoraInfo(adapter, 1.0)]
+    return params
 
 
 def main(weights: str, adapter: str, socket: str) -> None:
     """Serve until stdin ends; report readiness or an error as JSON on stdout."""
-    os.nice(_POLITE)
+    os.nice(_NICE_INCREMENT)
     try:
         llama: Any = import_module("xllamacpp")  # has no types, and is not installed everywhere
-        server = llama.Server(settings(llama, weights, adapter, socket))
+        server = llama.Server(server_params(llama, weights, adapter, socket))
     except Exception as error:  # noqa: BLE001 - process boundary: report any error as JSON
         print(json.dumps({"error": f"{type(error).__name__}: {error}"}), flush=True)
         return

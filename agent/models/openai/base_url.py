@@ -14,30 +14,30 @@ from agent.errors import ModelRefused
 
 DEFAULT_URL = "https://api.openai.com/v1"
 
-_PORTS = {"http": 80, "https": 443}
+_DEFAULT_PORTS = {"http": 80, "https": 443}
 _UNSAFE_PATH = re.compile(r"//|\\|%2e|%2f|%5c|/\.{1,2}(/|$)", re.IGNORECASE)
-_ODD = re.compile(r"[\x00-\x20\x7f\\]")
+_FORBIDDEN_CHARACTERS = re.compile(r"[\x00-\x20\x7f\\]")
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class BaseUrl:
     """A normalized base URL.
 
     Attributes:
         url: Scheme, host in lower case, port if it is not the scheme's default, path
             without a trailing slash, query.
-        shown: The same without the query, which may contain a secret.
+        display_url: The same without the query, which may contain a secret.
         query: The query parameters, which some gateways require.
-        loopback: Whether it names this machine; such requests bypass proxies.
+        is_loopback: Whether it names this machine; such requests bypass proxies.
     """
 
     url: str
-    shown: str
+    display_url: str
     query: Mapping[str, str]
-    loopback: bool
+    is_loopback: bool
 
 
-def read_address(base_url: str) -> Address:
+def parse_base_url(base_url: str) -> BaseUrl:
     """Parse and normalize a base URL that a user entered.
 
     Raises:
@@ -49,26 +49,26 @@ def read_address(base_url: str) -> Address:
         raise ModelRefused(
             "No address of a model's endpoint is set. Enter one, e.g. " + DEFAULT_URL
         )
-    if _ODD.search(text):
+    if _FORBIDDEN_CHARACTERS.search(text):
         raise ModelRefused("The endpoint's address holds a space or another odd character.")
     try:
         parts = urlsplit(text)
         port = parts.port
     except ValueError:
         raise ModelRefused("The endpoint's address cannot be read: is its port a number?") from None
-    _check(parts)
+    _validate(parts)
     host = (parts.hostname or "").lower()
-    shown = f"{parts.scheme}://{f'[{host}]' if ':' in host else host}"
-    if port is not None and port != _PORTS[parts.scheme]:
-        shown += f":{port}"
-    shown += parts.path.rstrip("/")
-    url = f"{shown}?{parts.query}" if parts.query else shown
+    display_url = f"{parts.scheme}://{f'[{host}]' if ':' in host else host}"
+    if port is not None and port != _DEFAULT_PORTS[parts.scheme]:
+        display_url += f":{port}"
+    display_url += parts.path.rstrip("/")
+    url = f"{display_url}?{parts.query}" if parts.query else display_url
     query = dict(parse_qsl(parts.query, keep_blank_values=True))
-    return Address(url, shown, query, _is_loopback(host))
+    return BaseUrl(url, display_url, query, _is_loopback(host))
 
 
-def _check(parts: SplitResult) -> None:
-    if parts.scheme not in _PORTS or not parts.hostname:
+def _validate(parts: SplitResult) -> None:
+    if parts.scheme not in _DEFAULT_PORTS or not parts.hostname:
         raise ModelRefused("The endpoint's address must begin with http:// or https://.")
     if "@" in parts.netloc:
         raise ModelRefused(
@@ -95,7 +95,7 @@ def same_endpoint(one: str, other: str) -> bool:
     own spelling, because different resolvers normalize such names differently.
     """
     try:
-        return read_address(one).url == read_address(other).url
+        return parse_base_url(one).url == parse_base_url(other).url
     except ModelRefused:
         return False
 

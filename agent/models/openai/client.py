@@ -17,42 +17,42 @@ import httpx2
 from openai import APIConnectionError, APIError, APIStatusError, AsyncOpenAI, AsyncStream, Omit
 
 from agent.errors import ModelError, ModelRefused, ModelUnavailable
-from agent.models.base import Adapted, ModelConfig, Piece, Request
-from agent.models.openai.base_url import Address, read_address
+from agent.models.base import ModelConfig, ModelNotice, ModelRequest, Piece
+from agent.models.openai.base_url import BaseUrl, parse_base_url
 from agent.models.openai.compat import Adaptation
-from agent.models.openai.connection_errors import CONNECT_SECONDS, unreachable
+from agent.models.openai.connection_errors import CONNECT_TIMEOUT_SECONDS, connection_error
 from agent.models.openai.errors import (
     Endpoint,
     Failure,
-    error_of,
-    failure_inside,
-    not_an_answer,
-    too_much,
+    failure_in_chunk,
+    invalid_response_error,
+    to_model_error,
+    too_large_error,
 )
-from agent.models.openai.redaction import Withholder
+from agent.models.openai.redaction import KeyRedactor
 from agent.models.openai.request import Body, request_body
-from agent.models.openai.stream import AnswerReader
-from agent.models.openai.transport.bounds import TooMuch, read_whole
-from agent.models.openai.transport.http_client import connections
-from agent.models.parsing.coalesce import joined, same_kind
+from agent.models.openai.stream import StreamParser
+from agent.models.openai.transport.bounds import ResponseTooLarge, is_single_body
+from agent.models.openai.transport.http_client import shared_client
+from agent.models.parsing.coalesce import can_merge, merge
 from agent.util import background_loop
 from agent.util.cancellation import Stop
 from agent.util.channel import Channel
 
 # Seconds to wait for the usage after an answer's end, and then for the end of the stream, which
 # allows reuse of the connection; some servers never end it.
-_FOR_USAGE, _FOR_CLOSE = 5.0, 0.25
+_USAGE_TIMEOUT_SECONDS, _CLOSE_TIMEOUT_SECONDS = 5.0, 0.25
 # Pieces buffered for a slow reader before reading from the endpoint is throttled.
-_AHEAD = 10_000
-_UNREADABLE = (json.JSONDecodeError, UnicodeDecodeError, RecursionError)
+_MAX_BUFFERED_PIECES = 10_000
+_DECODE_ERRORS = (json.JSONDecodeError, UnicodeDecodeError, RecursionError)
 
 
 class OpenAIModel:
     """A model behind an OpenAI-compatible endpoint.
 
-    A request field that the endpoint rejects is dropped or renamed; an ``Adapted`` piece reports
-    this once, and this object remembers it. Other failures are not retried. Text, reasoning and
-    arguments that arrive within 25 ms are merged into one piece.
+    A request field that the endpoint rejects is dropped or renamed; an ``ModelNotice`` piece
+    reports this once, and this object remembers it. Other failures are not retried. Text, reasoning
+    and arguments that arrive within 25 ms are merged into one piece.
 
     Args:
         config: Endpoint and request options.
@@ -63,7 +63,7 @@ class OpenAIModel:
 
     def __init__(self, config: ModelConfig) -> None:
         self._config = replace(config, api_key=config.api_key.strip())
-        self._connection = _Connection(self._config)
+        self._connection = _EndpointConnection(self._config)
         self._adaptation = Adaptation()
 
     @property
@@ -76,73 +76,75 @@ class OpenAIModel:
         """Whether tokens are counted: always."""
         return True
 
-    def stream(self, request: Request, stop: Stop) -> Iterator[Piece]:
+    def stream(self, request: ModelRequest, stop: Stop) -> Iterator[Piece]:
         """Stream one turn; see ``Model.stream``."""
         if stop.is_set:
             return
-        channel = Channel(same_kind, joined)
-        turn = background_loop.start(self._turn(request, channel))
-        turn.add_done_callback(lambda done: channel.close(_error(done)))
+        channel = Channel(can_merge, merge)
+        turn = background_loop.submit(self._stream_turn(request, channel))
+        turn.add_done_callback(lambda done: channel.close(_task_error(done)))
         try:
-            with stop.calling(channel.abandon):
+            with stop.on_set(channel.abandon):
                 yield from channel
         finally:
             channel.abandon()
             turn.cancel()
 
-    async def _turn(self, request: Request, channel: Channel[Piece]) -> None:
+    async def _stream_turn(self, request: ModelRequest, channel: Channel[Piece]) -> None:
         """Send the request, adapting it after each refusal that names a rejected field."""
-        wanted = request_body(self._config, request)
+        original = request_body(self._config, request)
         while True:
-            body = self._adaptation.apply(wanted)
-            failure = await self._ask(body, channel)
+            body = self._adaptation.apply(original)
+            failure = await self._request(body, channel)
             if failure is None:
                 return
-            change = self._adaptation.learn(failure, body)
-            if not change:
-                raise error_of(failure, self._connection.endpoint)
-            channel.put(Adapted(change))
+            notice = self._adaptation.learn(failure, body)
+            if not notice:
+                raise to_model_error(failure, self._connection.endpoint)
+            channel.put(ModelNotice(notice))
 
-    async def _ask(self, body: Body, channel: Channel[Piece]) -> Failure | None:
+    async def _request(self, body: Body, channel: Channel[Piece]) -> Failure | None:
         """Stream the answer into ``channel``; return the failure if the endpoint refused."""
-        answer = AnswerReader(text_calls=self._config.calls == "text")
-        keyless = Withholder(self._config.api_key)
+        parser = StreamParser(text_calls=self._config.tool_call_style == "text")
+        redactor = KeyRedactor(self._config.api_key)
         try:
-            async with asyncio.timeout(None) as patience, self._connection.post(body) as chunks:
+            async with asyncio.timeout(None) as deadline, self._connection.post(body) as chunks:
                 async for chunk in chunks:
-                    for piece in keyless.through(answer.feed(chunk)):
+                    for piece in redactor.redact_stream(parser.feed(chunk)):
                         channel.put(piece)
-                    patience.reschedule(_until(answer))
-                    while len(channel) > _AHEAD:
+                    deadline.reschedule(_read_deadline(parser))
+                    while len(channel) > _MAX_BUFFERED_PIECES:
                         await asyncio.sleep(0.01)
-        except _Refusal as refusal:
+        except _EndpointRefused as refusal:
             return refusal.failure
         except (ModelUnavailable, TimeoutError):
-            if not answer.finished:
+            if not parser.is_complete:
                 raise
-        for piece in keyless.through(self._ended(answer)):
+        for piece in redactor.redact_stream(self._finish(parser)):
             channel.put(piece)
         return None
 
-    def _ended(self, answer: AnswerReader) -> Iterator[Piece]:
-        where = self._connection.endpoint.where
-        if answer.broken:
-            raise ModelUnavailable(f"The endpoint {where} ended the answer: “{answer.broken}”.")
-        if not answer.finished:
-            raise ModelUnavailable(f"The endpoint {where} broke the answer off before its end.")
-        self._connection.answered = True
-        return answer.end()
+    def _finish(self, parser: StreamParser) -> Iterator[Piece]:
+        url = self._connection.endpoint.display_url
+        if parser.failure_reason:
+            raise ModelUnavailable(
+                f"The endpoint {url} ended the answer: “{parser.failure_reason}”."
+            )
+        if not parser.is_complete:
+            raise ModelUnavailable(f"The endpoint {url} broke the answer off before its end.")
+        self._connection.has_answered = True
+        return parser.finish()
 
 
-def _until(answer: AnswerReader) -> float | None:
+def _read_deadline(parser: StreamParser) -> float | None:
     """Return the loop time at which reading stops; None if the answer is unfinished."""
-    if not answer.finished:
+    if not parser.is_complete:
         return None
-    wait = _FOR_CLOSE if answer.usage else _FOR_USAGE
+    wait = _CLOSE_TIMEOUT_SECONDS if parser.usage else _USAGE_TIMEOUT_SECONDS
     return asyncio.get_running_loop().time() + wait
 
 
-def _error(turn: "concurrent.futures.Future[None]") -> BaseException | None:
+def _task_error(turn: "concurrent.futures.Future[None]") -> BaseException | None:
     return None if turn.cancelled() else turn.exception()
 
 
@@ -152,15 +154,15 @@ async def fetch_models(config: ModelConfig) -> object:
     Raises:
         ModelError: the request failed.
     """
-    connection = _Connection(config)
+    connection = _EndpointConnection(config)
     try:
         return await connection.get("/models")
-    except _Refusal as refusal:
+    except _EndpointRefused as refusal:
         failure = refusal.failure
-    raise error_of(failure, connection.endpoint)
+    raise to_model_error(failure, connection.endpoint)
 
 
-class _Refusal(Exception):
+class _EndpointRefused(Exception):
     """The endpoint returned an error, before or during an answer."""
 
     def __init__(self, failure: Failure) -> None:
@@ -189,7 +191,7 @@ class _Client(AsyncOpenAI):
         """Allow requests without a key: many endpoints need none."""
 
 
-class _Connection:
+class _EndpointConnection:
     """A connection to one endpoint that classifies every failure.
 
     It does not use the package's typed models, which accept any shape without validation;
@@ -197,15 +199,15 @@ class _Connection:
 
     Attributes:
         endpoint: The endpoint's description for error messages.
-        answered: Whether the endpoint has ever sent a valid answer.
+        has_answered: Whether the endpoint has ever sent a valid answer.
     """
 
     def __init__(self, config: ModelConfig) -> None:
-        address = read_address(config.base_url)
-        self.answered = False
-        self._silence = config.silence
-        self.endpoint = Endpoint(address.shown, config.model, config.api_key)
-        self._client = _client(address, config)
+        address = parse_base_url(config.base_url)
+        self.has_answered = False
+        self._read_timeout = config.read_timeout
+        self.endpoint = Endpoint(address.display_url, config.model, config.api_key)
+        self._client = _create_client(address, config)
 
     @asynccontextmanager
     async def post(self, body: Body) -> AsyncIterator[AsyncIterator[object]]:
@@ -215,7 +217,7 @@ class _Connection:
             _Refusal: the endpoint returned an error.
             ModelError: the endpoint is unreachable, or its response is not an answer.
         """
-        with _told_apart(self.endpoint, self._silence):
+        with _convert_errors(self.endpoint, self._read_timeout):
             stream = await self._client.post(
                 "/chat/completions",
                 cast_to=object,
@@ -228,19 +230,19 @@ class _Connection:
 
     async def get(self, path: str) -> object:
         """Return the JSON at ``path``; raises the same errors as ``post``."""
-        with _told_apart(self.endpoint, self._silence):
+        with _convert_errors(self.endpoint, self._read_timeout):
             response = await self._client.get(path, cast_to=httpx2.Response)
-            return self._parsed(response.text)
+            return self._parse_json(response.text)
 
     async def _chunks(self, stream: AsyncStream[object]) -> AsyncGenerator[object]:
         """Yield the stream's chunks; only one if the server sent a single JSON body."""
-        if read_whole(stream.response):
-            whole = self._parsed((await stream.response.aread()).decode("utf-8", "replace"))
-            if failure := failure_inside(whole):
-                raise _Refusal(failure)
-            if not isinstance(whole, dict) or not whole.get("choices"):
-                raise self._not_an_answer()
-            yield whole
+        if is_single_body(stream.response):
+            body = self._parse_json((await stream.response.aread()).decode("utf-8", "replace"))
+            if failure := failure_in_chunk(body):
+                raise _EndpointRefused(failure)
+            if not isinstance(body, dict) or not body.get("choices"):
+                raise self._invalid_response()
+            yield body
             return
         count = 0
         # Close the inner iterator explicitly: it and the stream form a reference cycle, and the
@@ -251,45 +253,45 @@ class _Connection:
                 yield chunk
         kind = stream.response.headers.get("content-type", "").lower()
         if not count and "event-stream" not in kind:
-            raise self._not_an_answer()
+            raise self._invalid_response()
 
-    def _parsed(self, text: str) -> object:
+    def _parse_json(self, text: str) -> object:
         try:
             parsed: object = json.loads(text)
         except (ValueError, RecursionError):
-            raise self._not_an_answer() from None
+            raise self._invalid_response() from None
         return parsed
 
-    def _not_an_answer(self) -> ModelError:
-        return not_an_answer(self.endpoint, answered_before=self.answered)
+    def _invalid_response(self) -> ModelError:
+        return invalid_response_error(self.endpoint, answered_before=self.has_answered)
 
 
 @contextmanager
-def _told_apart(endpoint: Endpoint, silence: float) -> Iterator[None]:
-    """Convert exceptions of the package into ``_Refusal`` and ``ModelError``."""
+def _convert_errors(endpoint: Endpoint, read_timeout: float) -> Iterator[None]:
+    """Convert exceptions of the package into ``_EndpointRefused`` and ``ModelError``."""
     try:
         yield
     except APIConnectionError as error:
         if isinstance(error.__cause__, ModelRefused):
             raise error.__cause__ from None
-        if isinstance(error.__cause__, TooMuch):
-            raise too_much(endpoint, str(error.__cause__)) from None
-        raise unreachable(error, endpoint, silence) from None
-    except TooMuch as error:
-        raise too_much(endpoint, str(error)) from None
+        if isinstance(error.__cause__, ResponseTooLarge):
+            raise too_large_error(endpoint, str(error.__cause__)) from None
+        raise connection_error(error, endpoint, read_timeout) from None
+    except ResponseTooLarge as error:
+        raise too_large_error(endpoint, str(error)) from None
     except APIStatusError as error:
         headers = {name.lower(): value for name, value in error.response.headers.items()}
-        raise _Refusal(Failure(error.status_code, error.body, headers)) from None
-    except (httpx2.HTTPError, *_UNREADABLE) as error:
-        raise unreachable(error, endpoint, silence) from None
+        raise _EndpointRefused(Failure(error.status_code, error.body, headers)) from None
+    except (httpx2.HTTPError, *_DECODE_ERRORS) as error:
+        raise connection_error(error, endpoint, read_timeout) from None
     except APIError as error:
-        raise _Refusal(
-            failure_inside({"error": error.body}) or Failure(None, "", {}, True)
+        raise _EndpointRefused(
+            failure_in_chunk({"error": error.body}) or Failure(None, "", {}, True)
         ) from None
 
 
-def _client(address: Address, config: ModelConfig) -> _Client:
-    key, silence = config.api_key, config.silence
+def _create_client(address: BaseUrl, config: ModelConfig) -> _Client:
+    key, read_timeout = config.api_key, config.read_timeout
     if not key.isascii() or not key.isprintable():
         raise ModelRefused("The API key holds characters that no key has. Enter it again.")
     try:
@@ -299,11 +301,13 @@ def _client(address: Address, config: ModelConfig) -> _Client:
             organization="",
             project="",
             webhook_secret="",
-            base_url=address.shown,
+            base_url=address.display_url,
             default_query=address.query,
             max_retries=0,
-            timeout=httpx2.Timeout(silence, connect=min(CONNECT_SECONDS, silence)),
-            http_client=connections(address.loopback, config.public),
+            timeout=httpx2.Timeout(
+                read_timeout, connect=min(CONNECT_TIMEOUT_SECONDS, read_timeout)
+            ),
+            http_client=shared_client(address.is_loopback, config.public_only),
         )
     except (httpx2.InvalidURL, ValueError, ImportError, OSError) as error:
         # An unusable host, or an unusable proxy or certificate file from the environment.

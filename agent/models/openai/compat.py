@@ -3,25 +3,25 @@
 import re
 from collections.abc import Mapping
 
-from agent.models.openai.context_errors import too_long
-from agent.models.openai.errors import Failure, error_in, said_in
+from agent.models.openai.context_errors import length_error
+from agent.models.openai.errors import Failure, error_object, parse_error_body
 from agent.models.openai.request import Body
 
-_STATUSES = {400, 404, 422}
-_KEPT = {"model", "messages", "stream", "tools"}
+_REJECTION_STATUSES = {400, 404, 422}
+_REQUIRED_FIELDS = {"model", "messages", "stream", "tools"}
 # Fields of messages rather than parameters, but dropped in the same way.
-_REASONING = ("reasoning_content", "reasoning")
-_SYSTEM = "system prompt"
-_NO_SYSTEM = re.compile(
+_REASONING_FIELDS = ("reasoning_content", "reasoning")
+_SYSTEM_PROMPT = "system prompt"
+_NO_SYSTEM_PATTERN = re.compile(
     r"system(?: role| message| prompt|['\"])\W.{0,30}not (?:be )?(?:supported|allowed|accepted)|"
     r"not support (?:the )?['\"]?(?:system|developer)",
     re.IGNORECASE,
 )
-_OTHER = {
+_ALTERNATIVE_NAMES = {
     "max_tokens": "max_completion_tokens",
     "max_completion_tokens": "max_tokens",
 }
-_REFUSING = re.compile(
+_REJECTION_PATTERN = re.compile(
     r"support|unrecogni|unknown|unexpected|extra (?:input|field)|permitted|not allowed|"
     r"invalid|not accept|not available|deprecated|must be|cannot|can't|only the default|"
     r"one of|disabled|unavailable",
@@ -38,17 +38,17 @@ class Adaptation:
 
     def apply(self, body: Body) -> Body:
         """Return ``body`` with all learned changes."""
-        named = {self._renamed.get(key, key): value for key, value in body.items()}
-        taken = {key: value for key, value in named.items() if key not in self._dropped}
-        fields = self._dropped.intersection(_REASONING)
+        renamed = {self._renamed.get(key, key): value for key, value in body.items()}
+        adapted = {key: value for key, value in renamed.items() if key not in self._dropped}
+        fields = self._dropped.intersection(_REASONING_FIELDS)
         if fields:
-            taken["messages"] = [
+            adapted["messages"] = [
                 {key: value for key, value in message.items() if key not in fields}
-                for message in taken["messages"]
+                for message in adapted["messages"]
             ]
-        if _SYSTEM in self._dropped:
-            taken["messages"] = _without_system(taken["messages"])
-        return taken
+        if _SYSTEM_PROMPT in self._dropped:
+            adapted["messages"] = _without_system(adapted["messages"])
+        return adapted
 
     def learn(self, failure: Failure, sent: Body) -> str:
         """Learn from a refusal which field of the sent body the endpoint rejects.
@@ -56,37 +56,37 @@ class Adaptation:
         Returns:
             A sentence for the user; empty if there is nothing to change.
         """
-        name = _named(failure, sent)
+        name = _rejected_field(failure, sent)
         if not name:
             return ""
-        if name == _SYSTEM:
+        if name == _SYSTEM_PROMPT:
             self._dropped.add(name)
             return "This model takes no system prompt: it is sent with the first message."
-        other = _OTHER.get(name, "")
-        if other and name not in self._renamed.values() and other not in sent:
-            self._renamed[name] = other
-            return f"This endpoint does not take “{name}”: “{other}” is sent instead."
+        alternative = _ALTERNATIVE_NAMES.get(name, "")
+        if alternative and name not in self._renamed.values() and alternative not in sent:
+            self._renamed[name] = alternative
+            return f"This endpoint does not take “{name}”: “{alternative}” is sent instead."
         self._dropped.add(name)
         return f"This endpoint does not take “{name}”: it is left out from here on."
 
 
-def _named(failure: Failure, sent: Body) -> str:
+def _rejected_field(failure: Failure, sent: Body) -> str:
     """Return the sent, dispensable field that a refusal names; empty if there is none."""
-    said = said_in(failure.body, "")
-    if failure.streaming or too_long(said, ""):
+    details = parse_error_body(failure.body, "")
+    if failure.streaming or length_error(details, ""):
         return ""
-    if _NO_SYSTEM.search(said.text) and sent["messages"][0]["role"] == "system":
-        return _SYSTEM
-    if failure.status not in _STATUSES:
+    if _NO_SYSTEM_PATTERN.search(details.text) and sent["messages"][0]["role"] == "system":
+        return _SYSTEM_PROMPT
+    if failure.status not in _REJECTION_STATUSES:
         return ""
-    spared = [key for key in sent if key not in _KEPT]
+    droppable = [key for key in sent if key not in _REQUIRED_FIELDS]
     in_messages = {key for message in sent["messages"] for key in message}
-    spared += [key for key in _REASONING if key in in_messages]
-    if (given := _given(failure.body)) in spared:
-        return given
-    if not _REFUSING.search(said.text):
+    droppable += [key for key in _REASONING_FIELDS if key in in_messages]
+    if (param := _error_param(failure.body)) in droppable:
+        return param
+    if not _REJECTION_PATTERN.search(details.text):
         return ""
-    return next((key for key in spared if _mentions(said.text, key)), "")
+    return next((key for key in droppable if _mentions(details.text, key)), "")
 
 
 def _without_system(messages: list[Body]) -> list[Body]:
@@ -103,8 +103,8 @@ def _mentions(text: str, name: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
 
 
-def _given(body: object) -> str:
+def _error_param(body: object) -> str:
     """Return the parameter in the ``param`` field of an error; empty if there is none."""
-    error = error_in(body)
+    error = error_object(body)
     param = error.get("param") if isinstance(error, Mapping) else None
     return param if isinstance(param, str) else ""

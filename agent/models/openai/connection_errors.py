@@ -7,38 +7,43 @@ from agent.errors import ModelUnavailable
 from agent.models.openai.errors import Endpoint
 from agent.models.openai.redaction import redact
 
-CONNECT_SECONDS = 15.0
+CONNECT_TIMEOUT_SECONDS = 15.0
 
 
-def unreachable(error: BaseException, endpoint: Endpoint, silence: float) -> ModelUnavailable:
+def connection_error(
+    error: BaseException, endpoint: Endpoint, read_timeout: float
+) -> ModelUnavailable:
     """Return the error for a request that failed before or during an answer.
 
     Args:
         error: The exception of the HTTP client.
         endpoint: The endpoint's description.
-        silence: The configured read timeout in seconds.
+        read_timeout: The configured read timeout in seconds.
     """
     causes = _causes(error)
     names = " ".join(type(cause).__name__ for cause in causes)
     names = names.replace("APIConnectionError", "")  # wraps every kind of error
-    said = redact(" ".join(str(cause) for cause in causes), endpoint.key)
-    return ModelUnavailable(f"The endpoint {endpoint.where} {_what(causes, names, said, silence)}")
+    text = redact(" ".join(str(cause) for cause in causes), endpoint.key)
+    return ModelUnavailable(
+        f"The endpoint {endpoint.display_url} {_describe(causes, names, text, read_timeout)}"
+    )
 
 
-def _what(causes: list[BaseException], names: str, said: str, silence: float) -> str:
+def _describe(causes: list[BaseException], names: str, text: str, read_timeout: float) -> str:
     if "ConnectTimeout" in names:
-        return f"did not take a connection within {min(CONNECT_SECONDS, silence):g} s."
+        return f"did not take a connection within {min(CONNECT_TIMEOUT_SECONDS, read_timeout):g} s."
     if "Timeout" in names:
-        return f"said nothing for {silence:g} s."
-    if any(isinstance(cause, socket.gaierror) for cause in causes) or "getaddrinfo" in said:
+        return f"said nothing for {read_timeout:g} s."
+    if any(isinstance(cause, socket.gaierror) for cause in causes) or "getaddrinfo" in text:
         return "cannot be found: its name is not known. Is the address right?"
-    if any(isinstance(cause, ssl.SSLError) for cause in causes) or "CERTIFICATE" in said:
+    if any(isinstance(cause, ssl.SSLError) for cause in causes) or "CERTIFICATE" in text:
         return (
             "cannot be reached securely. Where your network has its own certificate "
-            f"authority, name it in SSL_CERT_FILE. ({_last(causes)})"
+            f"authority, name it in SSL_CERT_FILE. ({_innermost_message(causes)})"
         )
     if "ProxyError" in names:
-        return f"cannot be reached through the proxy that the environment names. ({_last(causes)})"
+        reason = _innermost_message(causes)
+        return f"cannot be reached through the proxy that the environment names. ({reason})"
     if "Connect" in names:
         return "cannot be reached. Is it running, and is the address right?"
     if any(name in names for name in ("JSON", "Unicode", "Recursion", "Decoding")):
@@ -56,6 +61,6 @@ def _causes(error: BaseException) -> list[BaseException]:
     return chain
 
 
-def _last(causes: list[BaseException]) -> str:
+def _innermost_message(causes: list[BaseException]) -> str:
     text = next((str(cause) for cause in reversed(causes) if str(cause)), "no reason given")
     return text[:200]

@@ -6,7 +6,7 @@ Each pattern matches the wording of a server or provider, named in its comment.
 import re
 from dataclasses import dataclass
 
-from agent.errors import AnswerTooLong, ContextTooLong
+from agent.errors import ContextTooLong, MaxTokensTooHigh
 
 _N = r"(?P<{}>\d[\d,_]*)"
 _LIMIT, _USED, _GRANT = _N.format("limit"), _N.format("used"), _N.format("grant")
@@ -63,11 +63,15 @@ _CONTEXT = [
 ]
 _ANSWER_PATTERNS = [re.compile(pattern, re.IGNORECASE | re.DOTALL) for pattern in _ANSWER]
 _CONTEXT_PATTERNS = [re.compile(pattern, re.IGNORECASE | re.DOTALL) for pattern in _CONTEXT]
-_CODES = {"context_length_exceeded", "exceed_context_size_error", "context_window_exceeded"}
+_CONTEXT_ERROR_CODES = {
+    "context_length_exceeded",
+    "exceed_context_size_error",
+    "context_window_exceeded",
+}
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ErrorDetails:
     """The content of an endpoint's error response.
 
     Attributes:
@@ -83,24 +87,24 @@ class Said:
     used: int | None = None
 
 
-def too_long(said: Said, sentence: str) -> ContextTooLong | AnswerTooLong | None:
-    """Return the length error with text ``sentence``; None for other refusals."""
-    context = _first(_CONTEXT_PATTERNS, said.text)
-    answer = _first(_ANSWER_PATTERNS, said.text)
+def length_error(details: ErrorDetails, message: str) -> ContextTooLong | MaxTokensTooHigh | None:
+    """Return the length error with text ``message``; None for other refusals."""
+    context = _first_match(_CONTEXT_PATTERNS, details.text)
+    answer = _first_match(_ANSWER_PATTERNS, details.text)
     if answer is not None and (context is None or answer.re is _ANSWER_PATTERNS[0]):
-        return AnswerTooLong(sentence, _number(answer, "grant"))
-    if context is None and not said.codes & _CODES:
+        return MaxTokensTooHigh(message, _number(answer, "grant"))
+    if context is None and not details.codes & _CONTEXT_ERROR_CODES:
         return None
     limit, used = _number(context, "limit"), _number(context, "used")
-    return ContextTooLong(sentence, said.limit or limit, said.used or used)
+    return ContextTooLong(message, details.limit or limit, details.used or used)
 
 
-def _first(patterns: list[re.Pattern[str]], text: str) -> re.Match[str] | None:
+def _first_match(patterns: list[re.Pattern[str]], text: str) -> re.Match[str] | None:
     return next((match for pattern in patterns if (match := pattern.search(text))), None)
 
 
 def _number(match: re.Match[str] | None, group: str) -> int | None:
-    found = match.groupdict().get(group) if match else None
+    value = match.groupdict().get(group) if match else None
     # A number with more than 12 digits is not a context length, and may be slow to convert.
-    digits = re.sub(r"[,_]", "", found) if found else ""
+    digits = re.sub(r"[,_]", "", value) if value else ""
     return int(digits) if 0 < len(digits) <= 12 else None

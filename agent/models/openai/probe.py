@@ -8,10 +8,10 @@ from agent.models.base import (
     CallPiece,
     Finish,
     ModelConfig,
+    ModelRequest,
     Piece,
-    Request,
     ToolSchema,
-    User,
+    UserMessage,
 )
 from agent.models.openai.client import OpenAIModel, fetch_models
 from agent.util import background_loop
@@ -19,8 +19,8 @@ from agent.util.cancellation import Stop
 
 _LIST_SECONDS = 10.0
 _CHECK_SECONDS = 60.0
-_MOST = 5000
-_READY = ToolSchema(
+_MAX_MODELS = 5000
+_READY_TOOL = ToolSchema(
     "ready", "Say that you are ready.", {"type": "object", "properties": {}, "required": []}
 )
 
@@ -33,26 +33,26 @@ def list_models(config: ModelConfig) -> list[str]:
     Raises:
         ModelError: see ``Model.stream``.
     """
-    asked = background_loop.start(fetch_models(replace(config, silence=_LIST_SECONDS)))
+    future = background_loop.submit(fetch_models(replace(config, read_timeout=_LIST_SECONDS)))
     try:
-        listed = asked.result(_LIST_SECONDS + 0.5)
+        response = future.result(_LIST_SECONDS + 0.5)
     except TimeoutError:
-        asked.cancel()
+        future.cancel()
         raise ModelUnavailable(
             f"The endpoint did not list its models within {_LIST_SECONDS:g} s."
         ) from None
-    return sorted(set(_names(listed)), key=str.lower)[:_MOST]
+    return sorted(set(_model_names(response)), key=str.lower)[:_MAX_MODELS]
 
 
-def _names(listed: object) -> list[str]:
-    if isinstance(listed, dict):
-        listed = listed.get("data") or listed.get("models")
-    entries = listed if isinstance(listed, list) else []
+def _model_names(response: object) -> list[str]:
+    if isinstance(response, dict):
+        response = response.get("data") or response.get("models")
+    entries = response if isinstance(response, list) else []
     named = [e.get("id") or e.get("name") if isinstance(e, dict) else e for e in entries]
     return [name for name in named if isinstance(name, str) and 0 < len(name) <= 200]
 
 
-def check(config: ModelConfig) -> str:
+def check_endpoint(config: ModelConfig) -> str:
     """Return a sentence for the user: whether the model answers, or what to do.
 
     Without a model name, request the endpoint's model list; with one, request a short turn (a
@@ -60,32 +60,34 @@ def check(config: ModelConfig) -> str:
     """
     try:
         if not config.model.strip():
-            return _offer(list_models(config))
-        return _trial(config)
+            return _models_message(list_models(config))
+        return _try_turn(config)
     except ModelError as error:
         return str(error)
 
 
-def _offer(names: list[str]) -> str:
+def _models_message(names: list[str]) -> str:
     if not names:
         return "The endpoint answers, but it lists no models: enter a model's name."
     return f"The endpoint answers and offers {len(names)} models: choose one."
 
 
-def _trial(config: ModelConfig) -> str:
+def _try_turn(config: ModelConfig) -> str:
     began = time.monotonic()
-    request = Request([User("Call the tool named ready. Say nothing else.")], [_READY])
-    with Stop().or_after(_CHECK_SECONDS) as stop:
+    request = ModelRequest(
+        [UserMessage("Call the tool named ready. Say nothing else.")], [_READY_TOOL]
+    )
+    with Stop().with_timeout(_CHECK_SECONDS) as stop:
         pieces = list(OpenAIModel(config).stream(request, stop))
-    return _verdict(config, pieces, time.monotonic() - began)
+    return _result_message(config, pieces, time.monotonic() - began)
 
 
-def _verdict(config: ModelConfig, pieces: list[Piece], seconds: float) -> str:
+def _result_message(config: ModelConfig, pieces: list[Piece], seconds: float) -> str:
     if not any(isinstance(piece, Finish) for piece in pieces):
         return f"{config.model} did not finish an answer within {_CHECK_SECONDS:g} s."
-    if any(isinstance(piece, CallPiece) and piece.name == _READY.name for piece in pieces):
+    if any(isinstance(piece, CallPiece) and piece.name == _READY_TOOL.name for piece in pieces):
         return f"{config.model} works: it answered and called a tool ({seconds:.1f} s)."
-    other = "text" if config.calls == "native" else "native"
+    other = "text" if config.tool_call_style == "native" else "native"
     return (
         f"{config.model} answers ({seconds:.1f} s), but did not call a tool when asked to. If it "
         f"does not in a run either, set the tool-call style to “{other}”."

@@ -12,13 +12,13 @@ from agent.models.base import (
     ReasoningPiece,
     Usage,
 )
-from agent.models.openai.request import clean
-from agent.models.openai.tool_call_deltas import CallReader
-from agent.models.openai.transport.bounds import AnswerSize, check_calls
-from agent.models.parsing.content import SpokenReader
+from agent.models.openai.request import replace_surrogates
+from agent.models.openai.tool_call_deltas import ToolCallAssembler
+from agent.models.openai.transport.bounds import AnswerSizeCounter, check_call_count
+from agent.models.parsing.content import ContentParser
 
 _REASONING_FIELDS: tuple[ReasoningField, ...] = ("reasoning_content", "reasoning")
-_REASONS: dict[str, FinishReason] = {
+_FINISH_REASONS: dict[str, FinishReason] = {
     "stop": "stop",
     "eos": "stop",
     "end_turn": "stop",
@@ -34,13 +34,13 @@ _REASONS: dict[str, FinishReason] = {
     "sensitive": "content_filter",
 }
 # Finish reasons with which endpoints report a failure in a stream that ends properly.
-_BROKEN = {"error", "abort", "insufficient_system_resource", "network_error"}
+_FAILURE_REASONS = {"error", "abort", "insufficient_system_resource", "network_error"}
 
 
-class AnswerReader:
+class StreamParser:
     """Converter of chunks (parsed JSON of any shape) into pieces.
 
-    ``end`` yields the ``Finish``.
+    ``finish`` yields the ``Finish``.
 
     Args:
         text_calls: Whether to parse tool calls from the text.
@@ -50,18 +50,18 @@ class AnswerReader:
     """
 
     def __init__(self, text_calls: bool) -> None:
-        self._spoken = SpokenReader(text_calls)
-        self._size = AnswerSize()
-        self._calls = CallReader(self._size)
+        self._content_parser = ContentParser(text_calls)
+        self._size = AnswerSizeCounter()
+        self._calls = ToolCallAssembler(self._size)
         self._reason = ""
-        self._any_call = False
+        self._has_calls = False
         self._reasoning_field: ReasoningField = "reasoning_content"
         self.usage: Usage | None = None
-        self._begun = False
+        self._started = False
         self._closed_by_usage = False
 
     @property
-    def finished(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether the endpoint reported that the answer is complete.
 
         It does so with a finish reason, or, if a server sends none, with a final usage.
@@ -69,9 +69,9 @@ class AnswerReader:
         return bool(self._reason) or self._closed_by_usage
 
     @property
-    def broken(self) -> str:
+    def failure_reason(self) -> str:
         """The finish reason if it reports a failure, else empty."""
-        return self._reason if self._reason in _BROKEN else ""
+        return self._reason if self._reason in _FAILURE_REASONS else ""
 
     def feed(self, chunk: object) -> Iterator[Piece]:
         """Yield the pieces of a chunk; malformed parts are ignored."""
@@ -79,76 +79,76 @@ class AnswerReader:
             return
         choices = chunk.get("choices")
         choice = choices[0] if isinstance(choices, list) and choices else None
-        usage = _usage(chunk.get("usage"))
+        usage = _parse_usage(chunk.get("usage"))
         if isinstance(choice, Mapping):
-            usage = usage or _usage(choice.get("usage"))
+            usage = usage or _parse_usage(choice.get("usage"))
             self._closed_by_usage = False
             if choice.get("index") in (0, None):
-                yield from self._choice(choice)
+                yield from self._parse_choice(choice)
         elif usage is not None:
-            self._closed_by_usage = self._begun
+            self._closed_by_usage = self._started
         self.usage = usage or self.usage
 
-    def end(self) -> Iterator[Piece]:
+    def finish(self) -> Iterator[Piece]:
         """Yield the remaining pieces, then the ``Finish``."""
-        yield from self._noted(self._spoken.flush())
-        yield from self._noted(self._calls.flush())
-        reason = _REASONS.get(self._reason, "other" if self._reason else "stop")
+        yield from self._track_calls(self._content_parser.flush())
+        yield from self._track_calls(self._calls.flush())
+        reason = _FINISH_REASONS.get(self._reason, "other" if self._reason else "stop")
         if reason in ("stop", "tool_calls"):
-            reason = "tool_calls" if self._any_call else "stop"
+            reason = "tool_calls" if self._has_calls else "stop"
         yield Finish(reason, self.usage, reasoning_field=self._reasoning_field)
 
-    def _choice(self, choice: Mapping[str, Any]) -> Iterator[Piece]:
+    def _parse_choice(self, choice: Mapping[str, Any]) -> Iterator[Piece]:
         delta = choice.get("delta") or choice.get("message")
         if isinstance(delta, Mapping):
-            yield from self._delta(delta)
+            yield from self._parse_delta(delta)
         if isinstance(reason := choice.get("finish_reason"), str) and reason:
             self._reason = reason.lower()
 
-    def _delta(self, delta: Mapping[str, Any]) -> Iterator[Piece]:
-        self._begun = True
-        parts = _parts(delta.get("content"))
+    def _parse_delta(self, delta: Mapping[str, Any]) -> Iterator[Piece]:
+        self._started = True
+        parts = _content_parts(delta.get("content"))
         for key in _REASONING_FIELDS:
             if isinstance(text := delta.get(key), str) and text:
                 self._reasoning_field = key
-                yield ReasoningPiece(self._cleaned(text))
+                yield ReasoningPiece(self._count_and_clean(text))
                 break
-        for kind, text in [*parts, *_parts(delta.get("refusal"))]:
+        for kind, text in [*parts, *_content_parts(delta.get("refusal"))]:
             if kind == "thinking":
-                yield ReasoningPiece(self._cleaned(text))
+                yield ReasoningPiece(self._count_and_clean(text))
                 continue
-            yield from self._noted(self._spoken.feed(self._cleaned(text)))
+            yield from self._track_calls(self._content_parser.feed(self._count_and_clean(text)))
         calls = delta.get("tool_calls")
         for fragment in calls if isinstance(calls, list) else []:
             if isinstance(fragment, Mapping):
-                yield from self._noted(self._calls.feed(fragment))
+                yield from self._track_calls(self._calls.feed(fragment))
 
-    def _cleaned(self, text: str) -> str:
-        return clean(self._size.add(text))
+    def _count_and_clean(self, text: str) -> str:
+        return replace_surrogates(self._size.add(text))
 
-    def _noted(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
+    def _track_calls(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
         for piece in pieces:
             if isinstance(piece, CallPiece):
-                self._any_call = True
-                check_calls(piece.index + 1)
+                self._has_calls = True
+                check_call_count(piece.index + 1)
             yield piece
 
 
-def _parts(content: object) -> list[tuple[str, str]]:
+def _content_parts(content: object) -> list[tuple[str, str]]:
     """Return ``content``, a string or a list of parts, as pairs of kind and text."""
     if isinstance(content, str):
         return [("text", content)] if content else []
-    found = []
+    result = []
     for part in content if isinstance(content, list) else []:
         if isinstance(part, Mapping):
             kind = "thinking" if part.get("type") == "thinking" else "text"
             inner = part.get(kind)
-            texts = _parts(inner) if not isinstance(inner, str) else [("text", inner)]
-            found += [(kind, text) for _, text in texts]
-    return found
+            texts = _content_parts(inner) if not isinstance(inner, str) else [("text", inner)]
+            result += [(kind, text) for _, text in texts]
+    return result
 
 
-def _usage(value: object) -> Usage | None:
+def _parse_usage(value: object) -> Usage | None:
     if not isinstance(value, Mapping) or not _count(value, "prompt_tokens"):
         return None
     cached = (
@@ -171,6 +171,6 @@ def _usage(value: object) -> Usage | None:
     )
 
 
-def _count(of: object, key: str) -> int:
-    value = of.get(key) if isinstance(of, Mapping) else None
+def _count(container: object, key: str) -> int:
+    value = container.get(key) if isinstance(container, Mapping) else None
     return value if type(value) is int and value > 0 else 0

@@ -11,21 +11,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent.models.base import CallPiece
-from agent.models.openai.transport.bounds import AnswerSize, check_calls
+from agent.models.openai.transport.bounds import AnswerSizeCounter, check_call_count
 from agent.models.parsing.call_ids import new_call_id
 
 
-class _Call:
-    def __init__(self, index: int, place: int | None, given_id: str) -> None:
+class _PartialCall:
+    def __init__(self, index: int, stream_index: int | None, endpoint_id: str) -> None:
         self.index = index
-        self.place = place
-        self.given_id = given_id
+        self.stream_index = stream_index
+        self.endpoint_id = endpoint_id
         self.name = ""
         self.parts: list[str] = []
-        self.said = False
+        self.emitted = False
 
     @property
-    def complete(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether the arguments so far are complete JSON."""
         arguments = "".join(self.parts)
         if not arguments.rstrip().endswith("}"):
@@ -37,63 +37,74 @@ class _Call:
         return True
 
 
-class CallReader:
+class ToolCallAssembler:
     """Assembler of fragments into calls, numbered in the order of their starts.
 
     Args:
         size: Counter of the answer's characters.
     """
 
-    def __init__(self, size: AnswerSize) -> None:
+    def __init__(self, size: AnswerSizeCounter) -> None:
         self._size = size
-        self._calls: list[_Call] = []
+        self._calls: list[_PartialCall] = []
         self._ids: set[str] = set()
 
     def feed(self, fragment: Mapping[str, Any]) -> list[CallPiece]:
         """Return the pieces of one entry of ``delta.tool_calls``."""
         function = fragment.get("function")
         function = function if isinstance(function, Mapping) else {}
-        place = fragment.get("index")
-        place = place if type(place) is int else None
-        given_id, name = _string(fragment.get("id")), _string(function.get("name"))
+        stream_index = fragment.get("index")
+        stream_index = stream_index if type(stream_index) is int else None
+        endpoint_id, name = _string(fragment.get("id")), _string(function.get("name"))
         arguments = self._size.add(_arguments(function.get("arguments")))
-        call = self._continued(place, given_id, name)
+        call = self._find_call(stream_index, endpoint_id, name)
         if call is None:
-            call = _Call(len(self._calls), place, given_id)
+            call = _PartialCall(len(self._calls), stream_index, endpoint_id)
             self._calls.append(call)
-            check_calls(len(self._calls))
+            check_call_count(len(self._calls))
         call.name = call.name or name
         call.parts.append(arguments)
-        return self._piece(call, arguments) if call.name else []
+        return self._next_pieces(call, arguments) if call.name else []
 
     def flush(self) -> list[CallPiece]:
         """Return the calls that never received a name."""
-        return [piece for call in self._calls if not call.said for piece in self._piece(call, "")]
+        return [
+            piece
+            for call in self._calls
+            if not call.emitted
+            for piece in self._next_pieces(call, "")
+        ]
 
-    def _piece(self, call: _Call, arguments: str) -> list[CallPiece]:
-        if call.said:
+    def _next_pieces(self, call: _PartialCall, arguments: str) -> list[CallPiece]:
+        if call.emitted:
             return [CallPiece(call.index, arguments=arguments)] if arguments else []
-        call.said = True
-        own_id = call.given_id
-        if not own_id or own_id in self._ids:
-            own_id = new_call_id()
-        self._ids.add(own_id)
-        return [CallPiece(call.index, own_id, call.name, "".join(call.parts))]
+        call.emitted = True
+        call_id = call.endpoint_id
+        if not call_id or call_id in self._ids:
+            call_id = new_call_id()
+        self._ids.add(call_id)
+        return [CallPiece(call.index, call_id, call.name, "".join(call.parts))]
 
-    def _continued(self, place: int | None, given_id: str, name: str) -> _Call | None:
+    def _find_call(
+        self, stream_index: int | None, endpoint_id: str, name: str
+    ) -> _PartialCall | None:
         """Return the call to which a fragment belongs; None for a new one."""
         if not self._calls:
             return None
         last = self._calls[-1]
-        here = [call for call in self._calls if call.place == place] if place is not None else []
-        call = here[-1] if here else last
+        same_index = (
+            [call for call in self._calls if call.stream_index == stream_index]
+            if stream_index is not None
+            else []
+        )
+        call = same_index[-1] if same_index else last
         if not name:
-            return None if given_id and place is not None and not here else call
-        if place is not None and not here:
+            return None if endpoint_id and stream_index is not None and not same_index else call
+        if stream_index is not None and not same_index:
             return None
-        if given_id:
-            return call if given_id == call.given_id or not call.name else None
-        repeated = name == call.name and not call.complete
+        if endpoint_id:
+            return call if endpoint_id == call.endpoint_id or not call.name else None
+        repeated = name == call.name and not call.is_complete
         return call if repeated or not call.name else None
 
 

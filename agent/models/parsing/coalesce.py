@@ -3,14 +3,14 @@
 from agent.models.base import CallPiece, Piece, ReasoningPiece, TextPiece
 
 
-def same_kind(one: Piece, other: Piece) -> bool:
+def can_merge(one: Piece, other: Piece) -> bool:
     """Return whether ``other`` continues ``one`` and may be merged with it."""
     if isinstance(one, CallPiece):
         return isinstance(other, CallPiece) and one.index == other.index
     return isinstance(one, TextPiece | ReasoningPiece) and type(one) is type(other)
 
 
-def joined(pieces: list[Piece]) -> Piece:
+def merge(pieces: list[Piece]) -> Piece:
     """Merge pieces of the same kind into one."""
     first = pieces[0]
     if isinstance(first, CallPiece):

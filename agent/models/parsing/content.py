@@ -6,33 +6,33 @@ from agent.models.base import CallPiece, ReasoningPiece, TextPiece
 from agent.models.parsing.text_tool_calls import TextCallSplitter
 from agent.models.parsing.think import ThinkSplitter
 
-Spoken = ReasoningPiece | TextPiece | CallPiece
+ContentPiece = ReasoningPiece | TextPiece | CallPiece
 
 
-class SpokenReader:
+class ContentParser:
     """Incremental splitter of a text stream; works for any fragment boundaries.
 
     Args:
-        calls: Whether to parse tool calls from the text.
+        parse_calls: Whether to parse tool calls from the text.
     """
 
-    def __init__(self, calls: bool) -> None:
-        self._think = ThinkSplitter()
-        self._split = TextCallSplitter() if calls else None
+    def __init__(self, parse_calls: bool) -> None:
+        self._think_splitter = ThinkSplitter()
+        self._call_splitter = TextCallSplitter() if parse_calls else None
 
-    def feed(self, text: str) -> Iterator[Spoken]:
+    def feed(self, text: str) -> Iterator[ContentPiece]:
         """Process a fragment; yield the new pieces that are certain so far."""
-        return self._parted(self._think.feed(text))
+        return self._split_calls(self._think_splitter.feed(text))
 
-    def flush(self) -> Iterator[Spoken]:
+    def flush(self) -> Iterator[ContentPiece]:
         """Yield the remaining pieces at the end of the text."""
-        yield from self._parted(self._think.flush())
-        if self._split is not None:
-            yield from self._split.flush()
+        yield from self._split_calls(self._think_splitter.flush())
+        if self._call_splitter is not None:
+            yield from self._call_splitter.flush()
 
-    def _parted(self, pieces: Iterable[TextPiece | ReasoningPiece]) -> Iterator[Spoken]:
+    def _split_calls(self, pieces: Iterable[TextPiece | ReasoningPiece]) -> Iterator[ContentPiece]:
         for piece in pieces:
-            if self._split is None or isinstance(piece, ReasoningPiece):
+            if self._call_splitter is None or isinstance(piece, ReasoningPiece):
                 yield piece
             else:
-                yield from self._split.feed(piece.text)
+                yield from self._call_splitter.feed(piece.text)

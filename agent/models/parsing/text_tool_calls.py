@@ -24,27 +24,27 @@ import re
 from collections.abc import Iterable, Sequence
 
 from agent.models.base import (
-    Assistant,
+    AssistantMessage,
     CallPiece,
     Message,
-    System,
+    SystemMessage,
     TextPiece,
     ToolCall,
     ToolResult,
     ToolSchema,
-    User,
+    UserMessage,
 )
 from agent.models.parsing.call_ids import new_call_id
-from agent.models.parsing.think import held_back
+from agent.models.parsing.think import partial_marker_length
 
 _FENCE, _FENCE_END = "```tool_call", "```"
 _TAG, _TAG_END = "<tool_call>", "</tool_call>"
-_HEAD = re.compile(
+_CALL_HEAD_PATTERN = re.compile(
     r'\s*\{\s*"name"\s*:\s*"([^"\\]+)"\s*,\s*"(?:arguments|parameters)"\s*:\s*(?=\{)'
 )
-_NAME = re.compile(r'"name"\s*:\s*"([^"\\]+)"')
+_NAME_PATTERN = re.compile(r'"name"\s*:\s*"([^"\\]+)"')
 # Characters that may belong to the end of a block: its last brace closes the block itself.
-_TAIL = " \t\r\n}`"
+_BLOCK_END_CHARACTERS = " \t\r\n}`"
 
 _INSTRUCTIONS = """\
 # Tools
@@ -60,7 +60,7 @@ comes in the next message. Never write a result yourself.
 """
 
 
-def describe(tools: Sequence[ToolSchema]) -> str:
+def describe_tools(tools: Sequence[ToolSchema]) -> str:
     """Return a description of the tools for the system prompt; empty without tools."""
     if not tools:
         return ""
@@ -72,42 +72,42 @@ def describe(tools: Sequence[ToolSchema]) -> str:
     return "\n".join([_INSTRUCTIONS, *parts])
 
 
-def as_text(messages: Sequence[Message], tools: Sequence[ToolSchema]) -> list[Message]:
+def to_text_messages(messages: Sequence[Message], tools: Sequence[ToolSchema]) -> list[Message]:
     """Return the conversation with tools, calls and results written as text.
 
     Consecutive user messages are merged, since many chat templates require alternating roles.
     """
-    turned: list[Message] = []
-    description = describe(tools)
-    for message in _told(messages, description) if description else messages:
-        if isinstance(message, Assistant):
-            turned.append(Assistant(_written(message), message.reasoning))
-        elif isinstance(message, System):
-            turned.append(message)
+    converted: list[Message] = []
+    description = describe_tools(tools)
+    for message in _with_tool_description(messages, description) if description else messages:
+        if isinstance(message, AssistantMessage):
+            converted.append(AssistantMessage(_render_answer(message), message.reasoning))
+        elif isinstance(message, SystemMessage):
+            converted.append(message)
         else:
             text = message.text
             if isinstance(message, ToolResult):
                 text = f"Result of {message.name}:\n{text or '(empty)'}"
-            if turned and isinstance(turned[-1], User):
-                text = f"{turned.pop().text}\n\n{text}"
-            turned.append(User(text))
-    return turned
+            if converted and isinstance(converted[-1], UserMessage):
+                text = f"{converted.pop().text}\n\n{text}"
+            converted.append(UserMessage(text))
+    return converted
 
 
-def _told(messages: Sequence[Message], description: str) -> list[Message]:
+def _with_tool_description(messages: Sequence[Message], description: str) -> list[Message]:
     """Return the messages with the description appended to the system prompt."""
     first = messages[0] if messages else None
-    if isinstance(first, System):
-        return [System(f"{first.text}\n\n{description}"), *messages[1:]]
-    return [System(description), *messages]
+    if isinstance(first, SystemMessage):
+        return [SystemMessage(f"{first.text}\n\n{description}"), *messages[1:]]
+    return [SystemMessage(description), *messages]
 
 
-def _written(message: Assistant) -> str:
-    blocks = [f"{_FENCE}\n{_call_text(call)}\n{_FENCE_END}" for call in message.calls]
+def _render_answer(message: AssistantMessage) -> str:
+    blocks = [f"{_FENCE}\n{_render_call(call)}\n{_FENCE_END}" for call in message.calls]
     return "\n\n".join(part for part in (message.text, *blocks) if part)
 
 
-def _call_text(call: ToolCall) -> str:
+def _render_call(call: ToolCall) -> str:
     try:
         arguments = json.loads(call.arguments)
     except ValueError:
@@ -122,139 +122,144 @@ class TextCallSplitter:
     """
 
     def __init__(self) -> None:
-        self._held = ""
-        self._line_start = True
+        self._buffer = ""
+        self._at_line_start = True
         self._after_block = False
-        self._end = ""
-        self._block: _Block | None = None
+        self._end_marker = ""
+        self._block: _BlockParser | None = None
         self._count = 0
 
     def feed(self, text: str) -> list[TextPiece | CallPiece]:
         """Process a fragment; return the new pieces that are certain so far."""
-        self._held += text
+        self._buffer += text
         pieces: list[TextPiece | CallPiece] = []
-        while self._held:
-            before = self._held
-            pieces += self._inside() if self._block else self._outside()
-            if self._held == before:
+        while self._buffer:
+            before = self._buffer
+            pieces += self._parse_block() if self._block else self._parse_text()
+            if self._buffer == before:
                 break
         return pieces
 
     def flush(self) -> list[TextPiece | CallPiece]:
         """Return the remaining pieces at the end of the text; an open block ends."""
-        held, self._held = self._held, ""
+        rest, self._buffer = self._buffer, ""
         if self._block is None:
-            return [TextPiece(held)] if held else []
+            return [TextPiece(rest)] if rest else []
         block, self._block = self._block, None
-        return [*block.feed(held), *block.end()]
+        return [*block.feed(rest), *block.finish()]
 
-    def _outside(self) -> list[TextPiece | CallPiece]:
+    def _parse_text(self) -> list[TextPiece | CallPiece]:
         if self._after_block:
-            self._held = self._held.lstrip("\n")
-            self._after_block = not self._held
-        found = self._opening()
-        if found is not None:
-            start, marker, self._end = found
-            text, self._held = self._held[:start], self._held[start + len(marker) :]
-            self._block = _Block(self._count)
+            self._buffer = self._buffer.lstrip("\n")
+            self._after_block = not self._buffer
+        marker_match = self._find_opening()
+        if marker_match is not None:
+            start, marker, self._end_marker = marker_match
+            text, self._buffer = self._buffer[:start], self._buffer[start + len(marker) :]
+            self._block = _BlockParser(self._count)
             self._count += 1
-            return _text(text)
-        keep = max(held_back(self._held, _TAG), self._fence_begun())
-        return self._say(len(self._held) - keep)
+            return _text_pieces(text)
+        keep = max(partial_marker_length(self._buffer, _TAG), self._partial_fence_length())
+        return self._take_text(len(self._buffer) - keep)
 
-    def _opening(self) -> tuple[int, str, str] | None:
+    def _find_opening(self) -> tuple[int, str, str] | None:
         """Find the first opening marker: position, opening marker, closing marker."""
         found: list[tuple[int, str, str]] = []
-        if (at := self._held.find(_TAG)) >= 0:
+        if (at := self._buffer.find(_TAG)) >= 0:
             found.append((at, _TAG, _TAG_END))
-        for match in re.finditer(re.escape(_FENCE) + r"(?=\s)", self._held):
-            if self._begins_line(match.start()):
+        for match in re.finditer(re.escape(_FENCE) + r"(?=\s)", self._buffer):
+            if self._is_line_start(match.start()):
                 found.append((match.start(), _FENCE, _FENCE_END))
                 break
         return min(found, default=None)
 
-    def _begins_line(self, at: int) -> bool:
-        line = self._held[self._held.rfind("\n", 0, at) + 1 : at]
-        return not line.strip() and (self._line_start or "\n" in self._held[:at])
+    def _is_line_start(self, at: int) -> bool:
+        line = self._buffer[self._buffer.rfind("\n", 0, at) + 1 : at]
+        return not line.strip() and (self._at_line_start or "\n" in self._buffer[:at])
 
-    def _fence_begun(self) -> int:
+    def _partial_fence_length(self) -> int:
         """Return the number of characters at the end that may begin a fence."""
-        line = self._held[self._held.rfind("\n") + 1 :]
+        line = self._buffer[self._buffer.rfind("\n") + 1 :]
         begun = line.lstrip()
-        could = _FENCE.startswith(begun) and self._begins_line(len(self._held) - len(begun))
+        could = _FENCE.startswith(begun) and self._is_line_start(len(self._buffer) - len(begun))
         return len(line) if could else 0
 
-    def _say(self, length: int) -> list[TextPiece | CallPiece]:
-        text, self._held = self._held[:length], self._held[length:]
+    def _take_text(self, length: int) -> list[TextPiece | CallPiece]:
+        text, self._buffer = self._buffer[:length], self._buffer[length:]
         if text:
-            self._line_start = text.endswith("\n")
-        return _text(text)
+            self._at_line_start = text.endswith("\n")
+        return _text_pieces(text)
 
-    def _inside(self) -> list[TextPiece | CallPiece]:
+    def _parse_block(self) -> list[TextPiece | CallPiece]:
         block = self._block
         assert block is not None
-        at = self._closing()
+        at = self._find_closing()
         if at >= 0:
-            body, self._held = self._held[:at], self._held[at + len(self._end) :]
-            self._block, self._line_start, self._after_block = None, True, True
-            return [*block.feed(body), *block.end()]
+            body, self._buffer = self._buffer[:at], self._buffer[at + len(self._end_marker) :]
+            self._block, self._at_line_start, self._after_block = None, True, True
+            return [*block.feed(body), *block.finish()]
         # A closing fence counts only at the start of a line, so its line break is held back too.
-        keep = held_back(self._held, self._end if self._end == _TAG_END else "\n" + _FENCE_END)
-        body, self._held = self._held[: len(self._held) - keep], self._held[-keep:] if keep else ""
+        keep = partial_marker_length(
+            self._buffer, self._end_marker if self._end_marker == _TAG_END else "\n" + _FENCE_END
+        )
+        body, self._buffer = (
+            self._buffer[: len(self._buffer) - keep],
+            self._buffer[-keep:] if keep else "",
+        )
         return list(block.feed(body))
 
-    def _closing(self) -> int:
-        if self._end == _TAG_END:
-            return self._held.find(_TAG_END)
-        at = self._held.find("\n" + _FENCE_END)
+    def _find_closing(self) -> int:
+        if self._end_marker == _TAG_END:
+            return self._buffer.find(_TAG_END)
+        at = self._buffer.find("\n" + _FENCE_END)
         return at + 1 if at >= 0 else -1
 
 
-def _text(text: str) -> list[TextPiece | CallPiece]:
+def _text_pieces(text: str) -> list[TextPiece | CallPiece]:
     return [TextPiece(text)] if text else []
 
 
-class _Block:
+class _BlockParser:
     """A block being parsed; arguments are streamed if they are a JSON object."""
 
     def __init__(self, index: int) -> None:
         self._index = index
         self._body = ""
-        self._streams = False
+        self._streaming = False
 
     def feed(self, text: str) -> Iterable[CallPiece]:
         self._body += text
-        if self._streams:
-            return self._arguments()
-        head = _HEAD.match(self._body)
+        if self._streaming:
+            return self._take_arguments()
+        head = _CALL_HEAD_PATTERN.match(self._body)
         if head is None:
             return []
-        self._streams, self._body = True, self._body[head.end() :]
-        return [CallPiece(self._index, new_call_id(), head.group(1)), *self._arguments()]
+        self._streaming, self._body = True, self._body[head.end() :]
+        return [CallPiece(self._index, new_call_id(), head.group(1)), *self._take_arguments()]
 
-    def _arguments(self) -> list[CallPiece]:
+    def _take_arguments(self) -> list[CallPiece]:
         """Return the new arguments, without characters that may be the block's end."""
-        safe = len(self._body.rstrip(_TAIL))
-        said, self._body = self._body[:safe], self._body[safe:]
-        return [CallPiece(self._index, arguments=said)] if said else []
+        safe = len(self._body.rstrip(_BLOCK_END_CHARACTERS))
+        arguments, self._body = self._body[:safe], self._body[safe:]
+        return [CallPiece(self._index, arguments=arguments)] if arguments else []
 
-    def end(self) -> list[CallPiece]:
+    def finish(self) -> list[CallPiece]:
         body = self._body.rstrip().removesuffix(_FENCE_END).rstrip()
-        if self._streams:
+        if self._streaming:
             rest = body.removesuffix("}").rstrip()
             return [CallPiece(self._index, arguments=rest)] if rest else []
-        name, arguments = _whole(body.strip())
+        name, arguments = _parse_complete_block(body.strip())
         return [CallPiece(self._index, new_call_id(), name, arguments)]
 
 
-def _whole(body: str) -> tuple[str, str]:
+def _parse_complete_block(body: str) -> tuple[str, str]:
     """Return name and arguments of a complete block that could not be streamed."""
     try:
         call = json.loads(body, strict=False)
     except ValueError:
         call = None
     if not isinstance(call, dict):
-        name = _NAME.search(body)
+        name = _NAME_PATTERN.search(body)
         return name.group(1) if name else "", body
     arguments = call.get("arguments", call.get("parameters", {}))
     text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)

@@ -12,7 +12,7 @@ from agent.models.base import ReasoningPiece, TextPiece
 _OPEN, _CLOSE = "<think>", "</think>"
 
 
-class _At(Enum):
+class _State(Enum):
     START = auto()
     THINK = auto()
     BETWEEN = auto()
@@ -26,63 +26,67 @@ class ThinkSplitter:
     """
 
     def __init__(self) -> None:
-        self._at = _At.START
-        self._held = ""
-        self._fresh = False
+        self._state = _State.START
+        self._buffer = ""
+        self._at_block_start = False
 
     def feed(self, text: str) -> list[TextPiece | ReasoningPiece]:
         """Process a fragment; return the new pieces that are certain so far."""
-        self._held += text
+        self._buffer += text
         pieces: list[TextPiece | ReasoningPiece] = []
-        while self._held and (piece := self._step()) is not None:
+        while self._buffer and (piece := self._step()) is not None:
             if piece.text:
                 pieces.append(piece)
         return pieces
 
     def flush(self) -> list[TextPiece | ReasoningPiece]:
         """Return the remaining pieces at the end of the text."""
-        held, self._held = self._held, ""
-        if self._at is _At.THINK:
-            held = held.lstrip() if self._fresh else held
-            return [ReasoningPiece(held)] if held else []
-        if self._at is _At.BETWEEN:
-            held = held.lstrip()
-        return [TextPiece(held)] if held else []
+        rest, self._buffer = self._buffer, ""
+        if self._state is _State.THINK:
+            rest = rest.lstrip() if self._at_block_start else rest
+            return [ReasoningPiece(rest)] if rest else []
+        if self._state is _State.BETWEEN:
+            rest = rest.lstrip()
+        return [TextPiece(rest)] if rest else []
 
     def _step(self) -> TextPiece | ReasoningPiece | None:
         """Take one parsing step; return None if more text is needed."""
-        if self._at is _At.TEXT:
-            text, self._held = self._held, ""
+        if self._state is _State.TEXT:
+            text, self._buffer = self._buffer, ""
             return TextPiece(text)
-        return self._inside() if self._at is _At.THINK else self._outside()
+        return self._parse_reasoning() if self._state is _State.THINK else self._parse_outside()
 
-    def _outside(self) -> TextPiece | None:
-        start = self._held.lstrip()
+    def _parse_outside(self) -> TextPiece | None:
+        start = self._buffer.lstrip()
         if start.startswith(_OPEN):
-            self._at, self._held, self._fresh = _At.THINK, start[len(_OPEN) :], True
+            self._state, self._buffer, self._at_block_start = (
+                _State.THINK,
+                start[len(_OPEN) :],
+                True,
+            )
             return TextPiece("")
         if _OPEN.startswith(start):
             return None
-        if self._at is _At.BETWEEN:
-            self._held = start
-        self._at = _At.TEXT
+        if self._state is _State.BETWEEN:
+            self._buffer = start
+        self._state = _State.TEXT
         return TextPiece("")
 
-    def _inside(self) -> ReasoningPiece | None:
-        if self._fresh:
-            self._held = self._held.lstrip()
-        end = self._held.find(_CLOSE)
+    def _parse_reasoning(self) -> ReasoningPiece | None:
+        if self._at_block_start:
+            self._buffer = self._buffer.lstrip()
+        end = self._buffer.find(_CLOSE)
         if end >= 0:
-            text, self._held = self._held[:end], self._held[end + len(_CLOSE) :]
-            self._at = _At.BETWEEN
+            text, self._buffer = self._buffer[:end], self._buffer[end + len(_CLOSE) :]
+            self._state = _State.BETWEEN
             return ReasoningPiece(text)
-        safe = len(self._held) - held_back(self._held, _CLOSE)
-        text, self._held = self._held[:safe], self._held[safe:]
-        self._fresh = self._fresh and not text
+        safe = len(self._buffer) - partial_marker_length(self._buffer, _CLOSE)
+        text, self._buffer = self._buffer[:safe], self._buffer[safe:]
+        self._at_block_start = self._at_block_start and not text
         return ReasoningPiece(text) if text else None
 
 
-def held_back(text: str, marker: str) -> int:
+def partial_marker_length(text: str, marker: str) -> int:
     """Return how many characters at the end of ``text`` may begin ``marker``."""
     for length in range(min(len(marker) - 1, len(text)), 0, -1):
         if marker.startswith(text[-length:]):

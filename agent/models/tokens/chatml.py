@@ -20,31 +20,31 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from agent.models.base import (
-    Assistant,
+    AssistantMessage,
     Message,
-    System,
+    SystemMessage,
     ToolCall,
     ToolResult,
     ToolSchema,
-    User,
+    UserMessage,
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Control:
+class ControlToken:
     """A control token, by its name in the model's vocabulary."""
 
     name: str
 
 
-Part = str | Control
-START, END = Control("<|im_start|>"), Control("<|im_end|>")
-AFTER_END = "\n"
+Part = str | ControlToken
+START_TOKEN, END_TOKEN = ControlToken("<|im_start|>"), ControlToken("<|im_end|>")
+MESSAGE_SEPARATOR = "\n"
 # The generation prompt: precedes the model's answer.
-OPENING: tuple[Part, ...] = (START, "assistant\n")
+GENERATION_PROMPT: tuple[Part, ...] = (START_TOKEN, "assistant\n")
 
 
-_TOOLS = """\
+_TOOLS_TEMPLATE = """\
 # Tools
 
 You may call one or more functions to assist with the user query.
@@ -61,18 +61,20 @@ For each function call, return a json object with function name and arguments wi
 </tool_call>"""
 
 
-def described(messages: Sequence[Message], tools: Sequence[ToolSchema]) -> Sequence[Message]:
+def with_tool_descriptions(
+    messages: Sequence[Message], tools: Sequence[ToolSchema]
+) -> Sequence[Message]:
     """Return the messages with the tools in the system prompt, worded as by Qwen."""
     if not tools:
         return messages
-    lines = "\n".join(map(_signature, tools))
+    lines = "\n".join(map(_function_schema, tools))
     first = messages[0] if messages else None
-    if isinstance(first, System):
-        return [System(f"{first.text}\n\n{_TOOLS.format(lines)}"), *messages[1:]]
-    return [System(_TOOLS.format(lines)), *messages]
+    if isinstance(first, SystemMessage):
+        return [SystemMessage(f"{first.text}\n\n{_TOOLS_TEMPLATE.format(lines)}"), *messages[1:]]
+    return [SystemMessage(_TOOLS_TEMPLATE.format(lines)), *messages]
 
 
-def _signature(tool: ToolSchema) -> str:
+def _function_schema(tool: ToolSchema) -> str:
     function = {
         "name": tool.name,
         "description": tool.description,
@@ -81,34 +83,34 @@ def _signature(tool: ToolSchema) -> str:
     return json.dumps({"type": "function", "function": function}, ensure_ascii=False)
 
 
-def parts(message: Message) -> Iterator[Part]:
+def message_parts(message: Message) -> Iterator[Part]:
     """Yield the parts of a message, from start token to final line break."""
     match message:
-        case System(text):
-            yield from (START, f"system\n{text}")
-        case User(text):
-            yield from (START, f"user\n{text}")
+        case SystemMessage(text):
+            yield from (START_TOKEN, f"system\n{text}")
+        case UserMessage(text):
+            yield from (START_TOKEN, f"user\n{text}")
         case ToolResult(text=text):
-            yield from (START, f"tool\n{text}")
-        case Assistant():
-            yield from (*OPENING, written(message))
-    yield from (END, AFTER_END)
+            yield from (START_TOKEN, f"tool\n{text}")
+        case AssistantMessage():
+            yield from (*GENERATION_PROMPT, render_answer(message))
+    yield from (END_TOKEN, MESSAGE_SEPARATOR)
 
 
-def prompt(messages: Sequence[Message]) -> Iterator[Part]:
+def prompt_parts(messages: Sequence[Message]) -> Iterator[Part]:
     """Yield the parts of the messages, then the generation prompt."""
     for message in messages:
-        yield from parts(message)
-    yield from OPENING
+        yield from message_parts(message)
+    yield from GENERATION_PROMPT
 
 
-def written(message: Assistant) -> str:
+def render_answer(message: AssistantMessage) -> str:
     """Return an answer as the model writes it: reasoning, text, then calls."""
     thought = f"<think>\n{message.reasoning}\n</think>\n\n" if message.reasoning else ""
-    return thought + message.text + "".join(map(_call, message.calls))
+    return thought + message.text + "".join(map(_render_call, message.calls))
 
 
-def _call(call: ToolCall) -> str:
+def _render_call(call: ToolCall) -> str:
     """Return a call with its arguments unchanged, valid JSON or not."""
     name = json.dumps(call.name, ensure_ascii=False)
     body = f'{{"name": {name}, "arguments": {call.arguments or "{}"}}}'

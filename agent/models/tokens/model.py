@@ -12,31 +12,31 @@ from typing import Literal, Protocol
 
 from agent.errors import ContextTooLong, ModelRefused
 from agent.models.base import (
-    Assistant,
+    AssistantMessage,
     CallPiece,
     Finish,
     Message,
+    ModelRequest,
     Piece,
     ReasoningPiece,
-    Request,
     TextPiece,
-    Tokens,
     ToolCall,
+    TurnTokens,
     Usage,
-    User,
+    UserMessage,
 )
-from agent.models.openai.request import clean
-from agent.models.parsing.content import Spoken, SpokenReader
+from agent.models.openai.request import replace_surrogates
+from agent.models.parsing.content import ContentParser, ContentPiece
 from agent.models.tokens import chatml
-from agent.models.tokens.chatml import Control, Part
+from agent.models.tokens.chatml import ControlToken, Part
 from agent.util.cancellation import Stop
 
 # With fewer tokens left, no useful answer is possible.
-_SMALLEST_ANSWER = 16
+_MIN_ANSWER_TOKENS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Sampled:
+class SampledTokens:
     """Sampled tokens of an answer.
 
     Attributes:
@@ -64,14 +64,14 @@ class Sampler(Protocol):
         Text that looks like a control token stays text, and no start token is added.
         """
 
-    def control(self, name: str) -> int:
+    def control_token_id(self, name: str) -> int:
         """Return the id of a control token, ``<|im_start|>`` or ``<|im_end|>``.
 
         Raises:
             ModelRefused: the model has no such token.
         """
 
-    def sample(self, ids: Sequence[int], max_tokens: int, stop: Stop) -> Iterator[Sampled]:
+    def sample(self, ids: Sequence[int], max_tokens: int, stop: Stop) -> Iterator[SampledTokens]:
         """Continue ``ids`` up to and including ``<|im_end|>``, or up to ``max_tokens``.
 
         Sampling ends within a second after ``stop``, and when the iterator is dropped. An
@@ -87,14 +87,14 @@ class TokenModel:
 
     If a request continues from the last answer, only its new messages are encoded and appended.
     Any other request (older messages were replaced, or the conversation is new) is encoded
-    completely, and ``Tokens.kept`` is the length of the prefix that did not change.
+    completely, and ``TurnTokens.kept`` is the length of the prefix that did not change.
 
     Args:
         name: The display name.
         sampler: The inference engine.
         max_tokens: Token budget of an answer if the request sets none; None for the rest of
             the context.
-        describe: Whether to describe the tools in the prompt, which takes about 900 tokens;
+        describe_tools: Whether to describe the tools in the prompt, which takes about 900 tokens;
             unnecessary for a model trained with these tools.
     """
 
@@ -104,13 +104,13 @@ class TokenModel:
         sampler: Sampler,
         *,
         max_tokens: int | None = None,
-        describe: bool = False,
+        describe_tools: bool = False,
     ) -> None:
         self._name = name
         self._sampler = sampler
         self._max_tokens = max_tokens
-        self._describe = describe
-        self._past = _Past(sampler)
+        self._describe_tools = describe_tools
+        self._history = _TokenHistory(sampler)
 
     @property
     def name(self) -> str:
@@ -122,50 +122,50 @@ class TokenModel:
         """Whether tokens are counted: always."""
         return True
 
-    def stream(self, request: Request, stop: Stop) -> Iterator[Piece]:
+    def stream(self, request: ModelRequest, stop: Stop) -> Iterator[Piece]:
         """Stream one turn; see ``Model.stream``."""
         if not stop.is_set:
-            yield from self._turn(request, stop)
+            yield from self._stream_turn(request, stop)
 
-    def _turn(self, request: Request, stop: Stop) -> Iterator[Piece]:
+    def _stream_turn(self, request: ModelRequest, stop: Stop) -> Iterator[Piece]:
         messages = request.messages
-        if self._describe:
-            messages = chatml.described(messages, request.tools)
-        kept, read = self._past.prompt(messages)
-        ids = [*self._past.ids[:kept], *read]
-        budget = self._budget(request, len(ids))
-        answer, reader = _Answer(), SpokenReader(calls=True)
+        if self._describe_tools:
+            messages = chatml.with_tool_descriptions(messages, request.tools)
+        kept, read = self._history.encode_request(messages)
+        ids = [*self._history.ids[:kept], *read]
+        budget = self._max_answer_tokens(request, len(ids))
+        answer, reader = _AnswerBuilder(), ContentParser(parse_calls=True)
         for sampled in self._sampler.sample(ids, budget, stop):
-            answer.take(sampled)
-            yield from answer.heard(reader.feed(clean(sampled.text)))
+            answer.add_tokens(sampled)
+            yield from answer.record(reader.feed(replace_surrogates(sampled.text)))
             if stop.is_set:
                 return
         if stop.is_set:
             return
-        yield from answer.heard(reader.flush())
-        tokens = Tokens(kept, tuple(read), tuple(answer.ids), tuple(answer.logprobs))
+        yield from answer.record(reader.flush())
+        tokens = TurnTokens(kept, tuple(read), tuple(answer.ids), tuple(answer.logprobs))
         usage = Usage(len(ids), len(answer.ids), cached=kept)
-        yield Finish(self._reason(answer), usage, tokens)
+        yield Finish(self._finish_reason(answer), usage, tokens)
         # After the last yield: a caller that abandoned the stream did not take the answer.
-        self._past.keep(messages, [*ids, *answer.ids], answer.message())
+        self._history.store(messages, [*ids, *answer.ids], answer.message())
 
-    def _budget(self, request: Request, used: int) -> int:
+    def _max_answer_tokens(self, request: ModelRequest, used: int) -> int:
         context = self._sampler.context
         room = context - used
-        if room < _SMALLEST_ANSWER:
-            told = f"The conversation has {used} tokens; the model takes {context}."
-            raise ContextTooLong(told, context, used)
-        wanted = request.max_tokens if request.max_tokens is not None else self._max_tokens
-        return room if wanted is None else min(wanted, room)
+        if room < _MIN_ANSWER_TOKENS:
+            message = f"The conversation has {used} tokens; the model takes {context}."
+            raise ContextTooLong(message, context, used)
+        requested = request.max_tokens if request.max_tokens is not None else self._max_tokens
+        return room if requested is None else min(requested, room)
 
-    def _reason(self, answer: "_Answer") -> Literal["stop", "tool_calls", "length"]:
-        if answer.ids[-1:] != [self._sampler.control(chatml.END.name)]:
+    def _finish_reason(self, answer: "_AnswerBuilder") -> Literal["stop", "tool_calls", "length"]:
+        if answer.ids[-1:] != [self._sampler.control_token_id(chatml.END_TOKEN.name)]:
             return "length"
         return "tool_calls" if answer.calls else "stop"
 
 
 @dataclass
-class _Answer:
+class _AnswerBuilder:
     """An answer being received: its ids and the pieces parsed from its text."""
 
     ids: list[int] = field(default_factory=list)
@@ -174,7 +174,7 @@ class _Answer:
     reasoning: str = ""
     calls: dict[int, ToolCall] = field(default_factory=dict)
 
-    def take(self, sampled: Sampled) -> None:
+    def add_tokens(self, sampled: SampledTokens) -> None:
         """Add sampled tokens. Raise ``ModelRefused`` if a log-probability is not finite."""
         if len(sampled.ids) != len(sampled.logprobs) or not all(
             map(math.isfinite, sampled.logprobs)
@@ -183,7 +183,7 @@ class _Answer:
         self.ids += sampled.ids
         self.logprobs += sampled.logprobs
 
-    def heard(self, pieces: Iterable[Spoken]) -> Iterator[Spoken]:
+    def record(self, pieces: Iterable[ContentPiece]) -> Iterator[ContentPiece]:
         """Record the pieces and yield them."""
         for piece in pieces:
             match piece:
@@ -200,94 +200,98 @@ class _Answer:
         arguments = old.arguments + piece.arguments
         self.calls[piece.index] = ToolCall("", old.name + piece.name, arguments)
 
-    def message(self) -> Assistant:
+    def message(self) -> AssistantMessage:
         """Return the answer as it will be in the conversation, except for the call ids."""
-        return Assistant(self.text, self.reasoning, tuple(self.calls.values()))
+        return AssistantMessage(self.text, self.reasoning, tuple(self.calls.values()))
 
 
-class _Past:
+class _TokenHistory:
     """The conversation so far, as ids and as the messages that they encode."""
 
     def __init__(self, sampler: Sampler) -> None:
         self._sampler = sampler
         self._messages: tuple[Message, ...] = ()
-        self._answer = Assistant("")
+        self._answer = AssistantMessage("")
         self.ids: list[int] = []
 
-    def keep(self, messages: Sequence[Message], ids: list[int], answer: Assistant) -> None:
+    def store(self, messages: Sequence[Message], ids: list[int], answer: AssistantMessage) -> None:
         """Store the messages of a request and its answer, and the ids of both."""
         self._messages, self._answer, self.ids = tuple(messages), answer, ids
 
-    def prompt(self, messages: Sequence[Message]) -> tuple[int, list[int]]:
+    def encode_request(self, messages: Sequence[Message]) -> tuple[int, list[int]]:
         """Return how many stored ids are a prefix of the request, and its remaining ids."""
-        new = self._new(messages)
+        new = self._new_messages(messages)
         if new is not None:
-            return len(self.ids), self._encoded([*self._rest_of_answer(), *chatml.prompt(new)])
-        whole = self._encoded(chatml.prompt(messages))
-        kept = _common(self.ids, whole)
-        return kept, whole[kept:]
+            return len(self.ids), self._encode(
+                [*self._answer_end_parts(), *chatml.prompt_parts(new)]
+            )
+        complete = self._encode(chatml.prompt_parts(messages))
+        kept = _common_prefix_length(self.ids, complete)
+        return kept, complete[kept:]
 
-    def _new(self, messages: Sequence[Message]) -> Sequence[Message] | None:
+    def _new_messages(self, messages: Sequence[Message]) -> Sequence[Message] | None:
         """Return the messages after the last answer; None if it is not continued."""
         known = len(self._messages)
         if not known or tuple(messages[: known - 1]) != self._messages[:-1]:
             return None
-        answer, follows = self._answer, messages[known:]
-        asked = _said_since(self._messages[-1], messages[known - 1])
-        if asked is None:
+        answer, following = self._answer, messages[known:]
+        appended = _appended_user_text(self._messages[-1], messages[known - 1])
+        if appended is None:
             return None
-        if follows and not asked and _same(follows[0], answer):
-            return follows[1:]
+        if following and not appended and _is_same_answer(following[0], answer):
+            return following[1:]
         # Conversations omit an empty answer and merge the user messages around it.
         silent = not answer.text and not answer.calls
-        return [*asked, *follows] if silent and (asked or follows) else None
+        return [*appended, *following] if silent and (appended or following) else None
 
-    def _rest_of_answer(self) -> Iterator[Part]:
-        if self.ids[-1] != self._sampler.control(chatml.END.name):
-            yield chatml.END
-        yield chatml.AFTER_END
+    def _answer_end_parts(self) -> Iterator[Part]:
+        if self.ids[-1] != self._sampler.control_token_id(chatml.END_TOKEN.name):
+            yield chatml.END_TOKEN
+        yield chatml.MESSAGE_SEPARATOR
 
-    def _encoded(self, parts: Iterable[Part]) -> list[int]:
-        return encoded(parts, self._sampler)
+    def _encode(self, parts: Iterable[Part]) -> list[int]:
+        return encode_parts(parts, self._sampler)
 
 
-def encoded(parts: Iterable[Part], sampler: Sampler) -> list[int]:
+def encode_parts(parts: Iterable[Part], sampler: Sampler) -> list[int]:
     """Return the ids of a conversation's parts, each encoded separately."""
     ids: list[int] = []
     for part in parts:
-        if isinstance(part, Control):
-            ids.append(sampler.control(part.name))
+        if isinstance(part, ControlToken):
+            ids.append(sampler.control_token_id(part.name))
         elif part:
-            ids += sampler.encode(clean(part))
+            ids += sampler.encode(replace_surrogates(part))
     return ids
 
 
-def _common(one: Sequence[int], other: Sequence[int]) -> int:
+def _common_prefix_length(one: Sequence[int], other: Sequence[int]) -> int:
     """Return the length of the common prefix."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
-def _said_since(before: Message, now: Message) -> Sequence[Message] | None:
+def _appended_user_text(before: Message, now: Message) -> Sequence[Message] | None:
     """Return the user text appended to a message since; None if the message differs."""
     if now == before:
         return ()
-    both = isinstance(before, User) and isinstance(now, User)
+    both = isinstance(before, UserMessage) and isinstance(now, UserMessage)
     if both and now.text.startswith(f"{before.text}\n\n"):
-        return (User(now.text[len(before.text) + 2 :]),)
+        return (UserMessage(now.text[len(before.text) + 2 :]),)
     return None
 
 
-def _same(message: Message, answer: Assistant) -> bool:
+def _is_same_answer(message: Message, answer: AssistantMessage) -> bool:
     """Return whether a message equals an answer, ignoring call ids."""
-    return isinstance(message, Assistant) and _bare(message) == _bare(answer)
+    return isinstance(message, AssistantMessage) and _comparable_texts(
+        message
+    ) == _comparable_texts(answer)
 
 
-def _bare(answer: Assistant) -> tuple[str, ...]:
+def _comparable_texts(answer: AssistantMessage) -> tuple[str, ...]:
     """Return the compared texts of an answer, with lone surrogates replaced by ``?``.
 
     A lone surrogate in a call's JSON arrives as ``?`` in the conversation.
     """
     calls = (each for call in answer.calls for each in (call.name, call.arguments))
-    said = (answer.text, answer.reasoning, *calls)
-    return tuple(text.encode("utf-8", "replace").decode() for text in said)
+    texts = (answer.text, answer.reasoning, *calls)
+    return tuple(text.encode("utf-8", "replace").decode() for text in texts)

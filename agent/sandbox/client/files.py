@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from typing import NoReturn
 
 from agent.errors import ToolError
-from agent.sandbox.base import Entry, FileKind
-from agent.sandbox.client.link import UNREADABLE, Conversation, Link, LinkLost
+from agent.sandbox.base import FileKind, FolderEntry
+from agent.sandbox.client.link import UNREADABLE_ANSWER, Exchange, Link, LinkLost
 from agent.sandbox.supervisor import frames
 
-_PATIENCE = 30.0
-_SHORT = 64  # maximum bytes of an answer that is one word or one number
-_LARGEST = 2**53 - 1  # the largest integer that every JSON parser reads exactly
+_TIMEOUT_SECONDS = 30.0
+_MAX_WORD_BYTES = 64  # maximum bytes of an answer that is one word or one number
+_MAX_SAFE_INTEGER = 2**53 - 1  # the largest integer that every JSON parser reads exactly
 _RECORD = re.compile(rb"(file|folder|other) (\d{1,19}) (/.*)", re.DOTALL)
 _KINDS: dict[bytes, FileKind] = {
     b"file": "file",
@@ -21,7 +21,7 @@ _KINDS: dict[bytes, FileKind] = {
     b"other": "other",
     b"missing": "missing",
 }
-_WORDS = {
+_ERROR_MESSAGES = {
     errno.ENOENT: "{path} does not exist.",
     errno.EISDIR: "{path} is a folder, not a file.",
     errno.ENODEV: "{path} is not a regular file.",
@@ -46,159 +46,159 @@ def encode(text: str) -> bytes:
         return text.encode("utf-8", "surrogatepass")
 
 
-def failure(payload: bytes, path: str, limit: int | None = None) -> ToolError:
+def tool_error(payload: bytes, path: str, limit: int | None = None) -> ToolError:
     """Return the error of a FAILED answer about ``path``."""
     number = int.from_bytes(payload[: frames.FAILED_HEAD.size], "big")
     size = "" if limit is None else f" ({limit} bytes)"
-    words = _WORDS.get(number)
-    if words is None:
-        words = "{path}: " + (os.strerror(number) if number < 4096 else "it can't be used")
-    return ToolError(words.replace("{limit}", size).replace("{path}", path), number)
+    message = _ERROR_MESSAGES.get(number)
+    if message is None:
+        message = "{path}: " + (os.strerror(number) if number < 4096 else "it can't be used")
+    return ToolError(message.replace("{limit}", size).replace("{path}", path), number)
 
 
 class _Operation:
     """A file operation in progress."""
 
-    def __init__(
-        self, link: Link, conversation: Conversation, path: str, limit: int | None = None
-    ) -> None:
+    def __init__(self, link: Link, exchange: Exchange, path: str, limit: int | None = None) -> None:
         self._link = link
-        self._conversation = conversation
+        self._exchange = exchange
         self._path = path
         self._limit = limit
 
-    def begin(self, name: str, *arguments: bytes) -> bytes | None:
+    def start(self, name: str, *arguments: bytes) -> bytes | None:
         """Start the operation; return the first answer, or None if there is none."""
-        self._conversation.send(frames.OPEN, b"\0".join([name.encode(), *arguments]))
-        return self._answer()
+        self._exchange.send(frames.OPEN, b"\0".join([name.encode(), *arguments]))
+        return self._receive_answer()
 
-    def on(self, chunk: bytes = b"") -> bytes | None:
+    def send_chunk(self, chunk: bytes = b"") -> bytes | None:
         """Send the next chunk; return the next answer, or None at the end."""
-        self._conversation.send(frames.NEXT, chunk)
-        return self._answer()
+        self._exchange.send(frames.NEXT, chunk)
+        return self._receive_answer()
 
-    def _answer(self) -> bytes | None:
-        kind, payload = self._conversation.answer(_PATIENCE)
+    def _receive_answer(self) -> bytes | None:
+        kind, payload = self._exchange.receive_or_fail(_TIMEOUT_SECONDS)
         if kind == frames.FAILED and len(payload) >= frames.FAILED_HEAD.size:
-            raise failure(payload, self._path, self._limit)
+            raise tool_error(payload, self._path, self._limit)
         if kind == frames.DONE and not payload:
             return None
         if kind != frames.DATA:
-            self.refuse()
+            self.fail_link()
         return payload
 
-    def refuse(self) -> NoReturn:
+    def fail_link(self) -> NoReturn:
         """Break the link because an answer violates the protocol."""
-        self._link.fail(UNREADABLE)
+        self._link.fail(UNREADABLE_ANSWER)
         raise LinkLost(self._link.failure)
 
     def cancel(self) -> None:
         """Cancel the operation in the supervisor."""
-        self._conversation.send(frames.CANCEL)
+        self._exchange.send(frames.CANCEL)
 
 
-def _answers(operation: _Operation, name: str, *arguments: bytes) -> Iterator[bytes]:
-    answer = operation.begin(name, *arguments)
+def _iterate_answers(operation: _Operation, name: str, *arguments: bytes) -> Iterator[bytes]:
+    answer = operation.start(name, *arguments)
     while answer is not None:
         yield answer
-        answer = operation.on()
+        answer = operation.send_chunk()
 
 
-def _word(operation: _Operation, name: str, *arguments: bytes) -> bytes:
+def _read_word(operation: _Operation, name: str, *arguments: bytes) -> bytes:
     """Return the answer of an operation that answers with one short word."""
     words = []
-    for answer in _answers(operation, name, *arguments):
+    for answer in _iterate_answers(operation, name, *arguments):
         words.append(answer)
-        if len(words) > 1 or len(answer) > _SHORT:
-            operation.refuse()
+        if len(words) > 1 or len(answer) > _MAX_WORD_BYTES:
+            operation.fail_link()
     return b"".join(words)
 
 
 def kind(link: Link, path: str) -> FileKind:
     """See ``Sandbox.kind``."""
-    with link.conversation() as conversation:
-        operation = _Operation(link, conversation, path)
-        word = _word(operation, "kind", encode(path))
+    with link.open_exchange() as exchange:
+        operation = _Operation(link, exchange, path)
+        word = _read_word(operation, "kind", encode(path))
         if word not in _KINDS:
-            operation.refuse()
+            operation.fail_link()
     return _KINDS[word]
 
 
 def read(link: Link, path: str, limit: int) -> bytes:
     """See ``Sandbox.read``; the host enforces the limit too, because the sandbox is untrusted."""
     content = bytearray()
-    with link.conversation() as conversation:
-        operation = _Operation(link, conversation, path, limit)
-        for chunk in _answers(operation, "read", encode(path), str(limit).encode()):
+    with link.open_exchange() as exchange:
+        operation = _Operation(link, exchange, path, limit)
+        for chunk in _iterate_answers(operation, "read", encode(path), str(limit).encode()):
             if not chunk:
-                operation.refuse()  # empty chunks could go on forever
+                operation.fail_link()  # empty chunks could go on forever
             content += chunk
             if len(content) > limit:
                 operation.cancel()
-                raise failure(frames.FAILED_HEAD.pack(errno.EFBIG), path, limit)
+                raise tool_error(frames.FAILED_HEAD.pack(errno.EFBIG), path, limit)
     return bytes(content)
 
 
 def write(link: Link, path: str, data: bytes, exclusive: bool) -> None:
     """See ``Sandbox.write``."""
-    with link.conversation() as conversation:
-        operation = _Operation(link, conversation, path)
-        operation.begin("write", encode(path), b"1" if exclusive else b"")
-        for start in range(0, len(data), frames.CHUNK):
-            operation.on(data[start : start + frames.CHUNK])
-        operation.on(b"")
+    with link.open_exchange() as exchange:
+        operation = _Operation(link, exchange, path)
+        operation.start("write", encode(path), b"1" if exclusive else b"")
+        for start in range(0, len(data), frames.CHUNK_BYTES):
+            operation.send_chunk(data[start : start + frames.CHUNK_BYTES])
+        operation.send_chunk(b"")
 
 
-def entries(link: Link, path: str, depth: int, limit: int) -> list[Entry]:
+def list_folder(link: Link, path: str, depth: int, limit: int) -> list[FolderEntry]:
     """See ``Sandbox.entries``."""
-    found: list[Entry] = []
+    found: list[FolderEntry] = []
     arguments = encode(path), str(depth).encode(), str(limit).encode()
-    with link.conversation() as conversation:
-        operation = _Operation(link, conversation, path)
-        for answer in _answers(operation, "entries", *arguments):
+    with link.open_exchange() as exchange:
+        operation = _Operation(link, exchange, path)
+        for answer in _iterate_answers(operation, "entries", *arguments):
             try:
-                found += _listed(answer)
+                found += _parse_entries(answer)
             except ValueError:
-                operation.refuse()
+                operation.fail_link()
             if len(found) >= limit:
                 operation.cancel()
                 break
     return found[:limit]
 
 
-def _listed(answer: bytes) -> Iterator[Entry]:
+def _parse_entries(answer: bytes) -> Iterator[FolderEntry]:
     """Decode the records of one answer; ``ValueError`` if one is malformed."""
     *records, rest = answer.split(b"\0")
     if rest or not records:
         raise ValueError("not a list of records")
     for record in records:
         match = _RECORD.fullmatch(record)
-        if match is None or int(match[2]) > _LARGEST:
+        if match is None or int(match[2]) > _MAX_SAFE_INTEGER:
             raise ValueError("not a record")
-        yield Entry(match[3].decode("utf-8", "surrogateescape"), _KINDS[match[1]], int(match[2]))
+        yield FolderEntry(
+            match[3].decode("utf-8", "surrogateescape"), _KINDS[match[1]], int(match[2])
+        )
 
 
 def remove(link: Link, path: str) -> None:
     """See ``Sandbox.remove``."""
-    with link.conversation() as conversation:
-        for _ in _answers(_Operation(link, conversation, path), "remove", encode(path)):
+    with link.open_exchange() as exchange:
+        for _ in _iterate_answers(_Operation(link, exchange, path), "remove", encode(path)):
             continue
 
 
 def peak_memory(link: Link) -> int | None:
     """See ``Sandbox.peak_memory``."""
-    with link.conversation() as conversation:
-        operation = _Operation(link, conversation, "memory")
-        digits = _word(operation, "peak")
-        if digits and (not digits.isdigit() or int(digits) > _LARGEST):
-            operation.refuse()
+    with link.open_exchange() as exchange:
+        operation = _Operation(link, exchange, "memory")
+        digits = _read_word(operation, "peak")
+        if digits and (not digits.isdigit() or int(digits) > _MAX_SAFE_INTEGER):
+            operation.fail_link()
     return int(digits) if digits else None
 
 
 def end_processes(link: Link) -> None:
     """See ``Sandbox.end_processes``."""
-    with link.conversation() as conversation:
-        conversation.send(frames.END)
-        kind, payload = conversation.answer(_PATIENCE)
+    with link.open_exchange() as exchange:
+        exchange.send(frames.END)
+        kind, payload = exchange.receive_or_fail(_TIMEOUT_SECONDS)
         if kind != frames.DONE or payload:
-            _Operation(link, conversation, "").refuse()
+            _Operation(link, exchange, "").fail_link()

@@ -16,9 +16,9 @@ from agent.errors import SandboxError
 from agent.sandbox.supervisor import frames
 from agent.util.text import one_line
 
-UNREADABLE = "The sandbox sent an answer that cannot be read."
-_FRAME_COST = 64
-_QUOTED = 200
+UNREADABLE_ANSWER = "The sandbox sent an answer that cannot be read."
+_FRAME_OVERHEAD_BYTES = 64
+_MAX_QUOTED_CHARS = 200
 
 
 class LinkLost(SandboxError):
@@ -47,21 +47,21 @@ class Connection(Protocol):
         """Release the connection; call it only when no thread receives any more."""
 
 
-class Conversation:
+class Exchange:
     """One request and its answers.
 
     Args:
         link: The link that carries it.
         ident: Its id.
-        allowance: Bytes that may be queued unread before the link is broken.
+        max_unread_bytes: Bytes that may be queued unread before the link is broken.
     """
 
-    def __init__(self, link: "Link", ident: int, allowance: int) -> None:
+    def __init__(self, link: "Link", ident: int, max_unread_bytes: int) -> None:
         self.ident = ident
         self._link = link
         self._frames: queue.SimpleQueue[tuple[int, bytes]] = queue.SimpleQueue()
         self._lock = threading.Lock()
-        self._room = allowance
+        self._bytes_left = max_unread_bytes
 
     def send(self, kind: int, payload: bytes = b"") -> None:
         """Send one frame in this conversation."""
@@ -80,10 +80,10 @@ class Conversation:
         if kind < 0:
             raise LinkLost(self._link.failure)
         with self._lock:
-            self._room += len(payload) + _FRAME_COST
+            self._bytes_left += len(payload) + _FRAME_OVERHEAD_BYTES
         return kind, payload
 
-    def answer(self, seconds: float) -> tuple[int, bytes]:
+    def receive_or_fail(self, seconds: float) -> tuple[int, bytes]:
         """Return the next answer; break the link if none arrives in time."""
         answer = self.receive(seconds)
         if answer is None:
@@ -94,13 +94,13 @@ class Conversation:
     def deliver(self, kind: int, payload: bytes) -> bool:
         """Queue an answer; return False if it exceeds the allowance."""
         with self._lock:
-            self._room -= len(payload) + _FRAME_COST
-            if self._room < 0:
+            self._bytes_left -= len(payload) + _FRAME_OVERHEAD_BYTES
+            if self._bytes_left < 0:
                 return False
         self._frames.put((kind, payload))
         return True
 
-    def lose(self) -> None:
+    def notify_lost(self) -> None:
         """Notify the waiting caller that the link is broken."""
         self._frames.put((-1, b""))
 
@@ -115,35 +115,37 @@ class Link:
     def __init__(self, connection: Connection) -> None:
         self.failure = ""
         self._connection = connection
-        self._sending = threading.Lock()
+        self._send_lock = threading.Lock()
         self._lock = threading.Lock()
         self._ids = itertools.count(1)
-        self._issued = 0
-        self._open: dict[int, Conversation] = {0: Conversation(self, 0, frames.CHUNK)}
+        self._last_id = 0
+        self._exchanges: dict[int, Exchange] = {0: Exchange(self, 0, frames.CHUNK_BYTES)}
         self._thread = threading.Thread(target=self._read, name="sandbox link", daemon=True)
         self._thread.start()
 
-    def greeting(self, seconds: float) -> bool:
+    def wait_until_ready(self, seconds: float) -> bool:
         """Wait until the supervisor is ready; return whether it restored a shell's state."""
-        kind, payload = self._open[0].answer(seconds)
+        kind, payload = self._exchanges[0].receive_or_fail(seconds)
         if kind != frames.READY or payload not in (b"", b"1"):
             self.fail("The sandbox began with something else than its greeting.")
             raise LinkLost(self.failure)
         return payload == b"1"
 
     @contextmanager
-    def conversation(self, allowance: int = 4 * frames.MAX_PAYLOAD) -> Iterator[Conversation]:
+    def open_exchange(
+        self, max_unread_bytes: int = 4 * frames.MAX_PAYLOAD_BYTES
+    ) -> Iterator[Exchange]:
         """Open a conversation; answers that arrive after the block are discarded."""
         with self._lock:
             if self.failure:
                 raise LinkLost(self.failure)
-            ident = self._issued = next(self._ids)
-            conversation = self._open[ident] = Conversation(self, ident, allowance)
+            ident = self._last_id = next(self._ids)
+            exchange = self._exchanges[ident] = Exchange(self, ident, max_unread_bytes)
         try:
-            yield conversation
+            yield exchange
         finally:
             with self._lock:
-                self._open.pop(ident, None)
+                self._exchanges.pop(ident, None)
 
     def send(self, kind: int, ident: int, payload: bytes = b"") -> None:
         """Send one frame.
@@ -152,21 +154,21 @@ class Link:
             LinkLost: the frame cannot be sent.
         """
         try:
-            with self._sending:
+            with self._send_lock:
                 self._connection.send(frames.pack(kind, ident, payload))
         except OSError as error:
             self.fail(f"The sandbox takes no more requests: {error}")
         if self.failure:
             raise LinkLost(self.failure)
 
-    def fail(self, why: str) -> None:
+    def fail(self, reason: str) -> None:
         """Break the link. The first reason given is kept."""
         with self._lock:
-            self.failure = self.failure or why
-            waiting = list(self._open.values())
+            self.failure = self.failure or reason
+            waiting = list(self._exchanges.values())
         self._connection.interrupt()
-        for conversation in waiting:
-            conversation.lose()
+        for exchange in waiting:
+            exchange.notify_lost()
 
     def close(self) -> None:
         """Break the link and wait for its thread."""
@@ -175,27 +177,27 @@ class Link:
             self._thread.join(timeout=5.0)
 
     def _read(self) -> None:
-        parser = frames.Parser()
+        parser = frames.FrameParser()
         try:
             while data := self._connection.receive():
                 for kind, ident, payload in parser.feed(data):
                     self._dispatch(kind, ident, payload)
-        except (OSError, frames.BadFrame) as error:
+        except (OSError, frames.ProtocolError) as error:
             self.fail(f"The sandbox's supervisor broke off: {error}")
         else:
-            self.fail(f"The sandbox's supervisor has ended{self._last_words()}.")
+            self.fail(f"The sandbox's supervisor has ended{self._last_diagnostic()}.")
         finally:
             self._connection.close()
 
-    def _last_words(self) -> str:
-        said = self._connection.diagnostics.decode("utf-8", "replace").strip().splitlines()
-        return f": {one_line(said[-1])[:_QUOTED]}" if said else ""
+    def _last_diagnostic(self) -> str:
+        lines = self._connection.diagnostics.decode("utf-8", "replace").strip().splitlines()
+        return f": {one_line(lines[-1])[:_MAX_QUOTED_CHARS]}" if lines else ""
 
     def _dispatch(self, kind: int, ident: int, payload: bytes) -> None:
         with self._lock:
-            conversation = self._open.get(ident)
-            issued = self._issued
-        if conversation is None and ident > issued:
-            raise frames.BadFrame("an answer to nothing that was asked")
-        if conversation is not None and not conversation.deliver(kind, payload):
-            raise frames.BadFrame("more was sent than agreed on")
+            exchange = self._exchanges.get(ident)
+            issued = self._last_id
+        if exchange is None and ident > issued:
+            raise frames.ProtocolError("an answer to nothing that was asked")
+        if exchange is not None and not exchange.deliver(kind, payload):
+            raise frames.ProtocolError("more was sent than agreed on")

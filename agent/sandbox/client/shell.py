@@ -9,30 +9,30 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from agent.errors import ToolError
-from agent.sandbox.base import Ending, Finished, Output, Stream
+from agent.sandbox.base import CommandEnd, EndReason, OutputChunk, StreamName
 from agent.sandbox.client import files
-from agent.sandbox.client.link import UNREADABLE, Conversation, Link, LinkLost
+from agent.sandbox.client.link import UNREADABLE_ANSWER, Exchange, Link, LinkLost
 from agent.sandbox.supervisor import frames
 from agent.util.cancellation import Stop
-from agent.util.text import legible
+from agent.util.text import sanitize
 
-_COALESCE = 0.025
-_LOOK_SECONDS = 0.25
-_LARGEST_PIECE = 256 * 1024
-_SLACK = 20.0
-_STOP_SLACK = 2.5
-_LARGEST_SKIP = 2**53 - 1  # the largest integer that every JSON parser reads exactly
-_LONGEST_NOTE = 4096
+_COALESCE_SECONDS = 0.025
+_POLL_SECONDS = 0.25
+_MAX_CHUNK_BYTES = 256 * 1024
+_GRACE_SECONDS = 20.0
+_STOP_GRACE_SECONDS = 2.5
+_MAX_SKIPPED = 2**53 - 1  # the largest integer that every JSON parser reads exactly
+_MAX_NOTE_BYTES = 4096
 _EXIT_CODES = range(-64, 256)  # negative: the number of the signal that killed the shell
-_ENDINGS: dict[str, Ending] = {"exit": "exit", "timeout": "timeout", "stop": "stop"}
-_STREAMS: tuple[Stream, Stream] = ("stdout", "stderr")
+_END_REASONS: dict[str, EndReason] = {"exit": "exit", "timeout": "timeout", "stop": "stop"}
+_STREAMS: tuple[StreamName, StreamName] = ("stdout", "stderr")
 
 
-class _Gathering:
+class _OutputBuffer:
     """A short buffer that joins consecutive output of one stream."""
 
     def __init__(self) -> None:
-        self._stream: Stream = "stdout"
+        self._stream: StreamName = "stdout"
         self._pieces: list[bytes] = []
         self._size = 0
         self.since = 0.0
@@ -40,93 +40,96 @@ class _Gathering:
     def __bool__(self) -> bool:
         return bool(self._pieces)
 
-    def takes(self, output: Output) -> bool:
+    def can_append(self, output: OutputChunk) -> bool:
         """Whether ``output`` can be joined to the buffer."""
         same = self._stream == output.stream and not output.skipped
-        return not self._pieces or (same and self._size < _LARGEST_PIECE)
+        return not self._pieces or (same and self._size < _MAX_CHUNK_BYTES)
 
-    def add(self, output: Output) -> None:
+    def add(self, output: OutputChunk) -> None:
         """Append ``output`` to the buffer."""
         if not self._pieces:
             self._stream, self.since, self._size = output.stream, time.monotonic(), 0
         self._pieces.append(output.data)
         self._size += len(output.data)
 
-    def flush(self) -> Iterator[Output]:
+    def flush(self) -> Iterator[OutputChunk]:
         """Yield the buffered output, if any, as one item and empty the buffer."""
         if self._pieces:
-            yield Output(self._stream, b"".join(self._pieces))
+            yield OutputChunk(self._stream, b"".join(self._pieces))
             self._pieces.clear()
 
 
-class _Run:
+class _RunningCommand:
     """A command in progress: reads its frames and enforces the protocol's limits."""
 
     def __init__(
         self,
         link: Link,
-        conversation: Conversation,
-        keep: int,
+        exchange: Exchange,
+        keep_bytes: int,
         timeout: float,
-        refusal: Callable[[bytes], ToolError] | None = None,
+        error_from: Callable[[bytes], ToolError] | None = None,
     ) -> None:
         self._link = link
-        self._conversation = conversation
-        self._left = {"stdout": keep + frames.TAIL, "stderr": keep + frames.TAIL}
-        self._longest = timeout + _SLACK
-        self._refusal = refusal
-        self._overdue = time.monotonic() + timeout + _SLACK
-        self.finished: Finished | None = None
+        self._exchange = exchange
+        self._bytes_left = {
+            "stdout": keep_bytes + frames.TAIL_BYTES,
+            "stderr": keep_bytes + frames.TAIL_BYTES,
+        }
+        self._max_seconds = timeout + _GRACE_SECONDS
+        self._error_from = error_from
+        self._deadline = time.monotonic() + timeout + _GRACE_SECONDS
+        self.result: CommandEnd | None = None
         self.refused = False
 
     @property
-    def over(self) -> bool:
+    def is_finished(self) -> bool:
         """Whether the sandbox has reported the end, or has refused the command."""
-        return self.refused or self.finished is not None
+        return self.refused or self.result is not None
 
-    def hurry(self) -> None:
+    def shorten_deadline(self) -> None:
         """Shorten the deadline after a stop request."""
-        self._overdue = min(self._overdue, time.monotonic() + _STOP_SLACK)
+        self._deadline = min(self._deadline, time.monotonic() + _STOP_GRACE_SECONDS)
 
-    def next(self, wait: float | None) -> Output | Finished | None:
+    def next(self, wait: float | None) -> OutputChunk | CommandEnd | None:
         """Return the next item; None if none arrives in ``wait`` seconds."""
-        seconds = _LOOK_SECONDS if wait is None else wait  # a stop may shorten the deadline
-        answer = self._conversation.receive(min(seconds, self._overdue - time.monotonic()))
+        seconds = _POLL_SECONDS if wait is None else wait  # a stop may shorten the deadline
+        answer = self._exchange.receive(min(seconds, self._deadline - time.monotonic()))
         if answer is not None:
-            return self._read(*answer)
-        if time.monotonic() >= self._overdue:
-            self._refuse("The sandbox did not end a command whose time was up.")
+            return self._parse_frame(*answer)
+        if time.monotonic() >= self._deadline:
+            self._fail_link("The sandbox did not end a command whose time was up.")
         return None
 
-    def _read(self, kind: int, payload: bytes) -> Output | Finished:
+    def _parse_frame(self, kind: int, payload: bytes) -> OutputChunk | CommandEnd:
         try:
             if kind == frames.OUTPUT:
-                return self._output(payload)
+                return self._parse_output(payload)
             if kind == frames.FINISHED:
-                self.finished = _finished(payload, self._longest)
-                return self.finished
+                self.result = _parse_result(payload, self._max_seconds)
+                return self.result
         except (struct.error, IndexError, ValueError):
             pass
-        if kind == frames.FAILED and len(payload) >= frames.FAILED_HEAD.size and self._refusal:
+        if kind == frames.FAILED and len(payload) >= frames.FAILED_HEAD.size and self._error_from:
             self.refused = True
-            raise self._refusal(payload)
-        self._refuse(UNREADABLE)
+            raise self._error_from(payload)
+        self._fail_link(UNREADABLE_ANSWER)
 
-    def _output(self, payload: bytes) -> Output:
+    def _parse_output(self, payload: bytes) -> OutputChunk:
         number, skipped = frames.OUTPUT_HEAD.unpack_from(payload)
         stream = _STREAMS[number]
         data = payload[frames.OUTPUT_HEAD.size :]
-        self._left[stream] -= len(data)
-        if not data or self._left[stream] < 0 or skipped > _LARGEST_SKIP:
-            self._refuse("The sandbox sent no output, or more than it was asked to keep.")
-        return Output(stream, data, skipped)
+        self._bytes_left[stream] -= len(data)
+        if not data or self._bytes_left[stream] < 0 or skipped > _MAX_SKIPPED:
+            self._fail_link("The sandbox sent no output, or more than it was asked to keep.")
+        return OutputChunk(stream, data, skipped)
 
-    def _refuse(self, why: str) -> NoReturn:
-        self._link.fail(why)
+    def _fail_link(self, reason: str) -> NoReturn:
+        self._link.fail(reason)
         raise LinkLost(self._link.failure)
 
 
-def _finished(payload: bytes, longest: float) -> Finished:
+def _parse_result(payload: bytes, max_seconds: float) -> CommandEnd:
     """Decode a FINISHED frame. It comes from the container, so any field may be forged.
 
     Raises:
@@ -135,16 +138,16 @@ def _finished(payload: bytes, longest: float) -> Finished:
     code, ending, seconds = frames.FINISHED_HEAD.unpack_from(payload)
     note = payload[frames.FINISHED_HEAD.size :]
     # The comparison also rejects NaN, which JSON, and so an event, cannot represent.
-    if not 0 <= seconds <= longest or code not in _EXIT_CODES or len(note) > _LONGEST_NOTE:
+    if not 0 <= seconds <= max_seconds or code not in _EXIT_CODES or len(note) > _MAX_NOTE_BYTES:
         raise ValueError("a field is out of its range")
-    which = _ENDINGS[frames.ENDINGS[ending]]
-    exit_code = code if which == "exit" and code >= 0 else None
-    return Finished(exit_code, which, seconds, legible(note.decode(errors="replace")))
+    reason = _END_REASONS[frames.END_REASONS[ending]]
+    exit_code = code if reason == "exit" and code >= 0 else None
+    return CommandEnd(exit_code, reason, seconds, sanitize(note.decode(errors="replace")))
 
 
 def execute(
-    link: Link, command: bytes, *, timeout: float, keep: int, stop: Stop
-) -> Generator[Output | Finished, None, None]:
+    link: Link, command: bytes, *, timeout: float, keep_bytes: int, stop: Stop
+) -> Generator[OutputChunk | CommandEnd, None, None]:
     """Run a command in the supervisor's shell; see ``Sandbox.execute``.
 
     Output that arrives within 25 ms is joined. Closing the generator early ends the command.
@@ -153,16 +156,16 @@ def execute(
         link: The link to the supervisor.
         command: The shell command.
         timeout: Time limit in seconds.
-        keep: Bytes to keep per stream, in addition to the last 64 KB.
+        keep_bytes: Bytes to keep per stream, in addition to the last 64 KB.
         stop: Terminates the command and every process that commands started.
 
     Raises:
         LinkLost: the supervisor is gone or broke the protocol.
     """
-    with link.conversation(_allowance(keep)) as conversation:
-        run = _Run(link, conversation, keep, timeout)
-        conversation.send(frames.EXECUTE, frames.EXECUTE_HEAD.pack(timeout, keep) + command)
-        yield from _followed(link, run, lambda: ask_to_end(link), stop)
+    with link.open_exchange(_max_unread_bytes(keep_bytes)) as exchange:
+        run = _RunningCommand(link, exchange, keep_bytes, timeout)
+        exchange.send(frames.EXECUTE, frames.EXECUTE_HEAD.pack(timeout, keep_bytes) + command)
+        yield from _stream_output(link, run, lambda: request_end(link), stop)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +186,7 @@ class Job:
     environment: Mapping[str, str] = field(default_factory=dict)
     input: bytes = b""
 
-    def options(self) -> bytes:
+    def encode_options(self) -> bytes:
         """Return the options of a SPAWN frame."""
         variables = (f"{name}={value}" for name, value in self.environment.items())
         texts = map(files.encode, (self.folder, self.user))
@@ -193,82 +196,82 @@ class Job:
         """Return the error of a FAILED answer: about the folder, or else about the user."""
         user, name = files.encode(self.user), payload[frames.FAILED_HEAD.size :]
         if not user or name != user:
-            return files.failure(payload, self.folder)
+            return files.tool_error(payload, self.folder)
         if int.from_bytes(payload[: frames.FAILED_HEAD.size], "big") == errno.EINVAL:
             return ToolError(f"There is no user {self.user} in the sandbox.", errno.EINVAL)
         return ToolError(f"A command may not run as {self.user} in this sandbox.", errno.EPERM)
 
 
 def spawn(
-    link: Link, job: Job, *, timeout: float, keep: int, stop: Stop
-) -> Generator[Output | Finished, None, None]:
+    link: Link, job: Job, *, timeout: float, keep_bytes: int, stop: Stop
+) -> Generator[OutputChunk | CommandEnd, None, None]:
     """Run a command beside the shell; see ``Sandbox.spawn`` and ``execute``.
 
     Raises:
         LinkLost: the supervisor is gone or broke the protocol.
         ToolError: the folder or the user cannot be used.
     """
-    options = job.options()
-    head = frames.SPAWN_HEAD.pack(timeout, keep, len(options))
-    with link.conversation(_allowance(keep)) as conversation:
-        run = _Run(link, conversation, keep, timeout, job.error)
-        conversation.send(frames.SPAWN, head + options + job.input)
-        yield from _followed(link, run, lambda: _cancel(conversation), stop)
+    options = job.encode_options()
+    head = frames.SPAWN_HEAD.pack(timeout, keep_bytes, len(options))
+    with link.open_exchange(_max_unread_bytes(keep_bytes)) as exchange:
+        run = _RunningCommand(link, exchange, keep_bytes, timeout, job.error)
+        exchange.send(frames.SPAWN, head + options + job.input)
+        yield from _stream_output(link, run, lambda: _cancel(exchange), stop)
 
 
-def _allowance(keep: int) -> int:
-    return 2 * (keep + frames.TAIL) + frames.MAX_PAYLOAD * 16
+def _max_unread_bytes(keep: int) -> int:
+    return 2 * (keep + frames.TAIL_BYTES) + frames.MAX_PAYLOAD_BYTES * 16
 
 
-def _cancel(conversation: Conversation) -> None:
+def _cancel(exchange: Exchange) -> None:
     with contextlib.suppress(LinkLost):  # the conversation itself reports it
-        conversation.send(frames.CANCEL)
+        exchange.send(frames.CANCEL)
 
 
-def _followed(
-    link: Link, run: _Run, end: Callable[[], None], stop: Stop
-) -> Generator[Output | Finished, None, None]:
+def _stream_output(
+    link: Link, run: _RunningCommand, end: Callable[[], None], stop: Stop
+) -> Generator[OutputChunk | CommandEnd, None, None]:
     """Yield a command's items; after a stop, or if the consumer leaves, end it."""
 
     def hurried() -> None:
-        run.hurry()
+        run.shorten_deadline()
         end()
 
     try:
-        with stop.calling(hurried):
-            yield from _gathered(run)
+        with stop.on_set(hurried):
+            yield from _coalesce(run)
     finally:
-        if not run.over and not link.failure:
+        if not run.is_finished and not link.failure:
             hurried()
             _wait_for_end(run)
 
 
-def _wait_for_end(run: _Run) -> None:
+def _wait_for_end(run: _RunningCommand) -> None:
     with contextlib.suppress(LinkLost):  # the consumer is gone; the next command reports it
-        while not run.over:
+        while not run.is_finished:
             run.next(None)
 
 
-def ask_to_end(link: Link) -> None:
+def request_end(link: Link) -> None:
     """Request the end of every process that commands started, without waiting for it."""
     try:
-        with link.conversation() as conversation:
-            conversation.send(frames.END)
+        with link.open_exchange() as exchange:
+            exchange.send(frames.END)
     except LinkLost:
         return  # the command's own conversation is notified
 
 
-def _gathered(run: _Run) -> Iterator[Output | Finished]:
-    gathering = _Gathering()
-    while not run.over:
-        wait = gathering.since + _COALESCE - time.monotonic() if gathering else None
+def _coalesce(run: _RunningCommand) -> Iterator[OutputChunk | CommandEnd]:
+    buffer = _OutputBuffer()
+    while not run.is_finished:
+        wait = buffer.since + _COALESCE_SECONDS - time.monotonic() if buffer else None
         item = run.next(wait)
-        if isinstance(item, Output) and gathering.takes(item) and not item.skipped:
-            gathering.add(item)
+        if isinstance(item, OutputChunk) and buffer.can_append(item) and not item.skipped:
+            buffer.add(item)
             continue
         if item is not None or wait is not None:
-            yield from gathering.flush()
-        if isinstance(item, Output) and not item.skipped:
-            gathering.add(item)
+            yield from buffer.flush()
+        if isinstance(item, OutputChunk) and not item.skipped:
+            buffer.add(item)
         elif item is not None:
             yield item

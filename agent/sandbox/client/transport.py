@@ -5,10 +5,10 @@ import socket
 import struct
 
 _SEND_SECONDS = 30
-_ENGINE_HEAD = struct.Struct("!BxxxL")
+_ENGINE_HEADER = struct.Struct("!BxxxL")
 _STDOUT = 1
-_DIAGNOSTICS = 4096
-_NOT_STARTED = b"OCI runtime exec failed"  # an engine's error message, sent as stdout
+_MAX_DIAGNOSTICS_BYTES = 4096
+_EXEC_ERROR_PREFIX = b"OCI runtime exec failed"  # an engine's error message, sent as stdout
 
 SUPERVISOR_CODE = (
     "import sys; sys.path.insert(0, sys.argv.pop(1)); from supervisor.__main__ import main; main()"
@@ -50,13 +50,13 @@ class EngineConnection(SocketConnection):
     def __init__(self, sock: socket.socket) -> None:
         super().__init__(sock)
         self._buffer = bytearray()
-        self._left = 0
+        self._frame_bytes_left = 0
         self._stream = _STDOUT
 
     def receive(self) -> bytes:
         """See ``Connection.receive``."""
         while True:
-            wanted = self._cut()
+            wanted = self._next_stdout()
             if wanted:
                 return wanted
             data = super().receive()
@@ -64,20 +64,20 @@ class EngineConnection(SocketConnection):
                 return b""
             self._buffer += data
 
-    def _cut(self) -> bytes:
+    def _next_stdout(self) -> bytes:
         """Return the buffer's next piece of stdout; empty if it holds none."""
         while self._buffer:
-            if self._left == 0:
-                if len(self._buffer) < _ENGINE_HEAD.size:
+            if self._frame_bytes_left == 0:
+                if len(self._buffer) < _ENGINE_HEADER.size:
                     break
-                self._stream, self._left = _ENGINE_HEAD.unpack_from(self._buffer)
-                del self._buffer[: _ENGINE_HEAD.size]
-            piece = bytes(self._buffer[: self._left])
+                self._stream, self._frame_bytes_left = _ENGINE_HEADER.unpack_from(self._buffer)
+                del self._buffer[: _ENGINE_HEADER.size]
+            piece = bytes(self._buffer[: self._frame_bytes_left])
             del self._buffer[: len(piece)]
-            self._left -= len(piece)
+            self._frame_bytes_left -= len(piece)
             if self._stream == _STDOUT and piece:
-                if piece.startswith(_NOT_STARTED):
+                if piece.startswith(_EXEC_ERROR_PREFIX):
                     raise ConnectionError(piece.decode("utf-8", "replace").strip())
                 return piece
-            self.diagnostics = (self.diagnostics + piece)[-_DIAGNOSTICS:]
+            self.diagnostics = (self.diagnostics + piece)[-_MAX_DIAGNOSTICS_BYTES:]
         return b""

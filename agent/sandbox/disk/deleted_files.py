@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 _BLOCK = 512
-_DELETED = " (deleted)"
+_DELETED_SUFFIX = " (deleted)"
 
 
 def deleted_size(processes: Iterable[int], folders: Iterable[Path]) -> int:
@@ -32,19 +32,19 @@ def deleted_size(processes: Iterable[int], folders: Iterable[Path]) -> int:
 
 def _open_files(process: Path) -> Iterator[os.stat_result]:
     """Yield the state of each regular file that a process has open or mapped."""
-    for handle in _handles(process):
+    for handle in _proc_paths(process):
         with suppress(OSError):  # already closed
             info = handle.stat()  # follows the /proc link to the open file, not a path name
             if stat.S_ISREG(info.st_mode):
                 yield info
 
 
-def _handles(process: Path) -> Iterator[Path]:
+def _proc_paths(process: Path) -> Iterator[Path]:
     """Yield the paths in /proc of the files that a process holds."""
     with suppress(OSError):
         yield from (process / "fd").iterdir()
     with suppress(OSError), (process / "maps").open(errors="surrogateescape") as maps:
         for line in maps:
-            if line.rstrip("\n").endswith(_DELETED):
+            if line.rstrip("\n").endswith(_DELETED_SUFFIX):
                 start, end = (int(each, 16) for each in line.split(" ", 1)[0].split("-"))
                 yield process / "map_files" / f"{start:x}-{end:x}"

@@ -17,14 +17,14 @@ from agent.sandbox.disk import volume
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL
 from agent.sandbox.engine.client import Client
 
-PLACES = ("/tmp", "/var/tmp", "/root", "/home", "/var/cache", "/var/lib/apt/lists")
+SCRATCH_DIRECTORIES = ("/tmp", "/var/tmp", "/root", "/home", "/var/cache", "/var/lib/apt/lists")
 """Directories in the container."""
 
-_MOST = 8 * 1024**2
+_MAX_COPY_BYTES = 8 * 1024**2
 """Maximum bytes to copy from the image; a larger directory stays in the container's layer."""
 
 
-def make(client: Client, image: str, instance: str, folder: Path) -> dict[str, Path]:
+def create(client: Client, image: str, instance: str, folder: Path) -> dict[str, Path]:
     """Create the scratch directories of a new container, replacing those of an earlier one.
 
     Args:
@@ -40,11 +40,14 @@ def make(client: Client, image: str, instance: str, folder: Path) -> dict[str, P
         SandboxError: the directories cannot be created.
         docker.errors.DockerException: the engine refused.
     """
-    if not volume.image(folder).exists():
+    if not volume.disk_image(folder).exists():
         return {}
     discard(folder)
-    contents = _contents(client, str(client.images.get(image).id), instance)
-    return {place: _unpack(archive, _home(folder, place)) for place, archive in contents.items()}
+    contents = _image_directories(client, str(client.images.get(image).id), instance)
+    return {
+        place: _unpack(archive, _host_directory(folder, place))
+        for place, archive in contents.items()
+    }
 
 
 def discard(folder: Path) -> None:
@@ -59,32 +62,42 @@ def discard(folder: Path) -> None:
     volume.remove(folder / "scratch")
 
 
-def _home(folder: Path, place: str) -> Path:
-    return folder / "scratch" / place.strip("/").replace("/", "-")
+def _host_directory(folder: Path, directory: str) -> Path:
+    return folder / "scratch" / directory.strip("/").replace("/", "-")
 
 
 @lru_cache(maxsize=4)
-def _contents(client: Client, image: str, instance: str) -> dict[str, bytes]:
-    """Return an image's directories ``PLACES`` as tar archives, without those too large."""
-    made = client.api.create_container(image, command=["true"], labels={INSTANCE_LABEL: instance})
+def _image_directories(client: Client, image: str, instance: str) -> dict[str, bytes]:
+    """Return an image's directories ``SCRATCH_DIRECTORIES`` as tar archives.
+
+    Directories that are too large are left out.
+    """
+    container = client.api.create_container(
+        image, command=["true"], labels={INSTANCE_LABEL: instance}
+    )
     try:
-        with ThreadPoolExecutor(len(PLACES)) as pool:
-            archives = list(pool.map(lambda place: _archive(client, made["Id"], place), PLACES))
+        with ThreadPoolExecutor(len(SCRATCH_DIRECTORIES)) as pool:
+            archives = list(
+                pool.map(
+                    lambda place: _archive_directory(client, container["Id"], place),
+                    SCRATCH_DIRECTORIES,
+                )
+            )
     finally:
-        client.api.remove_container(made["Id"], force=True, v=True)
-    return {place: each for place, each in zip(PLACES, archives, strict=True) if each}
+        client.api.remove_container(container["Id"], force=True, v=True)
+    return {place: each for place, each in zip(SCRATCH_DIRECTORIES, archives, strict=True) if each}
 
 
-def _archive(client: Client, container: str, place: str) -> bytes:
+def _archive_directory(client: Client, container: str, directory: str) -> bytes:
     """Return a container's directory as a tar archive; empty if missing, too large or a link."""
     try:
-        chunks, found = client.api.get_archive(container, place)
+        chunks, found = client.api.get_archive(container, directory)
     except docker.errors.NotFound:
         return b""
     archive = b""
     for chunk in chunks:
         archive += chunk
-        if found["linkTarget"] or len(archive) > _MOST:
+        if found["linkTarget"] or len(archive) > _MAX_COPY_BYTES:
             return b""
     return archive
 
@@ -94,12 +107,12 @@ def _unpack(archive: bytes, home: Path) -> Path:
     try:
         home.mkdir(mode=0o700, parents=True)
         with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
-            tar.extractall(home, filter=_unchanged, numeric_owner=True)
+            tar.extractall(home, filter=_keep_mode, numeric_owner=True)
             return home / tar.getnames()[0]
     except (OSError, tarfile.TarError) as error:
         raise SandboxError(f"The sandbox's directories can't be made: {error}") from error
 
 
-def _unchanged(member: tarfile.TarInfo, home: str) -> tarfile.TarInfo:
+def _keep_mode(member: tarfile.TarInfo, home: str) -> tarfile.TarInfo:
     """Keep a member's mode, which ``tar_filter`` restricts; it still rejects outside paths."""
     return tarfile.tar_filter(member, home).replace(mode=member.mode, deep=False)

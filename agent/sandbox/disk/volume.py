@@ -23,19 +23,19 @@ from agent.errors import SandboxError
 
 _log = logging.getLogger(__name__)
 _lock = threading.Lock()
-_SECONDS = 60
-_TOOLS = "/usr/sbin:/sbin:/usr/bin:/bin"
-_MOUNT = "loop,nosuid,nodev,noatime,discard,errors=remount-ro"
+_TIMEOUT_SECONDS = 60
+_TOOL_PATH = "/usr/sbin:/sbin:/usr/bin:/bin"
+_MOUNT_OPTIONS = "loop,nosuid,nodev,noatime,discard,errors=remount-ro"
 # No blocks reserved for root; blocks are written only when needed.
-_FORMAT = "-q -F -m 0 -O ^resize_inode -J size=4 -E nodiscard,lazy_itable_init=1"
+_MKFS_OPTIONS = "-q -F -m 0 -O ^resize_inode -J size=4 -E nodiscard,lazy_itable_init=1"
 
 
-def image(folder: Path) -> Path:
+def disk_image(folder: Path) -> Path:
     """Return the path of the disk image for a sandbox's folder; it may not exist."""
     return folder.parent.parent / "disks" / folder.name
 
 
-def make(folder: Path, size: int) -> bool:
+def create(folder: Path, size: int) -> bool:
     """Create and mount a disk for a sandbox whose folder does not exist yet.
 
     Args:
@@ -47,14 +47,14 @@ def make(folder: Path, size: int) -> bool:
     """
     if os.geteuid() != 0:
         return False
-    file = image(folder)
+    file = disk_image(folder)
     try:
         for parent in (file.parent, folder.parent):
             parent.mkdir(mode=0o700, exist_ok=True)
-        with file.open("xb") as made:
-            os.fchmod(made.fileno(), 0o600)
-            made.truncate(size)
-        _do("mkfs.ext4", *_FORMAT.split(), str(file))
+        with file.open("xb") as image_file:
+            os.fchmod(image_file.fileno(), 0o600)
+            image_file.truncate(size)
+        _run_tool("mkfs.ext4", *_MKFS_OPTIONS.split(), str(file))
         attach(folder)
         folder.chmod(0o700)
         (folder / "lost+found").rmdir()
@@ -67,9 +67,9 @@ def make(folder: Path, size: int) -> bool:
     return True
 
 
-def attached(folder: Path) -> bool:
+def is_attached(folder: Path) -> bool:
     """Return whether a sandbox's files are visible in its folder: plain, or disk mounted."""
-    return not image(folder).exists() or _mounted(folder)
+    return not disk_image(folder).exists() or _is_mounted(folder)
 
 
 def attach(folder: Path) -> None:
@@ -78,14 +78,14 @@ def attach(folder: Path) -> None:
     Raises:
         SandboxError: the disk cannot be mounted.
     """
-    if attached(folder):
+    if is_attached(folder):
         return
     with _lock:
-        if attached(folder):
+        if is_attached(folder):
             return
         folder.mkdir(mode=0o700, exist_ok=True)
         # If another process still has the disk mounted, mount reuses that file system.
-        _do("mount", "-t", "ext4", "-o", _MOUNT, str(image(folder)), str(folder))
+        _run_tool("mount", "-t", "ext4", "-o", _MOUNT_OPTIONS, str(disk_image(folder)), str(folder))
 
 
 def detach(folder: Path, *, idle: bool = False) -> None:
@@ -96,9 +96,9 @@ def detach(folder: Path, *, idle: bool = False) -> None:
         idle: Unmount only if no file is open.
     """
     with _lock:
-        if _mounted(folder):
+        if _is_mounted(folder):
             try:
-                _do("umount", *([] if idle else ["--lazy"]), str(folder))
+                _run_tool("umount", *([] if idle else ["--lazy"]), str(folder))
             except SandboxError as error:
                 if not idle:
                     _log.warning("A sandbox's disk cannot be unmounted: %s", error)
@@ -106,16 +106,16 @@ def detach(folder: Path, *, idle: bool = False) -> None:
 
 def detach_all(data: Path) -> None:
     """Unmount all disks of a data folder; each is mounted again on its next use."""
-    for file in _images(data):
+    for file in _disk_images(data):
         detach(data / "sandboxes" / file.name)
 
 
 def discard(folder: Path) -> None:
     """Remove a sandbox's disk and folder with its contents; ignore errors."""
     detach(folder)
-    if not _mounted(folder):
+    if not _is_mounted(folder):
         with suppress(OSError):
-            image(folder).unlink(missing_ok=True)
+            disk_image(folder).unlink(missing_ok=True)
         with suppress(SandboxError):
             remove(folder)
 
@@ -126,46 +126,52 @@ def remove(folder: Path) -> None:
     Raises:
         SandboxError: some of it is left.
     """
-    _do("rm", "-rf", "--one-file-system", "--", str(folder))  # avoids Python's recursion limit
+    _run_tool(
+        "rm", "-rf", "--one-file-system", "--", str(folder)
+    )  # avoids Python's recursion limit
 
 
 def move(folder: Path, destination: Path) -> None:
     """Move an unused sandbox's folder and its disk. Raises ``OSError`` on failure."""
     detach(folder)
     folder.rename(destination)
-    if image(folder).exists():
-        image(destination).parent.mkdir(mode=0o700, exist_ok=True)
-        image(folder).rename(image(destination))
+    if disk_image(folder).exists():
+        disk_image(destination).parent.mkdir(mode=0o700, exist_ok=True)
+        disk_image(folder).rename(disk_image(destination))
 
 
-def orphans(data: Path, named: set[str]) -> Iterator[Path]:
+def find_orphans(data: Path, named: set[str]) -> Iterator[Path]:
     """Yield a data folder's sandbox folders not in ``named``; one may have only a disk left."""
     found = {path.name for path in (data / "sandboxes").glob("*")}
-    for name in (found | {path.name for path in _images(data)}) - named:
+    for name in (found | {path.name for path in _disk_images(data)}) - named:
         yield data / "sandboxes" / name
 
 
-def _images(data: Path) -> list[Path]:
+def _disk_images(data: Path) -> list[Path]:
     return list((data / "disks").glob("*"))
 
 
-def _mounted(folder: Path) -> bool:
+def _is_mounted(folder: Path) -> bool:
     try:
         return folder.lstat().st_dev != folder.parent.stat().st_dev
     except FileNotFoundError:
         return False
 
 
-def _do(name: str, *arguments: str) -> None:
-    tool = shutil.which(name, path=_TOOLS)
+def _run_tool(name: str, *arguments: str) -> None:
+    tool = shutil.which(name, path=_TOOL_PATH)
     if tool is None:
         raise SandboxError(f"{name} is not installed.")
     try:
         done = subprocess.run(
-            [tool, *arguments], capture_output=True, text=True, timeout=_SECONDS, check=False
+            [tool, *arguments],
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_SECONDS,
+            check=False,
         )
     except subprocess.TimeoutExpired as error:
         raise SandboxError(f"{name} did not end.") from error
     if done.returncode != 0:
-        said = " ".join((done.stderr or done.stdout).split())
-        raise SandboxError(f"{name} failed: {said or done.returncode}")
+        output = " ".join((done.stderr or done.stdout).split())
+        raise SandboxError(f"{name} failed: {output or done.returncode}")

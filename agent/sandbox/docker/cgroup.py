@@ -5,7 +5,7 @@ from pathlib import Path
 _ROOT = Path("/sys/fs/cgroup")
 
 
-def cgroup(process: int, controller: str) -> tuple[Path, int]:
+def find_cgroup(process: int, controller: str) -> tuple[Path, int]:
     """Return the folder of a process's control group, and the hierarchy's version.
 
     Args:
@@ -25,7 +25,7 @@ def cgroup(process: int, controller: str) -> tuple[Path, int]:
     return _ROOT / groups[""], 2
 
 
-def processes(group: Path) -> list[int]:
+def list_processes(group: Path) -> list[int]:
     """Return the ids of the processes in a control group; empty if it is gone."""
     try:
         found = (group / "cgroup.procs").read_text().split()

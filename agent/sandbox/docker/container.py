@@ -19,16 +19,16 @@ from agent.sandbox.base import SandboxLimits
 from agent.sandbox.disk import quota, scratch
 from agent.sandbox.docker.lifecycle import ADDRESS_LABEL, INSTANCE_LABEL, SANDBOX_LABEL
 from agent.sandbox.engine.client import is_podman, unenforced_limits
-from agent.sandbox.network.proxy import Egress
-from agent.sandbox.network.subnets import Place
+from agent.sandbox.network.proxy import Proxy
+from agent.sandbox.network.subnets import SandboxNetwork
 
-HOME = "/workspace"
-PLACE = "/opt/studio"
-_CERTIFICATES = f"{PLACE}/ca-certificates.crt"
-_SECCOMP = Path(__file__).with_name("seccomp.json")
+WORKSPACE = "/workspace"
+STUDIO_FOLDER = "/opt/studio"
+_CERTIFICATES_PATH = f"{STUDIO_FOLDER}/ca-certificates.crt"
+_SECCOMP_PROFILE = Path(__file__).with_name("seccomp.json")
 # Mounted on /etc/hosts, /etc/hostname and /etc/resolv.conf in place of the engine's own files,
 # which are writable and which no quota covers.
-_ETC = Path(__file__).resolve().with_name("etc")
+_ETC_FOLDER = Path(__file__).resolve().with_name("etc")
 
 # Needed by apt and dpkg as root; KILL because Stop must also reach processes of other users.
 _CAPABILITIES = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETUID"]
@@ -56,7 +56,7 @@ _CERTIFICATE_VARIABLES = (
 
 _PROXY_VARIABLES = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")
 _NO_PROXY = dict.fromkeys(("no_proxy", "NO_PROXY"), "localhost,127.0.0.1,::1")
-_BUNDLES = (
+_HOST_CERTIFICATE_BUNDLES = (
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
     "/etc/ssl/ca-bundle.pem",
@@ -75,10 +75,10 @@ class ContainerSpec:
         workspace: The host folder to mount; created if missing.
         limits: Resource limits.
         certificates: A bundle of the host's CA certificates to trust in the container.
-        egress: The proxy and network to use; None for no network.
+        proxy: The proxy and network to use; None for no network.
         runtime: The engine's runtime to use; empty for the default.
-        usage: Counts the bytes that a folder takes; without it the disk is not monitored.
-        floor: Free bytes on the host's disk below which commands are stopped.
+        count_usage: Counts the bytes that a folder takes; without it the disk is not monitored.
+        min_free: Free bytes on the host's disk below which commands are stopped.
     """
 
     image: str
@@ -87,13 +87,15 @@ class ContainerSpec:
     workspace: Path
     limits: SandboxLimits = field(default_factory=SandboxLimits)
     certificates: Path | None = None
-    egress: Egress | None = None
+    proxy: Proxy | None = None
     runtime: str = ""
-    usage: Callable[[Path], int] | None = None
-    floor: int = quota.FLOOR
+    count_usage: Callable[[Path], int] | None = None
+    min_free: int = quota.MIN_FREE_BYTES
 
 
-def create_container(client: docker.DockerClient, spec: ContainerSpec, place: Place | None) -> str:
+def create_container(
+    client: docker.DockerClient, spec: ContainerSpec, network: SandboxNetwork | None
+) -> str:
     """Create a sandbox's container without starting it; return its id.
 
     Raises:
@@ -101,12 +103,12 @@ def create_container(client: docker.DockerClient, spec: ContainerSpec, place: Pl
         docker.errors.DockerException: the engine refused.
     """
     limits = spec.limits
-    places = scratch.make(client, spec.image, spec.instance, spec.workspace.parent)
+    directories = scratch.create(client, spec.image, spec.instance, spec.workspace.parent)
     host = client.api.create_host_config(
         init=True,
         cap_drop=["ALL"],
         cap_add=_CAPABILITIES,
-        security_opt=["no-new-privileges", *_seccomp(client)],
+        security_opt=["no-new-privileges", *_security_options(client)],
         mem_limit=limits.memory,
         memswap_limit=limits.memory,
         nano_cpus=_nano_cpus(client, limits),
@@ -115,29 +117,29 @@ def create_container(client: docker.DockerClient, spec: ContainerSpec, place: Pl
         ulimits=_ulimits(limits),
         runtime=spec.runtime or None,
         log_config=docker.types.LogConfig(type="none"),
-        mounts=_mounts(spec, places),
-        network_mode=place.network if place else "none",
-        dns=["127.0.0.1"] if place else None,  # the container itself, where nothing answers
+        mounts=_mounts(spec, directories),
+        network_mode=network.name if network else "none",
+        dns=["127.0.0.1"] if network else None,  # the container itself, where nothing answers
     )
     created = client.api.create_container(
         spec.image,
         command=["sleep", "infinity"],
         hostname="sandbox",
-        working_dir=HOME,
-        environment=_environment(spec, place),
-        labels=_labels(spec, place),
+        working_dir=WORKSPACE,
+        environment=_environment(spec, network),
+        labels=_labels(spec, network),
         host_config=host,
-        networking_config=_endpoint(client, place) if place else None,
+        networking_config=_networking_config(client, network) if network else None,
     )
     return str(created["Id"])
 
 
-def _labels(spec: ContainerSpec, place: Place | None) -> dict[str, str]:
+def _labels(spec: ContainerSpec, network: SandboxNetwork | None) -> dict[str, str]:
     labels = {INSTANCE_LABEL: spec.instance, SANDBOX_LABEL: spec.sandbox_id}
-    return labels | {ADDRESS_LABEL: place.address} if place else labels
+    return labels | {ADDRESS_LABEL: network.address} if network else labels
 
 
-def _seccomp(client: docker.DockerClient) -> list[str]:
+def _security_options(client: docker.DockerClient) -> list[str]:
     """Return the security options of the seccomp profile: Docker's default, restricted.
 
     Blocks io_uring, sockets other than AF_UNIX, AF_INET, AF_INET6 and AF_NETLINK, and allocation
@@ -147,7 +149,7 @@ def _seccomp(client: docker.DockerClient) -> list[str]:
     if platform.machine() not in ("x86_64", "aarch64"):
         return []
     # Docker's API takes the profile itself, Podman's the path of a file.
-    profile = _SECCOMP.resolve() if is_podman(client) else _SECCOMP.read_text()
+    profile = _SECCOMP_PROFILE.resolve() if is_podman(client) else _SECCOMP_PROFILE.read_text()
     return [f"seccomp={profile}"]
 
 
@@ -159,52 +161,54 @@ def _nano_cpus(client: docker.DockerClient, limits: SandboxLimits) -> int | None
 
 
 def _ulimits(limits: SandboxLimits) -> list[docker.types.Ulimit]:
-    most = {"nofile": limits.open_files, "fsize": limits.disk, "core": 0}
-    return [docker.types.Ulimit(name=name, soft=n, hard=n) for name, n in most.items()]
+    maximums = {"nofile": limits.open_files, "fsize": limits.disk, "core": 0}
+    return [docker.types.Ulimit(name=name, soft=n, hard=n) for name, n in maximums.items()]
 
 
-def _endpoint(client: docker.DockerClient, place: Place) -> Any:
-    endpoint: Any = client.api.create_endpoint_config(ipv4_address=place.address)
-    networks: Any = {place.network: endpoint}
+def _networking_config(client: docker.DockerClient, network: SandboxNetwork) -> Any:
+    endpoint: Any = client.api.create_endpoint_config(ipv4_address=network.address)
+    networks: Any = {network.name: endpoint}
     return client.api.create_networking_config(networks)
 
 
-def _mounts(spec: ContainerSpec, places: Mapping[str, Path]) -> list[docker.types.Mount]:
+def _mounts(spec: ContainerSpec, directories: Mapping[str, Path]) -> list[docker.types.Mount]:
     mount = docker.types.Mount
     code = str(Path(supervisor.__file__).resolve().parent)
     mounts = [
-        mount(HOME, str(spec.workspace.resolve()), type="bind"),
-        mount(f"{PLACE}/supervisor", code, type="bind", read_only=True),
+        mount(WORKSPACE, str(spec.workspace.resolve()), type="bind"),
+        mount(f"{STUDIO_FOLDER}/supervisor", code, type="bind", read_only=True),
     ]
     if spec.certificates is not None:
         bundle = str(spec.certificates.resolve())
-        mounts.append(mount(_CERTIFICATES, bundle, type="bind", read_only=True))
+        mounts.append(mount(_CERTIFICATES_PATH, bundle, type="bind", read_only=True))
     for file in _etc_files(spec.workspace.parent / "etc"):
         mounts.append(mount(f"/etc/{file.name}", str(file), type="bind", read_only=True))
-    return mounts + [mount(at, str(path.resolve()), type="bind") for at, path in places.items()]
+    return mounts + [
+        mount(at, str(path.resolve()), type="bind") for at, path in directories.items()
+    ]
 
 
 def _etc_files(folder: Path) -> list[Path]:
     """Copy the files for /etc to a folder, world-readable whatever the umask; return the copies."""
     try:
         folder.mkdir(exist_ok=True)
-        copies = [folder.resolve() / file.name for file in _ETC.iterdir()]
+        copies = [folder.resolve() / file.name for file in _ETC_FOLDER.iterdir()]
         for copy in copies:
-            copy.write_bytes((_ETC / copy.name).read_bytes())
+            copy.write_bytes((_ETC_FOLDER / copy.name).read_bytes())
             copy.chmod(0o644)
     except OSError as error:
         raise SandboxError(f"The sandbox's files for /etc can't be made: {error}") from error
     return copies
 
 
-def _environment(spec: ContainerSpec, place: Place | None) -> dict[str, str]:
+def _environment(spec: ContainerSpec, network: SandboxNetwork | None) -> dict[str, str]:
     trusted = _CERTIFICATE_VARIABLES if spec.certificates is not None else ()
-    environment = _ENVIRONMENT | dict.fromkeys(trusted, _CERTIFICATES)
-    if place is not None:
-        environment |= dict.fromkeys(_PROXY_VARIABLES, place.proxy) | _NO_PROXY
+    environment = _ENVIRONMENT | dict.fromkeys(trusted, _CERTIFICATES_PATH)
+    if network is not None:
+        environment |= dict.fromkeys(_PROXY_VARIABLES, network.proxy_url) | _NO_PROXY
     return environment
 
 
 def host_certificates() -> Path | None:
     """Return the host's CA certificate bundle; None if there is none."""
-    return next((path for path in map(Path, _BUNDLES) if path.is_file()), None)
+    return next((path for path in map(Path, _HOST_CERTIFICATE_BUNDLES) if path.is_file()), None)

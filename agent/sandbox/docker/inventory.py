@@ -7,25 +7,25 @@ from typing import Any
 import docker.errors
 
 from agent.sandbox.docker import lifecycle
-from agent.sandbox.docker.cgroup import cgroup
+from agent.sandbox.docker.cgroup import find_cgroup
 from agent.sandbox.engine.client import Client, engine_errors
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class SandboxUsage:
     """A sandbox that has a container.
 
     Attributes:
-        sandbox: Its id.
+        sandbox_id: Its id.
         running: Whether it is running; a stopped one is restarted when needed.
         memory: Bytes of memory in use, without reclaimable cache.
-        layer: Bytes on disk that were installed or written outside the workspace.
+        layer_size: Bytes on disk that were installed or written outside the workspace.
     """
 
-    sandbox: str
+    sandbox_id: str
     running: bool
     memory: int
-    layer: int
+    layer_size: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +37,14 @@ class ImageSize:
 
 
 @dataclass(frozen=True, slots=True)
-class Census:
+class Inventory:
     """An instance's sandboxes and images; empty if the engine is not reached."""
 
-    sandboxes: tuple[Standing, ...] = ()
+    sandboxes: tuple[SandboxUsage, ...] = ()
     images: tuple[ImageSize, ...] = ()
 
 
-def census(client: Client, instance: str, images: Iterable[str]) -> Census:
+def read_inventory(client: Client, instance: str, images: Iterable[str]) -> Inventory:
     """Return the inventory of an instance.
 
     Args:
@@ -58,45 +58,46 @@ def census(client: Client, instance: str, images: Iterable[str]) -> Census:
     label = f"{lifecycle.INSTANCE_LABEL}={instance}"
     with engine_errors("What the sandboxes take can't be told"):
         found = client.api.containers(all=True, size=True, filters={"label": label})
-        standing = [_standing(client, each) for each in found]
-        sizes = [_image(client, tag) for tag in dict.fromkeys(images) if tag]
-    return Census(
-        tuple(each for each in standing if each.sandbox), tuple(each for each in sizes if each.size)
+        sandboxes = [_sandbox_usage(client, each) for each in found]
+        sizes = [_image_size(client, tag) for tag in dict.fromkeys(images) if tag]
+    return Inventory(
+        tuple(each for each in sandboxes if each.sandbox_id),
+        tuple(each for each in sizes if each.size),
     )
 
 
-def _standing(client: Client, found: Mapping[str, Any]) -> Standing:
-    running = found["State"] == "running"
-    memory = _memory(client, str(found["Id"])) if running else 0
-    sandbox = found["Labels"].get(lifecycle.SANDBOX_LABEL, "")
-    return Standing(sandbox, running, memory, int(found.get("SizeRw") or 0))
+def _sandbox_usage(client: Client, container: Mapping[str, Any]) -> SandboxUsage:
+    running = container["State"] == "running"
+    memory = _memory_usage(client, str(container["Id"])) if running else 0
+    sandbox = container["Labels"].get(lifecycle.SANDBOX_LABEL, "")
+    return SandboxUsage(sandbox, running, memory, int(container.get("SizeRw") or 0))
 
 
-def _memory(client: Client, container: str) -> int:
+def _memory_usage(client: Client, container: str) -> int:
     """Return a container's memory use from the kernel, or from the engine, which takes 1 s each."""
     try:
         process = client.api.inspect_container(container)["State"]["Pid"]
         try:
-            return _of_group(process)
+            return _cgroup_memory(process)
         except (OSError, ValueError, KeyError):
-            told = client.api.stats(container, stream=False, one_shot=True)["memory_stats"]
+            stats = client.api.stats(container, stream=False, one_shot=True)["memory_stats"]
     except docker.errors.NotFound:
         return 0
-    parts = told.get("stats", {})
+    parts = stats.get("stats", {})
     cache = parts.get("inactive_file", parts.get("total_inactive_file", 0))
-    return max(0, int(told.get("usage", 0)) - int(cache))
+    return max(0, int(stats.get("usage", 0)) - int(cache))
 
 
-def _of_group(process: int) -> int:
+def _cgroup_memory(process: int) -> int:
     """Return the memory use of a process's control group in bytes (cgroups(7))."""
-    group, version = cgroup(process, "memory")
+    group, version = find_cgroup(process, "memory")
     old = version == 1
     usage = int((group / ("memory.usage_in_bytes" if old else "memory.current")).read_text())
     parts = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
     return max(0, usage - int(parts["total_inactive_file" if old else "inactive_file"]))
 
 
-def _image(client: Client, tag: str) -> ImageSize:
+def _image_size(client: Client, tag: str) -> ImageSize:
     try:
         return ImageSize(tag, int(client.images.get(tag).attrs["Size"]))
     except docker.errors.NotFound:

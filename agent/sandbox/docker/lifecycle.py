@@ -14,7 +14,7 @@ from typing import Any
 import docker.errors
 
 from agent.sandbox.engine.client import Client, engine_errors
-from agent.sandbox.network.subnets import Place
+from agent.sandbox.network.subnets import SandboxNetwork
 
 INSTANCE_LABEL = "llm-in-sandbox-studio.instance"
 SANDBOX_LABEL = "llm-in-sandbox-studio.sandbox"
@@ -22,23 +22,23 @@ ADDRESS_LABEL = "llm-in-sandbox-studio.address"
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class ContainerInfo:
     """A container of this instance as listed by the engine.
 
     Attributes:
-        container: Its id.
-        sandbox: The id of its sandbox; empty for a container that is not a sandbox.
+        id: Its id.
+        sandbox_id: The id of its sandbox; empty for a container that is not a sandbox.
         state: The engine's state: ``running``, ``exited``, ``paused``, ``created`` …
-        place: Its network, which may not exist at the moment; None if it has none.
+        network: Its network, which may not exist at the moment; None if it has none.
     """
 
-    container: str
-    sandbox: str
+    id: str
+    sandbox_id: str
     state: str
-    place: Place | None
+    network: SandboxNetwork | None
 
 
-def listed(client: Client, instance: str, sandbox: str = "") -> list[Kept]:
+def list_containers(client: Client, instance: str, sandbox: str = "") -> list[ContainerInfo]:
     """List the containers of an instance, or of one of its sandboxes, newest first.
 
     Raises:
@@ -49,29 +49,31 @@ def listed(client: Client, instance: str, sandbox: str = "") -> list[Kept]:
         labels.append(f"{SANDBOX_LABEL}={sandbox}")
     with engine_errors("The sandboxes that are there can't be listed"):
         found = client.api.containers(all=True, filters={"label": labels})
-    return [_kept(each) for each in sorted(found, key=lambda each: -each["Created"])]
+    return [_container_info(each) for each in sorted(found, key=lambda each: -each["Created"])]
 
 
-def _kept(found: Any) -> Kept:
-    labels = found["Labels"]
+def _container_info(listing: Any) -> ContainerInfo:
+    labels = listing["Labels"]
     address = labels.get(ADDRESS_LABEL, "")
-    place = Place(found["HostConfig"]["NetworkMode"], address) if address else None
-    return Kept(str(found["Id"]), labels.get(SANDBOX_LABEL, ""), str(found["State"]), place)
+    network = SandboxNetwork(listing["HostConfig"]["NetworkMode"], address) if address else None
+    return ContainerInfo(
+        str(listing["Id"]), labels.get(SANDBOX_LABEL, ""), str(listing["State"]), network
+    )
 
 
-def stop(client: Client, container: str, place: Place | None) -> None:
+def stop(client: Client, container: str, network: SandboxNetwork | None) -> None:
     """Stop a container and disconnect it from its network.
 
     Raises:
         SandboxError: the engine refused.
     """
-    with engine_errors("The sandbox can't be stopped"), _unless_gone():
+    with engine_errors("The sandbox can't be stopped"), _ignore_missing():
         if client.api.inspect_container(container)["State"]["Paused"]:
             client.api.unpause(container)
         client.api.stop(container, timeout=0)
-        if place is not None:
+        if network is not None:
             with contextlib.suppress(docker.errors.APIError):  # may not be connected
-                client.api.disconnect_container_from_network(container, place.network, force=True)
+                client.api.disconnect_container_from_network(container, network.name, force=True)
 
 
 def remove(client: Client, container: str) -> None:
@@ -80,7 +82,7 @@ def remove(client: Client, container: str) -> None:
     Raises:
         SandboxError: the engine refused.
     """
-    with engine_errors("The sandbox can't be removed"), _unless_gone():
+    with engine_errors("The sandbox can't be removed"), _ignore_missing():
         try:
             client.api.remove_container(container, force=True, v=True)
         except docker.errors.APIError as error:
@@ -102,20 +104,20 @@ def stopped_at(client: Client, container: str) -> float | None:
 
 
 @contextlib.contextmanager
-def _unless_gone() -> Iterator[None]:
+def _ignore_missing() -> Iterator[None]:
     with contextlib.suppress(docker.errors.NotFound):
         yield
 
 
-def reap(client: Client, instance: str, spare: Container[str] = ()) -> list[Kept]:
-    """Remove an instance's containers, but only stop those of the sandboxes in ``spare``.
+def reap(client: Client, instance: str, keep: Container[str] = ()) -> list[ContainerInfo]:
+    """Remove an instance's containers, but only stop those of the sandboxes in ``keep``.
 
     The caller must hold the lock of the instance's data folder, so that no process uses them.
 
     Args:
         client: The engine client.
         instance: Id of the instance; other instances' containers are not touched.
-        spare: The ids of sandboxes of which to keep the newest container.
+        keep: The ids of sandboxes of which to keep the newest container.
 
     Returns:
         The containers kept, all stopped.
@@ -123,12 +125,12 @@ def reap(client: Client, instance: str, spare: Container[str] = ()) -> list[Kept
     Raises:
         SandboxError: the engine refused.
     """
-    resting: dict[str, Kept] = {}
-    for kept in listed(client, instance):
-        if kept.sandbox not in spare or kept.sandbox in resting or kept.state == "created":
-            remove(client, kept.container)
+    kept: dict[str, ContainerInfo] = {}
+    for info in list_containers(client, instance):
+        if info.sandbox_id not in keep or info.sandbox_id in kept or info.state == "created":
+            remove(client, info.id)
             continue
-        resting[kept.sandbox] = kept
-        if kept.state != "exited":
-            stop(client, kept.container, kept.place)
-    return list(resting.values())
+        kept[info.sandbox_id] = info
+        if info.state != "exited":
+            stop(client, info.id, info.network)
+    return list(kept.values())

@@ -25,34 +25,39 @@ from agent.sandbox.client.transport import SUPERVISOR_CODE, EngineConnection
 from agent.sandbox.disk import quota
 from agent.sandbox.disk.deleted_files import deleted_size
 from agent.sandbox.docker import cgroup, lifecycle
-from agent.sandbox.docker.container import HOME, PLACE, ContainerSpec, create_container
-from agent.sandbox.engine.client import BACK_SECONDS, await_engine, engine_errors, unenforced_limits
-from agent.sandbox.network.policy import Policy, Request
-from agent.sandbox.network.subnets import Place
+from agent.sandbox.docker.container import STUDIO_FOLDER, WORKSPACE, ContainerSpec, create_container
+from agent.sandbox.engine.client import (
+    RECOVERY_SECONDS,
+    engine_errors,
+    unenforced_limits,
+    wait_for_engine,
+)
+from agent.sandbox.network.policy import NetworkPolicy, NetworkRequest
+from agent.sandbox.network.subnets import SandboxNetwork
 from agent.sandbox.remote import SupervisedSandbox
 
-_REMOVED = (
+_CONTAINER_REMOVED = (
     "The sandbox's container is not there any more: something else removed it. Send a message to "
     "go on in a new one, with the same files."
 )
-_NO_MEMORY = "The sandbox ran out of memory and ended."
-_FRESH = "The shell of this sandbox was lost; this is a new one, in /workspace."
-_STATE = "/run/studio/shell"
+_OUT_OF_MEMORY = "The sandbox ran out of memory and ended."
+_SHELL_LOST = "The shell of this sandbox was lost; this is a new one, in /workspace."
+_SHELL_STATE_PATH = "/run/studio/shell"
 
 # Recorded commands use /testbed/documents for the input folder. /testbed is a link to the
 # workspace, which must not contain a "documents" folder that the user did not create, so this
 # path is replaced in commands and paths.
-_DOCUMENTS = re.compile(r"(?<![\w./~-])/testbed/documents(?![\w-]|\.\w)")
+_DOCUMENTS_PATH = re.compile(r"(?<![\w./~-])/testbed/documents(?![\w-]|\.\w)")
 
 
 class DockerSandbox(SupervisedSandbox):
-    """A container with a supervisor in it. Use ``create`` or ``wake`` to construct it.
+    """A container with a supervisor in it. Use ``create`` or ``restart`` to construct it.
 
     Args:
         client: The engine client; stays open.
         container: The container's id.
         spec: The container's parameters.
-        place: Its network; None if it has none.
+        network: Its network; None if it has none.
     """
 
     def __init__(
@@ -60,14 +65,14 @@ class DockerSandbox(SupervisedSandbox):
         client: docker.DockerClient,
         container: str,
         spec: ContainerSpec,
-        place: Place | None = None,
+        network: SandboxNetwork | None = None,
     ) -> None:
-        super().__init__(spec.sandbox_id, spec.workspace, HOME, spec.limits.keep_bytes)
+        super().__init__(spec.sandbox_id, spec.workspace, WORKSPACE, spec.limits.keep_bytes)
         self._client, self._api = client, client.api
         self._container = container
-        self._spec, self._egress, self._place = spec, spec.egress, place
+        self._spec, self._proxy, self._network = spec, spec.proxy, network
         self._connected = False
-        self._patience = BACK_SECONDS
+        self._recovery_seconds = RECOVERY_SECONDS
 
     @classmethod
     def create(cls, client: docker.DockerClient, spec: ContainerSpec) -> "DockerSandbox":
@@ -83,22 +88,22 @@ class DockerSandbox(SupervisedSandbox):
         except OSError as error:
             raise SandboxError(f"The workspace can't be made: {error}") from error
         with contextlib.ExitStack() as on_failure:
-            place = None
-            if spec.egress is not None:
-                place = spec.egress.attach()
-                on_failure.callback(spec.egress.detach, place)
+            network = None
+            if spec.proxy is not None:
+                network = spec.proxy.create_network()
+                on_failure.callback(spec.proxy.remove_network, network)
             with engine_errors("The sandbox can't be created"):
-                container = create_container(client, spec, place)
+                container = create_container(client, spec, network)
             on_failure.pop_all()
-        sandbox = cls(client, container, spec, place)
+        sandbox = cls(client, container, spec, network)
         with contextlib.ExitStack() as on_failure:
             on_failure.callback(sandbox.close)
-            sandbox._begin()
+            sandbox._start_container()
             on_failure.pop_all()
         return sandbox
 
     @classmethod
-    def wake(cls, client: docker.DockerClient, spec: ContainerSpec) -> "DockerSandbox | None":
+    def restart(cls, client: docker.DockerClient, spec: ContainerSpec) -> "DockerSandbox | None":
         """Restart a sandbox's container that was stopped or left by a dead process.
 
         Its shell is restored to the state after its last command; if that fails, the next
@@ -110,51 +115,51 @@ class DockerSandbox(SupervisedSandbox):
         Raises:
             SandboxError: it cannot be started; it stays stopped.
         """
-        for kept in lifecycle.listed(client, spec.instance, spec.sandbox_id):
-            sandbox = cls(client, kept.container, spec, kept.place)
+        for info in lifecycle.list_containers(client, spec.instance, spec.sandbox_id):
+            sandbox = cls(client, info.id, spec, info.network)
             with contextlib.ExitStack() as on_failure:
-                on_failure.callback(sandbox.rest)
-                sandbox._return(kept)
+                on_failure.callback(sandbox.stop)
+                sandbox._restart(info)
                 on_failure.pop_all()
             return sandbox
         return None
 
-    def _return(self, kept: lifecycle.Kept) -> None:
-        if kept.state != "exited":
-            lifecycle.stop(self._client, kept.container, kept.place)
-        if kept.place is not None and self._egress is not None:
-            self._egress.attach_again(kept.place)
+    def _restart(self, info: lifecycle.ContainerInfo) -> None:
+        if info.state != "exited":
+            lifecycle.stop(self._client, info.id, info.network)
+        if info.network is not None and self._proxy is not None:
+            self._proxy.recreate_network(info.network)
             with engine_errors("The sandbox's network can't be joined"):
                 self._api.connect_container_to_network(
-                    kept.container, kept.place.network, ipv4_address=kept.place.address
+                    info.id, info.network.name, ipv4_address=info.network.address
                 )
-        self._begin()
+        self._start_container()
         if not self._restored:
-            self._note = _FRESH
+            self._note = _SHELL_LOST
 
-    def _begin(self) -> None:
+    def _start_container(self) -> None:
         with engine_errors("The sandbox can't be started"):
             self._api.start(self._container)
-            self._gauge = self._watched()
+            self._disk_monitor = self._create_disk_monitor()
         self.start()
 
-    def _watched(self) -> quota.Gauge | None:
+    def _create_disk_monitor(self) -> quota.DiskMonitor | None:
         spec = self._spec
-        if spec.usage is None:
+        if spec.count_usage is None:
             return None
-        usage, hosts = spec.usage, [spec.workspace.parent.parent]
+        usage, hosts = spec.count_usage, [spec.workspace.parent.parent]
         found = self._api.inspect_container(self._container)
         graph = found.get("GraphDriver") or {}
         upper = Path((graph.get("Data") or {}).get("UpperDir") or "/nowhere")
-        elsewhere = self._layer
+        elsewhere = self._layer_size
         if os.access(upper, os.R_OK | os.X_OK):
             hosts.append(upper)
             elsewhere = lambda: usage(upper)  # noqa: E731 - count in this process if permitted
         deleted = _deleted_counter(self._container, found["State"]["Pid"], hosts)
-        places = quota.Places(spec.workspace, elsewhere, deleted, usage, tuple(hosts))
-        return quota.Gauge(places, spec.limits.disk, self._halt, floor=spec.floor)
+        locations = quota.DiskLocations(spec.workspace, elsewhere, deleted, usage, tuple(hosts))
+        return quota.DiskMonitor(locations, spec.limits.disk, self._halt, min_free=spec.min_free)
 
-    def _layer(self) -> int:
+    def _layer_size(self) -> int:
         """Return the bytes that the container wrote outside its mounts, from the engine."""
         with engine_errors("The sandbox's size is not known"):
             found = self._api.containers(all=True, size=True, filters={"id": self._container})
@@ -167,7 +172,7 @@ class DockerSandbox(SupervisedSandbox):
             with engine_errors("The sandbox can't be stopped"):
                 self._api.kill(self._container)
         else:
-            shell.ask_to_end(link)
+            shell.request_end(link)
 
     @property
     def container(self) -> str:
@@ -180,31 +185,34 @@ class DockerSandbox(SupervisedSandbox):
             return None
         return super().peak_memory()
 
-    def allow(self, policy: Policy) -> None:
+    def set_network_policy(self, policy: NetworkPolicy) -> None:
         """See ``Sandbox.allow``; no effect on a sandbox that was created without a network."""
-        if self._egress is not None and self._place is not None:
-            self._egress.allow(self._place, policy)
+        if self._proxy is not None and self._network is not None:
+            self._proxy.set_policy(self._network, policy)
 
-    def requests(self) -> list[Request]:
+    def take_network_requests(self) -> list[NetworkRequest]:
         """See ``Sandbox.requests``."""
-        if self._egress is None or self._place is None:
+        if self._proxy is None or self._network is None:
             return []
-        return self._egress.requests(self._place)
+        return self._proxy.take_requests(self._network)
 
     def _connect(self) -> Connection:
         if self._connected:
-            patience, self._patience = self._patience, 0.0  # wait only once per outage
-            await_engine(self._client, self._stop, patience)
-            self._patience = BACK_SECONDS
+            seconds, self._recovery_seconds = (
+                self._recovery_seconds,
+                0.0,
+            )  # wait only once per outage
+            wait_for_engine(self._client, self._stop, seconds)
+            self._recovery_seconds = RECOVERY_SECONDS
         with engine_errors("The sandbox's shell can't be started"):
             if self._connected:
-                self._revive()
+                self._ensure_running()
             self._connected = True
             return EngineConnection(self._exec_supervisor())
 
     def _exec_supervisor(self) -> socket.socket:
-        command = ["/usr/bin/python3", "-I", "-S", "-c", SUPERVISOR_CODE, PLACE]
-        arguments = ["container", _STATE, HOME]
+        command = ["/usr/bin/python3", "-I", "-S", "-c", SUPERVISOR_CODE, STUDIO_FOLDER]
+        arguments = ["container", _SHELL_STATE_PATH, WORKSPACE]
         try:
             created = self._api.exec_create(self._container, [*command, *arguments], stdin=True)
             stream: Any = self._api.exec_start(created["Id"], socket=True)
@@ -216,41 +224,41 @@ class DockerSandbox(SupervisedSandbox):
         stream._response.close()  # docker-py would keep its own descriptor open
         return ours
 
-    def _revive(self) -> None:
+    def _ensure_running(self) -> None:
         """Restart the container if it has exited or is exiting; unpause it if it is paused."""
-        if self._state()["Paused"]:
+        if self._inspect_state()["Paused"]:
             self._api.unpause(self._container)
         with contextlib.suppress(requests.exceptions.RequestException):
             self._api.wait(self._container, timeout=1)
-        state = self._state()
+        state = self._inspect_state()
         if not state["Running"]:
-            self._note = _NO_MEMORY if state["OOMKilled"] else self._note
+            self._note = _OUT_OF_MEMORY if state["OOMKilled"] else self._note
             self._api.start(self._container)
 
-    def _state(self) -> Any:
+    def _inspect_state(self) -> Any:
         """Return the container's state from the engine."""
         try:
             state = self._api.inspect_container(self._container)["State"]
         except docker.errors.NotFound as error:
-            raise SandboxError(_REMOVED) from error
+            raise SandboxError(_CONTAINER_REMOVED) from error
         if state["Dead"] or state["Status"] == "removing":
-            raise SandboxError(_REMOVED)
+            raise SandboxError(_CONTAINER_REMOVED)
         return state
 
     def _translate(self, text: str) -> str:
         if os.path.lexists(self.workspace / "documents"):
             return text
-        return _DOCUMENTS.sub(f"{HOME}/input", text)
+        return _DOCUMENTS_PATH.sub(f"{WORKSPACE}/input", text)
 
-    def _pause(self) -> None:
-        lifecycle.stop(self._client, self._container, self._place)
-        if self._egress is not None and self._place is not None:
-            self._egress.rest(self._place)
+    def _suspend(self) -> None:
+        lifecycle.stop(self._client, self._container, self._network)
+        if self._proxy is not None and self._network is not None:
+            self._proxy.suspend_network(self._network)
 
     def _dispose(self) -> None:
         lifecycle.remove(self._client, self._container)
-        if self._egress is not None and self._place is not None:
-            self._egress.detach(self._place)
+        if self._proxy is not None and self._network is not None:
+            self._proxy.remove_network(self._network)
 
 
 def _deleted_counter(container: str, process: int, hosts: list[Path]) -> Callable[[], int]:
@@ -260,9 +268,9 @@ def _deleted_counter(container: str, process: int, hosts: list[Path]) -> Callabl
     share a group with other processes of the host.
     """
     try:
-        group, _ = cgroup.cgroup(process, "pids")
+        group, _ = cgroup.find_cgroup(process, "pids")
     except (OSError, KeyError):  # the engine runs elsewhere, or the container has just exited
         return lambda: 0
     if container not in str(group):
         return lambda: 0
-    return lambda: deleted_size(cgroup.processes(group), hosts)
+    return lambda: deleted_size(cgroup.list_processes(group), hosts)

@@ -11,7 +11,7 @@ import requests.exceptions
 import urllib3.exceptions
 
 from agent.errors import EngineError, SandboxError
-from agent.sandbox.engine.discovery import find
+from agent.sandbox.engine.discovery import find_engine
 from agent.util.cancellation import Stop
 
 Client = docker.DockerClient
@@ -24,10 +24,10 @@ ENGINE_ERRORS = (
 )
 """Exceptions of a client call: an error response, no answer, or a truncated answer."""
 
-_LIMITS = {"MemoryLimit": "memory", "CpuCfsQuota": "processors", "PidsLimit": "processes"}
-BACK_SECONDS = 30.0
-_LOOK = 0.25
-GONE = (
+_LIMIT_NAMES = {"MemoryLimit": "memory", "CpuCfsQuota": "processors", "PidsLimit": "processes"}
+RECOVERY_SECONDS = 30.0
+_POLL_SECONDS = 0.25
+ENGINE_UNAVAILABLE = (
     "The container engine does not answer any more. Start it again, then send a message to go on."
 )
 
@@ -45,7 +45,7 @@ def connect(
     Raises:
         EngineError: no engine is usable; the message says what to type.
     """
-    finding = find(host, runtime_dir)
+    finding = find_engine(host, runtime_dir)
     if finding.state != "ready":
         raise EngineError(finding.advice())
     try:
@@ -77,11 +77,11 @@ def check_runtime(client: docker.DockerClient, name: str) -> None:
         EngineError: it does not; the message lists the available runtimes.
     """
     with engine_errors("The engine's runtimes are not known"):
-        offered = sorted(client.info().get("Runtimes") or {})
-    if name and name not in offered:
+        available = sorted(client.info().get("Runtimes") or {})
+    if name and name not in available:
         raise EngineError(
             f"STUDIO_RUNTIME is {name!r}, which this engine does not have. "
-            f"It has: {', '.join(offered) or 'none that it names'}. "
+            f"It has: {', '.join(available) or 'none that it names'}. "
             "Register it with the engine, or unset STUDIO_RUNTIME."
         )
 
@@ -98,12 +98,12 @@ def unenforced_limits(client: Client) -> tuple[str, ...]:
     """
     with engine_errors("The engine's abilities are not known"):
         known = client.info()
-    return tuple(name for key, name in _LIMITS.items() if not known.get(key))
+    return tuple(name for key, name in _LIMIT_NAMES.items() if not known.get(key))
 
 
 @contextlib.contextmanager
-def engine_errors(what: str) -> Iterator[None]:
-    """Convert engine errors in the block to a ``SandboxError`` that begins with ``what``.
+def engine_errors(prefix: str) -> Iterator[None]:
+    """Convert engine errors in the block to a ``SandboxError`` that begins with ``prefix``.
 
     Raises:
         SandboxError: the engine refused, or does not answer.
@@ -111,26 +111,26 @@ def engine_errors(what: str) -> Iterator[None]:
     try:
         yield
     except docker.errors.NotFound as error:
-        raise SandboxError(f"{what}: its container or image is not there any more.") from error
+        raise SandboxError(f"{prefix}: its container or image is not there any more.") from error
     except docker.errors.APIError as error:
-        raise SandboxError(f"{what}: {error.explanation or error}") from error
+        raise SandboxError(f"{prefix}: {error.explanation or error}") from error
     except ENGINE_ERRORS as error:
-        raise SandboxError(f"{what}: the container engine does not answer ({error}).") from error
+        raise SandboxError(f"{prefix}: the container engine does not answer ({error}).") from error
 
 
-def await_engine(client: Client, stop: Stop, seconds: float = BACK_SECONDS) -> None:
+def wait_for_engine(client: Client, stop: Stop, seconds: float = RECOVERY_SECONDS) -> None:
     """Wait until the engine answers, for example after a restart.
 
     Raises:
         SandboxError: it does not answer within ``seconds``, or the stop comes first.
     """
     end = time.monotonic() + seconds
-    while not answers(client):
-        if stop.wait(_LOOK) or time.monotonic() > end:
-            raise SandboxError(GONE)
+    while not is_responding(client):
+        if stop.wait(_POLL_SECONDS) or time.monotonic() > end:
+            raise SandboxError(ENGINE_UNAVAILABLE)
 
 
-def answers(client: Client) -> bool:
+def is_responding(client: Client) -> bool:
     """Return whether the engine accepts requests.
 
     An engine that is shutting down still serves open connections, which would harm containers

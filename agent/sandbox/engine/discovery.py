@@ -12,17 +12,17 @@ from urllib.parse import SplitResult, urlsplit
 
 from agent.errors import EngineError
 
-State = Literal["ready", "absent", "down", "denied", "strange"]
+EngineState = Literal["ready", "absent", "down", "denied", "strange"]
 
 SYSTEM_SOCKET = "/var/run/docker.sock"
 PROBE_SECONDS = 5.0
 
-_REMOTE = (
+_REMOTE_MESSAGE = (
     "{host} is a remote container engine. The workspace is a folder of this machine, which a "
     "remote engine cannot mount; use an engine here (unset DOCKER_HOST, or set it to "
     "unix:///var/run/docker.sock)."
 )
-_ADVICE: dict[State, str] = {
+_ADVICE: dict[EngineState, str] = {
     "absent": "No container engine was found on this machine. Install one, for example: "
     "sudo apt-get install docker.io",
     "down": "The container engine is installed, but it is not running ({url}: {detail}). "
@@ -34,15 +34,15 @@ _ADVICE: dict[State, str] = {
     "Look at what listens there, or set DOCKER_HOST to the engine's own address.",
 }
 # Most informative for the user first.
-_TELLING: tuple[State, ...] = ("denied", "strange", "down", "absent")
+_STATES_BY_PRIORITY: tuple[EngineState, ...] = ("denied", "strange", "down", "absent")
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ProbeResult:
     """The result of probing one address; ``detail`` is the system's or the server's message."""
 
     url: str
-    state: State
+    state: EngineState
     detail: str = ""
 
     def advice(self) -> str:
@@ -50,7 +50,7 @@ class Finding:
         return _ADVICE[self.state].format(url=self.url, detail=self.detail)
 
 
-def find(host: str | None = None, runtime_dir: str | None = None) -> Finding:
+def find_engine(host: str | None = None, runtime_dir: str | None = None) -> ProbeResult:
     """Return the first engine that answers, else the most informative finding.
 
     Args:
@@ -60,21 +60,21 @@ def find(host: str | None = None, runtime_dir: str | None = None) -> Finding:
     Raises:
         EngineError: ``host`` is another machine's or not a valid address.
     """
-    findings = []
-    for url in [local_address(host)] if host else _usual_addresses(runtime_dir):
-        finding = probe(url)
-        if finding.state == "ready":
-            return finding
-        findings.append(finding)
-    worst = min(findings, key=lambda finding: _TELLING.index(finding.state))
-    if worst.state == "absent" and host:
-        return Finding(worst.url, "down", worst.detail)
-    if worst.state == "absent" and shutil.which("dockerd"):
-        return Finding(worst.url, "down", "no socket there")
-    return worst
+    results = []
+    for url in [normalize_address(host)] if host else _default_addresses(runtime_dir):
+        result = probe(url)
+        if result.state == "ready":
+            return result
+        results.append(result)
+    chosen = min(results, key=lambda finding: _STATES_BY_PRIORITY.index(finding.state))
+    if chosen.state == "absent" and host:
+        return ProbeResult(chosen.url, "down", chosen.detail)
+    if chosen.state == "absent" and shutil.which("dockerd"):
+        return ProbeResult(chosen.url, "down", "no socket there")
+    return chosen
 
 
-def local_address(host: str) -> str:
+def normalize_address(host: str) -> str:
     """Return ``host`` normalized to an address of an engine on this machine.
 
     Raises:
@@ -84,37 +84,37 @@ def local_address(host: str) -> str:
     if parts.scheme in ("unix", "http+unix") and parts.path:
         return f"unix://{parts.netloc}{parts.path}"
     if parts.scheme == "ssh":
-        raise EngineError(_REMOTE.format(host=host))
+        raise EngineError(_REMOTE_MESSAGE.format(host=host))
     if parts.scheme not in ("tcp", "http") or not parts.hostname or _port(parts) is None:
         raise EngineError(
             f"{host!r} is no address of a container engine. DOCKER_HOST takes "
             "unix:///path/to/socket or tcp://127.0.0.1:port."
         )
     if not _is_loopback(parts.hostname):
-        raise EngineError(_REMOTE.format(host=host))
+        raise EngineError(_REMOTE_MESSAGE.format(host=host))
     return f"tcp://{parts.netloc}"
 
 
-def probe(url: str) -> Finding:
+def probe(url: str) -> ProbeResult:
     """Probe the engine at ``url`` (``unix://…`` or ``tcp://host:port``)."""
     try:
         with _connect(urlsplit(url)) as connection:
             connection.sendall(b"GET /_ping HTTP/1.0\r\nHost: localhost\r\n\r\n")
             answer = _read_head(connection)
     except FileNotFoundError:
-        return Finding(url, "absent", "no socket there")
+        return ProbeResult(url, "absent", "no socket there")
     except PermissionError:
-        return Finding(url, "denied")
+        return ProbeResult(url, "denied")
     except TimeoutError:
-        return Finding(url, "strange", f"no answer in {PROBE_SECONDS:g} seconds")
+        return ProbeResult(url, "strange", f"no answer in {PROBE_SECONDS:g} seconds")
     except OSError as error:
-        return Finding(url, "down", (error.strerror or str(error)).lower())
+        return ProbeResult(url, "down", (error.strerror or str(error)).lower())
     if answer.startswith(b"HTTP/1.") and answer.split(b" ")[1:2] == [b"200"]:
-        return Finding(url, "ready")
-    return Finding(url, "strange", f"it said {answer[:60].decode('latin-1')!r}")
+        return ProbeResult(url, "ready")
+    return ProbeResult(url, "strange", f"it said {answer[:60].decode('latin-1')!r}")
 
 
-def _usual_addresses(runtime_dir: str | None) -> list[str]:
+def _default_addresses(runtime_dir: str | None) -> list[str]:
     paths = [SYSTEM_SOCKET]
     if runtime_dir:
         paths.append(f"{runtime_dir}/docker.sock")

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-NEVER_ASK = "DEBIAN_FRONTEND=noninteractive"
+NONINTERACTIVE = "DEBIAN_FRONTEND=noninteractive"
 
 
 def root_prefix() -> list[str] | None:
@@ -24,12 +24,12 @@ def can_install() -> bool:
     return bool(shutil.which("apt-get")) and root_prefix() is not None
 
 
-def install(packages: Sequence[str]) -> str:
+def install_packages(packages: Sequence[str]) -> str:
     """Install Debian packages; return the last lines of output on failure, empty on success.
 
     Fetches package lists first, because a fresh machine has none.
     """
-    prefix = [*(root_prefix() or []), "env", NEVER_ASK]
+    prefix = [*(root_prefix() or []), "env", NONINTERACTIVE]
     # Ignore failures: one mirror may fail while the others suffice.
     subprocess.run([*prefix, "apt-get", "update"], capture_output=True, check=False)
     command = [*prefix, "apt-get", "install", "-y", "--no-install-recommends", *packages]
@@ -45,7 +45,7 @@ def last_lines(text: str, count: int = 12) -> str:
     return "\n".join(lines[-count:])
 
 
-def tail_of(path: Path, count: int = 12) -> str:
+def read_tail(path: Path, count: int = 12) -> str:
     """Return the last non-blank lines of a text file; empty if it cannot be read."""
     try:
         return last_lines(path.read_text(errors="replace"), count)

@@ -11,76 +11,80 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from agent.errors import EngineError
-from agent.sandbox.engine.discovery import Finding, find
-from agent.sandbox.engine.host import can_install, install, root_prefix, tail_of
+from agent.sandbox.engine.discovery import ProbeResult, find_engine
+from agent.sandbox.engine.host import can_install, install_packages, read_tail, root_prefix
 
-LOG = Path("/var/log/dockerd-studio.log")
+DAEMON_LOG = Path("/var/log/dockerd-studio.log")
 START_SECONDS = 30.0
 
 
-def ensure_engine(host: str | None, runtime_dir: str | None, say: Callable[[str], None]) -> Finding:
+def ensure_engine(
+    host: str | None, runtime_dir: str | None, report: Callable[[str], None]
+) -> ProbeResult:
     """Find the engine; install (Debian, Ubuntu) and start it if root is available.
 
     Args:
         host: The only address to try; an engine at a given address is never started.
         runtime_dir: The user's folder of sockets.
-        say: Called with a sentence that describes each change to the machine.
+        report: Called with a sentence that describes each change to the machine.
 
     Raises:
         EngineError: no engine is usable; the message says what to type.
     """
-    finding = find(host, runtime_dir)
+    finding = find_engine(host, runtime_dir)
     if finding.state == "ready":
         return finding
     if host or finding.state not in ("absent", "down") or not can_install():
         raise EngineError(finding.advice())
     if finding.state == "absent":
-        say("Installing a container engine (Debian's docker.io) …")
-        trouble = install(["docker.io", "ca-certificates"])
-        if trouble:
-            raise EngineError(f"apt-get could not install docker.io:\n{trouble}")
-    return _started(runtime_dir, say)
+        report("Installing a container engine (Debian's docker.io) …")
+        failure = install_packages(["docker.io", "ca-certificates"])
+        if failure:
+            raise EngineError(f"apt-get could not install docker.io:\n{failure}")
+    return _start_engine(runtime_dir, report)
 
 
-def _started(runtime_dir: str | None, say: Callable[[str], None]) -> Finding:
-    say("Starting the container engine …")
-    finding = find(None, runtime_dir)
-    for start in (_by_systemd, _by_service, _in_background):
+def _start_engine(runtime_dir: str | None, report: Callable[[str], None]) -> ProbeResult:
+    report("Starting the container engine …")
+    finding = find_engine(None, runtime_dir)
+    for start in (_start_with_systemd, _start_with_service, _start_daemon):
         if not start():
             continue
-        finding = _awaited(runtime_dir, START_SECONDS)
+        finding = _wait_until_up(runtime_dir, START_SECONDS)
         if finding.state != "down":
             break
     if finding.state != "ready":
-        log = tail_of(LOG)
-        raise EngineError(finding.advice() + (f"\nThe last lines of {LOG}:\n{log}" if log else ""))
+        log = read_tail(DAEMON_LOG)
+        raise EngineError(
+            finding.advice() + (f"\nThe last lines of {DAEMON_LOG}:\n{log}" if log else "")
+        )
     return finding
 
 
-def _awaited(runtime_dir: str | None, seconds: float) -> Finding:
+def _wait_until_up(runtime_dir: str | None, seconds: float) -> ProbeResult:
     """Wait for the engine; return its finding, or the last one when the time is over."""
     deadline = time.monotonic() + seconds
     while True:
-        finding = find(None, runtime_dir)
+        finding = find_engine(None, runtime_dir)
         if finding.state not in ("down", "absent") or time.monotonic() > deadline:
             return finding
         time.sleep(0.2)
 
 
-def _by_systemd() -> bool:
-    return Path("/run/systemd/system").is_dir() and _succeeds(["systemctl", "start", "docker"])
+def _start_with_systemd() -> bool:
+    return Path("/run/systemd/system").is_dir() and _run_as_root(["systemctl", "start", "docker"])
 
 
-def _by_service() -> bool:
-    return Path("/etc/init.d/docker").exists() and _succeeds(["service", "docker", "start"])
+def _start_with_service() -> bool:
+    return Path("/etc/init.d/docker").exists() and _run_as_root(["service", "docker", "start"])
 
 
-def _in_background() -> bool:
+def _start_daemon() -> bool:
     """Start the daemon in its own session, so that it outlives its parent."""
-    return _succeeds(["sh", "-c", f"setsid dockerd </dev/null >>{LOG} 2>&1 &"])
+    return _run_as_root(["sh", "-c", f"setsid dockerd </dev/null >>{DAEMON_LOG} 2>&1 &"])
 
 
-def _succeeds(command: Sequence[str]) -> bool:
+def _run_as_root(command: Sequence[str]) -> bool:
     done = subprocess.run(
         [*(root_prefix() or []), *command],
         stdin=subprocess.DEVNULL,

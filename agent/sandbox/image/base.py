@@ -16,12 +16,12 @@ import docker
 from agent.errors import ImageError
 from agent.installation import build_command
 from agent.sandbox.engine.client import ENGINE_ERRORS, is_podman
-from agent.sandbox.engine.host import can_install, install, last_lines, root_prefix
-from agent.sandbox.image.progress import Meter
+from agent.sandbox.engine.host import can_install, install_packages, last_lines, root_prefix
+from agent.sandbox.image.progress import ProgressReporter
 
 # Lines that debootstrap prints for a minimal Debian 13.
-_USUAL_LINES = 390
-_WITHOUT = (
+_EXPECTED_LINES = 390
+_REMOVED_PATHS = (
     "usr/share/doc/*",
     "usr/share/man/*",
     "usr/share/info/*",
@@ -33,40 +33,40 @@ _WITHOUT = (
 )
 
 
-def ensure_base(client: docker.DockerClient, base: str, meter: Meter) -> None:
+def ensure_base(client: docker.DockerClient, base: str, reporter: ProgressReporter) -> None:
     """Provide the image ``base`` (``debian:<suite>-slim``) in the engine.
 
     Raises:
         ImageError: it can be neither pulled nor built on this machine; the message says why.
     """
     repository, _, tag = base.rpartition(":")
-    refusal = _pull(client, repository, tag, meter)
-    if not refusal:
+    failure = _pull(client, repository, tag, reporter)
+    if not failure:
         return
-    meter.say(f"No image registry can be reached ({refusal}); making {base} with debootstrap")
+    reporter.report(f"No image registry can be reached ({failure}); making {base} with debootstrap")
     if repository != "debian" or not tag.endswith("-slim"):
-        raise ImageError(f"The base image {base} could not be pulled: {refusal}")
+        raise ImageError(f"The base image {base} could not be pulled: {failure}")
     try:
-        make_base(client, base, meter)
+        build_base(client, base, reporter)
     except ImageError as error:
         raise ImageError(
-            f"The base image {base} could not be pulled ({refusal}). {error}"
+            f"The base image {base} could not be pulled ({failure}). {error}"
         ) from None
 
 
-def make_base(client: docker.DockerClient, base: str, meter: Meter) -> None:
+def build_base(client: docker.DockerClient, base: str, reporter: ProgressReporter) -> None:
     """Build ``debian:<suite>-slim`` with debootstrap and import it under that tag.
 
     Raises:
         ImageError: a tool failed, or is missing and cannot be installed.
     """
     suite = base.rpartition(":")[2].removesuffix("-slim")
-    prefix = _prefix_with_debootstrap(meter)
-    with _folder(prefix) as root:
-        _debootstrap(prefix, suite, root, meter)
-        _slim(prefix, suite, root)
-        meter.say(f"Importing {base}", 0.95)
-        _import(client, prefix, root, base)
+    prefix = _ensure_debootstrap(reporter)
+    with _temporary_folder(prefix) as root:
+        _debootstrap(prefix, suite, root, reporter)
+        _remove_unneeded_files(prefix, suite, root)
+        reporter.report(f"Importing {base}", 0.95)
+        _import_image(client, prefix, root, base)
 
 
 def debian_mirrors(sources: Path = Path("/etc/apt")) -> tuple[str, str] | None:
@@ -89,9 +89,11 @@ def debian_mirrors(sources: Path = Path("/etc/apt")) -> tuple[str, str] | None:
     return (main[0], (security or [f"{main[0]}-security"])[0]) if main else None
 
 
-def _pull(client: docker.DockerClient, repository: str, tag: str, meter: Meter) -> str:
+def _pull(
+    client: docker.DockerClient, repository: str, tag: str, reporter: ProgressReporter
+) -> str:
     """Pull an image; return the reason of a failure, empty on success."""
-    meter.say(f"Pulling {repository}:{tag}")
+    reporter.report(f"Pulling {repository}:{tag}")
     sizes: dict[str, tuple[int, int]] = {}
     try:
         for chunk in client.api.pull(repository, tag=tag, stream=True, decode=True):
@@ -101,13 +103,15 @@ def _pull(client: docker.DockerClient, repository: str, tag: str, meter: Meter) 
             if detail.get("total"):
                 sizes[chunk["id"]] = (detail.get("current", 0), detail["total"])
             done, total = (sum(column) for column in zip((0, 1), *sizes.values(), strict=True))
-            meter.say(f"{chunk.get('status', '')} {chunk.get('id', '')}".strip(), done / total)
+            reporter.report(
+                f"{chunk.get('status', '')} {chunk.get('id', '')}".strip(), done / total
+            )
     except ENGINE_ERRORS as error:
         return str(error)
     return ""
 
 
-def _prefix_with_debootstrap(meter: Meter) -> list[str]:
+def _ensure_debootstrap(reporter: ProgressReporter) -> list[str]:
     """Return the command prefix that runs debootstrap as root; install debootstrap if missing."""
     prefix = root_prefix()
     if prefix is None:
@@ -121,14 +125,14 @@ def _prefix_with_debootstrap(meter: Meter) -> list[str]:
             "It can be made from a Debian mirror with the program debootstrap, which is not "
             "installed here. Install it and try again."
         )
-    meter.say("Installing debootstrap")
-    if trouble := install(["debootstrap", "debian-archive-keyring"]):
-        raise ImageError(f"apt-get could not install debootstrap:\n{trouble}")
+    reporter.report("Installing debootstrap")
+    if failure := install_packages(["debootstrap", "debian-archive-keyring"]):
+        raise ImageError(f"apt-get could not install debootstrap:\n{failure}")
     return prefix
 
 
 @contextmanager
-def _folder(prefix: Sequence[str]) -> Iterator[Path]:
+def _temporary_folder(prefix: Sequence[str]) -> Iterator[Path]:
     # Not /tmp: it may be small, or mounted noexec.
     folder = Path(tempfile.mkdtemp(prefix="studio-base-", dir="/var/tmp"))
     try:
@@ -142,7 +146,7 @@ def _folder(prefix: Sequence[str]) -> Iterator[Path]:
         )
 
 
-def _debootstrap(prefix: Sequence[str], suite: str, root: Path, meter: Meter) -> None:
+def _debootstrap(prefix: Sequence[str], suite: str, root: Path, reporter: ProgressReporter) -> None:
     mirrors = debian_mirrors()
     command = [*prefix, "env", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "debootstrap"]
     command += ["--variant=minbase", suite, str(root)]
@@ -159,21 +163,21 @@ def _debootstrap(prefix: Sequence[str], suite: str, root: Path, meter: Meter) ->
         assert process.stdout is not None
         for line in process.stdout:
             lines.append(line)
-            meter.say(line.strip(), min(len(lines) / _USUAL_LINES, 1.0) * 0.9)
+            reporter.report(line.strip(), min(len(lines) / _EXPECTED_LINES, 1.0) * 0.9)
     if process.returncode:
         raise ImageError(f"debootstrap failed:\n{last_lines(''.join(lines))}")
 
 
-def _slim(prefix: Sequence[str], suite: str, root: Path) -> None:
+def _remove_unneeded_files(prefix: Sequence[str], suite: str, root: Path) -> None:
     """Remove the files that a slim image omits, and add the update suites to the sources."""
-    script = f"cd {root} && rm -rf {' '.join(_WITHOUT)}"
-    sources = _sources(suite)
+    script = f"cd {root} && rm -rf {' '.join(_REMOVED_PATHS)}"
+    sources = _apt_sources(suite)
     if sources:
         script += " && printf '%s\\n' \"$@\" > etc/apt/sources.list"
     subprocess.run([*prefix, "sh", "-c", script, "sh", *sources], check=True)
 
 
-def _sources(suite: str) -> list[str]:
+def _apt_sources(suite: str) -> list[str]:
     """Return the lines of ``sources.list``; empty to keep the one that debootstrap wrote."""
     mirrors = debian_mirrors()
     if mirrors is None:
@@ -197,7 +201,9 @@ def _has_suite(mirror: str, suite: str) -> bool:
     return False
 
 
-def _import(client: docker.DockerClient, prefix: Sequence[str], root: Path, base: str) -> None:
+def _import_image(
+    client: docker.DockerClient, prefix: Sequence[str], root: Path, base: str
+) -> None:
     repository, _, tag = base.rpartition(":")
     # Podman ignores the tag, but takes one as part of the repository.
     name = {"repository": base} if is_podman(client) else {"repository": repository, "tag": tag}

@@ -13,16 +13,21 @@ import docker
 import docker.errors
 
 from agent.errors import EngineError, ImageError
-from agent.installation import NAME, build_command, find_file
+from agent.installation import DISTRIBUTION_NAME, build_command, find_file
 from agent.sandbox.engine.client import ENGINE_ERRORS
 from agent.sandbox.engine.host import last_lines
 from agent.sandbox.image.base import ensure_base
-from agent.sandbox.image.progress import BuildReader, Meter, Report, instructions
+from agent.sandbox.image.progress import (
+    BuildOutputParser,
+    ProgressCallback,
+    ProgressReporter,
+    parse_instructions,
+)
 
 HASH_LABEL = "llm-in-sandbox-studio.dockerfile"
-BUILD_SECONDS = 1800
+BUILD_TIMEOUT_SECONDS = 1800
 Target = Literal["sandbox", "proxy"]
-_BASE_SHARE = 0.3
+_BASE_FRACTION = 0.3
 
 
 def dockerfile_path() -> Path:
@@ -40,7 +45,7 @@ def dockerfile_path() -> Path:
     return found
 
 
-def stage(dockerfile: Path, target: Target) -> str:
+def extract_stage(dockerfile: Path, target: Target) -> str:
     """Return the Dockerfile stage that builds one image, itself a complete Dockerfile.
 
     Raises:
@@ -55,11 +60,11 @@ def stage(dockerfile: Path, target: Target) -> str:
 
 def image_tag(dockerfile: Path, target: Target = "sandbox") -> str:
     """Return the image's name and tag; the tag is a hash of its stage of the Dockerfile."""
-    name = NAME if target == "sandbox" else f"{NAME}-{target}"
-    return f"{name}:{_digest(stage(dockerfile, target).encode())[:12]}"
+    name = DISTRIBUTION_NAME if target == "sandbox" else f"{DISTRIBUTION_NAME}-{target}"
+    return f"{name}:{_digest(extract_stage(dockerfile, target).encode())[:12]}"
 
 
-def image_is_there(client: docker.DockerClient, tag: str) -> bool:
+def image_exists(client: docker.DockerClient, tag: str) -> bool:
     """Return whether the engine has the image.
 
     Raises:
@@ -75,7 +80,10 @@ def image_is_there(client: docker.DockerClient, tag: str) -> bool:
 
 
 def ensure_image(
-    client: docker.DockerClient, dockerfile: Path, progress: Report, target: Target = "sandbox"
+    client: docker.DockerClient,
+    dockerfile: Path,
+    progress: ProgressCallback,
+    target: Target = "sandbox",
 ) -> str:
     """Return the tag of an image, building it first if the engine does not have it.
 
@@ -92,43 +100,48 @@ def ensure_image(
         EngineError: the engine does not answer.
     """
     tag = image_tag(dockerfile, target)
-    if image_is_there(client, tag):
+    if image_exists(client, tag):
         return tag
-    text = stage(dockerfile, target)
-    meter = Meter(progress)
-    meter.say(f"Waiting for another build of the {target} image, if there is one")
-    with _alone(dockerfile):
-        if not image_is_there(client, tag):
-            build_image(client, text, tag, meter)
-    meter.part(0.0, 1.0)
-    meter.say(f"The {target} image is ready", 1.0)
+    text = extract_stage(dockerfile, target)
+    reporter = ProgressReporter(progress)
+    reporter.report(f"Waiting for another build of the {target} image, if there is one")
+    with _build_lock(dockerfile):
+        if not image_exists(client, tag):
+            build_image(client, text, tag, reporter)
+    reporter.set_range(0.0, 1.0)
+    reporter.report(f"The {target} image is ready", 1.0)
     return tag
 
 
 def build_image(
-    client: docker.DockerClient, text: str, tag: str, meter: Meter, *, cache: bool = True
+    client: docker.DockerClient,
+    text: str,
+    tag: str,
+    reporter: ProgressReporter,
+    *,
+    cache: bool = True,
 ) -> None:
     """Build ``text`` (a Dockerfile) as ``tag``, after providing its base image.
 
     Raises:
         ImageError: the base image or a step failed.
     """
-    base = instructions(text)[0].split()[1]
-    if not image_is_there(client, base):
-        meter.part(0.0, _BASE_SHARE)
-        ensure_base(client, base, meter)
-        meter.part(_BASE_SHARE, 1.0)
-    reader = BuildReader(text, meter)
-    said: list[str] = []
+    base = parse_instructions(text)[0].split()[1]
+    if not image_exists(client, base):
+        reporter.set_range(0.0, _BASE_FRACTION)
+        ensure_base(client, base, reporter)
+        reporter.set_range(_BASE_FRACTION, 1.0)
+    reader = BuildOutputParser(text, reporter)
+    output: list[str] = []
     try:
         for chunk in _build(client, text, tag, cache):
             if "error" in chunk:
-                raise ImageError(_failure(said, str(chunk["error"])))
+                raise ImageError(_failure_message(output, str(chunk["error"])))
             for line in str(chunk.get("stream", "")).splitlines():
                 reader.read(line)
-                said = [*said[-200:], line]
+                output = [*output[-200:], line]
     except ENGINE_ERRORS as error:
-        raise ImageError(_failure(said, str(error))) from error
+        raise ImageError(_failure_message(output, str(error))) from error
 
 
 def _build(
@@ -141,16 +154,16 @@ def _build(
         rm=True,
         forcerm=True,
         decode=True,
-        timeout=BUILD_SECONDS,
+        timeout=BUILD_TIMEOUT_SECONDS,
         labels={HASH_LABEL: _digest(text.encode())},
     )
     return chunks
 
 
-def _failure(said: list[str], reason: str) -> str:
+def _failure_message(output: list[str], reason: str) -> str:
     return (
         f"The sandbox image could not be built: {reason.strip()}\n"
-        f"{last_lines(chr(10).join(said))}\n"
+        f"{last_lines(chr(10).join(output))}\n"
         "If a Debian mirror could not be reached, or the disk is full, mend that. Steps that are "
         f"done are kept; try again with: {build_command()}"
     )
@@ -161,7 +174,7 @@ def _digest(data: bytes) -> str:
 
 
 @contextmanager
-def _alone(dockerfile: Path) -> Iterator[None]:
+def _build_lock(dockerfile: Path) -> Iterator[None]:
     """Hold a lock on the Dockerfile; the kernel releases it when the process ends."""
     with dockerfile.open("rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

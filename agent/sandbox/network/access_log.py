@@ -6,21 +6,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
-from agent.sandbox.network.policy import Request
+from agent.sandbox.network.policy import NetworkRequest
 
-MOST = 1000
+MAX_REQUESTS = 1000
 """Maximum requests of one sandbox to keep individually until they are taken."""
 
-MOST_SUMS = 10_000
+MAX_SUMMED_HOSTS = 10_000
 """Maximum hosts of one sandbox for which requests beyond ``MOST`` are summed."""
 
-OTHERS = "(other hosts)"
-"""Host name reported for the requests to hosts beyond ``MOST_SUMS``."""
+OTHER_HOSTS = "(other hosts)"
+"""Host name reported for the requests to hosts beyond ``MAX_SUMMED_HOSTS``."""
 
-LARGEST = 16 * 1024**2
+MAX_LOG_BYTES = 16 * 1024**2
 """Bytes of the file above which it is truncated."""
 
-PIECE = 1024**2
+CHUNK_BYTES = 1024**2
 """Bytes to read at once; far more than any line."""
 
 _REFUSED = "it is not among the hosts that this run may reach, or not on the public internet"
@@ -36,10 +36,10 @@ class AccessLog:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock = threading.Lock()
-        self._at = 0
-        self._asked: dict[str, _Asked] = {}
+        self._offset = 0
+        self._pending: dict[str, _RequestBuffer] = {}
 
-    def take(self, address: str) -> list[Request]:
+    def take(self, address: str) -> list[NetworkRequest]:
         """Return the requests of the sandbox at an address since the previous call.
 
         The first ``MOST`` requests are returned individually. Requests beyond them are summed:
@@ -47,78 +47,82 @@ class AccessLog:
         """
         with self._lock:
             self._read()
-            return self._asked.pop(address, _Asked()).all()
+            return self._pending.pop(address, _RequestBuffer()).all()
 
     def _read(self) -> None:
         try:
             with self._path.open("rb+") as file:
-                file.seek(self._at)
-                for piece in _pieces(file):
-                    self._at += len(piece)
-                    self._keep(piece)
-                if self._at > LARGEST and not file.read(1):
+                file.seek(self._offset)
+                for piece in _complete_lines(file):
+                    self._offset += len(piece)
+                    self._add_lines(piece)
+                if self._offset > MAX_LOG_BYTES and not file.read(1):
                     file.truncate(0)  # safe: the proxy opens the file in append mode
-                    self._at = 0
+                    self._offset = 0
         except FileNotFoundError:
             return
 
-    def _keep(self, lines: bytes) -> None:
+    def _add_lines(self, lines: bytes) -> None:
         for line in lines.decode("utf-8", "replace").splitlines():
-            address, request = parsed(line)
+            address, request = parse_line(line)
             if request is not None:
-                self._asked.setdefault(address, _Asked()).add(request)
+                self._pending.setdefault(address, _RequestBuffer()).add(request)
 
 
-class _Asked:
+class _RequestBuffer:
     """The requests of one sandbox, in bounded memory."""
 
     def __init__(self) -> None:
-        self._each: list[Request] = []
-        self._sums: dict[tuple[str, str], Request] = {}
+        self._requests: list[NetworkRequest] = []
+        self._sum_by_host: dict[tuple[str, str], NetworkRequest] = {}
 
-    def add(self, request: Request) -> None:
-        if len(self._each) < MOST:
-            self._each.append(request)
+    def add(self, request: NetworkRequest) -> None:
+        if len(self._requests) < MAX_REQUESTS:
+            self._requests.append(request)
             return
-        if (request.host, request.refused) not in self._sums and len(self._sums) >= MOST_SUMS:
-            request = replace(request, host=OTHERS)
+        if (request.host, request.refused) not in self._sum_by_host and len(
+            self._sum_by_host
+        ) >= MAX_SUMMED_HOSTS:
+            request = replace(request, host=OTHER_HOSTS)
         key = request.host, request.refused
-        known = self._sums.get(key)
-        self._sums[key] = request if known is None else _together(known, request)
+        known = self._sum_by_host.get(key)
+        self._sum_by_host[key] = request if known is None else _sum(known, request)
 
-    def all(self) -> list[Request]:
-        return [*self._each, *self._sums.values()]
+    def all(self) -> list[NetworkRequest]:
+        return [*self._requests, *self._sum_by_host.values()]
 
 
-def _together(one: Request, later: Request) -> Request:
+def _sum(one: NetworkRequest, later: NetworkRequest) -> NetworkRequest:
     received, sent = one.received + later.received, one.sent + later.sent
     return replace(later, received=received, sent=sent)
 
 
-def _pieces(file: BinaryIO) -> Iterator[bytes]:
+def _complete_lines(file: BinaryIO) -> Iterator[bytes]:
     """Yield the complete lines after the file position, and move it behind the last one."""
-    while piece := file.read(PIECE):
-        whole = piece[: piece.rfind(b"\n") + 1]
-        if not whole and len(piece) < PIECE:
+    while piece := file.read(CHUNK_BYTES):
+        complete = piece[: piece.rfind(b"\n") + 1]
+        if not complete and len(piece) < CHUNK_BYTES:
             file.seek(-len(piece), 1)
             return
-        whole = whole or piece  # skip data that is too long to be a line of the proxy
-        file.seek(len(whole) - len(piece), 1)
-        yield whole
+        complete = complete or piece  # skip data that is too long to be a line of the proxy
+        file.seek(len(complete) - len(piece), 1)
+        yield complete
 
 
-def parsed(line: str) -> tuple[str, Request | None]:
+def parse_line(line: str) -> tuple[str, NetworkRequest | None]:
     """Parse a line into sandbox address and request; None for a connection without a request."""
     fields = line.split(" ")
     if len(fields) != 6:
         return "", None
-    when, address, how, target, received, sent = fields
-    refused = _REFUSED if "DENIED" in how else ""
+    ended_at, address, status, target, received, sent = fields
+    refused = _REFUSED if "DENIED" in status else ""
     host, _, port = target.rpartition(":")
     # Squid percent-encodes the brackets around an IPv6 address.
     host = host.removeprefix("%5B").removesuffix("%5D").strip("[]")
     try:
-        request = Request(float(when), host, int(port), int(received), int(sent), refused)
+        request = NetworkRequest(
+            float(ended_at), host, int(port), int(received), int(sent), refused
+        )
     except ValueError:
         return address, None
     return address, request if host not in ("", "-") else None

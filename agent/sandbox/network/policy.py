@@ -6,25 +6,25 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-Access = Literal["none", "listed", "open"]
+NetworkAccess = Literal["none", "listed", "open"]
 
-READY_LIST = (
+PACKAGE_HOSTS = (
     "pypi.org", "files.pythonhosted.org",
     "deb.debian.org", "security.debian.org",
     "registry.npmjs.org",
 )  # fmt: skip
 """The hosts of the PyPI, Debian and npm package registries."""
 
-MOST_HOSTS = 200
+MAX_HOSTS = 200
 
-MOST_TOLD = 100
+MAX_LISTED_REFUSALS = 100
 """Maximum refusals of one command to list for the model; the rest are only counted."""
 
 _HOST = re.compile(r"\.?(?!-)[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class NetworkPolicy:
     """The hosts that a run's sandbox may reach; enforced outside the sandbox.
 
     Attributes:
@@ -34,31 +34,31 @@ class Policy:
             subdomains.
     """
 
-    access: Access = "open"
+    access: NetworkAccess = "open"
     hosts: tuple[str, ...] = ()
 
-    def lines(self) -> list[str]:
+    def host_patterns(self) -> list[str]:
         """Return the lines for the proxy; see ``agent/sandbox/network/squid/acl_helper.py``."""
         return {"none": [], "listed": list(self.hosts), "open": ["*"]}[self.access]
 
 
-def hosts_of(text: str) -> tuple[str, ...]:
+def parse_hosts(text: str) -> tuple[str, ...]:
     """Parse host names that the user typed, separated by white space or commas.
 
     Raises:
         ValueError: one of them is not a host name (the message names it), or there are more
-            than ``MOST_HOSTS``.
+            than ``MAX_HOSTS``.
     """
     found = [each for each in re.split(r"[\s,]+", text) if each]
     for each in found:
         if not _HOST.fullmatch(each) or len(each) > 253:
             raise ValueError(f"“{each[:80]}” is not the name of a host, such as pypi.org.")
-    if len(found) > MOST_HOSTS:
-        raise ValueError(f"At most {MOST_HOSTS} hosts can be named.")
+    if len(found) > MAX_HOSTS:
+        raise ValueError(f"At most {MAX_HOSTS} hosts can be named.")
     return tuple(dict.fromkeys(each.lower() for each in found))
 
 
-def policy_of(text: str) -> Policy:
+def parse_policy(text: str) -> NetworkPolicy:
     """Parse a policy: ``open``, ``none``, ``packages``, or a list of hosts.
 
     Raises:
@@ -66,16 +66,16 @@ def policy_of(text: str) -> Policy:
     """
     match text.strip().lower():
         case "open":
-            return Policy()
+            return NetworkPolicy()
         case "none":
-            return Policy("none")
+            return NetworkPolicy("none")
         case "packages":
-            return Policy("listed", READY_LIST)
-    return Policy("listed", hosts_of(text))
+            return NetworkPolicy("listed", PACKAGE_HOSTS)
+    return NetworkPolicy("listed", parse_hosts(text))
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class NetworkRequest:
     """One request of a sandbox, allowed or refused, as logged by the proxy.
 
     Attributes:
@@ -95,17 +95,17 @@ class Request:
     refused: str = ""
 
 
-def refusals(requests: Iterable[Request]) -> str:
+def describe_refusals(requests: Iterable[NetworkRequest]) -> str:
     """Describe the refused requests for the model; empty if there are none."""
-    why = {f"{each.host}:{each.port}": each.refused for each in requests if each.refused}
-    told = list(why.items())[:MOST_TOLD]
-    more = f"\n[And {len(why) - len(told):,} more.]" if len(why) > len(told) else ""
-    return "".join(f"\n[The network refused {to}: {reason}.]" for to, reason in told) + more
+    reasons = {f"{each.host}:{each.port}": each.refused for each in requests if each.refused}
+    listed = list(reasons.items())[:MAX_LISTED_REFUSALS]
+    more = f"\n[And {len(reasons) - len(listed):,} more.]" if len(reasons) > len(listed) else ""
+    return "".join(f"\n[The network refused {to}: {reason}.]" for to, reason in listed) + more
 
 
-def policy(text: str) -> Policy:
-    """Parse a policy as an argparse ``type``; see ``policy_of``."""
+def policy_argument(text: str) -> NetworkPolicy:
+    """Parse a policy as an argparse ``type``; see ``parse_policy``."""
     try:
-        return policy_of(text)
+        return parse_policy(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error

@@ -15,23 +15,23 @@ import docker.errors
 import docker.types
 
 from agent.errors import SandboxError
-from agent.sandbox.engine.client import ENGINE_ERRORS, answers, engine_errors
+from agent.sandbox.engine.client import ENGINE_ERRORS, engine_errors, is_responding
 from agent.sandbox.network import subnets
 from agent.sandbox.network.access_log import AccessLog
-from agent.sandbox.network.policy import Policy, Request
-from agent.sandbox.network.proxy_folder import MOUNT, ProxyFolder
-from agent.sandbox.network.subnets import Place
-from agent.util.ip_addresses import own_and_next
+from agent.sandbox.network.policy import NetworkPolicy, NetworkRequest
+from agent.sandbox.network.proxy_folder import MOUNT_POINT, ProxyFolder
+from agent.sandbox.network.subnets import SandboxNetwork
+from agent.util.ip_addresses import own_addresses_and_networks
 
 _READY_SECONDS = 30.0
-_LOOK = 10
-_PAUSE = 0.5
+_WAIT_SECONDS = 10
+_RETRY_INTERVAL_SECONDS = 0.5
 _log = logging.getLogger(__name__)
-_LISTENING = "Accepting HTTP Socket connections"
+_LISTENING_MESSAGE = "Accepting HTTP Socket connections"
 PROXY_LABEL = "llm-in-sandbox-studio.proxy"
 
 
-class Egress:
+class Proxy:
     """The proxy of one instance, and the sandbox networks that it serves. Thread-safe.
 
     Args:
@@ -39,7 +39,7 @@ class Egress:
         image: The proxy's image.
         folder: Host folder for the proxy's policies and log; created if missing.
         label: Name and value of the label on this instance's containers and networks.
-        parent: ``host:port`` of an upstream proxy; empty for none.
+        upstream: ``host:port`` of an upstream proxy; empty for none.
     """
 
     def __init__(
@@ -48,17 +48,19 @@ class Egress:
         image: str,
         folder: Path,
         label: tuple[str, str],
-        parent: str = "",
+        upstream: str = "",
     ) -> None:
         self._client, self._image, self._folder = client, image, ProxyFolder(folder)
-        self._label, self._parent = label, parent
-        self._proxy = ""
-        self._resting: set[str] = set()
-        self._places: dict[str, Place] = {}
+        self._label, self._upstream = label, upstream
+        self._container = ""
+        self._reserved: set[str] = set()
+        self._networks: dict[str, SandboxNetwork] = {}
         self._lock = threading.RLock()
         self._closing = threading.Event()
-        self._keeper = threading.Thread(target=self._keep, name="proxy keeper", daemon=True)
-        self._log = AccessLog(self._folder.access_log)
+        self._restart_thread = threading.Thread(
+            target=self._keep_running, name="proxy keeper", daemon=True
+        )
+        self._access_log = AccessLog(self._folder.access_log)
 
     @property
     def image(self) -> str:
@@ -76,131 +78,131 @@ class Egress:
             with engine_errors("The sandboxes' proxy can't be started"):
                 self._folder.prepare()
                 self._start()
-            self._wait()
+            self._wait_until_listening()
             on_failure.pop_all()
-        self._keeper.start()
+        self._restart_thread.start()
 
     def close(self) -> None:
         """Remove the proxy."""
         self._closing.set()
         gone = contextlib.suppress(docker.errors.NotFound)
         with self._lock, engine_errors("The proxy can't be removed"), gone:
-            if self._proxy:
-                self._client.api.remove_container(self._proxy, force=True, v=True)
-            self._proxy = ""
+            if self._container:
+                self._client.api.remove_container(self._container, force=True, v=True)
+            self._container = ""
         self._folder.release()
-        if self._keeper.is_alive():
-            self._keeper.join(_LOOK)
+        if self._restart_thread.is_alive():
+            self._restart_thread.join(_WAIT_SECONDS)
 
-    def attach(self) -> Place:
+    def create_network(self) -> SandboxNetwork:
         """Create a network with the proxy in it; no request is allowed yet.
 
         Raises:
             SandboxError: the engine refused; nothing is left behind.
         """
         with self._lock, engine_errors("The sandbox's network can't be made"):
-            self._bring_back()
-            place = subnets.new_place(self._client, self._label, self._resting)
-            self._join(place)
-        return place
+            self._ensure_running()
+            network = subnets.create_on_free_subnet(self._client, self._label, self._reserved)
+            self._add_network(network)
+        return network
 
-    def attach_again(self, place: Place) -> None:
+    def recreate_network(self, network: SandboxNetwork) -> None:
         """Recreate the network of a stopped sandbox; no request is allowed yet.
 
         Raises:
             SandboxError: the engine refused, or its subnet is in use by now.
         """
         with self._lock, engine_errors("The sandbox's network can't be made again"):
-            self._bring_back()
-            subnets.remove(self._client, place.network)
-            subnets.make(self._client, place, self._label)
-            self._join(place)
-        self._resting.discard(place.address)
+            self._ensure_running()
+            subnets.remove(self._client, network.name)
+            subnets.create(self._client, network, self._label)
+            self._add_network(network)
+        self._reserved.discard(network.address)
 
-    def rest(self, place: Place) -> None:
+    def suspend_network(self, network: SandboxNetwork) -> None:
         """Remove a stopped sandbox's network but reserve its addresses for a restart.
 
         Its container must have left the network.
         """
-        self._resting.add(place.address)
-        self._leave(place)
+        self._reserved.add(network.address)
+        self._disconnect_and_remove(network)
 
-    def reserve(self, place: Place) -> None:
+    def reserve_addresses(self, network: SandboxNetwork) -> None:
         """Reserve the addresses of a sandbox that an earlier process stopped."""
-        self._resting.add(place.address)
+        self._reserved.add(network.address)
 
-    def _join(self, place: Place) -> None:
+    def _add_network(self, network: SandboxNetwork) -> None:
         """Connect the proxy to a sandbox's network; remove the network on failure."""
         with contextlib.ExitStack() as on_failure:
-            on_failure.callback(self._client.api.remove_network, place.network)
-            self._enter(place)
+            on_failure.callback(self._client.api.remove_network, network.name)
+            self._connect(network)
             on_failure.pop_all()
-        self._places[place.network] = place
+        self._networks[network.name] = network
 
-    def _enter(self, place: Place) -> None:
+    def _connect(self, network: SandboxNetwork) -> None:
         self._client.api.connect_container_to_network(
-            self._proxy, place.network, ipv4_address=place.door
+            self._container, network.name, ipv4_address=network.proxy_address
         )
 
-    def _keep(self) -> None:
+    def _keep_running(self) -> None:
         """Restart the proxy whenever it ends."""
-        told = ""
+        last_error = ""
         while not self._closing.is_set():
             try:
-                self._client.api.wait(self._proxy, timeout=_LOOK)
+                self._client.api.wait(self._container, timeout=_WAIT_SECONDS)
             except ENGINE_ERRORS:  # the wait timed out, or the engine is down
-                self._closing.wait(_PAUSE)
-            if not answers(self._client):
+                self._closing.wait(_RETRY_INTERVAL_SECONDS)
+            if not is_responding(self._client):
                 continue
             try:
                 with self._lock, engine_errors("The proxy can't be started again"):
-                    self._bring_back()
-                told = ""
+                    self._ensure_running()
+                last_error = ""
             except SandboxError as error:
-                if not told:
+                if not last_error:
                     _log.warning("%s", error)
-                told = str(error)
+                last_error = str(error)
 
-    def _bring_back(self) -> None:
+    def _ensure_running(self) -> None:
         """Restart the proxy if it was stopped or removed; policies are kept on disk."""
         if self._closing.is_set():
             return
         try:
-            state = self._client.api.inspect_container(self._proxy)["State"]
+            state = self._client.api.inspect_container(self._container)["State"]
         except docker.errors.NotFound:
             self._start()
-            for place in list(self._places.values()):
+            for network in list(self._networks.values()):
                 with contextlib.suppress(docker.errors.NotFound):
-                    self._enter(place)
+                    self._connect(network)
             return
         if state["Paused"]:
-            self._client.api.unpause(self._proxy)
+            self._client.api.unpause(self._container)
         elif not state["Running"]:
-            self._client.api.start(self._proxy)
+            self._client.api.start(self._container)
 
-    def allow(self, place: Place, policy: Policy) -> None:
+    def set_policy(self, network: SandboxNetwork, policy: NetworkPolicy) -> None:
         """Apply a policy to a sandbox, effective from its next request."""
-        self._folder.allow(place.address, policy)
+        self._folder.set_policy(network.address, policy)
 
-    def requests(self, place: Place) -> list[Request]:
+    def take_requests(self, network: SandboxNetwork) -> list[NetworkRequest]:
         """Return a sandbox's requests since the last call; tunnels are logged when they close."""
-        return self._log.take(place.address)
+        return self._access_log.take(network.address)
 
-    def detach(self, place: Place) -> None:
+    def remove_network(self, network: SandboxNetwork) -> None:
         """Remove a sandbox's network. Its container must have left the network."""
-        self._resting.discard(place.address)
-        self._leave(place)
+        self._reserved.discard(network.address)
+        self._disconnect_and_remove(network)
 
-    def _leave(self, place: Place) -> None:
-        self._places.pop(place.network, None)
-        self._folder.forget(place.address)
-        self.requests(place)
+    def _disconnect_and_remove(self, network: SandboxNetwork) -> None:
+        self._networks.pop(network.name, None)
+        self._folder.remove_policy(network.address)
+        self.take_requests(network)
         with engine_errors("The sandbox's network can't be removed"):
             with contextlib.suppress(docker.errors.APIError):  # the proxy itself may be gone
                 self._client.api.disconnect_container_from_network(
-                    self._proxy, place.network, force=True
+                    self._container, network.name, force=True
                 )
-            subnets.remove(self._client, place.network)
+            subnets.remove(self._client, network.name)
 
     def _start(self) -> None:
         mount = docker.types.Mount
@@ -217,26 +219,31 @@ class Egress:
             ),
             mounts=[
                 mount("/opt/studio/proxy", code, type="bind", read_only=True),
-                mount(MOUNT, folder, type="bind"),
+                mount(MOUNT_POINT, folder, type="bind"),
             ],
         )
         created = self._client.api.create_container(
             self._image,
             command=["sh", "/opt/studio/proxy/start.sh"],
             hostname="proxy",
-            environment={"REFUSED": " ".join(own_and_next()), "PARENT": self._parent},
+            environment={
+                "REFUSED": " ".join(own_addresses_and_networks()),
+                "PARENT": self._upstream,
+            },
             labels=dict([self._label, (PROXY_LABEL, "1")]),
             host_config=host,
         )
-        self._proxy = str(created["Id"])
-        self._client.api.start(self._proxy)
+        self._container = str(created["Id"])
+        self._client.api.start(self._container)
 
-    def _wait(self) -> None:
+    def _wait_until_listening(self) -> None:
         end = time.monotonic() + _READY_SECONDS
         while time.monotonic() < end:
-            if _LISTENING in self._folder.squid_log.read_text(errors="replace"):
+            if _LISTENING_MESSAGE in self._folder.squid_log.read_text(errors="replace"):
                 return
             time.sleep(0.05)
         with engine_errors("The proxy did not start"):
-            said = self._client.api.logs(self._proxy, tail=5).decode(errors="replace")
-        raise SandboxError(f"The sandboxes' proxy did not start: {said.strip() or 'no word of it'}")
+            output = self._client.api.logs(self._container, tail=5).decode(errors="replace")
+        raise SandboxError(
+            f"The sandboxes' proxy did not start: {output.strip() or 'no word of it'}"
+        )

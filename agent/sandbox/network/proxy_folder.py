@@ -12,13 +12,13 @@ import shutil
 from pathlib import Path
 
 from agent.sandbox.network import squid
-from agent.sandbox.network.policy import Policy
+from agent.sandbox.network.policy import NetworkPolicy
 
-MOUNT = "/run/studio"
+MOUNT_POINT = "/run/studio"
 """Mount point of this folder in the container."""
 
-_CODE = Path(squid.__file__).resolve().parent
-_READABLE, _WRITABLE, _FOLDER = 0o644, 0o666, 0o755
+_CODE_SOURCE = Path(squid.__file__).resolve().parent
+_READABLE_MODE, _WRITABLE_MODE, _FOLDER_MODE = 0o644, 0o666, 0o755
 
 
 class ProxyFolder:
@@ -54,11 +54,11 @@ class ProxyFolder:
         self._copy_code()
         for folder in (self.path, self._policies, self.access_log.parent):
             folder.mkdir(exist_ok=True)
-            folder.chmod(_FOLDER)
+            folder.chmod(_FOLDER_MODE)
         for log in (self.access_log, self.squid_log):
             log.touch()
-            log.chmod(_WRITABLE)
-        self._hold()
+            log.chmod(_WRITABLE_MODE)
+        self._acquire_lock()
 
     def release(self) -> None:
         """Release the lock. Idempotent."""
@@ -66,28 +66,28 @@ class ProxyFolder:
             os.close(self._lock)
             self._lock = -1
 
-    def allow(self, address: str, policy: Policy) -> None:
+    def set_policy(self, address: str, policy: NetworkPolicy) -> None:
         """Set the policy of the sandbox at an address."""
         path = self._policies / address
         new = path.with_suffix(".new")
-        new.write_text("\n".join(policy.lines()))
-        new.chmod(_READABLE)
+        new.write_text("\n".join(policy.host_patterns()))
+        new.chmod(_READABLE_MODE)
         new.replace(path)
 
-    def forget(self, address: str) -> None:
+    def remove_policy(self, address: str) -> None:
         """Remove the policy of the sandbox at an address, so that it may reach nothing."""
         (self._policies / address).unlink(missing_ok=True)
 
     def _copy_code(self) -> None:
-        shutil.copytree(_CODE, self.code, ignore=shutil.ignore_patterns("__pycache__"))
-        self.code.chmod(_FOLDER)
+        shutil.copytree(_CODE_SOURCE, self.code, ignore=shutil.ignore_patterns("__pycache__"))
+        self.code.chmod(_FOLDER_MODE)
         for path in self.code.rglob("*"):
-            path.chmod(_FOLDER if path.is_dir() else _READABLE)
+            path.chmod(_FOLDER_MODE if path.is_dir() else _READABLE_MODE)
 
-    def _hold(self) -> None:
+    def _acquire_lock(self) -> None:
         """Lock a new file, so that a proxy of an earlier process cannot hold the lock."""
         file = self.path / "lock"
         file.unlink(missing_ok=True)
-        self._lock = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _READABLE)
-        os.fchmod(self._lock, _READABLE)
+        self._lock = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _READABLE_MODE)
+        os.fchmod(self._lock, _READABLE_MODE)
         fcntl.flock(self._lock, fcntl.LOCK_EX)

@@ -12,88 +12,88 @@ import docker.types
 
 from agent.sandbox.engine.client import engine_errors
 
-PORT = 3128
+PROXY_PORT = 3128
 """The proxy's port."""
 
-SUBNETS = ipaddress.ip_network("198.18.0.0/15")
+SUBNET_RANGE = ipaddress.ip_network("198.18.0.0/15")
 """Range of the sandbox networks: reserved for benchmarking (RFC 2544), not used by real hosts."""
 
-_PREFIX = 29
-_OURS, _THEIRS = 2, 3
-_TRIES = 20
+_PREFIX_LENGTH = 29
+_PROXY_INDEX, _SANDBOX_INDEX = 2, 3
+_MAX_ATTEMPTS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SandboxNetwork:
     """The network of one sandbox.
 
     Attributes:
-        network: Its name in the engine.
+        name: Its name in the engine.
         address: The sandbox's address in it.
     """
 
-    network: str
+    name: str
     address: str
 
     @property
-    def door(self) -> str:
+    def proxy_address(self) -> str:
         """The proxy's address in it."""
-        return str(_subnet(self.address)[_OURS])
+        return str(_subnet(self.address)[_PROXY_INDEX])
 
     @property
-    def proxy(self) -> str:
+    def proxy_url(self) -> str:
         """The proxy's URL for the sandbox."""
-        return f"http://{self.door}:{PORT}"
+        return f"http://{self.proxy_address}:{PROXY_PORT}"
 
 
-def new_place(
-    client: docker.DockerClient, label: tuple[str, str], resting: Container[str]
-) -> Place:
+def create_on_free_subnet(
+    client: docker.DockerClient, label: tuple[str, str], reserved: Container[str]
+) -> SandboxNetwork:
     """Create a network on an unused subnet.
 
     Args:
         client: The engine client.
         label: Label that marks the network's owner.
-        resting: Addresses reserved for stopped sandboxes.
+        reserved: Addresses reserved for stopped sandboxes.
 
     Raises:
         docker.errors.APIError: the engine refused.
     """
-    for left in reversed(range(_TRIES)):
-        place = Place(f"studio-{secrets.token_hex(6)}", _drawn(resting))
+    for left in reversed(range(_MAX_ATTEMPTS)):
+        network = SandboxNetwork(f"studio-{secrets.token_hex(6)}", _random_address(reserved))
         try:
-            make(client, place, label)
-            return place
+            create(client, network, label)
+            return network
         except docker.errors.APIError as error:
             if not left or "overlap" not in str(error).lower():
                 raise
     raise AssertionError("the last try returns or raises")
 
 
-def _drawn(resting: Container[str]) -> str:
+def _random_address(reserved: Container[str]) -> str:
     """Return a sandbox address in a random subnet, not one reserved for a stopped sandbox."""
-    room, size = 2 ** (_PREFIX - SUBNETS.prefixlen), 2 ** (32 - _PREFIX)
+    count, size = 2 ** (_PREFIX_LENGTH - SUBNET_RANGE.prefixlen), 2 ** (32 - _PREFIX_LENGTH)
     address = ""
-    while not address or address in resting:
-        base = int(SUBNETS.network_address) + secrets.randbelow(room) * size
-        address = str(ipaddress.IPv4Address(base + _THEIRS))
+    while not address or address in reserved:
+        base = int(SUBNET_RANGE.network_address) + secrets.randbelow(count) * size
+        address = str(ipaddress.IPv4Address(base + _SANDBOX_INDEX))
     return address
 
 
 def _subnet(address: str) -> ipaddress.IPv4Network:
     """Return the subnet that contains a sandbox's address."""
-    return ipaddress.IPv4Network((address, _PREFIX), strict=False)
+    return ipaddress.IPv4Network((address, _PREFIX_LENGTH), strict=False)
 
 
-def make(client: docker.DockerClient, place: Place, label: tuple[str, str]) -> None:
+def create(client: docker.DockerClient, network: SandboxNetwork, label: tuple[str, str]) -> None:
     """Create a place's network, without a route to anywhere.
 
     Raises:
         docker.errors.APIError: the engine refused, for example because the subnet is in use.
     """
-    pool = docker.types.IPAMPool(subnet=str(_subnet(place.address)))
+    pool = docker.types.IPAMPool(subnet=str(_subnet(network.address)))
     client.api.create_network(
-        place.network,
+        network.name,
         driver="bridge",
         internal=True,
         ipam=docker.types.IPAMConfig(pool_configs=[pool]),

@@ -12,8 +12,8 @@ import ctypes
 import os
 import sys
 
-from .bash import Bash, ignore_polite_signals
-from .processes import end, own_descendants, table, whole_container
+from .bash import Bash, ignore_termination_signals
+from .processes import container_processes, descendant_processes, read_process_table, terminate
 from .server import Supervisor
 
 _PR_SET_CHILD_SUBREAPER = 36
@@ -22,16 +22,16 @@ _PR_SET_CHILD_SUBREAPER = 36
 def main() -> None:
     """Serve the host over standard input and output."""
     scope, state, folder = sys.argv[1:4]
-    ignore_polite_signals()
+    ignore_termination_signals()
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     os.umask(0o022)
     os.makedirs(os.path.dirname(state), mode=0o700, exist_ok=True)
     if scope == "container":
-        ours = whole_container()
-        for _ in end(lambda: ours(table()), 0.0):
+        ours = container_processes()
+        for _ in terminate(lambda: ours(read_process_table()), 0.0):
             continue
     else:
-        ours = own_descendants()
+        ours = descendant_processes()
     Supervisor(0, 1, Bash(state, folder), ours).serve()
 
 

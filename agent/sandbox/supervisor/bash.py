@@ -20,11 +20,11 @@ import signal
 import termios
 from collections.abc import Mapping
 
-from .processes import Table, descendants
+from .processes import ProcessTable, descendants
 
 # Descriptor numbers in the supervisor that the shell opens by /proc path.
-_TASK, _REPORT, _TEXT, STDOUT, STDERR, _NOTHING = _PLACES = 20, 21, 22, 23, 24, 25
-_LEAVE = signal.SIGRTMIN + 5
+_TASK, _REPORT, _TEXT, STDOUT, STDERR, _NULL = _RESERVED_DESCRIPTORS = 20, 21, 22, 23, 24, 25
+_EXIT_SIGNAL = signal.SIGRTMIN + 5
 _END_MARK = b"#whole\n"
 
 _SAVE = (
@@ -60,7 +60,7 @@ def _script(state: str, restore: bool) -> str:
         "task": _TASK,
         "report": _REPORT,
         "text": _TEXT,
-        "nothing": _NOTHING,
+        "nothing": _NULL,
         "out": STDOUT,
         "err": STDERR,
         "save": _SAVE % {"state": state},
@@ -69,7 +69,7 @@ def _script(state: str, restore: bool) -> str:
     return _LOOP % values
 
 
-def _pin(descriptor: int, number: int) -> None:
+def _move_descriptor(descriptor: int, number: int) -> None:
     """Move a descriptor to the given number."""
     os.dup2(descriptor, number, inheritable=False)
     os.close(descriptor)
@@ -95,37 +95,37 @@ class Bash:
         self._folder = folder
         self._terminal = -1
         self._task = -1
-        self._heard = b""
+        self._report_buffer = b""
         # Kept open because a command may remove /dev/null.
         nothing = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
-        for place in _PLACES:
+        for place in _RESERVED_DESCRIPTORS:
             os.dup2(nothing, place, inheritable=False)
         os.close(nothing)
 
     def start(self, restore: bool) -> None:
         """Start a shell, with the saved state or fresh. Raises ``OSError`` if it can't fork."""
-        self._forget()
+        self._reset()
         task_reader, self._task = os.pipe2(os.O_CLOEXEC)
         self.reports, report_writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         os.set_blocking(report_writer, True)
-        _pin(task_reader, _TASK)
-        _pin(report_writer, _REPORT)
+        _move_descriptor(task_reader, _TASK)
+        _move_descriptor(report_writer, _REPORT)
         self._terminal, slave = os.openpty()
         arguments = ["bash", "--norc", "--noprofile", "-m", "-c", _script(self._state, restore)]
         try:
             self.pid = os.fork()
             if self.pid == 0:
-                self._become(slave, [*arguments, "bash"], {} if restore else dict(os.environ))
+                self._exec_shell(slave, [*arguments, "bash"], {} if restore else dict(os.environ))
         finally:
             os.close(slave)
 
-    def _become(self, slave: int, arguments: list[str], environment: dict[str, str]) -> None:
+    def _exec_shell(self, slave: int, arguments: list[str], environment: dict[str, str]) -> None:
         try:
             begin_session()
             fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
-            for target, source in ((0, _NOTHING), (1, _NOTHING), (2, slave)):
+            for target, source in ((0, _NULL), (1, _NULL), (2, slave)):
                 os.dup2(source, target)
-            offer_to_end()
+            prefer_for_oom_kill()
             try:
                 os.chdir(self._folder)
             except OSError:
@@ -134,12 +134,12 @@ class Bash:
         finally:
             os._exit(127)
 
-    def _forget(self) -> None:
+    def _reset(self) -> None:
         for descriptor in (self.reports, self._task, self._terminal):
             if descriptor >= 0:
                 os.close(descriptor)
         self.reports = self._task = self._terminal = -1
-        self.pid, self._ready, self._heard = 0, False, b""
+        self.pid, self._ready, self._report_buffer = 0, False, b""
 
     def run(self, text: bytes) -> None:
         """Pass the shell a command; its output goes to descriptors ``STDOUT`` and ``STDERR``."""
@@ -147,36 +147,36 @@ class Bash:
         view = memoryview(text)
         while view:
             view = view[os.write(memory, view) :]
-        _pin(memory, _TEXT)
+        _move_descriptor(memory, _TEXT)
         os.write(self._task, b"\n")
 
-    def let_go_of_output(self) -> None:
+    def release_output(self) -> None:
         """Close the write ends of a command's pipes but keep their descriptor numbers reserved."""
         for place in (STDOUT, STDERR):
-            os.dup2(_NOTHING, place, inheritable=False)
+            os.dup2(_NULL, place, inheritable=False)
 
-    def hear(self) -> list[bytes]:
+    def read_reports(self) -> list[bytes]:
         """Read and return the shell's new reports: ``ready``, ``begun``, ``done N``."""
         try:
-            self._heard += os.read(self.reports, 4096)
+            self._report_buffer += os.read(self.reports, 4096)
         except (BlockingIOError, OSError):
             return []
-        *lines, self._heard = self._heard.split(b"\n")
+        *lines, self._report_buffer = self._report_buffer.split(b"\n")
         for line in lines:
             if line == b"ready":
                 self._ready = True
             elif line.startswith(b"done"):
-                self.keep_state()
+                self.commit_state()
         return lines
 
-    def quiet(self) -> bool:
+    def drain_terminal(self) -> bool:
         """Discard pending terminal output; return whether there can be more."""
         try:
             return bool(os.read(self._terminal, 65536))
         except OSError:
             return False
 
-    def usable(self) -> bool:
+    def is_ready(self) -> bool:
         """Whether the shell has reported that it is ready for commands."""
         return self._ready
 
@@ -189,7 +189,7 @@ class Bash:
         """Whether a saved state exists."""
         return os.path.exists(self._state)
 
-    def keep_state(self) -> bool:
+    def commit_state(self) -> bool:
         """Commit the newly written state for the next restore if it is complete.
 
         Returns:
@@ -199,31 +199,31 @@ class Bash:
         try:
             with open(path, "rb") as file:
                 file.seek(-len(_END_MARK), os.SEEK_END)
-                whole = file.read() == _END_MARK
-            if whole:
+                complete = file.read() == _END_MARK
+            if complete:
                 os.replace(path, self._state)
             else:
                 os.unlink(path)
         except OSError:
             return False
-        return whole
+        return complete
 
-    def forget_state(self) -> None:
+    def delete_state(self) -> None:
         """Delete the saved state, so that the next shell starts fresh."""
         for path in (self._state, self._state + ".new"):
             with contextlib.suppress(OSError):
                 os.unlink(path)
 
-    def gone(self) -> None:
+    def mark_exited(self) -> None:
         """Record that the shell has exited."""
         self.pid, self._ready = 0, False
 
-    def leave(self) -> None:
+    def request_exit(self) -> None:
         """Ask the shell to save its state and exit as soon as its current command ends."""
         if self.pid:
-            os.kill(self.pid, _LEAVE)
+            os.kill(self.pid, _EXIT_SIGNAL)
 
-    def in_front(self, processes: Table, groups: set[int]) -> set[int]:
+    def foreground_processes(self, processes: ProcessTable, groups: set[int]) -> set[int]:
         """Return the shell's current foreground processes and their descendants.
 
         Args:
@@ -238,7 +238,7 @@ class Bash:
 
 def begin_session() -> None:
     """Start a session with default signal handlers, after a fork."""
-    for number in (signal.SIGPIPE, signal.SIGXFSZ, *_IGNORED):
+    for number in (signal.SIGPIPE, signal.SIGXFSZ, *_IGNORED_SIGNALS):
         signal.signal(number, signal.SIG_DFL)
     os.setsid()
 
@@ -253,7 +253,7 @@ def exec_bash(
             os.execve(path, arguments, environment)  # os.execvpe would import
 
 
-def offer_to_end() -> None:
+def prefer_for_oom_kill() -> None:
     """Make the OOM killer prefer this process and its children."""
     try:
         with open("/proc/self/oom_score_adj", "w") as file:
@@ -262,10 +262,10 @@ def offer_to_end() -> None:
         return
 
 
-_IGNORED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
+_IGNORED_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 
 
-def ignore_polite_signals() -> None:
+def ignore_termination_signals() -> None:
     """Ignore signals that a command may send to every process it can see."""
-    for number in _IGNORED:
+    for number in _IGNORED_SIGNALS:
         signal.signal(number, signal.SIG_IGN)

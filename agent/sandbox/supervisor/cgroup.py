@@ -5,11 +5,11 @@ The first path of each pair is cgroup v2, the second v1.
 
 _PIDS_NOW = ("/sys/fs/cgroup/pids.current", "/sys/fs/cgroup/pids/pids.current")
 _PIDS_MAX = ("/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max")
-_EVENTS = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
-_PEAK = ("/sys/fs/cgroup/memory.peak", "/sys/fs/cgroup/memory/memory.max_usage_in_bytes")
+_MEMORY_EVENTS = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
+_MEMORY_PEAK = ("/sys/fs/cgroup/memory.peak", "/sys/fs/cgroup/memory/memory.max_usage_in_bytes")
 
 
-def _text(paths: tuple[str, str]) -> str:
+def _read_first(paths: tuple[str, str]) -> str:
     for path in paths:
         try:
             with open(path) as file:  # noqa: PTH123
@@ -19,15 +19,15 @@ def _text(paths: tuple[str, str]) -> str:
     return ""
 
 
-def crowded() -> bool:
+def is_near_pids_limit() -> bool:
     """Return whether more than 90 % of the process limit is used."""
-    now, most = _text(_PIDS_NOW).strip(), _text(_PIDS_MAX).strip()
-    return now.isdigit() and most.isdigit() and int(now) > int(most) * 9 // 10
+    now, maximum = _read_first(_PIDS_NOW).strip(), _read_first(_PIDS_MAX).strip()
+    return now.isdigit() and maximum.isdigit() and int(now) > int(maximum) * 9 // 10
 
 
-def kills_for_memory() -> int:
+def oom_kill_count() -> int:
     """Return how many processes the kernel has killed because memory ran out."""
-    for line in _text(_EVENTS).splitlines():
+    for line in _read_first(_MEMORY_EVENTS).splitlines():
         name, _, count = line.partition(" ")
         if name == "oom_kill":
             return int(count)
@@ -36,4 +36,4 @@ def kills_for_memory() -> int:
 
 def peak_memory() -> str:
     """Return the peak memory use in bytes, as digits; empty if it is unknown."""
-    return _text(_PEAK).strip()
+    return _read_first(_MEMORY_PEAK).strip()

@@ -14,20 +14,20 @@ import stat
 from collections.abc import Callable, Generator, Iterator
 
 from . import cgroup
-from .frames import CHUNK
+from .frames import CHUNK_BYTES
 
 Operation = Generator[bytes, bytes, None]
 
-_ROUND = 500
+_BATCH_SIZE = 500
 _OPEN_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _OPEN_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def _error(number: int, path: bytes) -> OSError:
+def _os_error(number: int, path: bytes) -> OSError:
     return OSError(number, os.strerror(number), path)
 
 
-def _kind_of(mode: int) -> bytes:
+def _kind_from_mode(mode: int) -> bytes:
     if stat.S_ISREG(mode):
         return b"file"
     return b"folder" if stat.S_ISDIR(mode) else b"other"
@@ -36,16 +36,16 @@ def _kind_of(mode: int) -> bytes:
 def kind(path: bytes) -> Operation:
     """Yield the kind of ``path``, following links."""
     try:
-        yield _kind_of(os.stat(path).st_mode)
+        yield _kind_from_mode(os.stat(path).st_mode)
     except (FileNotFoundError, NotADirectoryError):
         yield b"missing"
 
 
 def _check_regular(mode: int, path: bytes) -> None:
     if stat.S_ISDIR(mode):
-        raise _error(errno.EISDIR, path)
+        raise _os_error(errno.EISDIR, path)
     if not stat.S_ISREG(mode):
-        raise _error(errno.ENODEV, path)
+        raise _os_error(errno.ENODEV, path)
 
 
 def read(path: bytes, limit: bytes) -> Operation:
@@ -57,11 +57,11 @@ def read(path: bytes, limit: bytes) -> Operation:
         _check_regular(status.st_mode, path)
         left = int(limit)
         if status.st_size > left:
-            raise _error(errno.EFBIG, path)
-        while chunk := os.read(descriptor, CHUNK):
+            raise _os_error(errno.EFBIG, path)
+        while chunk := os.read(descriptor, CHUNK_BYTES):
             left -= len(chunk)
             if left < 0:
-                raise _error(errno.EFBIG, path)
+                raise _os_error(errno.EFBIG, path)
             yield chunk
     finally:
         os.close(descriptor)
@@ -70,16 +70,16 @@ def read(path: bytes, limit: bytes) -> Operation:
 def write(path: bytes, exclusive: bytes) -> Operation:
     """Receive chunks until an empty one, then move them into place as one file."""
     if exclusive and os.path.lexists(path):
-        raise _error(errno.EEXIST, path)
+        raise _os_error(errno.EEXIST, path)
     target = path if exclusive else os.path.realpath(path)
     folder = os.path.dirname(target)
     if path.endswith(b"/"):
-        raise _error(errno.EISDIR, path)
+        raise _os_error(errno.EISDIR, path)
     try:
         os.makedirs(folder, exist_ok=True)
     except FileExistsError:
-        raise _error(errno.ENOTDIR, folder) from None
-    old = _replaced(target)
+        raise _os_error(errno.ENOTDIR, folder) from None
+    old = _stat_replaced_file(target)
     temporary = os.path.join(folder, b".studio-" + os.urandom(8).hex().encode() + b".tmp")
     descriptor = os.open(temporary, _OPEN_NEW, 0o666 if old is None else 0o600)
     try:
@@ -100,7 +100,7 @@ def write(path: bytes, exclusive: bytes) -> Operation:
             os.unlink(temporary)
 
 
-def _replaced(target: bytes) -> os.stat_result | None:
+def _stat_replaced_file(target: bytes) -> os.stat_result | None:
     try:
         status = os.lstat(target)
     except FileNotFoundError:
@@ -115,14 +115,14 @@ def _write_all(descriptor: int, data: bytes) -> None:
         view = view[os.write(descriptor, view) :]
 
 
-def entries(path: bytes, depth: bytes, limit: bytes) -> Operation:
+def list_folder(path: bytes, depth: bytes, limit: bytes) -> Operation:
     """Yield NUL-terminated records ``kind size path``, several per chunk, in tree order."""
     lines: list[bytes] = []
     left = int(limit)
     for line in _walk(path, int(depth), left):
         lines.append(line)
         left -= 1
-        if len(lines) == _ROUND:
+        if len(lines) == _BATCH_SIZE:
             yield b"".join(lines)
             lines.clear()
         if left <= 0:
@@ -142,7 +142,7 @@ def _walk(folder: bytes, depth: int, limit: int) -> Iterator[bytes]:
         except OSError:
             continue
         mode = status.st_mode
-        what = b"other" if stat.S_ISLNK(mode) else _kind_of(mode)
+        what = b"other" if stat.S_ISLNK(mode) else _kind_from_mode(mode)
         yield b"%s %d %s\0" % (what, status.st_size, path)
         if stat.S_ISDIR(mode) and depth > 1:
             try:
@@ -155,9 +155,9 @@ def remove(path: bytes) -> Operation:
     """Remove a name recursively without following links; yield every few hundred names."""
     done = 0
     try:
-        for _ in _remove(path):
+        for _ in _remove_tree(path):
             done += 1
-            if done % _ROUND == 0:
+            if done % _BATCH_SIZE == 0:
                 yield b""
     except FileNotFoundError:
         return
@@ -167,19 +167,19 @@ def remove(path: bytes) -> Operation:
             raise
 
 
-def _remove(path: bytes) -> Iterator[None]:
+def _remove_tree(path: bytes) -> Iterator[None]:
     if not stat.S_ISDIR(os.lstat(path).st_mode):
         os.unlink(path)
         yield
         return
     with os.scandir(path) as found:
         for entry in found:
-            yield from _remove(entry.path)
+            yield from _remove_tree(entry.path)
     os.rmdir(path)
     yield
 
 
-def peak() -> Operation:
+def peak_memory() -> Operation:
     """Yield the peak memory use in bytes, as digits; empty if it is unknown."""
     yield cgroup.peak_memory().encode()
 
@@ -188,7 +188,7 @@ OPERATIONS: dict[bytes, Callable[..., Operation]] = {
     b"kind": kind,
     b"read": read,
     b"write": write,
-    b"entries": entries,
+    b"entries": list_folder,
     b"remove": remove,
-    b"peak": peak,
+    b"peak": peak_memory,
 }

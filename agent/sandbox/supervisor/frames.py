@@ -1,7 +1,7 @@
 """The frame protocol between host and supervisor.
 
 A frame is a header (payload length, kind, conversation id; network order, 4 + 1 + 4 bytes)
-and a payload of at most ``MAX_PAYLOAD`` bytes. The host opens conversations with strictly
+and a payload of at most ``MAX_PAYLOAD_BYTES`` bytes. The host opens conversations with strictly
 increasing ids; every answer carries the id of its request. Id 0 belongs to the supervisor.
 
 Host to supervisor:
@@ -16,7 +16,7 @@ Host to supervisor:
 Supervisor to host:
     READY     id 0; the shell is up. Payload ``1`` if its state was restored
     OUTPUT    ``!BQ`` stream (0 stdout, 1 stderr), bytes dropped before; then the bytes
-    FINISHED  ``!iBd`` exit code (-1: none), index into ``ENDINGS``, seconds; then the note
+    FINISHED  ``!iBd`` exit code (-1: none), index into ``END_REASONS``, seconds; then the note
     DATA      an operation's answer, more follows
     DONE      an operation's last answer
     FAILED    ``!I`` errno; then the path, or the user, that failed
@@ -32,19 +32,19 @@ SPAWN_HEAD = struct.Struct("!dQI")
 FINISHED_HEAD = struct.Struct("!iBd")
 FAILED_HEAD = struct.Struct("!I")
 
-MAX_PAYLOAD = 1 << 20
-MAX_COMMAND = 32 << 20
-CHUNK = 256 * 1024
-TAIL = 64 * 1024
+MAX_PAYLOAD_BYTES = 1 << 20
+MAX_COMMAND_BYTES = 32 << 20
+CHUNK_BYTES = 256 * 1024
+TAIL_BYTES = 64 * 1024
 
 EXECUTE, END, OPEN, NEXT, CANCEL, SPAWN = range(1, 7)
 READY, OUTPUT, FINISHED, DATA, DONE, FAILED = range(16, 22)
-ENDINGS = ("exit", "timeout", "stop")
+END_REASONS = ("exit", "timeout", "stop")
 
 Frame = tuple[int, int, bytes]
 
 
-class BadFrame(Exception):
+class ProtocolError(Exception):
     """The received data violates the frame protocol."""
 
 
@@ -53,14 +53,14 @@ def pack(kind: int, ident: int, payload: bytes = b"") -> bytes:
     return HEADER.pack(len(payload), kind, ident) + payload
 
 
-class Parser:
+class FrameParser:
     """Splits a byte stream into frames.
 
     Args:
         limit: Maximum payload length in bytes.
     """
 
-    def __init__(self, limit: int = MAX_PAYLOAD) -> None:
+    def __init__(self, limit: int = MAX_PAYLOAD_BYTES) -> None:
         self._limit = limit
         self._buffer = bytearray()
 
@@ -68,13 +68,13 @@ class Parser:
         """Add bytes; yield the frames now complete as ``(kind, id, payload)``.
 
         Raises:
-            BadFrame: a header announces a payload longer than the limit.
+            ProtocolError: a header announces a payload longer than the limit.
         """
         self._buffer += data
         while len(self._buffer) >= HEADER.size:
             length, kind, ident = HEADER.unpack_from(self._buffer)
             if length > self._limit:
-                raise BadFrame(f"a frame of {length} bytes was announced")
+                raise ProtocolError(f"a frame of {length} bytes was announced")
             end = HEADER.size + length
             if len(self._buffer) < end:
                 return

@@ -9,10 +9,10 @@ import pwd
 import time
 from collections.abc import Callable
 
-from .bash import begin_session, exec_bash, offer_to_end
-from .command import Stream
+from .bash import begin_session, exec_bash, prefer_for_oom_kill
+from .command import OutputPipe
 from .frames import SPAWN_HEAD
-from .processes import Table, Wait, descendants, table
+from .processes import Activity, ProcessTable, descendants, read_process_table
 
 Identity = tuple[bytes, int, int, bytes]
 """A user's name, uid, gid and home folder."""
@@ -24,7 +24,7 @@ class Job:
     Attributes:
         ident: The id of its conversation.
         pid: The process id of its first process.
-        code: Its exit code, in shell convention; None until it has one.
+        exit_code: Its exit code, in shell convention; None until it has one.
         started: Start time, on the monotonic clock.
         deadline: Time at which its limit expires, on the monotonic clock.
         cancelled: Whether the host asked to end it.
@@ -34,61 +34,63 @@ class Job:
 
     def __init__(self, ident: int, payload: bytes) -> None:
         self._seconds: float
-        self._keep: int
-        self._seconds, self._keep, length = SPAWN_HEAD.unpack_from(payload)
+        self._keep_bytes: int
+        self._seconds, self._keep_bytes, length = SPAWN_HEAD.unpack_from(payload)
         options = payload[SPAWN_HEAD.size : SPAWN_HEAD.size + length]
         self._folder, self._user, self._command, *self._variables = options.split(b"\0")
         self._input = payload[SPAWN_HEAD.size + length :]
         self.ident = ident
         self.pid = 0
-        self.code: int | None = None
+        self.exit_code: int | None = None
         self.started: float = time.monotonic()
         self.deadline: float = self.started + self._seconds
         self.cancelled = False
-        self.streams: list[Stream] = []
-        self.activity: Wait | None = None
+        self.streams: list[OutputPipe] = []
+        self.activity: Activity | None = None
 
     def start(self) -> None:
         """Start the process. Raises ``OSError`` if its folder or user cannot be used."""
-        identity = _identity(self._user) if self._user else None
-        self.streams = [Stream(0, self._keep), Stream(1, self._keep)]
+        identity = _look_up_user(self._user) if self._user else None
+        self.streams = [OutputPipe(0, self._keep_bytes), OutputPipe(1, self._keep_bytes)]
         source = self._open_input()
-        failures, failed = os.pipe2(os.O_CLOEXEC)
+        error_reader, error_writer = os.pipe2(os.O_CLOEXEC)
         try:
             self.pid = os.fork()
             if self.pid == 0:
-                self._become(source, failed, identity)
+                self._exec_command(source, error_writer, identity)
         finally:
-            for descriptor in (source, failed):
+            for descriptor in (source, error_writer):
                 os.close(descriptor)
             for stream in self.streams:
                 stream.close_writer()
-        failure = os.read(failures, 4096)  # empty as soon as the process has become bash
-        os.close(failures)
+        failure = os.read(error_reader, 4096)  # empty as soon as the process has become bash
+        os.close(error_reader)
         if failure:
             os.waitpid(self.pid, 0)
             number, _, name = failure.partition(b" ")
             raise OSError(int(number), os.strerror(int(number)), name)
 
-    def ending(self) -> str:
+    def end_reason(self) -> str:
         """Return how the job is to end now; empty if it goes on."""
         if self.cancelled:
             return "stop"
-        if self.code is not None:
+        if self.exit_code is not None:
             return "exit"
         return "timeout" if time.monotonic() >= self.deadline else ""
 
-    def members(self, ours: Callable[[Table], set[int]]) -> Callable[[], set[int]]:
+    def process_finder(
+        self, select_processes: Callable[[ProcessTable], set[int]]
+    ) -> Callable[[], set[int]]:
         """Return a function that finds the job's processes, including those found earlier."""
         known: set[tuple[int, int]] = set()
 
         def find() -> set[int]:
-            processes = table()
-            found = descendants(processes, [self.pid] if self.code is None else [])
+            processes = read_process_table()
+            found = descendants(processes, [self.pid] if self.exit_code is None else [])
             for each in processes.values():
                 if each.group == self.pid or each.key in known:
                     found.add(each.pid)
-            found &= ours(processes)
+            found &= select_processes(processes)
             known.update(processes[pid].key for pid in found)
             return found
 
@@ -105,17 +107,17 @@ class Job:
         self._input = b""
         return memory
 
-    def _become(self, source: int, failed: int, identity: Identity | None) -> None:
+    def _exec_command(self, source: int, error_writer: int, identity: Identity | None) -> None:
         name = b""
         try:
             begin_session()
-            offer_to_end()
+            prefer_for_oom_kill()
             for target, descriptor in enumerate((source, *(each.writer for each in self.streams))):
                 os.dup2(descriptor, target)
             environment = dict(os.environb)
             if identity is not None:
                 name, uid, gid, home = identity
-                _become_user(name, uid, gid)
+                _switch_user(name, uid, gid)
                 environment |= {b"HOME": home, b"USER": name, b"LOGNAME": name}
             name = self._folder
             os.chdir(self._folder)
@@ -125,12 +127,12 @@ class Job:
                 environment[key] = value
             exec_bash([b"bash", b"-c", self._command], environment)
         except OSError as error:
-            os.write(failed, b"%d %s" % (error.errno or errno.EINVAL, name))
+            os.write(error_writer, b"%d %s" % (error.errno or errno.EINVAL, name))
         finally:
             os._exit(127)
 
 
-def _identity(user: bytes) -> Identity:
+def _look_up_user(user: bytes) -> Identity:
     """Look up a user by name or number. Raises ``OSError`` (EINVAL) if there is none."""
     try:
         text = user.decode()
@@ -141,7 +143,7 @@ def _identity(user: bytes) -> Identity:
     return name, found.pw_uid, found.pw_gid, home
 
 
-def _become_user(name: bytes, uid: int, gid: int) -> None:
+def _switch_user(name: bytes, uid: int, gid: int) -> None:
     if uid == os.getuid():
         return
     os.initgroups(os.fsdecode(name), gid)

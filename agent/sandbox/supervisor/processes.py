@@ -8,8 +8,8 @@ import signal
 import time
 from collections.abc import Callable, Generator, Iterable
 
-Wait = Generator[None, None, None]
-TICK = 0.01
+Activity = Generator[None, None, None]
+TICK_SECONDS = 0.01
 
 
 class Process:
@@ -24,12 +24,12 @@ class Process:
         self.key = (started, pid)
 
 
-Table = dict[int, Process]
+ProcessTable = dict[int, Process]
 
 
-def table() -> Table:
+def read_process_table() -> ProcessTable:
     """Return every visible process except dead ones."""
-    found: Table = {}
+    found: ProcessTable = {}
     for name in os.listdir("/proc"):
         if not name.isdigit():
             continue
@@ -44,7 +44,7 @@ def table() -> Table:
     return found
 
 
-def descendants(processes: Table, roots: Iterable[int]) -> set[int]:
+def descendants(processes: ProcessTable, roots: Iterable[int]) -> set[int]:
     """Return ``roots`` and all their descendants."""
     children: dict[int, list[int]] = {}
     for process in processes.values():
@@ -59,7 +59,7 @@ def descendants(processes: Table, roots: Iterable[int]) -> set[int]:
     return found
 
 
-def send(pids: Iterable[int], number: int) -> None:
+def send_signal(pids: Iterable[int], number: int) -> None:
     """Send a signal to each process; skip those that are gone."""
     for pid in pids:
         try:
@@ -68,51 +68,51 @@ def send(pids: Iterable[int], number: int) -> None:
             continue
 
 
-def whole_container() -> Callable[[Table], set[int]]:
+def container_processes() -> Callable[[ProcessTable], set[int]]:
     """Return a filter for the commands' processes: all but PID 1, its first child, and this one.
 
     The first child keeps the container alive (``sleep infinity``).
     """
-    firsts = [p for p in table().values() if p.parent == 1 and p.pid != os.getpid()]
-    keeper = min(firsts, key=lambda p: p.key).pid if firsts else 1
-    spared = {1, keeper, os.getpid()}
+    firsts = [p for p in read_process_table().values() if p.parent == 1 and p.pid != os.getpid()]
+    idle_process = min(firsts, key=lambda p: p.key).pid if firsts else 1
+    spared = {1, idle_process, os.getpid()}
     return lambda processes: set(processes) - spared
 
 
-def own_descendants() -> Callable[[Table], set[int]]:
+def descendant_processes() -> Callable[[ProcessTable], set[int]]:
     """Return a filter for the commands' processes: the descendants of this process."""
     me = os.getpid()
     return lambda processes: descendants(processes, [me]) - {me}
 
 
-def end(find: Callable[[], set[int]], grace: float) -> Wait:
-    """Terminate the processes from ``find``: TERM, then KILL after ``grace`` seconds.
+def terminate(find: Callable[[], set[int]], grace_seconds: float) -> Activity:
+    """Terminate the processes from ``find``: TERM, then KILL after ``grace_seconds`` seconds.
 
     ``find`` is called repeatedly, until it returns none, to include processes started meanwhile.
     Processes that survive the first KILL are stopped before they are killed: a fork bomb cannot
     outrun that, because stopped processes still count towards the process limit.
     """
-    told: set[int] = set()
-    deadline = time.monotonic() + grace
+    signaled: set[int] = set()
+    deadline = time.monotonic() + grace_seconds
     while (left := find()) and time.monotonic() < deadline:
-        send(left - told, signal.SIGTERM)
-        send(left - told, signal.SIGCONT)
-        told |= left
+        send_signal(left - signaled, signal.SIGTERM)
+        send_signal(left - signaled, signal.SIGCONT)
+        signaled |= left
         yield
-    send(find(), signal.SIGKILL)
+    send_signal(find(), signal.SIGKILL)
     yield
     while left := find():
         stopped: set[int] = set()
         while fresh := left - stopped:
-            send(fresh, signal.SIGSTOP)
+            send_signal(fresh, signal.SIGSTOP)
             stopped |= fresh
             left = find()
-        send(stopped, signal.SIGKILL)
+        send_signal(stopped, signal.SIGKILL)
         yield
 
 
-def until(reached: Callable[[], bool], seconds: float) -> Wait:
-    """Yield until ``reached`` returns true, for at most ``seconds``."""
+def wait_until(condition: Callable[[], bool], seconds: float) -> Activity:
+    """Yield until ``condition`` returns true, for at most ``seconds``."""
     deadline = time.monotonic() + seconds
-    while not reached() and time.monotonic() < deadline:
+    while not condition() and time.monotonic() < deadline:
         yield

@@ -1,128 +1,134 @@
 """Invoices, sales and stock: tasks that add, compare and join amounts."""
 
 from agent.tasks.document_qa.draft import (
-    Again,
-    Draft,
+    AmbiguousDraft,
+    Difficulty,
     Money,
-    Name,
-    NameSet,
-    Shape,
+    NameAnswer,
+    NameSetAnswer,
+    TaskDraft,
+    csv_text,
     long_date,
-    only_most,
-    slug,
-    table,
+    slugify,
+    unique_maximum,
 )
-from agent.tasks.document_qa.names import Names
-from agent.tasks.document_qa.rng import Dice
+from agent.tasks.document_qa.names import NamePool
+from agent.tasks.document_qa.rng import Rng
 
 
-def invoices(dice: Dice, shape: Shape, names: Names) -> Draft:
+def invoices(rng: Rng, difficulty: Difficulty, names: NamePool) -> TaskDraft:
     """Generate invoices; with two or more hops, without totals and some cancelled."""
-    seller, rival, *buyers = names.some("company", 4 + shape.hops)
-    products = names.some("product", 12)
+    seller, rival, *buyers = names.sample("company", 4 + difficulty.hops)
+    products = names.sample("product", 12)
     files: dict[str, str] = {}
-    of: dict[str, int] = {}
-    for at, number in enumerate(dice.some(range(1000, 9999), 2 * shape.files)):
-        buyer = buyers[0] if at < 2 else dice.pick(buyers)
-        other = shape.hops > 1 and at > 1 and not dice.below(3)
+    totals: dict[str, int] = {}
+    for at, number in enumerate(rng.sample(range(1000, 9999), 2 * difficulty.files)):
+        buyer = buyers[0] if at < 2 else rng.choice(buyers)
+        other = difficulty.hops > 1 and at > 1 and not rng.randbelow(3)
         total, lines = 0, []
-        for product in dice.some(products, max(1, min(8, shape.rows // 3))):
-            count, price = dice.between(1, 12), dice.between(100, 9_999)
+        for product in rng.sample(products, max(1, min(8, difficulty.rows // 3))):
+            count, price = rng.randint(1, 12), rng.randint(100, 9_999)
             total += count * price
-            lines.append(f"{count} x {product} at {_money(price)}")
-        cancelled = shape.hops > 1 and not dice.below(4)
+            lines.append(f"{count} x {product} at {_format_money(price)}")
+        cancelled = difficulty.hops > 1 and not rng.randbelow(4)
         if not cancelled and not other and buyer == buyers[0]:
-            of[str(number)] = total
+            totals[str(number)] = total
         head = [f"Invoice {number}", f"From: {rival if other else seller}", f"To: {buyer}"]
-        head += [f"Date: {long_date(dice.day())}", *(["Status: cancelled"] * cancelled), ""]
-        tail = ["", f"Total: {_money(total)}"] if shape.hops == 1 else []
-        text = "\n".join([*head, *lines, *tail, "", *names.sentences(shape.rows // 8)])
+        head += [f"Date: {long_date(rng.random_date())}", *(["Status: cancelled"] * cancelled), ""]
+        tail = ["", f"Total: {_format_money(total)}"] if difficulty.hops == 1 else []
+        text = "\n".join([*head, *lines, *tail, "", *names.filler_sentences(difficulty.rows // 8)])
         files[f"invoices/{number}.txt"] = text.rstrip() + "\n"
     slots = {"company": buyers[0], "seller": seller}
-    if dice.below(2) and len(of) > 1:
-        return Draft("largest", slots, files, int(only_most(of)))
-    return Draft("total", slots, files, Money(sum(of.values())))
+    if rng.randbelow(2) and len(totals) > 1:
+        return TaskDraft("largest", slots, files, int(unique_maximum(totals)))
+    return TaskDraft("total", slots, files, Money(sum(totals.values())))
 
 
-def sales(dice: Dice, shape: Shape, names: Names) -> Draft:
+def sales(rng: Rng, difficulty: Difficulty, names: NamePool) -> TaskDraft:
     """Generate monthly sales tables; with two or more hops, also similar sales plans."""
-    products, towns = names.some("product", 4), names.some("town", 4 + shape.hops)
-    months = dice.some([f"{year}-{month:02}" for year in (2024, 2025) for month in range(1, 13)],
-                       max(2, shape.files))  # fmt: skip
-    plans = len(months) // 3 if shape.hops > 1 else 0
+    products, towns = names.sample("product", 4), names.sample("town", 4 + difficulty.hops)
+    months = rng.sample([f"{year}-{month:02}" for year in (2024, 2025) for month in range(1, 13)],
+                       max(2, difficulty.files))  # fmt: skip
+    plans = len(months) // 3 if difficulty.hops > 1 else 0
     sold: list[tuple[str, str, int]] = []
     files = {}
     for at, month in enumerate(months):
         rows = []
-        for _ in range(shape.rows):
-            row = (dice.pick(products), dice.pick(towns), dice.between(1, 90))
-            price = _money(dice.between(100, 9_999))
-            rows.append(f"{month}-{dice.between(1, 28):02},{row[1]},{row[0]},{row[2]},{price}")
+        for _ in range(difficulty.rows):
+            row = (rng.choice(products), rng.choice(towns), rng.randint(1, 90))
+            price = _format_money(rng.randint(100, 9_999))
+            rows.append(f"{month}-{rng.randint(1, 28):02},{row[1]},{row[0]},{row[2]},{price}")
             if at >= plans:
                 sold.append(row)
         name = f"sales/{'plan' if at < plans else 'sales'}-{month}.csv"
-        files[name] = table("date,town,product,units,price", rows)
+        files[name] = csv_text("date,town,product,units,price", rows)
     product, town = products[0], towns[0]
-    return _asked_of_sales(dice, sold, Draft("", {"product": product, "town": town}, files, 0))
+    return _sales_question(rng, sold, TaskDraft("", {"product": product, "town": town}, files, 0))
 
 
-def _asked_of_sales(dice: Dice, sold: list[tuple[str, str, int]], draft: Draft) -> Draft:
+def _sales_question(rng: Rng, sold: list[tuple[str, str, int]], draft: TaskDraft) -> TaskDraft:
     product, town, files = draft.slots["product"], draft.slots["town"], draft.files
-    asked = dice.pick(("units", "mean", "best"))
+    question = rng.choice(("units", "mean", "best"))
     here = [units for what, where, units in sold if (what, where) == (product, town)]
     elsewhere = [(where, units) for what, where, units in sold if what == product and where != town]
     if not here or not elsewhere:
-        raise Again
-    if asked == "units":
-        return Draft(asked, draft.slots, files, sum(here))
-    if asked == "mean":
+        raise AmbiguousDraft
+    if question == "units":
+        return TaskDraft(question, draft.slots, files, sum(here))
+    if question == "mean":
         mean, rest = divmod(sum(units for _, units in elsewhere), len(elsewhere))
         if rest:
-            raise Again
-        return Draft(asked, draft.slots, files, mean)
+            raise AmbiguousDraft
+        return TaskDraft(question, draft.slots, files, mean)
     by_town: dict[str, int] = {}
     for where, units in elsewhere:
         by_town[where] = by_town.get(where, 0) + units
-    best = only_most(by_town)
+    best = unique_maximum(by_town)
     others = tuple(where for where in by_town if where != best)
     if not others:
-        raise Again
-    return Draft(asked, draft.slots, files, Name(best, others))
+        raise AmbiguousDraft
+    return TaskDraft(question, draft.slots, files, NameAnswer(best, others))
 
 
-def stock(dice: Dice, shape: Shape, names: Names) -> Draft:
+def stock(rng: Rng, difficulty: Difficulty, names: NamePool) -> TaskDraft:
     """Generate stock tables of several towns, and tables of prices, minima, makers."""
-    products = names.some("product", max(4, min(24, shape.rows)))
-    towns = names.some("town", max(2, shape.files - 2))
-    makers = names.some("company", 3)
-    prices = {product: dice.between(100, 19_999) for product in products}
-    least = {product: dice.between(5, 40) for product in products}
-    maker = {product: dice.pick(makers) for product in products}
+    products = names.sample("product", max(4, min(24, difficulty.rows)))
+    towns = names.sample("town", max(2, difficulty.files - 2))
+    makers = names.sample("company", 3)
+    prices = {product: rng.randint(100, 19_999) for product in products}
+    minimums = {product: rng.randint(5, 40) for product in products}
+    maker = {product: rng.choice(makers) for product in products}
     files = {
-        "prices.csv": table("product,price", [f"{p},{_money(prices[p])}" for p in products]),
-        "minimum.csv": table("product,minimum", [f"{p},{least[p]}" for p in products]),
-        "makers.csv": table("product,company", [f"{p},{maker[p]}" for p in products]),
+        "prices.csv": csv_text(
+            "product,price", [f"{p},{_format_money(prices[p])}" for p in products]
+        ),
+        "minimum.csv": csv_text("product,minimum", [f"{p},{minimums[p]}" for p in products]),
+        "makers.csv": csv_text("product,company", [f"{p},{maker[p]}" for p in products]),
     }
-    held: dict[str, int] = {}
+    quantities: dict[str, int] = {}
     for town in reversed(towns):
-        held = {product: dice.between(0, 60) for product in dice.shuffled(products)}
-        rows = [f"{product},{count}" for product, count in held.items()]
-        files[f"stock/{slug(town)}.csv"] = table("product,quantity", rows)
+        quantities = {product: rng.randint(0, 60) for product in rng.shuffled(products)}
+        rows = [f"{product},{count}" for product, count in quantities.items()]
+        files[f"stock/{slugify(town)}.csv"] = csv_text("product,quantity", rows)
     slots = {"town": towns[0], "company": makers[0]}
-    asked = dice.pick((("short",), ("short", "value"), ("short", "value", "maker"))[shape.hops - 1])
-    if asked == "short":
-        short = frozenset(product for product in products if held[product] < least[product])
+    question = rng.choice(
+        (("short",), ("short", "value"), ("short", "value", "maker"))[difficulty.hops - 1]
+    )
+    if question == "short":
+        short = frozenset(
+            product for product in products if quantities[product] < minimums[product]
+        )
         others = tuple(product for product in products if product not in short)
-        return Draft(asked, slots, files, _some(short, others))
-    wanted = [p for p in products if asked == "value" or maker[p] == makers[0]]
-    return Draft(asked, slots, files, Money(sum(prices[p] * held[p] for p in wanted)))
+        return TaskDraft(question, slots, files, _name_set_answer(short, others))
+    wanted = [p for p in products if question == "value" or maker[p] == makers[0]]
+    return TaskDraft(question, slots, files, Money(sum(prices[p] * quantities[p] for p in wanted)))
 
 
-def _some(names: frozenset[str], others: tuple[str, ...]) -> NameSet:
+def _name_set_answer(names: frozenset[str], others: tuple[str, ...]) -> NameSetAnswer:
     if not names or not others:
-        raise Again
-    return NameSet(names, others)
+        raise AmbiguousDraft
+    return NameSetAnswer(names, others)
 
 
-def _money(cents: int) -> str:
+def _format_money(cents: int) -> str:
     return f"{cents // 100}.{cents % 100:02}"

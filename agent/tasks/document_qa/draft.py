@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Literal
 
-from agent.tasks.document_qa.names import Names
-from agent.tasks.document_qa.rng import Dice
+from agent.tasks.document_qa.names import NamePool
+from agent.tasks.document_qa.rng import Rng
 
 Split = Literal["train", "wording", "names", "family"]
 LEVELS = (1, 2, 3, 4, 5)
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class Difficulty:
     """Difficulty of a task.
 
     Attributes:
@@ -27,12 +27,12 @@ class Shape:
     hops: int
 
 
-SHAPES = {
-    1: Shape(2, 4, 1),
-    2: Shape(4, 8, 1),
-    3: Shape(6, 16, 2),
-    4: Shape(10, 40, 2),
-    5: Shape(16, 120, 3),
+DIFFICULTIES = {
+    1: Difficulty(2, 4, 1),
+    2: Difficulty(4, 8, 1),
+    3: Difficulty(6, 16, 2),
+    4: Difficulty(10, 40, 2),
+    5: Difficulty(16, 120, 3),
 }
 
 
@@ -54,33 +54,33 @@ class Time:
 
 
 @dataclass(frozen=True, slots=True)
-class Name:
-    """A name; ``others`` are plausible wrong names."""
+class NameAnswer:
+    """A name; ``distractors`` are plausible wrong names."""
 
     name: str
-    others: tuple[str, ...]
+    distractors: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class TextAnswer:
     """A text to copy from a document."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class NameSet:
-    """A set of names; ``others`` are names not in the set."""
+class NameSetAnswer:
+    """A set of names; ``distractors`` are names not in the set."""
 
     names: frozenset[str]
-    others: tuple[str, ...]
+    distractors: tuple[str, ...]
 
 
-Answer = int | Money | date | Time | Name | Word | NameSet
+Answer = int | Money | date | Time | NameAnswer | TextAnswer | NameSetAnswer
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class TaskDraft:
     """A task before its question is worded.
 
     Attributes:
@@ -96,20 +96,20 @@ class Draft:
     answer: Answer
 
 
-Family = Callable[[Dice, Shape, Names], Draft]
+Family = Callable[[Rng, Difficulty, NamePool], TaskDraft]
 
 
-class Again(Exception):
+class AmbiguousDraft(Exception):
     """The random values allow no unambiguous question; draw again."""
 
 
-def only_most(values: dict[str, int]) -> str:
-    """Return the key with the highest value. Raises ``Again`` if it is not unique."""
-    best = max(values.values(), default=0)
-    found = [key for key, value in values.items() if value == best]
-    if len(found) != 1:
-        raise Again
-    return found[0]
+def unique_maximum(values: dict[str, int]) -> str:
+    """Return the key with the highest value. Raises ``AmbiguousDraft`` if it is not unique."""
+    highest = max(values.values(), default=0)
+    best_keys = [key for key, value in values.items() if value == highest]
+    if len(best_keys) != 1:
+        raise AmbiguousDraft
+    return best_keys[0]
 
 
 def long_date(day: date) -> str:
@@ -117,14 +117,14 @@ def long_date(day: date) -> str:
     return f"{day.day} {MONTHS[day.month - 1]} {day.year}"
 
 
-def slug(name: str) -> str:
+def slugify(name: str) -> str:
     """Convert a name to a part of a file name."""
     return "-".join("".join(char if char.isalnum() else " " for char in name.lower()).split())
 
 
-def table(head: str, rows: list[str]) -> str:
+def csv_text(header: str, rows: list[str]) -> str:
     """Return the text of a CSV file."""
-    return "\n".join([head, *rows]) + "\n"
+    return "\n".join([header, *rows]) + "\n"
 
 
 MONTHS = (

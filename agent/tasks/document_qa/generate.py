@@ -14,25 +14,25 @@ import yaml
 from agent.errors import TaskError
 from agent.tasks.document_qa import business, daily, held_out, prose, single_fact
 from agent.tasks.document_qa.draft import (
+    DIFFICULTIES,
     LEVELS,
-    SHAPES,
-    Again,
+    AmbiguousDraft,
     Answer,
-    Draft,
     Family,
     Money,
-    Name,
-    NameSet,
+    NameAnswer,
+    NameSetAnswer,
     Split,
+    TaskDraft,
+    TextAnswer,
     Time,
-    Word,
     long_date,
 )
-from agent.tasks.document_qa.names import Names, Part
-from agent.tasks.document_qa.rng import Dice
-from agent.tasks.task import Problem, QaType
+from agent.tasks.document_qa.names import NamePool, Part
+from agent.tasks.document_qa.rng import Rng
+from agent.tasks.task import QaType, TaskRecord
 
-TRAINED: Mapping[str, Family] = {
+TRAIN_FAMILIES: Mapping[str, Family] = {
     "letters": prose.letters,
     "minutes": prose.minutes,
     "notes": prose.notes,
@@ -47,29 +47,29 @@ TRAINED: Mapping[str, Family] = {
     "homes": single_fact.homes,
     "makers": single_fact.makers,
 }
-HELD_OUT: Mapping[str, Family] = {
+HELD_OUT_FAMILIES: Mapping[str, Family] = {
     "loans": held_out.loans,
     "readings": held_out.readings,
     "secrets": single_fact.secrets,
 }
 
-_TRIES = 500
+_MAX_ATTEMPTS = 500
 _OPTIONS = "ABCDEF"
 
 
 def families(split: Split) -> tuple[str, ...]:
     """Return the families of a split."""
-    return tuple(HELD_OUT if split == "family" else TRAINED)
+    return tuple(HELD_OUT_FAMILIES if split == "family" else TRAIN_FAMILIES)
 
 
-def problems(
+def generate_tasks(
     split: Split,
     count: int,
     seed: int,
     family: str = "",
     levels: Sequence[int] = LEVELS,
     question: str = "",
-) -> Iterator[Problem]:
+) -> Iterator[TaskRecord]:
     """Generate tasks with distinct questions, deterministically from the arguments.
 
     Args:
@@ -87,57 +87,65 @@ def problems(
     if family and family not in families(split):
         known = ", ".join(families(split))
         raise TaskError(f"family: the split {split} has none named {family!r}; it has {known}.")
-    if question and question not in wordings().get(family, {}):
-        known = ", ".join(wordings().get(family, {}))
+    if question and question not in load_wordings().get(family, {}):
+        known = ", ".join(load_wordings().get(family, {}))
         raise TaskError(f"question: {family or 'no family'} asks no {question!r}, but {known}.")
     seen: set[str] = set()
     chosen = [family] if family else families(split)
     for number in range(count):
         name = chosen[number % len(chosen)]
         level = levels[number // len(chosen) % len(levels)]
-        problem = _new(name, split, level, f"{seed}-{number:05}", seen, question)
-        seen.add(problem.problem_statement)
-        yield problem
+        task = _generate_one(name, split, level, f"{seed}-{number:05}", seen, question)
+        seen.add(task.problem_statement)
+        yield task
 
 
-def _new(
+def _generate_one(
     family: str, split: Split, level: int, number: str, seen: set[str], question: str
-) -> Problem:
-    for attempt in range(_TRIES):
-        dice = Dice(family, split, level, number, attempt)
+) -> TaskRecord:
+    for attempt in range(_MAX_ATTEMPTS):
+        rng = Rng(family, split, level, number, attempt)
         try:
-            made = draft(family, split, level, dice)
-        except Again:
+            task_draft = generate_draft(family, split, level, rng)
+        except AmbiguousDraft:
             continue
-        if question and made.question != question:
+        if question and task_draft.question != question:
             continue
-        asks = f"{family}.{question}" if question else family
-        problem = _put(made, dice, family, split, f"{asks}-{split}-{level}-{number}")
-        if problem.problem_statement not in seen:
-            return problem
+        name_prefix = f"{family}.{question}" if question else family
+        task = _build_record(
+            task_draft, rng, family, split, f"{name_prefix}-{split}-{level}-{number}"
+        )
+        if task.problem_statement not in seen:
+            return task
     raise TaskError(f"{family}: there are no {len(seen) + 1} different tasks of this kind.")
 
 
-def draft(family: str, split: Split, level: int, dice: Dice) -> Draft:
-    """Generate a task without its wording. Raises ``Again`` if a retry is needed."""
+def generate_draft(family: str, split: Split, level: int, rng: Rng) -> TaskDraft:
+    """Generate a task without its wording. Raises ``AmbiguousDraft`` if a retry is needed."""
     part: Part = "held_out" if split == "names" else "train"
-    return {**TRAINED, **HELD_OUT}[family](dice, SHAPES[level], Names(dice, part))
+    return {**TRAIN_FAMILIES, **HELD_OUT_FAMILIES}[family](
+        rng, DIFFICULTIES[level], NamePool(rng, part)
+    )
 
 
-def _put(made: Draft, dice: Dice, family: str, split: Split, name: str) -> Problem:
+def _build_record(
+    task_draft: TaskDraft, rng: Rng, family: str, split: Split, name: str
+) -> TaskRecord:
     part: Part = "held_out" if split == "wording" else "train"
-    asked_in = wordings()[family][made.question]["held_out" if split == "family" else part]
-    wording = dice.pick(asked_in).format(**made.slots)
-    form, options, truth, qa_type = _form(made.answer, dice)
-    asked = f"{wording} {dice.pick(wordings()['formats'][form][part])}"
+    templates = load_wordings()[family][task_draft.question][
+        "held_out" if split == "family" else part
+    ]
+    wording = rng.choice(templates).format(**task_draft.slots)
+    form, options, truth, qa_type = _choose_format(task_draft.answer, rng)
+    question_text = f"{wording} {rng.choice(load_wordings()['formats'][form][part])}"
     listed = [f"{letter}. {option}" for letter, option in zip(_OPTIONS, options, strict=False)]
-    statement = "\n".join([asked, *listed])
-    files = {each: made.files[each] for each in dice.shuffled(list(made.files))}
-    return Problem(name, statement, truth, qa_type, family, files)
+    statement = "\n".join([question_text, *listed])
+    files = {each: task_draft.files[each] for each in rng.shuffled(list(task_draft.files))}
+    return TaskRecord(name, statement, truth, qa_type, family, files)
 
 
 @cache
-def wordings() -> Mapping[str, Mapping[str, Mapping[Part, Sequence[str]]]]:
+def load_wordings() -> Mapping[str, Mapping[str, Mapping[Part, Sequence[str]]]]:
     """Load the wordings.
 
     Returns:
@@ -150,25 +158,35 @@ def wordings() -> Mapping[str, Mapping[str, Mapping[Part, Sequence[str]]]]:
     return found
 
 
-def _form(answer: Answer, dice: Dice) -> tuple[str, list[str], str, QaType]:
+def _choose_format(answer: Answer, rng: Rng) -> tuple[str, list[str], str, QaType]:
     """Choose an answer format; return its name, options, correct answer and type."""
-    if isinstance(answer, Name | NameSet) and answer.others and not dice.below(3):
-        return _choice(answer, dice)
-    form, truth = dice.pick(list(_texts(answer).items()))
+    if (
+        isinstance(answer, NameAnswer | NameSetAnswer)
+        and answer.distractors
+        and not rng.randbelow(3)
+    ):
+        return _choice_format(answer, rng)
+    form, truth = rng.choice(list(_answer_texts(answer).items()))
     return form, [], truth, "exact"
 
 
-def _choice(answer: Name | NameSet, dice: Dice) -> tuple[str, list[str], str, QaType]:
-    several = isinstance(answer, NameSet)
-    right = dice.some(sorted(answer.names), 3) if isinstance(answer, NameSet) else [answer.name]
-    options = dice.shuffled([*right, *dice.some(answer.others, (6 if several else 4) - len(right))])
+def _choice_format(
+    answer: NameAnswer | NameSetAnswer, rng: Rng
+) -> tuple[str, list[str], str, QaType]:
+    several = isinstance(answer, NameSetAnswer)
+    right = (
+        rng.sample(sorted(answer.names), 3) if isinstance(answer, NameSetAnswer) else [answer.name]
+    )
+    options = rng.shuffled(
+        [*right, *rng.sample(answer.distractors, (6 if several else 4) - len(right))]
+    )
     letters = (letter for letter, option in zip(_OPTIONS, options, strict=False) if option in right)
     truth = "".join(letters)
     return ("some", options, truth, "multiple_choice") if several else (
         "one", options, truth, "single_choice")  # fmt: skip
 
 
-def _texts(answer: Answer) -> dict[str, str]:
+def _answer_texts(answer: Answer) -> dict[str, str]:
     """Return the answer in each possible format."""
     match answer:
         case Money(cents):
@@ -179,11 +197,11 @@ def _texts(answer: Answer) -> dict[str, str]:
         case date():
             dots = f"{answer.day:02}.{answer.month:02}.{answer.year}"
             return {"iso": str(answer), "dots": dots, "long": long_date(answer)}
-        case Name(name):
+        case NameAnswer(name):
             return {"plain": name, "capitals": name.upper()}
-        case Word(text):
+        case TextAnswer(text):
             return {"word": text}
-        case NameSet(names):
+        case NameSetAnswer(names):
             return {"commas": ", ".join(sorted(names)), "lines": "\n".join(sorted(names))}
     four_digits = {"padded": f"{answer:04}"} if 0 <= answer <= 9_999 else {}
     return {"digits": str(answer), **four_digits}

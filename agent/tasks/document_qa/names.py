@@ -7,14 +7,14 @@ from typing import Literal
 
 import yaml
 
-from agent.tasks.document_qa.rng import Dice
+from agent.tasks.document_qa.rng import Rng
 
 Part = Literal["train", "held_out"]
 _HERE = Path(__file__).parent
 
 
 @cache
-def table() -> Mapping[str, Mapping[Part, Sequence[str]]]:
+def load_names() -> Mapping[str, Mapping[Part, Sequence[str]]]:
     """Load the names: kind → part → names."""
     found: dict[str, dict[Part, list[str]]] = yaml.safe_load(
         (_HERE / "names.yaml").read_text(encoding="utf-8")
@@ -23,7 +23,7 @@ def table() -> Mapping[str, Mapping[Part, Sequence[str]]]:
 
 
 @cache
-def filler() -> Mapping[str, Sequence[str]]:
+def load_filler() -> Mapping[str, Sequence[str]]:
     """Load the irrelevant text of documents: ``sentences`` and ``messages``."""
     found: dict[str, list[str]] = yaml.safe_load(
         (_HERE / "filler.yaml").read_text(encoding="utf-8")
@@ -31,27 +31,27 @@ def filler() -> Mapping[str, Sequence[str]]:
     return found
 
 
-class Names:
+class NamePool:
     """Names for one task, from one part of the table."""
 
-    def __init__(self, dice: Dice, part: Part) -> None:
-        self._dice = dice
+    def __init__(self, rng: Rng, part: Part) -> None:
+        self._rng = rng
         self._part: Part = part
 
-    def some(self, kind: str, count: int) -> list[str]:
+    def sample(self, kind: str, count: int) -> list[str]:
         """Return ``count`` different names of a kind, or all if there are fewer."""
-        return self._dice.some(table()[kind][self._part], count)
+        return self._rng.sample(load_names()[kind][self._part], count)
 
-    def people(self, count: int) -> list[str]:
+    def sample_people(self, count: int) -> list[str]:
         """Return ``count`` different people, as first and family names."""
-        given, family = table()["given"][self._part], table()["family"][self._part]
-        places = self._dice.some(range(len(given) * len(family)), count)
+        given, family = load_names()["given"][self._part], load_names()["family"][self._part]
+        places = self._rng.sample(range(len(given) * len(family)), count)
         return [f"{given[at % len(given)]} {family[at // len(given)]}" for at in places]
 
-    def sentences(self, count: int) -> list[str]:
+    def filler_sentences(self, count: int) -> list[str]:
         """Return ``count`` irrelevant sentences."""
-        return [self._dice.pick(filler()["sentences"]) for _ in range(count)]
+        return [self._rng.choice(load_filler()["sentences"]) for _ in range(count)]
 
-    def message(self) -> str:
+    def log_message(self) -> str:
         """Return a log message."""
-        return self._dice.pick(filler()["messages"])
+        return self._rng.choice(load_filler()["messages"])

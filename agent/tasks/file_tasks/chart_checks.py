@@ -9,7 +9,7 @@ import struct
 import zlib
 from collections.abc import Callable, Sequence
 
-from agent.tasks.file_tasks.task import Test
+from agent.tasks.file_tasks.task import ContentCheck
 
 Colour = tuple[int, int, int]
 Curve = Callable[[float], float]
@@ -19,33 +19,33 @@ _COLOURS: tuple[Colour, ...] = (
     (31, 119, 180), (255, 127, 14), (44, 160, 44), (214, 39, 40), (148, 103, 189),
     (140, 86, 75), (227, 119, 194), (127, 127, 127), (188, 189, 34), (23, 190, 207),
 )  # fmt: skip
-_LARGEST = 4_000_000
+_MAX_PIXELS = 4_000_000
 _SAMPLES = 500
-_NEAR, _NARROW = 90, 100
-_OFF = 4  # pixels
+_COLOUR_TOLERANCE, _MIN_WIDTH = 90, 100
+_PIXEL_TOLERANCE = 4  # pixels
 
 
-def shows_curves(curves: Sequence[Curve], low: float, high: float) -> Test:
+def shows_curves(curves: Sequence[Curve], low: float, high: float) -> ContentCheck:
     """Test for curves from ``low`` to ``high`` in one image, each in the next colour."""
     steps = [low + (high - low) * at / (_SAMPLES - 1) for at in range(_SAMPLES)]
     values = [[curve(step) for step in steps] for curve in curves]
 
     def test(data: bytes) -> bool:
-        seen = _seen(data, len(curves))
-        if any(len(spans) < _NARROW for spans in seen):
+        seen = _column_spans(data, len(curves))
+        if any(len(spans) < _MIN_WIDTH for spans in seen):
             return False
         left, right = min(map(min, seen)), max(map(max, seen))
         top = min(span[0] for spans in seen for span in spans.values()) + 1
         bottom = max(span[1] for spans in seen for span in spans.values()) - 1
         frame = (left, right, top, bottom)
         lows, highs = min(map(min, values)), max(map(max, values))
-        rows = [[_row(value, lows, highs, frame) for value in each] for each in values]
+        rows = [[_expected_row(value, lows, highs, frame) for value in each] for each in values]
         return all(_follows(spans, each, frame) for spans, each in zip(seen, rows, strict=True))
 
     return test
 
 
-def _row(value: float, low: float, high: float, frame: tuple[int, int, int, int]) -> float:
+def _expected_row(value: float, low: float, high: float, frame: tuple[int, int, int, int]) -> float:
     _, _, top, bottom = frame
     return bottom - (value - low) / ((high - low) or 1.0) * (bottom - top)
 
@@ -57,11 +57,11 @@ def _follows(spans: Spans, rows: Sequence[float], frame: tuple[int, int, int, in
     for x, (top, bottom) in spans.items():
         at = (x - left) / (right - left) * (len(rows) - 1)
         near = rows[max(0, math.floor(at) - 2) : math.ceil(at) + 3]
-        good += min(near) - _OFF <= bottom and top <= max(near) + _OFF
+        good += min(near) - _PIXEL_TOLERANCE <= bottom and top <= max(near) + _PIXEL_TOLERANCE
     return good >= 0.93 * len(spans)
 
 
-def shows_line(values: Sequence[float]) -> Test:
+def shows_line(values: Sequence[float]) -> ContentCheck:
     """Test for equally spaced values joined by straight lines."""
 
     def curve(at: float) -> float:
@@ -71,11 +71,11 @@ def shows_line(values: Sequence[float]) -> Test:
     return shows_curves([curve], 0, len(values) - 1)
 
 
-def shows_bars(values: Sequence[float]) -> Test:
+def shows_bars(values: Sequence[float]) -> ContentCheck:
     """Test for one bar per value, with proportional heights; values are positive."""
 
     def test(data: bytes) -> bool:
-        (spans,) = _seen(data, 1)
+        (spans,) = _column_spans(data, 1)
         heights: list[int] = []
         for x in sorted(spans):
             height = spans[x][1] - spans[x][0] + 1
@@ -87,33 +87,33 @@ def shows_bars(values: Sequence[float]) -> Test:
             return False
         unit = max(heights) / max(values)
         pairs = zip(heights, values, strict=True)
-        return all(abs(height - value * unit) <= _OFF for height, value in pairs)
+        return all(abs(height - value * unit) <= _PIXEL_TOLERANCE for height, value in pairs)
 
     return test
 
 
-def shows_slices(values: Sequence[float]) -> Test:
+def shows_slices(values: Sequence[float]) -> ContentCheck:
     """Test for one slice per value, with proportional areas, in colour order."""
 
     def test(data: bytes) -> bool:
         areas = [0] * len(_COLOURS)
-        for row in _rows(data):
+        for row in _decode_rows(data):
             for at, colour in enumerate(_COLOURS):
                 areas[at] += row.count(bytes(colour) + b"\xff")
         whole, total = sum(areas), sum(values)
         shares = [*values, *[0.0] * (len(areas) - len(values))]
         pairs = zip(areas, shares, strict=False)
-        return whole > _NARROW**2 and all(
+        return whole > _MIN_WIDTH**2 and all(
             abs(area / whole - value / total) < 0.015 for area, value in pairs
         )
 
     return test
 
 
-def _seen(data: bytes, count: int) -> list[Spans]:
+def _column_spans(data: bytes, count: int) -> list[Spans]:
     """Return, for each of the first colours, column → first and last row."""
     seen: list[Spans] = [{} for _ in range(count)]
-    for y, row in enumerate(_rows(data)):
+    for y, row in enumerate(_decode_rows(data)):
         if not row.strip(b"\xff"):
             continue
         for x in range(len(row) // 4):
@@ -121,50 +121,50 @@ def _seen(data: bytes, count: int) -> list[Spans]:
             if red == green == blue:
                 continue
             for spans, (r, g, b) in zip(seen, _COLOURS, strict=False):
-                if abs(red - r) + abs(green - g) + abs(blue - b) < _NEAR:
+                if abs(red - r) + abs(green - g) + abs(blue - b) < _COLOUR_TOLERANCE:
                     spans[x] = (spans[x][0], y) if x in spans else (y, y)
     return seen
 
 
-def _rows(data: bytes) -> list[bytes]:
+def _decode_rows(data: bytes) -> list[bytes]:
     """Decode the rows of an 8-bit RGBA PNG; return an empty list for anything else."""
     try:
-        return _decoded(data)
+        return _decode_png(data)
     except (ValueError, struct.error, zlib.error):
         return []
 
 
-def _decoded(data: bytes) -> list[bytes]:
+def _decode_png(data: bytes) -> list[bytes]:
     if not data.startswith(b"\x89PNG\r\n\x1a\n"):
         raise ValueError("no PNG")
-    at, packed, width, height = 8, b"", 0, 0
-    while at + 8 <= len(data):
-        length, kind = struct.unpack_from(">I4s", data, at)
-        body = data[at + 8 : at + 8 + length]
+    offset, packed, width, height = 8, b"", 0, 0
+    while offset + 8 <= len(data):
+        length, kind = struct.unpack_from(">I4s", data, offset)
+        body = data[offset + 8 : offset + 8 + length]
         if kind == b"IHDR":
             width, height, *form = struct.unpack(">IIBBBBB", body)
-            if form != [8, 6, 0, 0, 0] or width * height > _LARGEST:
+            if form != [8, 6, 0, 0, 0] or width * height > _MAX_PIXELS:
                 raise ValueError("another kind of PNG, or a huge one")
         elif kind == b"IDAT":
             packed += body
-        at += 12 + length
+        offset += 12 + length
     stride = 4 * width + 1
     raw = zlib.decompressobj().decompress(packed, max(1, stride * height))
     if len(raw) != stride * height:
         raise ValueError("too short")
-    return _unfiltered(raw, stride)
+    return _unfilter(raw, stride)
 
 
-def _unfiltered(raw: bytes, stride: int) -> list[bytes]:
+def _unfilter(raw: bytes, stride: int) -> list[bytes]:
     rows: list[bytes] = []
     above = bytes(stride - 1)
     for at in range(0, len(raw), stride):
-        above = _plain_row(raw[at], bytearray(raw[at + 1 : at + stride]), above)
+        above = _unfilter_row(raw[at], bytearray(raw[at + 1 : at + stride]), above)
         rows.append(above)
     return rows
 
 
-def _plain_row(method: int, row: bytearray, above: bytes) -> bytes:
+def _unfilter_row(method: int, row: bytearray, above: bytes) -> bytes:
     """Reverse a row's filter; see the PNG specification, section 9."""
     if method == 0:
         return bytes(row)

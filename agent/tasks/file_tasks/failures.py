@@ -2,8 +2,8 @@
 
 import re
 
-from agent.tasks.document_qa.rng import Dice
-from agent.tasks.file_tasks.synthetic_values import vocabulary
+from agent.tasks.document_qa.rng import Rng
+from agent.tasks.file_tasks.synthetic_values import load_vocabulary
 
 _PYTHON = (
     "KeyError: '{word}'",
@@ -30,15 +30,20 @@ _SHELL = (
 )
 
 
-def failure(command: str, dice: Dice) -> str:
+def failure_message(command: str, rng: Rng) -> str:
     """Return what a faulty command, or one lacking its files, may write to stderr."""
     program = re.split(r"\W", command, maxsplit=1)[0] or "bash"
     lines = _PYTHON if program == "python3" else _SHELL
-    number = dice.between(1, 60)
-    said = dice.pick(lines).format(
-        program=program, word=dice.pick(vocabulary()), letter=dice.pick("xqzkj"), number=number
+    number = rng.randint(1, 60)
+    message = rng.choice(lines).format(
+        program=program,
+        word=rng.choice(load_vocabulary()),
+        letter=rng.choice("xqzkj"),
+        number=number,
     )
     if program != "python3":
-        return said
+        return message
     where = '"<stdin>"' if "<<" in command else '"<string>"'
-    return f"Traceback (most recent call last):\n  File {where}, line {number}, in <module>\n{said}"
+    return (
+        f"Traceback (most recent call last):\n  File {where}, line {number}, in <module>\n{message}"
+    )

@@ -7,21 +7,21 @@ Splits: ``parameters`` combines held-out names, values and numbers with training
 from collections.abc import Iterator, Mapping
 
 from agent.errors import TaskError
-from agent.tasks.document_qa.rng import Dice
+from agent.tasks.document_qa.rng import Rng
 from agent.tasks.file_tasks import checks
 from agent.tasks.file_tasks.families import arithmetic, documents, out_of_scope, tables, texts
-from agent.tasks.file_tasks.sampler import Draw, Make
-from agent.tasks.file_tasks.task import REFUSAL, Chore, Draft, Split
-from agent.tasks.file_tasks.wording import Part, chosen, dressed, wordings
+from agent.tasks.file_tasks.sampler import DraftFactory, TaskSampler
+from agent.tasks.file_tasks.task import REFUSAL, FileTask, FileTaskDraft, Split
+from agent.tasks.file_tasks.wording import Part, decorate, expand_choices, load_wordings
 
-FAMILIES: Mapping[str, Mapping[str, Make]] = {
+FAMILIES: Mapping[str, Mapping[str, DraftFactory]] = {
     **texts.FAMILIES,
     **tables.FAMILIES,
     **arithmetic.FAMILIES,
     **documents.FAMILIES,
     **out_of_scope.FAMILIES,
 }
-_TRIES = 200
+_MAX_ATTEMPTS = 200
 
 
 def families() -> tuple[str, ...]:
@@ -34,7 +34,9 @@ def kinds(family: str) -> tuple[str, ...]:
     return tuple(FAMILIES[family])
 
 
-def chores(split: Split, count: int, seed: int, family: str = "") -> Iterator[Chore]:
+def generate_file_tasks(
+    split: Split, count: int, seed: int, family: str = ""
+) -> Iterator[FileTask]:
     """Generate file tasks, deterministically; no two share both text and file names.
 
     Args:
@@ -48,59 +50,61 @@ def chores(split: Split, count: int, seed: int, family: str = "") -> Iterator[Ch
     """
     if family and family not in FAMILIES:
         raise TaskError(f"family: there is none named {family!r}; {', '.join(families())}.")
-    picked = [family] if family else families()
+    selected_families = [family] if family else families()
     seen: set[tuple[str, tuple[str, ...]]] = set()
     for number in range(count):
-        name = picked[number % len(picked)]
-        kind = kinds(name)[number // len(picked) % len(kinds(name))]
-        yield _new(name, kind, split, f"{seed}-{number:05}", seen)
+        name = selected_families[number % len(selected_families)]
+        kind = kinds(name)[number // len(selected_families) % len(kinds(name))]
+        yield _generate_one(name, kind, split, f"{seed}-{number:05}", seen)
 
 
-def _new(
+def _generate_one(
     family: str, kind: str, split: Split, number: str, seen: set[tuple[str, tuple[str, ...]]]
-) -> Chore:
-    for attempt in range(_TRIES):
-        dice = Dice("chore", family, kind, split, number, attempt)
-        made = _made(family, kind, split, dice, f"{family}-{kind}-{split}-{number}")
-        known = (made.text, tuple(made.input_files))
-        if known not in seen:
-            seen.add(known)
-            return made
+) -> FileTask:
+    for attempt in range(_MAX_ATTEMPTS):
+        rng = Rng("chore", family, kind, split, number, attempt)
+        task = _build_task(family, kind, split, rng, f"{family}-{kind}-{split}-{number}")
+        key = (task.text, tuple(task.input_files))
+        if key not in seen:
+            seen.add(key)
+            return task
     raise TaskError(f"{family}: there are not as many different chores of the kind {kind}.")
 
 
-def _made(family: str, kind: str, split: Split, dice: Dice, name: str) -> Chore:
-    worded: Part = "held_out" if split == "wording" else "train"
+def _build_task(family: str, kind: str, split: Split, rng: Rng, name: str) -> FileTask:
+    wording_part: Part = "held_out" if split == "wording" else "train"
     # Values identify an out-of-scope task, so a held-out wording gets held-out values too.
-    kept = split == "parameters" or (split == "wording" and family == "outside")
-    part: Part = "held_out" if kept else "train"
-    frame = chosen(dice.pick(wordings(worded)[family][kind]), dice)
-    draw = Draw(dice, part, worded, frame)
-    draft = FAMILIES[family][kind](draw)
+    held_out_values = split == "parameters" or (split == "wording" and family == "outside")
+    part: Part = "held_out" if held_out_values else "train"
+    template = expand_choices(rng.choice(load_wordings(wording_part)[family][kind]), rng)
+    sampler = TaskSampler(rng, part, wording_part, template)
+    draft = FAMILIES[family][kind](sampler)
     for clause in ("to", "then", "range"):
-        if not draw.slots[clause]:
-            frame = frame.replace(f"{{{clause}}}", "")
-    text = dressed(frame, dice, worded).format_map(draw.slots)
-    return Chore(
+        if not sampler.slots[clause]:
+            template = template.replace(f"{{{clause}}}", "")
+    text = decorate(template, rng, wording_part).format_map(sampler.slots)
+    return FileTask(
         id=name,
         family=family,
         kind=kind,
         text=text,
-        input_files=dict(sorted(draw.files.items())),
-        ways=draft.ways,
-        shown=draft.shown,
-        said=_said(draft, draw),
-        check=_check(draft, draw),
+        input_files=dict(sorted(sampler.files.items())),
+        commands=draft.commands,
+        stdout=draft.stdout,
+        reply=_expected_reply(draft, sampler),
+        check=_solution_check(draft, sampler),
     )
 
 
-def _said(draft: Draft, draw: Draw) -> str:
-    return f"Done: {draw.out_path or 'output/'}" if draft.ways else REFUSAL
+def _expected_reply(draft: FileTaskDraft, sampler: TaskSampler) -> str:
+    return f"Done: {sampler.out_path or 'output/'}" if draft.commands else REFUSAL
 
 
-def _check(draft: Draft, draw: Draw) -> checks.Check:
-    if draft.several is not None:
-        return draft.several
-    if draft.test is None:
+def _solution_check(draft: FileTaskDraft, sampler: TaskSampler) -> checks.FilesCheck:
+    if draft.files_check is not None:
+        return draft.files_check
+    if draft.content_check is None:
         raise TaskError("A draft says neither what its file nor what its files must be.")
-    return checks.at(draw.out_path, draft.test, named=draw.named)
+    return checks.output_file(
+        sampler.out_path, draft.content_check, exact_path=sampler.path_is_given
+    )

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import yaml
 
-from agent.tasks.document_qa.rng import Dice
-from agent.tasks.file_tasks.synthetic_values import coined, shape_of
-from agent.tasks.file_tasks.task import Draft
-from agent.tasks.file_tasks.wording import Part, chosen, joined, wordings
+from agent.tasks.document_qa.rng import Rng
+from agent.tasks.file_tasks.synthetic_values import mask_coefficients, synthetic_value
+from agent.tasks.file_tasks.task import FileTaskDraft
+from agent.tasks.file_tasks.wording import Part, expand_choices, load_wordings, with_leading_space
 
-KINDS: Mapping[str, Sequence[str]] = {
+FILE_TYPE_WORDS: Mapping[str, Sequence[str]] = {
     "csv": ("table", "csv", "data", "csv file", "spreadsheet"),
     "json": ("json", "json file", "data"),
     "md": ("notes", "markdown file", "text"),
@@ -22,154 +22,162 @@ _QUOTES = ('"{}"', '"{}"', "'{}'", "{}", "{}", "`{}`", "“{}”")
 
 
 @cache
-def values() -> Mapping[str, Mapping[Part, Sequence[str]]]:
+def load_values() -> Mapping[str, Mapping[Part, Sequence[str]]]:
     """Load ``values.yaml``: kind → part → values."""
     found: dict[str, dict[Part, list[object]]] = yaml.safe_load(
         Path(__file__).with_name("values.yaml").read_text(encoding="utf-8")
     )
     return {
-        kind: {part: [_word(each) for each in listed] for part, listed in parts.items()}
+        kind: {part: [_yaml_text(each) for each in listed] for part, listed in parts.items()}
         for kind, parts in found.items()
     }
 
 
 def _held_out(kind: str, value: str) -> bool:
     """Return whether a synthetic function has the shape of a held-out one."""
-    return kind == "function" and _shape(value) in _held_out_shapes()
+    return kind == "function" and _masked_shape(value) in _held_out_shapes()
 
 
 @cache
 def _held_out_shapes() -> frozenset[str]:
-    return frozenset(map(_shape, values()["function"]["held_out"]))
+    return frozenset(map(_masked_shape, load_values()["function"]["held_out"]))
 
 
-def _shape(function: str) -> str:
-    return shape_of(function.format(a=2, b=2))
+def _masked_shape(function: str) -> str:
+    return mask_coefficients(function.format(a=2, b=2))
 
 
-def _word(value: object) -> str:
+def _yaml_text(value: object) -> str:
     """Return a value as text, undoing YAML's conversion of ``yes`` and ``no``."""
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
-class Draw:
+class TaskSampler:
     """The random choices for one file task.
 
     ``slots`` has the values of the template's placeholders, ``files`` the input files.
 
     Args:
-        dice: Random generator.
+        rng: Random generator.
         part: Part to take values from.
-        worded: Part to take wordings from.
-        frame: Template of the sentence.
+        wording_part: Part to take wordings from.
+        template: Template of the sentence.
     """
 
-    def __init__(self, dice: Dice, part: Part, worded: Part, frame: str) -> None:
-        self.dice = dice
+    def __init__(self, rng: Rng, part: Part, wording_part: Part, template: str) -> None:
+        self.rng = rng
         self.part: Part = part
-        self.frame = frame
+        self.template = template
         self.slots: dict[str, str] = {"to": "", "then": "", "range": ""}
         self.files: dict[str, str | bytes] = {}
-        self.named = False
+        self.path_is_given = False
         self.out_path = ""
-        self._words = wordings(worded)
-        self._taken: set[str] = set()
+        self._wordings = load_wordings(wording_part)
+        self._used: set[str] = set()
 
-    def asks(self, slot: str) -> bool:
+    def has_slot(self, slot: str) -> bool:
         """Return whether the template has this placeholder."""
-        return f"{{{slot}}}" in self.frame
+        return f"{{{slot}}}" in self.template
 
-    def one(self, kind: str) -> str:
+    def sample(self, kind: str) -> str:
         """Return a value of a kind not yet used in this task; it may be synthetic."""
-        found = self.coined(kind)
-        if found is None:
-            listed = values()[kind][self.part]
-            left = [each for each in listed if each.lower() not in self._taken] or listed
-            found = self.dice.pick(left)
-        self._taken.add(found.lower())
-        return found
+        value = self.synthetic_value(kind)
+        if value is None:
+            listed = load_values()[kind][self.part]
+            left = [each for each in listed if each.lower() not in self._used] or listed
+            value = self.rng.choice(left)
+        self._used.add(value.lower())
+        return value
 
-    def coined(self, kind: str) -> str | None:
+    def synthetic_value(self, kind: str) -> str | None:
         """Return a synthetic training value, or None."""
-        found = coined(kind, self.dice) if self.part == "train" else None
-        known = found is not None and (found.lower() in self._taken or _held_out(kind, found))
-        return None if known else found
+        value = synthetic_value(kind, self.rng) if self.part == "train" else None
+        known = value is not None and (value.lower() in self._used or _held_out(kind, value))
+        return None if known else value
 
-    def some(self, kind: str, count: int) -> list[str]:
+    def sample_many(self, kind: str, count: int) -> list[str]:
         """Return different values of a kind."""
-        return [self.one(kind) for _ in range(count)]
+        return [self.sample(kind) for _ in range(count)]
 
-    def number(self, least: int, most: int) -> int:
+    def random_number(self, low: int, high: int) -> int:
         """Return a number of this part; held-out ones are those with ``abs(n) % 5 == 3``."""
         while True:
-            found = self.dice.between(least, most)
-            if (abs(found) % 5 == 3) == (self.part == "held_out"):
-                return found
+            value = self.rng.randint(low, high)
+            if (abs(value) % 5 == 3) == (self.part == "held_out"):
+                return value
 
-    def quoted(self, text: str) -> str:
+    def quote(self, text: str) -> str:
         """Put a word in one of several kinds of quotes, or in none."""
-        return self.dice.pick(_QUOTES).format(text)
+        return self.rng.choice(_QUOTES).format(text)
 
-    def name(self, kind: str, suffix: str) -> str:
+    def file_name(self, kind: str, suffix: str) -> str:
         """Return a file name built from a kind's words, in one of several forms."""
-        stem = self.one(kind)
-        shape = self.dice.below(20)
-        if shape < 7:
-            sign = self.dice.pick(("_", "-", "_", "-", "", " "))
-            glue = sign if stem[-1].isalpha() or sign else "_"
-            stem += glue + (self.one("tail") if shape < 5 else str(self.number(1, 99)))
-        elif shape == 7:
+        stem = self.sample(kind)
+        difficulty = self.rng.randbelow(20)
+        if difficulty < 7:
+            separator = self.rng.choice(("_", "-", "_", "-", "", " "))
+            glue = separator if stem[-1].isalpha() or separator else "_"
+            stem += glue + (
+                self.sample("tail") if difficulty < 5 else str(self.random_number(1, 99))
+            )
+        elif difficulty == 7:
             stem = stem.capitalize()
-        elif shape == 8:
+        elif difficulty == 8:
             stem = stem.upper()
-        elif shape in (9, 10):
-            stem = f"{self.one('word')}{self.dice.pick(('_', '-'))}{stem}"
+        elif difficulty in (9, 10):
+            stem = f"{self.sample('word')}{self.rng.choice(('_', '-'))}{stem}"
         return f"{stem}.{suffix}"
 
-    def file(self, suffix: str, content: str | bytes, *, slot: str = "file") -> str:
+    def add_input(self, suffix: str, content: str | bytes, *, slot: str = "file") -> str:
         """Add an input file, sometimes with unrelated ones, and describe it in ``slot``."""
-        name = self.name("stem", suffix)
+        name = self.file_name("stem", suffix)
         self.files[name] = content
-        if slot == "file" and not self.dice.below(4):
-            self.add_other()
-        alone = len(self.files) == 1 and slot == "file" and self.dice.below(100) < 35
-        forms = self._words["mentions"]["alone" if alone else "named"]
+        if slot == "file" and not self.rng.randbelow(4):
+            self.add_unrelated_files()
+        alone = len(self.files) == 1 and slot == "file" and self.rng.randbelow(100) < 35
+        forms = self._wordings["mentions"]["alone" if alone else "named"]
         stem = name.rsplit(".", 1)[0].replace("_", " ").replace("-", " ").lower()
-        kind = self.dice.pick(KINDS.get(suffix, _TEXT))
-        self.slots[slot] = self.dice.pick(forms).format(name=name, kind=kind, stem=stem)
+        kind = self.rng.choice(FILE_TYPE_WORDS.get(suffix, _TEXT))
+        self.slots[slot] = self.rng.choice(forms).format(name=name, kind=kind, stem=stem)
         return name
 
-    def add_other(self) -> None:
+    def add_unrelated_files(self) -> None:
         """Add one or two unrelated files."""
-        for _ in range(self.dice.between(1, 2)):
-            suffix = self.dice.pick(("txt", "md", "csv", "txt"))
-            self.files[self.name("stem", suffix)] = f"{self.one('word')}\n{self.one('word')}\n"
+        for _ in range(self.rng.randint(1, 2)):
+            suffix = self.rng.choice(("txt", "md", "csv", "txt"))
+            self.files[self.file_name("stem", suffix)] = (
+                f"{self.sample('word')}\n{self.sample('word')}\n"
+            )
 
-    def out(self, default: str, kind: str = "out") -> str:
+    def choose_output(self, default: str, kind: str = "out") -> str:
         """Choose the output path: ``output/`` with a requested name or the default name."""
-        forced = self.asks("out")
-        clause = next((slot for slot in ("to", "then") if self.asks(slot)), "")
-        self.named = forced or (bool(clause) and self.dice.below(100) < 45)
-        if not self.named:
+        is_required = self.has_slot("out")
+        clause = next((slot for slot in ("to", "then") if self.has_slot(slot)), "")
+        self.path_is_given = is_required or (bool(clause) and self.rng.randbelow(100) < 45)
+        if not self.path_is_given:
             self.out_path = f"output/{default}"
             return self.out_path
-        self.out_path = f"output/{self.name(kind, default.rsplit('.', 1)[-1])}"
-        shown = self.out_path if not self.dice.below(3) else self.out_path.removeprefix("output/")
-        shown = self.dice.pick(("{}", "{}", "{}", "{}", '"{}"', "`{}`", "'{}'")).format(shown)
-        self.slots["out"] = shown
-        if clause and not forced:
-            frame = chosen(self.dice.pick(self._words["shared"][clause]), self.dice)
-            self.slots[clause] = joined(frame.format(out=shown))
+        self.out_path = f"output/{self.file_name(kind, default.rsplit('.', 1)[-1])}"
+        path_text = (
+            self.out_path if not self.rng.randbelow(3) else self.out_path.removeprefix("output/")
+        )
+        path_text = self.rng.choice(("{}", "{}", "{}", "{}", '"{}"', "`{}`", "'{}'")).format(
+            path_text
+        )
+        self.slots["out"] = path_text
+        if clause and not is_required:
+            template = expand_choices(self.rng.choice(self._wordings["shared"][clause]), self.rng)
+            self.slots[clause] = with_leading_space(template.format(out=path_text))
         return self.out_path
 
-    def range(self, start: int, most: int) -> tuple[int, int] | None:
+    def choose_range(self, start: int, max_length: int) -> tuple[int, int] | None:
         """Choose a plot range and mention it in the template; return None to omit it."""
-        if self.dice.below(100) < 35:
+        if self.rng.randbelow(100) < 35:
             return None
-        until = start + self.number(2, most)
-        said = chosen(self.dice.pick(self._words["shared"]["range"]), self.dice)
-        self.slots["range"] = joined(said.format_map({"from": start, "until": until}))
+        until = start + self.random_number(2, max_length)
+        phrase = expand_choices(self.rng.choice(self._wordings["shared"]["range"]), self.rng)
+        self.slots["range"] = with_leading_space(phrase.format_map({"from": start, "until": until}))
         return start, until
 
 
-Make = Callable[[Draw], Draft]
+DraftFactory = Callable[[TaskSampler], FileTaskDraft]

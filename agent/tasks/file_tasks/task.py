@@ -7,35 +7,36 @@ from typing import Literal
 Split = Literal["train", "parameters", "wording"]
 SPLITS: tuple[Split, ...] = ("train", "parameters", "wording")
 Files = Mapping[str, bytes]
-Test = Callable[[bytes], bool]
+ContentCheck = Callable[[bytes], bool]
 
 REFUSAL = (
     "I am the built-in model and know only small file, text, table, chart and document tasks. "
     "Connect a model for this one."
 )
-FAILED = "That did not work: the command failed, and its error says why."
+FAILURE_REPLY = "That did not work: the command failed, and its error says why."
 INPUT, OUTPUT = "input/", "output/"
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class FileTaskDraft:
     """A file task before it is worded.
 
     Attributes:
-        ways: Commands that solve it, in order.
-        test: Whether the content of the requested file is correct.
-        shown: Stdout of the commands, in order; missing entries are empty.
-        several: Used instead of ``test``: whether the files in ``output/`` are correct.
+        commands: Commands that solve it, in order.
+        content_check: Whether the content of the requested file is correct.
+        stdout: Stdout of the commands, in order; missing entries are empty.
+        files_check: Used instead of ``content_check``: whether the files in ``output/`` are
+            correct.
     """
 
-    ways: tuple[str, ...]
-    test: Test | None = None
-    shown: tuple[str, ...] = ()
-    several: Callable[[Files], bool] | None = None
+    commands: tuple[str, ...]
+    content_check: ContentCheck | None = None
+    stdout: tuple[str, ...] = ()
+    files_check: Callable[[Files], bool] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Chore:
+class FileTask:
     """A file task.
 
     Attributes:
@@ -44,9 +45,9 @@ class Chore:
         kind: One of the family's kinds; all tasks of a kind have the same solution method.
         text: The user's message.
         input_files: Path below ``input/`` → content.
-        ways: Commands that solve it in the workspace; empty if the model must refuse.
-        shown: Stdout of each command, without the final newline.
-        said: The assistant's text with ``submit``, or its refusal.
+        commands: Commands that solve it in the workspace; empty if the model must refuse.
+        stdout: Stdout of each command, without the final newline.
+        reply: The assistant's text with ``submit``, or its refusal.
         check: Whether the files of a workspace (path → content) are correct.
     """
 
@@ -55,16 +56,16 @@ class Chore:
     kind: str
     text: str
     input_files: Mapping[str, str | bytes]
-    ways: tuple[str, ...]
-    shown: tuple[str, ...]
-    said: str
+    commands: tuple[str, ...]
+    stdout: tuple[str, ...]
+    reply: str
     check: Callable[[Files], bool]
 
-    def done(self, files: Files, said: str) -> bool:
+    def is_solved(self, files: Files, reply: str) -> bool:
         """Return whether the files are correct and the model refused if it must."""
-        return self.check(files) and (bool(self.ways) or "connect a model" in said.lower())
+        return self.check(files) and (bool(self.commands) or "connect a model" in reply.lower())
 
 
-def outputs(files: Files) -> dict[str, bytes]:
+def output_files(files: Files) -> dict[str, bytes]:
     """Return the files in ``output/``."""
     return {path: data for path, data in files.items() if path.startswith(OUTPUT)}

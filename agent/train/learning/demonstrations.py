@@ -7,19 +7,24 @@ from itertools import islice
 from pathlib import Path
 
 from agent.errors import ModelRefused, TrainError
-from agent.models.base import Assistant, Model
-from agent.models.tokens.chatml import END, written
-from agent.models.tokens.model import Sampled, Sampler
-from agent.tasks.document_qa.rng import Dice
-from agent.tasks.task import Problem
-from agent.train.learning.solution_paths import NoWay, Way, plain_way, way
+from agent.models.base import AssistantMessage, Model
+from agent.models.tokens.chatml import END_TOKEN, render_answer
+from agent.models.tokens.model import SampledTokens, Sampler
+from agent.tasks.document_qa.rng import Rng
+from agent.tasks.task import TaskRecord
+from agent.train.learning.solution_paths import (
+    NoSolution,
+    Solution,
+    plain_solution,
+    sandbox_solution,
+)
 from agent.train.recipe import Recipe
 from agent.train.rollouts.sequence import TokenSequence
-from agent.train.rollouts.workers import Crew
+from agent.train.rollouts.workers import RolloutRunner
 from agent.util.cancellation import Stop
 
 
-class Scripted:
+class ScriptedSampler:
     """``Sampler`` that replays a script, regardless of the prompt.
 
     Args:
@@ -27,7 +32,7 @@ class Scripted:
         turns: The script.
     """
 
-    def __init__(self, sampler: Sampler, turns: Sequence[Assistant]) -> None:
+    def __init__(self, sampler: Sampler, turns: Sequence[AssistantMessage]) -> None:
         self._sampler = sampler
         self._turns = iter(turns)
 
@@ -40,22 +45,22 @@ class Scripted:
         """See ``Sampler.encode``."""
         return self._sampler.encode(text)
 
-    def control(self, name: str) -> int:
+    def control_token_id(self, name: str) -> int:
         """See ``Sampler.control``."""
-        return self._sampler.control(name)
+        return self._sampler.control_token_id(name)
 
-    def sample(self, ids: Sequence[int], max_tokens: int, stop: Stop) -> Iterator[Sampled]:
+    def sample(self, ids: Sequence[int], max_tokens: int, stop: Stop) -> Iterator[SampledTokens]:
         """Yield the next turn at once; raise ``ModelRefused`` after the last one."""
         del ids, max_tokens, stop
         turn = next(self._turns, None)
         if turn is None:
             raise ModelRefused("The script has no further turn.")
-        text = written(turn)
-        said = (*self.encode(text), self.control(END.name))
-        yield Sampled(said, (0.0,) * len(said), text)
+        text = render_answer(turn)
+        ids_out = (*self.encode(text), self.control_token_id(END_TOKEN.name))
+        yield SampledTokens(ids_out, (0.0,) * len(ids_out), text)
 
 
-def kept(path: Path, make: Callable[[], list[TokenSequence]]) -> list[TokenSequence]:
+def load_or_create(path: Path, make: Callable[[], list[TokenSequence]]) -> list[TokenSequence]:
     """Read the demonstrations in a file; if it is missing, create and write them.
 
     Raises:
@@ -67,17 +72,17 @@ def kept(path: Path, make: Callable[[], list[TokenSequence]]) -> list[TokenSeque
             return [TokenSequence(tuple(i), tuple(m), (0.0,) * len(i), p) for i, m, p in rows]
     except (ValueError, TypeError) as error:
         raise TrainError(f"{path} holds no demonstrations; remove it.") from error
-    found = make()
+    sequences = make()
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_suffix(".draft")
-    rows = [[each.ids, each.mask, each.prompt] for each in found]
+    rows = [[each.ids, each.mask, each.prompt] for each in sequences]
     draft.write_text(json.dumps(rows), encoding="utf-8")
     draft.replace(path)
-    return found
+    return sequences
 
 
-def made(
-    recipe: Recipe, problems: Sequence[Problem], sampler: Sampler, crew: Crew
+def create_demonstrations(
+    recipe: Recipe, tasks: Sequence[TaskRecord], sampler: Sampler, runner: RolloutRunner
 ) -> list[TokenSequence]:
     """Create as many demonstrations as the recipe requests, from the tasks in order.
 
@@ -85,31 +90,31 @@ def made(
         TrainError: if no task has a scripted solution, or most demonstrations fail.
     """
     assert recipe.supervised is not None
-    scripts = list(islice(_scripts(recipe, problems), recipe.supervised.demonstrations))
+    scripts = list(islice(_scripts(recipe, tasks), recipe.supervised.demonstrations))
     if not scripts:
         raise TrainError("supervised: there are no demonstrations of any of these tasks.")
-    turns = {problem.id: script for problem, script in scripts}
+    turns = {task.id: script for task, script in scripts}
 
-    def model(problem: Problem) -> Model:
-        return crew.speaking("demonstration", Scripted(sampler, turns[problem.id]))
+    def model(task: TaskRecord) -> Model:
+        return runner.make_model("demonstration", ScriptedSampler(sampler, turns[task.id]))
 
-    done = crew.done_by(model, [problem for problem, _ in scripts])
-    found = [each.sequence() for each in done]
-    whole = [each for each in found if each is not None]
-    if len(whole) < len(found) / 2:
-        reasons = {each.reason for each in done if each.reason}
+    finished = runner.run_models(model, [problem for problem, _ in scripts])
+    sequences = [each.token_sequence() for each in finished]
+    complete = [each for each in sequences if each is not None]
+    if len(complete) < len(sequences) / 2:
+        reasons = {each.reason for each in finished if each.reason}
         raise TrainError(f"supervised: most demonstrations failed: {'; '.join(sorted(reasons))}")
-    return whole
+    return complete
 
 
-def _scripts(recipe: Recipe, problems: Sequence[Problem]) -> Iterator[tuple[Problem, Way]]:
+def _scripts(recipe: Recipe, tasks: Sequence[TaskRecord]) -> Iterator[tuple[TaskRecord, Solution]]:
     assert recipe.supervised is not None
     right = recipe.supervised.right
     truths: dict[str, set[str]] = {}
-    for problem in problems:
-        truths.setdefault(problem.domain, set()).add(problem.ground_truth)
-    make = plain_way if recipe.rollouts.mode == "plain" else way
-    for problem in problems:
-        with suppress(NoWay):
-            dice = Dice("way", recipe.seed, problem.id)
-            yield problem, make(problem, right, sorted(truths[problem.domain]), dice)
+    for task in tasks:
+        truths.setdefault(task.domain, set()).add(task.ground_truth)
+    make = plain_solution if recipe.rollouts.mode == "plain" else sandbox_solution
+    for task in tasks:
+        with suppress(NoSolution):
+            rng = Rng("way", recipe.seed, task.id)
+            yield task, make(task, right, sorted(truths[task.domain]), rng)

@@ -10,7 +10,7 @@ from peft import PeftModel, get_peft_model_state_dict
 
 from agent.errors import TrainError
 
-_NAMES = {
+_GGUF_NAMES = {
     "self_attn.q_proj": "attn_q",
     "self_attn.k_proj": "attn_k",
     "self_attn.v_proj": "attn_v",
@@ -19,11 +19,11 @@ _NAMES = {
     "mlp.up_proj": "ffn_up",
     "mlp.down_proj": "ffn_down",
 }
-_EIGHT = gguf.GGMLQuantizationType.Q8_0
-_PLACE = re.compile(r"layers\.(\d+)\.(.+)\.lora_([AB])\.weight$")
+_Q8_0 = gguf.GGMLQuantizationType.Q8_0
+_ADAPTER_NAME = re.compile(r"layers\.(\d+)\.(.+)\.lora_([AB])\.weight$")
 
 
-def exportable(model: Any) -> bool:
+def is_exportable(model: Any) -> bool:
     """Return whether the model is a Llama with adapters."""
     return isinstance(model, PeftModel) and model.config.model_type == "llama"
 
@@ -41,16 +41,16 @@ def export(model: Any, path: Path) -> None:
     tensors = {}
     adapters = get_peft_model_state_dict(model, save_embedding_layers=False)
     for name, tensor in sorted(adapters.items()):
-        called, rows = _called(name, model.config)
+        gguf_name, heads = _gguf_name(name, model.config)
         value = tensor.detach().float().cpu()
-        tensors[called] = _rotated(value, rows) if rows else value
+        tensors[gguf_name] = _permute_rope_rows(value, heads) if heads else value
     draft = path.with_name(f".{path.name}.draft")
     writer = gguf.GGUFWriter(draft, "llama")
     writer.add_string("general.type", "adapter")
     writer.add_string("adapter.type", "lora")
     writer.add_float32("adapter.lora.alpha", float(model.peft_config["default"].lora_alpha))
-    for called, value in tensors.items():
-        _add(writer, called, value.numpy())
+    for gguf_name, value in tensors.items():
+        _add(writer, gguf_name, value.numpy())
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -58,26 +58,26 @@ def export(model: Any, path: Path) -> None:
     draft.replace(path)
 
 
-def _add(writer: gguf.GGUFWriter, called: str, value: Any) -> None:
+def _add(writer: gguf.GGUFWriter, name: str, value: Any) -> None:
     """Add a tensor as Q8_0, equal to float16 in effect; odd row lengths as float16."""
-    if value.shape[-1] % gguf.GGML_QUANT_SIZES[_EIGHT][0]:
-        writer.add_tensor(called, value.astype("float16"))
+    if value.shape[-1] % gguf.GGML_QUANT_SIZES[_Q8_0][0]:
+        writer.add_tensor(name, value.astype("float16"))
     else:
-        writer.add_tensor(called, gguf.quants.quantize(value, _EIGHT), raw_dtype=_EIGHT)
+        writer.add_tensor(name, gguf.quants.quantize(value, _Q8_0), raw_dtype=_Q8_0)
 
 
-def _called(name: str, config: Any) -> tuple[str, int]:
+def _gguf_name(name: str, config: Any) -> tuple[str, int]:
     """Return a tensor's GGUF name, and the number of heads to permute by, or 0."""
-    found = _PLACE.search(name)
-    layer = _NAMES.get(found[2]) if found else None
+    found = _ADAPTER_NAME.search(name)
+    layer = _GGUF_NAMES.get(found[2]) if found else None
     if not found or not layer:
         raise TrainError(f"model.lora.targets: {name} has no place in a GGUF adapter.")
     heads = {"attn_q": config.num_attention_heads, "attn_k": config.num_key_value_heads}
-    turned = heads.get(layer, 0) if found[3] == "B" else 0
-    return f"blk.{found[1]}.{layer}.weight.lora_{found[3].lower()}", turned
+    permuted_heads = heads.get(layer, 0) if found[3] == "B" else 0
+    return f"blk.{found[1]}.{layer}.weight.lora_{found[3].lower()}", permuted_heads
 
 
-def _rotated(value: Any, heads: int) -> Any:
+def _permute_rope_rows(value: Any, heads: int) -> Any:
     """Permute rows from transformers' RoPE, which pairs halves, to llama.cpp's.
 
     llama.cpp pairs neighbours.

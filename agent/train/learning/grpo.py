@@ -15,15 +15,15 @@ from datasets import Dataset
 from trl import GRPOConfig, GRPOTrainer
 
 from agent.errors import TrainError
-from agent.tasks.task import Problem
-from agent.train.callbacks import Follower, follow, last_checkpoint
-from agent.train.learning.supervised import common
-from agent.train.log import Log, Progress
-from agent.train.recipe import Recipe, Reinforced
+from agent.tasks.task import TaskRecord
+from agent.train.callbacks import StepLogger, attach_logger, last_checkpoint
+from agent.train.learning.supervised import shared_arguments
+from agent.train.log import Progress, TrainingLog
+from agent.train.recipe import Recipe, ReinforcementConfig
 from agent.train.rollouts.policy import Policy
 from agent.train.rollouts.rollouts import Rollout
-from agent.train.rollouts.workers import Crew
-from agent.train.weights import END
+from agent.train.rollouts.workers import RolloutRunner
+from agent.train.weights import TURN_END
 
 # The paper's loss sums over a sequence's tokens, then averages over sequences. TRL provides this
 # reduction under the name of another method (LUSPO); nothing else of that method is used.
@@ -41,31 +41,31 @@ def rloo_factor(group: Any) -> Any:
     return group / (group - 1).clamp(min=1)
 
 
-class Reinforcer(GRPOTrainer):  # type: ignore[misc]
+class AdvantageGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
     """GRPO trainer that can also use RLOO's advantage.
 
     Args:
         advantage: ``grpo`` or ``rloo``.
-        given: Other arguments, as for ``GRPOTrainer``.
+        arguments: Other arguments, as for ``GRPOTrainer``.
     """
 
-    def __init__(self, advantage: str, **given: Any) -> None:
+    def __init__(self, advantage: str, **arguments: Any) -> None:
         self._advantage = advantage
-        self._judged: Any = None
+        self._is_scored: Any = None
         with warnings.catch_warnings():
             # rollout_func is experimental, so TRL is pinned.
             warnings.filterwarnings("ignore", message=".*rollout_func.*experimental")
-            super().__init__(**given)
+            super().__init__(**arguments)
 
-    def _calculate_rewards(self, *given: Any) -> Any:
-        rewards = super()._calculate_rewards(*given)
-        self._judged = ~rewards.isnan().all(dim=1)
+    def _calculate_rewards(self, *arguments: Any) -> Any:
+        rewards = super()._calculate_rewards(*arguments)
+        self._is_scored = ~rewards.isnan().all(dim=1)
         return rewards
 
     def _generate_and_score_completions(self, inputs: Any) -> dict[str, Any]:
         batch: dict[str, Any] = super()._generate_and_score_completions(inputs)
         if self._advantage == "rloo":
-            group = self._judged.view(-1, self.num_generations).sum(dim=1)
+            group = self._is_scored.view(-1, self.num_generations).sum(dim=1)
             factors = rloo_factor(group).repeat_interleave(self.num_generations)
             ours = len(batch["advantages"])
             start = self.accelerator.process_index * ours
@@ -73,14 +73,14 @@ class Reinforcer(GRPOTrainer):  # type: ignore[misc]
         return batch
 
 
-class Reinforcement:
+class ReinforcementStage:
     """Reinforcement stage: rollouts of a recipe's tasks, and an update per batch.
 
     Args:
         recipe: The recipe.
         policy: The model in training.
-        crew: Performs the rollouts.
-        problems: The tasks.
+        runner: Performs the rollouts.
+        tasks: The tasks.
         log: Receives the figures of each step.
 
     Raises:
@@ -89,105 +89,114 @@ class Reinforcement:
     """
 
     def __init__(
-        self, recipe: Recipe, policy: Policy, crew: Crew, problems: Sequence[Problem], log: Log
+        self,
+        recipe: Recipe,
+        policy: Policy,
+        runner: RolloutRunner,
+        tasks: Sequence[TaskRecord],
+        log: TrainingLog,
     ) -> None:
         assert recipe.reinforced is not None
         self._recipe = recipe
-        self._given: Reinforced = recipe.reinforced
+        self._settings: ReinforcementConfig = recipe.reinforced
         self._policy = policy
-        self.crew = crew
-        self.problems = problems
-        self._by_id: Mapping[str, Problem] = {each.id: each for each in problems}
+        self.runner = runner
+        self.tasks = tasks
+        self._by_id: Mapping[str, TaskRecord] = {each.id: each for each in tasks}
         self._log = log
-        self._figures: dict[str, float] = {}
-        if len(self._by_id) < self._given.prompts:
+        self._last_statistics: dict[str, float] = {}
+        if len(self._by_id) < self._settings.prompts:
             raise TrainError(
-                f"reinforced.prompts: a step takes {self._given.prompts} tasks, and there are "
+                f"reinforced.prompts: a step takes {self._settings.prompts} tasks, and there are "
                 f"{len(self._by_id)} different ones."
             )
-        if self._given.vllm and not find_spec("vllm"):
+        if self._settings.vllm and not find_spec("vllm"):
             raise TrainError("reinforced.vllm: vLLM is not installed: pip install vllm, or false.")
 
-    def train(self, folder: Path, after: Any = lambda _: None) -> None:
+    def train(self, folder: Path, on_step: Any = lambda _: None) -> None:
         """Train to the end, resuming from the last checkpoint in ``folder``, if any.
 
         Args:
             folder: Folder for checkpoints.
-            after: Called with the number of each completed step.
+            on_step: Called with the number of each completed step.
         """
-        begun = last_checkpoint(folder)
-        progress = Progress("reinforcement", self._given.steps, begun[1] if begun else 0)
-        follower = Follower(
-            "reinforced", self._log, progress, ("reward", "entropy"), self._taken, after
+        checkpoint = last_checkpoint(folder)
+        progress = Progress(
+            "reinforcement", self._settings.steps, checkpoint[1] if checkpoint else 0
+        )
+        step_logger = StepLogger(
+            "reinforced", self._log, progress, ("reward", "entropy"), self._get_statistics, on_step
         )
         trainer = self.trainer(folder)
-        follow(trainer, follower)
-        trainer.train(resume_from_checkpoint=str(begun[0]) if begun else None)
+        attach_logger(trainer, step_logger)
+        trainer.train(resume_from_checkpoint=str(checkpoint[0]) if checkpoint else None)
         done = trainer.state.global_step
-        if done < self._given.steps:
-            raise TrainError(f"Reinforcement ended after {done} of {self._given.steps} steps.")
+        if done < self._settings.steps:
+            raise TrainError(f"Reinforcement ended after {done} of {self._settings.steps} steps.")
 
-    def trainer(self, folder: Path) -> Reinforcer:
+    def trainer(self, folder: Path) -> AdvantageGRPOTrainer:
         """Create TRL's trainer for the recipe."""
-        return Reinforcer(
-            self._given.advantage,
+        return AdvantageGRPOTrainer(
+            self._settings.advantage,
             model=self._policy.model,
             processing_class=self._policy.tokenizer,
             args=self._config(folder),
-            reward_funcs=[outcome],
+            reward_funcs=[outcome_reward],
             train_dataset=Dataset.from_dict({"prompt": list(self._by_id)}),
             rollout_func=self._rollout,
         )
 
     def _config(self, folder: Path) -> GRPOConfig:
-        given, rollouts = self._given, self._recipe.rollouts
-        each = given.prompts * given.rollouts // PartialState().num_processes
-        batch = min(given.batch or each, each)
+        settings, rollouts = self._settings, self._recipe.rollouts
+        each = settings.prompts * settings.rollouts // PartialState().num_processes
+        batch = min(settings.batch or each, each)
         return GRPOConfig(
             output_dir=str(folder),
-            max_steps=given.steps,
+            max_steps=settings.steps,
             per_device_train_batch_size=batch,
             gradient_accumulation_steps=each // batch,
-            num_generations=given.rollouts,
-            learning_rate=given.learning_rate,
+            num_generations=settings.rollouts,
+            learning_rate=settings.learning_rate,
             lr_scheduler_type="constant",
             weight_decay=0.0,
-            max_grad_norm=given.gradient,
+            max_grad_norm=settings.gradient,
             temperature=rollouts.temperature,
             max_completion_length=rollouts.turn_tokens,
-            beta=given.beta,
-            epsilon=given.clip_low,
-            epsilon_high=given.clip_high,
-            loss_type=_LOSSES[given.loss],
+            beta=settings.beta,
+            epsilon=settings.clip_low,
+            epsilon_high=settings.clip_high,
+            loss_type=_LOSSES[settings.loss],
             importance_sampling_level="token",
-            scale_rewards="none" if given.advantage == "rloo" else "group",
-            activation_checkpointing=self._recipe.model.lora is None and given.batch > 0,
-            use_vllm=given.vllm,
-            **({"vllm_mode": "colocate"} if given.vllm else {}),
-            **common(self._recipe),
+            scale_rewards="none" if settings.advantage == "rloo" else "group",
+            activation_checkpointing=self._recipe.model.lora is None and settings.batch > 0,
+            use_vllm=settings.vllm,
+            **({"vllm_mode": "colocate"} if settings.vllm else {}),
+            **shared_arguments(self._recipe),
         )
 
     def _rollout(self, prompts: Sequence[str], trainer: Any) -> dict[str, Any]:
         """Perform one rollout for each task id; called by TRL."""
         began = time.monotonic()
-        if self._given.vllm:
-            self._policy.sampled_by(trainer.vllm_generation)
-        problems = [self._by_id[each] for each in prompts]
+        if self._settings.vllm:
+            self._policy.use_vllm(trainer.vllm_generation)
+        tasks = [self._by_id[each] for each in prompts]
         temperature = self._recipe.rollouts.temperature
-        done = self.crew.work(problems, temperature, "step", trainer.state.global_step)
-        self._figures = figures(done) | {"rollout_seconds": round(time.monotonic() - began, 1)}
-        return as_batch(done, self._policy.control(END))
+        finished = self.runner.run_policy(tasks, temperature, "step", trainer.state.global_step)
+        self._last_statistics = batch_statistics(finished) | {
+            "rollout_seconds": round(time.monotonic() - began, 1)
+        }
+        return to_trl_batch(finished, self._policy.control_token_id(TURN_END))
 
-    def _taken(self) -> dict[str, float]:
-        return self._figures
+    def _get_statistics(self) -> dict[str, float]:
+        return self._last_statistics
 
 
-def outcome(reward: Sequence[float | None], **_: Any) -> list[float | None]:
+def outcome_reward(reward: Sequence[float | None], **_: Any) -> list[float | None]:
     """Return the reward of each completion; None for failed rollouts."""
     return list(reward)
 
 
-def as_batch(done: Sequence[Rollout], end: int) -> dict[str, list[Any]]:
+def to_trl_batch(finished: Sequence[Rollout], end: int) -> dict[str, list[Any]]:
     """Convert rollouts to the return value of TRL's ``rollout_func``.
 
     A rollout that cannot be trained on becomes a masked token: its reward still counts in its
@@ -195,14 +204,14 @@ def as_batch(done: Sequence[Rollout], end: int) -> dict[str, list[Any]]:
     excluded from the group.
 
     Args:
-        done: The rollouts.
+        finished: The rollouts.
         end: A token to use as the placeholder.
     """
     batch: dict[str, list[Any]] = {
         "prompt_ids": [], "completion_ids": [], "env_mask": [], "logprobs": [], "reward": [],
     }  # fmt: skip
-    for rollout in done:
-        found = rollout.sequence()
+    for rollout in finished:
+        found = rollout.token_sequence()
         cut = found.prompt if found else 1
         ids, mask, logprobs = (found.ids, found.mask, found.logprobs) if found else (
             (end, end), (0, 0), (0.0, 0.0))  # fmt: skip
@@ -214,16 +223,16 @@ def as_batch(done: Sequence[Rollout], end: int) -> dict[str, list[Any]]:
     return batch
 
 
-def figures(done: Sequence[Rollout]) -> dict[str, float]:
+def batch_statistics(finished: Sequence[Rollout]) -> dict[str, float]:
     """Return statistics of a batch of rollouts."""
-    count = len(done)
-    ended = sum(each.status in ("submitted", "answered") for each in done)
-    seconds = sum(each.seconds for each in done) or 1.0
-    sandbox = sum(each.totals.sandbox_seconds for each in done)
+    count = len(finished)
+    ended = sum(each.status in ("submitted", "answered") for each in finished)
+    seconds = sum(each.seconds for each in finished) or 1.0
+    sandbox = sum(each.totals.sandbox_seconds for each in finished)
     return {
         "ended": round(ended / count, 4),
-        "failed": round(sum(each.status == "failed" for each in done) / count, 4),
-        "turns": round(sum(each.totals.steps for each in done) / count, 3),
+        "failed": round(sum(each.status == "failed" for each in finished) / count, 4),
+        "turns": round(sum(each.totals.steps for each in finished) / count, 3),
         "sandbox_share": round(sandbox / seconds, 4),
-        "prepared_seconds": round(sum(each.prepared for each in done) / count, 2),
+        "prepared_seconds": round(sum(each.setup_seconds for each in finished) / count, 2),
     }

@@ -8,78 +8,82 @@ import json
 import shlex
 from collections.abc import Sequence
 
-from agent.models.base import Assistant, ToolCall
-from agent.tasks.document_qa.draft import slug
-from agent.tasks.document_qa.rng import Dice
-from agent.tasks.setup import ANSWER
-from agent.tasks.task import Problem
+from agent.models.base import AssistantMessage, ToolCall
+from agent.tasks.document_qa.draft import slugify
+from agent.tasks.document_qa.rng import Rng
+from agent.tasks.setup import ANSWER_PATH
+from agent.tasks.task import TaskRecord
 from agent.tools.actions import BASH, SUBMIT
 
-Way = tuple[Assistant, ...]
+Solution = tuple[AssistantMessage, ...]
 
 
-class NoWay(ValueError):
+class NoSolution(ValueError):
     """The task has no scripted solution."""
 
 
-def way(problem: Problem, right: float, guesses: Sequence[str], dice: Dice) -> Way:
+def sandbox_solution(
+    task: TaskRecord, right_probability: float, guesses: Sequence[str], rng: Rng
+) -> Solution:
     """Return a scripted solution in a sandbox, as the model's turns.
 
     Args:
-        problem: A task whose answer is in the file that its question names.
-        right: Probability of the right answer.
+        task: A task whose answer is in the file that its question names.
+        right_probability: Probability of the right answer.
         guesses: Other possible answers.
-        dice: Source of randomness.
+        rng: Source of randomness.
 
     Raises:
-        NoWay: if the question does not name exactly one file.
+        NoSolution: if the question does not name exactly one file.
     """
-    wanted, others = _files(problem)
-    if dice.below(1000) < right * 1000:
-        return (_look("cat", f"input/{wanted}"), _hand_in(problem.ground_truth))
-    guess = _hand_in(_guess(problem, guesses, dice))
-    folder, _, name = wanted.rpartition("/")
-    mistakes: list[Way] = [
+    answer_file, others = _answer_file(task)
+    if rng.randbelow(1000) < right_probability * 1000:
+        return (_read_turn("cat", f"input/{answer_file}"), _submit_turn(task.ground_truth))
+    guess = _submit_turn(_wrong_answer(task, guesses, rng))
+    folder, _, name = answer_file.rpartition("/")
+    mistakes: list[Solution] = [
         (guess,),
-        (_look("ls", f"input/{folder}"), guess),
-        (_look("cat", name), guess),
-        (_look("cat", f"input/{dice.pick(others)}"), guess) if others else (guess,),
+        (_read_turn("ls", f"input/{folder}"), guess),
+        (_read_turn("cat", name), guess),
+        (_read_turn("cat", f"input/{rng.choice(others)}"), guess) if others else (guess,),
     ]
-    return dice.pick(mistakes)
+    return rng.choice(mistakes)
 
 
-def plain_way(problem: Problem, right: float, guesses: Sequence[str], dice: Dice) -> Way:
+def plain_solution(
+    task: TaskRecord, right_probability: float, guesses: Sequence[str], rng: Rng
+) -> Solution:
     """Return a scripted solution without a sandbox: the right answer, or another one."""
-    sure = dice.below(1000) < right * 1000
-    return (Assistant(problem.ground_truth if sure else _guess(problem, guesses, dice)),)
+    is_right = rng.randbelow(1000) < right_probability * 1000
+    return (AssistantMessage(task.ground_truth if is_right else _wrong_answer(task, guesses, rng)),)
 
 
-def _files(problem: Problem) -> tuple[str, list[str]]:
+def _answer_file(task: TaskRecord) -> tuple[str, list[str]]:
     """Return the file that the question names, and the others."""
-    asked = f"-{slug(problem.problem_statement)}-"
-    names = sorted(problem.input_files)
-    found = [name for name in names if f"-{_stem(name)}-" in asked]
+    question_slug = f"-{slugify(task.problem_statement)}-"
+    names = sorted(task.input_files)
+    found = [name for name in names if f"-{_stem(name)}-" in question_slug]
     if len(found) != 1:
-        raise NoWay(f"There is no demonstration of {problem.id}.")
+        raise NoSolution(f"There is no demonstration of {task.id}.")
     return found[0], [name for name in names if name != found[0]]
 
 
-def _look(program: str, path: str) -> Assistant:
-    return Assistant("", calls=(_call(BASH, command=f"{program} {shlex.quote(path)}"),))
+def _read_turn(program: str, path: str) -> AssistantMessage:
+    return AssistantMessage("", calls=(_call(BASH, command=f"{program} {shlex.quote(path)}"),))
 
 
-def _hand_in(answer: str) -> Assistant:
-    written = _call(BASH, command=f"echo {shlex.quote(answer)} > {ANSWER}")
-    return Assistant("", calls=(written, _call(SUBMIT)))
+def _submit_turn(answer: str) -> AssistantMessage:
+    write_call = _call(BASH, command=f"echo {shlex.quote(answer)} > {ANSWER_PATH}")
+    return AssistantMessage("", calls=(write_call, _call(SUBMIT)))
 
 
 def _call(name: str, **arguments: str) -> ToolCall:
     return ToolCall("", name, json.dumps(arguments, ensure_ascii=False))
 
 
-def _guess(problem: Problem, guesses: Sequence[str], dice: Dice) -> str:
-    others = [each for each in guesses if each != problem.ground_truth]
-    return dice.pick(others or [problem.ground_truth[::-1]])
+def _wrong_answer(task: TaskRecord, guesses: Sequence[str], rng: Rng) -> str:
+    others = [each for each in guesses if each != task.ground_truth]
+    return rng.choice(others or [task.ground_truth[::-1]])
 
 
 def _stem(name: str) -> str:

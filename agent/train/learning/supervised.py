@@ -8,17 +8,17 @@ import torch
 from torch.nn.functional import cross_entropy
 from transformers import Trainer, TrainingArguments
 
-from agent.tasks.document_qa.rng import Dice
-from agent.train.callbacks import Follower, follow, last_checkpoint
-from agent.train.log import Log, Progress
+from agent.tasks.document_qa.rng import Rng
+from agent.train.callbacks import StepLogger, attach_logger, last_checkpoint
+from agent.train.log import Progress, TrainingLog
 from agent.train.recipe import Recipe
 from agent.train.rollouts.sequence import TokenSequence
-from agent.train.weights import plain
+from agent.train.weights import unwrap_adapter
 
-Row = dict[str, list[int]]
+TrainingRow = dict[str, list[int]]
 
 IGNORED = -100
-_NEIGHBOURS = 256
+_SORT_WINDOW = 256
 _SCHEDULES = {
     "cosine": ("cosine_with_min_lr", {"min_lr_rate": 0.1}),
     "linear": ("linear", {}),
@@ -31,7 +31,7 @@ def train(
     model: Any,
     demonstrations: Sequence[TokenSequence],
     folder: Path,
-    log: Log,
+    log: TrainingLog,
 ) -> None:
     """Train on demonstrations; the environment's tokens are read but not learned.
 
@@ -42,34 +42,34 @@ def train(
         folder: Folder for checkpoints; training resumes from the last one.
         log: Receives the figures of each step.
     """
-    given = recipe.supervised
-    assert given is not None
-    schedule, options = _SCHEDULES[given.decay]
+    config = recipe.supervised
+    assert config is not None
+    schedule, options = _SCHEDULES[config.decay]
     arguments = TrainingArguments(
         output_dir=str(folder),
-        max_steps=given.steps,
-        per_device_train_batch_size=1 if given.batch_tokens else given.batch,
-        learning_rate=given.learning_rate,
+        max_steps=config.steps,
+        per_device_train_batch_size=1 if config.batch_tokens else config.batch,
+        learning_rate=config.learning_rate,
         lr_scheduler_type=schedule,
         lr_scheduler_kwargs=options,
-        warmup_steps=min(given.warmup, given.steps - 1),
+        warmup_steps=min(config.warmup, config.steps - 1),
         weight_decay=0.0,
-        **common(recipe),
+        **shared_arguments(recipe),
     )
-    rows = [_row(each) for each in demonstrations]
-    begun = last_checkpoint(folder)
-    progress = Progress("cold start", given.steps, begun[1] if begun else 0)
-    trainer = _Supervised(
+    rows = [_to_row(each) for each in demonstrations]
+    checkpoint = last_checkpoint(folder)
+    progress = Progress("cold start", config.steps, checkpoint[1] if checkpoint else 0)
+    trainer = _SupervisedTrainer(
         model=model,
         args=arguments,
-        train_dataset=batches(rows, given.batch_tokens) if given.batch_tokens else rows,
-        data_collator=_first if given.batch_tokens else collate,
+        train_dataset=group_batches(rows, config.batch_tokens) if config.batch_tokens else rows,
+        data_collator=_collate_prepared if config.batch_tokens else collate,
     )
-    follow(trainer, Follower("supervised", log, progress, told=("loss",)))
-    trainer.train(resume_from_checkpoint=str(begun[0]) if begun else None)
+    attach_logger(trainer, StepLogger("supervised", log, progress, displayed=("loss",)))
+    trainer.train(resume_from_checkpoint=str(checkpoint[0]) if checkpoint else None)
 
 
-def common(recipe: Recipe) -> dict[str, Any]:
+def shared_arguments(recipe: Recipe) -> dict[str, Any]:
     """Return the training arguments that both stages share."""
     return {
         "use_cpu": not torch.cuda.is_available(),
@@ -86,7 +86,7 @@ def common(recipe: Recipe) -> dict[str, Any]:
     }
 
 
-def collate(rows: Sequence[Row]) -> dict[str, Any]:
+def collate(rows: Sequence[TrainingRow]) -> dict[str, Any]:
     """Return rows as one right-padded batch."""
     longest = max(map(_length, rows))
 
@@ -101,38 +101,41 @@ def collate(rows: Sequence[Row]) -> dict[str, Any]:
     }
 
 
-def batches(rows: Sequence[Row], tokens: int) -> list[list[Row]]:
+def group_batches(rows: Sequence[TrainingRow], tokens: int) -> list[list[TrainingRow]]:
     """Group rows into batches of about ``tokens`` tokens.
 
     Rows are shuffled, then sorted by length among neighbours only. This needs little padding;
     sorting all rows would put one kind of task into a batch, and a step would overfit to it.
     """
-    made: list[list[Row]] = []
-    mixed = Dice("batches").shuffled(rows)
-    for start in range(0, len(mixed), _NEIGHBOURS):
-        made.append([])
-        for row in sorted(mixed[start : start + _NEIGHBOURS], key=_length):
-            if made[-1] and (len(made[-1]) + 1) * _length(row) > tokens:
-                made.append([])
-            made[-1].append(row)
-    return made
+    grouped: list[list[TrainingRow]] = []
+    mixed = Rng("batches").shuffled(rows)
+    for start in range(0, len(mixed), _SORT_WINDOW):
+        grouped.append([])
+        for row in sorted(mixed[start : start + _SORT_WINDOW], key=_length):
+            if grouped[-1] and (len(grouped[-1]) + 1) * _length(row) > tokens:
+                grouped.append([])
+            grouped[-1].append(row)
+    return grouped
 
 
-def _length(row: Row) -> int:
+def _length(row: TrainingRow) -> int:
     return len(row["input_ids"])
 
 
-def _first(made: Sequence[Sequence[Row]]) -> dict[str, Any]:
+def _collate_prepared(prepared: Sequence[Sequence[TrainingRow]]) -> dict[str, Any]:
     """Collate the prepared batch of a step."""
-    return collate(made[0])
+    return collate(prepared[0])
 
 
-def _row(shown: TokenSequence) -> Row:
-    labels = [id_ if said else IGNORED for id_, said in zip(shown.ids, shown.mask, strict=True)]
-    return {"input_ids": list(shown.ids), "labels": labels}
+def _to_row(sequence: TokenSequence) -> TrainingRow:
+    labels = [
+        id_ if is_learned else IGNORED
+        for id_, is_learned in zip(sequence.ids, sequence.mask, strict=True)
+    ]
+    return {"input_ids": list(sequence.ids), "labels": labels}
 
 
-class _Supervised(Trainer):  # type: ignore[misc]
+class _SupervisedTrainer(Trainer):  # type: ignore[misc]
     def compute_loss(
         self,
         model: Any,
@@ -142,7 +145,7 @@ class _Supervised(Trainer):  # type: ignore[misc]
     ) -> Any:
         """Return the loss over the labelled tokens; logits of others are not computed."""
         del return_outputs, num_items_in_batch
-        base = plain(model)
+        base = unwrap_adapter(model)
         labels = inputs["labels"][:, 1:]
         counts = labels != IGNORED
         # The accelerator wraps only the full model's forward in autocast, which is not called here.

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from agent.errors import TrainError
-from agent.tasks.scoring import interval
-from agent.train.log import Log
-from agent.train.report.curves import mean, row, smooth, steps
-from agent.train.report.evaluation import TITLES
-from agent.train.report.plot import Picture
+from agent.tasks.scoring import wilson_interval
+from agent.train.log import TrainingLog
+from agent.train.report.curves import mean, row, smooth, step_rewards
+from agent.train.report.evaluation import SPLIT_TITLES
+from agent.train.report.plot import RewardPlot
 
 _COLOURS = (
     ("#1f5fb0", "#b7cbe6"), ("#b35900", "#e8cdb0"), ("#1a7f37", "#b5d8bf"), ("#8250df", "#d6c6f3"),
@@ -28,32 +28,34 @@ class Group:
     """
 
     name: str
-    logs: Sequence[Log]
+    logs: Sequence[TrainingLog]
 
 
-def groups(given: Sequence[str]) -> list[Group]:
+def parse_groups(arguments: Sequence[str]) -> list[Group]:
     """Parse groups of the form ``NAME=FOLDER,FOLDER``.
 
     Raises:
         TrainError: if a group is malformed, or a folder contains no training.
     """
-    found = [_group(each) for each in given]
+    found = [_parse_group(each) for each in arguments]
     if len({group.name for group in found}) < len(found):
         raise TrainError("Each group is to have a name of its own.")
     return found
 
 
-def _group(given: str) -> Group:
-    name, _, folders = given.partition("=")
+def _parse_group(argument: str) -> Group:
+    name, _, folders = argument.partition("=")
     if not name or not folders:
-        raise TrainError(f"{given}: must be NAME=FOLDER,FOLDER, trainings that differ in the seed.")
-    logs = [Log(Path(folder) / "log.jsonl") for folder in folders.split(",")]
+        raise TrainError(
+            f"{argument}: must be NAME=FOLDER,FOLDER, trainings that differ in the seed."
+        )
+    logs = [TrainingLog(Path(folder) / "log.jsonl") for folder in folders.split(",")]
     for log in logs:
         _check_ended(log)
     return Group(name, logs)
 
 
-def _check_ended(log: Log) -> None:
+def _check_ended(log: TrainingLog) -> None:
     """Raise ``TrainError`` if a training is missing or its last stage has no scores."""
     folder = log.path.parent
     try:
@@ -64,7 +66,7 @@ def _check_ended(log: Log) -> None:
         raise TrainError(f"{folder}: the training in it has not ended, or nothing was measured.")
 
 
-def draw(compared: Sequence[Group], path: Path) -> None:
+def draw(groups: Sequence[Group], path: Path) -> None:
     """Plot the rewards of all steps as a PNG.
 
     Trainings are drawn in pale colours, means of groups in strong ones.
@@ -75,18 +77,18 @@ def draw(compared: Sequence[Group], path: Path) -> None:
     """
     rewarded = {
         group.name: lines
-        for group in compared
-        if (lines := [line for log in group.logs if (line := steps(log))])
+        for group in groups
+        if (lines := [line for log in group.logs if (line := step_rewards(log))])
     }
     if not rewarded:
         raise TrainError("No training of these was rewarded: there is no curve.")
     if len(rewarded) > len(_COLOURS):
         raise TrainError(f"A picture shows at most {len(_COLOURS)} groups that were rewarded.")
-    picture = Picture(max(line[-1][0] for lines in rewarded.values() for line in lines))
+    picture = RewardPlot(max(line[-1][0] for lines in rewarded.values() for line in lines))
     for (name, lines), (strong, pale) in zip(rewarded.items(), _COLOURS, strict=False):
         for line in lines:
             picture.line(smooth(line), pale)
-        picture.line(smooth(_together(lines)), strong, width=3)
+        picture.line(smooth(_mean_line(lines)), strong, width=3)
         picture.legend(name, strong)
     try:
         picture.save(path)
@@ -94,15 +96,17 @@ def draw(compared: Sequence[Group], path: Path) -> None:
         raise TrainError(f"{path}: the picture cannot be written: {error}") from error
 
 
-def table(compared: Sequence[Group]) -> str:
+def table(groups: Sequence[Group]) -> str:
     """Return the last evaluations as a Markdown table of groups by splits.
 
     In parentheses: Wilson's 95 % interval of the mean over all seeds, computed for the number of
     tasks of one seed because all seeds share the same tasks; then the mean of each seed.
     """
-    measured = {group.name: [_last(log) for log in group.logs] for group in compared}
-    splits = [each for each in TITLES if any(each in m for ms in measured.values() for m in ms)]
-    head = ["", *(TITLES[split] for split in splits)]
+    measured = {group.name: [_last_evaluations(log) for log in group.logs] for group in groups}
+    splits = [
+        each for each in SPLIT_TITLES if any(each in m for ms in measured.values() for m in ms)
+    ]
+    head = ["", *(SPLIT_TITLES[split] for split in splits)]
     rows = [row(head), row(["---"] * len(head))]
     for name, seeds in measured.items():
         cells = [_cell([seed[split] for seed in seeds if split in seed]) for split in splits]
@@ -110,7 +114,7 @@ def table(compared: Sequence[Group]) -> str:
     return "\n".join(rows) + "\n"
 
 
-def _together(lines: Sequence[Sequence[tuple[int, float]]]) -> list[tuple[int, float]]:
+def _mean_line(lines: Sequence[Sequence[tuple[int, float]]]) -> list[tuple[int, float]]:
     """Return the mean of several lines, step by step."""
     rewards: dict[int, list[float]] = {}
     for line in lines:
@@ -119,7 +123,7 @@ def _together(lines: Sequence[Sequence[tuple[int, float]]]) -> list[tuple[int, f
     return [(step, mean(each)) for step, each in sorted(rewards.items())]
 
 
-def _last(log: Log) -> Mapping[str, Mapping[str, Any]]:
+def _last_evaluations(log: TrainingLog) -> Mapping[str, Mapping[str, Any]]:
     """Return the last evaluation of each split."""
     return {line["split"]: line for line in log.lines("evaluation")}
 
@@ -128,7 +132,7 @@ def _cell(lines: Sequence[Mapping[str, Any]]) -> str:
     if not lines:
         return ""
     means = [line["mean"] for line in lines]
-    whole = mean(means)
-    low, high = interval(whole, min(line["tasks"] for line in lines))
+    overall = mean(means)
+    low, high = wilson_interval(overall, min(line["tasks"] for line in lines))
     seeds = "; " + " ".join(f"{each:.2f}" for each in means) if len(means) > 1 else ""
-    return f"{whole:.2f} ({low:.2f}-{high:.2f}{seeds})"
+    return f"{overall:.2f} ({low:.2f}-{high:.2f}{seeds})"

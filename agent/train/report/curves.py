@@ -4,33 +4,33 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from agent.train.log import Log
-from agent.train.report.evaluation import TITLES
-from agent.train.report.plot import Picture
+from agent.train.log import TrainingLog
+from agent.train.report.evaluation import SPLIT_TITLES
+from agent.train.report.plot import RewardPlot
 
-_PALE = "#9fb8d8"
+_RAW_COLOUR = "#9fb8d8"
 _COLOURS = {"mean": "#1f5fb0", "train": "#1a7f37", "names": "#b35900", "wording": "#8250df",
             "family": "#cf222e"}  # fmt: skip
 _WINDOW = 5
 
 
-def draw(log: Log, path: Path) -> bool:
+def draw(log: TrainingLog, path: Path) -> bool:
     """Plot rewards and evaluations as a PNG; return False if there are no rewards."""
-    rewards = steps(log)
+    rewards = step_rewards(log)
     if not rewards:
         return False
-    picture = Picture(max(step for step, _ in rewards))
-    picture.line(rewards, _PALE)
+    picture = RewardPlot(max(step for step, _ in rewards))
+    picture.line(rewards, _RAW_COLOUR)
     picture.line(smooth(rewards), _COLOURS["mean"], width=3)
     picture.legend("reward of a step, and the mean of the last five", _COLOURS["mean"])
-    for split, points in _measured_on_the_way(log).items():
-        picture.marks(points, _COLOURS[split])
-        picture.legend(TITLES[split], _COLOURS[split])  # type: ignore[index]
+    for split, points in _evaluations_by_split(log).items():
+        picture.dots(points, _COLOURS[split])
+        picture.legend(SPLIT_TITLES[split], _COLOURS[split])  # type: ignore[index]
     picture.save(path)
     return True
 
 
-def steps(log: Log) -> list[tuple[int, float]]:
+def step_rewards(log: TrainingLog) -> list[tuple[int, float]]:
     """Return each reinforcement step with its reward; for repeated steps, the last."""
     lines = (line for line in log.lines("step") if "reward" in line)
     return list({line["step"]: (line["step"], line["reward"]) for line in lines}.values())
@@ -54,13 +54,13 @@ def row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def table(log: Log) -> str:
+def table(log: TrainingLog) -> str:
     """Return Markdown tables: evaluations by splits, and rewards by steps."""
-    lines = _last({(e["stage"], e["step"], e["split"]): e for e in log.lines("evaluation")})
-    splits = [split for split in TITLES if any(line["split"] == split for line in lines)]
+    lines = _last_lines({(e["stage"], e["step"], e["split"]): e for e in log.lines("evaluation")})
+    splits = [split for split in SPLIT_TITLES if any(line["split"] == split for line in lines)]
     rows = dict.fromkeys((line["stage"], line["step"]) for line in lines)
     cells = {(e["stage"], e["step"], e["split"]): _cell(e) for e in lines}
-    titles = [TITLES[split] for split in splits]
+    titles = [SPLIT_TITLES[split] for split in splits]
     text = [row(["after", *titles]), row(["---"] * (len(titles) + 1))]
     for stage, step in rows:
         name = stage if not step else f"{stage}, step {step}"
@@ -68,8 +68,8 @@ def table(log: Log) -> str:
     return "\n".join([*text, "", *_rewards(log)]).rstrip() + "\n"
 
 
-def _rewards(log: Log) -> list[str]:
-    rewards = steps(log)
+def _rewards(log: TrainingLog) -> list[str]:
+    rewards = step_rewards(log)
     if not rewards:
         return []
     groups = [rewards[at : at + _WINDOW] for at in range(0, len(rewards), _WINDOW)]
@@ -78,12 +78,12 @@ def _rewards(log: Log) -> list[str]:
     return [row(["steps", *names]), row(["---"] * (len(names) + 1)), row(["reward", *means])]
 
 
-def _last(lines: dict[Any, dict[str, Any]]) -> list[dict[str, Any]]:
+def _last_lines(lines: dict[Any, dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the last line of each key: a resumed training repeats some steps."""
     return list(lines.values())
 
 
-def _measured_on_the_way(log: Log) -> dict[str, list[tuple[int, float]]]:
+def _evaluations_by_split(log: TrainingLog) -> dict[str, list[tuple[int, float]]]:
     """Return steps and means by split; step 0 is before reinforcement."""
     found: dict[str, dict[int, float]] = {}
     for line in log.lines("evaluation"):

@@ -4,14 +4,14 @@ from dataclasses import asdict
 from typing import Any
 
 from agent.tasks.document_qa.draft import Split
-from agent.tasks.scoring import Score, score
-from agent.tasks.task import Problem
+from agent.tasks.scoring import Score, score_rewards
+from agent.tasks.task import TaskRecord
 from agent.train import data
-from agent.train.log import Log, say
+from agent.train.log import TrainingLog, print_line
 from agent.train.recipe import Recipe
-from agent.train.rollouts.workers import Crew
+from agent.train.rollouts.workers import RolloutRunner
 
-TITLES: dict[Split, str] = {
+SPLIT_TITLES: dict[Split, str] = {
     "train": "fresh tasks",
     "names": "held-out names",
     "wording": "held-out wording",
@@ -19,39 +19,44 @@ TITLES: dict[Split, str] = {
 }
 
 
-class Examiner:
+class Evaluator:
     """Evaluates the policy on a recipe's held-out tasks.
 
     Args:
         recipe: Determines the tasks, their number and the temperature.
-        crew: Performs the rollouts.
+        runner: Performs the rollouts.
         log: Receives the score of each split.
     """
 
-    def __init__(self, recipe: Recipe, crew: Crew, log: Log) -> None:
-        self._given = recipe.evaluation
-        self._crew = crew
+    def __init__(self, recipe: Recipe, runner: RolloutRunner, log: TrainingLog) -> None:
+        self._config = recipe.evaluation
+        self._runner = runner
         self._log = log
-        found = {split: data.held_out(recipe, split) for split in self._given.splits}
-        self._tasks: dict[Split, list[Problem]] = {
-            split: problems for split, problems in found.items() if problems
+        found = {split: data.evaluation_tasks(recipe, split) for split in self._config.splits}
+        self._tasks: dict[Split, list[TaskRecord]] = {
+            split: tasks for split, tasks in found.items() if tasks
         }
 
-    def measure(self, stage: str, step: int) -> dict[Split, Score]:
+    def evaluate(self, stage: str, step: int) -> dict[Split, Score]:
         """Evaluate each split; log the scores under a stage and its step."""
-        return {split: self._measured(split, stage, step) for split in self._tasks}
+        return {split: self._evaluate_split(split, stage, step) for split in self._tasks}
 
-    def measured(self, stage: str, step: int) -> bool:
+    def is_evaluated(self, stage: str, step: int) -> bool:
         """Return whether the log has the scores of all splits for this stage and step."""
         lines: list[dict[str, Any]] = list(self._log.lines("evaluation"))
         found = {each["split"] for each in lines if (each["stage"], each["step"]) == (stage, step)}
         return found >= set(self._tasks)
 
-    def _measured(self, split: Split, stage: str, step: int) -> Score:
-        done = self._crew.work(self._tasks[split], self._given.temperature, "evaluation", split)
-        answered = sum(each.answer is not None for each in done)
-        found = score([each.reward for each in done], answered)
-        self._log.write("evaluation", stage=stage, step=step, split=split, **asdict(found))
-        interval = f"{found.low:.2f} to {found.high:.2f}"
-        say(f"{stage} {step}, {TITLES[split]}: {found.mean:.2f} ({interval}) of {found.tasks}")
-        return found
+    def _evaluate_split(self, split: Split, stage: str, step: int) -> Score:
+        rollouts = self._runner.run_policy(
+            self._tasks[split], self._config.temperature, "evaluation", split
+        )
+        answered = sum(each.answer is not None for each in rollouts)
+        result = score_rewards([each.reward for each in rollouts], answered)
+        self._log.write("evaluation", stage=stage, step=step, split=split, **asdict(result))
+        interval = f"{result.low:.2f} to {result.high:.2f}"
+        print_line(
+            f"{stage} {step}, {SPLIT_TITLES[split]}: {result.mean:.2f} ({interval}) of "
+            f"{result.tasks}"
+        )
+        return result

@@ -7,49 +7,53 @@ from typing import Any
 
 import torch
 
-from agent.train.weights import plain
+from agent.train.weights import unwrap_adapter
 
 # Ended rows stay in the batch until they exceed this share of it.
-_DEAD_SHARE = 0.3
+_MAX_ENDED_SHARE = 0.3
 
 
 @dataclass
-class Row:
+class SamplingRow:
     """A requested answer.
 
     Attributes:
         ids: The prompt's token ids; at least one.
-        most: Maximum number of tokens to generate.
+        max_tokens: Maximum number of tokens to generate.
         seed: Random seed; the same seed gives the same answer.
-        dropped: Returns whether the answer is no longer needed.
+        is_cancelled: Returns whether the answer is no longer needed.
         generated: Token ids of the answer.
         logprobs: Their log-probabilities, at the sampling temperature.
     """
 
     ids: Sequence[int]
-    most: int
+    max_tokens: int
     seed: int
-    dropped: Callable[[], bool] = bool
+    is_cancelled: Callable[[], bool] = bool
     generated: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._random = Random(self.seed)
 
-    def take(self, chances: Any, logprobs: Any) -> int:
+    def sample_token(self, cumulative: Any, logprobs: Any) -> int:
         """Sample a token from cumulative probabilities, and append it."""
-        place = self._random.random() * float(chances[-1])
-        token = min(int(torch.searchsorted(chances, place, right=True)), len(chances) - 1)
+        point = self._random.random() * float(cumulative[-1])
+        token = min(int(torch.searchsorted(cumulative, point, right=True)), len(cumulative) - 1)
         self.generated.append(token)
         self.logprobs.append(float(logprobs[token]))
         return token
 
-    def over(self, end: int) -> bool:
+    def is_finished(self, end: int) -> bool:
         """Return whether the answer is complete or no longer needed."""
-        return self.generated[-1] == end or len(self.generated) >= self.most or self.dropped()
+        return (
+            self.generated[-1] == end
+            or len(self.generated) >= self.max_tokens
+            or self.is_cancelled()
+        )
 
 
-def decode(model: Any, rows: Sequence[Row], temperature: float, end: int) -> None:
+def decode(model: Any, rows: Sequence[SamplingRow], temperature: float, end: int) -> None:
     """Generate the answer of each row in place; call without gradients.
 
     Each row has its own random generator, so its answer does not depend on the other rows of
@@ -61,34 +65,34 @@ def decode(model: Any, rows: Sequence[Row], temperature: float, end: int) -> Non
         temperature: Divides the logits; log-probabilities are taken after that.
         end: The end-of-answer token; it is included in the answer.
     """
-    ids, mask = _padded([row.ids for row in rows], end, model.device)
+    ids, mask = _left_pad([row.ids for row in rows], end, model.device)
     live = list(rows)
     logits, cache = _step(model, ids, mask, None)
     while True:
         logits = logits.float() / temperature
         logprobs = torch.log_softmax(logits, dim=-1).cpu()
-        chances = logprobs.exp().cumsum(dim=-1, dtype=torch.float64)
+        cumulative = logprobs.exp().cumsum(dim=-1, dtype=torch.float64)
         tokens = [
-            end if _ended(row, end) else row.take(chances[at], logprobs[at])
+            end if _has_ended(row, end) else row.sample_token(cumulative[at], logprobs[at])
             for at, row in enumerate(live)
         ]
-        keep = [at for at, row in enumerate(live) if not _ended(row, end)]
+        keep = [at for at, row in enumerate(live) if not _has_ended(row, end)]
         if not keep:
             return
-        if len(keep) < len(live) * (1 - _DEAD_SHARE):
-            chosen = torch.tensor(keep, device=mask.device)
-            cache.batch_select_indices(chosen)
-            mask = mask[chosen]
+        if len(keep) < len(live) * (1 - _MAX_ENDED_SHARE):
+            kept_rows = torch.tensor(keep, device=mask.device)
+            cache.batch_select_indices(kept_rows)
+            mask = mask[kept_rows]
             live, tokens = [live[at] for at in keep], [tokens[at] for at in keep]
         mask = torch.cat([mask, mask.new_ones(len(live), 1)], dim=1)
         logits, cache = _step(model, torch.tensor(tokens, device=mask.device)[:, None], mask, cache)
 
 
-def _ended(row: Row, end: int) -> bool:
-    return bool(row.generated) and row.over(end)
+def _has_ended(row: SamplingRow, end: int) -> bool:
+    return bool(row.generated) and row.is_finished(end)
 
 
-def _padded(rows: Sequence[Sequence[int]], pad: int, device: Any) -> tuple[Any, Any]:
+def _left_pad(rows: Sequence[Sequence[int]], pad: int, device: Any) -> tuple[Any, Any]:
     """Return left-padded ids and their attention mask."""
     longest = max(map(len, rows))
     ids = [[pad] * (longest - len(row)) + list(row) for row in rows]
@@ -98,7 +102,7 @@ def _padded(rows: Sequence[Sequence[int]], pad: int, device: Any) -> tuple[Any, 
 
 def _step(model: Any, ids: Any, mask: Any, cache: Any) -> tuple[Any, Any]:
     """Return the logits of the next token after ``ids``, and the key-value cache."""
-    base = plain(model)
+    base = unwrap_adapter(model)
     output = base.base_model(
         input_ids=ids,
         attention_mask=mask,

@@ -9,10 +9,10 @@ from typing import Any
 
 import torch
 
-from agent.models.tokens.model import Sampled
-from agent.train.rollouts.batcher import Batcher
-from agent.train.rollouts.decoding import Row, decode
-from agent.train.weights import END
+from agent.models.tokens.model import SampledTokens
+from agent.train.rollouts.batcher import SamplingBatcher
+from agent.train.rollouts.decoding import SamplingRow, decode
+from agent.train.weights import TURN_END
 from agent.util.cancellation import Stop
 
 
@@ -33,9 +33,9 @@ class Policy:
         self._dtype = getattr(torch, dtype)
         self._temperature = 1.0
         self._seed = ""
-        self._seen: Counter[bytes] = Counter()
+        self._request_counts: Counter[bytes] = Counter()
         self._lock = threading.Lock()
-        self._batcher: Batcher | None = None
+        self._batcher: SamplingBatcher | None = None
         self._vllm: Any = None
 
     @property
@@ -50,12 +50,12 @@ class Policy:
         ]
         return ids
 
-    def control(self, name: str) -> int:
+    def control_token_id(self, name: str) -> int:
         """See ``Sampler.control``."""
         return int(self.tokenizer.convert_tokens_to_ids(name))
 
     @contextmanager
-    def at_work(self, temperature: float, *seeds: object) -> Iterator[Batcher]:
+    def sampling(self, temperature: float, *seeds: object) -> Iterator[SamplingBatcher]:
         """Context manager in which answers can be sampled.
 
         Args:
@@ -64,52 +64,56 @@ class Policy:
         """
         training = self.model.training
         self._temperature, self._seed = temperature, repr(seeds)
-        self._seen.clear()
+        self._request_counts.clear()
         self.model.eval()
         try:
-            with Batcher(self._decode) as self._batcher:
+            with SamplingBatcher(self._decode) as self._batcher:
                 yield self._batcher
         finally:
             self._batcher = None
             self.model.train(training)
 
-    def sampled_by(self, vllm: Any) -> None:
+    def use_vllm(self, vllm: Any) -> None:
         """Sample with TRL's ``VLLMGeneration`` from now on, instead of the model itself.
 
         TRL updates vLLM's weights. Written from TRL's source; untested.
         """
         self._vllm = vllm
 
-    def sample(self, ids: Sequence[int], max_tokens: int, stop: Stop) -> Iterator[Sampled]:
+    def sample(self, ids: Sequence[int], max_tokens: int, stop: Stop) -> Iterator[SampledTokens]:
         """See ``Sampler.sample``; yields the whole answer at once."""
         assert self._batcher is not None, "nobody is asked outside of at_work"
-        row = Row(ids, max_tokens, self._chance(ids))
-        if not self._batcher.ask(row, stop):
+        row = SamplingRow(ids, max_tokens, self._request_seed(ids))
+        if not self._batcher.wait_for(row, stop):
             return
-        said = row.generated[:-1] if row.generated[-1] == self.control(END) else row.generated
-        text = self.tokenizer.decode(said, clean_up_tokenization_spaces=False)
-        yield Sampled(tuple(row.generated), tuple(row.logprobs), text)
+        answer_ids = (
+            row.generated[:-1]
+            if row.generated[-1] == self.control_token_id(TURN_END)
+            else row.generated
+        )
+        text = self.tokenizer.decode(answer_ids, clean_up_tokenization_spaces=False)
+        yield SampledTokens(tuple(row.generated), tuple(row.logprobs), text)
 
-    def _chance(self, ids: Sequence[int]) -> int:
+    def _request_seed(self, ids: Sequence[int]) -> int:
         """Return a seed derived from the prompt; repeated prompts get different seeds."""
-        asked = hashlib.sha256(repr((self._seed, list(ids))).encode()).digest()
+        digest = hashlib.sha256(repr((self._seed, list(ids))).encode()).digest()
         with self._lock:
-            self._seen[asked] += 1
-            count = self._seen[asked]
-        return int.from_bytes(hashlib.sha256(asked + str(count).encode()).digest()[:8])
+            self._request_counts[digest] += 1
+            count = self._request_counts[digest]
+        return int.from_bytes(hashlib.sha256(digest + str(count).encode()).digest()[:8])
 
-    def _decode(self, rows: Sequence[Row]) -> None:
+    def _decode(self, rows: Sequence[SamplingRow]) -> None:
         if self._vllm is not None:
-            return self._decode_elsewhere(rows)
+            return self._decode_with_vllm(rows)
         kind = self.model.device.type
         mixed = self._dtype == torch.bfloat16
         with torch.no_grad(), torch.autocast(kind, dtype=self._dtype, enabled=mixed):
-            decode(self.model, rows, self._temperature, self.control(END))
+            decode(self.model, rows, self._temperature, self.control_token_id(TURN_END))
 
-    def _decode_elsewhere(self, rows: Sequence[Row]) -> None:
+    def _decode_with_vllm(self, rows: Sequence[SamplingRow]) -> None:
         self._vllm.temperature = self._temperature
         prompts = [list(row.ids) for row in rows]
         _, answers, logprobs, _ = self._vllm.generate(prompts, None, num_generations=1)
-        for row, ids, chances in zip(rows, answers, logprobs, strict=True):
-            row.generated = ids[: row.most]
-            row.logprobs = [chance[0] for chance in chances[: row.most]]
+        for row, ids, token_logprobs in zip(rows, answers, logprobs, strict=True):
+            row.generated = ids[: row.max_tokens]
+            row.logprobs = [chance[0] for chance in token_logprobs[: row.max_tokens]]

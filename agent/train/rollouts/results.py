@@ -9,11 +9,11 @@ from types import TracebackType
 from typing import Any, Self, TextIO
 
 from agent.errors import TaskError
-from agent.tasks.scoring import Score, by_domain
+from agent.tasks.scoring import Score, score_domains
 from agent.train.rollouts.rollouts import Rollout
 from agent.util.text import one_line
 
-FILE = "results.jsonl"
+RESULTS_FILE = "results.jsonl"
 
 
 class Results:
@@ -32,13 +32,13 @@ class Results:
     """
 
     def __init__(self, folder: Path, repeat: int, total: int) -> None:
-        self.done: list[Rollout] = []
+        self.finished: list[Rollout] = []
         self._total = total
         self._began = time.monotonic()
-        self._held = ExitStack()
+        self._open_files = ExitStack()
         with ExitStack() as on_failure:
-            on_failure.push(self._held)
-            self._files = [self._file(folder, again) for again in range(repeat)]
+            on_failure.push(self._open_files)
+            self._files = [self._open_file(folder, again) for again in range(repeat)]
             on_failure.pop_all()
 
     def __enter__(self) -> Self:
@@ -50,24 +50,25 @@ class Results:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._held.close()
+        self._open_files.close()
 
-    def take(self, rollout: Rollout) -> None:
+    def record(self, rollout: Rollout) -> None:
         """Record a rollout, also on disk. Raises ``OSError`` if the disk is full."""
-        self.done.append(rollout)
+        self.finished.append(rollout)
         file = self._files[rollout.repeat]
-        file.write(json.dumps(_line(rollout), ensure_ascii=False) + "\n")
+        file.write(json.dumps(_to_json(rollout), ensure_ascii=False) + "\n")
         file.flush()
 
     def progress(self) -> str:
         """Return a progress line: the last rollout, the mean so far, and the time left."""
-        last, count = self.done[-1], len(self.done)
-        mean = sum(each.reward for each in self.done) / count
+        last, count = self.finished[-1], len(self.finished)
+        mean = sum(each.reward for each in self.finished) / count
         left = (time.monotonic() - self._began) / count * (self._total - count)
         why = f": {one_line(last.reason)}" if last.status == "failed" else ""
         return (
-            f"{count}/{self._total}  {one_line(last.problem.id)}  {last.status}{why}  "
-            f"{last.reward:.2f} in {last.seconds:.1f} s  (mean {mean:.3f}, {_time(left)} left)"
+            f"{count}/{self._total}  {one_line(last.task.id)}  {last.status}{why}  "
+            f"{last.reward:.2f} in {last.seconds:.1f} s  (mean {mean:.3f}, "
+            f"{_format_duration(left)} left)"
         )
 
     def scores(self) -> dict[str, Score]:
@@ -76,49 +77,52 @@ class Results:
         Stopped rollouts are excluded. Empty if no others exist.
         """
         tasks: dict[str, list[Rollout]] = {}
-        for each in self.done:
+        for each in self.finished:
             if each.status != "stopped":
-                tasks.setdefault(each.problem.id, []).append(each)
+                tasks.setdefault(each.task.id, []).append(each)
         rewards: dict[str, list[float]] = {}
         answered: dict[str, int] = {}
-        for of_one in tasks.values():
-            domain = of_one[0].problem.domain
-            rewards.setdefault(domain, []).append(sum(r.reward for r in of_one) / len(of_one))
-            answered[domain] = answered.get(domain, 0) + any(r.answer is not None for r in of_one)
-        return by_domain(rewards, answered) if rewards else {}
+        for repeats in tasks.values():
+            domain = repeats[0].task.domain
+            rewards.setdefault(domain, []).append(sum(r.reward for r in repeats) / len(repeats))
+            answered[domain] = answered.get(domain, 0) + any(r.answer is not None for r in repeats)
+        return score_domains(rewards, answered) if rewards else {}
 
-    def pace(self) -> str:
+    def throughput(self) -> str:
         """Return a line with the rollouts per minute and the shares of their time."""
-        return pace(self.done, time.monotonic() - self._began)
+        return format_throughput(self.finished, time.monotonic() - self._began)
 
-    def _file(self, folder: Path, again: int) -> TextIO:
-        path = folder / (FILE if again == 0 else f"results-{again + 1}.jsonl")
+    def _open_file(self, folder: Path, repeat: int) -> TextIO:
+        path = folder / (RESULTS_FILE if repeat == 0 else f"results-{repeat + 1}.jsonl")
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            return self._held.enter_context(path.open("x", encoding="utf-8", errors="replace"))
+            return self._open_files.enter_context(
+                path.open("x", encoding="utf-8", errors="replace")
+            )
         except FileExistsError as error:
             raise TaskError(f"{path} is there already; give another folder.") from error
         except OSError as error:
             raise TaskError(f"{path} cannot be written: {error.strerror}.") from error
 
 
-def pace(done: Sequence[Rollout], seconds: float) -> str:
+def format_throughput(finished: Sequence[Rollout], seconds: float) -> str:
     """Format the rollouts per minute, and the shares of their total wall time."""
-    whole = sum(each.seconds for each in done) or 1.0
-    prepared = sum(each.prepared for each in done)
-    model = sum(each.totals.model_seconds for each in done)
-    sandbox = sum(each.totals.sandbox_seconds for each in done)
+    total = sum(each.seconds for each in finished) or 1.0
+    setup = sum(each.setup_seconds for each in finished)
+    model = sum(each.totals.model_seconds for each in finished)
+    sandbox = sum(each.totals.sandbox_seconds for each in finished)
     return (
-        f"{len(done)} rollouts in {_time(seconds)}, {len(done) / seconds * 60:.1f} a minute; of "
-        f"their time {model / whole:.1%} the model, {sandbox / whole:.1%} commands and files, "
-        f"{prepared / whole:.1%} until the sandbox was ready"
+        f"{len(finished)} rollouts in {_format_duration(seconds)}, "
+        f"{len(finished) / seconds * 60:.1f} a minute; of "
+        f"their time {model / total:.1%} the model, {sandbox / total:.1%} commands and files, "
+        f"{setup / total:.1%} until the sandbox was ready"
     )
 
 
-def _line(rollout: Rollout) -> dict[str, Any]:
+def _to_json(rollout: Rollout) -> dict[str, Any]:
     totals = rollout.totals
     return {
-        "id": rollout.problem.id,
+        "id": rollout.task.id,
         "answer": rollout.answer,
         "reward": rollout.reward,
         "status": rollout.status,
@@ -131,7 +135,7 @@ def _line(rollout: Rollout) -> dict[str, Any]:
     }
 
 
-def _time(seconds: float) -> str:
+def _format_duration(seconds: float) -> str:
     if seconds < 120:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)

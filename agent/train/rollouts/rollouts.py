@@ -16,32 +16,32 @@ from agent import prompts
 from agent.api.run import Run
 from agent.api.studio import Studio
 from agent.errors import WorkspaceError
-from agent.events import Event, Forgotten, Mode, RunEnded, SandboxReady, Status, Totals
+from agent.events import Event, Mode, ObservationsCleared, RunEnded, SandboxReady, Status, Totals
 from agent.limits import Limits
 from agent.models.base import Model
 from agent.prompts import Prompt
 from agent.runs import journal
 from agent.runs.folder import RunFolder
 from agent.sandbox.disk import volume
-from agent.sandbox.network.policy import Policy
+from agent.sandbox.network.policy import NetworkPolicy
 from agent.tasks.rewards import reward
-from agent.tasks.setup import ANSWER, lay, task_of
-from agent.tasks.task import Problem
-from agent.train.rollouts.sequence import TokenSequence, sequence
+from agent.tasks.setup import ANSWER_PATH, build_task, write_inputs
+from agent.tasks.task import TaskRecord
+from agent.train.rollouts.sequence import TokenSequence, sequence_from_events
 from agent.util.cancellation import Stop
 
-FINISHED: tuple[Status, ...] = ("submitted", "answered")
-CUT = "The conversation did not fit the model: a part of it was left out."
-_LARGEST = 1024**2
+SUCCESS_STATUSES: tuple[Status, ...] = ("submitted", "answered")
+TRUNCATED = "The conversation did not fit the model: a part of it was left out."
+_MAX_ANSWER_BYTES = 1024**2
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RolloutPlan:
     """Settings of a set of rollouts.
 
     Attributes:
         limits: Limits of each run.
-        at_once: Concurrent rollouts, each with its own thread and sandbox.
+        concurrency: Concurrent rollouts, each with its own thread and sandbox.
         mode: ``sandbox``, or ``plain`` as the baseline: documents in the prompt, no tools.
         prompt: The system prompt.
         network: Network policy of the sandboxes; tasks about documents need no network.
@@ -49,10 +49,10 @@ class Plan:
     """
 
     limits: Limits
-    at_once: int = 4
+    concurrency: int = 4
     mode: Mode = "sandbox"
-    prompt: Prompt = field(default_factory=lambda: prompts.named("general"))
-    network: Policy = field(default_factory=lambda: Policy("none"))
+    prompt: Prompt = field(default_factory=lambda: prompts.get_bundled("general"))
+    network: NetworkPolicy = field(default_factory=lambda: NetworkPolicy("none"))
     repeat: int = 1
 
 
@@ -61,7 +61,7 @@ class Rollout:
     """Result of one run.
 
     Attributes:
-        problem: The task.
+        task: The task.
         number: Index among all rollouts, in the order of the tasks; rollouts of the same task
             are adjacent.
         repeat: Index among the rollouts of its task.
@@ -71,11 +71,11 @@ class Rollout:
         answer: The submitted answer; None if there is none, or it does not count.
         reward: From 0 to 1.
         seconds: Wall time of the run, including preparation of the sandbox.
-        prepared: Seconds until the sandbox was ready.
+        setup_seconds: Seconds until the sandbox was ready.
         totals: Resource usage.
     """
 
-    problem: Problem
+    task: TaskRecord
     number: int
     repeat: int
     folder: RunFolder
@@ -84,29 +84,29 @@ class Rollout:
     answer: str | None
     reward: float
     seconds: float
-    prepared: float
+    setup_seconds: float
     totals: Totals
 
     def events(self) -> Iterator[Event]:
         """Read the events from the journal."""
         return (event for _, event in journal.read(self.folder.journal))
 
-    def sequence(self) -> TokenSequence | None:
+    def token_sequence(self) -> TokenSequence | None:
         """Return the run as token ids; None if untrainable, see ``rollouts.sequence``."""
-        return sequence(self.events())
+        return sequence_from_events(self.events())
 
 
 class _Job(NamedTuple):
     number: int
     repeat: int
-    problem: Problem
+    task: TaskRecord
 
 
-def rollouts(
-    problems: Iterable[Problem],
-    make_model: Callable[[Problem], Model],
+def run_rollouts(
+    tasks: Iterable[TaskRecord],
+    make_model: Callable[[TaskRecord], Model],
     studio: Studio,
-    plan: Plan,
+    plan: RolloutPlan,
     stop: Stop | None = None,
 ) -> Generator[Rollout, None, None]:
     """Perform rollouts of tasks; yield each when it ends, so in no particular order.
@@ -114,7 +114,7 @@ def rollouts(
     When the iteration ends for any reason, the active runs are stopped gracefully and awaited.
 
     Args:
-        problems: The tasks, consumed lazily.
+        tasks: The tasks, consumed lazily.
         make_model: Creates the model of one run; called in the run's thread.
         studio: Stores the runs and provides their sandboxes.
         plan: Settings of the rollouts.
@@ -124,47 +124,55 @@ def rollouts(
         TaskError: if a task's files cannot be written, or its answer cannot be scored.
         RunError: if there is no disk space for a run's journal.
     """
-    ending = Stop()
-    jobs = _jobs(problems, plan.repeat)
-    at_work: set[Future[Rollout]] = set()
+    stop_active = Stop()
+    jobs = _jobs(tasks, plan.repeat)
+    active: set[Future[Rollout]] = set()
     with (
-        ThreadPoolExecutor(plan.at_once, "rollout") as threads,
-        _set_behind(ending),
-        (stop or Stop()).calling(ending.set),
+        ThreadPoolExecutor(plan.concurrency, "rollout") as threads,
+        _stop_on_exit(stop_active),
+        (stop or Stop()).on_set(stop_active.set),
     ):
         while True:
-            while len(at_work) < plan.at_once and not ending.is_set and (job := next(jobs, None)):
-                at_work.add(threads.submit(_done, job, make_model, studio, plan, ending))
-            if not at_work:
+            while (
+                len(active) < plan.concurrency
+                and not stop_active.is_set
+                and (job := next(jobs, None))
+            ):
+                active.add(threads.submit(_run_job, job, make_model, studio, plan, stop_active))
+            if not active:
                 return
-            done, at_work = wait(at_work, return_when=FIRST_COMPLETED)
+            done, active = wait(active, return_when=FIRST_COMPLETED)
             for each in done:
                 yield each.result()
 
 
 @contextmanager
-def _set_behind(ending: Stop) -> Iterator[None]:
+def _stop_on_exit(stop_active: Stop) -> Iterator[None]:
     """Stop the active runs on exit, before they are awaited."""
     try:
         yield
     finally:
-        ending.set()
+        stop_active.set()
 
 
-def _jobs(problems: Iterable[Problem], repeat: int) -> Iterator[_Job]:
-    for place, problem in enumerate(problems):
-        for again in range(repeat):
-            yield _Job(place * repeat + again, again, problem)
+def _jobs(tasks: Iterable[TaskRecord], repeat: int) -> Iterator[_Job]:
+    for index, task in enumerate(tasks):
+        for repetition in range(repeat):
+            yield _Job(index * repeat + repetition, repetition, task)
 
 
-def _done(
-    job: _Job, make_model: Callable[[Problem], Model], studio: Studio, plan: Plan, ending: Stop
+def _run_job(
+    job: _Job,
+    make_model: Callable[[TaskRecord], Model],
+    studio: Studio,
+    plan: RolloutPlan,
+    stop_active: Stop,
 ) -> Rollout:
     """Perform one rollout."""
     stop = Stop()
     run = studio.run(
-        task_of(job.problem, plan.mode).text,
-        model=make_model(job.problem),
+        build_task(job.task, plan.mode).text,
+        model=make_model(job.task),
         prompt=plan.prompt,
         network=plan.network,
         mode=plan.mode,
@@ -172,47 +180,47 @@ def _done(
         stop=stop,
     )
     try:
-        with run, ending.calling(stop.set):
-            lay(job.problem, run.recorded.workspace)
-            return _rollout(job, run, plan)
+        with run, stop_active.on_set(stop.set):
+            write_inputs(job.task, run.recorded.workspace)
+            return _run_one(job, run, plan)
     finally:
         # Unmount, or thousands of disks stay mounted; viewing a run mounts its disk again.
         volume.detach(run.recorded.folder.sandbox_folder, idle=True)
 
 
-def _rollout(job: _Job, run: Run, plan: Plan) -> Rollout:
-    began, prepared, cut = 0.0, 0.0, False
+def _run_one(job: _Job, run: Run, plan: RolloutPlan) -> Rollout:
+    began, setup_seconds, truncated = 0.0, 0.0, False
     ended = 0.0
     for event in run:
         began = began or event.at
-        cut = cut or isinstance(event, Forgotten)
+        truncated = truncated or isinstance(event, ObservationsCleared)
         if isinstance(event, SandboxReady):
-            prepared = event.at - began
+            setup_seconds = event.at - began
         elif isinstance(event, RunEnded):
             ended = event.at
     result, answer = run.result, None
-    if result.status in FINISHED and not cut:
-        answer = result.answer if plan.mode == "plain" else _handed_in(run)
+    if result.status in SUCCESS_STATUSES and not truncated:
+        answer = result.answer if plan.mode == "plain" else _read_answer(run)
     return Rollout(
-        problem=job.problem,
+        task=job.task,
         number=job.number,
         repeat=job.repeat,
         folder=run.recorded.folder,
         status=result.status,
-        reason=result.reason or (CUT if cut else ""),
+        reason=result.reason or (TRUNCATED if truncated else ""),
         answer=answer,
-        reward=reward(job.problem, answer),
+        reward=reward(job.task, answer),
         seconds=ended - began,
-        prepared=prepared,
+        setup_seconds=setup_seconds,
         totals=result.totals,
     )
 
 
-def _handed_in(run: Run) -> str | None:
+def _read_answer(run: Run) -> str | None:
     """Return the content of ``output/answer.txt``; None if missing or too large."""
     try:
-        with run.files[ANSWER].open() as file:
-            data = file.read(_LARGEST + 1)
+        with run.files[ANSWER_PATH].open() as file:
+            data = file.read(_MAX_ANSWER_BYTES + 1)
     except WorkspaceError:
         return None
-    return data.decode("utf-8", "replace") if len(data) <= _LARGEST else None
+    return data.decode("utf-8", "replace") if len(data) <= _MAX_ANSWER_BYTES else None

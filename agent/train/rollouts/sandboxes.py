@@ -12,23 +12,25 @@ from agent.errors import EngineError
 from agent.events import Event, Preparing, SandboxReady
 from agent.runs.folder import RunFolder
 from agent.sandbox.base import Sandbox
-from agent.sandbox.process import ISOLATES_NOTHING, ProcessSandbox
+from agent.sandbox.process import NO_ISOLATION_WARNING, ProcessSandbox
 from agent.settings import Settings
 from agent.util.cancellation import Stop
 from agent.workspace.versions.blobs import BlobStore
 
-_OPEN = "A plain process has this machine's network: the run's network must be open, as it is."
+_NETWORK_MUST_BE_OPEN = (
+    "A plain process has this machine's network: the run's network must be open, as it is."
+)
 
 
-def studio_of(settings: Settings, sandbox: Literal["container", "process"]) -> Studio:
+def create_studio(settings: Settings, sandbox: Literal["container", "process"]) -> Studio:
     """Create a studio with such sandboxes; warn on stderr if they isolate nothing."""
     if sandbox == "container":
         return Studio(settings)
-    print(ISOLATES_NOTHING, file=sys.stderr)
-    return Studio(settings, Processes)
+    print(NO_ISOLATION_WARNING, file=sys.stderr)
+    return Studio(settings, ProcessSandboxProvider)
 
 
-class Processes:
+class ProcessSandboxProvider:
     """Provider of sandboxes that isolate nothing; see ``agent.sandbox.process``.
 
     Args:
@@ -44,14 +46,14 @@ class Processes:
     def close(self) -> None:
         """Do nothing: no resources are held."""
 
-    def draft(self) -> str:
+    def create_workspace(self) -> str:
         """See ``agent.api.studio.Source``."""
         sandbox = uuid.uuid4().hex
         for name in ("input", "output"):
             (self._data.workspace(sandbox) / name).mkdir(parents=True)
         return sandbox
 
-    def take(
+    def acquire(
         self,
         folder: RunFolder,
         stop: Stop,  # noqa: ARG002 - there is nothing to wait for
@@ -62,11 +64,11 @@ class Processes:
             EngineError: if the run restricts the network, which a plain process cannot enforce.
         """
         if folder.network.access != "open":
-            raise EngineError(_OPEN)
-        yield Preparing(state="starting_sandbox", detail=ISOLATES_NOTHING)
+            raise EngineError(_NETWORK_MUST_BE_OPEN)
+        yield Preparing(state="starting_sandbox", detail=NO_ISOLATION_WARNING)
         began = time.monotonic()
         sandbox = ProcessSandbox(folder.sandbox_folder, self._limits)
-        folder.use(folder.sandbox)
+        folder.set_sandbox(folder.sandbox)
         took = time.monotonic() - began
         yield SandboxReady(sandbox=folder.sandbox, seconds=took, pooled=False)
         return sandbox

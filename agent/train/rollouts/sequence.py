@@ -23,7 +23,7 @@ class TokenSequence:
     prompt: int
 
 
-def sequence(events: Iterable[Event]) -> TokenSequence | None:
+def sequence_from_events(events: Iterable[Event]) -> TokenSequence | None:
     """Return the token sequence of a run's events.
 
     Returns:

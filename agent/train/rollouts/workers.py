@@ -9,14 +9,14 @@ from agent.limits import Limits
 from agent.models.base import Model
 from agent.models.tokens.model import Sampler, TokenModel
 from agent.sandbox.network import policy as network_policy
-from agent.tasks.task import Problem
-from agent.train.recipe import Recipe, Rollouts
+from agent.tasks.task import TaskRecord
+from agent.train.recipe import Recipe, RolloutsConfig
 from agent.train.rollouts.policy import Policy
-from agent.train.rollouts.rollouts import Plan, Rollout, rollouts
+from agent.train.rollouts.rollouts import Rollout, RolloutPlan, run_rollouts
 from agent.util.text import one_line
 
 
-class Crew:
+class RolloutRunner:
     """Performs rollouts concurrently.
 
     Args:
@@ -29,76 +29,76 @@ class Crew:
         self._recipe = recipe
         self._policy = policy
         self._studio = studio
-        self._plan = plan_of(recipe.rollouts)
+        self._plan = plan_from_config(recipe.rollouts)
 
-    def work(
-        self, problems: Sequence[Problem], temperature: float, *seeds: object
+    def run_policy(
+        self, tasks: Sequence[TaskRecord], temperature: float, *seeds: object
     ) -> list[Rollout]:
         """Perform one rollout of each task by the policy; return them in task order.
 
         Args:
-            problems: The tasks; may contain duplicates.
+            tasks: The tasks; may contain duplicates.
             temperature: Sampling temperature.
             seeds: Random seeds.
         """
-        with self._policy.at_work(temperature, self._recipe.seed, *seeds) as batcher:
+        with self._policy.sampling(temperature, self._recipe.seed, *seeds) as batcher:
 
-            def model(_: Problem) -> Model:
-                batcher.join()
-                return self.speaking(self._recipe.model.name, self._policy)
+            def model(_: TaskRecord) -> Model:
+                batcher.change_active()
+                return self.make_model(self._recipe.model.name, self._policy)
 
-            return self.done_by(model, problems, lambda: batcher.join(-1))
+            return self.run_models(model, tasks, lambda: batcher.change_active(-1))
 
-    def speaking(self, name: str, sampler: Sampler) -> TokenModel:
+    def make_model(self, name: str, sampler: Sampler) -> TokenModel:
         """Return a model over a sampler, with the tools described if the recipe says so."""
         described = self._recipe.rollouts.tools == "described"
-        return TokenModel(name, sampler, describe=described)
+        return TokenModel(name, sampler, describe_tools=described)
 
-    def done_by(
+    def run_models(
         self,
-        model: Callable[[Problem], Model],
-        problems: Sequence[Problem],
-        ended: Callable[[], None] = lambda: None,
+        make_model: Callable[[TaskRecord], Model],
+        tasks: Sequence[TaskRecord],
+        on_end: Callable[[], None] = lambda: None,
     ) -> list[Rollout]:
-        """Perform rollouts with any models; ``ended`` is called after each rollout.
+        """Perform rollouts with any models; ``on_end`` is called after each rollout.
 
         Raises:
             TrainError: if the rollouts were stopped, or most of them failed.
         """
-        found: dict[int, Rollout] = {}
-        for rollout in rollouts(problems, model, self._studio, self._plan):
-            ended()
-            found[rollout.number] = rollout
-        if len(found) < len(problems):
+        by_number: dict[int, Rollout] = {}
+        for rollout in run_rollouts(tasks, make_model, self._studio, self._plan):
+            on_end()
+            by_number[rollout.number] = rollout
+        if len(by_number) < len(tasks):
             raise TrainError("The rollouts were stopped before all were done.")
-        return _whole([found[number] for number in range(len(problems))])
+        return _check_failures([by_number[number] for number in range(len(tasks))])
 
 
-def _whole(done: list[Rollout]) -> list[Rollout]:
+def _check_failures(finished: list[Rollout]) -> list[Rollout]:
     """Return the rollouts; raise if most failed, which is not the model's fault."""
-    failed = [each for each in done if each.status == "failed"]
-    if len(failed) > len(done) / 2:
+    failed = [each for each in finished if each.status == "failed"]
+    if len(failed) > len(finished) / 2:
         reasons = "; ".join(sorted({one_line(each.reason) for each in failed})[:3])
-        raise TrainError(f"Most rollouts failed ({len(failed)} of {len(done)}): {reasons}")
-    return done
+        raise TrainError(f"Most rollouts failed ({len(failed)} of {len(finished)}): {reasons}")
+    return finished
 
 
-def plan_of(given: Rollouts) -> Plan:
+def plan_from_config(config: RolloutsConfig) -> RolloutPlan:
     """Return the plan for a recipe's rollouts."""
     limits = Limits(
-        steps=given.steps,
-        conversation_tokens=given.tokens,
-        turn_tokens=given.turn_tokens,
-        seconds=given.seconds,
-        command_seconds=given.command_seconds,
-        reminders=given.reminders,
+        steps=config.steps,
+        conversation_tokens=config.tokens,
+        turn_tokens=config.turn_tokens,
+        seconds=config.seconds,
+        command_seconds=config.command_seconds,
+        reminders=config.reminders,
         attempts=1,
     )
-    return Plan(
+    return RolloutPlan(
         limits,
-        given.at_once,
-        given.mode,
-        prompts.load(given.prompt),
+        config.at_once,
+        config.mode,
+        prompts.load(config.prompt),
         # A plain process shares the host's network.
-        network_policy.Policy("open" if given.sandbox == "process" else "none"),
+        network_policy.NetworkPolicy("open" if config.sandbox == "process" else "none"),
     )

@@ -13,30 +13,30 @@ from agent.errors import WorkspaceError
 from agent.workspace import paths
 from agent.workspace.files import Workspace
 from agent.workspace.paths import ROOT, RelPath
-from agent.workspace.transfer.uploads import check_room
-from agent.workspace.tree import free_names, walk
+from agent.workspace.transfer.uploads import check_space
+from agent.workspace.tree import name_candidates, walk
 
 _CHUNK = 1024**2
 
 
 @dataclass(slots=True)
-class Report:
+class CopyReport:
     """Result of a copy.
 
     Attributes:
         copied: Source paths of the copied files.
-        left_out: A message for the user for each path not copied, with the reason.
+        skipped: A message for the user for each path not copied, with the reason.
     """
 
     copied: list[str] = field(default_factory=list)
-    left_out: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
 
-    def leave(self, path: str, why: str) -> None:
+    def add_skipped(self, path: str, reason: str) -> None:
         """Record that ``path`` was not copied."""
-        self.left_out.append(f"{paths.shown(path)}: {why}")
+        self.skipped.append(f"{paths.display_text(path)}: {reason}")
 
 
-def copy_in(workspace: Workspace, source: Path, folder: RelPath = ROOT) -> Report:
+def copy_in(workspace: Workspace, source: Path, folder: RelPath = ROOT) -> CopyReport:
     """Copy a file or a folder of the host into ``folder`` of the workspace.
 
     The user names ``source`` explicitly, so it may be a link. Inside a folder only regular
@@ -46,16 +46,16 @@ def copy_in(workspace: Workspace, source: Path, folder: RelPath = ROOT) -> Repor
     Raises:
         WorkspaceError: ``source`` does not exist, cannot be read or does not fit.
     """
-    report = Report()
+    report = CopyReport()
     try:
-        given = source.resolve(strict=True)
-        path = folder.child(source.name or given.name)
-        if given.is_file():
-            with given.open("rb") as file:
-                _take(workspace, file, path)
-            report.copied.append(str(given))
-        elif given.is_dir():
-            _take_folder(workspace, given, path, report)
+        resolved = source.resolve(strict=True)
+        path = folder.child(source.name or resolved.name)
+        if resolved.is_file():
+            with resolved.open("rb") as file:
+                _copy_file_in(workspace, file, path)
+            report.copied.append(str(resolved))
+        elif resolved.is_dir():
+            _copy_folder_in(workspace, resolved, path, report)
         else:
             raise WorkspaceError(f"{source} is neither a file nor a folder.")
     except OSError as error:
@@ -63,7 +63,7 @@ def copy_in(workspace: Workspace, source: Path, folder: RelPath = ROOT) -> Repor
     return report
 
 
-def copy_out(workspace: Workspace, folder: RelPath, destination: Path) -> Report:
+def copy_out(workspace: Workspace, folder: RelPath, destination: Path) -> CopyReport:
     """Copy the contents of a workspace folder to a host folder.
 
     Nothing in ``destination`` is overwritten: on a conflict the copy gets a free name. Links,
@@ -73,88 +73,88 @@ def copy_out(workspace: Workspace, folder: RelPath, destination: Path) -> Report
     Raises:
         WorkspaceError: ``folder`` does not exist, or ``destination`` cannot be written.
     """
-    report = Report()
+    report = CopyReport()
     try:
         destination.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise WorkspaceError(f"{destination} cannot be made: {error.strerror}.") from error
-    with workspace.opened(folder) as root, paths.opened_folder(root, folder):
-        _hand_out(workspace, root, folder, destination, report)
+    with workspace.open_root(folder) as root, paths.folder_fd(root, folder):
+        _copy_folder_out(workspace, root, folder, destination, report)
     return report
 
 
-def _take(workspace: Workspace, file: BinaryIO, path: RelPath) -> None:
-    check_room(workspace, path, os.fstat(file.fileno()).st_size, floor=0)
-    with workspace.begin(path) as upload:
+def _copy_file_in(workspace: Workspace, file: BinaryIO, path: RelPath) -> None:
+    check_space(workspace, path, os.fstat(file.fileno()).st_size, min_free=0)
+    with workspace.open_write(path) as upload:
         while chunk := file.read(_CHUNK):
             upload.write(chunk)
         upload.commit()
 
 
-def _take_folder(workspace: Workspace, source: Path, path: RelPath, report: Report) -> None:
+def _copy_folder_in(workspace: Workspace, source: Path, path: RelPath, report: CopyReport) -> None:
     workspace.make_folder(path)
-    with paths.opened_folder_path(source) as root:
+    with paths.host_folder_fd(source) as root:
         for name, info in walk(root, ""):
             if isinstance(info, OSError):
-                report.leave(name, f"cannot be read: {info.strerror}")
+                report.add_skipped(name, f"cannot be read: {info.strerror}")
             elif stat.S_ISDIR(info.st_mode):
                 workspace.make_folder(RelPath(f"{path}/{name}"))
             elif stat.S_ISREG(info.st_mode):
                 try:
                     with os.fdopen(paths.open_file(root, name), "rb") as file:
-                        _take(workspace, file, RelPath(f"{path}/{name}"))
+                        _copy_file_in(workspace, file, RelPath(f"{path}/{name}"))
                     report.copied.append(str(source / name))
                 except OSError as error:
-                    report.leave(name, f"cannot be read: {error.strerror}")
+                    report.add_skipped(name, f"cannot be read: {error.strerror}")
             else:
-                report.leave(name, _why(info.st_mode))
+                report.add_skipped(name, _skip_reason(info.st_mode))
 
 
-def _hand_out(
-    workspace: Workspace, root: int, folder: RelPath, destination: Path, report: Report
+def _copy_folder_out(
+    workspace: Workspace, root: int, folder: RelPath, destination: Path, report: CopyReport
 ) -> None:
     """Copy ``folder``; ``places`` maps each folder in it to its copy on the host."""
-    places = {str(folder): destination}
+    copies = {str(folder): destination}
     for path, info in walk(root, folder):
         parent, _, name = path.rpartition("/")
         if isinstance(info, OSError):
-            report.leave(path, f"cannot be listed: {info.strerror}")
+            report.add_skipped(path, f"cannot be listed: {info.strerror}")
         elif stat.S_ISDIR(info.st_mode):
-            places[path] = _new_folder(places[parent], name)
+            copies[path] = _new_folder(copies[parent], name)
         elif stat.S_ISREG(info.st_mode):
-            _hand_file(workspace, RelPath.trusted(path), places[parent], report)
+            _copy_file_out(workspace, RelPath.trusted(path), copies[parent], report)
         else:
-            report.leave(path, _why(info.st_mode))
+            report.add_skipped(path, _skip_reason(info.st_mode))
 
 
-def _hand_file(workspace: Workspace, path: RelPath, place: Path, report: Report) -> None:
+def _copy_file_out(workspace: Workspace, path: RelPath, parent: Path, report: CopyReport) -> None:
     try:
         source = workspace.open_read(path)
     except WorkspaceError as error:
-        report.left_out.append(str(error))
+        report.skipped.append(str(error))
         return
-    with source, _writing(place):
-        mode = _plain_mode(source.fileno()) if hasattr(source, "raw") else 0o644
-        target = _new_file(place, path.name, mode)
+    with source, _convert_errors(parent):
+        mode = _safe_mode(source.fileno()) if hasattr(source, "raw") else 0o644
+        target = _new_file(parent, path.name, mode)
         with os.fdopen(target, "wb") as file:
-            _copy(source, file)
+            _copy_content(source, file)
     report.copied.append(path)
 
 
-def _copy(source: BinaryIO, target: BinaryIO) -> None:
+def _copy_content(source: BinaryIO, target: BinaryIO) -> None:
     """Copy ``source`` up to its size at the start; holes stay holes."""
     if not hasattr(source, "raw"):
         target.write(source.read())
         return
     size = os.fstat(source.fileno()).st_size
-    for start, end in _pieces(source.fileno(), size):
-        for at in range(start, end, _CHUNK):
-            target.seek(at)
-            target.write(os.pread(source.fileno(), min(_CHUNK, end - at), at))
+    for start, end in _data_ranges(source.fileno(), size):
+        for offset in range(start, end, _CHUNK):
+            target.seek(offset)
+            target.write(os.pread(source.fileno(), min(_CHUNK, end - offset), offset))
     target.truncate(size)
 
 
-def _pieces(file: int, size: int) -> Iterator[tuple[int, int]]:
+def _data_ranges(file: int, size: int) -> Iterator[tuple[int, int]]:
     """Yield the start and end of each range that is not a hole."""
     end = 0
     while end < size:
@@ -168,38 +168,38 @@ def _pieces(file: int, size: int) -> Iterator[tuple[int, int]]:
         yield start, end
 
 
-def _plain_mode(file: int) -> int:
+def _safe_mode(file: int) -> int:
     return (os.fstat(file).st_mode & 0o755) | 0o600
 
 
-def _new_folder(place: Path, name: str) -> Path:
-    with _writing(place):
-        for free in free_names(name):
+def _new_folder(parent: Path, name: str) -> Path:
+    with _convert_errors(parent):
+        for free in name_candidates(name):
             try:
-                (place / free).mkdir()
+                (parent / free).mkdir()
             except FileExistsError:
                 continue
-            return place / free
-    raise WorkspaceError(f"{place / name} and all names like it are taken.")
+            return parent / free
+    raise WorkspaceError(f"{parent / name} and all names like it are taken.")
 
 
-def _new_file(place: Path, name: str, mode: int) -> int:
+def _new_file(parent: Path, name: str, mode: int) -> int:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    for free in free_names(name):
+    for free in name_candidates(name):
         try:
-            return os.open(place / free, flags, mode)
+            return os.open(parent / free, flags, mode)
         except FileExistsError:
             continue
     raise OSError(errno.EEXIST, "all names like it are taken")
 
 
 @contextmanager
-def _writing(place: Path) -> Iterator[None]:
+def _convert_errors(destination: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise WorkspaceError(f"{place} cannot be written: {error.strerror}.") from error
+        raise WorkspaceError(f"{destination} cannot be written: {error.strerror}.") from error
 
 
-def _why(mode: int) -> str:
+def _skip_reason(mode: int) -> str:
     return "a link" if stat.S_ISLNK(mode) else "neither a file nor a folder"

@@ -11,21 +11,21 @@ import secrets
 from contextlib import suppress
 from dataclasses import dataclass
 
-from agent.errors import NoRoom, NotKept, WorkspaceError
-from agent.util.text import size_of
+from agent.errors import NotStored, StorageFull, WorkspaceError
+from agent.util.text import format_size
 from agent.workspace import paths
 from agent.workspace.paths import RelPath
-from agent.workspace.staging import Home, Staging, put
+from agent.workspace.staging import StagingFolder, UploadDestination, move_from_staging
 
-FLOOR = 256 * 1024**2
+MIN_FREE_BYTES = 256 * 1024**2
 """Bytes of disk space that an upload leaves free for the rest of the machine."""
 
 _ID = re.compile(r"[0-9a-f]{24}")
-_ABOUT_LIMIT = 64 * 1024
+_MAX_RECORD_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Pending:
+class UploadState:
     """State of an upload.
 
     Attributes:
@@ -33,23 +33,23 @@ class Pending:
         path: Target path.
         size: Total size in bytes.
         offset: Bytes received.
-        done: Final path, once the upload is complete.
+        final_path: Final path, once the upload is complete.
     """
 
     id: str
     path: RelPath
     size: int
     offset: int
-    done: RelPath | None = None
+    final_path: RelPath | None = None
 
 
-class Part:
+class UploadWriter:
     """The received part of an upload, open for writing by one thread at a time.
 
     It remains usable if the staging folder is moved meanwhile.
     """
 
-    def __init__(self, file: int, pending: Pending) -> None:
+    def __init__(self, file: int, pending: UploadState) -> None:
         self._file = file
         self._pending = pending
         self.offset = pending.offset
@@ -58,7 +58,7 @@ class Part:
         """Append ``data``.
 
         Raises:
-            NoRoom: the disk is full.
+            StorageFull: the disk is full.
             WorkspaceError: the data exceeds the declared size or cannot be written.
         """
         if self.offset + sum(map(len, data)) > self._pending.size:
@@ -71,136 +71,151 @@ class Part:
                     self.offset += count
                     rest = rest[count:]
         except OSError as error:
-            raise paths.explain(error, self._pending.path) from error
+            raise paths.to_workspace_error(error, self._pending.path) from error
 
     def close(self) -> None:
         """Close the file and keep the bytes received."""
         os.close(self._file)
 
 
-def begin(
-    home: Home, path: RelPath, size: int, *, room: int | None = None, floor: int = FLOOR
-) -> Pending:
+def start(
+    workspace: UploadDestination,
+    path: RelPath,
+    size: int,
+    *,
+    quota_left: int | None = None,
+    min_free: int = MIN_FREE_BYTES,
+) -> UploadState:
     """Start an upload of ``size`` bytes.
 
     Args:
-        home: The workspace.
+        workspace: The workspace.
         path: Target path; if it exists, the upload gets a free name.
         size: Total size in bytes.
-        room: Bytes left in the workspace's quota; None for no quota.
-        floor: Bytes of disk space to leave free.
+        quota_left: Bytes left in the workspace's quota; None for no quota.
+        min_free: Bytes of disk space to leave free.
 
     Raises:
-        NoRoom: the file does not fit.
+        StorageFull: the file does not fit.
         WorkspaceError: the file cannot be written.
     """
     if not path:
         raise WorkspaceError("A file needs a name.")
-    check_room(home, path, size, room=room, floor=floor)
-    pending = Pending(secrets.token_hex(12), path, size, 0)
+    check_space(workspace, path, size, quota_left=quota_left, min_free=min_free)
+    pending = UploadState(secrets.token_hex(12), path, size, 0)
     try:
-        _, file = home.staging.create(_name(pending.id))
+        _, file = workspace.staging.create(_staged_name(pending.id))
         os.close(file)
-        _keep(home.staging, pending)
+        _write_record(workspace.staging, pending)
     except OSError as error:
-        forget(home, pending.id)
-        raise paths.explain(error, path) from error
+        discard(workspace, pending.id)
+        raise paths.to_workspace_error(error, path) from error
     return pending
 
 
-def check_room(
-    home: Home, path: RelPath, size: int, *, room: int | None = None, floor: int = FLOOR
+def check_space(
+    workspace: UploadDestination,
+    path: RelPath,
+    size: int,
+    *,
+    quota_left: int | None = None,
+    min_free: int = MIN_FREE_BYTES,
 ) -> int:
-    """Raise ``NoRoom`` if ``size`` more bytes do not fit; arguments as for ``begin``.
+    """Raise ``StorageFull`` if ``size`` more bytes do not fit; arguments as for ``begin``.
 
     Returns:
         The number of bytes available.
     """
-    disk = os.statvfs(home.root if home.root.is_dir() else home.root.parent)
-    free = max(0, disk.f_bavail * disk.f_frsize - floor)
-    for most, who in ((free, "the disk"), (room, "this run")):
-        if most is not None and size > most:
-            raise NoRoom(
-                f"“{path.shown}” does not fit: it has {size_of(size)}, "
-                f"and {who} can take {size_of(most)} more."
+    disk = os.statvfs(workspace.root if workspace.root.is_dir() else workspace.root.parent)
+    free = max(0, disk.f_bavail * disk.f_frsize - min_free)
+    for limit, subject in ((free, "the disk"), (quota_left, "this run")):
+        if limit is not None and size > limit:
+            raise StorageFull(
+                f"“{path.display}” does not fit: it has {format_size(size)}, "
+                f"and {subject} can take {format_size(limit)} more."
             )
-    return free if room is None else min(free, room)
+    return free if quota_left is None else min(free, quota_left)
 
 
-def find(home: Home, upload: str) -> Pending:
+def find(workspace: UploadDestination, upload: str) -> UploadState:
     """Return the upload with this id.
 
     Raises:
         WorkspaceError: the id is unknown, or the upload expired after a day.
     """
     try:
-        with home.staging.opened() as here:
-            with os.fdopen(paths.open_file(here, f"{_name(upload)}.json"), "rb") as file:
-                about = json.loads(file.read(_ABOUT_LIMIT))
-            offset = about["size"]
-            if about["done"] is None:
-                offset = os.stat(_name(upload), dir_fd=here, follow_symlinks=False).st_size
-        path, size = RelPath.from_url(about["path"]), int(about["size"])
-        done = about["done"] and RelPath.from_url(about["done"])
+        with workspace.staging.open() as staging:
+            with os.fdopen(paths.open_file(staging, f"{_staged_name(upload)}.json"), "rb") as file:
+                record = json.loads(file.read(_MAX_RECORD_BYTES))
+            offset = record["size"]
+            if record["done"] is None:
+                offset = os.stat(
+                    _staged_name(upload), dir_fd=staging, follow_symlinks=False
+                ).st_size
+        path, size = RelPath.from_url(record["path"]), int(record["size"])
+        final_path = record["done"] and RelPath.from_url(record["done"])
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise _unknown() from error
-    return Pending(upload, path, size, offset, done)
+        raise _unknown_upload() from error
+    return UploadState(upload, path, size, offset, final_path)
 
 
-def part(home: Home, pending: Pending) -> Part:
+def open_writer(workspace: UploadDestination, pending: UploadState) -> UploadWriter:
     """Open the received part to resume the upload. Raises ``WorkspaceError``."""
     try:
-        with home.staging.opened() as here:
+        with workspace.staging.open() as staging:
             flags = os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
-            return Part(os.open(_name(pending.id), flags, dir_fd=here), pending)
+            return UploadWriter(os.open(_staged_name(pending.id), flags, dir_fd=staging), pending)
     except OSError as error:
-        raise _unknown() from error
+        raise _unknown_upload() from error
 
 
-def finish(home: Home, pending: Pending) -> RelPath:
+def finish(workspace: UploadDestination, pending: UploadState) -> RelPath:
     """Move a complete file to its target and record the resulting path.
 
     Raises:
         WorkspaceError: the file cannot be moved; the upload is deleted.
     """
     try:
-        done = put(home, _name(pending.id), pending.path)
+        final_path = move_from_staging(workspace, _staged_name(pending.id), pending.path)
     except (OSError, WorkspaceError) as error:
-        forget(home, pending.id)
+        discard(workspace, pending.id)
         if isinstance(error, OSError):
-            raise paths.explain(error, pending.path) from error
+            raise paths.to_workspace_error(error, pending.path) from error
         raise
     with suppress(OSError):
-        _keep(home.staging, Pending(pending.id, pending.path, pending.size, pending.size, done))
-    return done
+        _write_record(
+            workspace.staging,
+            UploadState(pending.id, pending.path, pending.size, pending.size, final_path),
+        )
+    return final_path
 
 
-def forget(home: Home, upload: str) -> None:
+def discard(workspace: UploadDestination, upload: str) -> None:
     """Delete an upload's staging files; a finished file stays in the workspace."""
-    for name in (_name(upload), f"{_name(upload)}.json"):
+    for name in (_staged_name(upload), f"{_staged_name(upload)}.json"):
         with suppress(OSError):
-            home.staging.drop(name)
+            workspace.staging.remove(name)
 
 
-def _name(upload: str) -> str:
+def _staged_name(upload: str) -> str:
     if not _ID.fullmatch(upload):
-        raise _unknown()
+        raise _unknown_upload()
     return f"upload-{upload}"
 
 
-def _keep(staging: Staging, pending: Pending) -> None:
-    about = {
+def _write_record(staging: StagingFolder, pending: UploadState) -> None:
+    record = {
         "path": pending.path.to_url(),
         "size": pending.size,
-        "done": pending.done and pending.done.to_url(),
+        "done": pending.final_path and pending.final_path.to_url(),
     }
-    name = f"{_name(pending.id)}.json"
-    new, file = staging.create()
-    with os.fdopen(file, "w") as written:
-        json.dump(about, written)
-    with staging.opened() as here:
-        os.rename(new, name, src_dir_fd=here, dst_dir_fd=here)
+    name = f"{_staged_name(pending.id)}.json"
+    draft, file = staging.create()
+    with os.fdopen(file, "w") as stream:
+        json.dump(record, stream)
+    with staging.open() as folder:
+        os.rename(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
 
 
-def _unknown() -> NotKept:
-    return NotKept("This upload is not known; it may have been left for a day. Begin anew.")
+def _unknown_upload() -> NotStored:
+    return NotStored("This upload is not known; it may have been left for a day. Begin anew.")

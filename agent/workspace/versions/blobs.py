@@ -43,8 +43,8 @@ class BlobStore:
         self.limit = limit
         self._lock = threading.Lock()
         self._size: int | None = None
-        self._users = 0
-        self._relied: set[str] = set()
+        self._protections = 0
+        self._protected: set[str] = set()
         for part in folder.glob("part-*"):
             with suppress(FileNotFoundError):
                 part.unlink()
@@ -53,7 +53,7 @@ class BlobStore:
     def size(self) -> int:
         """Total size of the contents in bytes; computed once, then updated."""
         with self._lock:
-            return self._counted()
+            return self._cached_size()
 
     def path(self, digest: str) -> Path:
         """Return the path of the content with this SHA-256, whether or not it is stored.
@@ -97,90 +97,90 @@ class BlobStore:
         return self._put_large(head, file, limit)
 
     @contextmanager
-    def relied_on(self) -> Iterator[None]:
+    def protected(self) -> Iterator[None]:
         """Protect contents stored during the block from ``sweep``.
 
         By the end of the block, the caller must have recorded references to them where the
         sweep looks for references.
         """
         with self._lock:
-            self._users += 1
+            self._protections += 1
         try:
             yield
         finally:
             with self._lock:
-                self._users -= 1
-                if not self._users:
-                    self._relied.clear()
+                self._protections -= 1
+                if not self._protections:
+                    self._protected.clear()
 
-    def sweep(self, unnamed: Callable[[], Iterable[str]]) -> int:
+    def sweep(self, find_unreferenced: Callable[[], Iterable[str]]) -> int:
         """Remove contents that are no longer referenced.
 
         Args:
-            unnamed: Returns the unreferenced digests. It is called after the sweep has started
-                to protect contents stored meanwhile.
+            find_unreferenced: Returns the unreferenced digests. It is called after the sweep has
+                started to protect contents stored meanwhile.
 
         Returns:
             The disk space freed, in bytes.
         """
-        with self.relied_on():
-            return sum(self._remove(digest) for digest in unnamed())
+        with self.protected():
+            return sum(self._remove(digest) for digest in find_unreferenced())
 
-    def on_disk(self, digests: Iterable[str]) -> int:
+    def disk_usage(self, digests: Iterable[str]) -> int:
         """Return the total disk usage of these contents, in bytes."""
-        return sum(_on_disk(self.path(digest)) for digest in digests)
+        return sum(_disk_usage(self.path(digest)) for digest in digests)
 
-    def take_over(self, other: "BlobStore") -> None:
+    def merge(self, other: "BlobStore") -> None:
         """Move all contents of another store on the same file system into this one.
 
         Raises:
             OSError: a content cannot be moved; those before it were.
         """
         for path in other.folder.glob("[0-9a-f][0-9a-f]/*"):
-            if len(path.name) == 64 and _HEX.issuperset(path.name) and not self._rely(path.name):
-                self._adopt(path)
+            if len(path.name) == 64 and _HEX.issuperset(path.name) and not self._protect(path.name):
+                self._move_in(path)
 
-    def _adopt(self, path: Path) -> None:
+    def _move_in(self, path: Path) -> None:
         with self._lock:
-            place, size = self.path(path.name), path.stat().st_size
-            counted = self._counted()
-            place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            path.rename(place)
+            target, size = self.path(path.name), path.stat().st_size
+            counted = self._cached_size()
+            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            path.rename(target)
             self._size = counted + size
 
     def _remove(self, digest: str) -> int:
         """Remove a content unless it is protected; return the bytes freed."""
-        place = self.path(digest)
+        target = self.path(digest)
         with self._lock:
-            if digest in self._relied:
+            if digest in self._protected:
                 return 0
-            counted, freed = self._counted(), _on_disk(place)
+            counted, freed = self._cached_size(), _disk_usage(target)
             with suppress(FileNotFoundError):
-                size = place.stat().st_size
-                place.unlink()
+                size = target.stat().st_size
+                target.unlink()
                 self._size = max(0, counted - size)
             return freed
 
-    def _rely(self, digest: str) -> bool:
-        """Return whether the content is stored; protect it while ``relied_on`` is active."""
+    def _protect(self, digest: str) -> bool:
+        """Return whether the content is stored; protect it while ``protected`` is active."""
         with self._lock:
-            if self._users:
-                self._relied.add(digest)
+            if self._protections:
+                self._protected.add(digest)
             return self.path(digest).is_file()
 
     def _put_small(self, content: bytes) -> str:
         digest = hashlib.sha256(content).hexdigest()
-        if not self._rely(digest):
-            part = self._part()
+        if not self._protect(digest):
+            part = self._partial_path()
             try:
                 self._write(part, content)
-                self._settle(part, digest, len(content))
+                self._commit(part, digest, len(content))
             finally:
                 part.unlink(missing_ok=True)
         return digest
 
     def _put_large(self, head: bytes, file: BinaryIO, limit: int) -> tuple[str, int]:
-        part, count, sha = self._part(), 0, hashlib.sha256()
+        part, count, sha = self._partial_path(), 0, hashlib.sha256()
         try:
             chunk = head
             while chunk:
@@ -189,13 +189,13 @@ class BlobStore:
                 count += len(chunk)
                 chunk = file.read(min(_CHUNK, limit + 1 - count))
             digest = sha.hexdigest()
-            if count <= limit and not self._rely(digest):
-                self._settle(part, digest, count)
+            if count <= limit and not self._protect(digest):
+                self._commit(part, digest, count)
             return digest, count
         finally:
             part.unlink(missing_ok=True)
 
-    def _part(self) -> Path:
+    def _partial_path(self) -> Path:
         """Return a path for a partial content."""
         return self.folder / f"part-{secrets.token_hex(8)}"
 
@@ -207,35 +207,35 @@ class BlobStore:
         except OSError as error:
             raise StoreFull(None) from error
 
-    def _settle(self, part: Path, digest: str, size: int) -> None:
+    def _commit(self, part: Path, digest: str, size: int) -> None:
         """Move a complete content to its final path, if it fits."""
         with self._lock:
-            place = self.path(digest)
-            if self._counted() + size > self.limit:
+            target = self.path(digest)
+            if self._cached_size() + size > self.limit:
                 raise StoreFull(digest)
-            if place.exists():
+            if target.exists():
                 return
             try:
-                place.parent.mkdir(exist_ok=True)
-                part.rename(place)
+                target.parent.mkdir(exist_ok=True)
+                part.rename(target)
             except OSError as error:
                 raise StoreFull(digest) from error
-            self._size = self._counted() + size
+            self._size = self._cached_size() + size
 
-    def _counted(self) -> int:
+    def _cached_size(self) -> int:
         if self._size is None:
             self._size = 0
             if self.folder.is_dir():
                 self._size = sum(
                     entry.stat().st_size
-                    for shelf in os.scandir(self.folder)
-                    if shelf.is_dir()
-                    for entry in os.scandir(shelf)
+                    for folder in os.scandir(self.folder)
+                    if folder.is_dir()
+                    for entry in os.scandir(folder)
                 )
         return self._size
 
 
-def _on_disk(path: Path) -> int:
+def _disk_usage(path: Path) -> int:
     try:
         return path.stat().st_blocks * 512
     except FileNotFoundError:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from agent.workspace.paths import RelPath
 
 MAX_HINTS = 50_000
-_SOON = 0.02
+_BATCH_SECONDS = 0.02
 """Seconds from the first change after an idle period to its report, to batch changes."""
 
 
@@ -26,59 +26,61 @@ class DirtySet:
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep:
+class SweepNeeded:
     """The hints are incomplete; a full sweep is needed.
 
     Attributes:
-        why: The reason, for a log.
+        reason: The reason, for a log.
     """
 
-    why: str
+    reason: str
 
 
-class Gathered:
+class HintCollector:
     """Hints since the last ``take``, shared by the watch's reader thread and callers."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._dirty = DirtySet()
-        self._lost = ""
-        self.degraded = ""
+        self._incomplete_reason = ""
+        self.degraded_reason = ""
 
     def add(self, path: str, *, written: bool) -> None:
         """Add one path; above ``MAX_HINTS`` paths, a full sweep is cheaper."""
         with self._lock:
             self._dirty.entries[path] = written or self._dirty.entries.get(path, False)
             if len(self._dirty.entries) > MAX_HINTS:
-                self._dirty, self._lost = DirtySet(), "too much changed to list it"
+                self._dirty, self._incomplete_reason = DirtySet(), "too much changed to list it"
 
     def add_tree(self, path: str) -> None:
         """Add a new folder."""
         with self._lock:
             self._dirty.trees.add(path)
 
-    def lost(self, why: str) -> None:
+    def mark_incomplete(self, reason: str) -> None:
         """Record that hints were lost."""
         with self._lock:
-            self._lost = why
+            self._incomplete_reason = reason
 
-    def take(self) -> DirtySet | Sweep:
+    def take(self) -> DirtySet | SweepNeeded:
         """Return the hints since the last call."""
         with self._lock:
-            dirty, lost = self._dirty, self._lost
-            self._dirty, self._lost = DirtySet(), ""
-        why = self.degraded or lost
-        return Sweep(why) if why else dirty
+            dirty, lost = self._dirty, self._incomplete_reason
+            self._dirty, self._incomplete_reason = DirtySet(), ""
+        reason = self.degraded_reason or lost
+        return SweepNeeded(reason) if reason else dirty
 
 
-class News:
+class DirtyFolderNotifier:
     """Reports dirty folders from its own thread.
 
-    It reports soon after the first change and then at most once in ``pause`` seconds.
+    It reports soon after the first change and then at most once in ``interval`` seconds.
     """
 
-    def __init__(self, on_dirty: Callable[[frozenset[RelPath]], None] | None, pause: float) -> None:
-        self._on_dirty, self._pause = on_dirty, pause
+    def __init__(
+        self, on_dirty: Callable[[frozenset[RelPath]], None] | None, interval: float
+    ) -> None:
+        self._on_dirty, self._interval = on_dirty, interval
         self._folders: set[str] = set()
         self._changed = threading.Condition()
         self._closed = False
@@ -103,13 +105,13 @@ class News:
             self._thread.join()
 
     def _run(self) -> None:
-        handed_on = -self._pause
+        last_report = -self._interval
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._folders or self._closed)
-            rest = handed_on + self._pause - time.monotonic()
-            time.sleep(0 if self._closed else max(min(_SOON, self._pause), rest))
-            handed_on = time.monotonic()
+            delay = last_report + self._interval - time.monotonic()
+            time.sleep(0 if self._closed else max(min(_BATCH_SECONDS, self._interval), delay))
+            last_report = time.monotonic()
             with self._changed:
                 if self._closed:
                     return

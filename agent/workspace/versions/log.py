@@ -9,7 +9,7 @@ from agent.errors import JournalError
 from agent.workspace.versions.manifest import Delta, Manifest
 
 
-class Versions:
+class ManifestLog:
     """A run's file of deltas.
 
     An incomplete last line, left by a killed process, is ignored.
@@ -20,49 +20,49 @@ class Versions:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._mended = False
+        self._repaired = False
 
     def append(self, step: int, delta: Delta) -> None:
         """Append the delta of a step."""
-        if not self._mended:
-            self._mend()
+        if not self._repaired:
+            self._repair()
         line = json.dumps({"step": step, **delta.to_json()}).encode() + b"\n"
         try:
             with self._path.open("ab") as file:
                 file.write(line)
         except OSError:
-            self._mended = False  # the line may be partly written
+            self._repaired = False  # the line may be partly written
             raise
 
     def read(self) -> Iterator[tuple[int, Delta]]:
         """Yield the deltas in order, each with its step, up to the first invalid line."""
-        return ((step, delta) for _, step, delta in self.after(0))
+        return ((step, delta) for _, step, delta in self.read_from(0))
 
-    def after(self, position: int) -> Iterator[tuple[int, int, Delta]]:
+    def read_from(self, offset: int) -> Iterator[tuple[int, int, Delta]]:
         """Like ``read``, from a file position on; yield each with the position after it."""
         if not self._path.exists():
             return
         with self._path.open("rb") as file:
-            file.seek(position)
+            file.seek(offset)
             for line in file:
                 if not line.endswith(b"\n"):
                     return
-                position += len(line)
+                offset += len(line)
                 try:
                     data = json.loads(line)
-                    yield position, int(data["step"]), Delta.from_json(data)
+                    yield offset, int(data["step"]), Delta.from_json(data)
                 except (ValueError, TypeError, KeyError, JournalError):
                     return
 
     def manifest(self, step: int | None = None) -> Manifest:
         """Return the manifest after ``step``; the latest if None."""
-        return Manifest.after(
+        return Manifest.from_deltas(
             delta for number, delta in self.read() if step is None or number <= step
         )
 
-    def _mend(self) -> None:
+    def _repair(self) -> None:
         """Truncate the file after its last newline."""
-        self._mended = True
+        self._repaired = True
         if self._path.exists():
-            whole = self._path.read_bytes().rfind(b"\n") + 1
-            os.truncate(self._path, whole)
+            complete_size = self._path.read_bytes().rfind(b"\n") + 1
+            os.truncate(self._path, complete_size)

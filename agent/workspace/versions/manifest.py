@@ -23,8 +23,8 @@ class Node:
         size: Size in bytes of a file; 0 for other kinds.
         mode: Permission bits, including setuid, setgid and sticky.
         hash: SHA-256 of a file's content in hex, if it was read.
-        kept: Whether the store has the content (files) or the node is complete (others).
-        why: The reason, for the user, if ``kept`` is False.
+        stored: Whether the store has the content (files) or the node is complete (others).
+        reason: The reason, for the user, if ``stored`` is False.
         target: A link's target; bytes that are not UTF-8 are surrogate-escaped.
     """
 
@@ -32,20 +32,20 @@ class Node:
     size: int = 0
     mode: int = 0
     hash: str | None = None
-    kept: bool = True
-    why: str = ""
+    stored: bool = True
+    reason: str = ""
     target: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the node as JSON values, without default fields."""
-        found: dict[str, Any] = {"kind": self.kind, "mode": self.mode}
+        data: dict[str, Any] = {"kind": self.kind, "mode": self.mode}
         if self.kind == "file":
-            found |= {"size": self.size, "hash": self.hash}
-        if not self.kept:
-            found |= {"kept": False, "why": self.why}
+            data |= {"size": self.size, "hash": self.hash}
+        if not self.stored:
+            data |= {"kept": False, "why": self.reason}
         if self.kind == "link":
-            found["target"] = RelPath.trusted(self.target).to_url()
-        return found
+            data["target"] = RelPath.trusted(self.target).to_url()
+        return data
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
@@ -58,9 +58,9 @@ class Node:
             size=size,
             mode=mode,
             hash=data.get("hash"),
-            kept=bool(data.get("kept", True)),
-            why=str(data.get("why", "")),
-            target=_unquoted(str(data.get("target", ""))),
+            stored=bool(data.get("kept", True)),
+            reason=str(data.get("why", "")),
+            target=_decode_path(str(data.get("target", ""))),
         )
 
 
@@ -87,10 +87,10 @@ class Delta:
         """Return the delta as JSON values; plain ASCII, with percent-encoded paths."""
         return {
             "changed": {
-                _quoted(path): node.to_json() | ({"new": True} if path in self.added else {})
+                _encode_path(path): node.to_json() | ({"new": True} if path in self.added else {})
                 for path, node in self.changed.items()
             },
-            "removed": [_quoted(path) for path in self.removed],
+            "removed": [_encode_path(path) for path in self.removed],
             **({"by": _USER} if self.by_user else {}),
         }
 
@@ -98,10 +98,10 @@ class Delta:
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Parse the output of ``to_json``. Raises ``JournalError`` if it is invalid."""
         try:
-            changed = {_unquoted(path): node for path, node in data["changed"].items()}
+            changed = {_decode_path(path): node for path, node in data["changed"].items()}
             return cls(
                 changed={path: Node.from_json(node) for path, node in changed.items()},
-                removed=tuple(_unquoted(path) for path in data["removed"]),
+                removed=tuple(_decode_path(path) for path in data["removed"]),
                 added=frozenset(path for path, node in changed.items() if node.get("new")),
                 by_user=data.get("by") == _USER,
             )
@@ -120,7 +120,7 @@ class Manifest:
         self.nodes: dict[str, Node] = dict(nodes or {})
 
     @classmethod
-    def after(cls, deltas: Iterable[Delta]) -> Self:
+    def from_deltas(cls, deltas: Iterable[Delta]) -> Self:
         """Return the manifest that results from applying ``deltas`` to an empty one."""
         manifest = cls()
         for delta in deltas:
@@ -133,13 +133,13 @@ class Manifest:
             self.nodes.pop(path, None)
         self.nodes.update(delta.changed)
 
-    def to(self, now: Mapping[str, Node]) -> Delta:
-        """Return the delta from this manifest to ``now``, with sorted paths."""
+    def diff(self, current: Mapping[str, Node]) -> Delta:
+        """Return the delta from this manifest to ``current``, with sorted paths."""
         before = self.nodes
-        changed = {path: node for path, node in now.items() if _differs(before.get(path), node)}
+        changed = {path: node for path, node in current.items() if _differs(before.get(path), node)}
         return Delta(
             changed=dict(sorted(changed.items())),
-            removed=tuple(sorted(path for path in before if path not in now)),
+            removed=tuple(sorted(path for path in before if path not in current)),
             added=frozenset(path for path in changed if path not in before),
         )
 
@@ -148,9 +148,9 @@ def _differs(before: Node | None, node: Node) -> bool:
     return before is not node and before != node
 
 
-def _quoted(path: str) -> str:
+def _encode_path(path: str) -> str:
     return RelPath.trusted(path).to_url()
 
 
-def _unquoted(quoted: str) -> str:
-    return os.fsdecode(unquote_to_bytes(quoted))
+def _decode_path(encoded: str) -> str:
+    return os.fsdecode(unquote_to_bytes(encoded))

@@ -9,14 +9,14 @@ from typing import BinaryIO
 from agent.errors import JournalError, WorkspaceError
 from agent.workspace.paths import RelPath
 from agent.workspace.versions.blobs import BlobStore
-from agent.workspace.versions.log import Versions
+from agent.workspace.versions.log import ManifestLog
 from agent.workspace.versions.manifest import Delta, Node
 
-_KINDS = {"folder": "a folder", "link": "a link"}
+_KIND_LABELS = {"folder": "a folder", "link": "a link"}
 
 
 @dataclass(slots=True)
-class _Life:
+class _PathHistory:
     """History of one path: its node from each step on; None while it does not exist.
 
     A change by the user before a step's end has that step's number and precedes the step's own
@@ -27,7 +27,7 @@ class _Life:
     nodes: list[Node | None] = field(default_factory=list)
     by_user: list[bool] = field(default_factory=list)
 
-    def become(self, step: int, node: Node | None, *, by_user: bool) -> None:
+    def record(self, step: int, node: Node | None, *, by_user: bool) -> None:
         while self.steps and (self.steps[-1] > step or self._last == (step, by_user)):
             for column in (self.steps, self.nodes, self.by_user):
                 column.pop()
@@ -35,18 +35,18 @@ class _Life:
         self.nodes.append(node)
         self.by_user.append(by_user)
 
-    def at(self, step: int) -> Node | None:
+    def node_at(self, step: int) -> Node | None:
         position = bisect_right(self.steps, step)
         return self.nodes[position - 1] if position else None
 
-    def before(self, step: int) -> Node | None:
+    def node_before(self, step: int) -> Node | None:
         """Return the node before the step's own change, after the user's changes."""
         position = bisect_right(self.steps, step - 1)
         if self.steps[position : position + 1] == [step] and self.by_user[position]:
             position += 1
         return self.nodes[position - 1] if position else None
 
-    def changed_in(self) -> int | None:
+    def last_changed_step(self) -> int | None:
         """Return the last step that changed the path."""
         changes = zip(reversed(self.steps), reversed(self.by_user), strict=True)
         return next((step for step, by_user in changes if not by_user), None)
@@ -56,7 +56,7 @@ class _Life:
         return self.steps[-1], self.by_user[-1]
 
 
-class Past:
+class FileVersions:
     """File versions of one run. Thread-safe.
 
     Each line of the manifest file is read once, on the first query after it was written. The
@@ -68,32 +68,32 @@ class Past:
     """
 
     def __init__(self, manifests: Path, blobs: BlobStore) -> None:
-        self._versions = Versions(manifests)
+        self._log = ManifestLog(manifests)
         self._blobs = blobs
-        self._lives: dict[str, _Life] = {}
+        self._histories: dict[str, _PathHistory] = {}
         self._position = 0
         self._lock = threading.Lock()
 
     def node(self, path: RelPath, step: int) -> Node | None:
         """Return the node at ``path`` after ``step``; None if there was none."""
         with self._lock:
-            self._catch_up()
-            life = self._lives.get(path)
-            return life.at(step) if life else None
+            self._read_new_deltas()
+            history = self._histories.get(path)
+            return history.node_at(step) if history else None
 
-    def before(self, path: RelPath, step: int) -> Node | None:
+    def node_before(self, path: RelPath, step: int) -> Node | None:
         """Return the node at ``path`` before ``step`` changed it; None if there was none."""
         with self._lock:
-            self._catch_up()
-            life = self._lives.get(path)
-            return life.before(step) if life else None
+            self._read_new_deltas()
+            history = self._histories.get(path)
+            return history.node_before(step) if history else None
 
-    def changed_in(self, path: RelPath) -> int | None:
+    def last_changed_step(self, path: RelPath) -> int | None:
         """Return the last step that changed ``path``; None if no step is known to have."""
         with self._lock:
-            self._catch_up()
-            life = self._lives.get(path)
-            return life.changed_in() if life else None
+            self._read_new_deltas()
+            history = self._histories.get(path)
+            return history.last_changed_step() if history else None
 
     def open(self, path: RelPath, step: int) -> BinaryIO:
         """Open the file ``path`` as it was after ``step``; the caller closes it.
@@ -103,17 +103,17 @@ class Past:
         """
         node = self.node(path, step)
         if node is None:
-            raise WorkspaceError(f"“{path.shown}” was not there after step {step}.")
-        return self.content(path, step, node)
+            raise WorkspaceError(f"“{path.display}” was not there after step {step}.")
+        return self.open_content(path, step, node)
 
-    def content(self, path: RelPath, step: int, node: Node) -> BinaryIO:
+    def open_content(self, path: RelPath, step: int, node: Node) -> BinaryIO:
         """Open the content of ``node``, a result of the method ``node``; see ``open``."""
-        named = f"“{path.shown}”"
+        named = f"“{path.display}”"
         if node.kind != "file":
-            what = _KINDS.get(node.kind, "no regular file")
+            what = _KIND_LABELS.get(node.kind, "no regular file")
             raise WorkspaceError(f"{named} was {what} after step {step}.")
-        if not node.kept or node.hash is None:
-            why = node.why or "its content was not read"
+        if not node.stored or node.hash is None:
+            why = node.reason or "its content was not read"
             raise WorkspaceError(f"{named} as it was after step {step} was not kept: {why}.")
         try:
             return self._blobs.open(node.hash)
@@ -122,14 +122,16 @@ class Past:
                 f"{named} as it was after step {step} is not in the store any more."
             ) from error
 
-    def _catch_up(self) -> None:
-        for position, step, delta in self._versions.after(self._position):
-            self._take(step, delta)
+    def _read_new_deltas(self) -> None:
+        for position, step, delta in self._log.read_from(self._position):
+            self._apply(step, delta)
             self._position = position
 
-    def _take(self, step: int, delta: Delta) -> None:
+    def _apply(self, step: int, delta: Delta) -> None:
         for path in delta.removed:
-            if path in self._lives:
-                self._lives[path].become(step, None, by_user=delta.by_user)
+            if path in self._histories:
+                self._histories[path].record(step, None, by_user=delta.by_user)
         for path, node in delta.changed.items():
-            self._lives.setdefault(path, _Life()).become(step, node, by_user=delta.by_user)
+            self._histories.setdefault(path, _PathHistory()).record(
+                step, node, by_user=delta.by_user
+            )

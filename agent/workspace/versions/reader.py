@@ -8,10 +8,10 @@ from agent.workspace import paths
 from agent.workspace.versions.blobs import BlobStore, StoreFull
 from agent.workspace.versions.manifest import Node, NodeKind
 
-MAX_KEPT = 64 * 1024**2
+MAX_STORED_BYTES = 64 * 1024**2
 """Size limit in bytes; larger contents are not kept."""
 
-_FRESH = 50_000_000
+_TIMESTAMP_RESOLUTION_NS = 50_000_000
 """Nanoseconds: after so recent a change, another one may have the same time stamp."""
 
 _KINDS: dict[int, NodeKind] = {
@@ -24,10 +24,10 @@ _KINDS: dict[int, NodeKind] = {
     stat.S_IFBLK: "device",
 }
 
-Mark = tuple[int, ...]
+Fingerprint = tuple[int, ...]
 
 
-def mark_of(info: os.stat_result) -> Mark:
+def fingerprint(info: os.stat_result) -> Fingerprint:
     """Return values that differ if a file has changed; a folder's times are ignored."""
     mode = info.st_mode
     if stat.S_ISDIR(mode):
@@ -35,78 +35,80 @@ def mark_of(info: os.stat_result) -> Mark:
     return (mode, info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
 
 
-class Reading:
+class NodeReader:
     """Reads nodes.
 
     Args:
         blobs: Store for file contents.
-        max_kept: Maximum size in bytes of a stored content.
+        max_stored: Maximum size in bytes of a stored content.
     """
 
-    def __init__(self, blobs: BlobStore, *, max_kept: int = MAX_KEPT) -> None:
+    def __init__(self, blobs: BlobStore, *, max_stored: int = MAX_STORED_BYTES) -> None:
         self.blobs = blobs
-        self.max_kept = max_kept
+        self.max_stored = max_stored
 
-    def node(self, folder: int, name: str, info: os.stat_result) -> tuple[Node, Mark | None]:
+    def read(self, folder: int, name: str, info: os.stat_result) -> tuple[Node, Fingerprint | None]:
         """Read the node ``name`` in ``folder`` without following links or blocking.
 
         Returns:
-            The node, and its mark (see ``mark_of``) for later comparison; None instead of the
+            The node, and its mark (see ``fingerprint``) for later comparison; None instead of the
             mark if the node must be read again.
         """
         kind = _KINDS.get(stat.S_IFMT(info.st_mode), "device")
         mode = stat.S_IMODE(info.st_mode)
         if kind == "file":
-            return self._file(folder, name, info)
+            return self._read_file(folder, name, info)
         if kind == "link":
             try:
-                return Node("link", mode=mode, target=_target(folder, name)), mark_of(info)
+                return Node("link", mode=mode, target=_link_target(folder, name)), fingerprint(info)
             except OSError:
-                return Node("link", mode=mode, kept=False, why="it was changing"), None
-        return Node(kind, mode=mode), mark_of(info)
+                return Node("link", mode=mode, stored=False, reason="it was changing"), None
+        return Node(kind, mode=mode), fingerprint(info)
 
-    def _file(self, folder: int, name: str, info: os.stat_result) -> tuple[Node, Mark | None]:
+    def _read_file(
+        self, folder: int, name: str, info: os.stat_result
+    ) -> tuple[Node, Fingerprint | None]:
         for _ in range(2):
-            if info.st_size > self.max_kept:
-                limit = f"{self.max_kept // 1024**2} MB"
-                return _unkept(info, f"it is larger than {limit}"), mark_of(info)
+            if info.st_size > self.max_stored:
+                limit = f"{self.max_stored // 1024**2} MB"
+                return _unstored_node(info, f"it is larger than {limit}"), fingerprint(info)
             try:
                 file = paths.open_file(folder, name)
             except PermissionError:
-                return _unkept(info, "the application may not read it"), mark_of(info)
+                return _unstored_node(info, "the application may not read it"), fingerprint(info)
             except OSError:
                 break
             try:
-                node, info = self._content(file)
+                node, info = self._read_content(file)
             except StoreFull as full:
-                return _unkept(info, str(full), full.digest), mark_of(info)
+                return _unstored_node(info, str(full), full.digest), fingerprint(info)
             except OSError as error:
-                return _unkept(info, f"it cannot be read: {error.strerror}"), None
+                return _unstored_node(info, f"it cannot be read: {error.strerror}"), None
             if node is not None:
-                return node, mark_of(info) if _settled(info) else None
-        return _unkept(info, "it was changing while it was read"), None
+                return node, fingerprint(info) if _is_settled(info) else None
+        return _unstored_node(info, "it was changing while it was read"), None
 
-    def _content(self, file: int) -> tuple[Node | None, os.stat_result]:
+    def _read_content(self, file: int) -> tuple[Node | None, os.stat_result]:
         """Return the node (None if the file changed while it was read) and its ``fstat``."""
         with os.fdopen(file, "rb") as opened:
             before = os.fstat(file)
-            if before.st_size > self.max_kept:
+            if before.st_size > self.max_stored:
                 return None, before
             digest, count = self.blobs.put(opened, limit=before.st_size)
             after = os.fstat(file)
-        if count != after.st_size or mark_of(before) != mark_of(after):
+        if count != after.st_size or fingerprint(before) != fingerprint(after):
             return None, after
         return Node("file", after.st_size, stat.S_IMODE(after.st_mode), digest), after
 
 
-def _target(folder: int, name: str) -> str:
+def _link_target(folder: int, name: str) -> str:
     return os.readlink(name, dir_fd=folder)
 
 
-def _unkept(info: os.stat_result, why: str, digest: str | None = None) -> Node:
+def _unstored_node(info: os.stat_result, reason: str, digest: str | None = None) -> Node:
     mode = stat.S_IMODE(info.st_mode)
-    return Node("file", info.st_size, mode, digest, kept=False, why=why)
+    return Node("file", info.st_size, mode, digest, stored=False, reason=reason)
 
 
-def _settled(info: os.stat_result) -> bool:
-    return abs(time.time_ns() - info.st_ctime_ns) > _FRESH
+def _is_settled(info: os.stat_result) -> bool:
+    return abs(time.time_ns() - info.st_ctime_ns) > _TIMESTAMP_RESOLUTION_NS

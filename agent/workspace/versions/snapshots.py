@@ -12,10 +12,10 @@ from agent.workspace import paths
 from agent.workspace.paths import RelPath
 from agent.workspace.tree import scan
 from agent.workspace.versions.blobs import BlobStore
-from agent.workspace.versions.dirty_set import DirtySet, Sweep
+from agent.workspace.versions.dirty_set import DirtySet, SweepNeeded
 from agent.workspace.versions.manifest import Delta, Manifest, Node
-from agent.workspace.versions.reader import Mark, Reading, mark_of
-from agent.workspace.versions.watch import Watch
+from agent.workspace.versions.reader import Fingerprint, NodeReader, fingerprint
+from agent.workspace.versions.watch import WorkspaceWatcher
 
 MAX_NAMES = 200_000
 """Maximum number of names in a manifest; a larger tree is cut, with a note where."""
@@ -23,14 +23,14 @@ MAX_NAMES = 200_000
 SWEEP_BELOW = 500
 """Number of names up to which a sweep (about 2 µs each) is no slower than the watch."""
 
-_GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+_GONE_ERRNOS = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
 
-class _Doubt(Exception):
+class _InconsistentHints(Exception):
     """The hints contradict the file system; a sweep is needed."""
 
 
-class Snapshots:
+class SnapshotTracker:
     """Tracks the workspace's manifest, step by step.
 
     Args:
@@ -46,7 +46,7 @@ class Snapshots:
         self,
         root: Path,
         blobs: BlobStore,
-        watch: Watch | None = None,
+        watch: WorkspaceWatcher | None = None,
         *,
         manifest: Manifest | None = None,
         sweep_below: int = SWEEP_BELOW,
@@ -56,11 +56,11 @@ class Snapshots:
         self.sweeps = 0
         """Number of sweeps so far."""
         self._root, self._watch = root, watch
-        self._reading = Reading(blobs)
+        self._reader = NodeReader(blobs)
         self._sweep_below, self._max_names = sweep_below, max_names
-        self._seen: dict[str, tuple[Mark, Node]] = {}
-        self._linked: set[str] = set()
-        self._known = False
+        self._cache: dict[str, tuple[Fingerprint, Node]] = {}
+        self._hard_linked: set[str] = set()
+        self._consistent = False
         self._lock = threading.Lock()
 
     def take(self, *, final: bool = False) -> Delta:
@@ -76,19 +76,19 @@ class Snapshots:
             WorkspaceError: the workspace's folder cannot be read.
         """
         with self._lock:
-            known, self._known = self._known, False
+            known, self._consistent = self._consistent, False
             try:
-                with paths.opened_folder_path(self._root) as root:
-                    delta = self._hinted(root) if known and not final else None
+                with paths.host_folder_fd(self._root) as root:
+                    delta = self._delta_from_hints(root) if known and not final else None
                     if delta is None:
                         delta = self._sweep(root)
             except OSError as error:
-                raise paths.explain(error, "") from error
+                raise paths.to_workspace_error(error, "") from error
             self.manifest.apply(delta)
-            self._known = True
+            self._consistent = True
             return delta
 
-    def adopt(
+    def record_user_changes(
         self,
         *,
         written: Iterable[str] = (),
@@ -113,118 +113,121 @@ class Snapshots:
             gone = set(removed)
             for old, new in moved:
                 gone.add(old)
-                now |= {f"{new}{path[len(old) :]}": before[path] for path in _below(before, {old})}
+                now |= {
+                    f"{new}{path[len(old) :]}": before[path]
+                    for path in _within_roots(before, {old})
+                }
             try:
-                with paths.opened_folder_path(self._root) as root:
+                with paths.host_folder_fd(self._root) as root:
                     for path in written:
-                        self._look_below(root, path, (now, gone))
+                        self._read_subtree(root, path, (now, gone))
             except OSError as error:
-                raise paths.explain(error, "") from error
+                raise paths.to_workspace_error(error, "") from error
             delta = self._delta(now, gone)
             self.manifest.apply(delta)
             for path in delta.changed:
-                self._seen.pop(path, None)  # the watch reports it again
+                self._cache.pop(path, None)  # the watch reports it again
             return delta
 
-    def _look_below(self, root: int, path: str, found: tuple[dict[str, Node], set[str]]) -> None:
+    def _read_subtree(self, root: int, path: str, found: tuple[dict[str, Node], set[str]]) -> None:
         """Read a path and all below it; leave a path in doubt to ``take``."""
         parent, _, name = path.rpartition("/")
-        with suppress(_Doubt):
-            self._look_in(root, parent, [(name, False)], found)
-            if found[0].get(path, _FILE).kind == "folder":
+        with suppress(_InconsistentHints):
+            self._read_names(root, parent, [(name, False)], found)
+            if found[0].get(path, _FILE_NODE).kind == "folder":
                 self._scan(root, path, found[0])
 
-    def _hinted(self, root: int) -> Delta | None:
+    def _delta_from_hints(self, root: int) -> Delta | None:
         """Return the delta from the watch's hints; None if a sweep is needed."""
         small = len(self.manifest.nodes) <= self._sweep_below
-        if self._watch is None or self._linked or small:
+        if self._watch is None or self._hard_linked or small:
             return None
-        hints = self._watch.dirty_since_last()
-        if isinstance(hints, Sweep):
+        hints = self._watch.take_changes()
+        if isinstance(hints, SweepNeeded):
             return None
         try:
-            return self._look_at(root, hints)
-        except _Doubt:
+            return self._apply_hints(root, hints)
+        except _InconsistentHints:
             return None
 
     def _sweep(self, root: int) -> Delta:
         self.sweeps += 1
         if self._watch is not None:
-            self._watch.forget()
-        self._linked.clear()
+            self._watch.discard_hints()
+        self._hard_linked.clear()
         now: dict[str, Node] = {}
         self._scan(root, "", now)
-        delta = self.manifest.to(now)
+        delta = self.manifest.diff(now)
         self._forget(delta.removed)
-        if self._watch is not None and self._watch.degraded and delta:
-            self._watch.announce(_folders(delta))
+        if self._watch is not None and self._watch.degraded_reason and delta:
+            self._watch.report(_changed_folders(delta))
         return delta
 
     def _scan(self, root: int, top: str, now: dict[str, Node]) -> None:
         """Add every node below ``top`` to ``now``."""
-        waiting = [top]
-        while waiting:
-            at = waiting.pop()
+        pending = [top]
+        while pending:
+            current = pending.pop()
             try:
-                with paths.opened_folder(root, at) as folder:
-                    waiting += self._scan_folder(folder, at, now)
+                with paths.folder_fd(root, current) as folder:
+                    pending += self._scan_folder(folder, current, now)
                 if len(now) >= self._max_names:
                     raise OSError(errno.E2BIG, "the workspace holds too many names")
             except OSError as error:
-                if at:
-                    self._not_listed(at, error, now)
+                if current:
+                    self._record_unreadable(current, error, now)
                 elif error.errno != errno.E2BIG:
                     raise
 
-    def _scan_folder(self, folder: int, at: str, now: dict[str, Node]) -> list[str]:
+    def _scan_folder(self, folder: int, parent: str, now: dict[str, Node]) -> list[str]:
         inner = []
         for name, info in scan(folder):
             if len(now) >= self._max_names:
                 break
-            path = paths.join(at, name)
-            now[path] = self._node(folder, path, name, info)
+            path = paths.join(parent, name)
+            now[path] = self._current_node(folder, path, name, info)
             if stat.S_ISDIR(info.st_mode):
                 inner.append(path)
         return inner
 
-    def _not_listed(self, path: str, error: OSError, now: dict[str, Node]) -> None:
-        self._seen.pop(path, None)
+    def _record_unreadable(self, path: str, error: OSError, now: dict[str, Node]) -> None:
+        self._cache.pop(path, None)
         known = now.get(path)
-        if error.errno in _GONE or known is None:
+        if error.errno in _GONE_ERRNOS or known is None:
             now.pop(path, None)
         else:
             why = f"it cannot be looked into: {error.strerror}"
-            now[path] = Node("folder", mode=known.mode, kept=False, why=why)
+            now[path] = Node("folder", mode=known.mode, stored=False, reason=why)
 
-    def _node(self, folder: int, path: str, name: str, info: os.stat_result) -> Node:
+    def _current_node(self, folder: int, path: str, name: str, info: os.stat_result) -> Node:
         """Return the current node of ``path``, reading it only if its mark changed."""
         if info.st_nlink > 1 and stat.S_ISREG(info.st_mode):
-            self._linked.add(path)
-        seen = self._seen.get(path)
-        if seen is not None and seen[0] == mark_of(info):
+            self._hard_linked.add(path)
+        seen = self._cache.get(path)
+        if seen is not None and seen[0] == fingerprint(info):
             return seen[1]
-        node, mark = self._reading.node(folder, name, info)
+        node, mark = self._reader.read(folder, name, info)
         if mark is None:
-            self._seen.pop(path, None)
+            self._cache.pop(path, None)
         else:
-            self._seen[path] = mark, node
+            self._cache[path] = mark, node
         return node
 
-    def _look_at(self, root: int, hints: DirtySet) -> Delta:
+    def _apply_hints(self, root: int, hints: DirtySet) -> Delta:
         now: dict[str, Node] = {}
         gone: set[str] = set()
-        for parent, names in _by_folder(hints.entries).items():
-            self._look_in(root, parent, names, (now, gone))
+        for parent, names in _group_by_folder(hints.entries).items():
+            self._read_names(root, parent, names, (now, gone))
         for tree in hints.trees:
-            if now.get(tree, _FILE).kind != "folder":
-                raise _Doubt
+            if now.get(tree, _FILE_NODE).kind != "folder":
+                raise _InconsistentHints
             gone.add(tree)  # former contents that the scan does not find again
             self._scan(root, tree, now)
-        if self._linked or len(self.manifest.nodes) + len(now) > self._max_names:
-            raise _Doubt
+        if self._hard_linked or len(self.manifest.nodes) + len(now) > self._max_names:
+            raise _InconsistentHints
         return self._delta(now, gone)
 
-    def _look_in(
+    def _read_names(
         self,
         root: int,
         parent: str,
@@ -240,8 +243,8 @@ class Snapshots:
         try:
             folder = paths.open_folder(root, parent)
         except OSError as error:
-            if error.errno not in _GONE or any(written for _, written in names):
-                raise _Doubt from error
+            if error.errno not in _GONE_ERRNOS or any(written for _, written in names):
+                raise _InconsistentHints from error
             gone.update(paths.join(parent, name) for name, _ in names)
             return
         try:
@@ -251,12 +254,12 @@ class Snapshots:
                     info = os.stat(name, dir_fd=folder, follow_symlinks=False)
                 except OSError as error:
                     if written or error.errno != errno.ENOENT:
-                        raise _Doubt from error
+                        raise _InconsistentHints from error
                     gone.add(path)
                     continue
-                if written and path in self._seen and self._seen[path][0] == mark_of(info):
-                    raise _Doubt
-                now[path] = self._node(folder, path, name, info)
+                if written and path in self._cache and self._cache[path][0] == fingerprint(info):
+                    raise _InconsistentHints
+                now[path] = self._current_node(folder, path, name, info)
         finally:
             os.close(folder)
 
@@ -269,20 +272,20 @@ class Snapshots:
             for path, node in changed.items()
             if node.kind != "folder" and before.get(path, node).kind == "folder"
         }
-        removed = tuple(sorted(_below(before, roots) - now.keys())) if roots else ()
+        removed = tuple(sorted(_within_roots(before, roots) - now.keys())) if roots else ()
         self._forget(removed)
         return Delta(changed, removed, frozenset(path for path in changed if path not in before))
 
     def _forget(self, removed: Iterable[str]) -> None:
         for path in removed:
-            self._seen.pop(path, None)
-            self._linked.discard(path)
+            self._cache.pop(path, None)
+            self._hard_linked.discard(path)
 
 
-_FILE = Node("file")
+_FILE_NODE = Node("file")
 
 
-def _by_folder(entries: dict[str, bool]) -> dict[str, list[tuple[str, bool]]]:
+def _group_by_folder(entries: dict[str, bool]) -> dict[str, list[tuple[str, bool]]]:
     folders: dict[str, list[tuple[str, bool]]] = {}
     for path, written in entries.items():
         parent, _, name = path.rpartition("/")
@@ -290,18 +293,18 @@ def _by_folder(entries: dict[str, bool]) -> dict[str, list[tuple[str, bool]]]:
     return folders
 
 
-def _below(listed: Iterable[str], roots: set[str]) -> set[str]:
+def _within_roots(listed: Iterable[str], roots: set[str]) -> set[str]:
     """Return the paths in ``listed`` that are one of ``roots`` or below one."""
     found = set()
     for path in listed:
-        at = path
-        while at:
-            if at in roots:
+        current = path
+        while current:
+            if current in roots:
                 found.add(path)
                 break
-            at = at.rpartition("/")[0]
+            current = current.rpartition("/")[0]
     return found
 
 
-def _folders(delta: Delta) -> frozenset[RelPath]:
+def _changed_folders(delta: Delta) -> frozenset[RelPath]:
     return frozenset(RelPath.trusted(path).parent for path in (*delta.changed, *delta.removed))

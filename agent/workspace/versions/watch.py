@@ -28,7 +28,12 @@ from watchdog.observers.inotify_c import (
 
 from agent.workspace import paths
 from agent.workspace.paths import RelPath
-from agent.workspace.versions.dirty_set import DirtySet, Gathered, News, Sweep
+from agent.workspace.versions.dirty_set import (
+    DirtyFolderNotifier,
+    DirtySet,
+    HintCollector,
+    SweepNeeded,
+)
 
 MAX_FOLDERS = 16_384
 _MASK = Mask(
@@ -40,12 +45,14 @@ _MASK = Mask(
     | InotifyConstants.IN_CLOSE_WRITE
     | InotifyConstants.IN_ONLYDIR
 )
-_NOT_SEEN = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.ENAMETOOLONG)
+_IGNORED_ERRNOS = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.ENAMETOOLONG)
 """Errors to ignore: a removed or replaced folder has its own event; no sweep enters the rest."""
-_WRITTEN = InotifyConstants.IN_MODIFY | InotifyConstants.IN_ATTRIB | InotifyConstants.IN_CLOSE_WRITE
+_WRITE_MASK = (
+    InotifyConstants.IN_MODIFY | InotifyConstants.IN_ATTRIB | InotifyConstants.IN_CLOSE_WRITE
+)
 
 
-class Watch:
+class WorkspaceWatcher:
     """Watches the folder ``workspace`` in a sandbox's folder until ``close``.
 
     A file created in the sibling folder ``marker``, which the sandbox cannot see, raises an
@@ -57,8 +64,8 @@ class Watch:
     Args:
         folder: The sandbox's folder.
         on_dirty: Called with the folders whose listing changed, from a thread of the watch,
-            soon after the first change and at most once in ``pause``; must not raise.
-        pause: Seconds over which changes are batched for ``on_dirty``.
+            soon after the first change and at most once in ``interval``; must not raise.
+        interval: Seconds over which changes are batched for ``on_dirty``.
         max_folders: Above this many folders the watch gives up, since all processes of this
             user share one limit on watches.
     """
@@ -68,17 +75,17 @@ class Watch:
         folder: Path,
         on_dirty: Callable[[frozenset[RelPath]], None] | None = None,
         *,
-        pause: float = 0.1,
+        interval: float = 0.1,
         max_folders: int = MAX_FOLDERS,
     ) -> None:
         self._workspace = folder / "workspace"
         self._marker = folder / "marker"
         self._marker.mkdir(exist_ok=True)
-        self._gathered = Gathered()
-        self._news = News(on_dirty, pause)
-        self._awaited: dict[bytes, threading.Event] = {}
-        self._folders = _Folders(max_folders)
-        self._turn = threading.Lock()  # held by the first walk, then by each event in turn
+        self._hints = HintCollector()
+        self._notifier = DirtyFolderNotifier(on_dirty, interval)
+        self._pending_markers: dict[bytes, threading.Event] = {}
+        self._folders = _FolderWatches(max_folders)
+        self._event_lock = threading.Lock()  # held by the first walk, then by each event in turn
         self._closed = False
         self._reader: InotifyFD | None = None
         self._marker_wd = WatchDescriptor(-1)
@@ -97,36 +104,36 @@ class Watch:
         self.close()
 
     @property
-    def degraded(self) -> str:
+    def degraded_reason(self) -> str:
         """Reason, for the user, why only sweeps find changes; empty if the watch works."""
-        return self._gathered.degraded
+        return self._hints.degraded_reason
 
-    def dirty_since_last(self, *, patience: float = 1.0) -> DirtySet | Sweep:
+    def take_changes(self, *, timeout: float = 1.0) -> DirtySet | SweepNeeded:
         """Return all changes since the last call (or ``forget``, or the start).
 
         Args:
-            patience: Timeout in seconds for the watch to catch up.
+            timeout: Timeout in seconds for the watch to catch up.
         """
-        if self.degraded:
-            return Sweep(self.degraded)
-        if not self._caught_up(patience):
-            self._gathered.take()
-            return Sweep("the watch did not catch up in time")
-        return self._gathered.take()
+        if self.degraded_reason:
+            return SweepNeeded(self.degraded_reason)
+        if not self._wait_until_current(timeout):
+            self._hints.take()
+            return SweepNeeded("the watch did not catch up in time")
+        return self._hints.take()
 
-    def forget(self) -> None:
+    def discard_hints(self) -> None:
         """Drop the hints collected so far, just before a sweep makes them redundant."""
-        self._gathered.take()
+        self._hints.take()
 
-    def announce(self, folders: frozenset[RelPath]) -> None:
+    def report(self, folders: frozenset[RelPath]) -> None:
         """Report to ``on_dirty`` changes that were found in another way."""
         for folder in folders:
-            self._news.add(folder)
+            self._notifier.add(folder)
 
     def close(self) -> None:
         """Stop watching. May be called twice."""
-        self._news.close()
-        with self._turn:
+        self._notifier.close()
+        with self._event_lock:
             closed, self._closed = self._closed, True
         if self._reader is not None and not closed:
             self._reader.stop()
@@ -141,7 +148,7 @@ class Watch:
         self._reader.start()
         try:
             self._marker_wd, _ = self._add(os.fsencode(self._marker))
-            with self._turn:
+            with self._event_lock:
                 self._watch_below("")
         except OSError as error:
             self._degrade(error)
@@ -153,34 +160,34 @@ class Watch:
             errno.E2BIG: "there are too many folders to watch",
         }
         reason = limits.get(error.errno or 0, str(error))
-        self._gathered.degraded = f"Changes are found at the end of a step only: {reason}."
+        self._hints.degraded_reason = f"Changes are found at the end of a step only: {reason}."
 
-    def _caught_up(self, patience: float) -> bool:
+    def _wait_until_current(self, timeout: float) -> bool:
         """Return whether all events before this call have been read."""
         reader = self._reader
         if reader is None or not reader.is_alive():
             return False
         name = secrets.token_hex(8)
-        seen = self._awaited[name.encode()] = threading.Event()
-        mark = self._marker / name
+        seen = self._pending_markers[name.encode()] = threading.Event()
+        marker = self._marker / name
         try:
-            mark.touch()
-            return seen.wait(patience)
+            marker.touch()
+            return seen.wait(timeout)
         except OSError:
             return False
         finally:
-            del self._awaited[name.encode()]
-            mark.unlink(missing_ok=True)
+            del self._pending_markers[name.encode()]
+            marker.unlink(missing_ok=True)
 
     # All methods below run in the reader's thread, except the first `_watch_below`.
 
     def on_event(self, event: InotifyEvent) -> None:
         """Handle one event. Part of watchdog's callback protocol."""
         if event.wd == self._marker_wd:
-            if event.is_create and (seen := self._awaited.get(event.name)):
+            if event.is_create and (seen := self._pending_markers.get(event.name)):
                 seen.set()
             return
-        with self._turn:
+        with self._event_lock:
             self._on_change(event)
 
     def _on_change(self, event: InotifyEvent) -> None:
@@ -190,16 +197,16 @@ class Watch:
         path = paths.join(folder, os.fsdecode(event.name))
         is_folder = bool(event.mask & InotifyConstants.IN_ISDIR)
         if is_folder:
-            self._on_folder(event, path)
-        self._gathered.add(path, written=not is_folder and bool(event.mask & _WRITTEN))
-        self._news.add(folder)
+            self._on_folder_event(event, path)
+        self._hints.add(path, written=not is_folder and bool(event.mask & _WRITE_MASK))
+        self._notifier.add(folder)
 
     def on_watch_deleted(self, wd: WatchDescriptor) -> None:
         """Handle the removal of a watched folder. Part of watchdog's callback protocol."""
-        with self._turn:
+        with self._event_lock:
             if self._folders.path_of(wd) == "" and not self._closed:
                 self._degrade(OSError(errno.ENOENT, "the workspace's folder is gone"))
-            self._folders.drop(wd)
+            self._folders.remove(wd)
 
     def on_queue_overflow(self) -> None:
         """Handle lost events. Part of watchdog's callback protocol.
@@ -207,34 +214,34 @@ class Watch:
         A sweep is requested twice, because one must follow the last watch that is added again:
         otherwise a write to a folder not yet watched would never be found.
         """
-        self._gathered.lost("the kernel's queue of events ran over")
-        with self._turn:
+        self._hints.mark_incomplete("the kernel's queue of events ran over")
+        with self._event_lock:
             self._unwatch("")
             self._watch_tree("")
-        self._gathered.lost("the kernel's queue of events ran over")
-        for seen in list(self._awaited.values()):
+        self._hints.mark_incomplete("the kernel's queue of events ran over")
+        for seen in list(self._pending_markers.values()):
             seen.set()  # its event may be lost, and a sweep follows anyway
-        self._news.add("")
+        self._notifier.add("")
 
-    def _on_folder(self, event: InotifyEvent, path: str) -> None:
+    def _on_folder_event(self, event: InotifyEvent, path: str) -> None:
         if event.is_moved_from:
             self._unwatch(path)
         elif event.is_delete:
             return  # it was empty, and the kernel reports the end of its watch separately
-        elif event.is_create or event.is_moved_to or not self._folders.watched(path):
+        elif event.is_create or event.is_moved_to or not self._folders.is_watched(path):
             self._unwatch(path)
             self._watch_tree(path)
-            self._gathered.add_tree(path)
+            self._hints.add_tree(path)
 
     def _unwatch(self, path: str) -> None:
-        self._forsake(self._folders.drop_tree(path))
+        self._remove_callbacks(self._folders.remove_tree(path))
 
-    def _forsake(self, watches: list[tuple[WatchDescriptor, CallbackId]]) -> None:
+    def _remove_callbacks(self, watches: list[tuple[WatchDescriptor, CallbackId]]) -> None:
         if watches and self._reader is not None and not self._closed:
             self._reader.remove_callbacks(watches)
 
     def _watch_tree(self, path: str) -> None:
-        if self.degraded or self._closed:
+        if self.degraded_reason or self._closed:
             return
         try:
             self._watch_below(path)
@@ -243,20 +250,20 @@ class Watch:
 
     def _watch_below(self, top: str) -> None:
         """Watch ``top`` and all folders below it, adding each watch before listing."""
-        waiting = [top]
-        with paths.opened_folder_path(self._workspace) as root:
-            while waiting:
-                path = waiting.pop()
+        pending = [top]
+        with paths.host_folder_fd(self._workspace) as root:
+            while pending:
+                path = pending.pop()
                 try:
                     folder = paths.open_folder(root, path)
                 except OSError as error:
-                    if error.errno in _NOT_SEEN:
+                    if error.errno in _IGNORED_ERRNOS:
                         continue
                     raise
                 try:
                     wd, callback = self._add(b"/proc/self/fd/%d" % folder)
-                    self._forsake(self._folders.put(wd, callback, path))
-                    waiting += [paths.join(path, name) for name in _inner(folder)]
+                    self._remove_callbacks(self._folders.add(wd, callback, path))
+                    pending += [paths.join(path, name) for name in _subfolders(folder)]
                 finally:
                     os.close(folder)
 
@@ -267,13 +274,13 @@ class Watch:
         return reader.add_callback(path, _MASK, self, callback), callback
 
 
-def _inner(folder: int) -> list[str]:
+def _subfolders(folder: int) -> list[str]:
     with suppress(FileNotFoundError), os.scandir(folder) as entries:
         return [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
     return []
 
 
-class _Folders:
+class _FolderWatches:
     """Mapping between watches and folders."""
 
     def __init__(self, limit: int) -> None:
@@ -281,7 +288,7 @@ class _Folders:
         self._by_wd: dict[WatchDescriptor, tuple[str, CallbackId]] = {}
         self._by_path: dict[str, WatchDescriptor] = {}
 
-    def put(
+    def add(
         self, wd: WatchDescriptor, callback: CallbackId, path: str
     ) -> list[tuple[WatchDescriptor, CallbackId]]:
         """Add a watch; return the one it replaces: the same folder under its former path."""
@@ -298,15 +305,15 @@ class _Folders:
         found = self._by_wd.get(wd)
         return found[0] if found is not None else None
 
-    def watched(self, path: str) -> bool:
+    def is_watched(self, path: str) -> bool:
         return path in self._by_path
 
-    def drop(self, wd: WatchDescriptor) -> None:
+    def remove(self, wd: WatchDescriptor) -> None:
         found = self._by_wd.pop(wd, None)
         if found is not None and self._by_path.get(found[0]) == wd:
             del self._by_path[found[0]]
 
-    def drop_tree(self, top: str) -> list[tuple[WatchDescriptor, CallbackId]]:
+    def remove_tree(self, top: str) -> list[tuple[WatchDescriptor, CallbackId]]:
         """Remove a folder and all below it; return their watches."""
         if top not in self._by_path:
             return []

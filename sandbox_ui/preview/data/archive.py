@@ -4,16 +4,28 @@ import io
 from importlib import import_module
 from typing import Any, BinaryIO
 
-from sandbox_ui.preview.base import Answer, Ask, Picture, Unreadable, View
-from sandbox_ui.preview.data.archive_reader import BROKEN, MEMBER, Archive, Entry, opened
-from sandbox_ui.preview.kinds import HEAD, KINDS, kind_of, module_of
+from sandbox_ui.preview.base import (
+    BinaryPreview,
+    JsonPreview,
+    Preview,
+    PreviewError,
+    PreviewRequest,
+)
+from sandbox_ui.preview.data.archive_reader import (
+    MAX_MEMBER_BYTES,
+    READ_ERRORS,
+    Archive,
+    Entry,
+    open_archive,
+)
+from sandbox_ui.preview.kinds import HEAD_BYTES, KINDS, kind_of, module_of
 
-PAGE = 25_000
+MAX_PAGE_ENTRIES = 25_000
 """Maximum entries per response."""
 
-_NAME = 4096
-_INSTEAD = {"page": "text", "film": "bytes"}
-_MEDIA = {
+_MAX_NAME_LENGTH = 4096
+_SUBSTITUTE_KINDS = {"page": "text", "film": "bytes"}
+_MEDIA_TYPES = {
     "png": "image/png", "jpg": "image/jpeg", "jpeg": "image/jpeg", "gif": "image/gif",
     "webp": "image/webp", "bmp": "image/bmp", "ico": "image/x-icon", "svg": "image/svg+xml",
     "wav": "audio/wav", "mp3": "audio/mpeg", "ogg": "audio/ogg", "flac": "audio/flac",
@@ -21,7 +33,7 @@ _MEDIA = {
 }  # fmt: skip
 
 
-def view(file: BinaryIO, ask: Ask) -> Answer:
+def view(file: BinaryIO, request: PreviewRequest) -> Preview:
     """Return entries from ``start`` on, or the member at index ``member``.
 
     ``take`` returns the member's bytes; otherwise the preview of its kind renders it with the
@@ -30,94 +42,103 @@ def view(file: BinaryIO, ask: Ask) -> Answer:
     Raises:
         Unreadable: The file is not an archive, or the member cannot be read.
     """
-    archive = opened(file, ask.name)
-    if "member" not in ask.options:
-        return View(_listing(archive, ask.number("start", 0)))
-    at = ask.number("member", 0)
+    archive = open_archive(file, request.name)
+    if "member" not in request.options:
+        return JsonPreview(_listing(archive, request.int_option("start", 0)))
+    at = request.int_option("member", 0)
     if at >= len(archive.entries):
-        raise Unreadable("This member is not there any more.")
+        raise PreviewError("This member is not there any more.")
     entry = archive.entries[at]
-    content = _content(archive, at, entry)
+    content = _read_member(archive, at, entry)
     name = entry.name.replace("\\", "/").rstrip("/").rpartition("/")[2] or "file"
-    if "take" in ask.options:
+    if "take" in request.options:
         ending = name.rpartition(".")[2].lower()
-        return Picture(content, _MEDIA.get(ending, "application/octet-stream"))
-    return _shown(name, content, ask)
+        return BinaryPreview(content, _MEDIA_TYPES.get(ending, "application/octet-stream"))
+    return _render_member(name, content, request)
 
 
 def _listing(archive: Archive, start: int) -> dict[str, Any]:
-    page = archive.entries[start : start + PAGE]
+    page = archive.entries[start : start + MAX_PAGE_ENTRIES]
     data: dict[str, Any] = {"start": start, "entries": [_row(entry) for entry in page]}
     if start:
         return data
     files = [entry for entry in archive.entries if entry.kind != "folder"]
     return {
         **data,
-        "form": archive.form,
+        "form": archive.format_name,
         "total": len(archive.entries),
         "files": len(files),
         "unpacked": sum(max(entry.size, 0) for entry in files),
-        "more": archive.more,
+        "more": archive.truncated,
         "notes": [*archive.notes, *_notes(archive)],
-        "most": MEMBER,
+        "most": MAX_MEMBER_BYTES,
     }
 
 
 def _row(entry: Entry) -> list[Any]:
-    name = entry.name[:_NAME]
-    return [name, entry.size, entry.packed, entry.changed, entry.kind, entry.target[:_NAME]]
+    name = entry.name[:_MAX_NAME_LENGTH]
+    return [
+        name,
+        entry.size,
+        entry.compressed_size,
+        entry.modified,
+        entry.kind,
+        entry.link_target[:_MAX_NAME_LENGTH],
+    ]
 
 
 def _notes(archive: Archive) -> list[str]:
     notes = []
-    out = sum(1 for entry in archive.entries if _leads_out(entry.name))
+    out = sum(1 for entry in archive.entries if _escapes_archive(entry.name))
     if out:
         lead, be = ("One name leads", "is") if out == 1 else (f"{out:,} names lead", "are")
         notes.append(f"{lead} out of the archive, and {be} only shown.")
     if any(entry.kind == "locked" for entry in archive.entries):
         notes.append("What is protected with a password can be listed, not opened.")
-    if archive.more:
+    if archive.truncated:
         notes.append(f"Only the first {len(archive.entries):,} entries are listed.")
     return notes
 
 
-def _leads_out(name: str) -> bool:
+def _escapes_archive(name: str) -> bool:
     parts = name.replace("\\", "/")
     return parts.startswith("/") or ".." in parts.split("/") or parts[1:3] == ":/"
 
 
-def _content(archive: Archive, at: int, entry: Entry) -> bytes:
+def _read_member(archive: Archive, at: int, entry: Entry) -> bytes:
     if entry.kind:
         why = {"locked": "It is protected with a password.", "folder": "This is a folder."}
-        raise Unreadable(why.get(entry.kind, f"This is a {entry.kind}, no file."))
-    if entry.size > MEMBER:
-        raise _too_large()
+        raise PreviewError(why.get(entry.kind, f"This is a {entry.kind}, no file."))
+    if entry.size > MAX_MEMBER_BYTES:
+        raise _too_large_error()
     try:
         with archive.unpack(at) as member:
-            content = member.read(MEMBER + 1)
-    except BROKEN:
-        raise Unreadable("This member is broken or cut and cannot be unpacked.") from None
-    if len(content) > MEMBER:
-        raise _too_large()
+            content = member.read(MAX_MEMBER_BYTES + 1)
+    except READ_ERRORS:
+        raise PreviewError("This member is broken or cut and cannot be unpacked.") from None
+    if len(content) > MAX_MEMBER_BYTES:
+        raise _too_large_error()
     return content
 
 
-def _too_large() -> Unreadable:
-    return Unreadable(
-        f"This member has more than {MEMBER >> 20} MB; to see it, download the archive."
+def _too_large_error() -> PreviewError:
+    return PreviewError(
+        f"This member has more than {MAX_MEMBER_BYTES >> 20} MB; to see it, download the archive."
     )
 
 
-def _shown(name: str, content: bytes, ask: Ask) -> Answer:
-    kind = kind_of(name, content[:HEAD])
-    kind = _INSTEAD.get(kind, kind)
-    if ask.options.get("inner") in KINDS:
-        kind = ask.options["inner"]
+def _render_member(name: str, content: bytes, request: PreviewRequest) -> Preview:
+    kind = kind_of(name, content[:HEAD_BYTES])
+    kind = _SUBSTITUTE_KINDS.get(kind, kind)
+    if request.options.get("inner") in KINDS:
+        kind = request.options["inner"]
     if kind == "archive":
-        raise Unreadable("An archive within an archive is not opened here; it can be taken.")
-    options = {key: value for key, value in ask.options.items() if key not in ("member", "inner")}
+        raise PreviewError("An archive within an archive is not opened here; it can be taken.")
+    options = {
+        key: value for key, value in request.options.items() if key not in ("member", "inner")
+    }
     show = import_module(module_of(kind)).view
-    answer: Answer = show(io.BytesIO(content), Ask(name, len(content), options))
-    if isinstance(answer, Picture):
+    answer: Preview = show(io.BytesIO(content), PreviewRequest(name, len(content), options))
+    if isinstance(answer, BinaryPreview):
         return answer
-    return View({"kind": kind, "name": name, "size": len(content), "view": answer.data})
+    return JsonPreview({"kind": kind, "name": name, "size": len(content), "view": answer.data})

@@ -14,21 +14,21 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import BinaryIO, cast
 
-from sandbox_ui.preview.base import Unreadable
+from sandbox_ui.preview.base import PreviewError
 
-MOST = 200_000
+MAX_ENTRIES = 200_000
 """Maximum entries listed."""
 
-UNPACKED = 2 * 1024**3
+MAX_UNPACKED_BYTES = 2 * 1024**3
 """Maximum bytes unpacked to list a compressed tar."""
 
-SECONDS = 8.0
+TIMEOUT_SECONDS = 8.0
 """Time limit for listing, in seconds."""
 
-MEMBER = 40 * 1024**2
+MAX_MEMBER_BYTES = 40 * 1024**2
 """Maximum size of a member to preview or download, in bytes."""
 
-BROKEN = (
+READ_ERRORS = (
     zipfile.BadZipFile,
     tarfile.TarError,
     zlib.error,
@@ -53,7 +53,7 @@ _TAR_KINDS = {
     tarfile.FIFOTYPE: "pipe",
 }
 _ENCRYPTED = 1
-_CUT = "It is cut or broken: what comes after the last entry here cannot be read."
+_TRUNCATED_NOTE = "It is cut or broken: what comes after the last entry here cannot be read."
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,24 +62,24 @@ class Entry:
 
     name: str
     size: int
-    packed: int | None = None
-    changed: str = ""
+    compressed_size: int | None = None
+    modified: str = ""
     kind: str = ""
-    target: str = ""
+    link_target: str = ""
 
 
 @dataclass(slots=True)
 class Archive:
     """The entries read from an archive, and a function that unpacks one of them."""
 
-    form: str
+    format_name: str
     entries: list[Entry]
     unpack: Callable[[int], BinaryIO]
     notes: list[str] = field(default_factory=list)
-    more: bool = False
+    truncated: bool = False
 
 
-def opened(file: BinaryIO, name: str) -> Archive:
+def open_archive(file: BinaryIO, name: str) -> Archive:
     """List an archive; a compressed tar must be unpacked completely for this.
 
     Raises:
@@ -88,35 +88,35 @@ def opened(file: BinaryIO, name: str) -> Archive:
     head = file.read(512)
     file.seek(0)
     if not head:
-        raise Unreadable("This file is empty.")
+        raise PreviewError("This file is empty.")
     if head[:2] == b"PK":
-        return _zip(file)
+        return _open_zip(file)
     if head[:2] in _OPENERS:
         form, opener = _OPENERS[head[:2]]
-        return _compressed(file, cast(BinaryIO, opener(file)), form, name)
+        return _open_compressed(file, cast(BinaryIO, opener(file)), form, name)
     if head[257:262] == b"ustar" or name.lower().endswith(".tar"):
-        return _tar(file, "tar")
-    raise Unreadable("This is no archive that can be opened here.")
+        return _open_tar(file, "tar")
+    raise PreviewError("This is no archive that can be opened here.")
 
 
-def _zip(file: BinaryIO) -> Archive:
+def _open_zip(file: BinaryIO) -> Archive:
     try:
         archive = zipfile.ZipFile(file)
-    except BROKEN:
-        raise Unreadable(
+    except READ_ERRORS:
+        raise PreviewError(
             "This archive is cut or broken: the list of what it holds, at its end, is not there."
         ) from None
     members = archive.infolist()
-    listed = members[:MOST]
+    listed = members[:MAX_ENTRIES]
     return Archive(
         "zip",
-        [_of_zip(member) for member in listed],
+        [_zip_entry(member) for member in listed],
         lambda at: cast(BinaryIO, archive.open(listed[at])),
-        more=len(members) > MOST,
+        truncated=len(members) > MAX_ENTRIES,
     )
 
 
-def _of_zip(member: zipfile.ZipInfo) -> Entry:
+def _zip_entry(member: zipfile.ZipInfo) -> Entry:
     kind = ""
     if member.is_dir():
         kind = "folder"
@@ -129,16 +129,16 @@ def _of_zip(member: zipfile.ZipInfo) -> Entry:
     return Entry(member.filename, member.file_size, member.compress_size, changed, kind)
 
 
-class _Bounded:
+class _LimitedReader:
     """Compressed file with limits on bytes read and time."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
-        self._end = time.monotonic() + SECONDS
+        self._end = time.monotonic() + TIMEOUT_SECONDS
 
     def read(self, size: int = -1) -> bytes:
-        if self._file.tell() > UNPACKED or time.monotonic() > self._end:
-            raise _TooMuch
+        if self._file.tell() > MAX_UNPACKED_BYTES or time.monotonic() > self._end:
+            raise _LimitExceeded
         return self._file.read(size)
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
@@ -151,18 +151,18 @@ class _Bounded:
         return self._file.tell()
 
 
-class _TooMuch(Exception):
+class _LimitExceeded(Exception):
     pass
 
 
-def _compressed(file: BinaryIO, inside: BinaryIO, form: str, name: str) -> Archive:
+def _open_compressed(file: BinaryIO, inside: BinaryIO, form: str, name: str) -> Archive:
     try:
         head = inside.read(512)
         inside.seek(0)
-    except BROKEN:
-        raise Unreadable("This archive is cut or broken.") from None
+    except READ_ERRORS:
+        raise PreviewError("This archive is cut or broken.") from None
     if head[257:262] == b"ustar":
-        return _tar(cast(BinaryIO, _Bounded(inside)), f"tar, {form}")
+        return _open_tar(cast(BinaryIO, _LimitedReader(inside)), f"tar, {form}")
     stem, _, ending = name.rpartition(".")
     single = stem if stem and ending.lower() in ("gz", "bz2", "xz") else name
     entry = Entry(single, -1, os.fstat(file.fileno()).st_size if _is_file(file) else None)
@@ -177,7 +177,7 @@ def _is_file(file: BinaryIO) -> bool:
     return True
 
 
-def _tar(file: BinaryIO, form: str) -> Archive:
+def _open_tar(file: BinaryIO, form: str) -> Archive:
     entries: list[Entry] = []
     members: list[tarfile.TarInfo] = []
     notes: list[str] = []
@@ -186,38 +186,38 @@ def _tar(file: BinaryIO, form: str) -> Archive:
     try:
         archive = tarfile.TarFile(fileobj=file, errorlevel=1)
         while (member := archive.next()) is not None:
-            if len(entries) == MOST:
+            if len(entries) == MAX_ENTRIES:
                 more = True
                 break
-            entries.append(_of_tar(member))
+            entries.append(_tar_entry(member))
             members.append(member)
-        if not more and not _ended(file, archive):
-            notes.append(_CUT)
-    except _TooMuch:
+        if not more and not _has_end_marker(file, archive):
+            notes.append(_TRUNCATED_NOTE)
+    except _LimitExceeded:
         more = True
         notes.append("It unpacks to so much that only its beginning is listed.")
-    except BROKEN:
+    except READ_ERRORS:
         if not entries:
-            raise Unreadable("This archive is cut or broken.") from None
-        notes.append(_CUT)
-    made = archive
+            raise PreviewError("This archive is cut or broken.") from None
+        notes.append(_TRUNCATED_NOTE)
+    opened = archive
 
     def unpack(at: int) -> BinaryIO:
-        content = made.extractfile(members[at]) if made else None
+        content = opened.extractfile(members[at]) if opened else None
         if content is None:
-            raise Unreadable("This is no file.")
+            raise PreviewError("This is no file.")
         return cast(BinaryIO, content)
 
     return Archive(form, entries, unpack, notes, more)
 
 
-def _ended(file: BinaryIO, archive: tarfile.TarFile) -> bool:
+def _has_end_marker(file: BinaryIO, archive: tarfile.TarFile) -> bool:
     """Return whether a tar ends with its end-of-archive block of zeros."""
     file.seek(archive.offset)
     return file.read(tarfile.BLOCKSIZE) == bytes(tarfile.BLOCKSIZE)
 
 
-def _of_tar(member: tarfile.TarInfo) -> Entry:
+def _tar_entry(member: tarfile.TarInfo) -> Entry:
     kind = _TAR_KINDS.get(member.type, "")
     target = member.linkname if kind == "link" else ""
     try:

@@ -8,7 +8,7 @@ from collections import Counter
 
 Facts = list[tuple[str, str]]
 
-_PLAIN = (
+_SIGNATURES = (
     (b"MZ", "A program or library for Windows."),
     (b"\xfe\xed\xfa", "A program or library for macOS."),
     (b"\xcf\xfa\xed\xfe", "A program or library for macOS."),
@@ -67,10 +67,10 @@ _PLAIN = (
 _MACHINES = {3: "32-bit x86", 40: "32-bit ARM", 62: "x86-64", 183: "64-bit ARM", 243: "RISC-V"}
 _ELF = {1: "Compiled code not yet linked", 2: "A program", 3: "A program or shared library",
         4: "The memory of a program that crashed (a core dump)"}  # fmt: skip
-_MOST = 12
+_MAX_TENSORS = 12
 
 
-def what_it_is(head: bytes, size: int) -> tuple[str, Facts]:
+def identify(head: bytes, size: int) -> tuple[str, Facts]:
     """Return a description of a file and facts from its header.
 
     Args:
@@ -84,8 +84,8 @@ def what_it_is(head: bytes, size: int) -> tuple[str, Facts]:
         return "A medical image (DICOM).", []
     if head[32769:32774] == b"CD001":
         return "The image of a CD or DVD (ISO 9660).", []
-    plain = next((said for sign, said in _PLAIN if head.startswith(sign)), "")
-    return plain or _by_its_bytes(head), []
+    plain = next((said for sign, said in _SIGNATURES if head.startswith(sign)), "")
+    return plain or _describe_content(head), []
 
 
 def _elf(head: bytes, _size: int) -> tuple[str, Facts] | None:
@@ -145,7 +145,7 @@ def _tensors(head: bytes, size: int) -> tuple[str, Facts] | None:
         name: each for name, each in said.items() if isinstance(each, dict) and "shape" in each
     }
     facts = [("tensors", f"{len(tensors):,}")]
-    for name, each in list(tensors.items())[:_MOST]:
+    for name, each in list(tensors.items())[:_MAX_TENSORS]:
         shape = each["shape"] if isinstance(each["shape"], list) else []
         written = " × ".join(str(number)[:20] for number in shape[:8])
         facts.append((str(name)[:80], f"{written} {str(each.get('dtype', ''))[:12]}"))
@@ -170,7 +170,7 @@ def _compiled_python(head: bytes, _size: int) -> tuple[str, Facts] | None:
     return None
 
 
-def _by_its_bytes(head: bytes) -> str:
+def _describe_content(head: bytes) -> str:
     if not head:
         return ""
     if not head.strip(b"\0"):
@@ -178,12 +178,12 @@ def _by_its_bytes(head: bytes) -> str:
     printable = sum(1 for byte in head[:4096] if 32 <= byte < 127 or byte in b"\t\n\r")
     if printable > 0.95 * len(head[:4096]):
         return "Mostly plain text, with bytes in it that are no text."
-    if len(head) >= 4096 and _disorder(head) > 7.9:
+    if len(head) >= 4096 and _entropy(head) > 7.9:
         return "Of no known kind; its bytes are as random as compressed or encrypted ones are."
     return "Of no known kind."
 
 
-def _disorder(content: bytes) -> float:
+def _entropy(content: bytes) -> float:
     """Return the entropy in bits per byte, at most 8."""
     shares = [count / len(content) for count in Counter(content).values()]
     return -sum(share * math.log2(share) for share in shares)

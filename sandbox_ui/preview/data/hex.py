@@ -3,33 +3,37 @@
 import re
 from typing import Any, BinaryIO
 
-from sandbox_ui.preview.base import Ask, View
-from sandbox_ui.preview.data.file_magic import what_it_is
+from sandbox_ui.preview.base import JsonPreview, PreviewRequest
+from sandbox_ui.preview.data.file_magic import identify
 
-FIRST = 2048
-_HEAD = 64 * 1024
-_NEAR = 64 * 1024
-_WORDS = 60
-_WORD = re.compile(rb"[\x20-\x7e]{6,}")
+DUMP_BYTES = 2048
+_HEAD_BYTES = 64 * 1024
+_SEARCH_BYTES = 64 * 1024
+_MAX_STRINGS = 60
+_STRING = re.compile(rb"[\x20-\x7e]{6,}")
 
 
-def view(file: BinaryIO, ask: Ask) -> View:
+def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
     """Return the type (``what``), header ``facts`` and the ``first`` bytes in hex.
 
     With ``near`` (an offset), return the ``words`` from there on as ``[offset, text]``.
     """
-    if "near" in ask.options:
-        return View({"words": _words(file, ask.number("near", 0, most=ask.size))})
-    head = file.read(_HEAD)
-    what, facts = what_it_is(head, ask.size)
-    return View({"what": what, "facts": facts, "first": head[:FIRST].hex(), "size": ask.size})
+    if "near" in request.options:
+        return JsonPreview(
+            {"words": _find_strings(file, request.int_option("near", 0, maximum=request.size))}
+        )
+    head = file.read(_HEAD_BYTES)
+    what, facts = identify(head, request.size)
+    return JsonPreview(
+        {"what": what, "facts": facts, "first": head[:DUMP_BYTES].hex(), "size": request.size}
+    )
 
 
-def _words(file: BinaryIO, offset: int) -> list[list[Any]]:
+def _find_strings(file: BinaryIO, offset: int) -> list[list[Any]]:
     file.seek(offset)
     found: list[list[Any]] = []
-    for each in _WORD.finditer(file.read(_NEAR)):
+    for each in _STRING.finditer(file.read(_SEARCH_BYTES)):
         found.append([offset + each.start(), each[0][:200].decode()])
-        if len(found) >= _WORDS:
+        if len(found) >= _MAX_STRINGS:
             break
     return found

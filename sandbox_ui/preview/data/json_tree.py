@@ -9,82 +9,82 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, BinaryIO
 
-from sandbox_ui.preview.base import Ask, Unreadable, View
+from sandbox_ui.preview.base import JsonPreview, PreviewError, PreviewRequest
 from sandbox_ui.preview.data.json_values import (
     Key,
-    Wrong,
-    at,
-    branches,
-    of_json,
-    of_yaml,
-    text_of,
-    tokens,
+    ParseError,
+    children_of,
+    parse_json,
+    parse_yaml,
+    path_tokens,
+    scalar_text,
+    to_json_text,
     type_of,
-    written,
+    value_at,
 )
-from sandbox_ui.preview.text.encoding import Script, detect
+from sandbox_ui.preview.text.encoding import TextFormat, detect_format
 
-PAGE = 200
+MAX_CHILDREN = 200
 """Maximum children per response."""
 
-LARGEST = {"json": 16 * 1024**2, "yaml": 2 * 1024**2}
+MAX_FILE_BYTES = {"json": 16 * 1024**2, "yaml": 2 * 1024**2}
 """Largest file shown as a tree, in bytes; JSON Lines are read line by line."""
 
-LONGEST_LINE = 8 * 1024**2
-_AT_ONCE = 400
-_IN_LINE = 12
-_LEVELS = 10
-_CUT = 300
-_COPIED = 1024**2
-_TEXT_OF_LINES = 512 * 1024
+MAX_LINE_BYTES = 8 * 1024**2
+_MAX_NODES = 400
+_MAX_NODES_PER_LINE = 12
+_MAX_LEVELS = 10
+_MAX_TEXT_LENGTH = 300
+_MAX_COPY_LENGTH = 1024**2
+_MAX_LINES_BYTES = 512 * 1024
 
 
-def view(file: BinaryIO, ask: Ask) -> View:
+def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
     """Return a branch with its children, or the position of a syntax error."""
-    script = detect(file)
-    address = ask.options.get("at", "").split("/")[1:]
-    if ask.ending in ("jsonl", "ndjson") or (address[:1] and address[0].startswith("@")):
-        return View(_in_lines(file, script, ask, address))
-    form = "yaml" if ask.ending in ("yaml", "yml") else "json"
-    if ask.size > LARGEST[form]:
-        most = LARGEST[form] // 1024**2
-        return View({"form": form, "large": f"Up to {most} MB are shown as a tree."})
-    text = _text(file, script)
+    text_format = detect_format(file)
+    address = request.options.get("at", "").split("/")[1:]
+    if request.extension in ("jsonl", "ndjson") or (address[:1] and address[0].startswith("@")):
+        return JsonPreview(_json_lines_response(file, text_format, request, address))
+    form = "yaml" if request.extension in ("yaml", "yml") else "json"
+    if request.size > MAX_FILE_BYTES[form]:
+        most = MAX_FILE_BYTES[form] // 1024**2
+        return JsonPreview({"form": form, "large": f"Up to {most} MB are shown as a tree."})
+    text = _read_text(file, text_format)
     if not text.strip():
-        return View({"form": form, "empty": True})
+        return JsonPreview({"form": form, "empty": True})
     try:
-        value = of_yaml(text) if form == "yaml" else of_json(text)
-    except Wrong as wrong:
-        if form == "json" and wrong.args[0] == "Extra data" and _is_in_lines(text):
-            return View(_in_lines(file, script, ask, address))
-        return View({"form": form, "wrong": _about(wrong)})
-    return View({"form": form, **_asked(at(value, address), ask)})
+        value = parse_yaml(text) if form == "yaml" else parse_json(text)
+    except ParseError as wrong:
+        if form == "json" and wrong.args[0] == "Extra data" and _is_json_lines(text):
+            return JsonPreview(_json_lines_response(file, text_format, request, address))
+        return JsonPreview({"form": form, "wrong": _error_response(wrong)})
+    return JsonPreview({"form": form, **_branch_response(value_at(value, address), request)})
 
 
-def _asked(value: Any, ask: Ask) -> dict[str, Any]:
-    if "value" in ask.options:
-        return {"value": written(value, _COPIED)}
-    return {"node": described(value, start=ask.number("from", 0))}
+def _branch_response(value: Any, request: PreviewRequest) -> dict[str, Any]:
+    if "value" in request.options:
+        return {"value": to_json_text(value, _MAX_COPY_LENGTH)}
+    return {"node": build_tree(value, start=request.int_option("from", 0))}
 
 
-def described(
-    value: Any, *, token: str = "", start: int = 0, room: int = _AT_ONCE
+def build_tree(
+    value: Any, *, token: str = "", start: int = 0, max_nodes: int = _MAX_NODES
 ) -> dict[str, Any]:
-    """Return a value with up to ``room`` descendants, in breadth-first order."""
+    """Return a value with up to ``max_nodes`` descendants, in breadth-first order."""
     top = _node(None, token, value)
     waiting = deque([(top, value, start, 0)])
     while waiting:
         node, each, first, depth = waiting.popleft()
-        held = branches(each)
-        if not held or depth > _LEVELS or (node is not top and len(held) > room):
+        children = children_of(each)
+        if not children or depth > _MAX_LEVELS or (node is not top and len(children) > max_nodes):
             continue
-        names = tokens(held)[first : first + PAGE]
-        shown = held[first : first + PAGE]
+        names = path_tokens(children)[first : first + MAX_CHILDREN]
+        shown = children[first : first + MAX_CHILDREN]
         node["from"] = first
         node["children"] = [
             _node(key, token, one) for (key, one), token in zip(shown, names, strict=True)
         ]
-        room -= len(shown)
+        max_nodes -= len(shown)
         inside = zip(node["children"], shown, strict=True)
         waiting.extend((child, one, 0, depth + 1) for child, (_, one) in inside)
     return top
@@ -94,74 +94,78 @@ def _node(key: Key | None, token: str, value: Any) -> dict[str, Any]:
     node: dict[str, Any] = {"key": key, "token": token, "type": type_of(value)}
     if "~2" in token:
         node["again"] = True
-    held = branches(value)
-    if held is not None:
-        node["count"] = len(held)
+    children = children_of(value)
+    if children is not None:
+        node["count"] = len(children)
         return node
-    text = text_of(value)
-    node["text"] = text[:_CUT]
-    if len(text) > _CUT:
+    text = scalar_text(value)
+    node["text"] = text[:_MAX_TEXT_LENGTH]
+    if len(text) > _MAX_TEXT_LENGTH:
         node["length"] = len(text)
     return node
 
 
-def _text(file: BinaryIO, script: Script) -> str:
-    file.seek(script.mark)
-    return script.text(file.read())
+def _read_text(file: BinaryIO, text_format: TextFormat) -> str:
+    file.seek(text_format.bom_length)
+    return text_format.decode(file.read())
 
 
-def _about(wrong: Wrong) -> dict[str, Any]:
-    return {"message": str(wrong), "line": wrong.line, "column": wrong.column}
+def _error_response(error: ParseError) -> dict[str, Any]:
+    return {"message": str(error), "line": error.line, "column": error.column}
 
 
-def _is_in_lines(text: str) -> bool:
-    lines = [line for line in text[:_TEXT_OF_LINES].split("\n") if line.strip()][:3]
+def _is_json_lines(text: str) -> bool:
+    lines = [line for line in text[:_MAX_LINES_BYTES].split("\n") if line.strip()][:3]
     try:
-        return len(lines) > 1 and [of_json(line) for line in lines[:-1]] != []
-    except (Wrong, Unreadable):
+        return len(lines) > 1 and [parse_json(line) for line in lines[:-1]] != []
+    except (ParseError, PreviewError):
         return False
 
 
-def _in_lines(file: BinaryIO, script: Script, ask: Ask, address: Sequence[str]) -> dict[str, Any]:
-    if script.unit > 1:
-        raise Unreadable("JSON lines in UTF-16 are not shown as a tree; look at the source.")
+def _json_lines_response(
+    file: BinaryIO, text_format: TextFormat, request: PreviewRequest, address: Sequence[str]
+) -> dict[str, Any]:
+    if text_format.unit_size > 1:
+        raise PreviewError("JSON lines in UTF-16 are not shown as a tree; look at the source.")
     if address:
         file.seek(int(address[0][1:]))
-        text = script.text(file.readline(LONGEST_LINE))
+        text = text_format.decode(file.readline(MAX_LINE_BYTES))
         try:
-            value = at(of_json(text), address[1:])
-        except Wrong as wrong:
-            return {"form": "lines", "wrong": _about(wrong), "value": text}
-        return {"form": "lines", **_asked(value, ask)}
-    offset = max(ask.number("from", script.mark), script.mark)
-    rows, after = _rows(file, script, offset)
-    if not rows and offset == script.mark:
+            value = value_at(parse_json(text), address[1:])
+        except ParseError as wrong:
+            return {"form": "lines", "wrong": _error_response(wrong), "value": text}
+        return {"form": "lines", **_branch_response(value, request)}
+    offset = max(request.int_option("from", text_format.bom_length), text_format.bom_length)
+    rows, after = _read_lines(file, text_format, offset)
+    if not rows and offset == text_format.bom_length:
         return {"form": "lines", "empty": True}
     node = {"key": None, "token": "", "type": "lines", "children": rows, "from": offset}
-    return {"form": "lines", "node": node, "next": after if after < ask.size else None}
+    return {"form": "lines", "node": node, "next": after if after < request.size else None}
 
 
-def _rows(file: BinaryIO, script: Script, offset: int) -> tuple[list[dict[str, Any]], int]:
+def _read_lines(
+    file: BinaryIO, text_format: TextFormat, offset: int
+) -> tuple[list[dict[str, Any]], int]:
     """Return lines from an offset on, each as a value or a syntax error."""
     file.seek(offset)
     rows: list[dict[str, Any]] = []
     read = 0
-    while len(rows) < PAGE and read < _TEXT_OF_LINES:
-        line = file.readline(LONGEST_LINE)
+    while len(rows) < MAX_CHILDREN and read < _MAX_LINES_BYTES:
+        line = file.readline(MAX_LINE_BYTES)
         if not line:
             break
         if line.strip():
-            rows.append(_row(script.text(line), f"@{offset + read}"))
+            rows.append(_line_node(text_format.decode(line), f"@{offset + read}"))
         else:
             rows.append({"key": None, "token": "", "type": "blank", "text": ""})
         read += len(line)
     return rows, offset + read
 
 
-def _row(text: str, token: str) -> dict[str, Any]:
+def _line_node(text: str, token: str) -> dict[str, Any]:
     try:
-        return described(of_json(text), token=token, room=_IN_LINE)
-    except (Wrong, Unreadable) as wrong:
-        place = f" (column {wrong.column})" if isinstance(wrong, Wrong) else ""
-        cut = text.rstrip("\n")[:_CUT]
+        return build_tree(parse_json(text), token=token, max_nodes=_MAX_NODES_PER_LINE)
+    except (ParseError, PreviewError) as wrong:
+        place = f" (column {wrong.column})" if isinstance(wrong, ParseError) else ""
+        cut = text.rstrip("\n")[:_MAX_TEXT_LENGTH]
         return {"key": None, "token": token, "type": "wrong", "text": cut, "why": f"{wrong}{place}"}

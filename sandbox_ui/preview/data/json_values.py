@@ -11,19 +11,19 @@ from typing import Any
 
 import yaml
 
-from sandbox_ui.preview.base import Unreadable
+from sandbox_ui.preview.base import PreviewError
 
 Key = str | int
 _TAG = "tag:yaml.org,2002:"
 _TYPES = {"str": "string", "int": "number", "float": "number", "bool": "boolean", "null": "null"}
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TOO_DEEP = "This file is nested too deep to be shown as a tree."
-_SUSPICIOUS = 200
-DEEPEST = 400
+_DEPTH_CHECK_THRESHOLD = 200
+MAX_DEPTH = 400
 """Maximum nesting depth."""
 
 
-class Wrong(Exception):
+class ParseError(Exception):
     """Syntax error in the text.
 
     Attributes:
@@ -35,7 +35,7 @@ class Wrong(Exception):
         self.line, self.column = line, column
 
 
-class Pairs(list[tuple[str, Any]]):
+class ObjectPairs(list[tuple[str, Any]]):
     """Object as (key, value) pairs; keys may repeat."""
 
     __slots__ = ()
@@ -53,7 +53,7 @@ class Documents(list[Any]):
     __slots__ = ()
 
 
-def of_json(text: str) -> Any:
+def parse_json(text: str) -> Any:
     """Parse JSON.
 
     Raises:
@@ -64,20 +64,20 @@ def of_json(text: str) -> Any:
     try:
         return json.loads(
             text,
-            object_pairs_hook=Pairs,
+            object_pairs_hook=ObjectPairs,
             parse_int=Number,
             parse_float=Number,
             parse_constant=Number,
         )
     except json.JSONDecodeError as error:
-        raise Wrong(error.msg, error.lineno, error.colno) from None
+        raise ParseError(error.msg, error.lineno, error.colno) from None
     except RecursionError:
-        raise Unreadable(_TOO_DEEP) from None
+        raise PreviewError(_TOO_DEEP) from None
     finally:
         gc.enable()
 
 
-def of_yaml(text: str) -> Any:
+def parse_yaml(text: str) -> Any:
     """Parse YAML; several documents become ``Documents``.
 
     Raises:
@@ -91,21 +91,21 @@ def of_yaml(text: str) -> Any:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-        raise Wrong(f"{error.problem or error.context}", line, column) from None
+        raise ParseError(f"{error.problem or error.context}", line, column) from None
     except yaml.reader.ReaderError as error:
         before = text[: error.position]
         line = before.count("\n") + 1
-        raise Wrong(str(error.reason), line, error.position - before.rfind("\n")) from None
+        raise ParseError(str(error.reason), line, error.position - before.rfind("\n")) from None
     except RecursionError:
-        raise Unreadable(_TOO_DEEP) from None
+        raise PreviewError(_TOO_DEEP) from None
     finally:
         gc.enable()
     return found[0] if len(found) == 1 else Documents(found)
 
 
-def branches(value: Any) -> Sequence[tuple[Key, Any]] | None:
+def children_of(value: Any) -> Sequence[tuple[Key, Any]] | None:
     """Return a container's children by key or index; None for a scalar."""
-    if isinstance(value, Pairs):
+    if isinstance(value, ObjectPairs):
         return value
     if isinstance(value, list):
         return list(enumerate(value))
@@ -123,7 +123,7 @@ def type_of(value: Any) -> str:
         if isinstance(value, yaml.ScalarNode):
             return _TYPES.get(plain, plain)
         return "object" if isinstance(value, yaml.MappingNode) else "array"
-    for kind, name in ((Pairs, "object"), (Documents, "documents"), (list, "array")):
+    for kind, name in ((ObjectPairs, "object"), (Documents, "documents"), (list, "array")):
         if isinstance(value, kind):
             return name
     if value is None:
@@ -131,18 +131,18 @@ def type_of(value: Any) -> str:
     return {bool: "boolean", Number: "number"}.get(type(value), "string")
 
 
-def text_of(value: Any) -> str:
+def scalar_text(value: Any) -> str:
     """Return a scalar as written; strings without quotation marks."""
     if isinstance(value, yaml.ScalarNode):
         return str(value.value)
     return str(value) if isinstance(value, str) else json.dumps(value)
 
 
-def tokens(held: Sequence[tuple[Key, Any]]) -> list[str]:
+def path_tokens(children: Sequence[tuple[Key, Any]]) -> list[str]:
     """Return the address token of each child; duplicate keys are numbered."""
     seen: dict[Key, int] = {}
     found = []
-    for key, _ in held:
+    for key, _ in children:
         before = seen.get(key, 0)
         seen[key] = before + 1
         plain = str(key).replace("~", "~0").replace("/", "~1")
@@ -150,55 +150,59 @@ def tokens(held: Sequence[tuple[Key, Any]]) -> list[str]:
     return found
 
 
-def at(value: Any, address: Sequence[str]) -> Any:
+def value_at(value: Any, address: Sequence[str]) -> Any:
     """Return the value at an address.
 
     Raises:
         Unreadable: The address does not exist.
     """
-    for token in address[:DEEPEST]:
-        held = branches(value) or ()
+    for token in address[:MAX_DEPTH]:
+        children = children_of(value) or ()
         try:
-            value = held[int(token)][1] if held and held[0][0] == 0 else _named(held, token)
+            value = (
+                children[int(token)][1]
+                if children and children[0][0] == 0
+                else _child_by_token(children, token)
+            )
         except (ValueError, IndexError):
-            raise Unreadable("This place is not in the file any more.") from None
+            raise PreviewError("This place is not in the file any more.") from None
     return value
 
 
-def written(value: Any, most: int) -> str:
+def to_json_text(value: Any, most: int) -> str:
     """Return a value as JSON with numbers as written; a string as plain text.
 
     Raises:
         Unreadable: The result is longer than ``most`` characters.
     """
-    if branches(value) is None:
-        return text_of(value)
+    if children_of(value) is None:
+        return scalar_text(value)
     parts: list[str] = []
     _write(value, "\n", parts, [most])
     return "".join(parts)
 
 
 def _write(value: Any, indent: str, parts: list[str], left: list[int]) -> None:
-    held = branches(value)
-    if held is None:
+    children = children_of(value)
+    if children is None:
         quoted = type_of(value) not in ("number", "boolean", "null")
-        part = json.dumps(text_of(value), ensure_ascii=False) if quoted else text_of(value)
-        _put(part, parts, left)
+        part = json.dumps(scalar_text(value), ensure_ascii=False) if quoted else scalar_text(value)
+        _append_part(part, parts, left)
         return
     keyed = type_of(value) == "object"
-    _put("{" if keyed else "[", parts, left)
-    for number, (key, each) in enumerate(held):
-        _put(("," if number else "") + indent + "  ", parts, left)
+    _append_part("{" if keyed else "[", parts, left)
+    for number, (key, each) in enumerate(children):
+        _append_part(("," if number else "") + indent + "  ", parts, left)
         if keyed:
-            _put(json.dumps(str(key), ensure_ascii=False) + ": ", parts, left)
+            _append_part(json.dumps(str(key), ensure_ascii=False) + ": ", parts, left)
         _write(each, indent + "  ", parts, left)
-    _put((indent if held else "") + ("}" if keyed else "]"), parts, left)
+    _append_part((indent if children else "") + ("}" if keyed else "]"), parts, left)
 
 
-def _put(part: str, parts: list[str], left: list[int]) -> None:
+def _append_part(part: str, parts: list[str], left: list[int]) -> None:
     left[0] -= len(part)
-    if left[0] < 0 or (len(part) > DEEPEST * 2 and not part.strip(" \n,")):
-        raise Unreadable("This is too much to be copied from here; take it from the source.")
+    if left[0] < 0 or (len(part) > MAX_DEPTH * 2 and not part.strip(" \n,")):
+        raise PreviewError("This is too much to be copied from here; take it from the source.")
     parts.append(part)
 
 
@@ -206,7 +210,7 @@ def _check_depth(text: str) -> None:
     """Refuse deep nesting, which would crash the library's unbounded recursion."""
     openings = text.count("[") + text.count("{")
     indents = (len(line) - len(line.lstrip(" -?:")) for line in text.split("\n"))
-    if openings <= _SUSPICIOUS and max(indents) <= _SUSPICIOUS:
+    if openings <= _DEPTH_CHECK_THRESHOLD and max(indents) <= _DEPTH_CHECK_THRESHOLD:
         return
     depth = 0
     for event in yaml.parse(text, Loader=_LOADER):
@@ -214,12 +218,12 @@ def _check_depth(text: str) -> None:
             depth += 1
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
-        if depth > DEEPEST:
-            raise Unreadable(_TOO_DEEP)
+        if depth > MAX_DEPTH:
+            raise PreviewError(_TOO_DEEP)
 
 
-def _named(held: Sequence[tuple[Key, Any]], token: str) -> Any:
-    return held[tokens(held).index(token)][1]
+def _child_by_token(children: Sequence[tuple[Key, Any]], token: str) -> Any:
+    return children[path_tokens(children).index(token)][1]
 
 
 def _key(node: yaml.Node) -> str:

@@ -23,33 +23,33 @@ class Block:
     b_end: int
 
 
-def blocks(a: Sequence[str], b: Sequence[str], budget: int = BUDGET) -> list[Block]:
+def diff_lines(a: Sequence[str], b: Sequence[str], budget: int = BUDGET) -> list[Block]:
     """Return the changes from ``a`` to ``b`` in order; lines between them are equal."""
     numbers: dict[str, int] = {}
     one = [numbers.setdefault(line, len(numbers)) for line in a]
     other = [numbers.setdefault(line, len(numbers)) for line in b]
-    return list(_joined(_Comparison(one, other, budget).blocks()))
+    return list(_merge_adjacent(_Comparison(one, other, budget).changes()))
 
 
 class _Comparison:
     def __init__(self, a: list[int], b: list[int], budget: int) -> None:
         self.a, self.b, self.left = a, b, budget
 
-    def blocks(self) -> Iterator[Block]:
+    def changes(self) -> Iterator[Block]:
         waiting = [Block(0, len(self.a), 0, len(self.b))]
         while waiting:
-            part = self._trimmed(waiting.pop())
+            part = self._trim(waiting.pop())
             if part.a == part.a_end or part.b == part.b_end:
                 if part.a < part.a_end or part.b < part.b_end:
                     yield part
                 continue
             anchors = self._anchors(part)
             if anchors:
-                waiting.extend(reversed(list(_between(part, anchors))))
+                waiting.extend(reversed(list(_split_at_anchors(part, anchors))))
             else:
-                yield from self._closely(part)
+                yield from self._myers_diff(part)
 
-    def _trimmed(self, part: Block) -> Block:
+    def _trim(self, part: Block) -> Block:
         """Strip the common prefix and suffix of a part."""
         a, a_end, b, b_end = part.a, part.a_end, part.b, part.b_end
         while a < a_end and b < b_end and self.a[a] == self.b[b]:
@@ -68,9 +68,9 @@ class _Comparison:
             for i, line in enumerate(ours)
             if counted[line] == 1 and line in at
         ]
-        return _rising(pairs)
+        return _longest_increasing(pairs)
 
-    def _closely(self, part: Block) -> Iterator[Block]:
+    def _myers_diff(self, part: Block) -> Iterator[Block]:
         """Yield the shortest edit script (Myers), within the budget."""
         a, b = self.a[part.a : part.a_end], self.b[part.b : part.b_end]
         furthest, trail = {1: 0}, []
@@ -92,11 +92,11 @@ class _Comparison:
                 self.left -= x - began
                 furthest[k] = x
                 if x >= len(a) and y >= len(b):
-                    yield from _traced(part, trail, len(a), len(b))
+                    yield from _backtrack(part, trail, len(a), len(b))
                     return
 
 
-def _between(part: Block, anchors: list[tuple[int, int]]) -> Iterator[Block]:
+def _split_at_anchors(part: Block, anchors: list[tuple[int, int]]) -> Iterator[Block]:
     a, b = part.a, part.b
     for next_a, next_b in anchors:
         yield Block(a, next_a, b, next_b)
@@ -104,7 +104,7 @@ def _between(part: Block, anchors: list[tuple[int, int]]) -> Iterator[Block]:
     yield Block(a, part.a_end, b, part.b_end)
 
 
-def _rising(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def _longest_increasing(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return the longest subsequence of pairs whose second item increases."""
     ends: list[int] = []
     last: list[int] = []
@@ -121,7 +121,7 @@ def _rising(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return found[::-1]
 
 
-def _traced(part: Block, trail: list[dict[int, int]], x: int, y: int) -> Iterator[Block]:
+def _backtrack(part: Block, trail: list[dict[int, int]], x: int, y: int) -> Iterator[Block]:
     """Yield the single-line changes of an edit script from its search trail."""
     moves: list[Block] = []
     for depth in range(len(trail) - 1, 0, -1):
@@ -135,7 +135,7 @@ def _traced(part: Block, trail: list[dict[int, int]], x: int, y: int) -> Iterato
     yield from reversed(moves)
 
 
-def _joined(moves: Iterator[Block]) -> Iterator[Block]:
+def _merge_adjacent(moves: Iterator[Block]) -> Iterator[Block]:
     """Merge adjacent blocks."""
     known: Block | None = None
     for move in moves:

@@ -10,29 +10,29 @@ from xml.parsers.expat import ExpatError
 
 import mammoth
 
-from sandbox_ui.preview.base import Ask, Unreadable, View
-from sandbox_ui.preview.sanitise import clean, says
-from sandbox_ui.preview.zip_guard import guard, is_open_document
+from sandbox_ui.preview.base import JsonPreview, PreviewError, PreviewRequest
+from sandbox_ui.preview.sanitise import clean, has_content
+from sandbox_ui.preview.zip_guard import is_open_document, open_checked_zip
 
-PACKED = 200 * 1024**2
+MAX_FILE_BYTES = 200 * 1024**2
 """Largest document, in bytes."""
 
-UNPACKED = 400 * 1024**2
+MAX_UNPACKED_BYTES = 400 * 1024**2
 """Maximum unpacked size of a document, in bytes."""
 
-TEXT = 24 * 1024**2
+MAX_XML_BYTES = 24 * 1024**2
 """Maximum bytes of its text with markup; parsing more takes too long."""
 
-PICTURE = 4 * 1024**2
+MAX_IMAGE_BYTES = 4 * 1024**2
 """Maximum bytes of one image."""
 
-PICTURES = 16 * 1024**2
+MAX_TOTAL_IMAGE_BYTES = 16 * 1024**2
 """Maximum bytes of all images."""
 
-LONGEST = 24_000_000
-_SHOWN = {"image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"}
-_OLD = b"\xd0\xcf\x11\xe0"
-_BROKEN = (
+MAX_HTML_LENGTH = 24_000_000
+_IMAGE_TYPES = {"image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"}
+_OLE_SIGNATURE = b"\xd0\xcf\x11\xe0"
+_READ_ERRORS = (
     KeyError, IndexError, ValueError, AttributeError, OSError, zipfile.BadZipFile, ExpatError,
 )  # fmt: skip
 _WORDS = re.compile(r"\w+")
@@ -45,10 +45,10 @@ p[style-name='Intense Quote'] => blockquote > p:fresh
 p[style-name='Caption'] => p > small:fresh
 u => u
 """
-_MAIN = "word/document.xml"
+_MAIN_PART = "word/document.xml"
 
 
-def view(file: BinaryIO, ask: Ask) -> View:
+def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
     """Return ``html``, the number of ``words`` and of omitted ``pictures``.
 
     Raises:
@@ -56,55 +56,57 @@ def view(file: BinaryIO, ask: Ask) -> View:
     """
     head = file.read(4)
     if not head:
-        raise Unreadable("This document is empty.")
-    if head == _OLD:
-        raise Unreadable(_old(file))
-    archive = guard(file, UNPACKED)
-    if _MAIN not in archive.namelist() and not _is_document(archive):
+        raise PreviewError("This document is empty.")
+    if head == _OLE_SIGNATURE:
+        raise PreviewError(_legacy_format_message(file))
+    archive = open_checked_zip(file, MAX_UNPACKED_BYTES)
+    if _MAIN_PART not in archive.namelist() and not _is_document(archive):
         if is_open_document(archive):
-            raise Unreadable(
+            raise PreviewError(
                 "This is an OpenDocument file, which cannot be shown here; download it."
             )
-        raise Unreadable("This is no Word document, whatever its name says.")
+        raise PreviewError("This is no Word document, whatever its name says.")
     size = max(
         (each.file_size for each in archive.infolist() if _is_text(each.filename)), default=0
     )
-    if size > TEXT:
-        raise Unreadable(f"The text of this document has more than {TEXT >> 20} MB.")
-    if ask.size > PACKED:
-        raise Unreadable(f"A document of more than {PACKED >> 20} MB is not shown.")
+    if size > MAX_XML_BYTES:
+        raise PreviewError(f"The text of this document has more than {MAX_XML_BYTES >> 20} MB.")
+    if request.size > MAX_FILE_BYTES:
+        raise PreviewError(f"A document of more than {MAX_FILE_BYTES >> 20} MB is not shown.")
     file.seek(0)
-    content = io.BytesIO(file.read(PACKED))  # mammoth takes a file's integer name for a path
-    pictures = _Pictures()
+    content = io.BytesIO(
+        file.read(MAX_FILE_BYTES)
+    )  # mammoth takes a file's integer name for a path
+    pictures = _ImageEmbedder()
     try:
-        made = mammoth.convert_to_html(
+        converted = mammoth.convert_to_html(
             content, convert_image=mammoth.images.img_element(pictures), style_map=_STYLES
         )
-    except _BROKEN:
-        raise Unreadable("This document is cut or broken.") from None
-    html = clean(made.value)
-    if len(html) > LONGEST:
-        raise Unreadable("What there is to see of this document is too much.")
+    except _READ_ERRORS:
+        raise PreviewError("This document is cut or broken.") from None
+    html = clean(converted.value)
+    if len(html) > MAX_HTML_LENGTH:
+        raise PreviewError("What there is to see of this document is too much.")
     words = len(_WORDS.findall(_MARKUP.sub(" ", html)))
-    return View(
-        {"html": html, "words": words, "omitted": pictures.omitted, "empty": not says(html)}
+    return JsonPreview(
+        {"html": html, "words": words, "omitted": pictures.omitted, "empty": not has_content(html)}
     )
 
 
-class _Pictures:
+class _ImageEmbedder:
     """Embeds images in the HTML up to a total size."""
 
     def __init__(self) -> None:
         self.omitted = 0
-        self._left = PICTURES
+        self._left = MAX_TOTAL_IMAGE_BYTES
 
     def __call__(self, image: Any) -> dict[str, str]:
         """Return the attributes of an image element."""
         alt = str(image.alt_text or "picture")
-        if image.content_type in _SHOWN:
+        if image.content_type in _IMAGE_TYPES:
             with image.open() as opened:
-                content = opened.read(PICTURE + 1)
-            if len(content) <= min(PICTURE, self._left):
+                content = opened.read(MAX_IMAGE_BYTES + 1)
+            if len(content) <= min(MAX_IMAGE_BYTES, self._left):
                 self._left -= len(content)
                 encoded = base64.b64encode(content).decode()
                 return {"src": f"data:{image.content_type};base64,{encoded}", "alt": alt}
@@ -124,7 +126,7 @@ def _is_text(name: str) -> bool:
     return name.startswith("word/") and name.endswith(".xml")
 
 
-def _old(file: BinaryIO) -> str:
+def _legacy_format_message(file: BinaryIO) -> str:
     if "EncryptedPackage".encode("utf-16-le") in file.read(1024**2):
         return "This document is protected with a password and cannot be shown."
     return "This is a document of an old kind (.doc), which cannot be shown here; download it."

@@ -5,18 +5,18 @@ from html import unescape
 from typing import BinaryIO
 from urllib.parse import urlsplit
 
-from sandbox_ui.preview.base import Ask, View
+from sandbox_ui.preview.base import JsonPreview, PreviewRequest
 
-_READ = 512 * 1024
-_MOST = 40
-_LONGEST = 300
+_MAX_READ_BYTES = 512 * 1024
+_MAX_URLS = 40
+_MAX_URL_LENGTH = 300
 _TAG = re.compile(
     r"<(?:script|img|iframe|source|video|audio|track|embed|input)\b[^<>]{0,2000}?\s"
     r"(?:src|poster)\s*=\s*[\"']?((?:https?:)?//[^\s\"'<>]{1,2000})",
     re.I,
 )
 _LINK = re.compile(r"<link\b[^<>]{0,2000}>", re.I)
-_LOADS = re.compile(
+_LOADING_REL = re.compile(
     r"\brel\s*=\s*[\"']?[^\"'>]{0,60}\b(?:stylesheet|preload|modulepreload)\b", re.I
 )
 _HREF = re.compile(r"\bhref\s*=\s*[\"']?((?:https?:)?//[^\s\"'<>]{1,2000})", re.I)
@@ -24,29 +24,29 @@ _STYLE = re.compile(r"(?:url\(\s*|@import\s+)[\"']?((?:https?:)?//[^\s\"'<>)]{1,
 _TITLE = re.compile(r"<title[^>]{0,400}>(.{1,400}?)</title", re.I | re.S)
 
 
-def view(file: BinaryIO, ask: Ask) -> View:
+def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
     """Return the page's title and the external addresses in its source (``outside``).
 
     The frame reports requests by scripts, which the source does not show.
     """
-    text = file.read(_READ).decode("utf-8", "replace")
+    text = file.read(_MAX_READ_BYTES).decode("utf-8", "replace")
     title = _TITLE.search(text)
     shown = " ".join(unescape(title[1]).split())[:120] if title else ""
-    return View({"title": shown, "outside": outside(text), "size": ask.size})
+    return JsonPreview({"title": shown, "outside": external_urls(text), "size": request.size})
 
 
-def outside(text: str) -> list[str]:
+def external_urls(text: str) -> list[str]:
     """Return the distinct external addresses that a page's source loads."""
     found = [each[1] for each in _TAG.finditer(text)]
     for link in _LINK.finditer(text):
-        if _LOADS.search(link[0]) and (href := _HREF.search(link[0])):
+        if _LOADING_REL.search(link[0]) and (href := _HREF.search(link[0])):
             found.append(href[1])
     found += [each[1] for each in _STYLE.finditer(text)]
-    whole = (_whole(unescape(each))[:_LONGEST] for each in found)
-    return list(dict.fromkeys(each for each in whole if _host(each)))[:_MOST]
+    urls = (_absolute_url(unescape(each))[:_MAX_URL_LENGTH] for each in found)
+    return list(dict.fromkeys(each for each in urls if _host(each)))[:_MAX_URLS]
 
 
-def _whole(address: str) -> str:
+def _absolute_url(address: str) -> str:
     return f"https:{address}" if address.startswith("//") else address
 
 

@@ -10,73 +10,81 @@ from typing import BinaryIO
 import pypdfium2
 from pypdfium2 import raw
 
-from sandbox_ui.preview.base import Answer, Ask, Unreadable, View
-from sandbox_ui.preview.documents.pdf_render import drawn, thumb
-from sandbox_ui.preview.documents.pdf_text import found, words
+from sandbox_ui.preview.base import JsonPreview, Preview, PreviewError, PreviewRequest
+from sandbox_ui.preview.documents.pdf_render import render_page, render_thumbnail
+from sandbox_ui.preview.documents.pdf_text import read_words, search_text
 
-SIZES = 500
+MAX_SIZES = 500
 """Maximum page sizes per response."""
 
-MOST_PAGES = 20_000
+MAX_PAGES = 20_000
 """Maximum pages shown."""
 
-LARGEST = 2 * 1024**3
+MAX_FILE_BYTES = 2 * 1024**3
 """Largest PDF, in bytes; the format hardly supports more."""
 
-_ENTRIES = 2000
-_TAIL = 2048
-_WHY = {
+_MAX_OUTLINE_ENTRIES = 2000
+_TAIL_BYTES = 2048
+_ERROR_MESSAGES = {
     raw.FPDF_ERR_PASSWORD: "This PDF is locked with a password; it can be opened elsewhere.",
     raw.FPDF_ERR_SECURITY: "This PDF is locked in a way that is not known here.",
 }
-_BROKEN = "This PDF cannot be read; it is broken, cut off or without pages."
+_UNREADABLE_MESSAGE = "This PDF cannot be read; it is broken, cut off or without pages."
 
 
-def view(file: BinaryIO, ask: Ask) -> Answer:
+def view(file: BinaryIO, request: PreviewRequest) -> Preview:
     """Return the requested part of a PDF.
 
     Raises:
         Unreadable: The file is corrupt, encrypted or empty, or the page cannot be rendered.
     """
-    if ask.size == 0:
-        raise Unreadable("This file is empty.")
-    if ask.size > LARGEST:
-        raise Unreadable(f"A PDF of more than {LARGEST // 1024**3} GB is not shown.")
-    with _opened(file) as pdf:
-        options = ask.options
+    if request.size == 0:
+        raise PreviewError("This file is empty.")
+    if request.size > MAX_FILE_BYTES:
+        raise PreviewError(f"A PDF of more than {MAX_FILE_BYTES // 1024**3} GB is not shown.")
+    with _open_pdf(file) as pdf:
+        options = request.options
         if "thumb" in options:
-            return thumb(pdf, ask.number("thumb", 320))
+            return render_thumbnail(pdf, request.int_option("thumb", 320))
         if "page" in options:
-            return drawn(pdf, ask.number("page", 0), ask)
+            return render_page(pdf, request.int_option("page", 0), request)
         if "text" in options:
-            return View(words(pdf, ask.number("text", 0)))
+            return JsonPreview(read_words(pdf, request.int_option("text", 0)))
         if "find" in options:
-            return View(found(pdf, options["find"], ask.number("from", 0), _cased(options)))
+            return JsonPreview(
+                search_text(
+                    pdf, options["find"], request.int_option("from", 0), _is_case_sensitive(options)
+                )
+            )
         if "outline" in options:
-            return View({"outline": list(_outline(pdf))})
+            return JsonPreview({"outline": list(_outline(pdf))})
         if "sizes" in options:
-            return View({"sizes": _sizes(pdf, ask.number("sizes", 0))})
-        return View(_described(pdf, file, ask.size))
+            return JsonPreview({"sizes": _sizes(pdf, request.int_option("sizes", 0))})
+        return JsonPreview(_metadata(pdf, file, request.size))
 
 
-def _opened(file: BinaryIO) -> pypdfium2.PdfDocument:
+def _open_pdf(file: BinaryIO) -> pypdfium2.PdfDocument:
     try:
         return pypdfium2.PdfDocument(file)
     except pypdfium2.PdfiumError as error:
         code = error.err_code
-        raise Unreadable(_WHY.get(code, _BROKEN) if code is not None else _BROKEN) from error
+        raise PreviewError(
+            _ERROR_MESSAGES.get(code, _UNREADABLE_MESSAGE)
+            if code is not None
+            else _UNREADABLE_MESSAGE
+        ) from error
 
 
-def _cased(options: object) -> bool:
+def _is_case_sensitive(options: object) -> bool:
     return isinstance(options, dict) and options.get("case") == "1"
 
 
-def _described(pdf: pypdfium2.PdfDocument, file: BinaryIO, size: int) -> dict[str, object]:
-    file.seek(max(0, size - _TAIL))
-    whole = b"%%EOF" in file.read(_TAIL)
+def _metadata(pdf: pypdfium2.PdfDocument, file: BinaryIO, size: int) -> dict[str, object]:
+    file.seek(max(0, size - _TAIL_BYTES))
+    whole = b"%%EOF" in file.read(_TAIL_BYTES)
     return {
-        "pages": min(len(pdf), MOST_PAGES),
-        "more": max(0, len(pdf) - MOST_PAGES),
+        "pages": min(len(pdf), MAX_PAGES),
+        "more": max(0, len(pdf) - MAX_PAGES),
         "sizes": _sizes(pdf, 0),
         "title": pdf.get_metadata_value("Title")[:300],
         "outline": bool(raw.FPDFBookmark_GetFirstChild(pdf, None)),
@@ -87,7 +95,7 @@ def _described(pdf: pypdfium2.PdfDocument, file: BinaryIO, size: int) -> dict[st
 def _sizes(pdf: pypdfium2.PdfDocument, first: int) -> list[list[float]]:
     """Return page sizes in points; A4 for an unreadable page."""
     sizes = []
-    for at in range(first, min(first + SIZES, len(pdf), MOST_PAGES)):
+    for at in range(first, min(first + MAX_SIZES, len(pdf), MAX_PAGES)):
         try:
             width, height = pdf.get_page_size(at)
         except pypdfium2.PdfiumError:
@@ -99,7 +107,7 @@ def _sizes(pdf: pypdfium2.PdfDocument, first: int) -> list[list[float]]:
 def _outline(pdf: pypdfium2.PdfDocument) -> Iterator[tuple[str, int, int]]:
     """Yield title, page and level of up to 2,000 entries that link to a page."""
     for at, entry in enumerate(pdf.get_toc(max_depth=8)):
-        if at >= _ENTRIES:
+        if at >= _MAX_OUTLINE_ENTRIES:
             return
         dest = entry.get_dest()
         page = dest.get_index() if dest else None

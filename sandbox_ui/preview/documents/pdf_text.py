@@ -7,21 +7,21 @@ from collections.abc import Callable, Iterator
 import pypdfium2
 from pypdfium2 import raw
 
-from sandbox_ui.preview.base import Unreadable
+from sandbox_ui.preview.base import PreviewError
 
-FIND_SECONDS = 0.8
+SEARCH_TIMEOUT_SECONDS = 0.8
 """Time limit of one search request, in seconds; the page continues the search."""
 
-MOST_CHARACTERS = 60_000
-MOST_LINKS = 500
-MOST_PLACES = 500
-_NEEDLE = 200
-_REPLACED = "\ufffd"
+MAX_CHARACTERS = 60_000
+MAX_LINKS = 500
+MAX_MATCHES = 500
+_MAX_QUERY_LENGTH = 200
+_REPLACEMENT = "\ufffd"
 
 Box = tuple[float, float, float, float]
 
 
-def words(pdf: pypdfium2.PdfDocument, at: int) -> dict[str, object]:
+def read_words(pdf: pypdfium2.PdfDocument, at: int) -> dict[str, object]:
     """Return the text runs and links of a page, in points.
 
     A run is ``[left, top, width, height, text, ends a line]``; ``links`` are
@@ -31,41 +31,43 @@ def words(pdf: pypdfium2.PdfDocument, at: int) -> dict[str, object]:
         Unreadable: The page does not exist.
     """
     page = _page(pdf, at)
-    place = _placing(page)
+    place = _box_converter(page)
     text = page.get_textpage()
     runs = [[*_rounded(place(*box)), said, ends] for box, said, ends in _runs(text)]
     return {"runs": runs, "links": [[*_rounded(place(*box)), to] for box, to in _links(pdf, page)]}
 
 
-def found(pdf: pypdfium2.PdfDocument, needle: str, first: int, cased: bool) -> dict[str, object]:
+def search_text(
+    pdf: pypdfium2.PdfDocument, query: str, first: int, case_sensitive: bool
+) -> dict[str, object]:
     """Search from a page on; ``places`` are ``[page, boxes]``.
 
     ``next`` is the page to continue from; None at the end.
     """
-    needle = " ".join(needle[:_NEEDLE].split())
+    query = " ".join(query[:_MAX_QUERY_LENGTH].split())
     places: list[list[object]] = []
-    end = time.monotonic() + FIND_SECONDS
+    end = time.monotonic() + SEARCH_TIMEOUT_SECONDS
     at = first
-    while needle and at < len(pdf) and len(places) < MOST_PLACES and time.monotonic() < end:
-        places.extend([at, boxes] for boxes in _places(pdf, at, needle, cased))
+    while query and at < len(pdf) and len(places) < MAX_MATCHES and time.monotonic() < end:
+        places.extend([at, boxes] for boxes in _search_page(pdf, at, query, case_sensitive))
         at += 1
-    return {"places": places, "next": at if needle and at < len(pdf) else None}
+    return {"places": places, "next": at if query and at < len(pdf) else None}
 
 
-def _places(
+def _search_page(
     pdf: pypdfium2.PdfDocument,
     at: int,
-    needle: str,
-    cased: bool,
+    query: str,
+    case_sensitive: bool,
 ) -> Iterator[list[list[float]]]:
     try:
         page = pdf[at]
-        place = _placing(page)
+        place = _box_converter(page)
         text = page.get_textpage()
     except pypdfium2.PdfiumError:
         return
-    searcher = text.search(needle, match_case=cased)
-    for _ in range(MOST_PLACES):
+    searcher = text.search(query, match_case=case_sensitive)
+    for _ in range(MAX_MATCHES):
         hit = searcher.get_next()
         if hit is None:
             return
@@ -75,14 +77,14 @@ def _places(
 
 def _page(pdf: pypdfium2.PdfDocument, at: int) -> pypdfium2.PdfPage:
     if at >= len(pdf):
-        raise Unreadable("There is no such page in this PDF.")
+        raise PreviewError("There is no such page in this PDF.")
     try:
         return pdf[at]
     except pypdfium2.PdfiumError:
-        raise Unreadable("This page cannot be read; it is broken.") from None
+        raise PreviewError("This page cannot be read; it is broken.") from None
 
 
-def _placing(page: pypdfium2.PdfPage) -> Callable[[float, float, float, float], Box]:
+def _box_converter(page: pypdfium2.PdfPage) -> Callable[[float, float, float, float], Box]:
     """Return a converter from page coordinates to left, top, width and height."""
     left, bottom, right, top = page.get_bbox()
     turned: dict[int, Callable[[float, float], tuple[float, float]]] = {
@@ -104,7 +106,7 @@ def _rounded(box: Box) -> list[float]:
     return [round(side, 2) for side in box]
 
 
-class _Run:
+class _TextRun:
     """A word and the space after it, or other adjacent characters of one line."""
 
     def __init__(self) -> None:
@@ -119,7 +121,7 @@ class _Run:
             left, bottom, right, top = self.box
             self.box = min(left, box[0]), min(bottom, box[1]), max(right, box[2]), max(top, box[3])
 
-    def takes(self, box: Box) -> bool:
+    def continues(self, box: Box) -> bool:
         """Return whether a character continues the run on the same line."""
         if self.box is None:
             return True
@@ -131,27 +133,27 @@ class _Run:
             and -height <= box[0] - right < height * 1.5
         )
 
-    def reaching(self, box: Box) -> Box:
+    def box_up_to(self, box: Box) -> Box:
         """Return its box, extended to the next run so that highlights have no gap."""
         assert self.box is not None
         left, bottom, right, top = self.box
-        return (left, bottom, max(right, box[0]), top) if self.takes(box) else self.box
+        return (left, bottom, max(right, box[0]), top) if self.continues(box) else self.box
 
 
 def _runs(text: pypdfium2.PdfTextPage) -> Iterator[tuple[Box, str, bool]]:
     """Yield each word's box and text, and whether it ends a line."""
-    run = _Run()
+    run = _TextRun()
     for character, box in _characters(text):
         if character in "\r\n":
             if run.box:
                 yield run.box, run.text, True
-                run = _Run()
+                run = _TextRun()
         elif box is None:
             run.text += character if run.box else ""
         else:
-            if run.box and (run.text.endswith(" ") or not run.takes(box)):
-                yield run.reaching(box), run.text, False
-                run = _Run()
+            if run.box and (run.text.endswith(" ") or not run.continues(box)):
+                yield run.box_up_to(box), run.text, False
+                run = _TextRun()
             run.add(character, box)
     if run.box:
         yield run.box, run.text, True
@@ -160,7 +162,7 @@ def _runs(text: pypdfium2.PdfTextPage) -> Iterator[tuple[Box, str, bool]]:
 def _characters(text: pypdfium2.PdfTextPage) -> Iterator[tuple[str, Box | None]]:
     """Yield characters and boxes; characters implied by the layout have no box."""
     box = raw.FS_RECTF()
-    for at in range(min(text.count_chars(), MOST_CHARACTERS)):
+    for at in range(min(text.count_chars(), MAX_CHARACTERS)):
         code = raw.FPDFText_GetUnicode(text, at)
         character = _character(code)
         if character in "\r\n" or raw.FPDFText_IsGenerated(text, at) == 1:
@@ -175,13 +177,13 @@ def _character(code: int) -> str:
     if code == 2:  # PDFium's code for a hyphen at a line end
         return "-"
     if code < 32 or 0xD800 <= code <= 0xDFFF or code > 0x10FFFF:
-        return _REPLACED if code >= 32 else " "
+        return _REPLACEMENT if code >= 32 else " "
     return chr(code)
 
 
 def _links(pdf: pypdfium2.PdfDocument, page: pypdfium2.PdfPage) -> Iterator[tuple[Box, int]]:
     at, link, box = ctypes.c_int(0), raw.FPDF_LINK(), raw.FS_RECTF()
-    for _ in range(MOST_LINKS):
+    for _ in range(MAX_LINKS):
         if not raw.FPDFLink_Enumerate(page, ctypes.byref(at), ctypes.byref(link)):
             return
         dest = raw.FPDFLink_GetDest(pdf, link)

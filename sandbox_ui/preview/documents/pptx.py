@@ -9,27 +9,33 @@ from pptx import Presentation
 from pptx.enum.shapes import MSO_SHAPE_TYPE
 from pptx.exc import PackageNotFoundError
 
-from sandbox_ui.preview.base import Answer, Ask, Picture, Unreadable, View
-from sandbox_ui.preview.zip_guard import guard, is_open_document
+from sandbox_ui.preview.base import (
+    BinaryPreview,
+    JsonPreview,
+    Preview,
+    PreviewError,
+    PreviewRequest,
+)
+from sandbox_ui.preview.zip_guard import is_open_document, open_checked_zip
 
-PACKED = 300 * 1024**2
+MAX_FILE_BYTES = 300 * 1024**2
 """Largest presentation, in bytes."""
 
-UNPACKED = 600 * 1024**2
+MAX_UNPACKED_BYTES = 600 * 1024**2
 """Maximum unpacked size, in bytes."""
 
-PAGE = 20
+MAX_PAGE_SLIDES = 20
 """Maximum slides per response."""
 
-PICTURE = 24 * 1024**2
+MAX_IMAGE_BYTES = 24 * 1024**2
 """Maximum bytes of one image."""
 
-_SHAPES = 200
-_TEXT = 5000
-_CELLS = 400
-_DEEP = 6
-_SHOWN = {"image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"}
-_BROKEN = (
+_MAX_SHAPES = 200
+_MAX_TEXT_LENGTH = 5000
+_MAX_CELLS = 400
+_MAX_GROUP_DEPTH = 6
+_IMAGE_TYPES = {"image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"}
+_READ_ERRORS = (
     PackageNotFoundError,
     SyntaxError,
     KeyError,
@@ -40,11 +46,11 @@ _BROKEN = (
     OSError,
     zipfile.BadZipFile,
 )
-_OLD = b"\xd0\xcf\x11\xe0"
+_OLE_SIGNATURE = b"\xd0\xcf\x11\xe0"
 _Box = dict[str, Any]
 
 
-def view(file: BinaryIO, ask: Ask) -> Answer:
+def view(file: BinaryIO, request: PreviewRequest) -> Preview:
     """Return slides from ``start`` on, or an image.
 
     ``image`` is ``slide,shape,nested shape…``.
@@ -54,41 +60,46 @@ def view(file: BinaryIO, ask: Ask) -> Answer:
     """
     head = file.read(4)
     if not head:
-        raise Unreadable("This presentation is empty: the file has no bytes.")
-    if head == _OLD:
-        raise Unreadable(_old(file))
-    if ask.size > PACKED:
-        raise Unreadable(f"A presentation of more than {PACKED >> 20} MB is not shown.")
-    archive = guard(file, UNPACKED)
+        raise PreviewError("This presentation is empty: the file has no bytes.")
+    if head == _OLE_SIGNATURE:
+        raise PreviewError(_legacy_format_message(file))
+    if request.size > MAX_FILE_BYTES:
+        raise PreviewError(f"A presentation of more than {MAX_FILE_BYTES >> 20} MB is not shown.")
+    archive = open_checked_zip(file, MAX_UNPACKED_BYTES)
     if not any(posixpath.dirname(name) == "ppt" for name in archive.namelist()):
         if is_open_document(archive):
-            raise Unreadable(
+            raise PreviewError(
                 "This is an OpenDocument file, which cannot be shown here; download it."
             )
-        raise Unreadable("This is no presentation, whatever its name says.")
+        raise PreviewError("This is no presentation, whatever its name says.")
     file.seek(0)
     try:
         deck = Presentation(file)
         slides = list(deck.slides)
-        if "image" in ask.options:
-            return _picture(slides, ask.options["image"])
-        return _told(deck, slides, ask.number("start", 0))
-    except _BROKEN:
-        raise Unreadable("This presentation is cut or broken.") from None
+        if "image" in request.options:
+            return _slide_image(slides, request.options["image"])
+        return _slides_response(deck, slides, request.int_option("start", 0))
+    except _READ_ERRORS:
+        raise PreviewError("This presentation is cut or broken.") from None
 
 
-def _told(deck: Any, slides: list[Any], start: int) -> View:
+def _slides_response(deck: Any, slides: list[Any], start: int) -> JsonPreview:
     width, height = int(deck.slide_width or 12192000), int(deck.slide_height or 6858000)
     shown = [
         _slide(slide, at, width, height)
-        for at, slide in enumerate(slides[start : start + PAGE], start)
+        for at, slide in enumerate(slides[start : start + MAX_PAGE_SLIDES], start)
     ]
-    return View(
-        {"start": start, "total": len(slides), "ratio": _within(width / height), "slides": shown}
+    return JsonPreview(
+        {
+            "start": start,
+            "total": len(slides),
+            "ratio": _clamp_ratio(width / height),
+            "slides": shown,
+        }
     )
 
 
-def _within(ratio: float) -> float:
+def _clamp_ratio(ratio: float) -> float:
     return min(max(ratio, 0.3), 4.0)
 
 
@@ -98,11 +109,11 @@ def _slide(slide: Any, at: int, width: int, height: int) -> dict[str, Any]:
     try:
         title = slide.shapes.title.text_frame.text if slide.shapes.title is not None else ""
         for path, shape in _shapes(slide.shapes, ()):
-            if len(boxes) < _SHAPES and (box := _box(shape, [at, *path], width, height)):
+            if len(boxes) < _MAX_SHAPES and (box := _box(shape, [at, *path], width, height)):
                 boxes.append(box)
         notes = slide.notes_slide.notes_text_frame if slide.has_notes_slide else None
-        said = notes.text[:_TEXT] if notes is not None else ""
-    except _BROKEN:
+        said = notes.text[:_MAX_TEXT_LENGTH] if notes is not None else ""
+    except _READ_ERRORS:
         return {"title": title[:200], "boxes": boxes, "notes": "", "hidden": False, "broken": True}
     hidden = slide._element.get("show") in ("0", "false")
     return {
@@ -118,7 +129,7 @@ def _shapes(shapes: Any, path: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...
     """Yield all shapes, including those in groups, with their index paths."""
     for at, shape in enumerate(shapes):
         if shape.shape_type == MSO_SHAPE_TYPE.GROUP:
-            if len(path) < _DEEP:
+            if len(path) < _MAX_GROUP_DEPTH:
                 yield from _shapes(shape.shapes, (*path, at))
         else:
             yield (*path, at), shape
@@ -139,12 +150,12 @@ def _box(shape: Any, path: list[int], width: int, height: int) -> _Box | None:
 def _content(shape: Any, path: list[int]) -> _Box | None:
     image = _image_of(shape)
     if image is not None:
-        shown = image.content_type in _SHOWN and len(image.blob) <= PICTURE
+        shown = image.content_type in _IMAGE_TYPES and len(image.blob) <= MAX_IMAGE_BYTES
         name = str(shape.name or "")[:100]
         return {"kind": "picture", "path": ",".join(map(str, path)), "shown": shown, "name": name}
     if getattr(shape, "has_table", False):
         rows = [[cell.text[:500] for cell in row.cells] for row in shape.table.rows]
-        return {"kind": "table", "rows": rows[: max(1, _CELLS // max(len(rows[0]), 1))]}
+        return {"kind": "table", "rows": rows[: max(1, _MAX_CELLS // max(len(rows[0]), 1))]}
     if getattr(shape, "has_chart", False):
         return {"kind": "other", "name": "chart"}
     if getattr(shape, "has_text_frame", False) and shape.text_frame.text.strip():
@@ -165,7 +176,7 @@ def _is_title(shape: Any) -> bool:
 
 def _lines(shape: Any) -> Iterator[list[Any]]:
     """Yield paragraphs as ``[level, font size in points, weight, text]``."""
-    left = _TEXT
+    left = _MAX_TEXT_LENGTH
     for paragraph in shape.text_frame.paragraphs:
         text = paragraph.text.replace("\v", "\n")[:left]
         left -= len(text)
@@ -176,18 +187,18 @@ def _lines(shape: Any) -> Iterator[list[Any]]:
             return
 
 
-def _picture(slides: list[Any], asked: str) -> Picture:
-    at, *path = [int(part) for part in asked.split(",")]
+def _slide_image(slides: list[Any], path_text: str) -> BinaryPreview:
+    at, *path = [int(part) for part in path_text.split(",")]
     shapes: Any = slides[at].shapes
     for step in path[:-1]:
         shapes = list(shapes)[step].shapes
     image = list(shapes)[path[-1]].image
-    if image.content_type not in _SHOWN or len(image.blob) > PICTURE:
+    if image.content_type not in _IMAGE_TYPES or len(image.blob) > MAX_IMAGE_BYTES:
         raise ValueError
-    return Picture(image.blob, image.content_type)
+    return BinaryPreview(image.blob, image.content_type)
 
 
-def _old(file: BinaryIO) -> str:
+def _legacy_format_message(file: BinaryIO) -> str:
     if "EncryptedPackage".encode("utf-16-le") in file.read(1024**2):
         return "This presentation is protected with a password and cannot be shown."
     return "This is a presentation of an old kind (.ppt), which cannot be shown here; download it."

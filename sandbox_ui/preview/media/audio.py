@@ -3,44 +3,48 @@
 import struct
 from typing import Any, BinaryIO
 
-from sandbox_ui.preview.base import Ask, Unreadable, View
-from sandbox_ui.preview.media.wav_peaks import peaks, read_wave
+from sandbox_ui.preview.base import JsonPreview, PreviewError, PreviewRequest
+from sandbox_ui.preview.media.wav_peaks import read_peaks, read_wav_header
 
 _HEAD = 4096
-_RATES = (44100, 48000, 32000)
+_MP3_SAMPLE_RATES = (44100, 48000, 32000)
 
 
-def view(file: BinaryIO, ask: Ask) -> View:
+def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
     """Return ``format`` and optional ``rate``, ``channels``, ``seconds``, ``peaks``.
 
     Raises:
         Unreadable: The file is empty, or a WAV file without samples.
     """
-    if not ask.size:
-        raise Unreadable("This file is empty.")
+    if not request.size:
+        raise PreviewError("This file is empty.")
     head = file.read(_HEAD)
     if head[:4] in (b"RIFF", b"RF64") and head[8:12] == b"WAVE":
-        return View(_wave(file, ask.size))
-    return View({"size": ask.size, "peaks": [], **_described(head)})
+        return JsonPreview(_wav_metadata(file, request.size))
+    return JsonPreview({"size": request.size, "peaks": [], **_header_metadata(head)})
 
 
-def _wave(file: BinaryIO, size: int) -> dict[str, Any]:
-    wave = read_wave(file, size)
-    if not wave.size:
-        raise Unreadable("This wav file holds no sound: it ends after its header.")
-    missing = wave.missing / (wave.rate * wave.frame) if wave.rate * wave.frame else 0.0
+def _wav_metadata(file: BinaryIO, size: int) -> dict[str, Any]:
+    wave = read_wav_header(file, size)
+    if not wave.data_size:
+        raise PreviewError("This wav file holds no sound: it ends after its header.")
+    missing = (
+        wave.missing_bytes / (wave.sample_rate * wave.frame_size)
+        if wave.sample_rate * wave.frame_size
+        else 0.0
+    )
     return {
-        "format": f"wav, {wave.coded}",
-        "rate": wave.rate,
+        "format": f"wav, {wave.description}",
+        "rate": wave.sample_rate,
         "channels": wave.channels,
         "seconds": wave.seconds,
         "missing": missing,
-        "peaks": peaks(file, wave),
+        "peaks": read_peaks(file, wave),
         "size": size,
     }
 
 
-def _described(head: bytes) -> dict[str, Any]:
+def _header_metadata(head: bytes) -> dict[str, Any]:
     if head.startswith(b"fLaC") and len(head) >= 26:
         packed = int.from_bytes(head[18:26], "big")
         rate, samples = packed >> 44, packed & (1 << 36) - 1
@@ -73,5 +77,9 @@ def _mp3(head: bytes) -> dict[str, Any]:
             if layer == 1 and version != 1 and rate < 3:
                 channels = 1 if head[at + 3] >> 6 == 3 else 2
                 divided = {3: 1, 2: 2, 0: 4}[version]
-                return {"format": "MP3", "rate": _RATES[rate] // divided, "channels": channels}
+                return {
+                    "format": "MP3",
+                    "rate": _MP3_SAMPLE_RATES[rate] // divided,
+                    "channels": channels,
+                }
     return {"format": "MP3" if head.startswith(b"ID3") else ""}

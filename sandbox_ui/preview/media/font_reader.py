@@ -8,17 +8,17 @@ from typing import BinaryIO
 
 import brotli  # type: ignore[import-untyped]
 
-from sandbox_ui.preview.base import Unreadable
+from sandbox_ui.preview.base import PreviewError
 
-LARGEST = 64 * 1024**2
-_MOST_RANGES = 4000
-_KNOWN = (
+MAX_FILE_BYTES = 64 * 1024**2
+_MAX_RANGES = 4000
+_WOFF2_TAGS = (
     "cmap head hhea hmtx maxp name OS/2 post cvt  fpgm glyf loca prep CFF  VORG EBDT "
     "EBLC gasp hdmx kern LTSH PCLT VDMX vhea vmtx BASE GDEF GPOS GSUB EBSC JSTF MATH "
     "CBDT CBLC COLR CPAL SVG  sbix acnt avar bdat bloc bsln cvar fdsc feat fmtx fvar "
     "gvar hsty just lcar mort morx opbd prop trak Zapf Silf Glat Gloc Feat Sill "
 )
-_TAGS = [_KNOWN[at : at + 4] for at in range(0, len(_KNOWN), 5)]
+_TAGS = [_WOFF2_TAGS[at : at + 4] for at in range(0, len(_WOFF2_TAGS), 5)]
 _BROKEN = "This font cannot be read; it is broken or cut off."
 _FORMATS = {
     b"\0\1\0\0": "TrueType", b"true": "TrueType", b"OTTO": "OpenType",
@@ -35,7 +35,7 @@ class Font:
         tables: The requested tables that exist.
     """
 
-    form: str
+    format_name: str
     tables: Mapping[str, bytes]
 
     def names(self) -> dict[int, str]:
@@ -57,11 +57,11 @@ class Font:
                 found[name] = rank, " ".join(text.replace("\0", "").split())
         return {name: text for name, (_, text) in found.items()}
 
-    def number(self, tag: str, offset: int, form: str = ">H") -> int:
+    def read_number(self, tag: str, offset: int, struct_format: str = ">H") -> int:
         """Return a number from a table; 0 if missing."""
         table = self.tables.get(tag, b"")
-        fits = len(table) >= offset + struct.calcsize(form)
-        return int(struct.unpack_from(form, table, offset)[0]) if fits else 0
+        fits = len(table) >= offset + struct.calcsize(struct_format)
+        return int(struct.unpack_from(struct_format, table, offset)[0]) if fits else 0
 
     def axes(self) -> list[tuple[str, float, float, float]]:
         """Return tag, minimum, default and maximum of each variation axis."""
@@ -77,56 +77,56 @@ class Font:
                 axes.append((tag.decode("latin-1"), *(value / 65536 for value in values)))
         return [(tag, low, usual, high) for tag, low, usual, high in axes]
 
-    def ranges(self) -> list[tuple[int, int]]:
+    def code_point_ranges(self) -> list[tuple[int, int]]:
         """Return the supported code points as (first, last) ranges."""
         merged: list[tuple[int, int]] = []
-        for first, last in sorted(self._mapped()):
+        for first, last in sorted(self._subtable_ranges()):
             if merged and first <= merged[-1][1] + 1:
                 merged[-1] = merged[-1][0], max(merged[-1][1], last)
             else:
                 merged.append((first, last))
-        return merged[:_MOST_RANGES]
+        return merged[:_MAX_RANGES]
 
-    def _mapped(self) -> Iterator[tuple[int, int]]:
+    def _subtable_ranges(self) -> Iterator[tuple[int, int]]:
         table = self.tables.get("cmap", b"")
         starts = set()
-        for at in range(min(self.number("cmap", 2), 64)):
-            platform = self.number("cmap", 4 + 8 * at)
+        for at in range(min(self.read_number("cmap", 2), 64)):
+            platform = self.read_number("cmap", 4 + 8 * at)
             if platform in (0, 3):
-                starts.add(self.number("cmap", 8 + 8 * at, ">I"))
+                starts.add(self.read_number("cmap", 8 + 8 * at, ">I"))
         for start in starts:
-            form = self.number("cmap", start)
+            form = self.read_number("cmap", start)
             if form == 4:
                 yield from _segments(table[start:])
             elif form == 12:
                 yield from _groups(table[start:])
 
 
-def read(file: BinaryIO, wanted: set[str]) -> Font:
+def read_font(file: BinaryIO, tags: set[str]) -> Font:
     """Read the tables with the wanted tags.
 
     Raises:
         Unreadable: The file is not a font, or its table offsets are invalid.
     """
-    content = file.read(LARGEST + 1)
+    content = file.read(MAX_FILE_BYTES + 1)
     if not content:
-        raise Unreadable("This file is empty.")
-    if len(content) > LARGEST:
-        raise Unreadable(f"Fonts of more than {LARGEST // 1024**2} MB are not shown here.")
+        raise PreviewError("This file is empty.")
+    if len(content) > MAX_FILE_BYTES:
+        raise PreviewError(f"Fonts of more than {MAX_FILE_BYTES // 1024**2} MB are not shown here.")
     form = _FORMATS.get(content[:4])
     if form is None:
-        raise Unreadable("There is no font in this file that browsers know.")
-    readers = {b"wOFF": _woff, b"wOF2": _woff2}
+        raise PreviewError("There is no font in this file that browsers know.")
+    readers = {b"wOFF": _read_woff, b"wOF2": _read_woff2}
     try:
-        tables = dict(readers.get(content[:4], _plain)(content, wanted))
+        tables = dict(readers.get(content[:4], _read_sfnt)(content, tags))
     except (struct.error, zlib.error, brotli.error, IndexError) as error:
-        raise Unreadable(_BROKEN) from error
+        raise PreviewError(_BROKEN) from error
     if not tables:
-        raise Unreadable(_BROKEN)
+        raise PreviewError(_BROKEN)
     return Font(form, tables)
 
 
-def _plain(content: bytes, wanted: set[str]) -> Iterator[tuple[str, bytes]]:
+def _read_sfnt(content: bytes, wanted: set[str]) -> Iterator[tuple[str, bytes]]:
     (count,) = struct.unpack_from(">H", content, 4)
     for at in range(count):
         tag, _, offset, length = struct.unpack_from(">4s3I", content, 12 + 16 * at)
@@ -136,7 +136,7 @@ def _plain(content: bytes, wanted: set[str]) -> Iterator[tuple[str, bytes]]:
             yield name, content[offset : offset + length]
 
 
-def _woff(content: bytes, wanted: set[str]) -> Iterator[tuple[str, bytes]]:
+def _read_woff(content: bytes, wanted: set[str]) -> Iterator[tuple[str, bytes]]:
     (count,) = struct.unpack_from(">H", content, 12)
     for at in range(count):
         tag, offset, packed, length, _ = struct.unpack_from(">4s4I", content, 44 + 20 * at)
@@ -144,11 +144,13 @@ def _woff(content: bytes, wanted: set[str]) -> Iterator[tuple[str, bytes]]:
         if len(part) < packed:
             raise IndexError(tag)
         if (name := tag.decode("latin-1")) in wanted:
-            whole = part if packed == length else zlib.decompressobj().decompress(part, LARGEST)
+            whole = (
+                part if packed == length else zlib.decompressobj().decompress(part, MAX_FILE_BYTES)
+            )
             yield name, whole
 
 
-def _woff2(content: bytes, wanted: set[str]) -> Iterator[tuple[str, bytes]]:
+def _read_woff2(content: bytes, wanted: set[str]) -> Iterator[tuple[str, bytes]]:
     (count,) = struct.unpack_from(">H", content, 12)
     (packed,) = struct.unpack_from(">I", content, 20)
     at, places, total = 48, [], 0
@@ -160,15 +162,17 @@ def _woff2(content: bytes, wanted: set[str]) -> Iterator[tuple[str, bytes]]:
             name, at = content[at : at + 4].decode("latin-1"), at + 4
         else:
             name = _TAGS[index]
-        length, at = _base128(content, at)
+        length, at = _read_base128(content, at)
         version = flags >> 6
         if (version != 3) if name in ("glyf", "loca") else version != 0:
-            length, at = _base128(content, at)
+            length, at = _read_base128(content, at)
         places.append((name, total, length))
         total += length
-    if total > LARGEST:
-        raise Unreadable(_BROKEN)
-    whole = brotli.Decompressor().process(content[at : at + packed], output_buffer_limit=LARGEST)
+    if total > MAX_FILE_BYTES:
+        raise PreviewError(_BROKEN)
+    whole = brotli.Decompressor().process(
+        content[at : at + packed], output_buffer_limit=MAX_FILE_BYTES
+    )
     if len(whole) < total:
         raise IndexError(total)
     for name, offset, length in places:
@@ -176,7 +180,7 @@ def _woff2(content: bytes, wanted: set[str]) -> Iterator[tuple[str, bytes]]:
             yield name, whole[offset : offset + length]
 
 
-def _base128(content: bytes, at: int) -> tuple[int, int]:
+def _read_base128(content: bytes, at: int) -> tuple[int, int]:
     value = 0
     for more in range(5):
         byte = content[at + more]

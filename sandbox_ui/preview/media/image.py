@@ -5,24 +5,30 @@ from typing import BinaryIO
 from PIL import Image
 from PIL.ImageFile import ImageFile
 
-from sandbox_ui.preview.base import Answer, Ask, Picture, Unreadable, View
-from sandbox_ui.preview.media.thumbnail import encoded, opened, small, upright_size
+from sandbox_ui.preview.base import (
+    BinaryPreview,
+    JsonPreview,
+    Preview,
+    PreviewError,
+    PreviewRequest,
+)
+from sandbox_ui.preview.media.thumbnail import encode_image, open_image, scale_down, upright_size
 
-THUMBS = (96, 160, 320, 640, 1280)
+THUMBNAIL_SIZES = (96, 160, 320, 640, 1280)
 """Thumbnail sizes: maximum width or height in pixels."""
 
-EASY_PIXELS = 60_000_000
+MAX_ORIGINAL_PIXELS = 60_000_000
 """Maximum pixels for which the browser receives the original file."""
 
-LARGEST_MADE = 4096
-MOST_FRAMES = 1000
-_WHOLE = 40 * 1024**2
-_COUNTED = 32 * 1024**2
-_SUSPECTED = 64 * 1024
-_BROWSERS = {"PNG", "JPEG", "MPO", "GIF", "WEBP", "BMP", "AVIF"}
-_SERVED = {"png", "jpg", "jpeg", "gif", "webp", "avif", "bmp"}
-_PAGED = {"TIFF": "page", "ICO": "size", "CUR": "size"}
-_ENDS = {"PNG": b"IEND", "JPEG": b"\xff\xd9", "MPO": b"\xff\xd9", "GIF": b"\x3b"}
+MAX_CONVERTED_SIDE = 4096
+MAX_FRAMES = 1000
+_MAX_ORIGINAL_BYTES = 40 * 1024**2
+_MAX_COUNTED_BYTES = 32 * 1024**2
+_TAIL_BYTES = 64 * 1024
+_BROWSER_FORMATS = {"PNG", "JPEG", "MPO", "GIF", "WEBP", "BMP", "AVIF"}
+_BROWSER_EXTENSIONS = {"png", "jpg", "jpeg", "gif", "webp", "avif", "bmp"}
+_PAGE_NOUNS = {"TIFF": "page", "ICO": "size", "CUR": "size"}
+_END_MARKERS = {"PNG": b"IEND", "JPEG": b"\xff\xd9", "MPO": b"\xff\xd9", "GIF": b"\x3b"}
 _MODES = {
     "1": "black and white", "L": "grey", "LA": "grey", "La": "grey", "P": "palette",
     "PA": "palette", "RGB": "RGB", "RGBA": "RGBA", "RGBX": "RGB", "RGBa": "RGBA",
@@ -30,7 +36,7 @@ _MODES = {
 }  # fmt: skip
 
 
-def view(file: BinaryIO, ask: Ask) -> Answer:
+def view(file: BinaryIO, request: PreviewRequest) -> Preview:
     """Return metadata, a thumbnail (``thumb``) or one frame in full size (``frame``).
 
     ``original`` returns the file's bytes with its actual media type, for a misleading name.
@@ -38,24 +44,24 @@ def view(file: BinaryIO, ask: Ask) -> Answer:
     Raises:
         Unreadable: The file is not an image, or too large to open.
     """
-    image = opened(file)
+    image = open_image(file)
     try:
-        if "thumb" in ask.options:
-            most = ask.number("thumb", 320)
-            most = next((size for size in THUMBS if size >= most), THUMBS[-1])
-            return encoded(small(image, most))
-        if "frame" in ask.options:
-            _go_to(image, ask.number("frame", 0))
-            return encoded(small(image, LARGEST_MADE), exact=True)
-        if "original" in ask.options and image.format in _BROWSERS:
+        if "thumb" in request.options:
+            most = request.int_option("thumb", 320)
+            most = next((size for size in THUMBNAIL_SIZES if size >= most), THUMBNAIL_SIZES[-1])
+            return encode_image(scale_down(image, most))
+        if "frame" in request.options:
+            _select_frame(image, request.int_option("frame", 0))
+            return encode_image(scale_down(image, MAX_CONVERTED_SIDE), lossless=True)
+        if "original" in request.options and image.format in _BROWSER_FORMATS:
             file.seek(0)
-            return Picture(file.read(_WHOLE), Image.MIME[str(image.format)])
-        return View(_described(image, file, ask))
+            return BinaryPreview(file.read(_MAX_ORIGINAL_BYTES), Image.MIME[str(image.format)])
+        return JsonPreview(_metadata(image, file, request))
     except (OSError, SyntaxError, ValueError, EOFError) as error:
-        raise Unreadable(f"This picture cannot be decoded: {str(error)[:200]}.") from error
+        raise PreviewError(f"This picture cannot be decoded: {str(error)[:200]}.") from error
 
 
-def _described(image: ImageFile, file: BinaryIO, ask: Ask) -> dict[str, object]:
+def _metadata(image: ImageFile, file: BinaryIO, request: PreviewRequest) -> dict[str, object]:
     width, height = upright_size(image)
     name = {"MPO": "JPEG", "DIB": "BMP"}.get(str(image.format), str(image.format))
     pages = _pages(image)
@@ -66,22 +72,22 @@ def _described(image: ImageFile, file: BinaryIO, ask: Ask) -> dict[str, object]:
         "mode": _mode(image),
         "alpha": image.has_transparency_data,
         "pages": pages,
-        "paged": _PAGED.get(name, "") if len(pages) > 1 else "",
-        "frames": _frames(image, ask.size),
-        "source": _source(image, ask),
-        "raw": image.format in _BROWSERS and ask.ending in _SERVED,
-        "made": LARGEST_MADE,
-        "cut": _is_cut(image, file, ask.size),
+        "paged": _PAGE_NOUNS.get(name, "") if len(pages) > 1 else "",
+        "frames": _frames(image, request.size),
+        "source": _source(image, request),
+        "raw": image.format in _BROWSER_FORMATS and request.extension in _BROWSER_EXTENSIONS,
+        "made": MAX_CONVERTED_SIDE,
+        "cut": _is_truncated(image, file, request.size),
     }
 
 
-def _source(image: ImageFile, ask: Ask) -> str:
+def _source(image: ImageFile, request: PreviewRequest) -> str:
     """Return the image source: ``raw`` file, ``original`` bytes or ``made`` copy."""
-    if image.format not in _BROWSERS or image.width * image.height > EASY_PIXELS:
+    if image.format not in _BROWSER_FORMATS or image.width * image.height > MAX_ORIGINAL_PIXELS:
         return "made"
-    if ask.ending in _SERVED:
+    if request.extension in _BROWSER_EXTENSIONS:
         return "raw"
-    return "original" if ask.size <= _WHOLE else "made"
+    return "original" if request.size <= _MAX_ORIGINAL_BYTES else "made"
 
 
 def _mode(image: ImageFile) -> str:
@@ -91,14 +97,14 @@ def _mode(image: ImageFile) -> str:
 
 
 def _pages(image: ImageFile) -> list[list[int]]:
-    """Return the sizes of TIFF pages or icon images, limited to ``MOST_FRAMES``."""
+    """Return the sizes of TIFF pages or icon images, limited to ``MAX_FRAMES``."""
     if image.format in ("ICO", "CUR"):
         return [list(each) for each in sorted(image.info.get("sizes", ()), reverse=True)]
     if image.format != "TIFF":
         return []
     sizes = []
     try:
-        for at in range(MOST_FRAMES):
+        for at in range(MAX_FRAMES):
             image.seek(at)
             sizes.append(list(upright_size(image)))
     except (EOFError, OSError, ValueError, SyntaxError):
@@ -113,10 +119,10 @@ def _frames(image: ImageFile, size: int) -> int:
         return 1
     if not getattr(image, "is_animated", False):
         return 1
-    return int(getattr(image, "n_frames", 1)) if size <= _COUNTED else 0
+    return int(getattr(image, "n_frames", 1)) if size <= _MAX_COUNTED_BYTES else 0
 
 
-def _go_to(image: ImageFile, at: int) -> None:
+def _select_frame(image: ImageFile, at: int) -> None:
     if image.format in ("ICO", "CUR"):
         sizes = sorted(image.info.get("sizes", ()), reverse=True)
         if at < len(sizes):
@@ -125,17 +131,17 @@ def _go_to(image: ImageFile, at: int) -> None:
         try:
             image.seek(at)
         except EOFError:
-            raise Unreadable("There is no such page in this picture.") from None
+            raise PreviewError("There is no such page in this picture.") from None
 
 
-def _is_cut(image: ImageFile, file: BinaryIO, size: int) -> bool:
+def _is_truncated(image: ImageFile, file: BinaryIO, size: int) -> bool:
     """Return whether an image is truncated.
 
     Decodes the image only if its end marker is missing.
     """
-    file.seek(max(0, size - _SUSPECTED))
-    tail = file.read(_SUSPECTED)
-    end = _ENDS.get(str(image.format))
+    file.seek(max(0, size - _TAIL_BYTES))
+    tail = file.read(_TAIL_BYTES)
+    end = _END_MARKERS.get(str(image.format))
     if end is None or end in tail:
         return False
     image.draft("RGB", (64, 64))

@@ -2,18 +2,24 @@
 
 from typing import Any, BinaryIO
 
-from sandbox_ui.preview.base import Ask, Unreadable, View
-from sandbox_ui.preview.media.midi_reader import LONGEST, Clock, Score, Track, read_score
+from sandbox_ui.preview.base import JsonPreview, PreviewError, PreviewRequest
+from sandbox_ui.preview.media.midi_reader import (
+    MAX_DURATION_SECONDS,
+    Score,
+    TickConverter,
+    Track,
+    read_score,
+)
 
-_READ = 16 * 1024**2
+_MAX_READ_BYTES = 16 * 1024**2
 _FAMILIES = (
     "Piano", "Chimes", "Organ", "Guitar", "Bass", "Strings", "Ensemble", "Brass", "Reed", "Pipe",
     "Synth lead", "Synth pad", "Synth effects", "World", "Percussion", "Sound effects",
 )  # fmt: skip
-_DRUMS = 9
+_DRUM_CHANNEL = 9
 
 
-def view(file: BinaryIO, ask: Ask) -> View:
+def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
     """Return ``tracks`` and ``notes``, with times in seconds.
 
     ``notes`` holds columns of equal length: ``start``, ``end``, ``pitch``, ``loud``,
@@ -22,28 +28,35 @@ def view(file: BinaryIO, ask: Ask) -> View:
     Raises:
         Unreadable: The file is not MIDI.
     """
-    if not ask.size:
-        raise Unreadable("This file is empty.")
-    content = file.read(_READ)
+    if not request.size:
+        raise PreviewError("This file is empty.")
+    content = file.read(_MAX_READ_BYTES)
     if not content.startswith(b"MThd") or len(content) < 14:
-        raise Unreadable("This is not a MIDI file, or it ends before its first track.")
+        raise PreviewError("This is not a MIDI file, or it ends before its first track.")
     score = read_score(content)
-    if ask.size > _READ and not score.left:
-        score.left = "only its first 16 MB were read"
-    clock = Clock(int.from_bytes(content[12:14], "big"), score.tempos)
-    return View({"size": ask.size, "left": score.left, **_music(score, clock)})
+    if request.size > _MAX_READ_BYTES and not score.stop_reason:
+        score.stop_reason = "only its first 16 MB were read"
+    clock = TickConverter(int.from_bytes(content[12:14], "big"), score.tempos)
+    return JsonPreview({"size": request.size, "left": score.stop_reason, **_music(score, clock)})
 
 
-def _music(score: Score, clock: Clock) -> dict[str, Any]:
+def _music(score: Score, clock: TickConverter) -> dict[str, Any]:
     columns: dict[str, list[Any]] = {
         name: [] for name in ("start", "end", "pitch", "loud", "track", "family")
     }
     for start, end, pitch, loud, track, program in score.notes:
         begins, ends = clock(start), clock(end)
-        if begins > LONGEST:
-            score.left = score.left or "what comes after six hours is left out"
+        if begins > MAX_DURATION_SECONDS:
+            score.stop_reason = score.stop_reason or "what comes after six hours is left out"
             break
-        row = (round(begins, 4), round(min(ends, LONGEST), 4), pitch, loud, track, program // 8)
+        row = (
+            round(begins, 4),
+            round(min(ends, MAX_DURATION_SECONDS), 4),
+            pitch,
+            loud,
+            track,
+            program // 8,
+        )
         for column, value in zip(columns.values(), row, strict=True):
             column.append(value)
     return {
@@ -55,6 +68,10 @@ def _music(score: Score, clock: Clock) -> dict[str, Any]:
 
 
 def _track(track: Track) -> dict[str, Any]:
-    drums = track.channels == {_DRUMS}
+    drums = track.channels == {_DRUM_CHANNEL}
     played = "Drums" if drums else _FAMILIES[max(0, track.program) // 8]
-    return {"name": track.name, "played": played if track.count else "", "count": track.count}
+    return {
+        "name": track.name,
+        "played": played if track.note_count else "",
+        "count": track.note_count,
+    }

@@ -6,14 +6,14 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-EVENTS = 1_000_000
-NOTES = 30_000
-TRACKS = 64
-SECONDS = 4.0
-LONGEST = 6 * 3600.0
-_TEMPO = 500_000
-_DRUMS = 9
-_LOOK = 4096
+MAX_EVENTS = 1_000_000
+MAX_NOTES = 30_000
+MAX_TRACKS = 64
+TIMEOUT_SECONDS = 4.0
+MAX_DURATION_SECONDS = 6 * 3600.0
+_DEFAULT_TEMPO = 500_000
+_DRUM_CHANNEL = 9
+_EVENTS_PER_TIME_CHECK = 4096
 
 
 @dataclass(slots=True)
@@ -23,7 +23,7 @@ class Track:
     name: str = ""
     program: int = -1
     channels: set[int] = field(default_factory=set)
-    count: int = 0
+    note_count: int = 0
 
 
 @dataclass(slots=True)
@@ -34,35 +34,39 @@ class Score:
         tracks: At most 64 tracks.
         notes: Start and end in ticks, pitch, velocity, track, program (128: drums).
         tempos: Ticks and the microseconds per beat from there on.
-        left: Why reading stopped early; empty if the whole file was read.
+        stop_reason: Why reading stopped early; empty if the whole file was read.
     """
 
     tracks: list[Track] = field(default_factory=list)
     notes: list[tuple[int, int, int, int, int, int]] = field(default_factory=list)
     tempos: list[tuple[int, int]] = field(default_factory=list)
-    left: str = ""
-    events: int = 0
+    stop_reason: str = ""
+    event_count: int = 0
 
 
-class _Cut(Exception):
+class _TruncatedData(Exception):
     """The content ends within an event."""
 
 
 def read_score(content: bytes) -> Score:
     """Read the tracks and notes of a possibly truncated file."""
-    score, end = Score(), time.monotonic() + SECONDS
+    score, end = Score(), time.monotonic() + TIMEOUT_SECONDS
     for at, size in _chunks(content, 8 + int.from_bytes(content[4:8], "big")):
-        if len(score.tracks) >= TRACKS:
-            score.left = f"only its first {TRACKS} tracks were read"
+        if len(score.tracks) >= MAX_TRACKS:
+            score.stop_reason = f"only its first {MAX_TRACKS} tracks were read"
             break
         if at + size > len(content):
-            score.left = "it is cut off"
+            score.stop_reason = "it is cut off"
         try:
-            _Reader(content, at, min(at + size, len(content)), score).read(end)
-        except _Cut:
-            score.left = score.left or "it is cut off"
-        if len(score.notes) >= NOTES or score.events >= EVENTS or time.monotonic() > end:
-            score.left = f"only its first {len(score.notes):,} notes were read"
+            _TrackReader(content, at, min(at + size, len(content)), score).read(end)
+        except _TruncatedData:
+            score.stop_reason = score.stop_reason or "it is cut off"
+        if (
+            len(score.notes) >= MAX_NOTES
+            or score.event_count >= MAX_EVENTS
+            or time.monotonic() > end
+        ):
+            score.stop_reason = f"only its first {len(score.notes):,} notes were read"
             break
     score.notes.sort()
     score.tempos.sort()
@@ -77,7 +81,7 @@ def _chunks(content: bytes, at: int) -> Iterator[tuple[int, int]]:
         at += 8 + size
 
 
-class _Reader:
+class _TrackReader:
     """Reader of one track."""
 
     def __init__(self, content: bytes, at: int, end: int, score: Score) -> None:
@@ -88,86 +92,90 @@ class _Reader:
         self._open: dict[tuple[int, int], deque[tuple[int, int]]] = {}
         score.tracks.append(self._track)
 
-    def read(self, until: float) -> None:
+    def read(self, deadline: float) -> None:
         """Read all events until a limit or the deadline is reached."""
         score = self._score
         try:
             while self._at < self._end:
-                score.events += 1
-                late = score.events % _LOOK == 0 and time.monotonic() > until
-                if late or score.events >= EVENTS or len(score.notes) >= NOTES:
+                score.event_count += 1
+                late = (
+                    score.event_count % _EVENTS_PER_TIME_CHECK == 0 and time.monotonic() > deadline
+                )
+                if late or score.event_count >= MAX_EVENTS or len(score.notes) >= MAX_NOTES:
                     return
-                self._tick += self._number_of_any_length()
-                self._event()
+                self._tick += self._read_variable_length()
+                self._read_event()
         finally:
             for (channel, pitch), begun in self._open.items():
                 for start, velocity in begun:
-                    self._note(start, self._tick, pitch, velocity, channel)
+                    self._add_note(start, self._tick, pitch, velocity, channel)
 
-    def _event(self) -> None:
-        first = self._byte()
+    def _read_event(self) -> None:
+        first = self._read_byte()
         if first < 0x80:
             if not self._status:
-                raise _Cut
+                raise _TruncatedData
             self._at -= 1
         elif first < 0xF0:
             self._status = first
         elif first == 0xFF:
-            self._meta(self._byte(), self._some(self._number_of_any_length()))
+            self._handle_meta(self._read_byte(), self._read_bytes(self._read_variable_length()))
             return
         else:
-            self._some(self._number_of_any_length())
+            self._read_bytes(self._read_variable_length())
             return
         kind, channel = self._status & 0xF0, self._status & 0x0F
-        value = self._byte() & 0x7F
+        value = self._read_byte() & 0x7F
         if kind == 0xC0:
             self._programs[channel] = value
             self._track.program = value if self._track.program < 0 else self._track.program
         elif kind != 0xD0:
-            second = self._byte() & 0x7F
+            second = self._read_byte() & 0x7F
             if kind == 0x90 and second:
                 self._open.setdefault((channel, value), deque()).append((self._tick, second))
             elif kind in (0x80, 0x90) and (begun := self._open.get((channel, value))):
-                self._note(begun[0][0], self._tick, value, begun.popleft()[1], channel)
+                self._add_note(begun[0][0], self._tick, value, begun.popleft()[1], channel)
 
-    def _meta(self, kind: int, said: bytes) -> None:
-        if kind == 0x51 and len(said) == 3 and len(self._score.tempos) < NOTES:
-            self._score.tempos.append((self._tick, int.from_bytes(said, "big") or _TEMPO))
+    def _handle_meta(self, kind: int, content: bytes) -> None:
+        if kind == 0x51 and len(content) == 3 and len(self._score.tempos) < MAX_NOTES:
+            self._score.tempos.append(
+                (self._tick, int.from_bytes(content, "big") or _DEFAULT_TEMPO)
+            )
         elif kind in (3, 4) and not self._track.name:
-            self._track.name = said[:80].decode("utf-8", "replace").strip()
+            self._track.name = content[:80].decode("utf-8", "replace").strip()
         elif kind == 0x2F:
             self._at = self._end
 
-    def _note(self, start: int, end: int, pitch: int, velocity: int, channel: int) -> None:
-        if len(self._score.notes) < NOTES:
-            program = 128 if channel == _DRUMS else self._programs[channel]
-            self._track.count += 1
+    def _add_note(self, start: int, end: int, pitch: int, velocity: int, channel: int) -> None:
+        if len(self._score.notes) < MAX_NOTES:
+            program = 128 if channel == _DRUM_CHANNEL else self._programs[channel]
+            self._track.note_count += 1
             self._track.channels.add(channel)
             self._score.notes.append((start, end, pitch, velocity, self._number, program))
 
-    def _byte(self) -> int:
+    def _read_byte(self) -> int:
         if self._at >= self._end:
-            raise _Cut
+            raise _TruncatedData
         self._at += 1
         return self._content[self._at - 1]
 
-    def _some(self, count: int) -> bytes:
+    def _read_bytes(self, count: int) -> bytes:
         if self._at + count > self._end:
-            raise _Cut
+            raise _TruncatedData
         self._at += count
         return self._content[self._at - count : self._at]
 
-    def _number_of_any_length(self) -> int:
+    def _read_variable_length(self) -> int:
         value = 0
         for _ in range(4):
-            byte = self._byte()
+            byte = self._read_byte()
             value = value << 7 | byte & 0x7F
             if byte < 0x80:
                 break
         return value
 
 
-class Clock:
+class TickConverter:
     """Converter from ticks to seconds.
 
     Args:
@@ -180,7 +188,7 @@ class Clock:
         per = division & 0xFF if frames else division
         self._fixed = 1 / (frames * per) if frames and per else 0.0
         self._beat = max(1, division)
-        self._ticks, self._seconds, self._tempos = [0], [0.0], [_TEMPO]
+        self._ticks, self._seconds, self._tempos = [0], [0.0], [_DEFAULT_TEMPO]
         for tick, tempo in tempos:
             self._seconds.append(self(tick))
             self._ticks.append(tick)

@@ -11,26 +11,32 @@ from collections.abc import Mapping
 from typing import BinaryIO
 from xml.parsers import expat
 
-from sandbox_ui.preview.base import Answer, Ask, Picture, Unreadable, View
-from sandbox_ui.preview.media.svg_cost import Repeats
+from sandbox_ui.preview.base import (
+    BinaryPreview,
+    JsonPreview,
+    Preview,
+    PreviewError,
+    PreviewRequest,
+)
+from sandbox_ui.preview.media.svg_cost import DrawnElementCounter
 
-LARGEST = 32 * 1024**2
-MOST_DRAWN = 2_000_000
+MAX_FILE_BYTES = 32 * 1024**2
+MAX_DRAWN_ELEMENTS = 2_000_000
 """Maximum elements drawn, including repetitions."""
 
-_LONGEST_SIDE = 16_384
-_UNKNOWN = (800.0, 600.0)
+_MAX_SIDE = 16_384
+_DEFAULT_SIZE = (800.0, 600.0)
 _NAMESPACE = "http://www.w3.org/2000/svg"
 _MEDIA = "image/svg+xml"
 _UNITS = {"": 1, "px": 1, "pt": 96 / 72, "pc": 16, "mm": 96 / 25.4, "cm": 96 / 2.54, "in": 96}
 _LENGTH = re.compile(
     r"\s*\+?((?:\d++(?:\.\d++)?|\.\d++)(?:e[+-]?\d++)?)\s*+(px|pt|pc|mm|cm|in|)\s*$", re.IGNORECASE
 )
-_OUTSIDE = re.compile(r"\s*(?!data:)[a-z][a-z0-9+.-]*:|\s*//", re.IGNORECASE)
-_LOADS = {"image", "use", "feImage", "script", "link", "font-face-uri"}
+_EXTERNAL_URL = re.compile(r"\s*(?!data:)[a-z][a-z0-9+.-]*:|\s*//", re.IGNORECASE)
+_LOADING_ELEMENTS = {"image", "use", "feImage", "script", "link", "font-face-uri"}
 
 
-def view(file: BinaryIO, ask: Ask) -> Answer:
+def view(file: BinaryIO, request: PreviewRequest) -> Preview:
     """Return the size and features of a drawing; with ``thumb``, the drawing itself.
 
     ``wrong`` says why it cannot be drawn; the page then shows its source only.
@@ -38,26 +44,28 @@ def view(file: BinaryIO, ask: Ask) -> Answer:
     Raises:
         Unreadable: The file is empty or too large.
     """
-    content = _unpacked(file)
+    content = _read_svg(file)
     drawing = _Drawing(content)
-    if "thumb" not in ask.options:
-        return View(drawing.described())
-    if drawing.wrong:
-        raise Unreadable(drawing.wrong)
-    return Picture(drawing.completed(content), _MEDIA)
+    if "thumb" not in request.options:
+        return JsonPreview(drawing.describe())
+    if drawing.error:
+        raise PreviewError(drawing.error)
+    return BinaryPreview(drawing.complete(content), _MEDIA)
 
 
-def _unpacked(file: BinaryIO) -> bytes:
-    content = file.read(LARGEST + 1)
+def _read_svg(file: BinaryIO) -> bytes:
+    content = file.read(MAX_FILE_BYTES + 1)
     if content.startswith(b"\x1f\x8b"):
         try:
-            content = zlib.decompressobj(31).decompress(content, LARGEST + 1)
+            content = zlib.decompressobj(31).decompress(content, MAX_FILE_BYTES + 1)
         except zlib.error:
-            raise Unreadable("This drawing is packed and cannot be unpacked.") from None
-    if len(content) > LARGEST:
-        raise Unreadable(f"Drawings of more than {LARGEST // 1024**2} MB are not drawn here.")
+            raise PreviewError("This drawing is packed and cannot be unpacked.") from None
+    if len(content) > MAX_FILE_BYTES:
+        raise PreviewError(
+            f"Drawings of more than {MAX_FILE_BYTES // 1024**2} MB are not drawn here."
+        )
     if not content.strip():
-        raise Unreadable("This file is empty.")
+        raise PreviewError("This file is empty.")
     return content
 
 
@@ -65,13 +73,13 @@ class _Drawing:
     """Properties of a drawing, collected in one parse without a tree."""
 
     def __init__(self, content: bytes) -> None:
-        self.wrong = ""
+        self.error = ""
         self._title = self._style = self._name = self._inside = ""
-        self._scripts = self._outside = 0
+        self._scripts = self._external = 0
         self._links = False
         self._root: Mapping[str, str] = {}
         self._at = 0
-        self._repeats = Repeats()
+        self._counter = DrawnElementCounter()
         self._parser = expat.ParserCreate()
         self._parser.buffer_text = True
         self._parser.StartElementHandler = self._start
@@ -83,15 +91,15 @@ class _Drawing:
             what = expat.ErrorString(error.code) or "it is broken"
             if what in ("no element found", "unclosed token"):
                 what = "it ends before the drawing does"
-            self.wrong = f"This drawing cannot be read from line {error.lineno:,} on: {what}."
-        self._judge()
+            self.error = f"This drawing cannot be read from line {error.lineno:,} on: {what}."
+        self._check()
 
-    def _judge(self) -> None:
-        self._repeats.style(self._style)
+    def _check(self) -> None:
+        self._counter.add_style_sheet(self._style)
         if self._name and self._name.rpartition(":")[2] != "svg":
-            self.wrong = "There is no drawing in this file: it is XML of another kind."
-        elif not self.wrong and self._repeats.drawn(MOST_DRAWN) > MOST_DRAWN:
-            self.wrong = (
+            self.error = "There is no drawing in this file: it is XML of another kind."
+        elif not self.error and self._counter.count_drawn(MAX_DRAWN_ELEMENTS) > MAX_DRAWN_ELEMENTS:
+            self.error = (
                 "This drawing repeats its parts millions of times, which is not drawn here."
             )
 
@@ -103,13 +111,13 @@ class _Drawing:
         self._links = self._links or "xlink:href" in attributes
         link = attributes.get("href") or attributes.get("xlink:href") or ""
         self._scripts += local == "script" or any(key.startswith("on") for key in attributes)
-        self._outside += local in _LOADS and bool(_OUTSIDE.match(link))
+        self._external += local in _LOADING_ELEMENTS and bool(_EXTERNAL_URL.match(link))
         self._inside = local
-        self._repeats.begin(attributes, "" if local == "a" else link)
+        self._counter.start_element(attributes, "" if local == "a" else link)
 
     def _end(self, _name: str) -> None:
         self._inside = ""
-        self._repeats.end()
+        self._counter.end_element()
 
     def _text(self, text: str) -> None:
         if self._inside == "style":
@@ -117,23 +125,23 @@ class _Drawing:
         elif self._inside == "title" and len(self._title) < 300:
             self._title += text[:300]
 
-    def described(self) -> dict[str, object]:
+    def describe(self) -> dict[str, object]:
         """Return the properties for the page."""
-        given = _given(self._root)
-        width, height = given or _UNKNOWN
-        scale = min(1.0, _LONGEST_SIDE / max(width, height))
+        given = _declared_size(self._root)
+        width, height = given or _DEFAULT_SIZE
+        scale = min(1.0, _MAX_SIDE / max(width, height))
         return {
             "width": width * scale,
             "height": height * scale,
             "sized": given is not None,
-            "elements": self._repeats.elements,
+            "elements": self._counter.elements,
             "title": " ".join(self._title.split()),
             "scripts": self._scripts > 0,
-            "outside": self._outside > 0 or "@import" in self._style or "://" in self._style,
-            "wrong": self.wrong,
+            "outside": self._external > 0 or "@import" in self._style or "://" in self._style,
+            "wrong": self.error,
         }
 
-    def completed(self, content: bytes) -> bytes:
+    def complete(self, content: bytes) -> bytes:
         """Return the drawing with missing namespaces and ``viewBox`` added."""
         more = ""
         if ":" not in self._name and "xmlns" not in self._root:
@@ -141,7 +149,7 @@ class _Drawing:
         if self._links and "xmlns:xlink" not in self._root:
             more += ' xmlns:xlink="http://www.w3.org/1999/xlink"'
         if "viewBox" not in self._root:
-            width, height = _given(self._root) or _UNKNOWN
+            width, height = _declared_size(self._root) or _DEFAULT_SIZE
             more += f' viewBox="0 0 {width:g} {height:g}"'
         after = self._at + 1 + len(self._name)
         if not more or content[self._at + 1 : after] != self._name.encode():
@@ -149,10 +157,10 @@ class _Drawing:
         return content[:after] + more.encode() + content[after:]
 
 
-def _given(root: Mapping[str, str]) -> tuple[float, float] | None:
+def _declared_size(root: Mapping[str, str]) -> tuple[float, float] | None:
     """Return the declared size of a drawing in pixels."""
     width, height = _length(root.get("width", "")), _length(root.get("height", ""))
-    box = _box(root.get("viewBox", ""))
+    box = _view_box_size(root.get("viewBox", ""))
     if width and height:
         return width, height
     if box and (width or height):
@@ -167,7 +175,7 @@ def _length(text: str) -> float:
     return value if 0 < value < 1e9 else 0.0
 
 
-def _box(text: str) -> tuple[float, float] | None:
+def _view_box_size(text: str) -> tuple[float, float] | None:
     try:
         _, _, width, height = (float(part) for part in re.split(r"[\s,]+", text.strip()))
     except ValueError:

@@ -9,7 +9,7 @@ _RULE = re.compile(r"(?:\A|(?<=[{}]))([^{}]*+)\{([^{}]*+)\}")
 _CLASS = re.compile(r"\.([\w-]+)")
 
 
-class Repeats:
+class DrawnElementCounter:
     """Counter of drawn elements; receives them in document order.
 
     A reference draws its target again: ``use``, and every paint server, clip, mask, marker
@@ -17,44 +17,44 @@ class Repeats:
     """
 
     def __init__(self) -> None:
-        self._named: dict[str, tuple[int, int]] = {}
+        self._id_ranges: dict[str, tuple[int, int]] = {}
         self._open: list[tuple[int, str]] = []
-        self._uses: dict[int, list[str]] = {}
+        self._references: dict[int, list[str]] = {}
         self._classes: dict[str, list[int]] = {}
         self._weights: dict[str, int] = {}
-        self._places: list[int] = []
+        self._referencing: list[int] = []
         self.elements = 0
 
-    def begin(self, attributes: Mapping[str, str], target: str = "") -> None:
+    def start_element(self, attributes: Mapping[str, str], target: str = "") -> None:
         """Handle the start of an element; ``target`` is the drawn element it references."""
         at = self.elements
         self.elements += 1
         self._open.append((at, attributes.get("id", "")))
-        uses = [name for text in attributes.values() for name in _named_in(text)]
+        uses = [name for text in attributes.values() for name in _references_in(text)]
         if target.startswith("#"):
             uses.append(target[1:])
         if uses:
-            self._uses[at] = uses
+            self._references[at] = uses
         for name in attributes.get("class", "").split():
             self._classes.setdefault(name, []).append(at)
 
-    def end(self) -> None:
+    def end_element(self) -> None:
         """Handle the end of the innermost open element."""
         at, name = self._open.pop()
         if name:
-            self._named.setdefault(name, (at, self.elements))
+            self._id_ranges.setdefault(name, (at, self.elements))
 
-    def style(self, text: str) -> None:
+    def add_style_sheet(self, text: str) -> None:
         """Handle a style sheet; call after all elements."""
         for selector, rules in _RULE.findall(text):
-            if names := _named_in(rules):
+            if names := _references_in(rules):
                 for each in _CLASS.findall(selector):
                     for at in self._classes.get(each, ()):
-                        self._uses.setdefault(at, []).extend(names)
+                        self._references.setdefault(at, []).extend(names)
 
-    def drawn(self, most: int) -> int:
+    def count_drawn(self, most: int) -> int:
         """Return the number of drawn elements; counting stops soon after ``most``."""
-        self._places = sorted(self._uses)
+        self._referencing = sorted(self._references)
         self._weights = {}
         try:
             return self._weight(0, self.elements, most)
@@ -63,8 +63,10 @@ class Repeats:
 
     def _weight(self, start: int, end: int, most: int) -> int:
         weight = end - start
-        for place in range(bisect_left(self._places, start), bisect_right(self._places, end - 1)):
-            for name in self._uses[self._places[place]]:
+        for place in range(
+            bisect_left(self._referencing, start), bisect_right(self._referencing, end - 1)
+        ):
+            for name in self._references[self._referencing[place]]:
                 weight += self._weight_of(name, most)
                 if weight > most:
                     return weight
@@ -73,10 +75,10 @@ class Repeats:
     def _weight_of(self, name: str, most: int) -> int:
         if name not in self._weights:
             self._weights[name] = 0  # browsers do not draw circular references
-            if name in self._named:
-                self._weights[name] = self._weight(*self._named[name], most)
+            if name in self._id_ranges:
+                self._weights[name] = self._weight(*self._id_ranges[name], most)
         return self._weights[name]
 
 
-def _named_in(text: str) -> list[str]:
+def _references_in(text: str) -> list[str]:
     return _REFERENCE.findall(text) if "url(" in text else []

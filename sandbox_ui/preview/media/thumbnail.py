@@ -8,36 +8,36 @@ from typing import BinaryIO
 from PIL import Image, ImageFile, ImageOps, UnidentifiedImageError
 from PIL.ImageFile import ImageFile as OpenedImage
 
-from sandbox_ui.preview.base import Picture, Unreadable
+from sandbox_ui.preview.base import BinaryPreview, PreviewError
 
-MOST_PIXELS = 200_000_000
+MAX_PIXELS = 200_000_000
 """Maximum pixels decoded, at four bytes per pixel."""
 
 FORMATS = (
     "PNG", "JPEG", "GIF", "WEBP", "BMP", "DIB", "TIFF",
     "ICO", "CUR", "AVIF", "PPM", "TGA", "JPEG2000",
 )  # fmt: skip
-_EXACT = 4_000_000
+_MAX_LOSSLESS_PIXELS = 4_000_000
 _ORIENTATION = 0x0112
 
 Image.init()
 Image.MAX_IMAGE_PIXELS = None  # _bounded checks, after a JPEG is reduced
 
 
-def opened(file: BinaryIO) -> OpenedImage:
+def open_image(file: BinaryIO) -> OpenedImage:
     """Open an image and read its header only.
 
     Raises:
         Unreadable: The file is not an image, or its declared size is too large.
     """
     if file.seek(0, 2) == 0:
-        raise Unreadable("This file is empty.")
+        raise PreviewError("This file is empty.")
     file.seek(0)
     try:
         image = Image.open(file, formats=FORMATS)
     except UnidentifiedImageError:
-        raise Unreadable("No picture can be read in this file; it may be broken.") from None
-    _bounded(image)
+        raise PreviewError("No picture can be read in this file; it may be broken.") from None
+    _check_pixels(image)
     return image
 
 
@@ -47,46 +47,46 @@ def upright_size(image: Image.Image) -> tuple[int, int]:
     return (image.height, image.width) if turned else image.size
 
 
-def small(image: OpenedImage, most: int) -> Image.Image:
+def scale_down(image: OpenedImage, max_side: int) -> Image.Image:
     """Return the image upright, as RGB, RGBA or L.
 
-    It is at most ``most`` pixels wide and high. Parts missing from a truncated file stay
+    It is at most ``max_side`` pixels wide and high. Parts missing from a truncated file stay
     grey or black.
 
     Raises:
         Unreadable: Decoding would take too much memory.
     """
     orientation = _orientation(image)
-    image.draft("RGB", (most * 2, most * 2))
-    _bounded(image, decoded=True)
-    with forgiving():
+    image.draft("RGB", (max_side * 2, max_side * 2))
+    _check_pixels(image, decoded=True)
+    with allow_truncated():
         image.load()
-    shrunk = _eight_bits(_coarse(image, most * 4))
-    shrunk.thumbnail((most, most), Image.Resampling.BICUBIC, reducing_gap=2.0)
-    return _turned(shrunk, orientation)
+    shrunk = _to_eight_bits(_subsample(image, max_side * 4))
+    shrunk.thumbnail((max_side, max_side), Image.Resampling.BICUBIC, reducing_gap=2.0)
+    return _apply_orientation(shrunk, orientation)
 
 
-def encoded(image: Image.Image, *, exact: bool = False) -> Picture:
+def encode_image(image: Image.Image, *, lossless: bool = False) -> BinaryPreview:
     """Encode an image for the browser.
 
     Args:
         image: Image in a mode that ``small`` returns.
-        exact: Encode without loss, unless the image has too many pixels.
+        lossless: Encode without loss, unless the image has too many pixels.
     """
     out = io.BytesIO()
     profile = image.info.get("icc_profile") if image.mode == "RGB" else None
-    if exact and image.width * image.height <= _EXACT:
+    if lossless and image.width * image.height <= _MAX_LOSSLESS_PIXELS:
         image.save(out, "PNG", compress_level=1, icc_profile=profile)
-        return Picture(out.getvalue(), "image/png")
-    if exact and image.mode != "RGBA":
+        return BinaryPreview(out.getvalue(), "image/png")
+    if lossless and image.mode != "RGBA":
         image.save(out, "JPEG", quality=90, icc_profile=profile)
-        return Picture(out.getvalue(), "image/jpeg")
+        return BinaryPreview(out.getvalue(), "image/jpeg")
     image.save(out, "WEBP", quality=80, method=1, icc_profile=profile)
-    return Picture(out.getvalue(), "image/webp")
+    return BinaryPreview(out.getvalue(), "image/webp")
 
 
 @contextmanager
-def forgiving() -> Iterator[None]:
+def allow_truncated() -> Iterator[None]:
     """Decode truncated images as far as possible within the context."""
     before, ImageFile.LOAD_TRUNCATED_IMAGES = ImageFile.LOAD_TRUNCATED_IMAGES, True
     try:
@@ -106,26 +106,26 @@ def _orientation(image: Image.Image) -> int:
     return found if isinstance(found, int) else 1
 
 
-def _bounded(image: Image.Image, *, decoded: bool = False) -> None:
+def _check_pixels(image: Image.Image, *, decoded: bool = False) -> None:
     width, height = image.size
-    most = MOST_PIXELS if decoded or image.format not in ("JPEG", "MPO") else MOST_PIXELS * 64
+    most = MAX_PIXELS if decoded or image.format not in ("JPEG", "MPO") else MAX_PIXELS * 64
     if width * height > most:
-        raise Unreadable(
+        raise PreviewError(
             f"This picture says that it has {width:,} × {height:,} pixels; "
-            f"more than {MOST_PIXELS // 10**6} million are not opened here."
+            f"more than {MAX_PIXELS // 10**6} million are not opened here."
         )
 
 
-def _coarse(image: Image.Image, most: int) -> Image.Image:
+def _subsample(image: Image.Image, max_side: int) -> Image.Image:
     """Subsample an image if converting its mode would exceed the memory limit."""
-    if image.mode not in ("1", "P", "PA", "I;16", "I;16B", "I;16L") or max(image.size) <= most:
+    if image.mode not in ("1", "P", "PA", "I;16", "I;16B", "I;16L") or max(image.size) <= max_side:
         return image
-    scale = most / max(image.size)
+    scale = max_side / max(image.size)
     size = tuple(max(1, round(side * scale)) for side in image.size)
     return image.resize((size[0], size[1]), Image.Resampling.NEAREST)
 
 
-def _eight_bits(image: Image.Image) -> Image.Image:
+def _to_eight_bits(image: Image.Image) -> Image.Image:
     """Convert to RGB, RGBA or L; scale values of more than eight bits to eight."""
     if image.has_transparency_data and image.mode not in ("I", "F"):
         return image.convert("RGBA")
@@ -140,7 +140,7 @@ def _eight_bits(image: Image.Image) -> Image.Image:
     return image.convert("L" if image.mode == "1" else "RGB")
 
 
-def _turned(image: Image.Image, orientation: int) -> Image.Image:
+def _apply_orientation(image: Image.Image, orientation: int) -> Image.Image:
     if orientation not in range(2, 9):
         return image
     image.getexif()[_ORIENTATION] = orientation

@@ -2,9 +2,9 @@
 
 from typing import BinaryIO
 
-from sandbox_ui.preview.base import Ask, Unreadable, View
+from sandbox_ui.preview.base import JsonPreview, PreviewError, PreviewRequest
 
-_LOOKED = 256 * 1024
+_SEARCHED_BYTES = 256 * 1024
 _CODECS = (
     (b"avc1", "H.264"), (b"hvc1", "H.265"), (b"hev1", "H.265"), (b"av01", "AV1"), (b"vp09", "VP9"),
     (b"mp4v", "MPEG-4"), (b"apcn", "ProRes"), (b"apch", "ProRes"), (b"V_VP8", "VP8"),
@@ -13,21 +13,21 @@ _CODECS = (
 )  # fmt: skip
 
 
-def view(file: BinaryIO, ask: Ask) -> View:
+def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
     """Return the video ``codec``, if found at the start or end of the file.
 
     Raises:
         Unreadable: The file is empty.
     """
-    if not ask.size:
-        raise Unreadable("This file is empty.")
-    head = file.read(_LOOKED)
-    found = _codec(head, _CODECS)
-    if not found and ask.size > _LOOKED:
-        file.seek(max(_LOOKED, ask.size - _LOOKED))
-        found = _codec(file.read(_LOOKED), _CODECS)
-    return View({"codec": found, "size": ask.size})
+    if not request.size:
+        raise PreviewError("This file is empty.")
+    head = file.read(_SEARCHED_BYTES)
+    found = _find_codec(head, _CODECS)
+    if not found and request.size > _SEARCHED_BYTES:
+        file.seek(max(_SEARCHED_BYTES, request.size - _SEARCHED_BYTES))
+        found = _find_codec(file.read(_SEARCHED_BYTES), _CODECS)
+    return JsonPreview({"codec": found, "size": request.size})
 
 
-def _codec(content: bytes, codecs: tuple[tuple[bytes, str], ...]) -> str:
+def _find_codec(content: bytes, codecs: tuple[tuple[bytes, str], ...]) -> str:
     return next((name for mark, name in codecs if mark in content), "")

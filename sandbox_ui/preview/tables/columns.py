@@ -5,14 +5,14 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-_MOSTLY = 0.95
+_KIND_THRESHOLD = 0.95
 _NUMBER = re.compile(r"[+-]?(\d+|\d{1,3}([,.' \u00a0\u202f]\d{3})+)?([.,]\d+)?([eE][+-]?\d+)?\s?%?")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,(\d{1,2}|\d{4,})")
 _DATE = re.compile(
     r"\d{4}-\d\d?-\d\d?([T ]\d\d?:\d\d(:\d\d(\.\d+)?)?\s?(Z|[+-]\d\d:?\d\d)?)?"
     r"|\d{1,2}[./]\d{1,2}[./]\d{2,4}|\d{4}/\d\d?/\d\d?"
 )
-_LONGEST = 40
+_MAX_VALUE_LENGTH = 40
 
 
 def kind_of(values: Iterable[Any]) -> str:
@@ -24,18 +24,22 @@ def kind_of(values: Iterable[Any]) -> str:
     total = sum(counted.values())
     if not total:
         return ""
-    return next((kind for kind, n in counted.items() if n >= _MOSTLY * total), "text")
+    return next((kind for kind, n in counted.items() if n >= _KIND_THRESHOLD * total), "text")
 
 
 def is_number(text: str) -> bool:
     """Return whether a text is a number as commonly written, or a percentage."""
     text = text.strip()
-    return len(text) < _LONGEST and any(c.isdigit() for c in text) and bool(_NUMBER.fullmatch(text))
+    return (
+        len(text) < _MAX_VALUE_LENGTH
+        and any(c.isdigit() for c in text)
+        and bool(_NUMBER.fullmatch(text))
+    )
 
 
 def is_date(text: str) -> bool:
     """Return whether a text is a date, with or without a time."""
-    return len(text) < _LONGEST and bool(_DATE.fullmatch(text.strip()))
+    return len(text) < _MAX_VALUE_LENGTH and bool(_DATE.fullmatch(text.strip()))
 
 
 def sort_key(values: Iterable[Any]) -> Callable[[Any], tuple[int, float, str]]:
@@ -51,23 +55,25 @@ def sort_key(values: Iterable[Any]) -> Callable[[Any], tuple[int, float, str]]:
     return key
 
 
-def facts_of(rows: Sequence[Sequence[Any]], width: int) -> list[dict[str, Any]]:
+def column_statistics(rows: Sequence[Sequence[Any]], width: int) -> list[dict[str, Any]]:
     """Return each column's kind, empty cells, distinct values, minimum and maximum."""
-    return [_facts([row[at] for row in rows if at < len(row)], len(rows)) for at in range(width)]
+    return [
+        _statistics([row[at] for row in rows if at < len(row)], len(rows)) for at in range(width)
+    ]
 
 
-def _facts(values: list[Any], rows: int) -> dict[str, Any]:
+def _statistics(values: list[Any], rows: int) -> dict[str, Any]:
     full = [value for value in values if value is not None and value != ""]
     kind = kind_of(full)
     facts: dict[str, Any] = {"kind": kind, "empty": rows - len(full), "distinct": _distinct(full)}
     ordered = [value for value in full if _kind(value) == kind]
     if kind in ("number", "date"):
         key = sort_key(ordered)
-        facts["least"], facts["most"] = (_brief(end(ordered, key=key)) for end in (min, max))
+        facts["least"], facts["most"] = (_short_text(end(ordered, key=key)) for end in (min, max))
     return facts
 
 
-def _brief(value: Any) -> str:
+def _short_text(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.10g}"
     text = str(value).strip()

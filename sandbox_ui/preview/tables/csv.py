@@ -11,27 +11,27 @@ from typing import Any, BinaryIO
 
 from charset_normalizer import from_bytes
 
-from sandbox_ui.preview.base import Ask, Unreadable
+from sandbox_ui.preview.base import PreviewError, PreviewRequest
 from sandbox_ui.preview.tables.columns import is_date, is_number
-from sandbox_ui.preview.tables.grid import COLUMNS, ROWS, Grid, needed
+from sandbox_ui.preview.tables.grid import MAX_COLUMNS, MAX_ROWS, Grid, rows_needed
 
-FIRST = 1024**2
+FIRST_READ_BYTES = 1024**2
 """Bytes used to detect the dialect; a file up to this size is read at once."""
 
-MOST = 48 * 1024**2
+MAX_READ_BYTES = 48 * 1024**2
 """Maximum bytes from which rows are read."""
 
 _SAMPLE = 64 * 1024
-_LINES = 100
-_SWALLOWED = 200
+_SAMPLE_LINES = 100
+_MAX_QUOTED_LINES = 200
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
-_MARKS = (
+_BOMS = (
     (codecs.BOM_UTF8, "utf-8", "UTF-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le", "UTF-32"),
     (codecs.BOM_UTF16_LE, "utf-16-le", "UTF-16"),
     (codecs.BOM_UTF16_BE, "utf-16-be", "UTF-16"),
 )
-csv.field_size_limit(MOST * 2)
+csv.field_size_limit(MAX_READ_BYTES * 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,64 +39,69 @@ class Dialect:
     """Encoding, delimiter, quotes, header and field count of a CSV file."""
 
     encoding: str
-    label: str
-    begins: int
+    encoding_name: str
+    bom_length: int
     delimiter: str
     quoted: bool
-    header: bool
-    fields: int
+    has_header: bool
+    field_count: int
     width: int
 
     @property
-    def form(self) -> str:
+    def description(self) -> str:
         """Description of the dialect."""
-        return f"{_DELIMITERS.get(self.delimiter, 'one column')}, {self.label}"
+        return f"{_DELIMITERS.get(self.delimiter, 'one column')}, {self.encoding_name}"
 
 
-def load(file: BinaryIO, ask: Ask) -> Grid:
+def load(file: BinaryIO, request: PreviewRequest) -> Grid:
     """Load the first rows of a table.
 
     Raises:
         Unreadable: The file is not text.
     """
-    first = file.read(FIRST)
-    dialect = dialect_of(first, ask)
-    want = needed(ask) + 1
-    short = ask.size <= FIRST
-    rows = _rows(first, dialect, whole=short, want=None if short else want)
+    first = file.read(FIRST_READ_BYTES)
+    dialect = detect_dialect(first, request)
+    want = rows_needed(request) + 1
+    short = request.size <= FIRST_READ_BYTES
+    rows = _parse_rows(first, dialect, complete=short, limit=None if short else want)
     if len(rows) < want and not short:
-        rows = _rows(first + file.read(MOST - FIRST), dialect, whole=ask.size <= MOST, want=want)
-    return _grid(rows, dialect, ask, first)
+        rows = _parse_rows(
+            first + file.read(MAX_READ_BYTES - FIRST_READ_BYTES),
+            dialect,
+            complete=request.size <= MAX_READ_BYTES,
+            limit=want,
+        )
+    return _grid(rows, dialect, request, first)
 
 
-def dialect_of(first: bytes, ask: Ask) -> Dialect:
+def detect_dialect(first: bytes, request: PreviewRequest) -> Dialect:
     """Detect the dialect of a file's first bytes; option ``header`` overrides it.
 
     Raises:
         Unreadable: The bytes are not text.
     """
-    encoding, label, begins = encoding_of(first)
+    encoding, label, begins = detect_encoding(first)
     text = first[begins : begins + _SAMPLE].decode(encoding, "replace")
     signs = sum(1 for sign in text if (sign < " " and sign not in "\t\n\r\f\0") or sign == "\ufffd")
     if signs > 0.1 * len(text):
-        raise Unreadable("This is no table: it is not text.")
-    delimiter = _delimiter(text, ask.ending)
+        raise PreviewError("This is no table: it is not text.")
+    delimiter = _detect_delimiter(text, request.extension)
     named = Dialect(encoding, label, begins, delimiter, True, False, 0, 0)
-    quoted = not _swallows(first, named, whole=len(first) == ask.size)
+    quoted = not _has_unclosed_quote(first, named, complete=len(first) == request.size)
     named = Dialect(encoding, label, begins, delimiter, quoted, False, 0, 0)
-    rows = _rows(first, named, whole=len(first) == ask.size, want=1000)
+    rows = _parse_rows(first, named, complete=len(first) == request.size, limit=1000)
     widths = Counter(len(row) for row in rows[:200])
     fields = widths.most_common(1)[0][0] if widths else 0
-    header = _has_header(rows[:_LINES])
-    if ask.options.get("header") in ("0", "1"):
-        header = ask.options["header"] == "1" and bool(rows)
+    header = _has_header(rows[:_SAMPLE_LINES])
+    if request.options.get("header") in ("0", "1"):
+        header = request.options["header"] == "1" and bool(rows)
     width = max(map(len, rows), default=0)
     return Dialect(encoding, label, begins, delimiter, quoted, header, fields, width)
 
 
-def encoding_of(first: bytes) -> tuple[str, str, int]:
+def detect_encoding(first: bytes) -> tuple[str, str, int]:
     """Return a text's codec, encoding name and byte order mark length."""
-    for mark, codec, label in _MARKS:
+    for mark, codec, label in _BOMS:
         if first.startswith(mark):
             return codec, label, len(mark)
     if first[1:400:2].count(0) > 150 or (first[1:2] == b"\0" and first[3:4] == b"\0"):
@@ -114,9 +119,9 @@ def encoding_of(first: bytes) -> tuple[str, str, int]:
     return codec, codec.replace("_", "-").replace("cp125", "Windows-125"), 0
 
 
-def _delimiter(text: str, ending: str) -> str:
+def _detect_delimiter(text: str, ending: str) -> str:
     lines = text.splitlines()
-    lines = (lines[:-1] if len(lines) > 1 and len(text) >= _SAMPLE else lines)[:_LINES]
+    lines = (lines[:-1] if len(lines) > 1 and len(text) >= _SAMPLE else lines)[:_SAMPLE_LINES]
     if not lines:
         return ","
 
@@ -131,10 +136,12 @@ def _delimiter(text: str, ending: str) -> str:
     return max(_DELIMITERS, key=score)
 
 
-def _rows(content: bytes, dialect: Dialect, *, whole: bool, want: int | None) -> list[list[str]]:
+def _parse_rows(
+    content: bytes, dialect: Dialect, *, complete: bool, limit: int | None
+) -> list[list[str]]:
     """Parse rows; skip blank ones and a last one that may be truncated."""
-    text = content[dialect.begins :].decode(dialect.encoding, "replace")
-    cut = not whole
+    text = content[dialect.bom_length :].decode(dialect.encoding, "replace")
+    cut = not complete
     if cut and "\n" in text:
         text = text[: text.rindex("\n") + 1]
     reader = csv.reader(
@@ -142,8 +149,8 @@ def _rows(content: bytes, dialect: Dialect, *, whole: bool, want: int | None) ->
         delimiter=dialect.delimiter,
         quoting=csv.QUOTE_MINIMAL if dialect.quoted else csv.QUOTE_NONE,
     )
-    rows = list(islice((row for row in reader if row), want))
-    ended = want is None or len(rows) < want
+    rows = list(islice((row for row in reader if row), limit))
+    ended = limit is None or len(rows) < limit
     if (
         ended
         and cut
@@ -155,14 +162,14 @@ def _rows(content: bytes, dialect: Dialect, *, whole: bool, want: int | None) ->
     return rows
 
 
-def _swallows(first: bytes, dialect: Dialect, *, whole: bool) -> bool:
+def _has_unclosed_quote(first: bytes, dialect: Dialect, *, complete: bool) -> bool:
     """Return whether an unclosed quote swallows the rest of the text."""
-    text = first[dialect.begins :].decode(dialect.encoding, "replace")
+    text = first[dialect.bom_length :].decode(dialect.encoding, "replace")
     if '"' not in text:
         return False
     rows = deque(csv.reader(io.StringIO(text, newline=""), delimiter=dialect.delimiter), maxlen=1)
     lines = max((cell.count("\n") for cell in rows[0]), default=0) if rows else 0
-    return lines > _SWALLOWED if not whole else lines > 0 and text.count('"') % 2 == 1
+    return lines > _MAX_QUOTED_LINES if not complete else lines > 0 and text.count('"') % 2 == 1
 
 
 def _has_header(rows: list[list[str]]) -> bool:
@@ -177,50 +184,54 @@ def _has_header(rows: list[list[str]]) -> bool:
     )
 
 
-def _grid(rows: list[list[str]], dialect: Dialect, ask: Ask, first: bytes) -> Grid:
-    whole = ask.size <= FIRST
-    names = rows[0] if dialect.header and rows else []
-    body: list[Any] = rows[1:] if dialect.header else rows
-    width = min(max(dialect.width, len(names)), COLUMNS)
-    short = not whole and len(body) < min(needed(ask), ROWS)
-    total = len(body) if whole or (short and ask.size <= MOST) else _estimate(first, dialect, ask)
+def _grid(rows: list[list[str]], dialect: Dialect, request: PreviewRequest, first: bytes) -> Grid:
+    whole = request.size <= FIRST_READ_BYTES
+    names = rows[0] if dialect.has_header and rows else []
+    body: list[Any] = rows[1:] if dialect.has_header else rows
+    width = min(max(dialect.width, len(names)), MAX_COLUMNS)
+    short = not whole and len(body) < min(rows_needed(request), MAX_ROWS)
+    total = (
+        len(body)
+        if whole or (short and request.size <= MAX_READ_BYTES)
+        else _estimate_rows(first, dialect, request)
+    )
     return Grid(
         names=[*names, *[""] * width][:width],
-        rows=body[:ROWS],
-        form=dialect.form,
+        rows=body[:MAX_ROWS],
+        format_name=dialect.description,
         total=total,
-        about=not whole and not (short and ask.size <= MOST),
-        columns=dialect.width,
-        header=dialect.header,
-        fields=dialect.fields,
-        notes=_notes(first, dialect, ask),
-        most=len(body) if short else ROWS,
+        total_is_estimate=not whole and not (short and request.size <= MAX_READ_BYTES),
+        column_count=dialect.width,
+        has_header=dialect.has_header,
+        expected_fields=dialect.field_count,
+        notes=_notes(first, dialect, request),
+        max_rows=len(body) if short else MAX_ROWS,
     )
 
 
-def _estimate(first: bytes, dialect: Dialect, ask: Ask) -> int:
-    rows = len(_rows(first, dialect, whole=False, want=None))
+def _estimate_rows(first: bytes, dialect: Dialect, request: PreviewRequest) -> int:
+    rows = len(_parse_rows(first, dialect, complete=False, limit=None))
     last = first.rfind(b"\n") + 1 or len(first)
-    return max(rows * ask.size // last - dialect.header, 1)
+    return max(rows * request.size // last - dialect.has_header, 1)
 
 
-def _notes(first: bytes, dialect: Dialect, ask: Ask) -> list[str]:
+def _notes(first: bytes, dialect: Dialect, request: PreviewRequest) -> list[str]:
     notes = []
     if not dialect.quoted:
         notes.append("A quote is never closed, so quotes are shown as they stand.")
     if b"\0" in first and not dialect.encoding.startswith("utf-16"):
         notes.append("It holds NUL bytes, shown as ␀.")
-    if ask.size > len(first) and b"\n" not in first and b"\r" not in first:
+    if request.size > len(first) and b"\n" not in first and b"\r" not in first:
         notes.append("Its first line is longer than 1 MB.")
-    if dialect.width > COLUMNS:
-        notes.append(f"Only the first {COLUMNS:,} columns are shown.")
-    if ask.ending in ("xlsx", "xlsm", "xls", "ods", "parquet"):
-        notes.append(f"Its name ends in .{ask.ending}, but it is text.")
+    if dialect.width > MAX_COLUMNS:
+        notes.append(f"Only the first {MAX_COLUMNS:,} columns are shown.")
+    if request.extension in ("xlsx", "xlsm", "xls", "ods", "parquet"):
+        notes.append(f"Its name ends in .{request.extension}, but it is text.")
     return notes
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class RowCount:
     """State of a row count."""
 
     at: int
@@ -233,47 +244,47 @@ _BLANK = re.compile(rb"\n\r?(?=\n)")
 _CHUNK = 8 * 1024**2
 
 
-def count(file: BinaryIO, ask: Ask, most: int) -> Counted:
+def count_rows(file: BinaryIO, request: PreviewRequest, most: int) -> RowCount:
     """Count rows in up to ``most`` bytes.
 
     Options ``at``, ``rows`` and ``inside`` continue an earlier count. Line ends within quotes
     and blank lines do not count.
     """
     file.seek(0)
-    dialect = dialect_of(file.read(FIRST), ask)
-    at, rows = ask.number("at", dialect.begins), ask.number("rows", 0)
-    inside = ask.options.get("inside") == "1"
+    dialect = detect_dialect(file.read(FIRST_READ_BYTES), request)
+    at, rows = request.int_option("at", dialect.bom_length), request.int_option("rows", 0)
+    inside = request.options.get("inside") == "1"
     file.seek(at)
-    end, last = min(at + most, ask.size), b"\n"
+    end, last = min(at + most, request.size), b"\n"
     while at < end and (chunk := file.read(min(_CHUNK, end - at))):
         at += len(chunk)
         last = chunk[-1:]
-        ends, inside = _line_ends(_narrow(chunk, dialect), dialect, inside=inside)
+        ends, inside = _count_line_ends(_to_utf8(chunk, dialect), dialect, in_quotes=inside)
         rows += ends
-    done = at >= ask.size
-    return Counted(
-        at, rows + (done and last not in b"\n\0") - (done and dialect.header), inside, done
+    done = at >= request.size
+    return RowCount(
+        at, rows + (done and last not in b"\n\0") - (done and dialect.has_header), inside, done
     )
 
 
-def _narrow(chunk: bytes, dialect: Dialect) -> bytes:
+def _to_utf8(chunk: bytes, dialect: Dialect) -> bytes:
     if dialect.encoding.startswith(("utf-16", "utf-32")):
         return chunk.decode(dialect.encoding, "replace").encode()
     return chunk
 
 
-def _line_ends(chunk: bytes, dialect: Dialect, *, inside: bool) -> tuple[int, bool]:
+def _count_line_ends(chunk: bytes, dialect: Dialect, *, in_quotes: bool) -> tuple[int, bool]:
     if b"\n" not in chunk:
         chunk = chunk.replace(b"\r", b"\n")
-    if not dialect.quoted or (b'"' not in chunk and not inside):
-        return chunk.count(b"\n") - _blank(chunk), inside
+    if not dialect.quoted or (b'"' not in chunk and not in_quotes):
+        return chunk.count(b"\n") - _count_blank_lines(chunk), in_quotes
     parts = chunk.split(b'"')
-    outside = parts[1 if inside else 0 :: 2]
+    outside = parts[1 if in_quotes else 0 :: 2]
     ends = sum(part.count(b"\n") for part in outside)
-    return ends - _blank(b'"'.join(outside)), inside ^ (len(parts) % 2 == 0)
+    return ends - _count_blank_lines(b'"'.join(outside)), in_quotes ^ (len(parts) % 2 == 0)
 
 
-def _blank(chunk: bytes) -> int:
+def _count_blank_lines(chunk: bytes) -> int:
     if b"\n\n" in chunk or b"\n\r\n" in chunk:
         return len(_BLANK.findall(chunk))
     return 0

@@ -6,28 +6,28 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sandbox_ui.preview.base import Ask, Unreadable
-from sandbox_ui.preview.tables.columns import facts_of, kind_of, sort_key
+from sandbox_ui.preview.base import PreviewError, PreviewRequest
+from sandbox_ui.preview.tables.columns import column_statistics, kind_of, sort_key
 
-ROWS = 5000
+MAX_ROWS = 5000
 """Maximum rows shown of a table."""
 
-COLUMNS = 1000
+MAX_COLUMNS = 1000
 """Maximum columns shown of a table."""
 
-CELL = 300
+MAX_CELL_LENGTH = 300
 """Maximum characters of a cell in the grid; the cell viewer shows more."""
 
-WHOLE = 1_000_000
+MAX_FULL_CELL_LENGTH = 1_000_000
 """Maximum characters of a cell in the cell viewer."""
 
-COPIED = 8_000_000
+MAX_COPY_LENGTH = 8_000_000
 """Maximum characters per copy."""
 
 _PAGE_CELLS = 20_000
 _PAGE_ROWS = 500
 _SAMPLE = 200
-_EXACT = 2**53
+_MAX_EXACT_INT = 2**53
 
 
 @dataclass(slots=True)
@@ -37,34 +37,34 @@ class Grid:
     Attributes:
         names: Column headings.
         rows: The rows read; one with missing fields is shorter than ``names``.
-        form: Description of the format.
+        format_name: Description of the format.
         total: Total number of rows, if known.
-        about: Whether ``total`` is an estimate.
-        first: Number of the first row in the program that owns the format.
-        columns: Total number of columns, if more than are shown.
+        total_is_estimate: Whether ``total`` is an estimate.
+        first_row_number: Number of the first row in the program that owns the format.
+        column_count: Total number of columns, if more than are shown.
         sheets: Names of the sheets.
         sheet: Index of the selected sheet.
-        header: Whether the names come from the first row; None if not applicable.
-        fields: Expected number of fields in a row; None if all rows have the same number.
-        types: Declared column types.
+        has_header: Whether the names come from the first row; None if not applicable.
+        expected_fields: Expected number of fields in a row; None if all rows have the same number.
+        column_types: Declared column types.
         notes: Warnings for the user.
-        most: Maximum rows shown, if fewer than ``ROWS``.
+        max_rows: Maximum rows shown, if fewer than ``MAX_ROWS``.
     """
 
     names: list[str]
     rows: list[Sequence[Any]]
-    form: str = ""
+    format_name: str = ""
     total: int | None = None
-    about: bool = False
-    first: int = 1
-    columns: int = 0
+    total_is_estimate: bool = False
+    first_row_number: int = 1
+    column_count: int = 0
     sheets: list[str] = field(default_factory=list)
     sheet: int = 0
-    header: bool | None = None
-    fields: int | None = None
-    types: list[str] = field(default_factory=list)
+    has_header: bool | None = None
+    expected_fields: int | None = None
+    column_types: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    most: int = ROWS
+    max_rows: int = MAX_ROWS
 
 
 def page_rows(width: int) -> int:
@@ -72,73 +72,78 @@ def page_rows(width: int) -> int:
     return max(20, min(_PAGE_ROWS, _PAGE_CELLS // max(width, 1)))
 
 
-def needed(ask: Ask) -> int:
+def rows_needed(request: PreviewRequest) -> int:
     """Return the number of rows to read for a request."""
-    if "sort" in ask.options or "facts" in ask.options:
-        return ROWS
-    last = max(ask.number("start", 0, most=ROWS) + _PAGE_ROWS, *(r + 1 for r in _rows_named(ask)))
-    return min(last, ROWS)
+    if "sort" in request.options or "facts" in request.options:
+        return MAX_ROWS
+    last = max(
+        request.int_option("start", 0, maximum=MAX_ROWS) + _PAGE_ROWS,
+        *(r + 1 for r in _requested_rows(request)),
+    )
+    return min(last, MAX_ROWS)
 
 
-def copied(ask: Ask) -> tuple[int, int]:
+def copied_columns(request: PreviewRequest) -> tuple[int, int]:
     """Return the first and last column to copy; (0, -1) if none."""
-    numbers = _numbers(ask, "area")
+    numbers = _numbers(request, "area")
     return (numbers[1], numbers[3]) if len(numbers) == 4 else (0, -1)
 
 
-def placed(ask: Ask) -> tuple[int, int]:
+def requested_cell(request: PreviewRequest) -> tuple[int, int]:
     """Return the row and column of the requested cell.
 
     Raises:
         Unreadable: The cell does not exist.
     """
-    numbers = _numbers(ask, "cell")
+    numbers = _numbers(request, "cell")
     if len(numbers) != 2:
-        raise Unreadable("This cell is not there any more.")
+        raise PreviewError("This cell is not there any more.")
     return numbers[0], numbers[1]
 
 
-def answer(grid: Grid, ask: Ask) -> dict[str, Any]:
+def grid_response(grid: Grid, request: PreviewRequest) -> dict[str, Any]:
     """Return the response to a request: a page of rows, a cell, a copy or statistics."""
-    if "facts" in ask.options:
-        return {"facts": facts_of(grid.rows, len(grid.names)), "read": len(grid.rows)}
-    rows = _ordered(grid, ask)
-    if "cell" in ask.options:
-        return _cell(rows, ask)
-    if "area" in ask.options:
-        return _area(grid, rows, ask)
-    start = ask.number("start", 0)
+    if "facts" in request.options:
+        return {"facts": column_statistics(grid.rows, len(grid.names)), "read": len(grid.rows)}
+    rows = _sorted_rows(grid, request)
+    if "cell" in request.options:
+        return _cell_response(rows, request)
+    if "area" in request.options:
+        return _copy_response(grid, rows, request)
+    start = request.int_option("start", 0)
     page = rows[start : start + page_rows(len(grid.names))]
     width = len(grid.names)
     data: dict[str, Any] = {
         "start": start,
-        "rows": [[grid.first + number, *map(shown, row[:width])] for number, row in page],
-        "odd": _odd(grid, page),
+        "rows": [
+            [grid.first_row_number + number, *map(cell_json, row[:width])] for number, row in page
+        ],
+        "odd": _irregular_rows(grid, page),
     }
-    return data if "start" in ask.options else {**data, **_about(grid)}
+    return data if "start" in request.options else {**data, **_metadata(grid)}
 
 
-def shown(value: Any) -> Any:
+def cell_json(value: Any) -> Any:
     """Return a cell's value for JSON: text, a number, null or a short description.
 
     Long text is ``{"cut": its beginning, "size": its characters}``, bytes ``{"blob": size}``.
     """
     if value is None or isinstance(value, str):
-        if value is None or len(value) <= CELL:
+        if value is None or len(value) <= MAX_CELL_LENGTH:
             return value
-        return {"cut": value[:CELL], "size": len(value)}
+        return {"cut": value[:MAX_CELL_LENGTH], "size": len(value)}
     if isinstance(value, bytes | bytearray | memoryview):
         return {"blob": len(value)}
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, int) and -_EXACT <= value <= _EXACT:
+    if isinstance(value, int) and -_MAX_EXACT_INT <= value <= _MAX_EXACT_INT:
         return value
     if isinstance(value, float) and math.isfinite(value):
         return value
-    return shown(in_words(value))
+    return cell_json(cell_text(value))
 
 
-def in_words(value: Any) -> str:
+def cell_text(value: Any) -> str:
     """Return a value as untruncated text."""
     if value is None:
         return ""
@@ -151,87 +156,100 @@ def in_words(value: Any) -> str:
     return str(value)
 
 
-def _about(grid: Grid) -> dict[str, Any]:
+def _metadata(grid: Grid) -> dict[str, Any]:
     sample = grid.rows[:_SAMPLE]
     kinds = [kind_of(row[at] for row in sample if at < len(row)) for at in range(len(grid.names))]
     total = len(grid.rows) if grid.total is None else grid.total
     return {
-        "names": [name[:CELL] for name in grid.names],
+        "names": [name[:MAX_CELL_LENGTH] for name in grid.names],
         "kinds": kinds,
-        "types": grid.types,
-        "form": grid.form,
+        "types": grid.column_types,
+        "form": grid.format_name,
         "total": total,
-        "about": grid.about,
-        "held": min(total, grid.most),
-        "columns": grid.columns or len(grid.names),
+        "about": grid.total_is_estimate,
+        "held": min(total, grid.max_rows),
+        "columns": grid.column_count or len(grid.names),
         "sheets": grid.sheets,
         "sheet": grid.sheet,
-        "header": grid.header,
+        "header": grid.has_header,
         "notes": grid.notes,
         "page": page_rows(len(grid.names)),
     }
 
 
-def _ordered(grid: Grid, ask: Ask) -> list[tuple[int, Sequence[Any]]]:
+def _sorted_rows(grid: Grid, request: PreviewRequest) -> list[tuple[int, Sequence[Any]]]:
     numbered = list(enumerate(grid.rows))
-    if "sort" not in ask.options:
+    if "sort" not in request.options:
         return numbered
-    at = ask.number("sort", 0, most=COLUMNS)
+    at = request.int_option("sort", 0, maximum=MAX_COLUMNS)
     key: Callable[[Any], Any] = sort_key(row[at] for row in grid.rows if at < len(row))
     full = [each for each in numbered if at < len(each[1]) and each[1][at] not in (None, "")]
     rest = [each for each in numbered if at >= len(each[1]) or each[1][at] in (None, "")]
-    full.sort(key=lambda each: key(each[1][at]), reverse=ask.options.get("down") == "1")
+    full.sort(key=lambda each: key(each[1][at]), reverse=request.options.get("down") == "1")
     return full + rest
 
 
-def _odd(grid: Grid, page: list[tuple[int, Sequence[Any]]]) -> dict[int, str]:
-    if grid.fields is None:
+def _irregular_rows(grid: Grid, page: list[tuple[int, Sequence[Any]]]) -> dict[int, str]:
+    if grid.expected_fields is None:
         return {}
     return {
-        grid.first + number: f"{len(row):,} fields instead of {grid.fields:,}"
+        grid.first_row_number + number: f"{len(row):,} fields instead of {grid.expected_fields:,}"
         for number, row in page
-        if len(row) != grid.fields
+        if len(row) != grid.expected_fields
     }
 
 
-def _rows_named(ask: Ask) -> list[int]:
-    return [*_numbers(ask, "cell")[:1], *_numbers(ask, "area")[2:3], 0]
+def _requested_rows(request: PreviewRequest) -> list[int]:
+    return [*_numbers(request, "cell")[:1], *_numbers(request, "area")[2:3], 0]
 
 
-def _numbers(ask: Ask, option: str) -> list[int]:
-    parts = ask.options.get(option, "").split(",")
+def _numbers(request: PreviewRequest, option: str) -> list[int]:
+    parts = request.options.get(option, "").split(",")
     return [int(part) for part in parts if part.isdecimal() and len(part) < 8]
 
 
-def _cell(rows: list[tuple[int, Sequence[Any]]], ask: Ask) -> dict[str, Any]:
-    row, column = placed(ask)
+def _cell_response(
+    rows: list[tuple[int, Sequence[Any]]], request: PreviewRequest
+) -> dict[str, Any]:
+    row, column = requested_cell(request)
     try:
         value = rows[row][1][column]
     except IndexError:
-        raise Unreadable("This cell is not there any more.") from None
+        raise PreviewError("This cell is not there any more.") from None
     if isinstance(value, bytes | bytearray | memoryview):
-        return {"text": bytes(value[: WHOLE // 3]).hex(" "), "size": len(value), "blob": True}
-    text = in_words(value)
-    return {"text": text[:WHOLE], "size": len(text), "blob": False, "null": value is None}
+        return {
+            "text": bytes(value[: MAX_FULL_CELL_LENGTH // 3]).hex(" "),
+            "size": len(value),
+            "blob": True,
+        }
+    text = cell_text(value)
+    return {
+        "text": text[:MAX_FULL_CELL_LENGTH],
+        "size": len(text),
+        "blob": False,
+        "null": value is None,
+    }
 
 
-def _area(grid: Grid, rows: list[tuple[int, Sequence[Any]]], ask: Ask) -> dict[str, Any]:
-    numbers = _numbers(ask, "area")
+def _copy_response(
+    grid: Grid, rows: list[tuple[int, Sequence[Any]]], request: PreviewRequest
+) -> dict[str, Any]:
+    numbers = _numbers(request, "area")
     if len(numbers) != 4:
-        raise Unreadable("There is nothing to copy.")
+        raise PreviewError("There is nothing to copy.")
     top, left, bottom, right = numbers
     lines, size = [], 0
-    if ask.options.get("named"):
-        lines.append("\t".join(map(_tabbed, grid.names[left : right + 1])))
+    if request.options.get("named"):
+        lines.append("\t".join(map(_quote_tsv, grid.names[left : right + 1])))
     for _, row in rows[top : bottom + 1]:
-        lines.append("\t".join(_tabbed(in_words(value)) for value in row[left : right + 1]))
+        lines.append("\t".join(_quote_tsv(cell_text(value)) for value in row[left : right + 1]))
         size += len(lines[-1])
-        if size > COPIED:
-            raise Unreadable("This is too much to be copied at once.")
+        if size > MAX_COPY_LENGTH:
+            raise PreviewError("This is too much to be copied at once.")
     return {"text": "\n".join(lines)}
 
 
-def _tabbed(text: str) -> str:
+def _quote_tsv(text: str) -> str:
     if any(sign in text for sign in '\t\n\r"'):
         return '"' + text.replace('"', '""') + '"'
     return text

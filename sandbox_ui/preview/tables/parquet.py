@@ -2,8 +2,8 @@
 
 from typing import Any, BinaryIO
 
-from sandbox_ui.preview.base import Ask, Unreadable
-from sandbox_ui.preview.tables.grid import COLUMNS, Grid, needed
+from sandbox_ui.preview.base import PreviewError, PreviewRequest
+from sandbox_ui.preview.tables.grid import MAX_COLUMNS, Grid, rows_needed
 
 
 def prepare() -> None:
@@ -11,7 +11,7 @@ def prepare() -> None:
     import pyarrow.parquet  # noqa: F401
 
 
-def load(file: BinaryIO, ask: Ask) -> Grid:
+def load(file: BinaryIO, request: PreviewRequest) -> Grid:
     """Load the first rows of a table.
 
     Raises:
@@ -22,30 +22,30 @@ def load(file: BinaryIO, ask: Ask) -> Grid:
     try:
         table = parquet.ParquetFile(file)
         schema = table.schema_arrow
-        names = list(schema.names)[:COLUMNS]
-        rows = _rows(table, names, needed(ask))
+        names = list(schema.names)[:MAX_COLUMNS]
+        rows = _rows(table, names, rows_needed(request))
     except (ArrowException, OSError) as error:
-        raise Unreadable(f"This Parquet file cannot be read: {str(error)[:200]}") from None
+        raise PreviewError(f"This Parquet file cannot be read: {str(error)[:200]}") from None
     groups = table.metadata.num_row_groups
     return Grid(
         names=names,
         rows=rows,
-        form=f"Parquet, {groups:,} row group{'' if groups == 1 else 's'}",
+        format_name=f"Parquet, {groups:,} row group{'' if groups == 1 else 's'}",
         total=table.metadata.num_rows,
-        columns=len(schema.names),
-        types=[str(schema.field(at).type)[:60] for at in range(len(names))],
-        notes=[f"Only the first {COLUMNS:,} columns are shown."]
-        if len(schema.names) > COLUMNS
+        column_count=len(schema.names),
+        column_types=[str(schema.field(at).type)[:60] for at in range(len(names))],
+        notes=[f"Only the first {MAX_COLUMNS:,} columns are shown."]
+        if len(schema.names) > MAX_COLUMNS
         else [],
     )
 
 
-def _rows(table: Any, names: list[str], want: int) -> list[Any]:
+def _rows(table: Any, names: list[str], limit: int) -> list[Any]:
     rows: list[Any] = []
-    size = min(want, 1000)
+    size = min(limit, 1000)
     for batch in table.iter_batches(batch_size=size, columns=names, use_threads=False):
         columns = [column.to_pylist() for column in batch.columns]
         rows.extend(zip(*columns, strict=True))
-        if len(rows) >= want:
+        if len(rows) >= limit:
             break
-    return rows[:want]
+    return rows[:limit]

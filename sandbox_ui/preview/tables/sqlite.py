@@ -6,37 +6,48 @@ import time
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
-from sandbox_ui.preview.base import Ask, Unreadable, View
+from sandbox_ui.preview.base import JsonPreview, PreviewError, PreviewRequest
 from sandbox_ui.preview.tables import sqlite_schema
-from sandbox_ui.preview.tables.grid import CELL, COLUMNS, ROWS, Grid, answer, copied, needed, placed
-from sandbox_ui.preview.tables.sqlite_schema import Table, quoted
+from sandbox_ui.preview.tables.grid import (
+    MAX_CELL_LENGTH,
+    MAX_COLUMNS,
+    MAX_ROWS,
+    Grid,
+    copied_columns,
+    grid_response,
+    requested_cell,
+    rows_needed,
+)
+from sandbox_ui.preview.tables.sqlite_schema import Table, quote_identifier
 
-SECONDS = 5.0
+READ_TIMEOUT_SECONDS = 5.0
 """Time limit for reading rows of a table or view, in seconds."""
 
-COUNTING = 0.12
+COUNT_TIMEOUT_SECONDS = 0.12
 """Time limit for counting rows in the first request, in seconds."""
 
-COUNTING_LONG = 6.0
+LONG_COUNT_TIMEOUT_SECONDS = 6.0
 """Time limit for counting rows on request, in seconds."""
 
-_OPCODES = 5000
-_MOST_VALUE = 64 * 1024**2
-_COPIED = 512 * 1024**2
-_ALLOWED = frozenset(
+_OPCODES_PER_CHECK = 5000
+_MAX_VALUE_BYTES = 64 * 1024**2
+_MAX_COPY_BYTES = 512 * 1024**2
+_ALLOWED_ACTIONS = frozenset(
     {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE, sqlite3.SQLITE_FUNCTION}
 )
 _PRAGMAS = ("table_xinfo", "table_list", "index_list", "foreign_key_list", "data_version")
-_REFUSED = frozenset({"load_extension", "readfile", "writefile", "edit", "fts3_tokenizer"})
+_FORBIDDEN_FUNCTIONS = frozenset(
+    {"load_extension", "readfile", "writefile", "edit", "fts3_tokenizer"}
+)
 _WAL = 2
 _TOO_LARGE = (
     "This database is larger than 512 MB, which this studio cannot look into. Download it, or ask "
     "the model for what is in it."
 )
-_NOTHING = "It holds no tables."
+_NO_TABLES = "It holds no tables."
 
 
-def view(file: BinaryIO, ask: Ask) -> View:
+def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
     """Return rows of one table (see ``grid.answer``).
 
     The first response also lists all tables. ``table`` is a table's name; ``count`` requests
@@ -47,45 +58,47 @@ def view(file: BinaryIO, ask: Ask) -> View:
     """
     head = file.read(100)
     if not head:
-        return View({"tables": [], "notes": ["This file is empty: a database without tables."]})
+        return JsonPreview(
+            {"tables": [], "notes": ["This file is empty: a database without tables."]}
+        )
     if not head.startswith(b"SQLite format 3\0"):
-        raise Unreadable("This is no SQLite database, or it is encrypted.")
+        raise PreviewError("This is no SQLite database, or it is encrypted.")
     try:
-        connection = connected(file, head)
-        with _Clock(connection, SECONDS):
-            tables = sqlite_schema.tables_of(connection)
-        return View(_answered(connection, tables, ask, head))
+        connection = open_read_only(file, head)
+        with _TimeLimit(connection, READ_TIMEOUT_SECONDS):
+            tables = sqlite_schema.list_tables(connection)
+        return JsonPreview(_respond(connection, tables, request, head))
     except sqlite3.DatabaseError as error:
-        raise Unreadable(_sentence(error)) from None
+        raise PreviewError(_error_message(error)) from None
 
 
-def _answered(
-    connection: sqlite3.Connection, tables: list[Table], ask: Ask, head: bytes
+def _respond(
+    connection: sqlite3.Connection, tables: list[Table], request: PreviewRequest, head: bytes
 ) -> dict[str, Any]:
-    name = ask.options.get("table")
-    chosen = next((each for each in tables if each.name == name), None) or _first(tables)
-    if "count" in ask.options and chosen:
-        return {"rows": _count(connection, chosen, COUNTING_LONG)}
-    about = {} if name is not None else _about(connection, tables, head)
+    name = request.options.get("table")
+    chosen = next((each for each in tables if each.name == name), None) or _default_table(tables)
+    if "count" in request.options and chosen:
+        return {"rows": _count_rows(connection, chosen, LONG_COUNT_TIMEOUT_SECONDS)}
+    about = {} if name is not None else _describe_tables(connection, tables, head)
     if chosen is None:
         return about
     try:
-        with _Clock(connection, SECONDS):
-            if "cell" in ask.options:
-                return _cell(connection, chosen, ask)
-            grid = _grid(connection, chosen, ask, _counted(about, chosen.name))
+        with _TimeLimit(connection, READ_TIMEOUT_SECONDS):
+            if "cell" in request.options:
+                return _cell(connection, chosen, request)
+            grid = _grid(connection, chosen, request, _known_count(about, chosen.name))
     except sqlite3.DatabaseError as error:
         if name is not None:
             raise
-        return {**about, "table": chosen.name, "error": _sentence(error)}
-    return {**answer(grid, ask), "table": chosen.name, **about}
+        return {**about, "table": chosen.name, "error": _error_message(error)}
+    return {**grid_response(grid, request), "table": chosen.name, **about}
 
 
-def _first(tables: list[Table]) -> Table | None:
+def _default_table(tables: list[Table]) -> Table | None:
     return next((each for each in tables if each.kind == "table"), tables[0] if tables else None)
 
 
-def connected(file: BinaryIO, head: bytes) -> sqlite3.Connection:
+def open_read_only(file: BinaryIO, head: bytes) -> sqlite3.Connection:
     """Open a read-only connection that can access this database only.
 
     Args:
@@ -101,40 +114,40 @@ def connected(file: BinaryIO, head: bytes) -> sqlite3.Connection:
         address = f"file:/proc/self/fd/{file.fileno()}?mode=ro&immutable=1"
         connection = sqlite3.connect(address, uri=True, isolation_level=None)
     except (sqlite3.OperationalError, OSError):  # no permission, or not a regular file
-        connection = _copied(file, head)
+        connection = _open_copy(file, head)
     connection.text_factory = lambda content: content.decode("utf-8", "replace")
-    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST_VALUE)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_VALUE_BYTES)
     connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
     for pragma in ("trusted_schema=OFF", "query_only=ON", "cell_size_check=ON", "mmap_size=0"):
         connection.execute(f"PRAGMA {pragma}")
-    connection.set_authorizer(_allow)
+    connection.set_authorizer(_authorize)
     return connection
 
 
-def _copied(file: BinaryIO, head: bytes) -> sqlite3.Connection:
+def _open_copy(file: BinaryIO, head: bytes) -> sqlite3.Connection:
     file.seek(len(head))
-    rest = file.read(_COPIED)
-    if len(rest) == _COPIED:
-        raise Unreadable(_TOO_LARGE)
+    rest = file.read(_MAX_COPY_BYTES)
+    if len(rest) == _MAX_COPY_BYTES:
+        raise PreviewError(_TOO_LARGE)
     connection = sqlite3.connect(":memory:", isolation_level=None)
     connection.deserialize(head[:18] + b"\1\1" + head[20:] + rest)
     return connection
 
 
-def _allow(action: int, first: str | None, second: str | None, *_: Any) -> int:
+def _authorize(action: int, first: str | None, second: str | None, *_: Any) -> int:
     """Authorize reads only (SQLite authorizer callback)."""
     if action == sqlite3.SQLITE_PRAGMA:
         allowed = first in _PRAGMAS
     elif action == sqlite3.SQLITE_FUNCTION:
-        allowed = second not in _REFUSED
+        allowed = second not in _FORBIDDEN_FUNCTIONS
     elif action == sqlite3.SQLITE_UPDATE:  # sqlite3_declare_vtab, which writes nothing
         allowed = first == "sqlite_master"
     else:
-        allowed = action in _ALLOWED
+        allowed = action in _ALLOWED_ACTIONS
     return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
 
 
-class _Clock:
+class _TimeLimit:
     """Time limit that interrupts a connection; another limit may follow it."""
 
     def __init__(
@@ -145,135 +158,152 @@ class _Clock:
         self._timer.daemon = True
 
     def __enter__(self) -> None:
-        self._within(self._seconds)
+        self._set_deadline(self._seconds)
         self._timer.start()
 
     def __exit__(self, *_: object) -> None:
         self._timer.cancel()
-        self._within(self._afterwards)
+        self._set_deadline(self._afterwards)
 
-    def _within(self, seconds: float) -> None:
+    def _set_deadline(self, seconds: float) -> None:
         end = time.monotonic() + seconds
         late: Callable[[], int] = lambda: time.monotonic() > end  # noqa: E731
-        self._connection.set_progress_handler(late if seconds else None, _OPCODES)
+        self._connection.set_progress_handler(late if seconds else None, _OPCODES_PER_CHECK)
 
 
-def _about(connection: sqlite3.Connection, tables: list[Table], head: bytes) -> dict[str, Any]:
+def _describe_tables(
+    connection: sqlite3.Connection, tables: list[Table], head: bytes
+) -> dict[str, Any]:
     notes = []
     if head[18] == _WAL or head[19] == _WAL:
         notes.append(
             "It keeps a write-ahead log beside it, which is not read:"
             " the newest rows may be missing."
         )
-    end = time.monotonic() + COUNTING
+    end = time.monotonic() + COUNT_TIMEOUT_SECONDS
     described = []
     for table in tables:
-        rows = _count(connection, table, end - time.monotonic()) if table.kind == "table" else None
-        described.append({**table.described(), "rows": rows})
+        rows = (
+            _count_rows(connection, table, end - time.monotonic())
+            if table.kind == "table"
+            else None
+        )
+        described.append({**table.describe(), "rows": rows})
     if not tables:
-        notes.append(_NOTHING)
+        notes.append(_NO_TABLES)
     return {"tables": described, "notes": notes}
 
 
-def _count(connection: sqlite3.Connection, table: Table, seconds: float) -> list[Any] | None:
+def _count_rows(connection: sqlite3.Connection, table: Table, seconds: float) -> list[Any] | None:
     """Return ``[rows, whether there are more]``; None if the time limit is reached."""
     if seconds <= 0:
-        return _least(connection, table)
+        return _estimate_rows(connection, table)
     try:
-        with _Clock(connection, seconds, SECONDS):
-            found = connection.execute(f"SELECT count(*) FROM {quoted(table.name)}").fetchone()
+        with _TimeLimit(connection, seconds, READ_TIMEOUT_SECONDS):
+            found = connection.execute(
+                f"SELECT count(*) FROM {quote_identifier(table.name)}"
+            ).fetchone()
             return [found[0], False]
     except sqlite3.DatabaseError:
-        return _least(connection, table)
+        return _estimate_rows(connection, table)
 
 
-def _least(connection: sqlite3.Connection, table: Table) -> list[Any] | None:
+def _estimate_rows(connection: sqlite3.Connection, table: Table) -> list[Any] | None:
     """Return the highest row id as an estimate if counting takes too long."""
-    if not table.numbered:
+    if not table.has_rowid:
         return None
     try:
-        with _Clock(connection, SECONDS, SECONDS):
-            last = connection.execute(f"SELECT max(rowid) FROM {quoted(table.name)}").fetchone()
+        with _TimeLimit(connection, READ_TIMEOUT_SECONDS, READ_TIMEOUT_SECONDS):
+            last = connection.execute(
+                f"SELECT max(rowid) FROM {quote_identifier(table.name)}"
+            ).fetchone()
     except sqlite3.DatabaseError:
         return None
     return [last[0], True] if last and isinstance(last[0], int) and last[0] > 0 else None
 
 
-def _counted(about: dict[str, Any], name: str) -> list[Any] | None:
+def _known_count(about: dict[str, Any], name: str) -> list[Any] | None:
     return next((each["rows"] for each in about.get("tables", ()) if each["name"] == name), None)
 
 
 def _grid(
-    connection: sqlite3.Connection, table: Table, ask: Ask, counted: list[Any] | None = None
+    connection: sqlite3.Connection,
+    table: Table,
+    request: PreviewRequest,
+    counted: list[Any] | None = None,
 ) -> Grid:
     """Load the first rows of a table; for a copy, its columns are not truncated."""
-    columns = table.columns[:COLUMNS]
-    left, right = copied(ask)
+    columns = table.columns[:MAX_COLUMNS]
+    left, right = copied_columns(request)
     chosen = ", ".join(
-        quoted(c.name) if left <= at <= right else _brief(quoted(c.name))
+        quote_identifier(c.name)
+        if left <= at <= right
+        else _truncated_value_sql(quote_identifier(c.name))
         for at, c in enumerate(columns)
     )
-    query = f"SELECT {chosen or 'NULL'} FROM {quoted(table.name)} LIMIT ?"
-    rows = connection.execute(query, (needed(ask),)).fetchall()
+    query = f"SELECT {chosen or 'NULL'} FROM {quote_identifier(table.name)} LIMIT ?"
+    rows = connection.execute(query, (rows_needed(request),)).fetchall()
     if right < 0:
-        rows = [tuple(map(_Blob.of, row)) for row in rows]
-    if counted is None and "start" not in ask.options:
-        counted = _count(connection, table, COUNTING)
-    held = _held(connection, table, len(rows), needed(ask))
-    total, more = counted or (held, held == ROWS)
+        rows = [tuple(map(_BlobSize.from_value, row)) for row in rows]
+    if counted is None and "start" not in request.options:
+        counted = _count_rows(connection, table, COUNT_TIMEOUT_SECONDS)
+    displayable = _count_displayable(connection, table, len(rows), rows_needed(request))
+    total, more = counted or (displayable, displayable == MAX_ROWS)
     return Grid(
         names=[c.name for c in columns],
         rows=rows,
-        form=table.kind,
-        total=max(total, held),
-        about=more,
-        columns=len(table.columns),
-        types=[c.declared for c in columns],
-        most=held,
+        format_name=table.kind,
+        total=max(total, displayable),
+        total_is_estimate=more,
+        column_count=len(table.columns),
+        column_types=[c.declared_type for c in columns],
+        max_rows=displayable,
     )
 
 
-def _held(connection: sqlite3.Connection, table: Table, read: int, wanted: int) -> int:
+def _count_displayable(connection: sqlite3.Connection, table: Table, read: int, wanted: int) -> int:
     """Return how many rows can be shown."""
-    if read < wanted or read == ROWS:
+    if read < wanted or read == MAX_ROWS:
         return read
-    some = f"SELECT count(*) FROM (SELECT 1 FROM {quoted(table.name)} LIMIT {ROWS})"
+    some = f"SELECT count(*) FROM (SELECT 1 FROM {quote_identifier(table.name)} LIMIT {MAX_ROWS})"
     (found,) = connection.execute(some).fetchone()
     return int(found)
 
 
-def _cell(connection: sqlite3.Connection, table: Table, ask: Ask) -> dict[str, Any]:
+def _cell(connection: sqlite3.Connection, table: Table, request: PreviewRequest) -> dict[str, Any]:
     """Return one untruncated cell, selected by its row's position in the table."""
-    options = {key: value for key, value in ask.options.items() if key == "sort" or key == "down"}
-    row, column = placed(ask)
+    options = {
+        key: value for key, value in request.options.items() if key == "sort" or key == "down"
+    }
+    row, column = requested_cell(request)
     if options:
-        every = Ask(ask.name, ask.size, {**options, "start": str(row)})
-        shown = answer(_grid(connection, table, every), every)["rows"]
+        every = PreviewRequest(request.name, request.size, {**options, "start": str(row)})
+        shown = grid_response(_grid(connection, table, every), every)["rows"]
         row = shown[0][0] - 1 if shown else row
     if column >= len(table.columns):
-        raise Unreadable("This cell is not there any more.")
-    name = quoted(table.columns[column].name)
-    query = f"SELECT {name} FROM {quoted(table.name)} LIMIT 1 OFFSET ?"
+        raise PreviewError("This cell is not there any more.")
+    name = quote_identifier(table.columns[column].name)
+    query = f"SELECT {name} FROM {quote_identifier(table.name)} LIMIT 1 OFFSET ?"
     found = connection.execute(query, (row,)).fetchall()
     grid = Grid(names=[""], rows=[tuple(row) for row in found])
-    return answer(grid, Ask(ask.name, ask.size, {"cell": "0,0"}))
+    return grid_response(grid, PreviewRequest(request.name, request.size, {"cell": "0,0"}))
 
 
-def _brief(name: str) -> str:
+def _truncated_value_sql(name: str) -> str:
     """Return the SQL for a grid value: the start of a text, the size of a blob."""
     return (
         f"CASE typeof({name}) WHEN 'blob' THEN CAST(length({name}) AS BLOB)"
-        f" WHEN 'text' THEN substr({name}, 1, {CELL + 1}) ELSE {name} END"
+        f" WHEN 'text' THEN substr({name}, 1, {MAX_CELL_LENGTH + 1}) ELSE {name} END"
     )
 
 
-class _Blob(bytes):
+class _BlobSize(bytes):
     """A blob of which only the size was read."""
 
     size = 0
 
     @classmethod
-    def of(cls, value: Any) -> Any:
+    def from_value(cls, value: Any) -> Any:
         if not isinstance(value, bytes):
             return value
         blob = cls()
@@ -284,10 +314,10 @@ class _Blob(bytes):
         return self.size
 
 
-def _sentence(error: sqlite3.DatabaseError) -> str:
+def _error_message(error: sqlite3.DatabaseError) -> str:
     text = str(error)
     if "interrupted" in text:
-        return f"Its rows take longer than {SECONDS:.0f} seconds to be found."
+        return f"Its rows take longer than {READ_TIMEOUT_SECONDS:.0f} seconds to be found."
     if "not a database" in text:
         return "This is no SQLite database, or it is encrypted."
     if "prohibited" in text or "not authorized" in text or "unsafe use" in text:

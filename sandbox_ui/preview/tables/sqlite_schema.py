@@ -4,7 +4,7 @@ import sqlite3
 from dataclasses import dataclass, field
 from typing import Any
 
-MOST = 500
+MAX_TABLES = 500
 """Maximum tables listed."""
 
 _KINDS = {"table": "table", "view": "view", "virtual": "virtual table", "shadow": "shadow table"}
@@ -16,10 +16,10 @@ class Column:
     """Declaration of a column."""
 
     name: str
-    declared: str
-    key: int
-    needed: bool
-    made: bool
+    declared_type: str
+    key_position: int
+    not_null: bool
+    generated: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,45 +27,47 @@ class Table:
     """A table or a view.
 
     Attributes:
-        numbered: Whether its rows have a ``rowid``.
+        has_rowid: Whether its rows have a ``rowid``.
     """
 
     name: str
     kind: str
     sql: str
-    numbered: bool
+    has_rowid: bool
     columns: list[Column] = field(default_factory=list)
-    foreign: dict[str, str] = field(default_factory=dict)
-    indexes: int = 0
+    foreign_keys: dict[str, str] = field(default_factory=dict)
+    index_count: int = 0
 
-    def described(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
         """Return the table's description for the page."""
-        columns = [[c.name[:200], c.declared[:80], self._roles(c)] for c in self.columns[:1000]]
+        columns = [
+            [c.name[:200], c.declared_type[:80], self._roles(c)] for c in self.columns[:1000]
+        ]
         return {
             "name": self.name,
             "kind": self.kind,
             "sql": self.sql[:20_000],
             "columns": columns,
-            "indexes": self.indexes,
+            "indexes": self.index_count,
         }
 
     def _roles(self, column: Column) -> list[str]:
-        roles = ["key"] if column.key else []
-        if column.name in self.foreign:
-            roles.append(f"→ {self.foreign[column.name][:120]}")
-        if column.needed:
+        roles = ["key"] if column.key_position else []
+        if column.name in self.foreign_keys:
+            roles.append(f"→ {self.foreign_keys[column.name][:120]}")
+        if column.not_null:
             roles.append("not null")
-        if column.made:
+        if column.generated:
             roles.append("generated")
         return roles
 
 
-def quoted(name: str) -> str:
+def quote_identifier(name: str) -> str:
     """Return a name quoted as an SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
 
 
-def tables_of(connection: sqlite3.Connection) -> list[Table]:
+def list_tables(connection: sqlite3.Connection) -> list[Table]:
     """Return all tables and views except internal and shadow tables.
 
     Raises:
@@ -82,9 +84,9 @@ def tables_of(connection: sqlite3.Connection) -> list[Table]:
             continue
         text = sql.get((name, "view" if kind == "view" else "table"), "")
         tables.append(
-            _table(connection, name, kind, text, numbered=kind == "table" and not without)
+            _table(connection, name, kind, text, has_rowid=kind == "table" and not without)
         )
-        if len(tables) == MOST:
+        if len(tables) == MAX_TABLES:
             break
     return tables
 
@@ -94,23 +96,23 @@ def _order(row: tuple[str, str, str]) -> tuple[bool, str]:
 
 
 def _table(
-    connection: sqlite3.Connection, name: str, kind: str, sql: str, *, numbered: bool
+    connection: sqlite3.Connection, name: str, kind: str, sql: str, *, has_rowid: bool
 ) -> Table:
     about = _KINDS.get(kind, kind)
     try:
         columns = _columns(connection, name)
         foreign = {
             row[3]: f"{row[2]}.{row[4]}" if row[4] else row[2]
-            for row in connection.execute(f"PRAGMA foreign_key_list({quoted(name)})")
+            for row in connection.execute(f"PRAGMA foreign_key_list({quote_identifier(name)})")
         }
-        indexes = len(connection.execute(f"PRAGMA index_list({quoted(name)})").fetchall())
+        indexes = len(connection.execute(f"PRAGMA index_list({quote_identifier(name)})").fetchall())
     except sqlite3.DatabaseError:
-        return Table(name, about, sql, numbered)
-    return Table(name, about, sql, numbered, columns, foreign, indexes)
+        return Table(name, about, sql, has_rowid)
+    return Table(name, about, sql, has_rowid, columns, foreign, indexes)
 
 
 def _columns(connection: sqlite3.Connection, name: str) -> list[Column]:
-    found = connection.execute(f"PRAGMA table_xinfo({quoted(name)})").fetchall()
+    found = connection.execute(f"PRAGMA table_xinfo({quote_identifier(name)})").fetchall()
     return [
         Column(str(row[1]), str(row[2] or ""), int(row[5]), bool(row[3]), row[6] in (2, 3))
         for row in found

@@ -5,16 +5,16 @@ from typing import Any, BinaryIO
 
 from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, PasswordError
 
-from sandbox_ui.preview.base import Ask, Unreadable
+from sandbox_ui.preview.base import PreviewError, PreviewRequest
 from sandbox_ui.preview.tables.columns import is_date, is_number
-from sandbox_ui.preview.tables.grid import COLUMNS, ROWS, Grid
-from sandbox_ui.preview.tables.xlsx_formulas import Formulas, formulas
-from sandbox_ui.preview.zip_guard import guard
+from sandbox_ui.preview.tables.grid import MAX_COLUMNS, MAX_ROWS, Grid
+from sandbox_ui.preview.tables.xlsx_formulas import Formulas, read_uncached_formulas
+from sandbox_ui.preview.zip_guard import open_checked_zip
 
-UNPACKED = 400 * 1024**2
+MAX_UNPACKED_BYTES = 400 * 1024**2
 """Maximum unpacked size of a workbook, in bytes."""
 
-_OLD = b"\xd0\xcf\x11\xe0"
+_OLE_SIGNATURE = b"\xd0\xcf\x11\xe0"
 _NOT_COMPUTED = (
     "The program that wrote this workbook did not compute all formulas: those without a value "
     "are shown as formulas. A spreadsheet program computes them when it opens the file."
@@ -22,57 +22,59 @@ _NOT_COMPUTED = (
 _LOCKED = "This workbook is protected with a password and cannot be shown."
 
 
-def load(file: BinaryIO, ask: Ask) -> Grid:
+def load(file: BinaryIO, request: PreviewRequest) -> Grid:
     """Load the first rows of one sheet; ``sheet`` is its index.
 
     Raises:
         Unreadable: The file is not a workbook, too large, or password-protected.
     """
-    if file.read(4) == _OLD:
+    if file.read(4) == _OLE_SIGNATURE:
         file.seek(0)
         if "EncryptedPackage".encode("utf-16-le") in file.read(1024**2):
-            raise Unreadable(_LOCKED)
+            raise PreviewError(_LOCKED)
     else:
-        guard(file, UNPACKED)
+        open_checked_zip(file, MAX_UNPACKED_BYTES)
     file.seek(0)
     try:
         book = CalamineWorkbook.from_filelike(file)
-        return _grid(book, file, ask)
+        return _grid(book, file, request)
     except PasswordError:
-        raise Unreadable(_LOCKED) from None
+        raise PreviewError(_LOCKED) from None
     except (CalamineError, OSError) as error:
-        raise Unreadable(f"This workbook cannot be read: {str(error)[:200]}") from None
+        raise PreviewError(f"This workbook cannot be read: {str(error)[:200]}") from None
 
 
-def _grid(book: CalamineWorkbook, file: BinaryIO, ask: Ask) -> Grid:
+def _grid(book: CalamineWorkbook, file: BinaryIO, request: PreviewRequest) -> Grid:
     sheets = [each for each in book.sheets_metadata if _is_grid(each)]
     if not sheets:
-        raise Unreadable("This workbook has no sheet with cells.")
-    chosen = ask.number("sheet", 0, most=len(sheets) - 1)
+        raise PreviewError("This workbook has no sheet with cells.")
+    chosen = request.int_option("sheet", 0, maximum=len(sheets) - 1)
     sheet = book.get_sheet_by_name(sheets[chosen].name)
-    area = _Area.of(sheet)
-    missing = _formulas(file, sheet, area)
-    area.show(missing)
+    area = _Area.from_sheet(sheet)
+    missing = _uncached_formulas(file, sheet, area)
+    area.fill(missing)
     rows = area.rows
     header = _has_header(rows)
-    if ask.options.get("header") in ("0", "1"):
-        header = ask.options["header"] == "1" and bool(rows)
-    width = min(area.width, COLUMNS)
-    notes = [f"Only the first {COLUMNS:,} columns are shown."] if area.width > COLUMNS else []
+    if request.options.get("header") in ("0", "1"):
+        header = request.options["header"] == "1" and bool(rows)
+    width = min(area.width, MAX_COLUMNS)
+    notes = (
+        [f"Only the first {MAX_COLUMNS:,} columns are shown."] if area.width > MAX_COLUMNS else []
+    )
     if missing:
         notes.append(_NOT_COMPUTED)
     names = [str(name) for name in rows[0][:width]] if header else [""] * width
     return Grid(
         names=names,
-        rows=[*rows[header : ROWS + header]],
-        form="workbook",
+        rows=[*rows[header : MAX_ROWS + header]],
+        format_name="workbook",
         total=max(area.height - header, 0),
-        first=area.top + 1 + header,
-        columns=area.width,
-        sheets=[_named(each) for each in sheets],
+        first_row_number=area.top + 1 + header,
+        column_count=area.width,
+        sheets=[_sheet_label(each) for each in sheets],
         sheet=chosen,
-        header=header,
-        types=[_letters(area.left + at) for at in range(width)],
+        has_header=header,
+        column_types=[_column_letters(area.left + at) for at in range(width)],
         notes=notes,
     )
 
@@ -88,21 +90,21 @@ class _Area:
     rows: list[list[Any]]
 
     @classmethod
-    def of(cls, sheet: CalamineSheet) -> "_Area":
+    def from_sheet(cls, sheet: CalamineSheet) -> "_Area":
         if not sheet.start:
             return cls(0, 0, 0, 0, [])
-        rows = [list(row) for row in sheet.to_python(nrows=ROWS + 1)]
+        rows = [list(row) for row in sheet.to_python(nrows=MAX_ROWS + 1)]
         return cls(*sheet.start, sheet.width, sheet.height, rows)
 
-    def show(self, cells: Formulas) -> None:
+    def fill(self, cells: Formulas) -> None:
         """Fill empty cells; extend the area if they are outside it."""
         if not cells:
             return
-        self._reach(*map(min, zip(*cells, strict=True)), *map(max, zip(*cells, strict=True)))
+        self._extend(*map(min, zip(*cells, strict=True)), *map(max, zip(*cells, strict=True)))
         for (row, column), text in cells.items():
             self.rows[row - self.top][column - self.left] = text
 
-    def _reach(self, top: int, left: int, bottom: int, right: int) -> None:
+    def _extend(self, top: int, left: int, bottom: int, right: int) -> None:
         """Extend the area to include a range."""
         if not self.rows:
             self.top, self.left = top, left
@@ -118,14 +120,14 @@ class _Area:
         self.rows = grown
 
 
-def _formulas(file: BinaryIO, sheet: CalamineSheet, area: _Area) -> Formulas:
+def _uncached_formulas(file: BinaryIO, sheet: CalamineSheet, area: _Area) -> Formulas:
     """Return the formulas without a cached value in the shown part of a sheet."""
     file.seek(0)
-    found = formulas(file, sheet.name, area.top + ROWS)
+    found = read_uncached_formulas(file, sheet.name, area.top + MAX_ROWS)
     return {
         (row, column): text
         for (row, column), text in found.items()
-        if area.top - ROWS < row and area.left - COLUMNS < column < area.left + COLUMNS
+        if area.top - MAX_ROWS < row and area.left - MAX_COLUMNS < column < area.left + MAX_COLUMNS
     }
 
 
@@ -133,11 +135,11 @@ def _is_grid(sheet: Any) -> bool:
     return "WorkSheet" in str(sheet.typ)
 
 
-def _named(sheet: Any) -> str:
+def _sheet_label(sheet: Any) -> str:
     return str(sheet.name) if str(sheet.visible).endswith(".Visible") else f"{sheet.name} (hidden)"
 
 
-def _letters(column: int) -> str:
+def _column_letters(column: int) -> str:
     name = ""
     column += 1
     while column:

@@ -11,18 +11,18 @@ from collections.abc import Iterator
 from typing import BinaryIO
 from xml.parsers import expat
 
-LONGEST = 32 * 1024**2
+MAX_XML_BYTES = 32 * 1024**2
 """Maximum bytes read of a sheet's XML."""
 
 _CHUNK = 256 * 1024
 _ID = "http://schemas.openxmlformats.org/officeDocument/2006/relationships id"
-_PLACE = re.compile(r"([A-Z]{1,3})([1-9][0-9]{0,6})")
-_BROKEN = (KeyError, zipfile.BadZipFile, expat.ExpatError, OSError, RuntimeError, ValueError)
+_CELL_REFERENCE = re.compile(r"([A-Z]{1,3})([1-9][0-9]{0,6})")
+_READ_ERRORS = (KeyError, zipfile.BadZipFile, expat.ExpatError, OSError, RuntimeError, ValueError)
 
 Formulas = dict[tuple[int, int], str]
 
 
-def formulas(file: BinaryIO, sheet: str, rows: int) -> Formulas:
+def read_uncached_formulas(file: BinaryIO, sheet: str, rows: int) -> Formulas:
     """Return formulas without a value in the first rows, by zero-based (row, column).
 
     A cell with a shared formula has ``=…``, because its own references differ. The result is
@@ -35,16 +35,16 @@ def formulas(file: BinaryIO, sheet: str, rows: int) -> Formulas:
     """
     try:
         archive = zipfile.ZipFile(file)
-        part = _part(archive, sheet)
+        part = _sheet_member(archive, sheet)
         if part is None:
             return {}
         with archive.open(part) as content:
-            return _Cells(rows).read(iter(lambda: content.read(_CHUNK), b""))
-    except _BROKEN:
+            return _FormulaParser(rows).read(iter(lambda: content.read(_CHUNK), b""))
+    except _READ_ERRORS:
         return {}
 
 
-def _part(archive: zipfile.ZipFile, sheet: str) -> str | None:
+def _sheet_member(archive: zipfile.ZipFile, sheet: str) -> str | None:
     """Return the name of the archive member that holds a sheet."""
     ids = {
         each.get("name"): each.get(_ID) for each in _elements(archive, "xl/workbook.xml", "sheet")
@@ -69,11 +69,11 @@ def _elements(archive: zipfile.ZipFile, member: str, name: str) -> Iterator[dict
     yield from found
 
 
-class _Enough(Exception):
+class _RowLimitReached(Exception):
     """All requested rows have been read."""
 
 
-class _Cells:
+class _FormulaParser:
     """Parser of the cells in a sheet's XML.
 
     Args:
@@ -84,9 +84,9 @@ class _Cells:
         self._rows = rows
         self._found: Formulas = {}
         self._cell = ""
-        self._inside = ""
+        self._element = ""
         self._formula: list[str] | None = None
-        self._valued = False
+        self._has_value = False
 
     def read(self, chunks: Iterator[bytes]) -> Formulas:
         parser = expat.ParserCreate(namespace_separator=" ")
@@ -94,43 +94,43 @@ class _Cells:
         parser.StartElementHandler = self._start
         parser.EndElementHandler = self._end
         parser.CharacterDataHandler = self._text
-        left = LONGEST
+        left = MAX_XML_BYTES
         try:
             for chunk in chunks:
                 parser.Parse(chunk, False)
                 left -= len(chunk)
                 if left < 0:
                     break
-        except _Enough:
+        except _RowLimitReached:
             pass
         return self._found
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
-        self._inside = tag.rpartition(" ")[2]
-        if self._inside == "c":
-            self._cell, self._formula, self._valued = attributes.get("r", ""), None, False
-        elif self._inside == "f":
+        self._element = tag.rpartition(" ")[2]
+        if self._element == "c":
+            self._cell, self._formula, self._has_value = attributes.get("r", ""), None, False
+        elif self._element == "f":
             self._formula = []
 
     def _text(self, text: str) -> None:
-        if self._inside == "f" and self._formula is not None:
+        if self._element == "f" and self._formula is not None:
             self._formula.append(text)
-        elif self._inside in ("v", "t"):
-            self._valued = True
+        elif self._element in ("v", "t"):
+            self._has_value = True
 
     def _end(self, tag: str) -> None:
-        self._inside = ""
-        place = _PLACE.fullmatch(self._cell) if tag.rpartition(" ")[2] == "c" else None
+        self._element = ""
+        place = _CELL_REFERENCE.fullmatch(self._cell) if tag.rpartition(" ")[2] == "c" else None
         if place is None:
             return
         row = int(place[2]) - 1
         if row >= self._rows:
-            raise _Enough
-        if self._formula is not None and not self._valued:
-            self._found[row, _column(place[1])] = f"={''.join(self._formula) or '…'}"
+            raise _RowLimitReached
+        if self._formula is not None and not self._has_value:
+            self._found[row, _column_index(place[1])] = f"={''.join(self._formula) or '…'}"
 
 
-def _column(letters: str) -> int:
+def _column_index(letters: str) -> int:
     number = 0
     for letter in letters:
         number = 26 * number + ord(letter) - 64

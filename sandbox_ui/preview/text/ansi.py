@@ -18,28 +18,28 @@ _BASIC = (
 _CUBE = (0, 95, 135, 175, 215, 255)
 
 
-class _Pen:
+class _TerminalStyle:
     """Current colours and styles of the terminal."""
 
     def __init__(self) -> None:
-        self.colour = self.ground = 0
+        self.colour = self.background = 0
         self.styles: set[str] = set()
 
     @property
     def kind(self) -> str:
         words = [str(self.colour)] if self.colour else []
-        words += [f"bg{self.ground}"] if self.ground else []
+        words += [f"bg{self.background}"] if self.background else []
         words += sorted(self.styles)
         return " ".join(["t", *words]) if words else ""
 
-    def take(self, codes: list[int]) -> None:
+    def apply(self, codes: list[int]) -> None:
         """Apply the codes of an SGR sequence."""
         while codes:
             code = codes.pop(0)
             if code in (38, 48):
-                self._set(code == 48, _extended(codes))
+                self._set(code == 48, _extended_colour(codes))
             elif code == 0:
-                self.colour = self.ground = 0
+                self.colour = self.background = 0
                 self.styles.clear()
             elif code in _STYLES:
                 self.styles.add(_STYLES[code])
@@ -53,48 +53,48 @@ class _Pen:
         if tens in (3, 9, 4, 10):
             self._set(tens in (4, 10), 0 if ones == 9 else 30 + ones)
 
-    def _set(self, ground: bool, colour: int) -> None:
-        if ground:
-            self.ground = colour
+    def _set(self, background: bool, colour: int) -> None:
+        if background:
+            self.background = colour
         else:
             self.colour = colour
 
 
-def coloured(lines: Sequence[str]) -> list[list[str | list[str]]] | None:
+def parse_ansi(lines: Sequence[str]) -> list[list[str | list[str]]] | None:
     """Split lines into coloured pieces; return None if they have no escape sequences."""
     if not any("\x1b" in line for line in lines):
         return None
-    pen = _Pen()
+    pen = _TerminalStyle()
     return [_row(line, pen) for line in lines]
 
 
-def _row(line: str, pen: _Pen) -> list[str | list[str]]:
+def _row(line: str, pen: _TerminalStyle) -> list[str | list[str]]:
     row: list[str | list[str]] = []
     at = 0
     for match in _ESCAPE.finditer(line):
-        _put(row, pen, line[at : match.start()])
+        _append_piece(row, pen, line[at : match.start()])
         if match[1] is not None:
-            pen.take([int(code or 0) for code in re.split("[;:]", match[1])])
+            pen.apply([int(code or 0) for code in re.split("[;:]", match[1])])
         at = match.end()
-    _put(row, pen, line[at:])
+    _append_piece(row, pen, line[at:])
     return row
 
 
-def _put(row: list[str | list[str]], pen: _Pen, text: str) -> None:
+def _append_piece(row: list[str | list[str]], pen: _TerminalStyle, text: str) -> None:
     if text:
         row.append([pen.kind, text] if pen.kind else text)
 
 
-def _extended(codes: list[int]) -> int:
+def _extended_colour(codes: list[int]) -> int:
     """Return the basic colour nearest to a 256-colour or RGB one; consume its codes."""
     way = codes.pop(0) if codes else 0
     if way == 2:
         wanted = tuple(codes[:3])
         del codes[:3]
-        return _nearest(wanted)
+        return _nearest_basic_colour(wanted)
     if way == 5:
         number = codes.pop(0) if codes else 0
-        return 30 + number % 8 if number < 16 else _nearest(_rgb(number))
+        return 30 + number % 8 if number < 16 else _nearest_basic_colour(_rgb(number))
     return 0
 
 
@@ -105,8 +105,8 @@ def _rgb(number: int) -> tuple[int, ...]:
     return tuple(_CUBE[part % 6] for part in (rest // 36, rest // 6, rest))
 
 
-def _nearest(wanted: tuple[int, ...]) -> int:
+def _nearest_basic_colour(rgb: tuple[int, ...]) -> int:
     def distance(number: int) -> int:
-        return sum((a - b) ** 2 for a, b in zip(_BASIC[number], wanted, strict=False))
+        return sum((a - b) ** 2 for a, b in zip(_BASIC[number], rgb, strict=False))
 
     return 30 + min(range(8), key=distance)

@@ -18,18 +18,18 @@ from pygments.token import Comment, Generic, Keyword, Literal, Name, Number, Ope
 from pygments.token import _TokenType as Token
 from pygments.util import ClassNotFound
 
-from sandbox_ui.preview.text.ansi import coloured
+from sandbox_ui.preview.text.ansi import parse_ansi
 
 Piece = str | list[str]
-SECONDS = 0.25
+TIMEOUT_SECONDS = 0.25
 """CPU time for highlighting a page, in seconds; the rest of the page stays plain."""
 
-_AHEAD = (
+_PRELOADED_LEXERS = (
     "python bash javascript typescript json yaml toml ini html css xml sql c cpp java rust go r "
     "tex diff markdown make docker ruby perl php lua console pycon julia matlab"
 )
-_PLAIN = {"Text only", "Text output"}
-_PROGRAMS = {"python": "python", "sh": "bash", "bash": "bash", "node": "javascript"} | {
+_PLAIN_LEXERS = {"Text only", "Text output"}
+_INTERPRETERS = {"python": "python", "sh": "bash", "bash": "bash", "node": "javascript"} | {
     each: each for each in ("perl", "ruby", "php", "lua", "zsh", "awk")
 }
 _SHEBANG = re.compile(r"#!\s*\S*?([a-z]+)[\d.]*(?:\s+([a-z]+))?")
@@ -49,52 +49,55 @@ _LOG = re.compile(
 )
 
 
-class _Late(Exception):
+class _HighlightTimeout(Exception):
     """The time limit for highlighting is exceeded."""
 
 
-def lexer_for(name: str, head: str = "") -> Lexer | None:
+def lexer_for_file(name: str, head: str = "") -> Lexer | None:
     """Return the lexer for a file name or shebang line; None for plain text."""
     try:
         found = find_lexer_class_for_filename(name)
         if found is not None:
-            return None if found.name in _PLAIN else found(stripnl=False, ensurenl=False)
+            return None if found.name in _PLAIN_LEXERS else found(stripnl=False, ensurenl=False)
         shebang = _SHEBANG.match(head)
         program = shebang and (shebang[2] if shebang[1] == "env" else shebang[1])
-        if program in _PROGRAMS:
-            return get_lexer_by_name(_PROGRAMS[program], stripnl=False, ensurenl=False)
+        if program in _INTERPRETERS:
+            return get_lexer_by_name(_INTERPRETERS[program], stripnl=False, ensurenl=False)
     except (ClassNotFound, ImportError, OSError):
         pass
     return None
 
 
-def lexer_named(language: str) -> Lexer | None:
+def lexer_for_language(language: str) -> Lexer | None:
     """Return the lexer of a language; None if there is none."""
     try:
         found = get_lexer_by_name(language.lower(), stripnl=False, ensurenl=False)
     except (ClassNotFound, ImportError, OSError):
         return None
-    return None if found.name in _PLAIN else found
+    return None if found.name in _PLAIN_LEXERS else found
 
 
-def pieces(lines: Sequence[str], lexer: Lexer | None, lead: str = "") -> list[list[Piece]]:
+def highlight_lines(
+    lines: Sequence[str], lexer: Lexer | None, context: str = ""
+) -> list[list[Piece]]:
     """Split the lines of a page into highlighted pieces.
 
     Args:
         lines: Lines without terminators.
         lexer: Lexer of their language.
-        lead: Text before the lines in the file, as context for the lexer.
+        context: Text before the lines in the file, as context for the lexer.
     """
     if lexer is None:
-        rows = coloured(lines) or [[line] for line in lines]
+        rows = parse_ansi(lines) or [[line] for line in lines]
         return [
-            _logged(line) if row == [line] else row for row, line in zip(rows, lines, strict=True)
+            _highlight_log_line(line) if row == [line] else row
+            for row, line in zip(rows, lines, strict=True)
         ]
-    text = lead + "\n".join(lines)
-    return _by_line(_tokens(text, len(lead), lexer), lines)
+    text = context + "\n".join(lines)
+    return _split_by_line(_tokens(text, len(context), lexer), lines)
 
 
-def kind_of(token: Token) -> str:
+def token_kind(token: Token) -> str:
     """Return the letter of a token type; empty if it has no colour."""
     ancestors = token.split()
     return next((letter for kind, letter in _KINDS if kind in ancestors), "")
@@ -106,28 +109,28 @@ def _tokens(text: str, begin: int, lexer: Lexer) -> list[tuple[str, str]]:
     known: dict[Token, str] = {}
     at = begin
     try:
-        with _in_time():
+        with _time_limit():
             for index, token, value in lexer.get_tokens_unprocessed(text):
                 end = index + len(value)
                 if end <= at:
                     continue
                 if token not in known:
-                    known[token] = kind_of(token)
+                    known[token] = token_kind(token)
                 found.append((known[token], value[max(0, at - index) :]))
                 at = end
-    except _Late:
+    except _HighlightTimeout:
         pass
     return [*found, ("", text[at:])] if at < len(text) else found
 
 
 @contextmanager
-def _in_time() -> Iterator[None]:
-    """Raise ``_Late`` after the time limit, even inside a regular expression."""
+def _time_limit() -> Iterator[None]:
+    """Raise ``_HighlightTimeout`` after the time limit, even inside a regular expression."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGVTALRM, _late)
-    signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
+    before = signal.signal(signal.SIGVTALRM, _raise_timeout)
+    signal.setitimer(signal.ITIMER_VIRTUAL, TIMEOUT_SECONDS)
     try:
         yield
     finally:
@@ -135,22 +138,22 @@ def _in_time() -> Iterator[None]:
         signal.signal(signal.SIGVTALRM, before)
 
 
-def _late(_signal: int, _frame: FrameType | None) -> None:
-    raise _Late
+def _raise_timeout(_signal: int, _frame: FrameType | None) -> None:
+    raise _HighlightTimeout
 
 
-def _by_line(tokens: list[tuple[str, str]], lines: Sequence[str]) -> list[list[Piece]]:
+def _split_by_line(tokens: list[tuple[str, str]], lines: Sequence[str]) -> list[list[Piece]]:
     found: list[list[Piece]] = [[]]
     for kind, value in tokens:
         for number, part in enumerate(value.split("\n")):
             if number:
                 found.append([])
             if part:
-                add(found[-1], kind, part)
+                append_piece(found[-1], kind, part)
     return found if len(found) == len(lines) else [[line] for line in lines]
 
 
-def add(row: list[Piece], kind: str, text: str) -> None:
+def append_piece(row: list[Piece], kind: str, text: str) -> None:
     """Append text to a row; merge it into the last piece if that has the same kind."""
     last = row[-1] if row else None
     if isinstance(last, list) and (last[0] == kind or not text.strip()):
@@ -163,17 +166,17 @@ def add(row: list[Piece], kind: str, text: str) -> None:
         row.append(text)
 
 
-def _logged(line: str) -> list[Piece]:
+def _highlight_log_line(line: str) -> list[Piece]:
     row: list[Piece] = []
     at = 0
     for match in _LOG.finditer(line[:400]):
-        add(row, "", line[at : match.start()]) if at < match.start() else None
-        add(row, str(match.lastgroup), match[0])
+        append_piece(row, "", line[at : match.start()]) if at < match.start() else None
+        append_piece(row, str(match.lastgroup), match[0])
         at = match.end()
     if at < len(line):
-        add(row, "", line[at:])
+        append_piece(row, "", line[at:])
     return row
 
 
-for _name in _AHEAD.split():
+for _name in _PRELOADED_LEXERS.split():
     get_lexer_by_name(_name)

@@ -18,17 +18,17 @@ from mdit_py_plugins.front_matter import front_matter_plugin
 from mdit_py_plugins.tasklists import tasklists_plugin
 from mdit_py_plugins.texmath import texmath_plugin
 
-from sandbox_ui.preview.base import Ask, View
-from sandbox_ui.preview.text.encoding import detect
-from sandbox_ui.preview.text.highlight import lexer_named, pieces
-from sandbox_ui.preview.text.math import ATTRIBUTES, TAGS, formula
-from sandbox_ui.preview.text.math import LONGEST as LONGEST_FORMULA
+from sandbox_ui.preview.base import JsonPreview, PreviewRequest
+from sandbox_ui.preview.text.encoding import detect_format
+from sandbox_ui.preview.text.highlight import highlight_lines, lexer_for_language
+from sandbox_ui.preview.text.math import ATTRIBUTES, TAGS, render_formula
+from sandbox_ui.preview.text.math import MAX_TEX_LENGTH as LONGEST_FORMULA
 
-LONGEST = 200_000
+MAX_LENGTH = 200_000
 """Maximum number of characters rendered."""
 
-_COLOURED = 100_000
-_CLASSES = {
+_MAX_HIGHLIGHTED_LENGTH = 100_000
+_CSS_CLASSES = {
     "k": "syn-keyword", "s": "syn-string", "n": "syn-number", "c": "syn-comment",
     "f": "syn-option", "v": "syn-variable", "a": "add", "r": "del", "h": "syn-keyword",
 }  # fmt: skip
@@ -57,27 +57,27 @@ _CLEANER = nh3.Cleaner(
 )
 
 
-def view(file: BinaryIO, ask: Ask) -> View:
+def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
     """Render a file as HTML; ``said=1`` uses ``render``. ``cut``: truncated."""
-    script = detect(file)
-    file.seek(script.mark)
-    text = script.text(file.read(4 * LONGEST))
-    shown = text[:LONGEST]
-    if "said" in ask.options:
-        return View({"html": render(shown)})
-    cut = len(text) > LONGEST
+    text_format = detect_format(file)
+    file.seek(text_format.bom_length)
+    text = text_format.decode(file.read(4 * MAX_LENGTH))
+    shown = text[:MAX_LENGTH]
+    if "said" in request.options:
+        return JsonPreview({"html": render_model_text(shown)})
+    cut = len(text) > MAX_LENGTH
     if cut:
-        shown = shown[: shown.rfind("\n") + 1 or LONGEST]
-    return View({"html": _html(_FILES, shown), "cut": cut, "empty": not text.strip()})
+        shown = shown[: shown.rfind("\n") + 1 or MAX_LENGTH]
+    return JsonPreview({"html": _html(_FILE_PARSER, shown), "cut": cut, "empty": not text.strip()})
 
 
-def render(text: str) -> str:
+def render_model_text(text: str) -> str:
     """Render text from a model, limited to its first 200,000 characters.
 
     HTML in the text is escaped. Images become links, because loading them would reveal the
     user to a third-party server. Only ``http`` and ``https`` links are kept.
     """
-    return _html(_SAID, text[:LONGEST])
+    return _html(_MODEL_TEXT_PARSER, text[:MAX_LENGTH])
 
 
 def _html(parser: MarkdownIt, text: str) -> str:
@@ -92,31 +92,31 @@ def _highlighter() -> Callable[[str, str, str], str]:
     """Return a highlighter for fenced code."""
 
     def highlight(code: str, language: str, _attributes: str) -> str:
-        lexer = lexer_named(language) if len(code) <= _COLOURED else None
+        lexer = lexer_for_language(language) if len(code) <= _MAX_HIGHLIGHTED_LENGTH else None
         if lexer is None:
             return escapeHtml(code)
-        rows = pieces(code.split("\n"), lexer)
-        return "\n".join("".join(map(_piece, row)) for row in rows)
+        rows = highlight_lines(code.split("\n"), lexer)
+        return "\n".join("".join(map(_piece_html, row)) for row in rows)
 
     return highlight
 
 
-def _piece(piece: str | list[str]) -> str:
+def _piece_html(piece: str | list[str]) -> str:
     if isinstance(piece, str):
         return escapeHtml(piece)
     kind, text = piece
-    known = _CLASSES.get(kind)
+    known = _CSS_CLASSES.get(kind)
     return f'<span class="{known}">{escapeHtml(text)}</span>' if known else escapeHtml(text)
 
 
-def _mathematical(parser: MarkdownIt) -> MarkdownIt:
+def _add_math(parser: MarkdownIt) -> MarkdownIt:
     """Add formulas between dollar signs or LaTeX brackets to a parser."""
     texmath_plugin(parser, delimiters="brackets")
     dollarmath_plugin(parser, allow_space=False, allow_digits=False, double_inline=True)
 
     def rule(*, block: bool) -> Callable[..., str]:
         def shown(_self: Any, tokens: Any, at: int, _options: Any, _environment: Any) -> str:
-            html = formula(tokens[at].content, block=block)
+            html = render_formula(tokens[at].content, block=block)
             return f"<p>{html}</p>\n" if block and tokens[at].block else html
 
         return shown
@@ -127,7 +127,7 @@ def _mathematical(parser: MarkdownIt) -> MarkdownIt:
     return parser
 
 
-def _displayed_formula(state: StateInline, silent: bool) -> bool:
+def _display_math_rule(state: StateInline, silent: bool) -> bool:
     r"""Parse ``\[ … \]`` at a line start in a paragraph, where no block rule runs."""
     begins_line = state.src[state.pos - 1 : state.pos] in ("", "\n")
     if not begins_line or not state.src.startswith("\\[", state.pos):
@@ -142,14 +142,14 @@ def _displayed_formula(state: StateInline, silent: bool) -> bool:
     return True
 
 
-def _parser(**options: bool) -> MarkdownIt:
-    made = MarkdownIt("commonmark", {"html": False, "highlight": _highlighter(), **options})
-    made.enable(["table", "strikethrough"])
-    made.use(footnote_plugin).use(tasklists_plugin)
-    return _mathematical(made)
+def _create_parser(**options: bool) -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False, "highlight": _highlighter(), **options})
+    parser.enable(["table", "strikethrough"])
+    parser.use(footnote_plugin).use(tasklists_plugin)
+    return _add_math(parser)
 
 
-_SAID = _parser(breaks=True).disable("image")
-_SAID.inline.ruler.before("escape", "displayed_formula", _displayed_formula)
-_SAID.validateLink = _is_web  # type: ignore[method-assign]
-_FILES = _parser().use(front_matter_plugin)
+_MODEL_TEXT_PARSER = _create_parser(breaks=True).disable("image")
+_MODEL_TEXT_PARSER.inline.ruler.before("escape", "displayed_formula", _display_math_rule)
+_MODEL_TEXT_PARSER.validateLink = _is_web  # type: ignore[method-assign]
+_FILE_PARSER = _create_parser().use(front_matter_plugin)

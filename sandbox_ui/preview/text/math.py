@@ -4,7 +4,7 @@ from html import escape
 
 from latex2mathml.converter import convert
 
-LONGEST = 4000
+MAX_TEX_LENGTH = 4000
 
 _TAGS = (
     "math mrow mi mo mn ms mtext mspace msup msub msubsup mfrac msqrt mroot mover munder "
@@ -20,7 +20,7 @@ TAGS = frozenset(_TAGS.split())
 ATTRIBUTES = frozenset(_ATTRIBUTES.split())
 
 
-def formula(tex: str, *, block: bool) -> str:
+def render_formula(tex: str, *, block: bool) -> str:
     """Render a formula as HTML.
 
     Args:
@@ -28,7 +28,7 @@ def formula(tex: str, *, block: bool) -> str:
         block: Whether to use display style.
     """
     plain = tex.strip()
-    if len(plain) <= LONGEST:
+    if len(plain) <= MAX_TEX_LENGTH:
         try:
             return convert(plain, display="block" if block else "inline")
         except Exception:  # noqa: BLE001 - the boundary: a library that fails in its own ways

@@ -6,30 +6,36 @@ import json
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from sandbox_ui.preview.base import Answer, Ask, Picture, Unreadable, View
-from sandbox_ui.preview.sanitise import clean, says
-from sandbox_ui.preview.text.highlight import lexer_named, pieces
-from sandbox_ui.preview.text.markdown import render
+from sandbox_ui.preview.base import (
+    BinaryPreview,
+    JsonPreview,
+    Preview,
+    PreviewError,
+    PreviewRequest,
+)
+from sandbox_ui.preview.sanitise import clean, has_content
+from sandbox_ui.preview.text.highlight import highlight_lines, lexer_for_language
+from sandbox_ui.preview.text.markdown import render_model_text
 
-LARGEST = 200 * 1024**2
+MAX_FILE_BYTES = 200 * 1024**2
 """Largest notebook, in bytes."""
 
-PAGE = 200
+MAX_PAGE_CELLS = 200
 """Maximum cells per response; fewer if they are large."""
 
-TEXT = 60_000
+MAX_TEXT_LENGTH = 60_000
 """Maximum characters of a cell or of one output."""
 
-HTML = 400_000
+MAX_HTML_LENGTH = 400_000
 """Maximum characters of an HTML output."""
 
-PICTURE = 24 * 1024**2
+MAX_IMAGE_LENGTH = 24 * 1024**2
 """Maximum characters of a base64-encoded image."""
 
-_PAGE_SIZE = 2_000_000
-_OUTPUTS = 200
-_COLOURED = 40_000
-_PICTURES = {
+_MAX_PAGE_LENGTH = 2_000_000
+_MAX_OUTPUTS = 200
+_MAX_HIGHLIGHTED_LENGTH = 40_000
+_IMAGE_TYPES = {
     "image/png": "image/png",
     "image/jpeg": "image/jpeg",
     "image/gif": "image/gif",
@@ -39,7 +45,7 @@ _PICTURES = {
     "jpeg": "image/jpeg",
     "svg": "image/svg+xml",
 }
-_LIVE = (
+_INTERACTIVE_TYPES = (
     "application/vnd.jupyter.widget-view+json",
     "application/vnd.plotly.v1+json",
     "application/javascript",
@@ -48,44 +54,46 @@ _LIVE = (
 _Cell = dict[str, Any]
 
 
-def view(file: BinaryIO, ask: Ask) -> Answer:
+def view(file: BinaryIO, request: PreviewRequest) -> Preview:
     """Return cells from ``start`` on, or the image ``image`` (``cell,output,type``).
 
     Raises:
         Unreadable: The file is not a notebook, or too large.
     """
-    notebook = _read(file, ask)
+    notebook = _read(file, request)
     cells = list(_cells(notebook))
-    if "image" in ask.options:
-        return _picture(cells, ask.options["image"])
-    start = ask.number("start", 0)
+    if "image" in request.options:
+        return _image(cells, request.options["image"])
+    start = request.int_option("start", 0)
     language = _language(notebook)
     shown, size = [], 0
-    for at in range(start, min(start + PAGE, len(cells))):
+    for at in range(start, min(start + MAX_PAGE_CELLS, len(cells))):
         shown.append(_cell(cells[at], language))
         size += len(json.dumps(shown[-1]))
-        if size > _PAGE_SIZE:
+        if size > _MAX_PAGE_LENGTH:
             break
-    return View({"start": start, "cells": shown, "total": len(cells), "language": language[:40]})
+    return JsonPreview(
+        {"start": start, "cells": shown, "total": len(cells), "language": language[:40]}
+    )
 
 
-def _read(file: BinaryIO, ask: Ask) -> dict[str, Any]:
-    if ask.size > LARGEST:
-        raise Unreadable(f"A notebook of more than {LARGEST >> 20} MB is not shown.")
-    content = file.read(LARGEST)
+def _read(file: BinaryIO, request: PreviewRequest) -> dict[str, Any]:
+    if request.size > MAX_FILE_BYTES:
+        raise PreviewError(f"A notebook of more than {MAX_FILE_BYTES >> 20} MB is not shown.")
+    content = file.read(MAX_FILE_BYTES)
     if not content.strip():
-        raise Unreadable("This notebook is empty.")
+        raise PreviewError("This notebook is empty.")
     try:
         notebook = json.loads(content.decode("utf-8-sig", "replace"))
     except json.JSONDecodeError as error:
-        raise Unreadable(
+        raise PreviewError(
             f"This notebook is cut or broken: it is no JSON from line {error.lineno} on."
         ) from None
     except RecursionError:
-        raise Unreadable("This notebook is nested too deeply to be read.") from None
+        raise PreviewError("This notebook is nested too deeply to be read.") from None
     if isinstance(notebook, dict) and ("cells" in notebook or "worksheets" in notebook):
         return notebook
-    raise Unreadable("This is JSON, but no notebook.")
+    raise PreviewError("This is JSON, but no notebook.")
 
 
 def _cells(notebook: dict[str, Any]) -> Iterator[_Cell]:
@@ -107,23 +115,23 @@ def _language(notebook: dict[str, Any]) -> str:
 
 def _cell(cell: _Cell, language: str) -> dict[str, Any]:
     kind = cell.get("cell_type")
-    source, cut = _cut(_text(cell.get("source", cell.get("input"))), TEXT)
+    source, cut = _truncate(_text(cell.get("source", cell.get("input"))), MAX_TEXT_LENGTH)
     if kind == "heading":
         source = f"{'#' * min(max(_number(cell.get('level')) or 1, 1), 6)} {source}"
     if kind in ("markdown", "heading"):
-        return {"kind": "markdown", "html": render(source), "cut": cut}
+        return {"kind": "markdown", "html": render_model_text(source), "cut": cut}
     if kind != "code":
         return {"kind": "raw", "rows": [[line] for line in source.split("\n")], "cut": cut}
     outputs = _list(cell.get("outputs"))
-    lexer = lexer_named(str(cell.get("language") or language))
-    coloured = lexer if len(source) <= _COLOURED else None
+    lexer = lexer_for_language(str(cell.get("language") or language))
+    coloured = lexer if len(source) <= _MAX_HIGHLIGHTED_LENGTH else None
     return {
         "kind": "code",
         "count": _number(cell.get("execution_count", cell.get("prompt_number"))),
-        "rows": pieces(source.split("\n"), coloured) if source else [],
+        "rows": highlight_lines(source.split("\n"), coloured) if source else [],
         "cut": cut,
-        "outputs": [_output(_dict(output)) for output in outputs[:_OUTPUTS]],
-        "more": max(0, len(outputs) - _OUTPUTS),
+        "outputs": [_output(_dict(output)) for output in outputs[:_MAX_OUTPUTS]],
+        "more": max(0, len(outputs) - _MAX_OUTPUTS),
     }
 
 
@@ -131,42 +139,44 @@ def _output(output: dict[str, Any]) -> dict[str, Any]:
     kind = output.get("output_type")
     if kind == "stream":
         name = output.get("name", output.get("stream"))
-        said = _said(_text(output.get("text")))
+        said = _text_output(_text(output.get("text")))
         return {**said, "error": name == "stderr"}
     if kind in ("error", "pyerr"):
         trace = "\n".join(_text(line) for line in _list(output.get("traceback")))
         named = f"{_text(output.get('ename'))}: {_text(output.get('evalue'))}"
-        return {**_said(trace or named), "error": True}
+        return {**_text_output(trace or named), "error": True}
     data = {**output, **_dict(output.get("data"))}
-    return {**_displayed(data), "count": _number(output.get("execution_count"))}
+    return {**_rich_output(data), "count": _number(output.get("execution_count"))}
 
 
-def _displayed(data: dict[str, Any]) -> dict[str, Any]:
+def _rich_output(data: dict[str, Any]) -> dict[str, Any]:
     """Return the richest displayable representation of an output."""
-    for name in _PICTURES:
-        if name in data and len(_text(data[name])) <= PICTURE:
+    for name in _IMAGE_TYPES:
+        if name in data and len(_text(data[name])) <= MAX_IMAGE_LENGTH:
             return {"kind": "picture", "type": name, "about": _text(data.get("text/plain"))[:200]}
     html = _text(data.get("text/html", data.get("html")))
-    if html and len(html) <= HTML:
+    if html and len(html) <= MAX_HTML_LENGTH:
         cleaned = clean(html)
-        if says(cleaned):
+        if has_content(cleaned):
             return {"kind": "html", "html": cleaned}
     for name in ("text/markdown", "text/latex", "latex"):
         text = _text(data.get(name))
-        if text and len(text) <= TEXT:
-            return {"kind": "html", "html": render(text)}
+        if text and len(text) <= MAX_TEXT_LENGTH:
+            return {"kind": "html", "html": render_model_text(text)}
     plain = data.get("text/plain", data.get("text", data.get("application/json")))
-    live = any(name in data for name in _LIVE) or bool(html)
-    said = _said(plain if isinstance(plain, list | str) else json.dumps(plain) if plain else "")
+    live = any(name in data for name in _INTERACTIVE_TYPES) or bool(html)
+    said = _text_output(
+        plain if isinstance(plain, list | str) else json.dumps(plain) if plain else ""
+    )
     return {**said, "live": live}
 
 
-def _said(text: Any) -> dict[str, Any]:
-    shown, cut = _cut(_written(_text(text)).removesuffix("\n"), TEXT)
-    return {"kind": "text", "rows": pieces(shown.split("\n"), None), "cut": cut}
+def _text_output(text: Any) -> dict[str, Any]:
+    shown, cut = _truncate(_apply_carriage_returns(_text(text)).removesuffix("\n"), MAX_TEXT_LENGTH)
+    return {"kind": "text", "rows": highlight_lines(shown.split("\n"), None), "cut": cut}
 
 
-def _written(text: str) -> str:
+def _apply_carriage_returns(text: str) -> str:
     """Return the text a terminal would show after carriage returns overwrite lines."""
     if "\r" not in text:
         return text
@@ -174,18 +184,18 @@ def _written(text: str) -> str:
     return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in lines)
 
 
-def _picture(cells: list[_Cell], asked: str) -> Picture:
-    at, _, rest = asked.partition(",")
+def _image(cells: list[_Cell], path: str) -> BinaryPreview:
+    at, _, rest = path.partition(",")
     number, _, name = rest.partition(",")
     try:
         output = _dict(_list(cells[int(at)].get("outputs"))[int(number)])
         content = _text({**output, **_dict(output.get("data"))}[name])
-        media = _PICTURES[name]
+        media = _IMAGE_TYPES[name]
         if media == "image/svg+xml":
-            return Picture(content.encode(), media)
-        return Picture(base64.b64decode(content), media)
+            return BinaryPreview(content.encode(), media)
+        return BinaryPreview(base64.b64decode(content), media)
     except (KeyError, IndexError, ValueError, binascii.Error):
-        raise Unreadable("This picture is not there, or it is broken.") from None
+        raise PreviewError("This picture is not there, or it is broken.") from None
 
 
 def _text(value: Any) -> str:
@@ -194,7 +204,7 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _cut(text: str, most: int) -> tuple[str, int]:
+def _truncate(text: str, most: int) -> tuple[str, int]:
     return text[:most], max(0, len(text) - most)
 
 

@@ -7,140 +7,168 @@ unchanged. ``encoding`` and ``ends`` repeat the values that the first page retur
 
 from typing import Any, BinaryIO
 
-from sandbox_ui.preview.base import Ask, View
-from sandbox_ui.preview.kinds import HEAD, kind_of
-from sandbox_ui.preview.text.encoding import detect
-from sandbox_ui.preview.text.highlight import Piece, lexer_for, pieces
-from sandbox_ui.preview.text.paging import FIRST, PAGE, Page, Paper, lines
-from sandbox_ui.preview.text.search import count, ends_in, find, line
+from sandbox_ui.preview.base import JsonPreview, PreviewRequest
+from sandbox_ui.preview.kinds import HEAD_BYTES, kind_of
+from sandbox_ui.preview.text.encoding import detect_format
+from sandbox_ui.preview.text.highlight import Piece, highlight_lines, lexer_for_file
+from sandbox_ui.preview.text.paging import (
+    FIRST_PAGE_BYTES,
+    MAX_PAGE_BYTES,
+    Page,
+    TextPager,
+    split_lines,
+)
+from sandbox_ui.preview.text.search import count_line_ends, count_lines, find_line, find_matches
 
-ROW = 2000
+MAX_ROW_LENGTH = 2000
 """Characters after which a line wraps to another row."""
 
-COLOURED = 256 * 1024
+MAX_HIGHLIGHTED_BYTES = 256 * 1024
 """Bytes of source code highlighted; later code depends on everything before it."""
 
-_ALIKE = {"diff", "udiff", "log", "ini", "properties", "output", "console", "csv"}
-_CHECKED = 64
+_LINE_BASED_LEXERS = {"diff", "udiff", "log", "ini", "properties", "output", "console", "csv"}
+_MAX_CHECKED_PAGES = 64
 
 
-def prepare(ask: Ask) -> None:
+def prepare(request: PreviewRequest) -> None:
     """Import the lexer for the file's language."""
-    lexer_for(ask.name)
+    lexer_for_file(request.name)
 
 
-def view(file: BinaryIO, ask: Ask) -> View:
+def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
     """Return a page of the text or a search result."""
-    script = detect(
-        file, encoding=ask.options.get("encoding", ""), ends=ask.options.get("ends", "")
+    text_format = detect_format(
+        file,
+        encoding=request.options.get("encoding", ""),
+        line_ending=request.options.get("ends", ""),
     )
-    paper = Paper(file, script)
-    if "same" in ask.options:
-        return View({"same": _same(paper, ask.options["same"])})
-    if ask.options.keys() & {"find", "count", "line"}:
-        return View(_scanned(paper, ask))
-    return View(
+    pager = TextPager(file, text_format)
+    if "same" in request.options:
+        return JsonPreview({"same": _unchanged_pages(pager, request.options["same"])})
+    if request.options.keys() & {"find", "count", "line"}:
+        return JsonPreview(_search_response(pager, request))
+    return JsonPreview(
         {
-            **_shown(paper, _asked(paper, ask), ask.name),
-            "named": kind_of(ask.name, paper.read(0, HEAD)),
-            "size": paper.size,
-            "mark": script.mark,
-            "encoding": script.encoding,
-            "ends": script.ends,
+            **_page_response(pager, _requested_page(pager, request), request.name),
+            "named": kind_of(request.name, pager.read(0, HEAD_BYTES)),
+            "size": pager.size,
+            "mark": text_format.bom_length,
+            "encoding": text_format.encoding,
+            "ends": text_format.line_ending,
         }
     )
 
 
-def _asked(paper: Paper, ask: Ask) -> Page:
-    options = ask.options
+def _requested_page(pager: TextPager, request: PreviewRequest) -> Page:
+    options = request.options
     if "end" in options:
-        return paper.before(paper.size)
+        return pager.page_before(pager.size)
     if "before" in options:
-        return paper.before(ask.number("before", 0))
+        return pager.page_before(request.int_option("before", 0))
     if "at" in options:
-        return paper.around(ask.number("at", 0))
+        return pager.page_around(request.int_option("at", 0))
     if "from" in options:
-        return paper.from_(ask.number("from", 0), ask.number("most", PAGE, least=1, most=PAGE))
-    return paper.from_(0, FIRST)
+        return pager.page_from(
+            request.int_option("from", 0),
+            request.int_option("most", MAX_PAGE_BYTES, minimum=1, maximum=MAX_PAGE_BYTES),
+        )
+    return pager.page_from(0, FIRST_PAGE_BYTES)
 
 
-def _scanned(paper: Paper, ask: Ask) -> dict[str, Any]:
-    unit = paper.script.unit
-    start = ask.number("start", paper.script.mark, least=paper.script.mark) // unit * unit
-    end = ask.number("stop", paper.size, most=paper.size)
-    if "count" in ask.options:
-        return count(paper, start, end)
-    if "line" in ask.options:
-        return line(paper, ask.number("line", 0), start, end)
-    return find(
-        paper, ask.options["find"], case=ask.options.get("case") == "1", start=start, end=end
+def _search_response(pager: TextPager, request: PreviewRequest) -> dict[str, Any]:
+    unit = pager.text_format.unit_size
+    start = (
+        request.int_option(
+            "start", pager.text_format.bom_length, minimum=pager.text_format.bom_length
+        )
+        // unit
+        * unit
+    )
+    end = request.int_option("stop", pager.size, maximum=pager.size)
+    if "count" in request.options:
+        return count_lines(pager, start, end)
+    if "line" in request.options:
+        return find_line(pager, request.int_option("line", 0), start, end)
+    return find_matches(
+        pager,
+        request.options["find"],
+        case=request.options.get("case") == "1",
+        start=start,
+        end=end,
     )
 
 
-def _same(paper: Paper, asked: str) -> list[bool]:
+def _unchanged_pages(pager: TextPager, pages: str) -> list[bool]:
     """Return for each ``start-end-sum`` whether that page is unchanged."""
     found = []
-    for each in asked.split(",")[:_CHECKED]:
+    for each in pages.split(",")[:_MAX_CHECKED_PAGES]:
         start, end, known = (int(part) for part in each.split("-"))
-        content = paper.read(start, min(end, start + 2 * PAGE))
-        found.append(start + len(content) == end and Page(start, content, False).sum == known)
+        content = pager.read(start, min(end, start + 2 * MAX_PAGE_BYTES))
+        found.append(start + len(content) == end and Page(start, content, False).checksum == known)
     return found
 
 
-def _shown(paper: Paper, page: Page, name: str) -> dict[str, Any]:
-    found = lines(page, paper.script)
+def _page_response(pager: TextPager, page: Page, name: str) -> dict[str, Any]:
+    found = split_lines(page, pager.text_format)
     rows: list[list[Piece]] = []
     goes_on, offsets = [], []
-    for (offset, _), row in zip(found, _coloured(paper, page, name, found), strict=True):
-        for number, part in enumerate(_cut(row)):
+    for (offset, _), row in zip(found, _highlight_page(pager, page, name, found), strict=True):
+        for number, part in enumerate(_wrap_row(row)):
             if number:
                 goes_on.append(len(rows))
-                offset += len(_plain(rows[-1]).encode(paper.script.encoding, "replace"))
+                offset += len(_row_text(rows[-1]).encode(pager.text_format.encoding, "replace"))
             rows.append(part)
             offsets.append(offset)
     return {
         "rows": rows,
         "offsets": offsets,
         "goes_on": goes_on,
-        "inside": page.inside,
+        "inside": page.starts_within_line,
         "start": page.start,
         "end": page.end,
-        "breaks": ends_in(paper, page.content),
-        "sum": page.sum,
+        "breaks": count_line_ends(pager, page.content),
+        "sum": page.checksum,
     }
 
 
-def _coloured(
-    paper: Paper, page: Page, name: str, found: list[tuple[int, str]]
+def _highlight_page(
+    pager: TextPager, page: Page, name: str, found: list[tuple[int, str]]
 ) -> list[list[Piece]]:
-    script = paper.script
+    text_format = pager.text_format
     texts = [text for _, text in found]
-    head = script.text(paper.read(script.mark, script.mark + 200))
-    lexer = lexer_for(name, head)
-    if lexer is None or page.start == script.mark or _ALIKE & set(lexer.aliases):
-        return pieces(texts, lexer)
-    if page.start > COLOURED:
+    head = text_format.decode(pager.read(text_format.bom_length, text_format.bom_length + 200))
+    lexer = lexer_for_file(name, head)
+    if (
+        lexer is None
+        or page.start == text_format.bom_length
+        or _LINE_BASED_LEXERS & set(lexer.aliases)
+    ):
+        return highlight_lines(texts, lexer)
+    if page.start > MAX_HIGHLIGHTED_BYTES:
         return [[text] for text in texts]
-    lead = lines(Page(script.mark, paper.read(script.mark, page.start), False), script)
-    end = "" if page.inside else "\n"
-    return pieces(texts, lexer, "\n".join(text for _, text in lead) + end)
+    lead = split_lines(
+        Page(text_format.bom_length, pager.read(text_format.bom_length, page.start), False),
+        text_format,
+    )
+    end = "" if page.starts_within_line else "\n"
+    return highlight_lines(texts, lexer, "\n".join(text for _, text in lead) + end)
 
 
-def _cut(row: list[Piece]) -> list[list[Piece]]:
-    """Split a row into rows of at most ``ROW`` characters."""
+def _wrap_row(row: list[Piece]) -> list[list[Piece]]:
+    """Split a row into rows of at most ``MAX_ROW_LENGTH`` characters."""
     found: list[list[Piece]] = [[]]
-    room = ROW
+    room = MAX_ROW_LENGTH
     for piece in row:
         kind, text = ("", piece) if isinstance(piece, str) else piece
         while text:
             if not room:
                 found.append([])
-                room = ROW
+                room = MAX_ROW_LENGTH
             part, text = text[:room], text[room:]
             found[-1].append([kind, part] if kind else part)
             room -= len(part)
     return found
 
 
-def _plain(row: list[Piece]) -> str:
+def _row_text(row: list[Piece]) -> str:
     return "".join(piece if isinstance(piece, str) else piece[1] for piece in row)

@@ -9,32 +9,32 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from agent.errors import WorkspaceError
-from agent.runs.user_changes import Deed, Item
+from agent.runs.user_changes import ChangeKind, UserChange
 from agent.workspace import operations
 from agent.workspace.files import Workspace
-from agent.workspace.operations import Changed
+from agent.workspace.operations import ChangeResult
 from agent.workspace.paths import RelPath
-from sandbox_ui.routes.helpers import RUN, body_of, route, run_of
-from sandbox_ui.runs.manager import Runs
+from sandbox_ui.routes.helpers import RUN_PATH, get_run_id, read_json, route
+from sandbox_ui.runs.manager import RunManager
 
-_Wish = dict[str, Any]
-_Done = tuple[Changed, list[Item]]
+_Body = dict[str, Any]
+_OperationResult = tuple[ChangeResult, list[UserChange]]
 
 
-class Changes:
+class FileOperationRoutes:
     """Route for file operations.
 
     Args:
         runs: The live runs.
     """
 
-    def __init__(self, runs: Runs) -> None:
+    def __init__(self, runs: RunManager) -> None:
         self._runs = runs
 
     @property
     def routes(self) -> list[Route]:
         """Routes, to be registered before Gradio's."""
-        return [route(f"{RUN}/changes", self.change, "POST")]
+        return [route(f"{RUN_PATH}/changes", self.change, "POST")]
 
     async def change(self, request: Request) -> Response:
         """Perform the operation that ``do`` names.
@@ -42,60 +42,62 @@ class Changes:
         Returns the new ``paths``, the token for ``undo`` or null, and after an undo the files that
         are ``missing``, by reason.
         """
-        wish = await body_of(request)
-        do = wish.get("do")
-        if not isinstance(do, str) or do not in _DEEDS:
-            raise WorkspaceError(f"What is to be done is one of: {', '.join(_DEEDS)}.")
-        done = await run_sync(self._change, run_of(request), _DEEDS[do], wish)
+        body = await read_json(request)
+        do = body.get("do")
+        if not isinstance(do, str) or do not in _OPERATIONS:
+            raise WorkspaceError(f"What is to be done is one of: {', '.join(_OPERATIONS)}.")
+        done = await run_sync(self._change, get_run_id(request), _OPERATIONS[do], body)
         paths = [path.to_url() for path in done.paths]
-        return JSONResponse({"paths": paths, "undo": done.undo, "missing": done.missing})
+        return JSONResponse({"paths": paths, "undo": done.undo_token, "missing": done.failures})
 
-    def _change(self, run: str, act: Callable[[Workspace, _Wish], _Done], wish: _Wish) -> Changed:
-        with self._runs.settled(run) as workspace:
-            done, items = act(workspace, wish)
-            self._runs.tell(run, items)
+    def _change(
+        self, run: str, operation: Callable[[Workspace, _Body], _OperationResult], body: _Body
+    ) -> ChangeResult:
+        with self._runs.locked_workspace(run) as workspace:
+            done, items = operation(workspace, body)
+            self._runs.record_user_changes(run, items)
             return done
 
 
-def _folder(workspace: Workspace, wish: _Wish) -> _Done:
-    merge = wish.get("merge") is True
-    done = operations.new_folder(workspace, _path(wish, "path"), merge=merge)
-    return done, _items("made the folder", done.paths)
+def _create_folder(workspace: Workspace, body: _Body) -> _OperationResult:
+    merge = body.get("merge") is True
+    done = operations.new_folder(workspace, _path(body, "path"), merge=merge)
+    return done, _user_changes("made the folder", done.paths)
 
 
-def _file(workspace: Workspace, wish: _Wish) -> _Done:
-    done = operations.new_file(workspace, _path(wish, "path"))
-    return done, _items("added", done.paths)
+def _create_file(workspace: Workspace, body: _Body) -> _OperationResult:
+    done = operations.new_file(workspace, _path(body, "path"))
+    return done, _user_changes("added", done.paths)
 
 
-def _move(workspace: Workspace, wish: _Wish) -> _Done:
-    paths = _paths(wish)
-    done = operations.move(workspace, paths, _path(wish, "to"))
-    return done, _moved(done)
+def _move(workspace: Workspace, body: _Body) -> _OperationResult:
+    paths = _paths(body)
+    done = operations.move(workspace, paths, _path(body, "to"))
+    return done, _move_changes(done)
 
 
-def _rename(workspace: Workspace, wish: _Wish) -> _Done:
-    done = operations.rename(workspace, _path(wish, "path"), _path(wish, "name"))
-    return done, _moved(done)
+def _rename(workspace: Workspace, body: _Body) -> _OperationResult:
+    done = operations.rename(workspace, _path(body, "path"), _path(body, "name"))
+    return done, _move_changes(done)
 
 
-def _remove(workspace: Workspace, wish: _Wish) -> _Done:
-    done = operations.remove(workspace, _paths(wish))
-    return done, _items("removed", done.paths)
+def _remove(workspace: Workspace, body: _Body) -> _OperationResult:
+    done = operations.remove(workspace, _paths(body))
+    return done, _user_changes("removed", done.paths)
 
 
-def _undo(workspace: Workspace, wish: _Wish) -> _Done:
-    token = wish.get("undo")
+def _undo(workspace: Workspace, body: _Body) -> _OperationResult:
+    token = body.get("undo")
     done = operations.undo(workspace, token if isinstance(token, str) else "")
-    if done.before:
-        pairs = zip(done.before, done.paths, strict=True)
-        return done, [Item("put back", old, to=new) for old, new in pairs]
-    return done, _items("put back", done.paths)
+    if done.old_paths:
+        pairs = zip(done.old_paths, done.paths, strict=True)
+        return done, [UserChange("put back", old, new_path=new) for old, new in pairs]
+    return done, _user_changes("put back", done.paths)
 
 
-_DEEDS: dict[str, Callable[[Workspace, _Wish], _Done]] = {
-    "folder": _folder,
-    "file": _file,
+_OPERATIONS: dict[str, Callable[[Workspace, _Body], _OperationResult]] = {
+    "folder": _create_folder,
+    "file": _create_file,
     "move": _move,
     "rename": _rename,
     "remove": _remove,
@@ -103,24 +105,24 @@ _DEEDS: dict[str, Callable[[Workspace, _Wish], _Done]] = {
 }
 
 
-def _items(deed: Deed, paths: Iterable[RelPath]) -> list[Item]:
-    return [Item(deed, path) for path in paths]
+def _user_changes(kind: ChangeKind, paths: Iterable[RelPath]) -> list[UserChange]:
+    return [UserChange(kind, path) for path in paths]
 
 
-def _moved(done: Changed) -> list[Item]:
-    pairs = zip(done.before, done.paths, strict=True)
-    return [Item("moved", old, to=new) for old, new in pairs if old != new]
+def _move_changes(done: ChangeResult) -> list[UserChange]:
+    pairs = zip(done.old_paths, done.paths, strict=True)
+    return [UserChange("moved", old, new_path=new) for old, new in pairs if old != new]
 
 
-def _path(wish: _Wish, key: str) -> RelPath:
-    said = wish.get(key)
-    if not isinstance(said, str):
+def _path(body: _Body, key: str) -> RelPath:
+    value = body.get(key)
+    if not isinstance(value, str):
         raise WorkspaceError(f"“{key}” is missing; it is a path, percent-encoded.")
-    return RelPath.from_url(said)
+    return RelPath.from_url(value)
 
 
-def _paths(wish: _Wish) -> list[RelPath]:
-    said = wish.get("paths")
-    if not isinstance(said, list) or not all(isinstance(each, str) for each in said):
+def _paths(body: _Body) -> list[RelPath]:
+    values = body.get("paths")
+    if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
         raise WorkspaceError("“paths” is missing; it is a list of paths, percent-encoded.")
-    return [RelPath.from_url(each) for each in said]
+    return [RelPath.from_url(each) for each in values]

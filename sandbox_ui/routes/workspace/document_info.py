@@ -8,65 +8,65 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from agent.documents.text import text_of
+from agent.documents.text import extract_text
 from agent.errors import WorkspaceError
 from agent.workspace.paths import RelPath
-from sandbox_ui.auth.access import access_of
-from sandbox_ui.routes.helpers import RUN, path_of, route, run_of
-from sandbox_ui.runs.manager import Runs
-from sandbox_ui.scheduling.limiter import Turns
+from sandbox_ui.auth.access import get_access
+from sandbox_ui.routes.helpers import RUN_PATH, get_path, get_run_id, route
+from sandbox_ui.runs.manager import RunManager
+from sandbox_ui.scheduling.limiter import UserLimiter
 from sandbox_ui.workspace.file_response import etag_of
 
-_KEPT = 512
-_AT_ONCE, _EACH = 3, 2
+_MAX_CACHED = 512
+_MAX_CONCURRENT, _MAX_PER_USER = 3, 2
 
 
-class About:
+class DocumentInfoRoutes:
     """Route for document statistics.
 
     Args:
         runs: The live runs.
     """
 
-    def __init__(self, runs: Runs) -> None:
+    def __init__(self, runs: RunManager) -> None:
         self._runs = runs
-        self._known: OrderedDict[tuple[str, ...], dict[str, Any]] = OrderedDict()
-        self._turns = Turns(_AT_ONCE, _EACH)
+        self._cache: OrderedDict[tuple[str, ...], dict[str, Any]] = OrderedDict()
+        self._limiter = UserLimiter(_MAX_CONCURRENT, _MAX_PER_USER)
 
     @property
     def routes(self) -> list[Route]:
         """Routes, to be registered before Gradio's."""
-        return [route(f"{RUN}/about/{{path:any}}", self.about)]
+        return [route(f"{RUN_PATH}/about/{{path:any}}", self.statistics)]
 
-    async def about(self, request: Request) -> Response:
+    async def statistics(self, request: Request) -> Response:
         """Return ``pages``, ``words``, ``tokens``, ``characters``; null and a ``why``.
 
         A missing file is not an error, since the page may request one that was just deleted.
         """
-        run, path = run_of(request), path_of(request, b"/about/")
-        count = partial(self._of, run, path)
-        return JSONResponse(await self._turns.take(access_of(request).who, count))
+        run, path = get_run_id(request), get_path(request, b"/about/")
+        count = partial(self._cached_statistics, run, path)
+        return JSONResponse(await self._limiter.run(get_access(request).limiter_key, count))
 
-    def _of(self, run: str, path: RelPath) -> dict[str, Any]:
+    def _cached_statistics(self, run: str, path: RelPath) -> dict[str, Any]:
         try:
             opened = self._runs.workspace(run).open_read(path)
         except WorkspaceError as error:
-            return _nothing(error)
+            return _no_statistics(error)
         with opened as file:
             key = (run, path, etag_of(file))
-            if key not in self._known:
-                self._known[key] = counted(file, RelPath(path.name).shown)
-                while len(self._known) > _KEPT:
-                    self._known.popitem(last=False)
-            return self._known[key]
+            if key not in self._cache:
+                self._cache[key] = document_statistics(file, RelPath(path.name).display)
+                while len(self._cache) > _MAX_CACHED:
+                    self._cache.popitem(last=False)
+            return self._cache[key]
 
 
-def counted(file: BinaryIO, name: str) -> dict[str, Any]:
+def document_statistics(file: BinaryIO, name: str) -> dict[str, Any]:
     """Return the statistics of an open document."""
     try:
-        document = text_of(file, name)
+        document = extract_text(file, name)
     except WorkspaceError as error:
-        return _nothing(error)
+        return _no_statistics(error)
     return {
         "pages": document.pages,
         "words": document.words,
@@ -76,5 +76,5 @@ def counted(file: BinaryIO, name: str) -> dict[str, Any]:
     }
 
 
-def _nothing(error: WorkspaceError) -> dict[str, Any]:
+def _no_statistics(error: WorkspaceError) -> dict[str, Any]:
     return {**dict.fromkeys(("pages", "words", "tokens", "characters")), "why": str(error)}

@@ -7,24 +7,24 @@ from dataclasses import asdict, dataclass
 from typing import Literal
 
 from agent.errors import StudioError
-from agent.util.base64url import data_of, letters
+from agent.util.base64url import decode_base64url, encode_base64url
 from agent.workspace.paths import RelPath
 from sandbox_ui.auth.signing import Signer
 
-SECONDS = 3600
-_BASE = re.compile(
+LIFETIME_SECONDS = 3600
+_BASE_URL = re.compile(
     r"https?://[\w.\-]+(:\d+)?(/[\w.~%\-]+)*/|https?://\[[0-9a-f:]+\](:\d+)?/", re.ASCII
 )
 Scripts = Literal["confined", "unconfined", "off"]
 """Scripts of a page: kept offline by the browser, with other hosts, or off."""
 
 
-class NoPass(StudioError):
+class InvalidFrameToken(StudioError):
     """The token is invalid or expired."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pass:
+class FrameToken:
     """Permissions of one view of a page.
 
     Attributes:
@@ -45,7 +45,7 @@ class Pass:
     scripts: Scripts
     step: int | None = None
 
-    def opens(self, path: RelPath) -> bool:
+    def allows(self, path: RelPath) -> bool:
         """Return whether the page may read a file.
 
         A page that cannot reach other hosts may read the whole workspace. A page that can, and
@@ -58,13 +58,13 @@ class Pass:
         return path.startswith(f"{folder}/") if folder else "/" not in path
 
 
-class Passes:
+class FrameTokens:
     """Creates and verifies frame tokens; they are valid as long as this process runs."""
 
     def __init__(self) -> None:
         self._signer = Signer()
 
-    def make(
+    def create(
         self,
         run: str,
         page: RelPath,
@@ -85,24 +85,24 @@ class Passes:
             step: Step after which the files are read; None for their current state.
 
         Raises:
-            NoPass: if ``base`` is not a valid URL.
+            InvalidFrameToken: if ``base`` is not a valid URL.
         """
-        if not _BASE.fullmatch(base):
-            raise NoPass("Pages cannot be shown at this address of the studio.")
-        until = int(time.time()) + SECONDS
-        made = Pass(run, page.parent.to_url(), base, allowed, until, scripts, step)
-        return self._signer.sign("pass", letters(json.dumps(asdict(made)).encode()))
+        if not _BASE_URL.fullmatch(base):
+            raise InvalidFrameToken("Pages cannot be shown at this address of the studio.")
+        until = int(time.time()) + LIFETIME_SECONDS
+        frame_token = FrameToken(run, page.parent.to_url(), base, allowed, until, scripts, step)
+        return self._signer.sign("pass", encode_base64url(json.dumps(asdict(frame_token)).encode()))
 
-    def read(self, token: str) -> Pass:
+    def verify(self, token: str) -> FrameToken:
         """Return the permissions of a token.
 
         Raises:
-            NoPass: if the token is invalid or expired.
+            InvalidFrameToken: if the token is invalid or expired.
         """
-        said = self._signer.read("pass", token)
-        if said is None:
-            raise NoPass("This view is not known here; press Reload.")
-        known = Pass(**json.loads(data_of(said)))
-        if known.until < time.time():
-            raise NoPass("This view has been open for long and has ended; press Reload.")
-        return known
+        payload = self._signer.verify("pass", token)
+        if payload is None:
+            raise InvalidFrameToken("This view is not known here; press Reload.")
+        frame_token = FrameToken(**json.loads(decode_base64url(payload)))
+        if frame_token.until < time.time():
+            raise InvalidFrameToken("This view has been open for long and has ended; press Reload.")
+        return frame_token

@@ -14,19 +14,19 @@ from starlette.routing import Route
 
 from agent.errors import StudioError, WorkspaceError
 from agent.workspace.paths import RelPath
-from sandbox_ui.routes.helpers import RUN, as_json, path_of, route, run_of
+from sandbox_ui.routes.helpers import RUN_PATH, get_path, get_run_id, json_response, route
 from sandbox_ui.routes.workspace import frame_confinement
-from sandbox_ui.routes.workspace.frame_tokens import Pass, Passes, Scripts
-from sandbox_ui.runs.manager import Runs
+from sandbox_ui.routes.workspace.frame_tokens import FrameToken, FrameTokens, Scripts
+from sandbox_ui.runs.manager import RunManager
 from sandbox_ui.workspace import file_response
 
 _DOCUMENTS = Path(__file__).parents[3] / "static" / "preview" / "documents"
 _HELPER = b"<script>%b</script>" % (_DOCUMENTS / "frame_helper.js").read_bytes()
 _HEAD = 64 * 1024
-_RECODED = 32 * 1024**2
-_PAGES = (".html", ".htm", ".xhtml")
+_MAX_RECODED_BYTES = 32 * 1024**2
+_PAGE_SUFFIXES = (".html", ".htm", ".xhtml")
 # Content before the doctype stays in place; a script before it would cause quirks mode.
-_OPENING = re.compile(
+_DOCTYPE = re.compile(
     rb"\s*(?:(?:<!--(?!-?>)(?>(?:(?!--!>).){0,4000}?-->)|<\?[^>]{0,400}>)\s*)*+<!doctype[^>]{0,400}>",
     re.I | re.S,
 )
@@ -38,7 +38,7 @@ _CHARSETS = re.compile(
     re.I,
 )
 # Policy for files other than pages. They have no helper, so they run no scripts when framed.
-_STILL = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+_RESOURCE_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _TYPES = {
     "js": "text/javascript; charset=utf-8",
     "mjs": "text/javascript; charset=utf-8",
@@ -57,10 +57,10 @@ _TYPES = {
 # navigation, and WebRTC is not covered. This header covers all connections, if supported.
 _OFFLINE = "(response-origin)"
 _SECURE_ONLY = '(response-origin "https://*:*/*")'
-_OURS = ("content-disposition", "content-security-policy", "content-type")
+_REPLACED_HEADERS = ("content-disposition", "content-security-policy", "content-type")
 
 
-class _Wanted(BaseModel):
+class _FrameRequest(BaseModel):
     path: str
     base: str
     allowed: bool = False
@@ -68,45 +68,45 @@ class _Wanted(BaseModel):
     step: int | None = None
 
 
-class Frames:
+class FrameRoutes:
     """Routes for framed pages.
 
     Args:
         runs: The live runs.
     """
 
-    def __init__(self, runs: Runs) -> None:
+    def __init__(self, runs: RunManager) -> None:
         self._runs = runs
-        self._passes = Passes()
+        self._tokens = FrameTokens()
 
     @property
     def routes(self) -> list[Route]:
         """Routes, to be registered before Gradio's."""
         return [
-            route(f"{RUN}/frames", self.make, "POST", needs="see"),
+            route(f"{RUN_PATH}/frames", self.create, "POST", permission="see"),
             *frame_confinement.ROUTES,
             Route("/frames/{token}/{path:any}", self.file, methods=["GET"]),
         ]
 
-    async def make(self, request: Request) -> Response:
+    async def create(self, request: Request) -> Response:
         """Create a URL prefix, valid for an hour, for framing a page and its files.
 
         The body has the page's ``path``, the studio's ``base`` URL in this browser, whether other
         hosts are ``allowed``, the mode of ``scripts``, and the ``step`` after which the files are
         read.
         """
-        run = run_of(request)
+        run = get_run_id(request)
         self._runs.folder(run)
         try:
-            wanted = _Wanted.model_validate_json(await request.body())
+            body = _FrameRequest.model_validate_json(await request.body())
         except ValidationError:
             raise WorkspaceError("“path” and “base” are needed.") from None
-        page = RelPath.from_url(wanted.path)
-        token = self._passes.make(
-            run, page, wanted.base,
-            allowed=wanted.allowed, scripts=wanted.scripts, step=wanted.step,
+        page = RelPath.from_url(body.path)
+        token = self._tokens.create(
+            run, page, body.base,
+            allowed=body.allowed, scripts=body.scripts, step=body.step,
         )  # fmt: skip
-        return as_json({"prefix": f"frames/{token}/", "path": page.to_url()}, 201)
+        return json_response({"prefix": f"frames/{token}/", "path": page.to_url()}, 201)
 
     async def file(self, request: Request) -> Response:
         """Return a workspace file, if the token in the URL permits it."""
@@ -114,30 +114,34 @@ class Frames:
             return _refusal("A page of a run is shown inside the studio only.", 403)
         token = request.path_params["token"]
         try:
-            shown = self._passes.read(token)
+            frame_token = self._tokens.verify(token)
             path = _path(request, token)
-            if not shown.opens(path):
+            if not frame_token.allows(path):
                 raise WorkspaceError(
-                    f"“{path.shown}” is kept from a page that can reach the outside."
+                    f"“{path.display}” is kept from a page that can reach the outside."
                 )
-            file = await run_sync(self._runs.open_file, shown.run, path, shown.step)
+            file = await run_sync(self._runs.open_file, frame_token.run, path, frame_token.step)
         except StudioError as error:
             return _refusal(str(error), 404)
-        helped = shown.scripts != "off"
-        response = await _answer(request, file, RelPath(path.name).shown, helped=helped)
-        page = path.lower().endswith(_PAGES)
-        response.headers["Content-Security-Policy"] = policy(shown, token) if page else _STILL
-        response.headers["Connection-Allowlist"] = _SECURE_ONLY if shown.allowed else _OFFLINE
+        with_helper = frame_token.scripts != "off"
+        response = await _frame_response(
+            request, file, RelPath(path.name).display, with_helper=with_helper
+        )
+        page = path.lower().endswith(_PAGE_SUFFIXES)
+        response.headers["Content-Security-Policy"] = (
+            frame_policy(frame_token, token) if page else _RESOURCE_POLICY
+        )
+        response.headers["Connection-Allowlist"] = _SECURE_ONLY if frame_token.allowed else _OFFLINE
         response.headers["Access-Control-Allow-Origin"] = "null"
         response.headers["Cache-Control"] = "no-store"
         return response
 
 
-def policy(shown: Pass, token: str) -> str:
+def frame_policy(frame_token: FrameToken, token: str) -> str:
     """Return a page's CSP: load from its own prefix, and from HTTPS if allowed."""
-    prefix = f"{shown.base}frames/{token}/"
-    sources = f"{prefix} https:" if shown.allowed else prefix
-    on = shown.scripts != "off"
+    prefix = f"{frame_token.base}frames/{token}/"
+    sources = f"{prefix} https:" if frame_token.allowed else prefix
+    on = frame_token.scripts != "off"
     scripts = f"'unsafe-inline' 'unsafe-eval' blob: data: {sources}" if on else "'none'"
     return "; ".join(
         (
@@ -162,46 +166,48 @@ def _path(request: Request, token: str) -> RelPath:
     if raw.partition(b"?")[0].endswith(b"/"):
         below = raw.partition(b"?")[0].partition(f"/{token}/".encode())[2]
         return RelPath.from_url(below + b"index.html")
-    return path_of(request, f"/{token}/".encode())
+    return get_path(request, f"/{token}/".encode())
 
 
-async def _answer(request: Request, file: BinaryIO, name: str, *, helped: bool) -> Response:
+async def _frame_response(
+    request: Request, file: BinaryIO, name: str, *, with_helper: bool
+) -> Response:
     ending = name.rpartition(".")[2].lower()
-    if name.lower().endswith(_PAGES):
-        return await run_sync(_page, file, _HELPER if helped else b"")
-    response = await file_response.hand_out(request, file, name, inline=False)
-    for header in _OURS:
+    if name.lower().endswith(_PAGE_SUFFIXES):
+        return await run_sync(_page_response, file, _HELPER if with_helper else b"")
+    response = await file_response.serve_file(request, file, name, inline=False)
+    for header in _REPLACED_HEADERS:
         del response.headers[header]
-    response.headers["Content-Type"] = _type(name, ending)
+    response.headers["Content-Type"] = _media_type(name, ending)
     return response
 
 
-def _type(name: str, ending: str) -> str:
+def _media_type(name: str, ending: str) -> str:
     guessed = _TYPES.get(ending) or mimetypes.guess_type(name)[0] or "application/octet-stream"
     return "text/plain" if guessed.startswith("text/html") else guessed
 
 
-def _page(file: BinaryIO, helper: bytes) -> Response:
+def _page_response(file: BinaryIO, helper: bytes) -> Response:
     """Return a page with the helper inserted at its beginning; the rest is streamed."""
     size = file.seek(0, 2)
     file.seek(0)
     head = file.read(_HEAD)
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        if size > _RECODED:
+        if size > _MAX_RECODED_BYTES:
             file.close()
             return _refusal("This page is too large for its encoding.", 413)
-        head, charset, size = _recoded(head + file.read(_RECODED)), "utf-8", len(head)
+        head, charset, size = _to_utf8(head + file.read(_MAX_RECODED_BYTES)), "utf-8", len(head)
     else:
         charset = _charset(head)
     bom = 3 if head.startswith(b"\xef\xbb\xbf") else 0
-    opening = _OPENING.match(head, bom)
+    opening = _DOCTYPE.match(head, bom)
     at = opening.end() if opening else bom
     first = head[:at] + helper + head[at:]
     media = "text/html" + (f"; charset={charset}" if charset else "")
-    return StreamingResponse(_whole(first, file), media_type=media)
+    return StreamingResponse(_stream(first, file), media_type=media)
 
 
-def _recoded(content: bytes) -> bytes:
+def _to_utf8(content: bytes) -> bytes:
     return content.decode("utf-16", "replace").encode("utf-8", "replace")
 
 
@@ -218,18 +224,18 @@ def _charset(head: bytes) -> str:
     return "utf-8"
 
 
-async def _whole(first: bytes, file: BinaryIO) -> AsyncIterator[bytes]:
+async def _stream(first: bytes, file: BinaryIO) -> AsyncIterator[bytes]:
     with file:
         yield first
         while chunk := await run_sync(file.read, 256 * 1024):
             yield chunk
 
 
-def _refusal(sentence: str, status: int) -> Response:
+def _refusal(message: str, status: int) -> Response:
     headers = {
         "Content-Security-Policy": "sandbox; default-src 'none'",
         "Connection-Allowlist": _OFFLINE,
         "Access-Control-Allow-Origin": "null",
         "Cache-Control": "no-store",
     }
-    return PlainTextResponse(sentence, status, headers)
+    return PlainTextResponse(message, status, headers)

@@ -11,45 +11,45 @@ from starlette.routing import Route
 
 from agent.errors import WorkspaceError
 from agent.workspace.paths import RelPath
-from sandbox_ui.auth.access import access_of
-from sandbox_ui.preview.base import Ask
-from sandbox_ui.preview.kinds import HEAD, KINDS, kind_of
-from sandbox_ui.preview.service import Workshop
-from sandbox_ui.routes.helpers import RUN, path_of, route, run_of, step_of
-from sandbox_ui.runs.manager import Runs
+from sandbox_ui.auth.access import get_access
+from sandbox_ui.preview.base import PreviewRequest
+from sandbox_ui.preview.kinds import HEAD_BYTES, KINDS, kind_of
+from sandbox_ui.preview.service import PreviewService
+from sandbox_ui.routes.helpers import RUN_PATH, get_path, get_run_id, get_step, route
+from sandbox_ui.runs.manager import RunManager
 
 _PAGE = Path(__file__).parents[3] / "static" / "pages" / "file_tab.html"
 _POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
-_KEPT = "private, max-age=3600"
-_OURS = {"as", "v", "step"}
+_CACHEABLE = "private, max-age=3600"
+_RESERVED_OPTIONS = {"as", "v", "step"}
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _Preview:
     kind: str
-    named: str
+    detected_kind: str
     size: int
     content: bytes = b"null"
     media: str = ""
     error: str = ""
 
 
-class Views:
+class PreviewRoutes:
     """Routes for previews.
 
     Args:
         runs: The live runs.
-        workshop: Creates the previews.
+        previews: Creates the previews.
     """
 
-    def __init__(self, runs: Runs, workshop: Workshop) -> None:
+    def __init__(self, runs: RunManager, previews: PreviewService) -> None:
         self._runs = runs
-        self._workshop = workshop
+        self._previews = previews
 
     @property
     def routes(self) -> list[Route]:
         """Routes, to be registered before Gradio's."""
-        return [route(f"{RUN}/view/{{path:any}}", self.view), route("/look", self.page)]
+        return [route(f"{RUN_PATH}/view/{{path:any}}", self.view), route("/look", self.page)]
 
     async def page(self, _request: Request) -> Response:
         """Return the page that displays a single file."""
@@ -64,35 +64,44 @@ class Views:
         The response is an image, or JSON with ``kind``, ``size``, ``view``, and ``error`` (a
         message) if there is no preview.
         """
-        path = path_of(request, b"/view/")
+        path = get_path(request, b"/view/")
         options = dict(request.query_params)
-        look = partial(self._seen, run_of(request), path, step_of(request), options)
-        seen = await self._workshop.turns.take(access_of(request).who, look)
+        render = partial(self._render, get_run_id(request), path, get_step(request), options)
+        preview = await self._previews.limiter.run(get_access(request).limiter_key, render)
         headers = {
-            "Cache-Control": _KEPT if options.get("v") and not seen.error else "no-store",
+            "Cache-Control": _CACHEABLE if options.get("v") and not preview.error else "no-store",
             "Content-Security-Policy": _POLICY,
         }
-        if seen.media:
-            return Response(seen.content, headers=headers, media_type=seen.media)
-        return Response(_described(seen), headers=headers, media_type="application/json")
+        if preview.media:
+            return Response(preview.content, headers=headers, media_type=preview.media)
+        return Response(_to_json(preview), headers=headers, media_type="application/json")
 
-    def _seen(self, run: str, path: RelPath, step: int | None, options: dict[str, str]) -> _Seen:
-        name = RelPath(path.name).shown
+    def _render(
+        self, run: str, path: RelPath, step: int | None, options: dict[str, str]
+    ) -> _Preview:
+        name = RelPath(path.name).display
         with self._runs.open_file(run, path, step) as file:
             size = file.seek(0, 2)
             file.seek(0)
-            named = kind_of(name, file.read(HEAD))
-            kind = options.get("as", named)
-            kind = kind if kind in KINDS else named
-            asked = {key: value for key, value in options.items() if key not in _OURS}
+            detected_kind = kind_of(name, file.read(HEAD_BYTES))
+            kind = options.get("as", detected_kind)
+            kind = kind if kind in KINDS else detected_kind
+            kind_options = {
+                key: value for key, value in options.items() if key not in _RESERVED_OPTIONS
+            }
             try:
-                look = self._workshop.look(kind, file, Ask(name, size, asked))
+                result = self._previews.render(kind, file, PreviewRequest(name, size, kind_options))
             except WorkspaceError as error:
-                return _Seen(kind, named, size, error=str(error))
-            return _Seen(kind, named, size, look.content, look.media)
+                return _Preview(kind, detected_kind, size, error=str(error))
+            return _Preview(kind, detected_kind, size, result.content, result.media_type)
 
 
-def _described(seen: _Seen) -> bytes:
+def _to_json(preview: _Preview) -> bytes:
     """Return the response as JSON; the view is already JSON and is not parsed again."""
-    about = {"kind": seen.kind, "named": seen.named, "size": seen.size, "error": seen.error}
-    return to_json(about)[:-1] + b',"view":' + seen.content + b"}"
+    about = {
+        "kind": preview.kind,
+        "named": preview.detected_kind,
+        "size": preview.size,
+        "error": preview.error,
+    }
+    return to_json(about)[:-1] + b',"view":' + preview.content + b"}"

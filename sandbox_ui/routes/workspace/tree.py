@@ -9,28 +9,28 @@ from starlette.routing import Route
 from agent.errors import WorkspaceError
 from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
-from sandbox_ui.routes.helpers import RUN, as_json, path_of, route, run_of
-from sandbox_ui.runs.manager import Runs
+from sandbox_ui.routes.helpers import RUN_PATH, get_path, get_run_id, json_response, route
+from sandbox_ui.runs.manager import RunManager
 from sandbox_ui.workspace import listing
-from sandbox_ui.workspace.listing import MAX_ROWS, SORTS, Wanted
+from sandbox_ui.workspace.listing import MAX_ROWS, SORTS, ListingQuery
 
 
-class Tree:
+class TreeRoutes:
     """Routes for the file tree.
 
     Args:
         runs: The live runs.
     """
 
-    def __init__(self, runs: Runs) -> None:
+    def __init__(self, runs: RunManager) -> None:
         self._runs = runs
 
     @property
     def routes(self) -> list[Route]:
         """Routes, to be registered before Gradio's."""
         return [
-            route(f"{RUN}/files", self.listing),
-            route(f"{RUN}/entries/{{path:any}}", self.entry),
+            route(f"{RUN_PATH}/files", self.listing),
+            route(f"{RUN_PATH}/entries/{{path:any}}", self.entry),
         ]
 
     async def listing(self, request: Request) -> Response:
@@ -42,46 +42,50 @@ class Tree:
         returns no rows and ``gone``, since the page may request one that was just deleted.
         """
         folder = RelPath.from_url(request.query_params.get("folder", ""))
-        wanted = _wanted(request.query_params)
-        workspace = self._runs.workspace(run_of(request))
+        listing_query = _listing_query(request.query_params)
+        workspace = self._runs.workspace(get_run_id(request))
         try:
-            return as_json(await run_sync(listing.listing, workspace, folder, wanted))
+            return json_response(
+                await run_sync(listing.list_folder, workspace, folder, listing_query)
+            )
         except WorkspaceError:
             is_there = workspace.root.is_dir()
             if is_there and await run_sync(_is_folder, workspace, folder):
                 raise
         # A missing workspace is being moved into a sandbox; the stream reports when to list again.
         nothing = {"folder": folder.to_url(), "entries": [], "total": 0, "more": 0}
-        return as_json(nothing | {"gone": is_there})
+        return json_response(nothing | {"gone": is_there})
 
     async def entry(self, request: Request) -> Response:
         """Return the listing row of one path; null if the path does not exist."""
-        path = path_of(request, b"/entries/")
-        return as_json(await run_sync(listing.row_of, self._runs.workspace(run_of(request)), path))
+        path = get_path(request, b"/entries/")
+        return json_response(
+            await run_sync(listing.row_for_path, self._runs.workspace(get_run_id(request)), path)
+        )
 
 
 def _is_folder(workspace: Workspace, path: RelPath) -> bool:
-    row = listing.row_of(workspace, path) if path else None
+    row = listing.row_for_path(workspace, path) if path else None
     return not path or (row is not None and row["kind"] == "folder")
 
 
-def _wanted(query: QueryParams) -> Wanted:
+def _listing_query(query: QueryParams) -> ListingQuery:
     sort = next((each for each in SORTS if each == query.get("sort", "name")), None)
     if sort is None:
         raise WorkspaceError("Files are ordered by name, time or size.")
-    return Wanted(
+    return ListingQuery(
         sort=sort,
-        first=_number(query, "from", 0),
-        count=min(_number(query, "count", MAX_ROWS), MAX_ROWS),
+        first=_get_number(query, "from", 0),
+        count=min(_get_number(query, "count", MAX_ROWS), MAX_ROWS),
         hidden=query.get("hidden") == "1",
         words=query.get("filter", ""),
-        at=[RelPath.from_url(path) for path in query.getlist("at") if path],
-        seek=query.get("seek", ""),
-        after=_number(query, "after", 0),
+        locate_paths=[RelPath.from_url(path) for path in query.getlist("at") if path],
+        seek_prefix=query.get("seek", ""),
+        seek_start=_get_number(query, "after", 0),
     )
 
 
-def _number(query: QueryParams, name: str, default: int) -> int:
+def _get_number(query: QueryParams, name: str, default: int) -> int:
     text = query.get(name) or str(default)
     if not (text.isascii() and text.isdecimal() and len(text) < 10):
         raise WorkspaceError(f"“{text[:40]}” is no number of rows.")

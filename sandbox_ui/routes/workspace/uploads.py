@@ -10,19 +10,19 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from agent.errors import NoRoom, WorkspaceError
-from agent.runs.user_changes import Item
+from agent.errors import StorageFull, WorkspaceError
+from agent.runs.user_changes import UserChange
 from agent.workspace.paths import RelPath
 from agent.workspace.transfer import uploads
-from agent.workspace.transfer.uploads import Part, Pending
-from sandbox_ui.routes.helpers import RUN, body_of, route, run_of
-from sandbox_ui.routes.workspace.files import Room
-from sandbox_ui.runs.manager import Runs
-from sandbox_ui.workspace.body_writer import pour
-from sandbox_ui.workspace.listing import row
+from agent.workspace.transfer.uploads import UploadState, UploadWriter
+from sandbox_ui.routes.helpers import RUN_PATH, get_run_id, read_json, route
+from sandbox_ui.routes.workspace.files import RemainingBytes
+from sandbox_ui.runs.manager import RunManager
+from sandbox_ui.workspace.body_writer import write_body
+from sandbox_ui.workspace.listing import entry_row
 
-_UPLOAD = f"{RUN}/uploads/{{upload}}"
-_LARGEST = 1 << 50
+_UPLOAD = f"{RUN_PATH}/uploads/{{upload}}"
+_MAX_BYTES = 1 << 50
 
 
 class _Superseded(Exception):
@@ -30,7 +30,7 @@ class _Superseded(Exception):
 
 
 @dataclass
-class _Pen:
+class _WriteLock:
     """Write permission for an upload; held by the request that took it last."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -38,7 +38,7 @@ class _Pen:
     users: int = 0
 
 
-class _Pens:
+class _WriteLocks:
     """Write permissions of active uploads; a later request takes over.
 
     So a client that reconnects need not wait until the server notices that the old connection is
@@ -46,45 +46,45 @@ class _Pens:
     """
 
     def __init__(self) -> None:
-        self._pens: dict[str, _Pen] = {}
+        self._by_upload: dict[str, _WriteLock] = {}
         self._lock = threading.Lock()
 
     @contextmanager
-    def taken(self, upload: str) -> Iterator["_Turn"]:
+    def claim(self, upload: str) -> Iterator["_Claim"]:
         """Register a request for an upload; ``begin`` of the result takes over."""
         with self._lock:
-            pen = self._pens.setdefault(upload, _Pen())
-            pen.users += 1
+            write_lock = self._by_upload.setdefault(upload, _WriteLock())
+            write_lock.users += 1
         try:
-            yield _Turn(pen)
+            yield _Claim(write_lock)
         finally:
             with self._lock:
-                pen.users -= 1
-                if not pen.users:
-                    del self._pens[upload]
+                write_lock.users -= 1
+                if not write_lock.users:
+                    del self._by_upload[upload]
 
 
-class _Turn:
+class _Claim:
     """One request's claim on an upload."""
 
-    def __init__(self, pen: _Pen) -> None:
-        self._pen = pen
+    def __init__(self, write_lock: _WriteLock) -> None:
+        self._write_lock = write_lock
 
-    def begin(self) -> None:
+    def take_over(self) -> None:
         """Take over the write permission, after the current write has finished."""
-        with self._pen.lock:
-            self._pen.holder = self
+        with self._write_lock.lock:
+            self._write_lock.holder = self
 
     @contextmanager
-    def mine(self) -> Iterator[None]:
+    def hold(self) -> Iterator[None]:
         """Hold the write permission. Raises ``_Superseded`` if it was taken."""
-        with self._pen.lock:
-            if self._pen.holder is not self:
+        with self._write_lock.lock:
+            if self._write_lock.holder is not self:
                 raise _Superseded
             yield
 
 
-class Uploads:
+class UploadRoutes:
     """Routes for resumable uploads.
 
     Args:
@@ -93,120 +93,129 @@ class Uploads:
         floor: Bytes of the disk that must stay free.
     """
 
-    def __init__(self, runs: Runs, room: Room = lambda _: None, floor: int = uploads.FLOOR) -> None:
+    def __init__(
+        self,
+        runs: RunManager,
+        remaining_bytes: RemainingBytes = lambda _: None,
+        floor: int = uploads.MIN_FREE_BYTES,
+    ) -> None:
         self._runs = runs
-        self._room = room
+        self._remaining_bytes = remaining_bytes
         self._floor = floor
-        self._pens = _Pens()
+        self._write_locks = _WriteLocks()
 
     @property
     def routes(self) -> list[Route]:
         """Routes, to be registered before Gradio's."""
         return [
-            route(f"{RUN}/uploads", self.begin, "POST"),
-            route(_UPLOAD, self.look),
+            route(f"{RUN_PATH}/uploads", self.begin, "POST"),
+            route(_UPLOAD, self.status),
             route(_UPLOAD, self.send, "PATCH"),
-            route(_UPLOAD, self.forget, "DELETE"),
+            route(_UPLOAD, self.cancel, "DELETE"),
         ]
 
     async def begin(self, request: Request) -> Response:
         """Begin an upload of ``size`` bytes to ``path``."""
-        about = await body_of(request)
+        about = await read_json(request)
         path, size = about.get("path"), about.get("size")
-        if not isinstance(path, str) or not isinstance(size, int) or not 0 <= size < _LARGEST:
+        if not isinstance(path, str) or not isinstance(size, int) or not 0 <= size < _MAX_BYTES:
             raise WorkspaceError("An upload needs a path and the number of its bytes.")
-        pending = await run_sync(self._begin, run_of(request), RelPath.from_url(path), size)
+        pending = await run_sync(self._begin, get_run_id(request), RelPath.from_url(path), size)
         return JSONResponse({"upload": pending.id, "offset": 0}, 201)
 
-    async def look(self, request: Request) -> Response:
+    async def status(self, request: Request) -> Response:
         """Return an upload's offset; once it is complete, also its listing row."""
-        return JSONResponse(await run_sync(self._look, run_of(request), _id(request)))
+        return JSONResponse(
+            await run_sync(self._status, get_run_id(request), _get_upload_id(request))
+        )
 
     async def send(self, request: Request) -> Response:
         """Receive part of an upload from ``Upload-Offset`` on; return the row at the end."""
-        run, upload, offset = run_of(request), _id(request), _offset(request)
-        with self._pens.taken(upload) as turn:
+        run, upload, offset = get_run_id(request), _get_upload_id(request), _get_offset(request)
+        with self._write_locks.claim(upload) as claim:
             try:
-                return await self._sent(request, run, upload, offset, turn)
+                return await self._receive(request, run, upload, offset, claim)
             except _Superseded:
-                return _elsewhere("Another request goes on with this upload.")
-            except NoRoom:
-                await run_sync(self._forget, run, upload)
+                return _conflict("Another request goes on with this upload.")
+            except StorageFull:
+                await run_sync(self._cancel, run, upload)
                 raise
 
-    async def forget(self, request: Request) -> Response:
+    async def cancel(self, request: Request) -> Response:
         """Cancel an upload; a completed file is kept."""
-        with self._pens.taken(_id(request)) as turn:
-            await run_sync(turn.begin)
-            await run_sync(self._forget, run_of(request), _id(request))
+        with self._write_locks.claim(_get_upload_id(request)) as claim:
+            await run_sync(claim.take_over)
+            await run_sync(self._cancel, get_run_id(request), _get_upload_id(request))
         return Response(status_code=204)
 
-    async def _sent(
-        self, request: Request, run: str, upload: str, offset: int, turn: _Turn
+    async def _receive(
+        self, request: Request, run: str, upload: str, offset: int, claim: _Claim
     ) -> Response:
-        await run_sync(turn.begin)
+        await run_sync(claim.take_over)
         pending, part = await run_sync(self._open, run, upload)
         if part is None:
-            return JSONResponse(await run_sync(self._look, run, upload), 201)
+            return JSONResponse(await run_sync(self._status, run, upload), 201)
         try:
             if pending.offset != offset:
-                return _elsewhere(f"It goes on at {pending.offset}.", pending.offset)
+                return _conflict(f"It goes on at {pending.offset}.", pending.offset)
 
             def write(*data: bytes) -> None:
-                with turn.mine():
+                with claim.hold():
                     part.write(*data)
 
-            if not await pour(request, write):
+            if not await write_body(request, write):
                 return Response(status_code=499)
         finally:
             await run_sync(part.close)
         if part.offset < pending.size:
             return JSONResponse({"offset": part.offset, "size": pending.size})
-        return JSONResponse(await run_sync(self._finish, run, upload, turn), 201)
+        return JSONResponse(await run_sync(self._finish, run, upload, claim), 201)
 
-    def _begin(self, run: str, path: RelPath, size: int) -> Pending:
-        with self._runs.settled(run) as workspace:
-            room = self._room(run)
-            return uploads.begin(workspace, path, size, room=room, floor=self._floor)
+    def _begin(self, run: str, path: RelPath, size: int) -> UploadState:
+        with self._runs.locked_workspace(run) as workspace:
+            room = self._remaining_bytes(run)
+            return uploads.start(workspace, path, size, quota_left=room, min_free=self._floor)
 
-    def _look(self, run: str, upload: str) -> dict[str, object]:
-        with self._runs.settled(run) as workspace:
+    def _status(self, run: str, upload: str) -> dict[str, object]:
+        with self._runs.locked_workspace(run) as workspace:
             pending = uploads.find(workspace, upload)
-            known: dict[str, object] = {"offset": pending.offset, "size": pending.size}
-            if pending.done is not None:
-                known |= row(pending.done.parent, workspace.stat(pending.done))
-            return known
+            fields: dict[str, object] = {"offset": pending.offset, "size": pending.size}
+            if pending.final_path is not None:
+                fields |= entry_row(pending.final_path.parent, workspace.stat(pending.final_path))
+            return fields
 
-    def _open(self, run: str, upload: str) -> tuple[Pending, Part | None]:
+    def _open(self, run: str, upload: str) -> tuple[UploadState, UploadWriter | None]:
         """Return the upload and its partial file, which is None once complete."""
-        with self._runs.settled(run) as workspace:
+        with self._runs.locked_workspace(run) as workspace:
             pending = uploads.find(workspace, upload)
-            return pending, uploads.part(workspace, pending) if pending.done is None else None
+            return pending, uploads.open_writer(
+                workspace, pending
+            ) if pending.final_path is None else None
 
-    def _finish(self, run: str, upload: str, turn: _Turn) -> dict[str, object]:
-        with turn.mine(), self._runs.settled(run) as workspace:
+    def _finish(self, run: str, upload: str, claim: _Claim) -> dict[str, object]:
+        with claim.hold(), self._runs.locked_workspace(run) as workspace:
             done = uploads.finish(workspace, uploads.find(workspace, upload))
             entry = workspace.stat(done)
-            self._runs.tell(run, [Item("added", done, entry.size)])
-            return row(done.parent, entry)
+            self._runs.record_user_changes(run, [UserChange("added", done, entry.size)])
+            return entry_row(done.parent, entry)
 
-    def _forget(self, run: str, upload: str) -> None:
-        with self._runs.settled(run) as workspace:
-            uploads.forget(workspace, upload)
+    def _cancel(self, run: str, upload: str) -> None:
+        with self._runs.locked_workspace(run) as workspace:
+            uploads.discard(workspace, upload)
 
 
-def _id(request: Request) -> str:
+def _get_upload_id(request: Request) -> str:
     upload: str = request.path_params["upload"]
     return upload
 
 
-def _offset(request: Request) -> int:
-    said = request.headers.get("upload-offset", "")
-    if not said.isdecimal() or len(said) > 20:
+def _get_offset(request: Request) -> int:
+    header = request.headers.get("upload-offset", "")
+    if not header.isdecimal() or len(header) > 20:
         raise WorkspaceError("The header Upload-Offset says where the upload goes on.")
-    return int(said)
+    return int(header)
 
 
-def _elsewhere(words: str, offset: int | None = None) -> Response:
+def _conflict(message: str, offset: int | None = None) -> Response:
     more = {} if offset is None else {"offset": offset}
-    return JSONResponse({"error": words, **more}, 409)
+    return JSONResponse({"error": message, **more}, 409)

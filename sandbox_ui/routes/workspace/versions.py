@@ -11,17 +11,17 @@ from starlette.routing import Route
 
 from agent.errors import WorkspaceError
 from agent.workspace.paths import RelPath
-from sandbox_ui.auth.access import access_of
-from sandbox_ui.preview.kinds import COMPARED
-from sandbox_ui.preview.service import Workshop
-from sandbox_ui.routes.helpers import RUN, as_json, path_of, route, run_of, step_of
-from sandbox_ui.runs.manager import Runs
-from sandbox_ui.workspace.outputs import results
-from sandbox_ui.workspace.path_links import named
-from sandbox_ui.workspace.step_diff import Difference, Differences
+from sandbox_ui.auth.access import get_access
+from sandbox_ui.preview.kinds import DIFFERENCE
+from sandbox_ui.preview.service import PreviewService
+from sandbox_ui.routes.helpers import RUN_PATH, get_path, get_run_id, get_step, json_response, route
+from sandbox_ui.runs.manager import RunManager
+from sandbox_ui.workspace.outputs import list_results
+from sandbox_ui.workspace.path_links import find_linked_files
+from sandbox_ui.workspace.step_diff import Difference, StepComparer
 
-_OURS = {"step", "v"}
-_LARGEST = 256 * 1024
+_RESERVED_OPTIONS = {"step", "v"}
+_MAX_BODY_BYTES = 256 * 1024
 
 
 class VersionRoutes:
@@ -29,34 +29,34 @@ class VersionRoutes:
 
     Args:
         runs: The live runs.
-        workshop: Compares the files.
+        previews: Compares the files.
     """
 
-    def __init__(self, runs: Runs, workshop: Workshop) -> None:
+    def __init__(self, runs: RunManager, previews: PreviewService) -> None:
         self._runs = runs
-        self._differences = Differences(workshop)
-        self._turns = workshop.turns
+        self._comparer = StepComparer(previews)
+        self._limiter = previews.limiter
 
     @property
     def routes(self) -> list[Route]:
         """Routes, to be registered before Gradio's."""
         return [
-            route(f"{RUN}/difference/{{path:any}}", self.difference),
-            route(f"{RUN}/results", self.results),
-            route(f"{RUN}/named", self.named, "POST", needs="see"),
+            route(f"{RUN_PATH}/difference/{{path:any}}", self.difference),
+            route(f"{RUN_PATH}/results", self.results),
+            route(f"{RUN_PATH}/named", self.linked_files, "POST", permission="see"),
         ]
 
     async def results(self, request: Request) -> Response:
         """Return the run's input and output files; see ``sandbox_ui.workspace.outputs``."""
-        run = run_of(request)
-        workspace, past = self._runs.workspace(run), self._runs.past(run)
-        return as_json(await run_sync(results, workspace, past))
+        run = get_run_id(request)
+        workspace, versions = self._runs.workspace(run), self._runs.file_versions(run)
+        return json_response(await run_sync(list_results, workspace, versions))
 
-    async def named(self, request: Request) -> Response:
+    async def linked_files(self, request: Request) -> Response:
         """Return which words of the body, a JSON list, name files; see ``path_links``."""
-        workspace = self._runs.workspace(run_of(request))
-        words = _words(await _body(request))
-        return as_json({"named": await run_sync(named, workspace, words)})
+        workspace = self._runs.workspace(get_run_id(request))
+        words = _parse_words(await _body(request))
+        return json_response({"named": await run_sync(find_linked_files, workspace, words)})
 
     async def difference(self, request: Request) -> Response:
         """Return the change to a path by ``step``, or by the last step that changed it.
@@ -66,33 +66,35 @@ class VersionRoutes:
         ``pictures`` or ``facts``), the reason ``why`` nothing more is, and the ``text``'s rows as
         described in ``sandbox_ui.preview.diff.text_diff``.
         """
-        path = path_of(request, b"/difference/")
-        past = await run_sync(self._runs.past, run_of(request))
-        options = {key: each for key, each in request.query_params.items() if key not in _OURS}
-        look = partial(self._differences.of, past, path, step_of(request), options)
-        found = await self._turns.take(access_of(request).who, look)
+        path = get_path(request, b"/difference/")
+        versions = await run_sync(self._runs.file_versions, get_run_id(request))
+        options = {
+            key: each for key, each in request.query_params.items() if key not in _RESERVED_OPTIONS
+        }
+        compare = partial(self._comparer.compare, versions, path, get_step(request), options)
+        difference = await self._limiter.run(get_access(request).limiter_key, compare)
         headers = {"Cache-Control": "no-store"}
-        return Response(_described(found, path), headers=headers, media_type="application/json")
+        return Response(_to_json(difference, path), headers=headers, media_type="application/json")
 
 
-def _described(found: Difference, path: RelPath) -> bytes:
-    size = (found.after or found.before or {}).get("size", 0)
-    about = {"kind": COMPARED, "named": RelPath(path.name).shown, "size": size, "error": ""}
+def _to_json(difference: Difference, path: RelPath) -> bytes:
+    size = (difference.after or difference.before or {}).get("size", 0)
+    about = {"kind": DIFFERENCE, "named": RelPath(path.name).display, "size": size, "error": ""}
     names = ("path", "step", "before", "after", "shows", "why")
-    view = to_json({name: getattr(found, name) for name in names})
-    return to_json(about)[:-1] + b',"view":' + view[:-1] + b',"text":' + found.text + b"}}"
+    view = to_json({name: getattr(difference, name) for name in names})
+    return to_json(about)[:-1] + b',"view":' + view[:-1] + b',"text":' + difference.text + b"}}"
 
 
 async def _body(request: Request) -> bytes:
     body = b""
     async for chunk in request.stream():
         body += chunk
-        if len(body) > _LARGEST:
+        if len(body) > _MAX_BODY_BYTES:
             raise WorkspaceError("These are too many words to be looked up at once.")
     return body
 
 
-def _words(body: bytes) -> list[str]:
+def _parse_words(body: bytes) -> list[str]:
     try:
         words = json.loads(body)
     except (ValueError, RecursionError):

@@ -6,20 +6,20 @@ import pytest
 from playwright.sync_api import Browser, Locator, expect
 
 from tests.support import made_run
-from tests.support.made_run import Made
-from tests.support.tab import WIDE, Studio
+from tests.support.made_run import ServedRun
+from tests.support.tab import WIDE, StudioTab
 
 pytestmark = pytest.mark.browser
 PATIENCE = 60_000
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
-    with made_run.made(tmp_path_factory.mktemp("data")) as world:
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedRun]:
+    with made_run.serve_recorded_run(tmp_path_factory.mktemp("data")) as world:
         yield world
 
 
-class Tab(Studio):
+class Tab(StudioTab):
     """A tab on the run that made files."""
 
     def chip(self, step: int, name: str) -> Locator:
@@ -36,7 +36,7 @@ class Tab(Studio):
 
 
 @pytest.fixture
-def tab(browser: Browser, world: Made) -> Iterator[Tab]:
+def tab(browser: Browser, world: ServedRun) -> Iterator[Tab]:
     context = browser.new_context(viewport={"width": WIDE[0], "height": WIDE[1]})
     context.set_default_timeout(PATIENCE)
     expect.set_options(timeout=PATIENCE)
@@ -46,7 +46,7 @@ def tab(browser: Browser, world: Made) -> Iterator[Tab]:
     yield tab
     assert tab.page.evaluate("window.hacked") is None
     context.close()
-    assert tab.complaints == []
+    assert tab.errors == []
 
 
 def texts(rows: Locator) -> list[str]:
@@ -191,7 +191,7 @@ def test_the_tree_marks_the_file_whose_difference_is_shown(tab: Tab) -> None:
     expect(current).to_have_count(0)
 
 
-def test_a_difference_has_an_address_of_its_own(tab: Tab, world: Made) -> None:
+def test_a_difference_has_an_address_of_its_own(tab: Tab, world: ServedRun) -> None:
     tab.compare(3, "draw.py")
     with tab.page.context.expect_page() as opened:
         tab.page.get_by_role("link", name="Open in new tab").click()
@@ -203,7 +203,7 @@ def test_a_difference_has_an_address_of_its_own(tab: Tab, world: Made) -> None:
     expect(page.locator(".difference")).to_have_count(0)
 
 
-def test_a_difference_stays_while_the_workspace_is_written_to(tab: Tab, world: Made) -> None:
+def test_a_difference_stays_while_the_workspace_is_written_to(tab: Tab, world: ServedRun) -> None:
     shown = tab.compare(3, "draw.py")
     (world.workspace / "later.txt").write_text("later")
     expect(tab.file("later.txt")).to_be_visible()

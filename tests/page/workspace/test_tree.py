@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Browser, Locator, expect
 
-from agent.events import Change, RunStarted, StepEnded, StepStarted, Totals, WorkspaceChanged
+from agent.events import FileChange, RunStarted, StepEnded, StepStarted, Totals, WorkspaceChanged
 from agent.runs.folder import RunFolder
 from agent.runs.journal import Journal
 from tests.preview.looking import Looker, looking
@@ -83,7 +83,7 @@ def many(files: Files, folder: str = "output", count: int = 10_000) -> None:
         (files.root / folder / f"{number}.txt").write_text(str(number))
 
 
-def note_step(folder: RunFolder, changes: list[Change]) -> None:
+def note_step(folder: RunFolder, changes: list[FileChange]) -> None:
     """Write down a step that did this."""
     started = RunStarted(
         run=folder.id,
@@ -213,9 +213,9 @@ def test_a_folder_that_is_shown_alone_and_goes_leads_to_the_one_above(files: Fil
 def test_new_and_changed_files_are_marked_with_their_step_until_looked_at(files: Files) -> None:
     files.write("output/new.txt", "output/old.txt", "sub/inner.txt")
     changes = [
-        Change("output/new.txt", "added"),
-        Change("output/old.txt", "changed"),
-        Change("sub/inner.txt", "added"),
+        FileChange("output/new.txt", "added"),
+        FileChange("output/old.txt", "changed"),
+        FileChange("sub/inner.txt", "added"),
     ]
     note_step(files.folder, changes)
     files.open()
@@ -239,7 +239,9 @@ def test_a_file_that_is_looked_at_while_its_step_ends_is_not_marked_as_unseen(
     files.write("output/shown.txt", "output/other.txt")
     files.open()
     files.look("shown.txt")
-    note_step(files.folder, [Change(f"output/{name}.txt", "added") for name in ("shown", "other")])
+    note_step(
+        files.folder, [FileChange(f"output/{name}.txt", "added") for name in ("shown", "other")]
+    )
     expect(files.row("other.txt")).to_contain_text("new · step 1")
     expect(files.row("shown.txt").locator(".new")).to_have_text("step 1")
 

@@ -10,9 +10,9 @@ import pytest
 from playwright.sync_api import Browser, Locator, expect
 
 from agent.runs.folder import RunFolder
-from tests.support.hostile.flaky_proxy import cutting
+from tests.support.hostile.flaky_proxy import run_flaky_proxy
 from tests.support.server import wait_until
-from tests.support.tab import WIDE, Studio
+from tests.support.tab import WIDE, StudioTab
 
 pytestmark = pytest.mark.browser
 
@@ -27,22 +27,22 @@ PASTE = """([files, text, target]) => {
 
 
 @contextmanager
-def opened(browser: Browser, address: str, *excused: str) -> Iterator[Studio]:
+def opened(browser: Browser, address: str, *excused: str) -> Iterator[StudioTab]:
     expect.set_options(timeout=20_000)
     context = browser.new_context(viewport={"width": WIDE[0], "height": WIDE[1]})
     context.set_default_timeout(20_000)
     try:
-        studio = Studio(context.new_page())
+        studio = StudioTab(context.new_page())
         studio.open(address)
         yield studio
-        said = studio.complaints
+        said = studio.errors
         assert [each for each in said if not any(word in each for word in excused)] == []
     finally:
         context.close()
 
 
 @pytest.fixture
-def studio(browser: Browser, address: str) -> Iterator[Studio]:
+def studio(browser: Browser, address: str) -> Iterator[StudioTab]:
     with opened(browser, address) as studio:
         yield studio
 
@@ -59,11 +59,11 @@ def photos(tmp_path: Path) -> Path:
     return folder
 
 
-def chips(studio: Studio) -> Locator:
+def chips(studio: StudioTab) -> Locator:
     return studio.page.get_by_role("group", name="Attached files").locator(".chip")
 
 
-def workspace(studio: Studio, data: Path) -> Path:
+def workspace(studio: StudioTab, data: Path) -> Path:
     run = studio.page.evaluate("new URLSearchParams(location.search).get('run')")
     return RunFolder.open(data, run).workspace
 
@@ -75,7 +75,7 @@ def given(folder: Path) -> dict[str, str]:
     }
 
 
-def drop(studio: Studio, target: Locator, *paths: Path) -> None:
+def drop(studio: StudioTab, target: Locator, *paths: Path) -> None:
     """Let go of real files of the machine over an element."""
     box = target.bounding_box()
     assert box
@@ -88,7 +88,7 @@ def drop(studio: Studio, target: Locator, *paths: Path) -> None:
 
 
 def test_a_folder_dropped_anywhere_comes_with_all_that_is_in_it(
-    studio: Studio, data: Path, photos: Path
+    studio: StudioTab, data: Path, photos: Path
 ) -> None:
     drop(studio, studio.page.locator(".masthead"), photos)
     expect(chips(studio)).to_have_text(re.compile("^photos.*21 files"))
@@ -98,7 +98,7 @@ def test_a_folder_dropped_anywhere_comes_with_all_that_is_in_it(
 
 
 def test_a_folder_dropped_on_a_folder_of_the_tree_goes_there(
-    studio: Studio, data: Path, photos: Path
+    studio: StudioTab, data: Path, photos: Path
 ) -> None:
     drop(studio, studio.page.locator(".masthead"), photos / "sub é" / "0.txt")
     expect(studio.file("output")).to_be_visible()
@@ -110,7 +110,7 @@ def test_a_folder_dropped_on_a_folder_of_the_tree_goes_there(
 
 
 def test_a_chosen_folder_is_one_line_with_totals_and_is_taken_back_whole(
-    studio: Studio, data: Path, photos: Path
+    studio: StudioTab, data: Path, photos: Path
 ) -> None:
     studio.page.get_by_label("Folder to attach").set_input_files(photos)
     expect(chips(studio)).to_have_text(re.compile("^photos.*21 files"))
@@ -123,7 +123,7 @@ def test_a_chosen_folder_is_one_line_with_totals_and_is_taken_back_whole(
 
 @pytest.mark.long
 def test_a_thousand_files_arrive_behind_one_line(
-    studio: Studio, data: Path, tmp_path: Path
+    studio: StudioTab, data: Path, tmp_path: Path
 ) -> None:
     many = tmp_path / "many"
     many.mkdir()
@@ -138,7 +138,7 @@ def test_a_thousand_files_arrive_behind_one_line(
 
 
 def test_a_file_that_is_there_already_keeps_both(
-    studio: Studio, data: Path, tmp_path: Path
+    studio: StudioTab, data: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "a.txt").write_text("a")
     for _ in range(2):
@@ -147,7 +147,7 @@ def test_a_file_that_is_there_already_keeps_both(
     expect(chips(studio)).to_have_text([re.compile(r"^a\.txt"), re.compile(r"^a \(2\)\.txt")])
 
 
-def test_pasted_pictures_get_a_name_and_text_stays_text(studio: Studio, data: Path) -> None:
+def test_pasted_pictures_get_a_name_and_text_stays_text(studio: StudioTab, data: Path) -> None:
     assert studio.page.evaluate(PASTE, [["image.png"], ""])
     expect(chips(studio)).to_have_text([re.compile("^pasted-1.png")])
     assert studio.page.evaluate(PASTE, [["image.png", "mine.png"], ""])
@@ -159,7 +159,7 @@ def test_pasted_pictures_get_a_name_and_text_stays_text(studio: Studio, data: Pa
     wait_until(lambda: len(given(workspace(studio, data) / "input")) == 3)
 
 
-def test_beside_a_document_stands_what_it_would_cost(studio: Studio, tmp_path: Path) -> None:
+def test_beside_a_document_stands_what_it_would_cost(studio: StudioTab, tmp_path: Path) -> None:
     (tmp_path / "long.txt").write_text("word " * 84_000)
     (tmp_path / "raw.dat").write_bytes(b"\0" * 100)
     inputs = studio.page.get_by_label("Files to attach")
@@ -168,7 +168,7 @@ def test_beside_a_document_stands_what_it_would_cost(studio: Studio, tmp_path: P
     expect(chips(studio).last).not_to_contain_text("tokens")
 
 
-def test_what_is_deleted_in_the_tree_is_attached_no_more(studio: Studio, tmp_path: Path) -> None:
+def test_what_is_deleted_in_the_tree_is_attached_no_more(studio: StudioTab, tmp_path: Path) -> None:
     for name in ("kept.txt", "thrown.txt"):
         (tmp_path / name).write_text(name)
     studio.page.get_by_label("Files to attach").set_input_files(
@@ -185,7 +185,7 @@ def test_what_is_deleted_in_the_tree_is_attached_no_more(studio: Studio, tmp_pat
 
 
 def test_a_chip_of_many_files_counts_those_that_are_still_there(
-    studio: Studio, data: Path, tmp_path: Path
+    studio: StudioTab, data: Path, tmp_path: Path
 ) -> None:
     paths = [tmp_path / f"{number}.txt" for number in range(9)]
     for path in paths:
@@ -200,7 +200,9 @@ def test_a_chip_of_many_files_counts_those_that_are_still_there(
     expect(chips(studio)).to_have_count(0)
 
 
-def test_files_pasted_into_the_tree_go_to_the_folder_in_focus(studio: Studio, data: Path) -> None:
+def test_files_pasted_into_the_tree_go_to_the_folder_in_focus(
+    studio: StudioTab, data: Path
+) -> None:
     studio.page.evaluate(PASTE, [["first.png"]])
     expect(studio.file("first.png")).to_be_visible()
     folder = workspace(studio, data)
@@ -219,7 +221,7 @@ def test_an_upload_whose_connection_breaks_goes_on_where_it_was(
 ) -> None:
     content = bytes(range(256)) * 40_000
     (tmp_path / "big.bin").write_bytes(content)
-    with cutting(address) as way, opened(browser, way.address, "Failed to load") as studio:
+    with run_flaky_proxy(address) as way, opened(browser, way.address, "Failed to load") as studio:
         starts: list[str] = []
         studio.page.on(
             "request",
@@ -232,7 +234,7 @@ def test_an_upload_whose_connection_breaks_goes_on_where_it_was(
         way.cut_after = 3_000_000
         studio.page.get_by_label("Files to attach").set_input_files(tmp_path / "big.bin")
         expect(chips(studio)).to_contain_text("9.8 MB")
-        assert way.cuts == 1
+        assert way.cut_count == 1
         assert (workspace(studio, data) / "input" / "big.bin").read_bytes() == content
         assert starts[0] == "0"
         assert 0 < int(starts[-1]) < 3_000_000
@@ -260,7 +262,7 @@ def test_when_nothing_helps_a_sentence_says_so_and_retry_goes_on(
 
 
 def test_what_is_cancelled_on_its_way_leaves_nothing(
-    studio: Studio, data: Path, tmp_path: Path
+    studio: StudioTab, data: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "big.bin").write_bytes(bytes(30_000_000))
     session = studio.page.context.new_cdp_session(studio.page)

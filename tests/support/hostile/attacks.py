@@ -39,7 +39,7 @@ _NUMBERS = {
 }  # fmt: skip
 
 
-def call(name: str, *arguments: object) -> int:
+def syscall(name: str, *arguments: object) -> int:
     """A system call by its number; ``OSError`` where it fails."""
     ctypes.set_errno(0)
     whole = [ctypes.c_long(each) if isinstance(each, int) else each for each in arguments]
@@ -49,12 +49,12 @@ def call(name: str, *arguments: object) -> int:
     return int(result)
 
 
-def past(refusal: int, name: str, *arguments: object) -> None:
+def expect_permitted(refused_errno: int, name: str, *arguments: object) -> None:
     """Succeeds where the kernel looks at what was asked, instead of refusing to."""
     try:
-        call(name, *arguments)
+        syscall(name, *arguments)
     except OSError as error:
-        if error.errno in (errno.EPERM, errno.ENOSYS, refusal):
+        if error.errno in (errno.EPERM, errno.ENOSYS, refused_errno):
             raise
 
 
@@ -92,16 +92,20 @@ ATTACKS["a packet socket"] = lambda: socket.socket(17, socket.SOCK_RAW)
 ATTACKS["a socket of the kernel's cryptography"] = lambda: socket.socket(38, 5)
 ATTACKS["a socket to the machine below"] = lambda: socket.socket(40, socket.SOCK_STREAM)
 ATTACKS["the root is changed"] = lambda: os.chroot("/tmp")
-ATTACKS["the root is exchanged"] = lambda: past(-1, "pivot_root", b"/nowhere", b"/nowhere")
-ATTACKS["the host is renamed"] = lambda: call("sethostname", b"sandbox", 7)
-ATTACKS["the computer is started again"] = lambda: past(-1, "reboot", 1, 2, 3, 0)
-ATTACKS["the kernel's log is read"] = lambda: call("syslog", 3, ctypes.create_string_buffer(99), 99)
-ATTACKS["a process's accounts are kept"] = lambda: past(-1, "acct", b"/nowhere")
-ATTACKS["swap is added"] = lambda: past(-1, "swapon", b"/nowhere", 0)
-ATTACKS["a quota is set"] = lambda: past(-1, "quotactl", 0x800007, b"/nowhere", 0, 0)
-ATTACKS["another kernel is loaded"] = lambda: past(-1, "kexec_load", 0, 99, 0, 0)
-ATTACKS["a module is loaded"] = lambda: past(-1, "init_module", b"x", 1, b"")
-ATTACKS["a module is removed"] = lambda: past(-1, "delete_module", b"no_such_module", 0)
+ATTACKS["the root is exchanged"] = lambda: expect_permitted(
+    -1, "pivot_root", b"/nowhere", b"/nowhere"
+)
+ATTACKS["the host is renamed"] = lambda: syscall("sethostname", b"sandbox", 7)
+ATTACKS["the computer is started again"] = lambda: expect_permitted(-1, "reboot", 1, 2, 3, 0)
+ATTACKS["the kernel's log is read"] = lambda: syscall(
+    "syslog", 3, ctypes.create_string_buffer(99), 99
+)
+ATTACKS["a process's accounts are kept"] = lambda: expect_permitted(-1, "acct", b"/nowhere")
+ATTACKS["swap is added"] = lambda: expect_permitted(-1, "swapon", b"/nowhere", 0)
+ATTACKS["a quota is set"] = lambda: expect_permitted(-1, "quotactl", 0x800007, b"/nowhere", 0, 0)
+ATTACKS["another kernel is loaded"] = lambda: expect_permitted(-1, "kexec_load", 0, 99, 0, 0)
+ATTACKS["a module is loaded"] = lambda: expect_permitted(-1, "init_module", b"x", 1, b"")
+ATTACKS["a module is removed"] = lambda: expect_permitted(-1, "delete_module", b"no_such_module", 0)
 ATTACKS["the priority is raised"] = lambda: os.setpriority(os.PRIO_PROCESS, 0, -10)
 ATTACKS["processors are taken for oneself"] = lambda: os.sched_setscheduler(
     0, os.SCHED_FIFO, os.sched_param(1)
@@ -111,18 +115,18 @@ ATTACKS["processors are taken for oneself"] = lambda: os.sched_setscheduler(
 @attack("the clock is set")
 def _() -> None:
     now = time.time()
-    call("clock_settime", 0, struct.pack("qq", int(now), int(now % 1 * 1e9)))
+    syscall("clock_settime", 0, struct.pack("qq", int(now), int(now % 1 * 1e9)))
 
 
 @attack("the clock is slowed")
 def _() -> None:
-    call("adjtimex", ctypes.create_string_buffer(struct.pack("I", 0x8000), 256))
+    syscall("adjtimex", ctypes.create_string_buffer(struct.pack("I", 0x8000), 256))
 
 
 @attack("capabilities are taken back")
 def _() -> None:
     everything = (ctypes.c_uint32 * 6)(*[0xFFFFFFFF, 0xFFFFFFFF, 0, 0x1FF, 0x1FF, 0])
-    call("capset", (ctypes.c_uint32 * 2)(0x20080522, 0), everything)
+    syscall("capset", (ctypes.c_uint32 * 2)(0x20080522, 0), everything)
 
 
 @attack("a file is given capabilities")
@@ -151,19 +155,19 @@ def _() -> None:
 # Mounts
 
 
-ATTACKS["a file system is mounted"] = lambda: call("mount", b"t", b"/mnt", b"tmpfs", 0, 0)
-ATTACKS["a cgroup hierarchy is mounted"] = lambda: call(
+ATTACKS["a file system is mounted"] = lambda: syscall("mount", b"t", b"/mnt", b"tmpfs", 0, 0)
+ATTACKS["a cgroup hierarchy is mounted"] = lambda: syscall(
     "mount", b"c", b"/mnt", b"cgroup", 0, b"none,name=attack"
 )
-ATTACKS["the kernel's debugging is mounted"] = lambda: call(
+ATTACKS["the kernel's debugging is mounted"] = lambda: syscall(
     "mount", b"d", b"/mnt", b"debugfs", 0, 0
 )
-ATTACKS["a folder is bound elsewhere"] = lambda: call("mount", b"/etc", b"/mnt", 0, 4096, 0)
-ATTACKS["a mount is made writable"] = lambda: call("mount", 0, b"/proc/sys", 0, 32 | 4096, 0)
-ATTACKS["a mount is made to have devices"] = lambda: call("mount", 0, b"/tmp", 0, 32 | 4096, 0)
-ATTACKS["what hides a file is unmounted"] = lambda: call("umount2", b"/proc/kcore", 2)
-ATTACKS["a file system is opened"] = lambda: call("fsopen", b"tmpfs", 0)
-ATTACKS["a tree of mounts is cloned"] = lambda: call("open_tree", -100, b"/etc", 1)
+ATTACKS["a folder is bound elsewhere"] = lambda: syscall("mount", b"/etc", b"/mnt", 0, 4096, 0)
+ATTACKS["a mount is made writable"] = lambda: syscall("mount", 0, b"/proc/sys", 0, 32 | 4096, 0)
+ATTACKS["a mount is made to have devices"] = lambda: syscall("mount", 0, b"/tmp", 0, 32 | 4096, 0)
+ATTACKS["what hides a file is unmounted"] = lambda: syscall("umount2", b"/proc/kcore", 2)
+ATTACKS["a file system is opened"] = lambda: syscall("fsopen", b"tmpfs", 0)
+ATTACKS["a tree of mounts is cloned"] = lambda: syscall("open_tree", -100, b"/etc", 1)
 
 
 # Devices
@@ -183,12 +187,12 @@ for _device in _DEVICES:
 def _() -> None:
     harmless = {"null", "zero", "full", "random", "urandom", "tty", "console", "ptmx"}
     places = [Path("/dev"), Path("/dev/shm"), Path("/dev/mqueue")]
-    found = {each.name for place in places for each in place.iterdir() if special(each)}
+    found = {each.name for place in places for each in place.iterdir() if is_device(each)}
     if found <= harmless:
         raise OSError(errno.ENODEV, "nothing else")
 
 
-def special(path: Path) -> bool:
+def is_device(path: Path) -> bool:
     return not path.is_symlink() and (path.is_block_device() or path.is_char_device())
 
 
@@ -238,7 +242,7 @@ def _() -> None:
 
 for _name, _flag in {"user": 0x10000000, "mount": 0x20000, "pid": 0x20000000, "network": 0x40000000,
                      "cgroup": 0x2000000}.items():  # fmt: skip
-    ATTACKS[f"a {_name} namespace by unshare"] = lambda flag=_flag: call(  # type: ignore[misc]
+    ATTACKS[f"a {_name} namespace by unshare"] = lambda flag=_flag: syscall(  # type: ignore[misc]
         "unshare", flag
     )
 
@@ -246,19 +250,19 @@ for _name, _flag in {"user": 0x10000000, "mount": 0x20000, "pid": 0x20000000, "n
 @attack("a user namespace by clone3")
 def _() -> None:
     asked = struct.pack("11Q", 0x10000000, 0, 0, 0, 17, 0, 0, 0, 0, 0, 0)
-    if call("clone3", asked, len(asked)) == 0:
+    if syscall("clone3", asked, len(asked)) == 0:
         os._exit(0)
 
 
 @attack("a namespace is entered")
 def _() -> None:
-    call("setns", os.open("/proc/1/ns/mnt", os.O_RDONLY), 0)
+    syscall("setns", os.open("/proc/1/ns/mnt", os.O_RDONLY), 0)
 
 
 @attack("a process that is not here is traced")
 def _() -> None:
     outside = int(sys.argv[1])
-    call("ptrace", 16, outside, 0, 0)
+    syscall("ptrace", 16, outside, 0, 0)
 
 
 @attack("a process that is not here is signalled")
@@ -305,7 +309,7 @@ def _() -> None:
 @attack("a file is opened by its handle")
 def _() -> None:
     handle = struct.pack("IiQ", 8, 1, 2)  # the root of the file system
-    past(errno.ESTALE, "open_by_handle_at", os.open("/", os.O_RDONLY), handle, 0)
+    expect_permitted(errno.ESTALE, "open_by_handle_at", os.open("/", os.O_RDONLY), handle, 0)
 
 
 @attack("the engine's socket is reached")
@@ -323,26 +327,26 @@ def _() -> None:
 # Parts of the kernel that nothing here needs
 
 
-ATTACKS["a key is kept in the kernel"] = lambda: call("add_key", b"user", b"k", b"v", 1, -3)
-ATTACKS["a key is asked for"] = lambda: past(126, "request_key", b"user", b"k", 0, -3)
-ATTACKS["the session's keyring is joined"] = lambda: call("keyctl", 1, 0, 0, 0, 0)
-ATTACKS["a program for the kernel"] = lambda: call(
+ATTACKS["a key is kept in the kernel"] = lambda: syscall("add_key", b"user", b"k", b"v", 1, -3)
+ATTACKS["a key is asked for"] = lambda: expect_permitted(126, "request_key", b"user", b"k", 0, -3)
+ATTACKS["the session's keyring is joined"] = lambda: syscall("keyctl", 1, 0, 0, 0, 0)
+ATTACKS["a program for the kernel"] = lambda: syscall(
     "bpf", 0, struct.pack("IIIII", 2, 4, 4, 1, 0) + bytes(100), 120
 )
-ATTACKS["the processor's counters"] = lambda: call(
+ATTACKS["the processor's counters"] = lambda: syscall(
     "perf_event_open", struct.pack("IIQQQQ", 1, 64, 0, 0, 0, 0) + bytes(24), -1, 0, -1, 0
 )
-ATTACKS["io_uring"] = lambda: call("io_uring_setup", 1, ctypes.create_string_buffer(120))
-ATTACKS["faults are handled by the program"] = lambda: call("userfaultfd", 0)
-ATTACKS["all files are watched"] = lambda: call("fanotify_init", 0, 0)
-ATTACKS["addresses are made guessable"] = lambda: call("personality", 0x0040000)
-ATTACKS["the terminal is taken away"] = lambda: call("vhangup")
+ATTACKS["io_uring"] = lambda: syscall("io_uring_setup", 1, ctypes.create_string_buffer(120))
+ATTACKS["faults are handled by the program"] = lambda: syscall("userfaultfd", 0)
+ATTACKS["all files are watched"] = lambda: syscall("fanotify_init", 0, 0)
+ATTACKS["addresses are made guessable"] = lambda: syscall("personality", 0x0040000)
+ATTACKS["the terminal is taken away"] = lambda: syscall("vhangup")
 
 
 @attack("a disk is filled in one moment")
 def _() -> None:
     file = os.open("/tmp/filled", os.O_RDWR | os.O_CREAT)
-    call("fallocate", file, 0, 0, 1 << 20)
+    syscall("fallocate", file, 0, 0, 1 << 20)
 
 
 @attack("a file's flags are changed")
@@ -352,7 +356,7 @@ def _() -> None:
     fcntl.ioctl(file, 0x40086602, struct.pack("L", 0))
 
 
-def in_child(attempt: Attack) -> int:
+def run_in_child(attempt: Attack) -> int:
     """Try it in a process of its own, which it may harm; 0, or the number of its refusal."""
     child = os.fork()
     if child == 0:
@@ -369,7 +373,7 @@ def in_child(attempt: Attack) -> int:
 
 def main() -> None:
     """Try everything; one line of JSON, name → how it was refused, or nothing where it was not."""
-    codes = {name: in_child(attempt) for name, attempt in ATTACKS.items()}
+    codes = {name: run_in_child(attempt) for name, attempt in ATTACKS.items()}
     words = {name: errno.errorcode.get(code, str(code)) for name, code in codes.items()}
     print(json.dumps({name: words[name] if code else "" for name, code in codes.items()}))
 

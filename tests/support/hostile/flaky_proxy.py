@@ -7,14 +7,14 @@ from contextlib import contextmanager, suppress
 from urllib.parse import urlsplit
 
 
-class Cutting:
+class FlakyProxy:
     """Forwards connections to ``target``.
 
     Attributes:
         address: Where to reach it.
         cut_after: Bytes that a connection may send until it is cut; None for no limit. A
             connection that was cut uses this up: those that follow have no limit.
-        cuts: How many connections were cut.
+        cut_count: How many connections were cut.
     """
 
     def __init__(self, target: str) -> None:
@@ -24,7 +24,7 @@ class Cutting:
         self._open: set[socket.socket] = set()
         self.address = f"http://127.0.0.1:{self._server.getsockname()[1]}"
         self.cut_after: int | None = None
-        self.cuts = 0
+        self.cut_count = 0
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self) -> None:
@@ -33,7 +33,7 @@ class Cutting:
             self._server.shutdown(socket.SHUT_RDWR)
         self._server.close()
         for each in list(self._open):
-            _end(each)
+            _close(each)
 
     def _accept(self) -> None:
         while True:
@@ -44,40 +44,40 @@ class Cutting:
             try:
                 server = socket.create_connection(self._target)
             except OSError:
-                _end(client)
+                _close(client)
                 continue
             self._open |= {client, server}
             for source, sink, limited in ((client, server, True), (server, client, False)):
                 threading.Thread(
-                    target=self._pump, args=(source, sink, limited), daemon=True
+                    target=self._forward, args=(source, sink, limited), daemon=True
                 ).start()
 
-    def _pump(self, source: socket.socket, sink: socket.socket, limited: bool) -> None:
+    def _forward(self, source: socket.socket, sink: socket.socket, limited: bool) -> None:
         sent = 0
         with suppress(OSError):
             while data := source.recv(65536):
                 if limited and self.cut_after is not None and sent + len(data) > self.cut_after:
                     sink.sendall(data[: max(0, self.cut_after - sent)])
                     self.cut_after = None
-                    self.cuts += 1
+                    self.cut_count += 1
                     break
                 sink.sendall(data)
                 sent += len(data)
         for each in (source, sink):
-            _end(each)
+            _close(each)
             self._open.discard(each)
 
 
-def _end(connection: socket.socket) -> None:
+def _close(connection: socket.socket) -> None:
     with suppress(OSError):
         connection.shutdown(socket.SHUT_RDWR)
     connection.close()
 
 
 @contextmanager
-def cutting(target: str) -> Iterator[Cutting]:
+def run_flaky_proxy(target: str) -> Iterator[FlakyProxy]:
     """Such a way, for a while."""
-    made = Cutting(target)
+    made = FlakyProxy(target)
     try:
         yield made
     finally:

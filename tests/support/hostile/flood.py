@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Self
 
 
-class Flood:
+class FloodServer:
     """Answers each connection with ``head``, then ``body`` until the client hangs up.
 
     Args:

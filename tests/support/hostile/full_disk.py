@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def room_in_files(size: int) -> Iterator[None]:
+def limit_file_size(size: int) -> Iterator[None]:
     """No file can grow beyond ``size`` here, as on a disk that is full."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))

@@ -6,18 +6,18 @@ from zipfile import ZipFile
 
 from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
-from agent.workspace.transfer.archive import Packing
-from agent.workspace.transfer.zip_stream import LEFT_OUT
+from agent.workspace.transfer.archive import ArchiveBuilder
+from agent.workspace.transfer.zip_stream import NOTE_NAME
 
-F = RelPath("output/f")
-
-
-def zipped(workspace: Workspace, *paths: RelPath) -> ZipFile:
-    packing = Packing()
-    packing.take(workspace, paths)
-    return ZipFile(BytesIO(b"".join(packing.zip().chunks())))
+FILE_PATH = RelPath("output/f")
 
 
-def left_out(archive: ZipFile) -> str:
-    notes = [name for name in archive.namelist() if name.startswith(Path(LEFT_OUT).stem)]
+def zip_workspace(workspace: Workspace, *paths: RelPath) -> ZipFile:
+    packing = ArchiveBuilder()
+    packing.add_files(workspace, paths)
+    return ZipFile(BytesIO(b"".join(packing.build().chunks())))
+
+
+def read_omission_note(archive: ZipFile) -> str:
+    notes = [name for name in archive.namelist() if name.startswith(Path(NOTE_NAME).stem)]
     return archive.read(notes[0]).decode() if notes else ""

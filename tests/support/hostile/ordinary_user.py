@@ -50,7 +50,7 @@ class OrdinaryUser:
     def __init__(self, name: str, home: Path) -> None:
         self.name, self.home = name, home
         self.source = home / "source"
-        self.python = _environment(home / "venv")
+        self.python = _create_venv(home / "venv")
 
     @property
     def environment(self) -> dict[str, str]:
@@ -98,7 +98,7 @@ def ordinary_user(*groups: int) -> Iterator[OrdinaryUser]:
     try:
         user = OrdinaryUser(name, home)
         _copy_program(user.source)
-        _give(home, name)
+        _make_private(home, name)
         yield user
     finally:
         subprocess.run(["pkill", "-KILL", "-u", name], check=False)
@@ -106,9 +106,9 @@ def ordinary_user(*groups: int) -> Iterator[OrdinaryUser]:
         shutil.rmtree(home)
 
 
-def _environment(folder: Path) -> str:
+def _create_venv(folder: Path) -> str:
     """A virtual environment with the packages of the tests; returns its Python."""
-    subprocess.run([python_for_everyone(), "-m", "venv", "--without-pip", folder], check=True)
+    subprocess.run([shared_python(), "-m", "venv", "--without-pip", folder], check=True)
     (site,) = (folder / "lib").glob("python3*/site-packages")
     (site / "packages.pth").write_text(sysconfig.get_path("purelib") + "\n")
     return str(folder / "bin" / "python")
@@ -122,7 +122,7 @@ def _copy_program(target: Path) -> None:
         shutil.copy(ROOT / file, target / file)
 
 
-def _give(folder: Path, name: str) -> None:
+def _make_private(folder: Path, name: str) -> None:
     """Make a folder a user's own, and close it to everybody else."""
     subprocess.run(["chown", "-R", f"{name}:{name}", folder], check=True)
     subprocess.run(["chmod", "-R", "go=", folder], check=True)
@@ -136,7 +136,7 @@ def engine_group() -> int:
     return socket.stat().st_gid
 
 
-def python_for_everyone() -> str:
+def shared_python() -> str:
     """A Python of this version that an ordinary user may run."""
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     for candidate in (sys.executable, f"/usr/bin/{version}"):

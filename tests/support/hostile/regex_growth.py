@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 _REPEATS = (ops.MAX_REPEAT, ops.MIN_REPEAT, ops.POSSESSIVE_REPEAT)
-_MANY = 50
+_MIN_REPEATS = 50
 """A repetition that allows fewer is no danger."""
 
-_SOME = "aA1 \t\n-_.,:;=/\\\"'<>[]{}()&#*+?!|$%^~@\u00e9\u3042\x1b\x9b"
+_SAMPLE_CHARACTERS = "aA1 \t\n-_.,:;=/\\\"'<>[]{}()&#*+?!|$%^~@\u00e9\u3042\x1b\x9b"
 
 
-def texts(pattern: "re.Pattern[Any]", count: int) -> Iterator[str]:
+def worst_case_texts(pattern: "re.Pattern[Any]", count: int) -> Iterator[str]:
     """Texts whose repeated parts are ``count`` long, one or more for each repetition."""
     tree = parser.parse(_source(pattern), pattern.flags & ~re.DEBUG)
     seen = set()
@@ -32,21 +32,21 @@ def texts(pattern: "re.Pattern[Any]", count: int) -> Iterator[str]:
                         yield text
 
 
-def growth(use: Callable[[Any], object], small: Any, large: Any) -> float:
+def time_ratio(function: Callable[[Any], object], small: Any, large: Any) -> float:
     """How many times longer ``large`` takes than ``small``; 0 where it takes hardly anything.
 
     Processor time of this thread is measured, which other processes do not add to.
     """
-    took = _took(use, large)
+    took = _cpu_seconds(function, large)
     if took < 0.02:
         return 0
-    took = min(took, *(_took(use, large) for _ in range(2))) if took < 1 else took
-    return took / max(min(_took(use, small) for _ in range(3)), 1e-6)
+    took = min(took, *(_cpu_seconds(function, large) for _ in range(2))) if took < 1 else took
+    return took / max(min(_cpu_seconds(function, small) for _ in range(3)), 1e-6)
 
 
-def _took(use: Callable[[Any], object], text: Any) -> float:
+def _cpu_seconds(function: Callable[[Any], object], text: Any) -> float:
     begun = time.thread_time()
-    use(text)
+    function(text)
     return time.thread_time() - begun
 
 
@@ -60,7 +60,7 @@ def _repetitions(items: list[Any], before: str) -> Iterator[tuple[str, list[Any]
     for op, argument in items:
         if op in _REPEATS:
             _, high, inner = argument
-            if high == ops.MAXREPEAT or high >= _MANY:
+            if high == ops.MAXREPEAT or high >= _MIN_REPEATS:
                 yield before, list(inner)
             yield from _repetitions(list(inner), before)
         elif op is ops.SUBPATTERN:
@@ -76,7 +76,7 @@ def _repetitions(items: list[Any], before: str) -> Iterator[tuple[str, list[Any]
 def _units(repeated: list[Any]) -> list[str]:
     """Short texts of which a repetition takes many."""
     if len(repeated) == 1 and repeated[0][0] in (ops.IN, ops.ANY, ops.NOT_LITERAL):
-        return [char for char in _SOME if _takes(repeated[0], char)] or ["a"]
+        return [char for char in _SAMPLE_CHARACTERS if _matches(repeated[0], char)] or ["a"]
     return [sample(repeated) or "a"]
 
 
@@ -87,7 +87,9 @@ def sample(items: list[Any]) -> str:
         if op is ops.LITERAL:
             made += chr(argument)
         elif op in (ops.IN, ops.ANY, ops.NOT_LITERAL):
-            made += next((char for char in _SOME if _takes((op, argument), char)), "a")
+            made += next(
+                (char for char in _SAMPLE_CHARACTERS if _matches((op, argument), char)), "a"
+            )
         elif op in _REPEATS:
             low, _, inner = argument
             made += sample(list(inner)) * max(low, 0 if low == 0 else 1)
@@ -100,7 +102,7 @@ def sample(items: list[Any]) -> str:
     return made
 
 
-def _takes(item: tuple[Any, Any], char: str) -> bool:
+def _matches(item: tuple[Any, Any], char: str) -> bool:
     op, argument = item
     if op is ops.ANY:
         return True

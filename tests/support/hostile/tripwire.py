@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-_EVERYTHING = 0xFFF
+_ALL_EVENTS = 0xFFF
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-class Tripwire:
+class AccessWatcher:
     """Watches folders and all that they hold from now on.
 
     Links that are made to them, and ``lstat`` through a handle, do not count: opening does, and
@@ -20,9 +20,9 @@ class Tripwire:
     def __init__(self, folders: Iterator[Path]) -> None:
         self._inotify = _libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         for path in folders:
-            assert _libc.inotify_add_watch(self._inotify, os.fsencode(path), _EVERYTHING) >= 0
+            assert _libc.inotify_add_watch(self._inotify, os.fsencode(path), _ALL_EVENTS) >= 0
 
-    def sprung(self) -> bool:
+    def was_accessed(self) -> bool:
         """Whether anything happened there since the start, or the last call."""
         try:
             return bool(os.read(self._inotify, 65536))
@@ -35,11 +35,11 @@ class Tripwire:
 
 
 @contextmanager
-def forbidden(folder: Path) -> Iterator[Tripwire]:
+def assert_untouched(folder: Path) -> Iterator[AccessWatcher]:
     """Nobody may open anything at or below ``folder`` in the block."""
-    wire = Tripwire(iter([folder, *folder.rglob("*")]))
+    wire = AccessWatcher(iter([folder, *folder.rglob("*")]))
     try:
         yield wire
-        assert not wire.sprung(), f"{folder} was looked into or changed"
+        assert not wire.was_accessed(), f"{folder} was looked into or changed"
     finally:
         wire.close()

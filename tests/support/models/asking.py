@@ -3,15 +3,15 @@
 from typing import Any
 
 from agent.models.base import (
-    Assistant,
+    AssistantMessage,
     Message,
     ModelConfig,
+    ModelRequest,
     Piece,
-    Request,
-    System,
+    SystemMessage,
     ToolCall,
     ToolResult,
-    User,
+    UserMessage,
 )
 from agent.models.openai.client import OpenAIModel
 from agent.util.cancellation import Stop
@@ -19,21 +19,23 @@ from tests.contract.model_suite import REQUEST
 from tests.support.models.endpoint import Endpoint, Turn
 
 HISTORY: list[Message] = [
-    System("You are careful."),
-    User("List it."),
-    Assistant("", "Let me look.", (ToolCall("a", "execute_bash", '{"command": "ls"}'),)),
+    SystemMessage("You are careful."),
+    UserMessage("List it."),
+    AssistantMessage("", "Let me look.", (ToolCall("a", "execute_bash", '{"command": "ls"}'),)),
     ToolResult("a", "execute_bash", ""),
-    Assistant(""),
-    User("And now?"),
+    AssistantMessage(""),
+    UserMessage("And now?"),
 ]
 
 
-def ask(endpoint: Endpoint, request: Request = REQUEST, **settings: Any) -> list[Piece]:
+def stream_request(
+    endpoint: Endpoint, request: ModelRequest = REQUEST, **settings: Any
+) -> list[Piece]:
     model = OpenAIModel(ModelConfig(endpoint.url, "test-model", **settings))
     return list(model.stream(request, Stop()))
 
 
-def answer(*chunks: Any, finish: str | None = "stop", **settings: Any) -> list[Piece]:
+def stream_chunks(*chunks: Any, finish: str | None = "stop", **settings: Any) -> list[Piece]:
     """What comes of a stream of these deltas (or whole chunks, where they have choices)."""
     whole = [
         chunk if not isinstance(chunk, dict) or "choices" in chunk else _delta(chunk)
@@ -41,7 +43,7 @@ def answer(*chunks: Any, finish: str | None = "stop", **settings: Any) -> list[P
     ]
     end = [{"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]}]
     with Endpoint([Turn(chunks=[*whole, *end])]) as endpoint:
-        return ask(endpoint, **settings)
+        return stream_request(endpoint, **settings)
 
 
 def _delta(delta: dict[str, Any]) -> dict[str, Any]:

@@ -19,14 +19,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 
-from tests.support.models.strict_history import complaint_about
-from tests.support.models.turns import Body, Call, Turn, chunks_of, whole_answer
+from tests.support.models.strict_history import find_history_error
+from tests.support.models.turns import Body, Call, Turn, response_chunks, unstreamed_response
 
-__all__ = ["Call", "Endpoint", "Received", "Turn"]
+__all__ = ["Call", "Endpoint", "ReceivedRequest", "Turn"]
 
 
 @dataclass(frozen=True)
-class Received:
+class ReceivedRequest:
     """A request as it came: method, path, headers in lower case, parsed body."""
 
     method: str
@@ -51,7 +51,7 @@ class Endpoint:
 
     Attributes:
         requests: The chat requests received.
-        complaints: What was wrong with the histories received; empty where all is well.
+        history_errors: What was wrong with the histories received; empty where all is well.
         redirect: Where set, every request is answered with 307 to this address.
     """
 
@@ -68,9 +68,9 @@ class Endpoint:
         self.models = models
         self.key = key
         self.strict = strict
-        self.requests: list[Received] = []
-        self.received: list[Received] = []
-        self.complaints: list[str] = []
+        self.requests: list[ReceivedRequest] = []
+        self.received: list[ReceivedRequest] = []
+        self.history_errors: list[str] = []
         self.redirect = ""
         self.closing = threading.Event()
         self._changed = threading.Condition()
@@ -117,34 +117,34 @@ class Endpoint:
         self._server.shutdown()
         self._thread.join()
         for connection in list(self._connections):
-            _hang_up(connection)
+            _close_connection(connection)
         self._server.server_close()
 
-    def note(self, received: Received) -> None:
+    def record(self, received: ReceivedRequest) -> None:
         with self._changed:
             self.received.append(received)
             if received.path.split("?")[0].endswith("/chat/completions"):
                 self.requests.append(received)
             self._changed.notify_all()
 
-    def opened(self, connection: socket.socket) -> None:
+    def add_connection(self, connection: socket.socket) -> None:
         with self._changed:
             self._connections.add(connection)
             self._changed.notify_all()
 
-    def closed(self, connection: socket.socket) -> None:
+    def remove_connection(self, connection: socket.socket) -> None:
         with self._changed:
             self._connections.discard(connection)
             self._changed.notify_all()
 
-    def turn_for(self, body: Body) -> Turn | None:
+    def next_turn(self, body: Body) -> Turn | None:
         with self._changed:
             if callable(self._script):
                 return self._script(body)
             return next(self._script, None)
 
 
-def _hang_up(connection: socket.socket) -> None:
+def _close_connection(connection: socket.socket) -> None:
     with suppress(OSError):  # the other side may be faster
         connection.shutdown(socket.SHUT_RDWR)
 
@@ -164,12 +164,12 @@ class _Handler(BaseHTTPRequestHandler):
         # Small writes must not wait for acknowledgements.
         self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.endpoint = self.server.endpoint
-        self.endpoint.opened(self.connection)
+        self.endpoint.add_connection(self.connection)
 
     def finish(self) -> None:
         with suppress(OSError):  # the client may have hung up first
             super().finish()
-        self.endpoint.closed(self.connection)
+        self.endpoint.remove_connection(self.connection)
 
     def handle(self) -> None:
         try:
@@ -181,8 +181,8 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
     def do_GET(self) -> None:
-        self._note({})
-        if self._turned_away():
+        self._record({})
+        if self._reject():
             return
         if self.path.endswith("/models"):
             data = [{"id": name, "object": "model"} for name in self.endpoint.models]
@@ -192,29 +192,29 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self._note(body)
-        if self._turned_away():
+        self._record(body)
+        if self._reject():
             return
         if not self.path.split("?")[0].endswith("/chat/completions"):
             return self._error(404, f"Unknown path {self.path}")
-        complaint = complaint_about(body.get("messages")) if self.endpoint.strict else ""
+        complaint = find_history_error(body.get("messages")) if self.endpoint.strict else ""
         if complaint:
-            self.endpoint.complaints.append(complaint)
+            self.endpoint.history_errors.append(complaint)
             return self._error(400, complaint)
-        turn = self.endpoint.turn_for(body)
+        turn = self.endpoint.next_turn(body)
         if turn is None:
             return self._error(404, "The script has no further turn")
         self._wait(turn.gate)
-        refusal = turn.when(body) if turn.when else None
+        refusal = turn.reject_if(body) if turn.reject_if else None
         if refusal:
             return self._error(400, refusal)
-        return self._play(turn, body)
+        return self._send_turn(turn, body)
 
-    def _note(self, body: Body) -> None:
+    def _record(self, body: Body) -> None:
         headers = {name.lower(): value for name, value in self.headers.items()}
-        self.endpoint.note(Received(self.command, self.path, headers, body))
+        self.endpoint.record(ReceivedRequest(self.command, self.path, headers, body))
 
-    def _turned_away(self) -> bool:
+    def _reject(self) -> bool:
         if self.endpoint.redirect:
             self._respond(307, b"", "text/plain", {"Location": self.endpoint.redirect})
             return True
@@ -227,10 +227,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _wait(self, gate: threading.Event | None) -> None:
         while gate is not None and not gate.wait(0.02) and not self.endpoint.closing.is_set():
-            if self._client_left():
+            if self._client_disconnected():
                 break
 
-    def _client_left(self) -> bool:
+    def _client_disconnected(self) -> bool:
         self.connection.setblocking(False)
         try:
             return not self.connection.recv(1, socket.MSG_PEEK)
@@ -241,8 +241,8 @@ class _Handler(BaseHTTPRequestHandler):
         finally:
             self.connection.setblocking(True)
 
-    def _play(self, turn: Turn, body: Body) -> None:
-        fault, options = _fault(turn.fault)
+    def _send_turn(self, turn: Turn, body: Body) -> None:
+        fault, options = _parse_fault(turn.fault)
         if fault.isdigit():
             return self._status(turn, int(fault), options)
         if fault == "html":
@@ -250,8 +250,8 @@ class _Handler(BaseHTTPRequestHandler):
             return self._respond(int(options.get("status", 200)), page, "text/html")
         if fault == "nonsense":
             return self._respond(200, b"It works!", "text/plain")
-        if turn.whole or not body.get("stream"):
-            return self._json(200, whole_answer(turn))
+        if turn.unstreamed or not body.get("stream"):
+            return self._json(200, unstreamed_response(turn))
         return self._stream(turn, fault, options, body)
 
     def _status(self, turn: Turn, status: int, options: Mapping[str, str]) -> None:
@@ -265,7 +265,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
         counted = bool((body.get("stream_options") or {}).get("include_usage"))
-        chunks = list(chunks_of(turn, counted=counted))
+        chunks = list(response_chunks(turn, include_usage=counted))
         if fault in ("cut", "silent", "overloaded"):
             chunks = chunks[: int(options.get("at", max(1, len(chunks) // 2)))]
         if fault == "overloaded":
@@ -306,6 +306,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
 
-def _fault(text: str) -> tuple[str, dict[str, str]]:
+def _parse_fault(text: str) -> tuple[str, dict[str, str]]:
     first, *rest = text.split() or [""]
     return first, dict(option.split("=", 1) for option in rest)

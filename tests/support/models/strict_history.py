@@ -6,7 +6,7 @@ from typing import Any
 Body = dict[str, Any]
 
 
-def complaint_about(messages: Any) -> str:
+def find_history_error(messages: Any) -> str:
     """What a strict server would not take of a conversation; empty where all is well."""
     if not isinstance(messages, list) or not messages:
         return "messages must be a non-empty list"
@@ -14,13 +14,13 @@ def complaint_about(messages: Any) -> str:
     for place, message in enumerate(messages):
         if open_ids and message.get("role") != "tool":
             return f"messages[{place}]: tool calls without an answer: {open_ids}"
-        complaint = _about(message, open_ids)
+        complaint = _check_message(message, open_ids)
         if complaint:
             return f"messages[{place}]: {complaint}"
     return f"tool calls without an answer: {open_ids}" if open_ids else ""
 
 
-def _about(message: Body, open_ids: list[str]) -> str:
+def _check_message(message: Body, open_ids: list[str]) -> str:
     role, calls = message.get("role"), message.get("tool_calls")
     if role not in ("system", "user", "assistant", "tool"):
         return f"unknown role {role!r}"
@@ -29,20 +29,20 @@ def _about(message: Body, open_ids: list[str]) -> str:
             return f"an answer to no tool call: {message.get('tool_call_id')!r}"
         open_ids.remove(message["tool_call_id"])
     if calls is None:
-        return "" if _says_something(message.get("content")) else "empty content"
+        return "" if _has_content(message.get("content")) else "empty content"
     if role != "assistant" or not calls:
         return "tool_calls where none may be"
     open_ids.extend(call["id"] for call in calls)
     if len(set(open_ids)) < len(open_ids):
         return "two tool calls with one id"
-    return next((fault for call in calls if (fault := _about_call(call))), "")
+    return next((fault for call in calls if (fault := _check_call(call))), "")
 
 
-def _says_something(content: Any) -> bool:
+def _has_content(content: Any) -> bool:
     return isinstance(content, str) and bool(content.strip())
 
 
-def _about_call(call: Body) -> str:
+def _check_call(call: Body) -> str:
     function = call["function"]
     if call.get("type") != "function" or not call["id"] or not function["name"]:
         return "a tool call without type, id or name"

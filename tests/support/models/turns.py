@@ -41,11 +41,11 @@ class Turn:
             (all of it, but no end); ``endless`` (all of it, then the connection stays).
         message: The text of a status' error.
         error: The ``error`` object of a status, instead of one made from ``message``.
-        chunking: Characters in one fragment.
+        fragment_length: Characters in one fragment.
         gate: Awaited before the response begins.
         chunks: Whole chunks to stream instead of everything above.
-        whole: Answer with one JSON body, whatever was asked.
-        when: Looks at the request's body; what it returns is the error of a 400.
+        unstreamed: Answer with one JSON body, whatever was asked.
+        reject_if: Looks at the request's body; what it returns is the error of a 400.
     """
 
     text: str = ""
@@ -56,15 +56,15 @@ class Turn:
     fault: str = ""
     message: str = ""
     error: Body | None = None
-    chunking: int = 12
+    fragment_length: int = 12
     reasoning_field: str = "reasoning_content"
     gate: threading.Event | None = None
     chunks: Sequence[Any] | None = None
-    whole: bool = False
-    when: Callable[[Body], str | None] | None = None
+    unstreamed: bool = False
+    reject_if: Callable[[Body], str | None] | None = None
 
 
-def chunks_of(turn: Turn, *, counted: bool = True) -> Iterator[Any]:
+def response_chunks(turn: Turn, *, include_usage: bool = True) -> Iterator[Any]:
     """The chunks that stream a turn; the usage is the last one, where it is asked for."""
     if turn.chunks is not None:
         yield from turn.chunks
@@ -74,19 +74,19 @@ def chunks_of(turn: Turn, *, counted: bool = True) -> Iterator[Any]:
         text = (
             f"<think>\n{turn.reasoning}\n</think>\n\n{turn.text}" if turn.reasoning else turn.text
         )
-        yield from (_chunk({"content": part}) for part in _cut(text, turn.chunking))
+        yield from (_chunk({"content": part}) for part in _cut(text, turn.fragment_length))
     else:
-        for part in _cut(turn.reasoning, turn.chunking):
+        for part in _cut(turn.reasoning, turn.fragment_length):
             yield _chunk({turn.reasoning_field: part})
-        yield from (_chunk({"content": part}) for part in _cut(turn.text, turn.chunking))
+        yield from (_chunk({"content": part}) for part in _cut(turn.text, turn.fragment_length))
     for index, call in enumerate(_calls(turn)):
         function = {"name": call.name, "arguments": ""}
         first = {"index": index, "id": call.id, "type": "function", "function": function}
         yield _chunk({"tool_calls": [first]})
-        for part in _cut(call.text, turn.chunking):
+        for part in _cut(call.text, turn.fragment_length):
             yield _chunk({"tool_calls": [{"index": index, "function": {"arguments": part}}]})
     yield _chunk({}, turn.finish or ("tool_calls" if turn.calls else "stop"))
-    if counted and turn.usage is not None:
+    if include_usage and turn.usage is not None:
         yield {**_chunk({}), "choices": [], "usage": _usage(turn.usage)}
 
 
@@ -121,7 +121,7 @@ def _usage(usage: tuple[int, ...] | Body) -> Body:
     }
 
 
-def whole_answer(turn: Turn) -> Body:
+def unstreamed_response(turn: Turn) -> Body:
     """The JSON body of an answer that is not streamed."""
     if turn.chunks is not None:
         return dict(turn.chunks[0])

@@ -14,8 +14,8 @@ import pytest
 from agent.errors import WorkspaceError
 from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
-from agent.workspace.transfer.archive import Packing
-from agent.workspace.transfer.zip_stream import LEFT_OUT, Zip
+from agent.workspace.transfer.archive import ArchiveBuilder
+from agent.workspace.transfer.zip_stream import NOTE_NAME, ZipStream
 
 
 @pytest.fixture
@@ -24,10 +24,10 @@ def workspace(tmp_path: Path) -> Workspace:
     return Workspace(tmp_path / "workspace")
 
 
-def packed(workspace: Workspace, *selected: str) -> Zip:
-    packing = Packing()
-    packing.take(workspace, [RelPath(path) for path in selected])
-    return packing.zip()
+def packed(workspace: Workspace, *selected: str) -> ZipStream:
+    packing = ArchiveBuilder()
+    packing.add_files(workspace, [RelPath(path) for path in selected])
+    return packing.build()
 
 
 def unzipped(workspace: Workspace, *selected: str) -> zipfile.ZipFile:
@@ -88,27 +88,27 @@ def test_links_and_special_files_stay_out_and_the_archive_says_so(workspace: Wor
     (workspace.root / "etc").symlink_to("/etc")
     os.mkfifo(workspace.root / "pipe")
     archive = unzipped(workspace)
-    assert archive.namelist() == [LEFT_OUT]
-    assert archive.read(LEFT_OUT).decode().splitlines() == [
+    assert archive.namelist() == [NOTE_NAME]
+    assert archive.read(NOTE_NAME).decode().splitlines() == [
         "etc: a link",
         "passwd: a link",
         "pipe: special",
     ]
-    assert unzipped(workspace, "etc").read(LEFT_OUT) == b"etc: a link\n"
+    assert unzipped(workspace, "etc").read(NOTE_NAME) == b"etc: a link\n"
 
 
 def test_names_stay_apart_and_cannot_lead_out_on_any_system(workspace: Workspace) -> None:
     for name, content in ((b"\xff", "raw"), (b"%FF", "plain"), (b"..\\..\\x", "up")):
         (workspace.root / os.fsdecode(name)).write_text(content)
-    (workspace.root / LEFT_OUT).write_text("mine")
+    (workspace.root / NOTE_NAME).write_text("mine")
     (workspace.root / "link").symlink_to("/")
     archive = unzipped(workspace)
     assert {name: archive.read(name) for name in archive.namelist()} == {
         "%FF": b"plain",
         "%FF (2)": b"raw",
         "..%5C..%5Cx": b"up",
-        LEFT_OUT: b"mine",
-        f"{LEFT_OUT} (2)": b"link: a link\n",
+        NOTE_NAME: b"mine",
+        f"{NOTE_NAME} (2)": b"link: a link\n",
     }
 
 
@@ -128,10 +128,10 @@ def test_files_that_change_meanwhile_leave_a_valid_archive_of_the_size_that_was_
     data = first + b"".join(chunks)
     assert len(data) == made.size
     archive = checked(data)
-    assert archive.namelist() == ["a", "grows", "shrinks", LEFT_OUT]
+    assert archive.namelist() == ["a", "grows", "shrinks", NOTE_NAME]
     assert archive.getinfo("grows").file_size == size
     assert archive.getinfo("shrinks").file_size == 1000
-    note = archive.read(LEFT_OUT).decode()
+    note = archive.read(NOTE_NAME).decode()
     assert f"shrinks: its last {size - 1000} bytes" in note
     assert "“vanishes” is not there" in note
 
@@ -146,8 +146,8 @@ def test_more_than_can_be_noted_is_cut_and_the_size_still_holds(workspace: Works
     data = b"".join(made.chunks())
     assert len(data) == made.size
     archive = checked(data)
-    assert archive.namelist() == ["zz", LEFT_OUT]
-    assert "is not there" in archive.read(LEFT_OUT).decode()
+    assert archive.namelist() == ["zz", NOTE_NAME]
+    assert "is not there" in archive.read(NOTE_NAME).decode()
 
 
 def test_memory_does_not_grow_with_the_files(workspace: Workspace) -> None:

@@ -31,7 +31,7 @@ def test_a_file_and_a_folder_are_copied_in(workspace: Workspace, tmp_path: Path)
     (given / "sub" / "b.txt").write_bytes(b"b" * 3_000_000)
     copy_in(workspace, given, INPUT)
     report = copy_in(workspace, given / "a.txt", INPUT)
-    assert report.left_out == []
+    assert report.skipped == []
     root = workspace.root / "input"
     assert files(root) == {
         "given/a.txt": b"a",
@@ -49,7 +49,7 @@ def test_links_inside_a_given_folder_stay_outside_and_are_reported(
     (given / "link").symlink_to("/etc/passwd")
     os.mkfifo(given / "pipe")
     report = copy_in(workspace, given, INPUT)
-    assert sorted(report.left_out) == ["link: a link", "pipe: neither a file nor a folder"]
+    assert sorted(report.skipped) == ["link: a link", "pipe: neither a file nor a folder"]
     assert files(workspace.root) == {}
 
 
@@ -79,7 +79,7 @@ def test_output_never_brings_what_a_link_points_to(workspace: Workspace, tmp_pat
     report = copy_out(workspace, OUTPUT, tmp_path / "out")
     assert files(tmp_path / "out") == {"sub/real": b"real"}
     assert not list((tmp_path / "out").rglob("etc"))
-    assert sorted(report.left_out) == [
+    assert sorted(report.skipped) == [
         "output/answer.txt: a link",
         "output/pipe: neither a file nor a folder",
         "output/sub/etc: a link",

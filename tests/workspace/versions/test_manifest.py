@@ -34,7 +34,7 @@ MANIFESTS = st.dictionaries(PATHS, NODES, max_size=8)
 def test_a_delta_leads_from_one_manifest_to_the_other_through_a_journal(
     before: dict[str, Node], after: dict[str, Node]
 ) -> None:
-    delta = Manifest(before).to(after)
+    delta = Manifest(before).diff(after)
     line = json.dumps(delta.to_json(), ensure_ascii=False)
     assert line.encode("utf-8").decode("utf-8") == line
     again = Delta.from_json(json.loads(line))
@@ -47,16 +47,16 @@ def test_a_delta_leads_from_one_manifest_to_the_other_through_a_journal(
 
 def test_what_did_not_change_is_not_in_a_delta() -> None:
     node = Node("file", 1, 0o644, "ab" * 32)
-    delta = Manifest({"a": node, "b": node}).to({"a": node})
+    delta = Manifest({"a": node, "b": node}).diff({"a": node})
     assert not delta.changed
     assert delta.removed == ("b",)
-    assert not Manifest({"a": node}).to({"a": node})
+    assert not Manifest({"a": node}).diff({"a": node})
 
 
 def test_deltas_from_the_first_on_make_the_manifest() -> None:
-    first = Manifest().to({"a": Node("folder"), "a/b": Node("file", 1)})
-    second = Manifest.after([first]).to({"a": Node("file", 2)})
-    assert Manifest.after([first, second]).nodes == {"a": Node("file", 2)}
+    first = Manifest().diff({"a": Node("folder"), "a/b": Node("file", 1)})
+    second = Manifest.from_deltas([first]).diff({"a": Node("file", 2)})
+    assert Manifest.from_deltas([first, second]).nodes == {"a": Node("file", 2)}
 
 
 @pytest.mark.parametrize(

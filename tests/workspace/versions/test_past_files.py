@@ -6,9 +6,9 @@ import pytest
 
 from agent.workspace.paths import RelPath
 from agent.workspace.versions.blobs import BlobStore
-from agent.workspace.versions.log import Versions
+from agent.workspace.versions.log import ManifestLog
 from agent.workspace.versions.manifest import Delta, Node
-from agent.workspace.versions.past_files import Past
+from agent.workspace.versions.past_files import FileVersions
 
 A, B = Node("file", 1, 0o644, "aa"), Node("file", 2, 0o600, "bb")
 PATH = RelPath("a")
@@ -20,29 +20,31 @@ def manifests(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def past(manifests: Path, tmp_path: Path) -> Past:
-    return Past(manifests, BlobStore(tmp_path / "blobs"))
+def past(manifests: Path, tmp_path: Path) -> FileVersions:
+    return FileVersions(manifests, BlobStore(tmp_path / "blobs"))
 
 
-def test_each_step_has_its_node(past: Past, manifests: Path) -> None:
-    versions = Versions(manifests)
+def test_each_step_has_its_node(past: FileVersions, manifests: Path) -> None:
+    versions = ManifestLog(manifests)
     versions.append(1, Delta({"a": A}))
     versions.append(3, Delta({"a": B, "b": A}))
     versions.append(5, Delta({}, ("a", "never there")))
     assert [past.node(PATH, step) for step in range(7)] == [None, A, A, B, B, None, None]
-    assert past.changed_in(PATH) == 5
-    assert past.changed_in(RelPath("never there")) is None
+    assert past.last_changed_step(PATH) == 5
+    assert past.last_changed_step(RelPath("never there")) is None
 
 
-def test_of_two_versions_of_one_step_the_last_counts(past: Past, manifests: Path) -> None:
-    versions = Versions(manifests)
+def test_of_two_versions_of_one_step_the_last_counts(past: FileVersions, manifests: Path) -> None:
+    versions = ManifestLog(manifests)
     versions.append(2, Delta({"a": A}))
     versions.append(2, Delta({"a": B}))
     assert (past.node(PATH, 1), past.node(PATH, 2)) == (None, B)
 
 
-def test_it_grows_with_its_file_and_reads_no_line_twice(past: Past, manifests: Path) -> None:
-    versions = Versions(manifests)
+def test_it_grows_with_its_file_and_reads_no_line_twice(
+    past: FileVersions, manifests: Path
+) -> None:
+    versions = ManifestLog(manifests)
     versions.append(1, Delta({"a": A}))
     assert past.node(PATH, 9) == A
     size = manifests.stat().st_size
@@ -52,10 +54,10 @@ def test_it_grows_with_its_file_and_reads_no_line_twice(past: Past, manifests: P
     assert [past.node(PATH, step) for step in (1, 2)] == [A, B]
 
 
-def test_a_line_that_is_not_whole_waits(past: Past, manifests: Path) -> None:
-    Versions(manifests).append(1, Delta({"a": A}))
+def test_a_line_that_is_not_whole_waits(past: FileVersions, manifests: Path) -> None:
+    ManifestLog(manifests).append(1, Delta({"a": A}))
     whole = manifests.read_bytes()
     manifests.write_bytes(whole + whole[:20])
     assert past.node(PATH, 1) == A
-    Versions(manifests).append(2, Delta({"a": B}))
+    ManifestLog(manifests).append(2, Delta({"a": B}))
     assert past.node(PATH, 2) == B

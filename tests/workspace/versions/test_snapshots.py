@@ -14,8 +14,8 @@ import pytest
 from agent.errors import WorkspaceError
 from agent.workspace.versions.blobs import BlobStore
 from agent.workspace.versions.manifest import Delta, Manifest, Node
-from agent.workspace.versions.snapshots import Snapshots
-from agent.workspace.versions.watch import Watch
+from agent.workspace.versions.snapshots import SnapshotTracker
+from agent.workspace.versions.watch import WorkspaceWatcher
 from tests.support.full_scan import full_scan
 from tests.support.hostile.ordinary_user import as_ordinary_user
 
@@ -26,9 +26,9 @@ class Scene:
     def __init__(self, folder: Path, *, watched: bool) -> None:
         self.root = folder / "workspace"
         self.root.mkdir()
-        self.watch = Watch(folder) if watched else None
+        self.watch = WorkspaceWatcher(folder) if watched else None
         self.blobs = BlobStore(folder / "blobs")
-        self.snapshots = Snapshots(self.root, self.blobs, self.watch, sweep_below=0)
+        self.snapshots = SnapshotTracker(self.root, self.blobs, self.watch, sweep_below=0)
         self.deltas: list[Delta] = [self.snapshots.take()]
 
     def step(self, *, final: bool = False) -> Delta:
@@ -37,9 +37,9 @@ class Scene:
         self.deltas.append(delta)
         truth = full_scan(self.root)
         assert self.snapshots.manifest.nodes == truth
-        assert Manifest.after(self.deltas).nodes == truth
+        assert Manifest.from_deltas(self.deltas).nodes == truth
         for node in delta.changed.values():
-            if node.hash and node.kept:
+            if node.hash and node.stored:
                 with self.blobs.open(node.hash) as file:
                     assert len(file.read()) == node.size
         return delta
@@ -66,7 +66,7 @@ def watched(tmp_path: Path) -> Iterator[Scene]:
 def test_the_first_snapshot_finds_what_was_there_before(tmp_path: Path) -> None:
     (tmp_path / "workspace" / "input").mkdir(parents=True)
     (tmp_path / "workspace" / "input" / "paper.txt").write_text("words")
-    snapshots = Snapshots(tmp_path / "workspace", BlobStore(tmp_path / "blobs"))
+    snapshots = SnapshotTracker(tmp_path / "workspace", BlobStore(tmp_path / "blobs"))
     assert snapshots.take().added == {"input", "input/paper.txt"}
     assert snapshots.manifest.nodes == full_scan(tmp_path / "workspace")
 
@@ -122,7 +122,7 @@ def test_only_changed_files_are_read(scene: Scene, monkeypatch: pytest.MonkeyPat
 
 def settle(scene: Scene) -> None:
     """Take snapshots until no file is so fresh that it has to be read again in any case."""
-    while len(scene.snapshots._seen) < len(full_scan(scene.root)):
+    while len(scene.snapshots._cache) < len(full_scan(scene.root)):
         scene.step(final=True)
 
 
@@ -267,8 +267,8 @@ def test_hints_are_used_and_spare_the_sweep(watched: Scene) -> None:
 
 def test_a_small_workspace_is_swept_without_asking(tmp_path: Path) -> None:
     (tmp_path / "workspace").mkdir()
-    with Watch(tmp_path) as watch:
-        snapshots = Snapshots(tmp_path / "workspace", BlobStore(tmp_path / "blobs"), watch)
+    with WorkspaceWatcher(tmp_path) as watch:
+        snapshots = SnapshotTracker(tmp_path / "workspace", BlobStore(tmp_path / "blobs"), watch)
         for expected in (1, 2, 3):
             snapshots.take()
             assert snapshots.sweeps == expected
@@ -280,17 +280,17 @@ def test_a_content_too_large_is_recorded_and_a_terabyte_of_nothing_costs_nothing
     with (scene.root / "huge").open("wb") as file:
         file.truncate(1024**4)
     node = scene.snapshots.take().changed["huge"]
-    assert (node.size, node.hash, node.kept) == (1024**4, None, False)
-    assert "larger than 64 MB" in node.why
+    assert (node.size, node.hash, node.stored) == (1024**4, None, False)
+    assert "larger than 64 MB" in node.reason
 
 
 def test_a_full_store_is_recorded_with_the_hash(tmp_path: Path) -> None:
     (tmp_path / "workspace").mkdir()
     (tmp_path / "workspace" / "a").write_bytes(b"x" * 100)
-    snapshots = Snapshots(tmp_path / "workspace", BlobStore(tmp_path / "blobs", limit=10))
+    snapshots = SnapshotTracker(tmp_path / "workspace", BlobStore(tmp_path / "blobs", limit=10))
     node = snapshots.take().changed["a"]
     assert node.hash is not None
-    assert (node.kept, "full" in node.why) == (False, True)
+    assert (node.stored, "full" in node.reason) == (False, True)
     assert not snapshots.take(final=True)
 
 
@@ -306,9 +306,9 @@ def test_what_may_not_be_read_is_recorded_as_that(scene: Scene) -> None:
             assert not scene.snapshots.take(final=True)
     finally:
         (scene.root / "shut").chmod(0o755)
-    assert {path: node.kept for path, node in changed.items()} == {"closed": False, "shut": False}
-    assert "may not read" in changed["closed"].why
-    assert scene.snapshots.take().changed["shut"].kept
+    assert {path: node.stored for path, node in changed.items()} == {"closed": False, "shut": False}
+    assert "may not read" in changed["closed"].reason
+    assert scene.snapshots.take().changed["shut"].stored
 
 
 class open_way:
@@ -357,11 +357,11 @@ def test_a_file_that_changes_all_the_time_is_recorded_as_that_or_read_whole(scen
         ended.set()
         thread.join()
     for node in nodes:
-        if node.kept:
+        if node.stored:
             assert node.hash
             assert scene.blobs.path(node.hash).stat().st_size == node.size
         else:
-            assert "changing" in node.why
+            assert "changing" in node.reason
     scene.step(final=True)
 
 
@@ -374,9 +374,9 @@ def test_a_tree_deeper_than_any_path_is_cut_and_says_so(scene: Scene) -> None:
         at = below
     os.close(at)
     nodes = scene.snapshots.take(final=True).changed
-    (cut,) = [path for path, node in nodes.items() if not node.kept]
+    (cut,) = [path for path, node in nodes.items() if not node.stored]
     assert len(cut) > 4000
-    assert "too long" in nodes[cut].why
+    assert "too long" in nodes[cut].reason
 
 
 def test_a_tree_of_too_many_names_is_cut_and_says_so(tmp_path: Path) -> None:
@@ -385,17 +385,17 @@ def test_a_tree_of_too_many_names_is_cut_and_says_so(tmp_path: Path) -> None:
         (root / f"d{number}").mkdir(parents=True)
         for name in range(10):
             (root / f"d{number}" / str(name)).touch()
-    snapshots = Snapshots(root, BlobStore(tmp_path / "blobs"), max_names=50)
+    snapshots = SnapshotTracker(root, BlobStore(tmp_path / "blobs"), max_names=50)
     snapshots.take()
     nodes = snapshots.manifest.nodes
     assert len(nodes) == 50
-    assert any("too many" in node.why for node in nodes.values() if node.kind == "folder")
+    assert any("too many" in node.reason for node in nodes.values() if node.kind == "folder")
 
 
 def test_a_workspace_that_is_gone_is_an_error_and_no_empty_manifest(tmp_path: Path) -> None:
     (tmp_path / "workspace").mkdir()
     (tmp_path / "workspace" / "a").touch()
-    snapshots = Snapshots(tmp_path / "workspace", BlobStore(tmp_path / "blobs"))
+    snapshots = SnapshotTracker(tmp_path / "workspace", BlobStore(tmp_path / "blobs"))
     snapshots.take()
     shutil.rmtree(tmp_path / "workspace")
     with pytest.raises(WorkspaceError, match="not there"):
@@ -407,8 +407,8 @@ def test_a_run_that_goes_on_begins_with_the_manifest_it_had(tmp_path: Path) -> N
     (tmp_path / "workspace").mkdir()
     (tmp_path / "workspace" / "a").write_text("x")
     blobs = BlobStore(tmp_path / "blobs")
-    first = Snapshots(tmp_path / "workspace", blobs).take()
-    again = Snapshots(tmp_path / "workspace", blobs, manifest=Manifest.after([first]))
+    first = SnapshotTracker(tmp_path / "workspace", blobs).take()
+    again = SnapshotTracker(tmp_path / "workspace", blobs, manifest=Manifest.from_deltas([first]))
     assert not again.take()
     (tmp_path / "workspace" / "b").write_text("y")
     assert list(again.take().changed) == ["b"]
@@ -561,8 +561,8 @@ def test_a_watch_set_while_folders_move_follows_them(tmp_path: Path) -> None:
 
     mover = threading.Thread(target=move)
     mover.start()
-    with Watch(tmp_path) as watch:
-        snapshots = Snapshots(root, BlobStore(tmp_path / "blobs"), watch, sweep_below=0)
+    with WorkspaceWatcher(tmp_path) as watch:
+        snapshots = SnapshotTracker(root, BlobStore(tmp_path / "blobs"), watch, sweep_below=0)
         snapshots.take()
         mover.join()
         snapshots.take()
@@ -585,8 +585,8 @@ def test_a_watch_can_be_closed_in_the_middle_of_a_storm(tmp_path: Path) -> None:
     thread.start()
     try:
         for _ in range(30):
-            with Watch(tmp_path) as watch:
-                watch.dirty_since_last()
+            with WorkspaceWatcher(tmp_path) as watch:
+                watch.take_changes()
     finally:
         ended.set()
         thread.join()

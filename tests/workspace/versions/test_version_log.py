@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.workspace.versions.log import Versions
+from agent.workspace.versions.log import ManifestLog
 from agent.workspace.versions.manifest import Delta, Node
 
 A, B = Node("file", 1, 0o644, "aa"), Node("file", 2, 0o600, "bb")
@@ -18,18 +18,18 @@ STEPS = [
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     path = tmp_path / "manifests.jsonl"
-    versions = Versions(path)
+    versions = ManifestLog(path)
     for step, delta in STEPS:
         versions.append(step, delta)
     return path
 
 
 def test_each_step_comes_back(path: Path) -> None:
-    assert list(Versions(path).read()) == STEPS
+    assert list(ManifestLog(path).read()) == STEPS
 
 
 def test_the_workspace_can_be_had_as_of_any_step(path: Path) -> None:
-    versions = Versions(path)
+    versions = ManifestLog(path)
     assert versions.manifest(0).nodes == {"input/given": A}
     assert versions.manifest(2).nodes == {"input/given": A, "a": A}
     assert versions.manifest().nodes == {"a": B, "b\udcff": A}
@@ -41,10 +41,10 @@ def test_a_file_cut_at_any_byte_reads_and_goes_on(path: Path, tmp_path: Path) ->
         torn = tmp_path / "torn"
         torn.write_bytes(whole[:cut])
         survived = whole[:cut].count(b"\n")
-        assert list(Versions(torn).read()) == STEPS[:survived]
-        Versions(torn).append(*STEPS[0])
-        assert list(Versions(torn).read()) == [*STEPS[:survived], STEPS[0]]
+        assert list(ManifestLog(torn).read()) == STEPS[:survived]
+        ManifestLog(torn).append(*STEPS[0])
+        assert list(ManifestLog(torn).read()) == [*STEPS[:survived], STEPS[0]]
 
 
 def test_a_run_that_changed_nothing_has_no_versions(tmp_path: Path) -> None:
-    assert Versions(tmp_path / "none").manifest().nodes == {}
+    assert ManifestLog(tmp_path / "none").manifest().nodes == {}

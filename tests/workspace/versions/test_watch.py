@@ -12,9 +12,9 @@ import pytest
 
 from agent.workspace.paths import ROOT, RelPath
 from agent.workspace.versions.blobs import BlobStore
-from agent.workspace.versions.dirty_set import DirtySet, Gathered, Sweep
-from agent.workspace.versions.snapshots import Snapshots
-from agent.workspace.versions.watch import Watch
+from agent.workspace.versions.dirty_set import DirtySet, HintCollector, SweepNeeded
+from agent.workspace.versions.snapshots import SnapshotTracker
+from agent.workspace.versions.watch import WorkspaceWatcher
 from tests.support.full_scan import full_scan
 
 
@@ -25,25 +25,27 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def watch(folder: Path) -> Iterator[Watch]:
-    with Watch(folder) as found:
+def watch(folder: Path) -> Iterator[WorkspaceWatcher]:
+    with WorkspaceWatcher(folder) as found:
         yield found
 
 
-def dirty(watch: Watch) -> DirtySet:
-    hints = watch.dirty_since_last()
+def dirty(watch: WorkspaceWatcher) -> DirtySet:
+    hints = watch.take_changes()
     assert isinstance(hints, DirtySet), hints
     return hints
 
 
-def test_all_that_happened_before_the_question_is_in_the_answer(folder: Path, watch: Watch) -> None:
+def test_all_that_happened_before_the_question_is_in_the_answer(
+    folder: Path, watch: WorkspaceWatcher
+) -> None:
     for number in range(200):
         (folder / "workspace" / f"f{number}").write_text("x")
         assert f"f{number}" in dirty(watch).entries
     assert dirty(watch) == DirtySet()
 
 
-def test_looking_and_reading_is_no_change(folder: Path, watch: Watch) -> None:
+def test_looking_and_reading_is_no_change(folder: Path, watch: WorkspaceWatcher) -> None:
     (folder / "workspace" / "a").write_text("x")
     dirty(watch)
     (folder / "workspace" / "a").read_text()
@@ -51,7 +53,7 @@ def test_looking_and_reading_is_no_change(folder: Path, watch: Watch) -> None:
     assert dirty(watch) == DirtySet()
 
 
-def test_writing_is_told_from_moving_and_removing(folder: Path, watch: Watch) -> None:
+def test_writing_is_told_from_moving_and_removing(folder: Path, watch: WorkspaceWatcher) -> None:
     root = folder / "workspace"
     (root / "a").write_text("x")
     (root / "b").write_text("x")
@@ -62,7 +64,7 @@ def test_writing_is_told_from_moving_and_removing(folder: Path, watch: Watch) ->
 
 
 def test_a_new_folder_is_a_tree_to_be_looked_through_and_watched_from_then_on(
-    folder: Path, watch: Watch
+    folder: Path, watch: WorkspaceWatcher
 ) -> None:
     deep = folder / "workspace" / "a" / "b" / "c"
     deep.mkdir(parents=True)
@@ -72,7 +74,9 @@ def test_a_new_folder_is_a_tree_to_be_looked_through_and_watched_from_then_on(
     assert dirty(watch).entries == {"a/b/c/late": True}
 
 
-def test_a_renamed_folder_is_followed_under_its_new_name(folder: Path, watch: Watch) -> None:
+def test_a_renamed_folder_is_followed_under_its_new_name(
+    folder: Path, watch: WorkspaceWatcher
+) -> None:
     root = folder / "workspace"
     (root / "a" / "b").mkdir(parents=True)
     dirty(watch)
@@ -82,7 +86,9 @@ def test_a_renamed_folder_is_followed_under_its_new_name(folder: Path, watch: Wa
     assert dirty(watch).entries == {"z/b/x": True}
 
 
-def test_a_folder_moved_into_one_made_a_moment_ago_is_followed(folder: Path, watch: Watch) -> None:
+def test_a_folder_moved_into_one_made_a_moment_ago_is_followed(
+    folder: Path, watch: WorkspaceWatcher
+) -> None:
     root = folder / "workspace"
     for number in range(50):
         (root / "x").mkdir()
@@ -94,7 +100,7 @@ def test_a_folder_moved_into_one_made_a_moment_ago_is_followed(folder: Path, wat
     assert set(dirty(watch).entries) == {f"new{number}/y/file" for number in range(50)}
 
 
-def test_a_folder_that_became_a_link_is_not_followed(folder: Path, watch: Watch) -> None:
+def test_a_folder_that_became_a_link_is_not_followed(folder: Path, watch: WorkspaceWatcher) -> None:
     outside = folder / "outside"
     outside.mkdir()
     (folder / "workspace" / "d").mkdir()
@@ -106,7 +112,9 @@ def test_a_folder_that_became_a_link_is_not_followed(folder: Path, watch: Watch)
     assert dirty(watch) == DirtySet()
 
 
-def test_a_folder_that_opens_up_is_watched_from_then_on(folder: Path, watch: Watch) -> None:
+def test_a_folder_that_opens_up_is_watched_from_then_on(
+    folder: Path, watch: WorkspaceWatcher
+) -> None:
     (folder / "workspace" / "d").mkdir(mode=0)
     dirty(watch)
     (folder / "workspace" / "d").chmod(0o755)
@@ -116,7 +124,7 @@ def test_a_folder_that_opens_up_is_watched_from_then_on(folder: Path, watch: Wat
 
 
 def test_an_overflow_of_the_kernels_queue_asks_for_a_sweep_and_heals(
-    folder: Path, watch: Watch
+    folder: Path, watch: WorkspaceWatcher
 ) -> None:
     """The reader is held up until the queue ran over; then it goes on as before."""
     root = folder / "workspace"
@@ -140,36 +148,38 @@ def test_an_overflow_of_the_kernels_queue_asks_for_a_sweep_and_heals(
     (root / "lost" / "file").write_text("x")
     go_on.set()
     watch.on_event = on_event  # type: ignore[method-assign]
-    hints = watch.dirty_since_last()
-    assert isinstance(hints, Sweep)
-    assert "did not catch up" in hints.why or "ran over" in hints.why
-    while isinstance(watch.dirty_since_last(), Sweep):
+    hints = watch.take_changes()
+    assert isinstance(hints, SweepNeeded)
+    assert "did not catch up" in hints.reason or "ran over" in hints.reason
+    while isinstance(watch.take_changes(), SweepNeeded):
         continue
     (root / "lost" / "file").write_text("seen again")
     assert dirty(watch).entries == {"lost/file": True}
 
 
-def test_a_watch_that_does_not_answer_asks_for_a_sweep(folder: Path, watch: Watch) -> None:
+def test_a_watch_that_does_not_answer_asks_for_a_sweep(
+    folder: Path, watch: WorkspaceWatcher
+) -> None:
     shutil.rmtree(folder / "marker")
-    assert isinstance(watch.dirty_since_last(patience=0.05), Sweep)
+    assert isinstance(watch.take_changes(timeout=0.05), SweepNeeded)
 
 
 def test_a_closed_watch_asks_for_a_sweep(folder: Path) -> None:
-    watch = Watch(folder)
+    watch = WorkspaceWatcher(folder)
     watch.close()
     watch.close()
-    assert isinstance(watch.dirty_since_last(), Sweep)
+    assert isinstance(watch.take_changes(), SweepNeeded)
 
 
 def test_more_folders_than_may_be_watched_mean_sweeps_and_that_is_said(folder: Path) -> None:
     root = folder / "workspace"
-    with Watch(folder, max_folders=5) as watch:
+    with WorkspaceWatcher(folder, max_folders=5) as watch:
         for number in range(10):
             (root / f"d{number}").mkdir()
-        snapshots = Snapshots(root, BlobStore(folder / "blobs"), watch, sweep_below=0)
-        while not watch.degraded:
-            watch.dirty_since_last()
-        assert "too many folders" in watch.degraded
+        snapshots = SnapshotTracker(root, BlobStore(folder / "blobs"), watch, sweep_below=0)
+        while not watch.degraded_reason:
+            watch.take_changes()
+        assert "too many folders" in watch.degraded_reason
         (root / "d9" / "x").write_text("x")
         snapshots.take()
         assert snapshots.manifest.nodes == full_scan(root)
@@ -189,9 +199,11 @@ def test_a_kernel_without_watches_left_means_sweeps_and_that_is_said(
     call = "_create_inotify_fd" if code == errno.EMFILE else "_get_or_create_watch"
     monkeypatch.setattr(f"watchdog.observers.inotify_c.InotifyFD.{call}", refuse)
     news: queue.Queue[frozenset[RelPath]] = queue.Queue()
-    with Watch(folder, news.put, pause=0) as watch:
-        assert said in watch.degraded
-        snapshots = Snapshots(folder / "workspace", BlobStore(folder / "b"), watch, sweep_below=0)
+    with WorkspaceWatcher(folder, news.put, interval=0) as watch:
+        assert said in watch.degraded_reason
+        snapshots = SnapshotTracker(
+            folder / "workspace", BlobStore(folder / "b"), watch, sweep_below=0
+        )
         snapshots.take()
         (folder / "workspace" / "a").write_text("x")
         assert list(snapshots.take().changed) == ["a"]
@@ -202,7 +214,7 @@ def test_the_page_hears_of_the_folders_whose_listing_changed(folder: Path) -> No
     news: queue.Queue[frozenset[RelPath]] = queue.Queue()
     root = folder / "workspace"
     (root / "a").mkdir()
-    with Watch(folder, news.put, pause=0.02):
+    with WorkspaceWatcher(folder, news.put, interval=0.02):
         (root / "x").write_text("x")
         (root / "a" / "y").write_text("x")
         heard: set[RelPath] = set()
@@ -213,7 +225,7 @@ def test_the_page_hears_of_the_folders_whose_listing_changed(folder: Path) -> No
 def test_many_changes_are_told_in_few_words(folder: Path) -> None:
     news: queue.Queue[frozenset[RelPath]] = queue.Queue()
     (folder / "workspace" / "a").mkdir()
-    with Watch(folder, news.put, pause=0.3) as watch:
+    with WorkspaceWatcher(folder, news.put, interval=0.3) as watch:
         for number in range(2000):
             (folder / "workspace" / "a" / f"{number}").touch()
         dirty(watch)
@@ -221,7 +233,7 @@ def test_many_changes_are_told_in_few_words(folder: Path) -> None:
         assert news.qsize() <= 20
 
 
-def test_names_that_are_no_utf8_are_told_as_they_are(folder: Path, watch: Watch) -> None:
+def test_names_that_are_no_utf8_are_told_as_they_are(folder: Path, watch: WorkspaceWatcher) -> None:
     name = os.fsdecode(b"\xff\n")
     (folder / "workspace" / name).write_text("x")
     assert name in dirty(watch).entries
@@ -229,8 +241,8 @@ def test_names_that_are_no_utf8_are_told_as_they_are(folder: Path, watch: Watch)
 
 def test_hints_beyond_counting_become_a_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agent.workspace.versions.dirty_set.MAX_HINTS", 10)
-    gathered = Gathered()
+    gathered = HintCollector()
     for number in range(12):
         gathered.add(str(number), written=True)
-    assert isinstance(gathered.take(), Sweep)
+    assert isinstance(gathered.take(), SweepNeeded)
     assert gathered.take() == DirtySet()

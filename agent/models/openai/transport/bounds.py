@@ -14,36 +14,36 @@ import httpx2
 
 from agent.errors import ModelRefused, ModelUnavailable
 
-MOST_BYTES = 8 * 1024**2
+MAX_BODY_BYTES = 8 * 1024**2
 """Maximum bytes of a non-streamed body and of one event; maximum characters of an answer."""
 
-MOST_STREAMED = 256 * 1024**2
+MAX_STREAM_BYTES = 256 * 1024**2
 """Maximum bytes of a stream; one token takes a few hundred bytes."""
 
-MOST_OF_AN_ERROR = 64 * 1024
+MAX_ERROR_BYTES = 64 * 1024
 """Maximum bytes read of an error body; the rest is not read."""
 
-MOST_CALLS = 128
+MAX_CALLS = 128
 """Maximum tool calls in one answer."""
 
-_PART = 256 * 1024
-_INFLATED = {"gzip", "x-gzip", "deflate"}
+_PART_BYTES = 256 * 1024
+_COMPRESSED_ENCODINGS = {"gzip", "x-gzip", "deflate"}
 _BLANK_LINES = (b"\n\n", b"\r\r", b"\n\r\n")
 
 
-class TooMuch(Exception):
+class ResponseTooLarge(Exception):
     """A response exceeds a limit, which the message names, phrased to follow “sent”."""
 
 
-class AnswerSize:
+class AnswerSizeCounter:
     """Counter of the characters of one answer.
 
     Args:
-        most: The maximum number of characters.
+        limit: The maximum number of characters.
     """
 
-    def __init__(self, most: int = MOST_BYTES) -> None:
-        self._left = most
+    def __init__(self, limit: int = MAX_BODY_BYTES) -> None:
+        self._remaining = limit
 
     def add(self, text: str) -> str:
         """Count ``text`` and return it unchanged.
@@ -51,100 +51,106 @@ class AnswerSize:
         Raises:
             ModelRefused: the answer is too long.
         """
-        self._left -= len(text)
-        if self._left < 0:
+        self._remaining -= len(text)
+        if self._remaining < 0:
             raise ModelRefused(
-                f"The model's answer was longer than {MOST_BYTES // 1024**2} MB and was cut off. "
+                f"The model's answer was longer than {MAX_BODY_BYTES // 1024**2} MB and was cut "
+                "off. "
                 "Set a limit on the tokens of one answer, or choose another model."
             )
         return text
 
 
-def check_calls(count: int) -> None:
+def check_call_count(count: int) -> None:
     """Check the number of calls in an answer.
 
     Raises:
         ModelUnavailable: there are too many; the model may succeed if asked again.
     """
-    if count > MOST_CALLS:
+    if count > MAX_CALLS:
         raise ModelUnavailable(
-            f"The model made more than {MOST_CALLS} tool calls in one answer, which was cut off. "
+            f"The model made more than {MAX_CALLS} tool calls in one answer, which was cut off. "
             "If this happens again, choose another model or a lower temperature."
         )
 
 
-async def bound(response: httpx2.Response) -> None:
+async def limit_response(response: httpx2.Response) -> None:
     """Limit the readable size of ``response``; a hook for ``httpx2.AsyncClient``.
 
     Raises:
         httpx2.DecodingError: the content encoding is neither gzip nor deflate.
     """
     encoding = response.headers.pop("content-encoding", "identity").strip().lower()
-    if encoding not in {"", "identity", *_INFLATED}:
+    if encoding not in {"", "identity", *_COMPRESSED_ENCODINGS}:
         raise httpx2.DecodingError(f"The response is encoded as {encoding!r}.")
     stream = cast(httpx2.AsyncByteStream, response.stream)
-    inflater = _Inflater() if encoding in _INFLATED else None
-    response.stream = _Bounded(stream, inflater, _limits_of(response))
+    inflater = _Decompressor() if encoding in _COMPRESSED_ENCODINGS else None
+    response.stream = _LimitedStream(stream, inflater, _counter_for(response))
 
 
-def read_whole(response: httpx2.Response) -> bool:
+def is_single_body(response: httpx2.Response) -> bool:
     """Return whether the response is a single body rather than an event stream."""
     kind = response.headers.get("content-type", "").lower()
     return response.request.method == "GET" or "json" in kind or "html" in kind
 
 
-class _Limits:
+class _ByteCounter:
     """Counter of the bytes of one response."""
 
-    def __init__(self, most: int, *, events: bool) -> None:
-        self._most = most
-        self._left = most
-        self._events = events
-        self._event = 0
+    def __init__(self, limit: int, *, count_events: bool) -> None:
+        self._limit = limit
+        self._remaining = limit
+        self._count_events = count_events
+        self._event_bytes = 0
         self._tail = b""
 
     def count(self, data: bytes) -> None:
-        """Count the next bytes; raise ``TooMuch`` if they exceed a limit."""
-        self._left -= len(data)
-        if self._left < 0:
-            raise TooMuch(f"more than {self._most // 1024**2} MB in one answer")
-        if self._events:
+        """Count the next bytes; raise ``ResponseTooLarge`` if they exceed a limit."""
+        self._remaining -= len(data)
+        if self._remaining < 0:
+            raise ResponseTooLarge(f"more than {self._limit // 1024**2} MB in one answer")
+        if self._count_events:
             self._count_event(data)
 
     def _count_event(self, data: bytes) -> None:
         joined = self._tail + data
         end = max(joined.rfind(blank) for blank in _BLANK_LINES)
-        self._event = len(joined) - end if end >= 0 else self._event + len(data)
+        self._event_bytes = len(joined) - end if end >= 0 else self._event_bytes + len(data)
         self._tail = joined[-2:]
-        if self._event > MOST_BYTES:
-            raise TooMuch(f"more than {MOST_BYTES // 1024**2} MB in one event of its stream")
+        if self._event_bytes > MAX_BODY_BYTES:
+            raise ResponseTooLarge(
+                f"more than {MAX_BODY_BYTES // 1024**2} MB in one event of its stream"
+            )
 
 
-def _limits_of(response: httpx2.Response) -> _Limits | None:
+def _counter_for(response: httpx2.Response) -> _ByteCounter | None:
     """Return the limits of a response; None for an error, which is truncated instead."""
     if not response.is_success:
         return None
-    if read_whole(response):
-        return _Limits(MOST_BYTES, events=False)
-    return _Limits(MOST_STREAMED, events=True)
+    if is_single_body(response):
+        return _ByteCounter(MAX_BODY_BYTES, count_events=False)
+    return _ByteCounter(MAX_STREAM_BYTES, count_events=True)
 
 
-class _Bounded(httpx2.AsyncByteStream):
+class _LimitedStream(httpx2.AsyncByteStream):
     """A response's bytes, decompressed and counted."""
 
     def __init__(
-        self, stream: httpx2.AsyncByteStream, inflater: "_Inflater | None", limits: _Limits | None
+        self,
+        stream: httpx2.AsyncByteStream,
+        inflater: "_Decompressor | None",
+        counter: _ByteCounter | None,
     ) -> None:
         self._stream = stream
         self._inflater = inflater
-        self._limits = limits
+        self._counter = counter
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        async with aclosing(self._unpacked()) as parts:
-            left = MOST_OF_AN_ERROR
+        async with aclosing(self._decompressed()) as parts:
+            left = MAX_ERROR_BYTES
             async for part in parts:
-                if self._limits is not None:
-                    self._limits.count(part)
+                if self._counter is not None:
+                    self._counter.count(part)
                     yield part
                     continue
                 yield part[:left]
@@ -155,7 +161,7 @@ class _Bounded(httpx2.AsyncByteStream):
     async def aclose(self) -> None:
         await self._stream.aclose()
 
-    async def _unpacked(self) -> AsyncGenerator[bytes]:
+    async def _decompressed(self) -> AsyncGenerator[bytes]:
         async with aclosing(cast(AsyncGenerator[bytes], aiter(self._stream))) as blocks:
             async for data in blocks:
                 if self._inflater is None:
@@ -166,7 +172,7 @@ class _Bounded(httpx2.AsyncByteStream):
                     await asyncio.sleep(0)  # one read may expand a lot: let other requests run
 
 
-class _Inflater:
+class _Decompressor:
     """Incremental decompressor of gzip and zlib with parts of bounded size."""
 
     def __init__(self) -> None:
@@ -176,11 +182,11 @@ class _Inflater:
         """Decompress ``data``; yield parts of at most 256 KiB."""
         while not self._inner.eof:
             try:
-                part = self._inner.decompress(data, _PART)
+                part = self._inner.decompress(data, _PART_BYTES)
             except zlib.error as error:
                 raise httpx2.DecodingError(str(error)) from error
             if part:
                 yield part
             data = self._inner.unconsumed_tail
-            if not data and len(part) < _PART:
+            if not data and len(part) < _PART_BYTES:
                 return

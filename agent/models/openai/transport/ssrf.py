@@ -18,13 +18,13 @@ import httpx2
 from agent.errors import ModelRefused
 from agent.util.ip_addresses import is_public
 
-_PRIVATE = (
+_PRIVATE_ADDRESS_MESSAGE = (
     "The endpoint lies in a private network, which only the operator of this studio may name. "
     "Enter one of the public internet, or ask the operator to set it."
 )
 
 
-class PublicTransport(httpx2.AsyncHTTPTransport):
+class PublicOnlyTransport(httpx2.AsyncHTTPTransport):
     """Transport that connects only to public addresses.
 
     Args:
@@ -39,11 +39,11 @@ class PublicTransport(httpx2.AsyncHTTPTransport):
             max_connections=limits.max_connections,
             max_keepalive_connections=limits.max_keepalive_connections,
             keepalive_expiry=limits.keepalive_expiry,
-            network_backend=_Public(),
+            network_backend=_PublicOnlyBackend(),
         )
 
 
-class _Public(httpcore2.AnyIOBackend):
+class _PublicOnlyBackend(httpcore2.AnyIOBackend):
     """Network backend that resolves a name once and connects to the checked address."""
 
     async def connect_tcp(
@@ -60,7 +60,7 @@ class _Public(httpcore2.AnyIOBackend):
             ModelRefused: one of the addresses is private.
         """
         error: Exception = httpcore2.ConnectError("the name has no address")
-        for address in await _public_addresses(host, port):
+        for address in await _resolve_public(host, port):
             try:
                 return await super().connect_tcp(
                     address, port, timeout, local_address, socket_options
@@ -77,14 +77,14 @@ async def refuse_private(request: httpx2.Request) -> None:
         ModelRefused: the host is private or resolves to a private address.
     """
     try:
-        await _public_addresses(request.url.host, request.url.port or 443)
+        await _resolve_public(request.url.host, request.url.port or 443)
     except gaierror:
         return  # a proxy may resolve it; without a proxy, the connection fails with an error
 
 
-async def _public_addresses(host: str, port: int) -> list[str]:
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=SOCK_STREAM)
-    addresses = [str(each[4][0]) for each in found]
+async def _resolve_public(host: str, port: int) -> list[str]:
+    results = await asyncio.get_running_loop().getaddrinfo(host, port, type=SOCK_STREAM)
+    addresses = [str(each[4][0]) for each in results]
     if not all(is_public(address) for address in addresses):
-        raise ModelRefused(_PRIVATE)
+        raise ModelRefused(_PRIVATE_ADDRESS_MESSAGE)
     return list(dict.fromkeys(addresses))

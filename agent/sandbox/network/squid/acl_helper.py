@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 
-def allows(line: str, host: str) -> bool:
+def matches(line: str, host: str) -> bool:
     """Return whether a line of a policy matches a host, ignoring case."""
     wanted, host = line.strip().lower().rstrip("."), host.lower().rstrip(".")
     if wanted.startswith("."):
@@ -19,21 +19,21 @@ def allows(line: str, host: str) -> bool:
     return wanted == "*" or (bool(wanted) and wanted == host)
 
 
-def answer(folder: Path, line: str) -> str:
+def answer_query(folder: Path, line: str) -> str:
     """Return the answer to one of Squid's lines."""
     number, source, host, *_ = [*line.split(), "", "", ""]
     try:
-        known = (folder / Path(source).name).read_text().splitlines()
+        lines = (folder / Path(source).name).read_text().splitlines()
     except (OSError, ValueError):
-        known = []
-    return f"{number} {'OK' if any(allows(each, host) for each in known) else 'ERR'}"
+        lines = []
+    return f"{number} {'OK' if any(matches(each, host) for each in lines) else 'ERR'}"
 
 
 def main() -> None:
     """Answer until Squid closes the pipe."""
     folder = Path(sys.argv[1])
     for line in sys.stdin:
-        sys.stdout.write(answer(folder, line) + "\n")
+        sys.stdout.write(answer_query(folder, line) + "\n")
         sys.stdout.flush()
 
 

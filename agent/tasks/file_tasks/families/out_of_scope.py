@@ -1,24 +1,24 @@
 """Out-of-scope tasks: the built-in model must refuse them and create no files."""
 
-from agent.tasks.file_tasks.sampler import Draw, Make
-from agent.tasks.file_tasks.task import Draft, Files, outputs
+from agent.tasks.file_tasks.sampler import DraftFactory, TaskSampler
+from agent.tasks.file_tasks.task import Files, FileTaskDraft, output_files
 
 
-def _nothing_made(files: Files) -> bool:
-    return not outputs(files)
+def _has_no_outputs(files: Files) -> bool:
+    return not output_files(files)
 
 
-def refuse(draw: Draw) -> Draft:
+def out_of_scope_task(sampler: TaskSampler) -> FileTaskDraft:
     """Generate an out-of-scope task, sometimes with input files."""
     for slot in ("topic", "program", "language", "fact_question", "chat"):
-        if draw.asks(slot):
-            draw.slots[slot] = draw.one(slot)
-    if draw.asks("phrase"):
-        draw.slots["phrase"] = draw.quoted(draw.one("phrase"))
-    if not draw.dice.below(5):
-        draw.add_other()
-    return Draft((), several=_nothing_made)
+        if sampler.has_slot(slot):
+            sampler.slots[slot] = sampler.sample(slot)
+    if sampler.has_slot("phrase"):
+        sampler.slots["phrase"] = sampler.quote(sampler.sample("phrase"))
+    if not sampler.rng.randbelow(5):
+        sampler.add_unrelated_files()
+    return FileTaskDraft((), files_check=_has_no_outputs)
 
 
 _KINDS = ("essay", "research", "translate", "code", "knowledge", "chat")
-FAMILIES: dict[str, dict[str, Make]] = {"outside": dict.fromkeys(_KINDS, refuse)}
+FAMILIES: dict[str, dict[str, DraftFactory]] = {"outside": dict.fromkeys(_KINDS, out_of_scope_task)}
