@@ -243,10 +243,10 @@ def _gathered(items: Iterator[OutputChunk | CommandEnd]) -> CommandResult:
         finished.exit_code,
         bytes(streams["stdout"]),
         bytes(streams["stderr"]),
-        finished.ending,
+        finished.end_reason,
         finished.seconds,
         skipped,
-        " ".join(filter(None, (finished.note, finished.full))),
+        " ".join(filter(None, (finished.note, finished.storage_note))),
     )
 
 

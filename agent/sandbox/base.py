@@ -37,19 +37,19 @@ class CommandEnd:
 
     Attributes:
         exit_code: The exit code; None if the command was terminated.
-        ending: Why it ended: ``exit`` (normally), ``timeout``, ``stop``, ``lost`` (the sandbox
+        end_reason: Why it ended: ``exit`` (normally), ``timeout``, ``stop``, ``lost`` (the sandbox
             was lost) or ``full`` (stopped because the disk was full).
         seconds: Wall time in the sandbox.
         note: A sentence that informs the model of side effects (the shell was restored,
             background processes were terminated); empty if none.
-        full: Which disk was full, its usage, and what to do; empty if none was full.
+        storage_note: Which disk was full, its usage, and what to do; empty if none was full.
     """
 
     exit_code: int | None
-    ending: EndReason
+    end_reason: EndReason
     seconds: float
     note: str = ""
-    full: str = ""
+    storage_note: str = ""
 
 
 @dataclass(frozen=True, slots=True)

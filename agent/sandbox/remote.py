@@ -200,7 +200,7 @@ class SupervisedSandbox(ABC):
             except SandboxError:
                 if not stop.is_set:
                     raise
-                lost = replace(lost, ending="stop")
+                lost = replace(lost, end_reason="stop")
             yield self._add_disk_status(lost, stop)
 
     def _add_note(self, result: CommandEnd) -> CommandEnd:
@@ -212,9 +212,9 @@ class SupervisedSandbox(ABC):
     def _add_disk_status(self, result: CommandEnd, stop: Stop) -> CommandEnd:
         """Return ``result`` with the sandbox's disk status."""
         full = self._disk_monitor.message() if self._disk_monitor is not None else ""
-        stopped = full and result.ending in ("stop", "lost") and not stop.is_set
-        ending = "full" if stopped else result.ending
-        return replace(result, ending=ending, full=full)
+        stopped = full and result.end_reason in ("stop", "lost") and not stop.is_set
+        ending = "full" if stopped else result.end_reason
+        return replace(result, end_reason=ending, storage_note=full)
 
     def _ensure_link(self) -> Link:
         """Return the link, reconnected if it is broken; a stop ends the wait for it."""

@@ -75,15 +75,15 @@ class OutputCollector:
         parts += ["[STDOUT]", rendered["stdout"]]
         if rendered["stderr"].strip():
             parts += ["[STDERR]", rendered["stderr"]]
-        if result.full:
-            parts.append(f"Note: {result.full}")
+        if result.storage_note:
+            parts.append(f"Note: {result.storage_note}")
         if result.note:
             parts.append(f"Note: {result.note}")
         return "\n".join(parts)
 
 
 def _status_line(result: CommandEnd, timeout: float) -> str:
-    match result.ending:
+    match result.end_reason:
         case "timeout":
             limit = f"its time limit of {round(timeout, 1):g} s"
             return f"Error: the command was ended after {limit}; its output until then is below."

@@ -175,13 +175,13 @@ class Toolbox:
                 result = item
         requests = tuple(self._sandbox.take_network_requests())
         return ToolOutcome(
-            ok=result.ending == "exit" and result.exit_code == 0,
+            ok=result.end_reason == "exit" and result.exit_code == 0,
             text=collector.observation(result, timeout=timeout) + describe_refusals(requests),
             exit_code=result.exit_code,
-            end_reason=result.ending,
+            end_reason=result.end_reason,
             seconds=result.seconds,
             requests=requests,
-            storage_note=result.full,
+            storage_note=result.storage_note,
         )
 
     def _on_host(
@@ -224,19 +224,19 @@ class Toolbox:
         except ToolError as error:
             return self._result(own, f"Error: {error}", ok=False)
         text = result.decode("utf-8", "replace")
-        ok = end.ending == "exit" and end.exit_code == 0
-        if end.ending != "exit":
-            text = _given_up(own, end.ending, seconds)
+        ok = end.end_reason == "exit" and end.exit_code == 0
+        if end.end_reason != "exit":
+            text = _given_up(own, end.end_reason, seconds)
         elif not ok:
             said = printed.decode("utf-8", "replace").strip()
             text = f"Error: {own.name} failed with exit code {end.exit_code}.\n{said}"
         requests = tuple(self._sandbox.take_network_requests())
-        outcome = self._result(own, text, ok=ok, end_reason=end.ending, seconds=end.seconds)
+        outcome = self._result(own, text, ok=ok, end_reason=end.end_reason, seconds=end.seconds)
         return replace(
             outcome,
             text=outcome.text + describe_refusals(requests),
             requests=requests,
-            storage_note=end.full,
+            storage_note=end.storage_note,
         )
 
     def _result(

@@ -40,7 +40,7 @@ class Result:
 
     @property
     def ending(self) -> EndReason:
-        return self.finished.ending
+        return self.finished.end_reason
 
     @property
     def note(self) -> str:

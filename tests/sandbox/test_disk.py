@@ -248,11 +248,11 @@ def test_filling_the_workspace_is_stopped_and_told_and_it_goes_on(make: Make, ow
     run(sandbox, "x=kept")
     result = run(sandbox, FILL)
     assert result.ending == "full"
-    assert "of 100 MB are used" in result.finished.full
-    assert "in /workspace" in result.finished.full
+    assert "of 100 MB are used" in result.finished.storage_note
+    assert "in /workspace" in result.finished.storage_note
     after = run(sandbox, "rm big*; echo $x")
     assert (after.stdout, after.code) == (b"kept\n", 0)
-    assert run(sandbox, "head -c 20M /dev/zero > small").finished.full == ""
+    assert run(sandbox, "head -c 20M /dev/zero > small").finished.storage_note == ""
 
 
 @pytest.mark.engine
@@ -264,7 +264,7 @@ def test_filling_the_containers_own_layer_is_stopped_too(make: Make, own: bool) 
     used = int(say(sandbox, "du -sm /opt | cut -f1"))
     assert used < 2000, "it was stopped long before its end"
     assert run(sandbox, "rm /opt/*; true").code == 0
-    assert run(sandbox, "echo on").finished.full == ""
+    assert run(sandbox, "echo on").finished.storage_note == ""
 
 
 HOLD = """
@@ -291,9 +291,9 @@ def test_deleted_files_that_stay_open_count(make: Make, own: bool, place: str) -
         assert b"No space left on device" in result.stderr
     else:
         assert result.ending == "full"
-        assert "in deleted files that were still open" in result.finished.full
+        assert "in deleted files that were still open" in result.finished.storage_note
     after = run(sandbox, "head -c 50M /dev/zero > /var/tmp/more && echo on")
-    assert (after.stdout, after.finished.full) == (b"on\n", "")
+    assert (after.stdout, after.finished.storage_note) == (b"on\n", "")
 
 
 @own_disk
@@ -306,10 +306,10 @@ def test_temporary_files_homes_and_caches_lie_on_the_own_disk(make: Make, place:
     )
     assert b"No space left on device" in result.stderr
     assert result.ending == "full"
-    assert "in /workspace, /tmp, caches and homes" in result.finished.full
+    assert "in /workspace, /tmp, caches and homes" in result.finished.storage_note
     after = run(sandbox, f"du -sm {place} | cut -f1; rm {place}/[1-4]; echo on > {place}/small")
     assert int(after.stdout) < SIZE // MEGABYTE
-    assert (after.code, after.finished.full) == (0, "")
+    assert (after.code, after.finished.storage_note) == (0, "")
 
 
 @pytest.mark.engine
@@ -401,7 +401,7 @@ def test_below_the_hosts_floor_commands_are_stopped_and_can_delete(
         assert run(sandbox, "echo on").stdout == b"on\n"
         result = run(sandbox, "head -c 300M /dev/urandom > big; sleep 20")
         assert result.ending == "full"
-        assert "disk of the machine" in result.finished.full
+        assert "disk of the machine" in result.finished.storage_note
         assert run(sandbox, "rm big").code == 0
 
 

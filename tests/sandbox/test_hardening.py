@@ -78,7 +78,7 @@ def test_a_command_cannot_forge_its_own_end(sandbox: DockerSandbox) -> None:
     sandbox.write("forge.py", FORGE.encode())
     *_, last = sandbox.execute("python3 forge.py", timeout=30, stop=Stop())
     assert isinstance(last, CommandEnd)
-    assert last.ending == "lost"
+    assert last.end_reason == "lost"
     assert math.isfinite(last.seconds)
     assert run(sandbox, "echo on").stdout == b"on\n"
 
