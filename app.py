@@ -10,7 +10,7 @@ import uvicorn
 from agent.cli import main as cli
 from agent.data_folder import DataFolder
 from agent.provisioning.backend import SetupStatus
-from agent.provisioning.provider import SandboxProvider
+from agent.provisioning.provider import DockerSandboxProvider
 from agent.settings import Settings
 from sandbox_ui.listen import bind_sockets, page_url
 
@@ -40,7 +40,7 @@ def serve(settings: Settings) -> None:
         # Imported when nothing else can go wrong: Gradio takes seconds.
         from sandbox_ui.application import create_app
 
-        app = create_app(settings, SandboxProvider(settings, data, print_status))
+        app = create_app(settings, DockerSandboxProvider(settings, data, print_status))
         config = uvicorn.Config(app, settings.host, settings.port, log_level="warning")
         print(f"The studio is at {page_url(settings.host, sockets)}", flush=True)
         _Server(config, app.state.closing).run(sockets)

@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from agent.data_folder import DataFolder
 from agent.models import demonstration
-from agent.provisioning.provider import SandboxProvider
+from agent.provisioning.provider import DockerSandboxProvider
 from agent.settings import Settings
 from tests.support.page_states import (
     SCHEMES,
@@ -88,7 +88,7 @@ def _readme(browser: Browser) -> None:
     README.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(data=Path(folder))
-        computers = SandboxProvider(settings, DataFolder(settings.data))
+        computers = DockerSandboxProvider(settings, DataFolder(settings.data))
         with run_server(create_app(settings, computers)) as address:
             frames = _played(browser, address)
     _film(frames, README / "demonstration.webp")

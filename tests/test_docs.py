@@ -17,7 +17,7 @@ import pytest
 from PIL import Image
 
 from agent.data_folder import DataFolder
-from agent.provisioning.provider import SandboxProvider
+from agent.provisioning.provider import DockerSandboxProvider
 from agent.settings import Settings
 from tests.support import made_run
 from tests.support.made_run import ServedRun
@@ -165,7 +165,7 @@ def test_the_example_of_gradio_s_client_makes_a_chart_without_an_endpoint(
     tmp_path: Path, image: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     settings = Settings(data=tmp_path, image=image)
-    machine = SandboxProvider(settings, DataFolder(tmp_path))
+    machine = DockerSandboxProvider(settings, DataFolder(tmp_path))
     with run_server(create_app(settings, machine)) as address:
         exec(block("gradio_client").replace("http://127.0.0.1:7860", address), {})
         *states, files = capsys.readouterr().out.strip().splitlines()

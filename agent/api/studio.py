@@ -39,7 +39,7 @@ _UNOPENED = "A studio works in a with block: with Studio() as studio: …"
 
 
 class ClosableSandboxProvider(recorder.SandboxProvider, Protocol):
-    """A provider of sandboxes, such as ``agent.provisioning.provider.SandboxProvider``."""
+    """A provider of sandboxes, such as ``agent.provisioning.provider.DockerSandboxProvider``."""
 
     def create_workspace(self) -> str:
         """Create a sandbox's folder with an empty workspace and return the sandbox's id."""
@@ -53,9 +53,9 @@ Opener = Callable[[Settings, DataFolder], ClosableSandboxProvider]
 
 def containers(settings: Settings, data: DataFolder) -> ClosableSandboxProvider:
     """Return the provider of containers."""
-    from agent.provisioning.provider import SandboxProvider  # imports Docker's client
+    from agent.provisioning.provider import DockerSandboxProvider  # imports Docker's client
 
-    return SandboxProvider(settings, data)
+    return DockerSandboxProvider(settings, data)
 
 
 class Studio:

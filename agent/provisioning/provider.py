@@ -28,7 +28,7 @@ _PODMAN_NO_NETWORK = (
 )
 
 
-class SandboxProvider:
+class DockerSandboxProvider:
     """Provides sandboxes to the runs of one data folder.
 
     Args:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from agent.errors import ToolError
 from agent.tools.text_file import (
-    Page,
+    FilePage,
     TextFile,
     common_prefix_length,
     crlf_position,
@@ -215,7 +215,7 @@ def _resolve_range(view_range: tuple[int, int] | None, lines: int) -> tuple[int,
     return first, lines if last == -1 else min(last, lines)
 
 
-def _clip_notes(text: TextFile, page: Page, first: int, last: int) -> list[str]:
+def _clip_notes(text: TextFile, page: FilePage, first: int, last: int) -> list[str]:
     """Return notes on the parts not shown and how to view them, if any."""
     notes = []
     if page.truncated:
@@ -234,7 +234,7 @@ def _clip_notes(text: TextFile, page: Page, first: int, last: int) -> list[str]:
     return [] if complete else [f"(lines {first}-{page.last_line} of {text.line_count})"]
 
 
-def _format_notes(text: TextFile, page: Page) -> list[str]:
+def _format_notes(text: TextFile, page: FilePage) -> list[str]:
     """Return notes on properties of the file that the numbered lines cannot show."""
     ends, crlf = text.content.count("\n"), text.content.count("\r\n")
     notes = []

@@ -114,7 +114,7 @@ class TextFile:
             end = self.content.rfind("\n")
         return "\r\n" if end > 0 and self.content[end - 1] == "\r" else "\n"
 
-    def page(self, first: int, last: int, *, limit: int, max_line_length: int) -> "Page":
+    def page(self, first: int, last: int, *, limit: int, max_line_length: int) -> "FilePage":
         """Return at least one line, numbered like ``cat -n``, within ``limit``.
 
         Args:
@@ -135,15 +135,15 @@ class TextFile:
                 row += f"[… {stop - position - max_line_length} more characters in this line]"
             room -= len(row) + 1
             if rows and room < 0:
-                return Page("\n".join(rows), number - 1, truncated)
+                return FilePage("\n".join(rows), number - 1, truncated)
             rows.append(row)
             truncated = truncated or stop - position > max_line_length
             position = after + 1
-        return Page("\n".join(rows), last, truncated)
+        return FilePage("\n".join(rows), last, truncated)
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class FilePage:
     """Numbered lines: their text, the last line in it, and whether a line was cut."""
 
     text: str

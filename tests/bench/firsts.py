@@ -8,7 +8,7 @@ from agent.data_folder import DataFolder
 from agent.events import RunEnded, ToolEnded
 from agent.limits import Limits
 from agent.models.scripted import ScriptedModel
-from agent.provisioning.provider import SandboxProvider
+from agent.provisioning.provider import DockerSandboxProvider
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL, reap
 from agent.util.cancellation import Stop
 from tests.bench.figures import SAMPLE_HEADINGS, Sample, Table, measure, record_duration
@@ -33,7 +33,9 @@ def table(context: BenchContext, *, times: int = 15) -> Table:
     return made
 
 
-def _runs(context: BenchContext, computers: SandboxProvider, times: int) -> tuple[Sample, Sample]:
+def _runs(
+    context: BenchContext, computers: DockerSandboxProvider, times: int
+) -> tuple[Sample, Sample]:
     firsts: list[float] = []
     ends: list[float] = []
     for _ in range(times + 1):

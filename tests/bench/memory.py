@@ -9,7 +9,7 @@ from pathlib import Path
 
 from agent.limits import Limits
 from agent.models.scripted import ScriptedModel
-from agent.provisioning.provider import SandboxProvider
+from agent.provisioning.provider import DockerSandboxProvider
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL
 from agent.util.cancellation import Stop
 from tests.bench.figures import Table, format_megabytes
@@ -38,7 +38,7 @@ def private_memory(process: int | str = "self") -> int:
 
 
 def _memory_after_another_run(
-    context: BenchContext, computers: SandboxProvider, stack: ExitStack
+    context: BenchContext, computers: DockerSandboxProvider, stack: ExitStack
 ) -> int:
     """This process's memory with a further run that has come to its end and keeps its sandbox."""
     run = stack.enter_context(context.run(computers))
@@ -48,7 +48,7 @@ def _memory_after_another_run(
     return private_memory()
 
 
-def _container_memory(context: BenchContext, computers: SandboxProvider) -> list[float]:
+def _container_memory(context: BenchContext, computers: DockerSandboxProvider) -> list[float]:
     used = []
     for container in _ids(context, computers):
         memory = context.client.api.stats(container, stream=False, one_shot=True)["memory_stats"]
@@ -58,12 +58,12 @@ def _container_memory(context: BenchContext, computers: SandboxProvider) -> list
     return used
 
 
-def _ids(context: BenchContext, computers: SandboxProvider) -> list[str]:
+def _ids(context: BenchContext, computers: DockerSandboxProvider) -> list[str]:
     label = f"{INSTANCE_LABEL}={computers.data.instance_id}"
     return [str(c["Id"]) for c in context.client.api.containers(filters={"label": label})]
 
 
-def _shim_memory(context: BenchContext, computers: SandboxProvider) -> list[float]:
+def _shim_memory(context: BenchContext, computers: DockerSandboxProvider) -> list[float]:
     """The proportional share of memory of each process that the engine keeps for a container."""
     ids = {ident.encode() for ident in _ids(context, computers)}
     found = []

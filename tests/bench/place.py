@@ -15,7 +15,7 @@ from agent.data_folder import DataFolder
 from agent.errors import SandboxError
 from agent.models.base import ToolCall
 from agent.models.scripted import ScriptedTurn
-from agent.provisioning.provider import SandboxProvider
+from agent.provisioning.provider import DockerSandboxProvider
 from agent.runs.folder import RunFolder
 from agent.runs.recorder import RecordedRun, Task
 from agent.sandbox.disk import volume
@@ -53,11 +53,11 @@ class BenchContext:
     image: str
 
     @contextmanager
-    def provider(self, name: str, *, pool: int = 0) -> Iterator[SandboxProvider]:
+    def provider(self, name: str, *, pool: int = 0) -> Iterator[DockerSandboxProvider]:
         """Computers with their own data folder, ready."""
         settings = load({"STUDIO_POOL": str(pool), "DOCKER_HOST": self.engine_url})
         with DataFolder(self.folder / name) as data:
-            computers = SandboxProvider(settings, data)
+            computers = DockerSandboxProvider(settings, data)
             try:
                 computers.open()
                 if not computers.wait_for_pool(TIMEOUT_SECONDS):
@@ -67,7 +67,7 @@ class BenchContext:
                 computers.close()
 
     @contextmanager
-    def run(self, computers: SandboxProvider) -> Iterator[RecordedRun]:
+    def run(self, computers: DockerSandboxProvider) -> Iterator[RecordedRun]:
         """A run that has not begun."""
         run = RecordedRun(
             RunFolder.create(computers.data.path, computers.create_workspace()), computers

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from agent.provisioning.provider import SandboxProvider
+from agent.provisioning.provider import DockerSandboxProvider
 from agent.runs.folder import RunFolder
 from agent.sandbox.base import CommandEnd, EndReason, FolderEntry, OutputChunk, Sandbox
 from agent.util.cancellation import Stop
@@ -65,7 +65,7 @@ def run(sandbox: Sandbox, command: str, timeout: float = 30.0, stop: Stop | None
     return gather(sandbox.execute(command, timeout=timeout, stop=stop or Stop()))
 
 
-def taken(computers: SandboxProvider, folder: RunFolder) -> Sandbox:
+def taken(computers: DockerSandboxProvider, folder: RunFolder) -> Sandbox:
     """The run's sandbox, as the application takes it."""
     taking = computers.acquire(folder, Stop())
     while True:

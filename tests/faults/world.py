@@ -14,7 +14,7 @@ from agent.events import Event, RunEnded, StepStarted, ToolEnded
 from agent.limits import Limits
 from agent.models.base import ToolCall
 from agent.models.scripted import ScriptedModel, ScriptedTurn
-from agent.provisioning.provider import SandboxProvider
+from agent.provisioning.provider import DockerSandboxProvider
 from agent.runs import journal
 from agent.runs.recorder import Task
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL, SANDBOX_LABEL, reap
@@ -49,7 +49,7 @@ class World:
         self, data: DataFolder, settings: Settings, engine: Client, *, disks: bool = True
     ) -> None:
         self.data, self.engine = data, engine
-        self.computers = SandboxProvider(settings, data, disks=disks)
+        self.computers = DockerSandboxProvider(settings, data, disks=disks)
         self.runs = RunManager(data.path, self.computers, idle_seconds=settings.idle)
 
     def start(self, *turns: ScriptedTurn, network: NetworkPolicy | None = None) -> str:

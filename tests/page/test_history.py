@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, Locator, expect
 
 from agent.data_folder import DataFolder
 from agent.models import demonstration
-from agent.provisioning.provider import SandboxProvider
+from agent.provisioning.provider import DockerSandboxProvider
 from agent.runs.folder import RunFolder
 from agent.settings import Settings
 from tests.support.local_provider import LocalSandboxProvider
@@ -570,7 +570,7 @@ def _studio(browser: Browser, settings: Settings, model: str = "") -> Iterator[V
     """The application from its start to its end, and somebody in it."""
     settings = replace(settings, model=model or settings.model)
     with DataFolder(settings.data) as data:
-        app = create_app(settings, SandboxProvider(settings, data))
+        app = create_app(settings, DockerSandboxProvider(settings, data))
         context = browser.new_context(viewport={"width": WIDE[0], "height": WIDE[1]})
         with run_server(app) as address:
             visitor = Visitor(context.new_page())

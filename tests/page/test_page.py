@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, expect
 
 from agent.data_folder import DataFolder
 from agent.models import demonstration
-from agent.provisioning.provider import SandboxProvider
+from agent.provisioning.provider import DockerSandboxProvider
 from agent.settings import Settings
 from tests.support.models.endpoint import Call, Endpoint, Turn
 from tests.support.server import create_app, run_server
@@ -65,7 +65,7 @@ def addresses(
 
 def _running(settings: Settings) -> Any:
     data = DataFolder(settings.data)
-    return run_server(create_app(settings, SandboxProvider(settings, data)))
+    return run_server(create_app(settings, DockerSandboxProvider(settings, data)))
 
 
 @pytest.fixture

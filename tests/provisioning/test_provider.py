@@ -13,7 +13,7 @@ from agent.data_folder import DataFolder, candidate_folders
 from agent.errors import EngineError
 from agent.events import Event, Preparing, SandboxReady
 from agent.provisioning.backend import SetupStatus
-from agent.provisioning.provider import SandboxProvider
+from agent.provisioning.provider import DockerSandboxProvider
 from agent.runs.folder import RunFolder
 from agent.sandbox.base import CommandEnd, Sandbox
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL, SANDBOX_LABEL
@@ -41,15 +41,15 @@ def settings(image: str) -> Settings:
 
 
 @pytest.fixture
-def computers(settings: Settings, data: DataFolder) -> Iterator[SandboxProvider]:
-    made = SandboxProvider(settings, data)
+def computers(settings: Settings, data: DataFolder) -> Iterator[DockerSandboxProvider]:
+    made = DockerSandboxProvider(settings, data)
     made.open()
     assert made.wait_for_pool(60), made.setup_status
     yield made
     made.close()
 
 
-def take(computers: SandboxProvider, folder: RunFolder) -> tuple[list[Event], Sandbox]:
+def take(computers: DockerSandboxProvider, folder: RunFolder) -> tuple[list[Event], Sandbox]:
     """The run's sandbox and the events on the way to it."""
     sandboxes: list[Sandbox | None] = []
 
@@ -62,13 +62,13 @@ def take(computers: SandboxProvider, folder: RunFolder) -> tuple[list[Event], Sa
     return events, sandbox
 
 
-def bury(computers: SandboxProvider) -> None:
+def bury(computers: DockerSandboxProvider) -> None:
     """Let them be as those of a process that died: nothing is brought back any more."""
     assert computers._backend.proxy is not None
     computers._backend.proxy._closing.set()
 
 
-def draft(computers: SandboxProvider) -> RunFolder:
+def draft(computers: DockerSandboxProvider) -> RunFolder:
     return RunFolder.create(computers.data.path, computers.create_workspace())
 
 
@@ -89,7 +89,9 @@ def networks(engine: Client, data: DataFolder) -> list[str]:
 
 
 @pytest.mark.engine
-def test_a_new_run_gets_a_warm_sandbox_and_keeps_its_files(computers: SandboxProvider) -> None:
+def test_a_new_run_gets_a_warm_sandbox_and_keeps_its_files(
+    computers: DockerSandboxProvider,
+) -> None:
     folder = draft(computers)
     (folder.workspace / "input" / "sub").mkdir()
     (folder.workspace / "input" / "sub" / "a b.txt").write_text("given")
@@ -108,7 +110,7 @@ def test_a_new_run_gets_a_warm_sandbox_and_keeps_its_files(computers: SandboxPro
 def test_without_a_warm_one_the_sandbox_is_made_on_the_runs_own_workspace(
     settings: Settings, data: DataFolder
 ) -> None:
-    computers = SandboxProvider(replace(settings, pool=0), data)
+    computers = DockerSandboxProvider(replace(settings, pool=0), data)
     computers.open()
     folder = draft(computers)
     (folder.workspace / "input" / "a.txt").write_text("given")
@@ -123,7 +125,7 @@ def test_without_a_warm_one_the_sandbox_is_made_on_the_runs_own_workspace(
 
 @pytest.mark.engine
 def test_a_run_without_the_network_has_none_and_is_not_given_a_warm_sandbox(
-    computers: SandboxProvider,
+    computers: DockerSandboxProvider,
 ) -> None:
     folder = draft(computers)
     folder.set_network(NetworkPolicy("none"))
@@ -136,7 +138,7 @@ def test_a_run_without_the_network_has_none_and_is_not_given_a_warm_sandbox(
 
 
 @pytest.mark.engine
-def test_a_warm_sandbox_reaches_what_its_run_may(computers: SandboxProvider) -> None:
+def test_a_warm_sandbox_reaches_what_its_run_may(computers: DockerSandboxProvider) -> None:
     assert computers.wait_for_pool(60)
     folder = draft(computers)
     folder.set_network(NetworkPolicy("listed", ("pypi.org",)))
@@ -154,7 +156,7 @@ def test_a_warm_sandbox_reaches_what_its_run_may(computers: SandboxProvider) -> 
 
 @pytest.mark.engine
 def test_a_run_that_had_a_sandbox_gets_a_new_one_on_the_same_files(
-    computers: SandboxProvider,
+    computers: DockerSandboxProvider,
 ) -> None:
     folder = draft(computers)
     _, first = take(computers, folder)
@@ -169,7 +171,7 @@ def test_a_run_that_had_a_sandbox_gets_a_new_one_on_the_same_files(
 
 @pytest.mark.engine
 def test_what_root_made_in_a_sandbox_is_removed_by_root_in_another(
-    computers: SandboxProvider, data: DataFolder, engine: Client
+    computers: DockerSandboxProvider, data: DataFolder, engine: Client
 ) -> None:
     folder = draft(computers)
     _, sandbox = take(computers, folder)
@@ -188,14 +190,14 @@ def test_the_files_of_a_run_whose_record_is_broken_are_no_orphans(
     (folder.path / "run.json").write_bytes(b"{")
     orphan = data.path / "sandboxes" / "orphan"
     orphan.mkdir()
-    SandboxProvider(settings, data).close()
+    DockerSandboxProvider(settings, data).close()
     assert (folder.workspace / "output/a").read_bytes() == b"mine"
     assert not orphan.exists()
 
 
 @pytest.mark.engine
 def test_closing_leaves_no_container_and_no_folder_but_the_runs(
-    computers: SandboxProvider, engine: Client
+    computers: DockerSandboxProvider, engine: Client
 ) -> None:
     folder = draft(computers)
     _, sandbox = take(computers, folder)
@@ -215,13 +217,16 @@ def test_what_a_dead_instance_left_is_removed_at_the_next_start(
     settings: Settings, tmp_path: Path, engine: Client
 ) -> None:
     with DataFolder(tmp_path / "data") as data, DataFolder(tmp_path / "other") as neighbours:
-        dead, neighbour = SandboxProvider(settings, data), SandboxProvider(settings, neighbours)
+        dead, neighbour = (
+            DockerSandboxProvider(settings, data),
+            DockerSandboxProvider(settings, neighbours),
+        )
         for each in (dead, neighbour):
             each.open()
             assert each.wait_for_pool(60)
         bury(dead)
         left, theirs = containers(engine, data) - {"proxy"}, containers(engine, neighbours)
-        again = SandboxProvider(settings, data)
+        again = DockerSandboxProvider(settings, data)
         again.open()
         assert again.wait_for_pool(60)
         assert containers(engine, data).isdisjoint(left)
@@ -235,13 +240,13 @@ def test_what_a_dead_command_left_beside_is_removed_too(
     settings: Settings, data: DataFolder, engine: Client
 ) -> None:
     def start() -> None:
-        computers = SandboxProvider(replace(settings, pool=0), data)
+        computers = DockerSandboxProvider(replace(settings, pool=0), data)
         _, sandbox = take(computers, draft(computers))
         sandbox.close()
         computers.close()
 
     with DataFolder(candidate_folders(data.path)[2]) as beside:
-        other = SandboxProvider(settings, beside)
+        other = DockerSandboxProvider(settings, beside)
         other.open()
         assert other.wait_for_pool(60)
         bury(other)
@@ -256,7 +261,7 @@ def test_a_missing_engine_is_told_and_tried_again(tmp_path: Path) -> None:
     seen: list[SetupStatus] = []
     settings = replace(load({}), docker_host=f"unix://{tmp_path}/no.sock")
     with DataFolder(tmp_path / "data") as data:
-        computers = SandboxProvider(settings, data, seen.append)
+        computers = DockerSandboxProvider(settings, data, seen.append)
         computers.open()
         for _ in range(2):
             with pytest.raises(EngineError, match=r"no\.sock"):
@@ -268,7 +273,7 @@ def test_a_missing_engine_is_told_and_tried_again(tmp_path: Path) -> None:
 
 @pytest.mark.engine
 def test_an_image_that_is_not_there_is_named(settings: Settings, data: DataFolder) -> None:
-    computers = SandboxProvider(replace(settings, image="nobody/has-this:1"), data)
+    computers = DockerSandboxProvider(replace(settings, image="nobody/has-this:1"), data)
     computers.open()
     with pytest.raises(EngineError, match="nobody/has-this:1"):
         take(computers, draft(computers))
@@ -282,7 +287,7 @@ def test_a_stop_ends_the_wait_for_an_engine_that_does_not_answer(
         silent.bind(str(tmp_path / "silent.sock"))
         silent.listen()
         engine = f"unix://{tmp_path}/silent.sock"
-        computers = SandboxProvider(replace(load({}), docker_host=engine), data)
+        computers = DockerSandboxProvider(replace(load({}), docker_host=engine), data)
         stop = Stop()
         stop.set()
         preparation = computers.acquire(draft(computers), stop)
@@ -296,7 +301,7 @@ def test_a_stop_ends_the_wait_for_an_engine_that_does_not_answer(
 def test_closing_while_all_is_set_up_leaves_nothing(
     settings: Settings, data: DataFolder, engine: Client
 ) -> None:
-    computers = SandboxProvider(settings, data)
+    computers = DockerSandboxProvider(settings, data)
     computers.open()
     computers.close()
     assert not computers.wait_for_pool(2)
@@ -316,7 +321,7 @@ def test_who_waits_for_the_image_sees_how_far_it_is(
     ]
     small.write_text("\n".join([*lines, proxy]))
     monkeypatch.setattr("agent.provisioning.backend.dockerfile_path", lambda: small)
-    computers = SandboxProvider(replace(settings, image="", pool=0), data)
+    computers = DockerSandboxProvider(replace(settings, image="", pool=0), data)
     events, sandbox = take(computers, draft(computers))
     sandbox.close()
     computers.close()

@@ -18,7 +18,7 @@ import pytest
 from agent.data_folder import DataFolder
 from agent.history.deletion import RunDeleter
 from agent.provisioning.migrate import is_cheap_to_move
-from agent.provisioning.provider import SandboxProvider
+from agent.provisioning.provider import DockerSandboxProvider
 from agent.runs import summary
 from agent.runs.disk_usage import bytes_on_disk
 from agent.runs.folder import RunFolder
@@ -187,7 +187,7 @@ def own(request: pytest.FixtureRequest) -> bool:
     return value
 
 
-Machine = Callable[[bool, int], SandboxProvider]
+Machine = Callable[[bool, int], DockerSandboxProvider]
 
 
 @pytest.fixture(scope="module")
@@ -195,13 +195,13 @@ def machine(image: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ma
     """Computers whose sandboxes have disks of their own or not, with a pool or without."""
     host = {key: os.environ[key] for key in ("DOCKER_HOST",) if key in os.environ}
     settings = replace(load(host), image=image, disk=SIZE)
-    opened: dict[tuple[bool, int], SandboxProvider] = {}
+    opened: dict[tuple[bool, int], DockerSandboxProvider] = {}
     with ExitStack() as held:
 
-        def get(own: bool, pool: int) -> SandboxProvider:
+        def get(own: bool, pool: int) -> DockerSandboxProvider:
             if (own, pool) not in opened:
                 data = held.enter_context(DataFolder(tmp_path_factory.mktemp("disk") / "data"))
-                made = SandboxProvider(replace(settings, pool=pool), data, disks=own)
+                made = DockerSandboxProvider(replace(settings, pool=pool), data, disks=own)
                 opened[own, pool] = held.enter_context(closing(made))
                 made.open()
             assert opened[own, pool].wait_for_pool(60)
@@ -425,7 +425,7 @@ def test_many_bytes_stay_where_they_are(make: Make) -> None:
 
 @own_disk
 def test_a_run_that_is_being_given_a_file_is_not_moved(data: DataFolder) -> None:
-    computers = SandboxProvider(replace(load({}), pool=0), data)
+    computers = DockerSandboxProvider(replace(load({}), pool=0), data)
     folder = RunFolder.create(data.path, computers.create_workspace())
     staging = folder.sandbox_folder / STAGING
     staging.mkdir()

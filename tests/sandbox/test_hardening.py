@@ -14,7 +14,7 @@ import pytest
 
 from agent.data_folder import DataFolder
 from agent.errors import EngineError
-from agent.provisioning.provider import SandboxProvider
+from agent.provisioning.provider import DockerSandboxProvider
 from agent.runs.folder import RunFolder
 from agent.sandbox.base import CommandEnd, SandboxLimits
 from agent.sandbox.docker.container import ContainerSpec, host_certificates
@@ -189,7 +189,7 @@ def test_a_runtime_that_the_engine_does_not_have_is_refused_with_those_it_has(
 ) -> None:
     settings = replace(load({}), image=image, runtime="stronger", data=tmp_path)
     with DataFolder(tmp_path / "data") as data:
-        computers = SandboxProvider(settings, data)
+        computers = DockerSandboxProvider(settings, data)
         computers.open()
         folder = RunFolder.create(data.path, computers.create_workspace())
         with pytest.raises(EngineError, match=r"STUDIO_RUNTIME is 'stronger'.*runc"):

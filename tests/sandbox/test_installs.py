@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.data_folder import DataFolder
-from agent.provisioning.provider import SandboxProvider
+from agent.provisioning.provider import DockerSandboxProvider
 from agent.runs.folder import RunFolder
 from agent.settings import load
 from tests.contract.sandbox_use import run, taken
@@ -72,18 +72,20 @@ GROUPS: dict[str, tuple[str, dict[str, str]]] = {
 
 
 @pytest.fixture(scope="module")
-def computers(image: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SandboxProvider]:
+def computers(
+    image: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[DockerSandboxProvider]:
     host = {key: os.environ[key] for key in ("DOCKER_HOST",) if key in os.environ}
     folder = tmp_path_factory.mktemp("installs")
     with DataFolder(Path(folder) / "data") as data:
-        made = SandboxProvider(replace(load(host), image=image, pool=0), data)
+        made = DockerSandboxProvider(replace(load(host), image=image, pool=0), data)
         with closing(made):
             made.open()
             yield made
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_packages_are_installed_and_work(computers: SandboxProvider, group: str) -> None:
+def test_packages_are_installed_and_work(computers: DockerSandboxProvider, group: str) -> None:
     packages, commands = GROUPS[group]
     folder = RunFolder.create(computers.data.path, computers.create_workspace())
     with closing(taken(computers, folder)) as sandbox:

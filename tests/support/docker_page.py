@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from playwright.sync_api import Browser
 
 from agent.data_folder import DataFolder
-from agent.provisioning.provider import SandboxProvider
+from agent.provisioning.provider import DockerSandboxProvider
 from agent.settings import Settings
 from tests.support.server import create_app, run_server
 from tests.support.tab import WIDE, StudioTab
@@ -17,7 +17,7 @@ def open_docker_studio(browser: Browser, settings: Settings) -> Iterator[StudioT
     """A tab on an application that makes real sandboxes, in the settings' data folder."""
     with (
         DataFolder(settings.data) as data,
-        run_server(create_app(settings, SandboxProvider(settings, data))) as at,
+        run_server(create_app(settings, DockerSandboxProvider(settings, data))) as at,
     ):
         context = browser.new_context(viewport={"width": WIDE[0], "height": WIDE[1]})
         studio = StudioTab(context.new_page())

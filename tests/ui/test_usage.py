@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, expect
 from agent.data_folder import DataFolder
 from agent.errors import SandboxError
 from agent.history.index import History
-from agent.provisioning.provider import SandboxProvider
+from agent.provisioning.provider import DockerSandboxProvider
 from agent.runs.folder import RunFolder
 from agent.sandbox.docker.inventory import Inventory, SandboxUsage
 from agent.settings import Settings
@@ -176,7 +176,7 @@ def test_drafts_are_listed_newest_first_with_the_names_of_their_files(tmp_path: 
 def test_containers_and_images_are_counted_by_the_engine(image: str, tmp_path: Path) -> None:
     settings = Settings(data=tmp_path / "data", image=image, pool=1)
     with DataFolder(settings.data) as data:
-        computers = SandboxProvider(settings, data)
+        computers = DockerSandboxProvider(settings, data)
         assert computers.inventory() == Inventory()
         computers.open()
         assert computers.wait_for_pool(60)

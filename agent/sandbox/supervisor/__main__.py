@@ -12,7 +12,7 @@ import ctypes
 import os
 import sys
 
-from .bash import Bash, ignore_termination_signals
+from .bash import BashProcess, ignore_termination_signals
 from .processes import container_processes, descendant_processes, read_process_table, terminate
 from .server import Supervisor
 
@@ -32,7 +32,7 @@ def main() -> None:
             continue
     else:
         ours = descendant_processes()
-    Supervisor(0, 1, Bash(state, folder), ours).serve()
+    Supervisor(0, 1, BashProcess(state, folder), ours).serve()
 
 
 if __name__ == "__main__":

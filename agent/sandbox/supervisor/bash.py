@@ -75,7 +75,7 @@ def _move_descriptor(descriptor: int, number: int) -> None:
     os.close(descriptor)
 
 
-class Bash:
+class BashProcess:
     """A restartable bash process; each restart can restore the previous shell's state.
 
     Attributes:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from . import cgroup, files
-from .bash import Bash
+from .bash import BashProcess
 from .command import Command, OutputPipe
 from .frames import (
     CANCEL,
@@ -59,7 +59,7 @@ class Supervisor:
         self,
         source: int,
         sink: int,
-        bash: Bash,
+        bash: BashProcess,
         select_processes: Callable[[ProcessTable], set[int]],
     ) -> None:
         self._selector = CallbackSelector()

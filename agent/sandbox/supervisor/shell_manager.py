@@ -4,7 +4,7 @@ import os
 import signal
 from collections.abc import Callable
 
-from .bash import Bash
+from .bash import BashProcess
 from .processes import Activity, ProcessTable, read_process_table, terminate, wait_until
 from .wire import CallbackSelector
 
@@ -34,7 +34,7 @@ class ShellManager:
     def __init__(
         self,
         selector: CallbackSelector,
-        bash: Bash,
+        bash: BashProcess,
         select_processes: Callable[[ProcessTable], set[int]],
         on_report: Callable[[], None],
     ) -> None:

@@ -15,7 +15,7 @@ from sandbox_ui.preview.data.archive_reader import (
     MAX_MEMBER_BYTES,
     READ_ERRORS,
     Archive,
-    Entry,
+    ArchiveEntry,
     open_archive,
 )
 from sandbox_ui.preview.kinds import HEAD_BYTES, KINDS, kind_of, module_of
@@ -75,7 +75,7 @@ def _listing(archive: Archive, start: int) -> dict[str, Any]:
     }
 
 
-def _row(entry: Entry) -> list[Any]:
+def _row(entry: ArchiveEntry) -> list[Any]:
     name = entry.name[:_MAX_NAME_LENGTH]
     return [
         name,
@@ -105,7 +105,7 @@ def _escapes_archive(name: str) -> bool:
     return parts.startswith("/") or ".." in parts.split("/") or parts[1:3] == ":/"
 
 
-def _read_member(archive: Archive, at: int, entry: Entry) -> bytes:
+def _read_member(archive: Archive, at: int, entry: ArchiveEntry) -> bytes:
     if entry.kind:
         why = {"locked": "It is protected with a password.", "folder": "This is a folder."}
         raise PreviewError(why.get(entry.kind, f"This is a {entry.kind}, no file."))

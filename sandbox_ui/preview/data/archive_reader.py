@@ -57,7 +57,7 @@ _TRUNCATED_NOTE = "It is cut or broken: what comes after the last entry here can
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ArchiveEntry:
     """Archive entry; ``kind`` is empty for a readable file."""
 
     name: str
@@ -73,7 +73,7 @@ class Archive:
     """The entries read from an archive, and a function that unpacks one of them."""
 
     format_name: str
-    entries: list[Entry]
+    entries: list[ArchiveEntry]
     unpack: Callable[[int], BinaryIO]
     notes: list[str] = field(default_factory=list)
     truncated: bool = False
@@ -116,7 +116,7 @@ def _open_zip(file: BinaryIO) -> Archive:
     )
 
 
-def _zip_entry(member: zipfile.ZipInfo) -> Entry:
+def _zip_entry(member: zipfile.ZipInfo) -> ArchiveEntry:
     kind = ""
     if member.is_dir():
         kind = "folder"
@@ -126,7 +126,7 @@ def _zip_entry(member: zipfile.ZipInfo) -> Entry:
         kind = "locked"
     year, month, day, hour, minute, _ = member.date_time
     changed = f"{year}-{month:02}-{day:02} {hour:02}:{minute:02}"
-    return Entry(member.filename, member.file_size, member.compress_size, changed, kind)
+    return ArchiveEntry(member.filename, member.file_size, member.compress_size, changed, kind)
 
 
 class _LimitedReader:
@@ -165,7 +165,7 @@ def _open_compressed(file: BinaryIO, inside: BinaryIO, form: str, name: str) -> 
         return _open_tar(cast(BinaryIO, _LimitedReader(inside)), f"tar, {form}")
     stem, _, ending = name.rpartition(".")
     single = stem if stem and ending.lower() in ("gz", "bz2", "xz") else name
-    entry = Entry(single, -1, os.fstat(file.fileno()).st_size if _is_file(file) else None)
+    entry = ArchiveEntry(single, -1, os.fstat(file.fileno()).st_size if _is_file(file) else None)
     return Archive(form, [entry], lambda _: inside)
 
 
@@ -178,7 +178,7 @@ def _is_file(file: BinaryIO) -> bool:
 
 
 def _open_tar(file: BinaryIO, form: str) -> Archive:
-    entries: list[Entry] = []
+    entries: list[ArchiveEntry] = []
     members: list[tarfile.TarInfo] = []
     notes: list[str] = []
     archive: tarfile.TarFile | None = None
@@ -217,11 +217,11 @@ def _has_end_marker(file: BinaryIO, archive: tarfile.TarFile) -> bool:
     return file.read(tarfile.BLOCKSIZE) == bytes(tarfile.BLOCKSIZE)
 
 
-def _tar_entry(member: tarfile.TarInfo) -> Entry:
+def _tar_entry(member: tarfile.TarInfo) -> ArchiveEntry:
     kind = _TAR_KINDS.get(member.type, "")
     target = member.linkname if kind == "link" else ""
     try:
         changed = datetime.fromtimestamp(member.mtime, UTC).strftime("%Y-%m-%d %H:%M")
     except (ValueError, OverflowError, OSError):
         changed = ""
-    return Entry(member.name, member.size, None, changed, kind, target)
+    return ArchiveEntry(member.name, member.size, None, changed, kind, target)

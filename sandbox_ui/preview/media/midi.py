@@ -5,7 +5,7 @@ from typing import Any, BinaryIO
 from sandbox_ui.preview.base import JsonPreview, PreviewError, PreviewRequest
 from sandbox_ui.preview.media.midi_reader import (
     MAX_DURATION_SECONDS,
-    Score,
+    MidiScore,
     TickConverter,
     Track,
     read_score,
@@ -40,7 +40,7 @@ def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
     return JsonPreview({"size": request.size, "left": score.stop_reason, **_music(score, clock)})
 
 
-def _music(score: Score, clock: TickConverter) -> dict[str, Any]:
+def _music(score: MidiScore, clock: TickConverter) -> dict[str, Any]:
     columns: dict[str, list[Any]] = {
         name: [] for name in ("start", "end", "pitch", "loud", "track", "family")
     }

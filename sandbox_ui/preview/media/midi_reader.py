@@ -27,7 +27,7 @@ class Track:
 
 
 @dataclass(slots=True)
-class Score:
+class MidiScore:
     """Content read from a MIDI file.
 
     Attributes:
@@ -48,9 +48,9 @@ class _TruncatedData(Exception):
     """The content ends within an event."""
 
 
-def read_score(content: bytes) -> Score:
+def read_score(content: bytes) -> MidiScore:
     """Read the tracks and notes of a possibly truncated file."""
-    score, end = Score(), time.monotonic() + TIMEOUT_SECONDS
+    score, end = MidiScore(), time.monotonic() + TIMEOUT_SECONDS
     for at, size in _chunks(content, 8 + int.from_bytes(content[4:8], "big")):
         if len(score.tracks) >= MAX_TRACKS:
             score.stop_reason = f"only its first {MAX_TRACKS} tracks were read"
@@ -84,7 +84,7 @@ def _chunks(content: bytes, at: int) -> Iterator[tuple[int, int]]:
 class _TrackReader:
     """Reader of one track."""
 
-    def __init__(self, content: bytes, at: int, end: int, score: Score) -> None:
+    def __init__(self, content: bytes, at: int, end: int, score: MidiScore) -> None:
         self._content, self._at, self._end, self._score = content, at, end, score
         self._track, self._number = Track(), len(score.tracks)
         self._tick = self._status = 0

@@ -18,7 +18,7 @@ from sandbox_ui.preview.tables.grid import (
     requested_cell,
     rows_needed,
 )
-from sandbox_ui.preview.tables.sqlite_schema import Table, quote_identifier
+from sandbox_ui.preview.tables.sqlite_schema import SchemaTable, quote_identifier
 
 READ_TIMEOUT_SECONDS = 5.0
 """Time limit for reading rows of a table or view, in seconds."""
@@ -73,7 +73,7 @@ def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
 
 
 def _respond(
-    connection: sqlite3.Connection, tables: list[Table], request: PreviewRequest, head: bytes
+    connection: sqlite3.Connection, tables: list[SchemaTable], request: PreviewRequest, head: bytes
 ) -> dict[str, Any]:
     name = request.options.get("table")
     chosen = next((each for each in tables if each.name == name), None) or _default_table(tables)
@@ -94,7 +94,7 @@ def _respond(
     return {**grid_response(grid, request), "table": chosen.name, **about}
 
 
-def _default_table(tables: list[Table]) -> Table | None:
+def _default_table(tables: list[SchemaTable]) -> SchemaTable | None:
     return next((each for each in tables if each.kind == "table"), tables[0] if tables else None)
 
 
@@ -172,7 +172,7 @@ class _TimeLimit:
 
 
 def _describe_tables(
-    connection: sqlite3.Connection, tables: list[Table], head: bytes
+    connection: sqlite3.Connection, tables: list[SchemaTable], head: bytes
 ) -> dict[str, Any]:
     notes = []
     if head[18] == _WAL or head[19] == _WAL:
@@ -194,7 +194,9 @@ def _describe_tables(
     return {"tables": described, "notes": notes}
 
 
-def _count_rows(connection: sqlite3.Connection, table: Table, seconds: float) -> list[Any] | None:
+def _count_rows(
+    connection: sqlite3.Connection, table: SchemaTable, seconds: float
+) -> list[Any] | None:
     """Return ``[rows, whether there are more]``; None if the time limit is reached."""
     if seconds <= 0:
         return _estimate_rows(connection, table)
@@ -208,7 +210,7 @@ def _count_rows(connection: sqlite3.Connection, table: Table, seconds: float) ->
         return _estimate_rows(connection, table)
 
 
-def _estimate_rows(connection: sqlite3.Connection, table: Table) -> list[Any] | None:
+def _estimate_rows(connection: sqlite3.Connection, table: SchemaTable) -> list[Any] | None:
     """Return the highest row id as an estimate if counting takes too long."""
     if not table.has_rowid:
         return None
@@ -228,7 +230,7 @@ def _known_count(about: dict[str, Any], name: str) -> list[Any] | None:
 
 def _grid(
     connection: sqlite3.Connection,
-    table: Table,
+    table: SchemaTable,
     request: PreviewRequest,
     counted: list[Any] | None = None,
 ) -> Grid:
@@ -261,7 +263,9 @@ def _grid(
     )
 
 
-def _count_displayable(connection: sqlite3.Connection, table: Table, read: int, wanted: int) -> int:
+def _count_displayable(
+    connection: sqlite3.Connection, table: SchemaTable, read: int, wanted: int
+) -> int:
     """Return how many rows can be shown."""
     if read < wanted or read == MAX_ROWS:
         return read
@@ -270,7 +274,9 @@ def _count_displayable(connection: sqlite3.Connection, table: Table, read: int, 
     return int(found)
 
 
-def _cell(connection: sqlite3.Connection, table: Table, request: PreviewRequest) -> dict[str, Any]:
+def _cell(
+    connection: sqlite3.Connection, table: SchemaTable, request: PreviewRequest
+) -> dict[str, Any]:
     """Return one untruncated cell, selected by its row's position in the table."""
     options = {
         key: value for key, value in request.options.items() if key == "sort" or key == "down"

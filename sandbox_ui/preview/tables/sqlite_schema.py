@@ -23,7 +23,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class SchemaTable:
     """A table or a view.
 
     Attributes:
@@ -67,7 +67,7 @@ def quote_identifier(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def list_tables(connection: sqlite3.Connection) -> list[Table]:
+def list_tables(connection: sqlite3.Connection) -> list[SchemaTable]:
     """Return all tables and views except internal and shadow tables.
 
     Raises:
@@ -97,7 +97,7 @@ def _order(row: tuple[str, str, str]) -> tuple[bool, str]:
 
 def _table(
     connection: sqlite3.Connection, name: str, kind: str, sql: str, *, has_rowid: bool
-) -> Table:
+) -> SchemaTable:
     about = _KINDS.get(kind, kind)
     try:
         columns = _columns(connection, name)
@@ -107,8 +107,8 @@ def _table(
         }
         indexes = len(connection.execute(f"PRAGMA index_list({quote_identifier(name)})").fetchall())
     except sqlite3.DatabaseError:
-        return Table(name, about, sql, has_rowid)
-    return Table(name, about, sql, has_rowid, columns, foreign, indexes)
+        return SchemaTable(name, about, sql, has_rowid)
+    return SchemaTable(name, about, sql, has_rowid, columns, foreign, indexes)
 
 
 def _columns(connection: sqlite3.Connection, name: str) -> list[Column]:

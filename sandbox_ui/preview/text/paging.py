@@ -19,7 +19,7 @@ MAX_PAGE_LINES = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class TextPage:
     """A page of a text.
 
     Attributes:
@@ -55,20 +55,20 @@ class TextPager:
         self._file, self.text_format = file, text_format
         self.size = file.seek(0, os.SEEK_END)
 
-    def page_from(self, start: int, most: int = MAX_PAGE_BYTES) -> Page:
+    def page_from(self, start: int, most: int = MAX_PAGE_BYTES) -> TextPage:
         """Return the page at an offset that is a valid page start."""
         start = min(max(start, self.text_format.bom_length), self.size)
         content = self.read(start, start + most)
         if start + most < self.size:
             last = self._last_line_start(content)
             content = content[: last or complete_length(content, self.text_format)]
-        return Page(
+        return TextPage(
             start,
             content[: self._offset_after_lines(content, MAX_PAGE_LINES)],
             self._starts_within_line(start),
         )
 
-    def page_before(self, end: int, most: int = MAX_PAGE_BYTES) -> Page:
+    def page_before(self, end: int, most: int = MAX_PAGE_BYTES) -> TextPage:
         """Return the page that ends at an offset."""
         end = min(max(end, self.text_format.bom_length), self.size)
         start = max(end - most, self.text_format.bom_length)
@@ -79,9 +79,11 @@ class TextPager:
             start, content = start + skipped, content[skipped:]
         over = content.count(self.text_format.newline) - MAX_PAGE_LINES
         skipped = self._offset_after_lines(content, over) if over > 0 else 0
-        return Page(start + skipped, content[skipped:], self._starts_within_line(start + skipped))
+        return TextPage(
+            start + skipped, content[skipped:], self._starts_within_line(start + skipped)
+        )
 
-    def page_around(self, offset: int) -> Page:
+    def page_around(self, offset: int) -> TextPage:
         """Return the page starting at the offset's line, or near it in a long line."""
         offset = min(max(offset, self.text_format.bom_length), self.size)
         begin = max(offset - FIRST_PAGE_BYTES, self.text_format.bom_length)
@@ -143,7 +145,7 @@ def find_aligned(content: bytes, pattern: bytes, unit: int, begin: int = 0) -> i
     return found
 
 
-def split_lines(page: Page, text_format: TextFormat) -> list[tuple[int, str]]:
+def split_lines(page: TextPage, text_format: TextFormat) -> list[tuple[int, str]]:
     """Return the lines of a page as (offset, text) pairs."""
     newline = "\r" if text_format.line_ending == "cr" else "\n"
     found, offset = [], page.start
@@ -163,7 +165,7 @@ def split_lines(page: Page, text_format: TextFormat) -> list[tuple[int, str]]:
     return found if page.content else []
 
 
-def _split(page: Page, text_format: TextFormat, newline: str) -> list[str]:
+def _split(page: TextPage, text_format: TextFormat, newline: str) -> list[str]:
     return text_format.decode(page.content).split(newline)
 
 

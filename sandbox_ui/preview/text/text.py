@@ -14,7 +14,7 @@ from sandbox_ui.preview.text.highlight import Piece, highlight_lines, lexer_for_
 from sandbox_ui.preview.text.paging import (
     FIRST_PAGE_BYTES,
     MAX_PAGE_BYTES,
-    Page,
+    TextPage,
     TextPager,
     split_lines,
 )
@@ -59,7 +59,7 @@ def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
     )
 
 
-def _requested_page(pager: TextPager, request: PreviewRequest) -> Page:
+def _requested_page(pager: TextPager, request: PreviewRequest) -> TextPage:
     options = request.options
     if "end" in options:
         return pager.page_before(pager.size)
@@ -104,11 +104,13 @@ def _unchanged_pages(pager: TextPager, pages: str) -> list[bool]:
     for each in pages.split(",")[:_MAX_CHECKED_PAGES]:
         start, end, known = (int(part) for part in each.split("-"))
         content = pager.read(start, min(end, start + 2 * MAX_PAGE_BYTES))
-        found.append(start + len(content) == end and Page(start, content, False).checksum == known)
+        found.append(
+            start + len(content) == end and TextPage(start, content, False).checksum == known
+        )
     return found
 
 
-def _page_response(pager: TextPager, page: Page, name: str) -> dict[str, Any]:
+def _page_response(pager: TextPager, page: TextPage, name: str) -> dict[str, Any]:
     found = split_lines(page, pager.text_format)
     rows: list[list[Piece]] = []
     goes_on, offsets = [], []
@@ -132,7 +134,7 @@ def _page_response(pager: TextPager, page: Page, name: str) -> dict[str, Any]:
 
 
 def _highlight_page(
-    pager: TextPager, page: Page, name: str, found: list[tuple[int, str]]
+    pager: TextPager, page: TextPage, name: str, found: list[tuple[int, str]]
 ) -> list[list[Piece]]:
     text_format = pager.text_format
     texts = [text for _, text in found]
@@ -147,7 +149,7 @@ def _highlight_page(
     if page.start > MAX_HIGHLIGHTED_BYTES:
         return [[text] for text in texts]
     lead = split_lines(
-        Page(text_format.bom_length, pager.read(text_format.bom_length, page.start), False),
+        TextPage(text_format.bom_length, pager.read(text_format.bom_length, page.start), False),
         text_format,
     )
     end = "" if page.starts_within_line else "\n"

@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, FilePayload, expect
 from agent.data_folder import DataFolder
 from agent.examples import Example, examples
 from agent.models.builtin.install import find_files
-from agent.provisioning.provider import SandboxProvider
+from agent.provisioning.provider import DockerSandboxProvider
 from agent.settings import Settings
 from agent.tasks.file_tasks import chart_checks, checks
 from agent.tasks.file_tasks.generate import families, generate_file_tasks
@@ -64,7 +64,7 @@ def address(
         pytest.skip("the built-in model is not installed (requirements-builtin.txt)")
     settings = Settings(data=tmp_path_factory.mktemp("data"), image=image)
     data = DataFolder(settings.data)
-    with run_server(create_app(settings, SandboxProvider(settings, data))) as address:
+    with run_server(create_app(settings, DockerSandboxProvider(settings, data))) as address:
         yield address
 
 
