@@ -70,7 +70,14 @@ $(VENV)/pyvenv.cfg:
 			exit 1; }
 	@$(PYTHON) -m venv $(VENV)
 
-.make/venv: requirements.txt constraints.txt $(VENV)/pyvenv.cfg
+# The package under the name that it has where it is installed.
+.make/name: $(VENV)/pyvenv.cfg
+	@site=$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))') \
+		&& ln -sfn "$(CURDIR)/agent/packaging/llm_in_sandbox_studio" "$$site" \
+		&& echo "$(CURDIR)" > "$$site/llm_in_sandbox_studio.pth"
+	@mkdir -p .make && touch $@
+
+.make/venv: requirements.txt constraints.txt .make/name
 	@echo "Installing the Python packages into $(VENV) …"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
 		-r requirements.txt -c constraints.txt

@@ -38,7 +38,11 @@ def pip_install(requirements: str, *options: str) -> str:
 
 def build_command() -> str:
     """Return the command that builds the sandbox image."""
-    return "make build" if is_checkout() else shlex.join([sys.executable, "-m", "agent", "build"])
+    return (
+        "make build"
+        if is_checkout()
+        else shlex.join([sys.executable, "-m", str(__package__), "build"])
+    )
 
 
 def _candidates(name: str) -> Iterator[Path]:

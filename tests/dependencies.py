@@ -10,6 +10,7 @@ from what is installed.
 import ast
 import re
 import sys
+import tomllib
 from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.metadata import (
@@ -147,6 +148,12 @@ def unlicensed(name: str, said: str) -> Iterator[str]:
         yield f"{name} has the licence “{said}”"
 
 
+def building() -> set[str]:
+    """What building a wheel needs, which pip installs apart for that."""
+    system = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]
+    return {canonical(Requirement(each).name) for each in system["requires"]}
+
+
 def faults() -> Iterator[str]:
     """Everything that is wrong, a line each."""
     run, dev, train = direct(RUN), direct(DEV), direct(TRAIN)
@@ -154,7 +161,7 @@ def faults() -> Iterator[str]:
     yield from unpinned([*every, *direct(BUILTIN).values()])
     ours = [ROOT / "app.py", *ROOT.glob("agent/**/*.py"), *ROOT.glob("sandbox_ui/**/*.py")]
     used, tested = imported(ours), imported(ROOT.glob("tests/**/*.py"))
-    yield from undeclared(used, run.keys() | train.keys())
+    yield from undeclared(used, run.keys() | train.keys() | building())
     yield from undeclared(tested, run.keys() | dev.keys() | train.keys())
     yield from unused(used, run)
     yield from unused(used.keys() | tested.keys(), dev)

@@ -21,7 +21,7 @@ def module(path: Path) -> str:
 
 LAYERS = {
     "agent": (
-        "errors values installation",
+        "errors values installation packaging",
         "util",
         "sandbox workspace documents prompts models output_folder",
         "events limits tools examples data_folder",

@@ -129,7 +129,7 @@ def _not_text_error(name: str) -> WorkspaceError:
 
 def _extract_in_subprocess(file: BinaryIO, name: str, kind: str) -> Document:
     """Parse the file in a separate process, which receives it through a pipe."""
-    command = [sys.executable, "-P", "-m", "agent.documents.text", kind]
+    command = [sys.executable, "-P", "-m", f"{__package__}.text", kind]
     environment = {"PYTHONPATH": str(_ROOT), "PATH": os.defpath, "LANG": "C.UTF-8"}
     file.seek(0)
     raw = file.read(MAX_PDF + 1)

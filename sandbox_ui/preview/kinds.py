@@ -96,7 +96,7 @@ _MODULES = {
 
 def module_of(kind: str) -> str:
     """Return the dotted name of the module whose ``view`` renders a kind."""
-    return f"sandbox_ui.preview.{_MODULES[kind]}"
+    return f"{__package__}.{_MODULES[kind]}"
 
 
 def kind_of(name: str, head: bytes) -> str:

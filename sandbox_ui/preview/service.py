@@ -19,7 +19,7 @@ from sandbox_ui.scheduling.limiter import UserLimiter
 
 MAX_CONCURRENT = 3
 MAX_RESPONSE_BYTES = 48 * 1024**2
-_ROOT = Path(__file__).resolve().parents[2]
+_ROOT = Path(__file__).resolve().parents[__name__.count(".")]
 _GRACE_SECONDS = 5.0
 _log = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ class PreviewService:
         limiter: Concurrency limit for user requests; waiting ones occupy no thread.
     """
 
-    def __init__(self, worker: str = "sandbox_ui.preview.worker") -> None:
+    def __init__(self, worker: str = f"{__package__}.worker") -> None:
         self._worker = worker
         self._lock = threading.Lock()
         self.limiter = UserLimiter(MAX_CONCURRENT, MAX_CONCURRENT - 1)

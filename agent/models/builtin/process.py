@@ -158,7 +158,7 @@ class _Server:
     def __init__(self, files: ModelFiles) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="studio-model-")
         self._socket = str(Path(self._folder.name) / "model.sock")
-        module = [sys.executable, "-P", "-m", "agent.models.builtin.worker"]
+        module = [sys.executable, "-P", "-m", f"{__package__}.worker"]
         adapter = str(files.adapter) if files.adapter else ""
         self._process = subprocess.Popen(
             [*module, str(files.weights), adapter, self._socket],
