@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -24,7 +24,11 @@ from tests.support.made_run import ServedRun
 from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.server import create_app, run_server
 
+Body = dict[str, Any]
+RunExample = Callable[[str, Callable[[Body], Turn]], str]
+
 ROOT = Path(__file__).parents[1]
+SUBMIT = Turn(calls=[("submit", {})])
 README = (ROOT / "README.md").read_text()
 PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted(ROOT.glob("docs/*.md"))]
 
@@ -137,27 +141,119 @@ def test_the_example_of_a_run_without_the_page_runs(tmp_path: Path, image: str) 
     }
 
 
+@pytest.fixture
+def python_example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, image: str) -> RunExample:
+    """Runs an example as a program, with an endpoint that plays these turns."""
+
+    def run_example(containing: str, play: Callable[[Body], Turn]) -> str:
+        (tmp_path / "data.csv").write_text("a,b\n1,2\n2,5\n")
+        (tmp_path / "prompt.md").write_text("Answer in one line, in output/answer.txt.")
+        with Endpoint(play) as endpoint:
+            text = block(containing).replace("http://localhost:8000/v1", endpoint.url)
+            (tmp_path / "example.py").write_text(text)
+            return shell(
+                "python example.py", tmp_path, PYTHONPATH=f"{ROOT}:{ROOT / 'agent' / 'packaging'}",
+                STUDIO_DATA=str(tmp_path / "data"), STUDIO_IMAGE=image,
+                OPENAI_BASE_URL=endpoint.url, OPENAI_MODEL="m", OPENAI_API_KEY="k",
+            )  # fmt: skip
+
+    return run_example
+
+
+def bash(command: str) -> Turn:
+    return Turn(calls=[("execute_bash", {"command": command})])
+
+
+def once(turn: Turn) -> Callable[[Body], Turn]:
+    """Plays a turn after each message of the user, then submits."""
+
+    def play(body: Body) -> Turn:
+        said = [each["role"] for each in body["messages"]]
+        return SUBMIT if said[-1] == "tool" else turn
+
+    return play
+
+
 @pytest.mark.engine
-def test_the_python_example_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, image: str
-) -> None:
-    monkeypatch.setenv("STUDIO_DATA", str(tmp_path / "data"))
-    monkeypatch.setenv("STUDIO_IMAGE", image)
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "data.csv").write_text("a,b\n1,2\n2,5\n")
-    draw = {
-        "command": 'python3 -c "import pandas, matplotlib.pyplot as plt; '
+def test_the_python_example_of_a_run_runs(python_example: RunExample, tmp_path: Path) -> None:
+    draw = (
+        'python3 -c "import pandas, matplotlib.pyplot as plt; '
         "pandas.read_csv('input/data.csv').plot('a', 'b'); plt.savefig('output/chart.png')\""
-    }
-    with Endpoint([Turn(calls=[("execute_bash", draw)]), Turn(calls=[("submit", {})])]) as endpoint:
-        exec(
-            block('Chart the data as output/chart.png.", inputs').replace(
-                "http://localhost:8000/v1", endpoint.url
-            ),
-            {},
-        )
-    assert looks_like_a_chart((tmp_path / "results" / "files" / "chart.png").read_bytes())
+    )
+    told = python_example("for event in run:  #", once(bash(draw))).split()
+    assert (told[0], told[-1]) == ("run_started", "run_ended")
+    assert looks_like_a_chart((tmp_path / "chart.png").read_bytes())
     assert (tmp_path / "results" / "trajectory.json").exists()
+
+
+@pytest.mark.engine
+def test_the_python_example_of_a_result_runs(python_example: RunExample) -> None:
+    count = bash("wc -l < input/data.csv >> output/answer.txt")
+    told = python_example("How many lines has the file", once(count)).splitlines()
+    assert told == ["submitted 3 2", "3", "3 ['input/data.csv', 'output/answer.txt']"]
+
+
+@pytest.mark.engine
+def test_the_python_example_of_prompts_runs(python_example: RunExample) -> None:
+    systems: list[str] = []
+
+    def play(body: Body) -> Turn:
+        systems.append(body["messages"][0]["content"])
+        return once(bash("echo 42 > output/answer.txt"))(body)
+
+    assert python_example("brief = Prompt(", play).split() == ["42", "42"]
+    assert systems[0].endswith("in one line, in output/answer.txt.")
+    assert systems[-1] == "Answer in one line, in output/answer.txt."
+
+
+@pytest.mark.engine
+def test_the_python_example_of_a_sandbox_runs(python_example: RunExample) -> None:
+    told = python_example("studio.sandbox(network=", once(SUBMIT))
+    assert told.startswith("a\nb\n/tmp\nhello\n  0\n")
+    assert "b'some text'" in told
+    assert told.endswith("missing.txt does not exist. 2\n")
+
+
+@pytest.mark.engine
+def test_the_python_example_of_tools_runs(python_example: RunExample) -> None:
+    script = [
+        Turn(calls=[("price", {"item": "bread"}), ("price", {"item": "salt", "currency": "EUR"})]),
+        bash("echo 4 3 4 > words; echo 4.3 > output/answer.txt"),
+        Turn(calls=[("count_words", {"path": "words"})]),
+        SUBMIT,
+    ]
+    results: list[str] = []
+
+    def play(body: Body) -> Turn:
+        results[:] = [each["content"] for each in body["messages"] if each["role"] == "tool"]
+        place: int = sum(each["role"] == "assistant" for each in body["messages"])
+        return script[place]
+
+    assert python_example("def count_words", play) == "4.3\n"
+    named = [result.split("\n", 1)[1] for result in (*results[:2], results[3])]
+    assert [each.split("\n")[0] for each in named] == ["3.2 CHF", "1.1 EUR", '{"4": 2, "3": 1}']
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("containing", ["ThreadPoolExecutor(8)", "asyncio.run(main())"])
+def test_the_python_examples_of_runs_in_parallel_run(
+    python_example: RunExample, containing: str
+) -> None:
+    told = python_example(containing, once(bash("echo hello > output/answer.txt")))
+    assert "hello" in told
+    if "asyncio" in containing:
+        assert told.endswith("['1\\n', '1\\n2\\n', '1\\n2\\n3\\n']\n")
+    else:
+        assert told.count("hello") == 8
+
+
+def test_every_python_example_of_the_api_is_executed() -> None:
+    page = (ROOT / "docs" / "python-api.md").read_text()
+    source = Path(__file__).read_text()
+    named = re.findall(r'(?:python_example\(|parametrize\("containing", \[)"([^"]+)"', source)
+    examples = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    named += ["asyncio.run(main())"]
+    assert [each for each in examples if not any(name in each for name in named)] == []
 
 
 @pytest.mark.engine
