@@ -80,4 +80,4 @@ def test_the_key_is_not_shown() -> None:
 
 def test_the_docs_show_the_settings_as_they_are() -> None:
     page = (Path(__file__).parents[1] / "docs" / "settings.md").read_text()
-    assert to_markdown() in page, "Copy what agent.settings.table() returns."
+    assert to_markdown() in page, "Copy what agent.settings.to_markdown() returns."
