@@ -20,7 +20,7 @@ from agent.sandbox.base import EndReason, StreamName
 from agent.sandbox.network.policy import NetworkAccess, NetworkRequest
 from agent.util.text import replace_surrogates
 
-FORMAT = 2
+FORMAT = 3
 """The version of the journal format that this version writes; see ``agent.runs.journal``."""
 
 Mode = Literal["sandbox", "plain"]
@@ -31,8 +31,8 @@ Status = Literal[
 # Journals of earlier versions hold a boolean.
 Network = Annotated[NetworkAccess, BeforeValidator(lambda said: _EARLIER.get(said, said))]
 _EARLIER = {True: "open", False: "none"}
-SandboxOrigin = Literal["new", "woken", "remade"]
-Preparation = Literal["in_line", "preparing_image", "starting_sandbox", "ready"]
+SandboxOrigin = Literal["new", "restarted", "recreated"]
+Preparation = Literal["queued", "preparing_image", "starting_sandbox", "ready"]
 
 
 def now() -> float:
@@ -139,8 +139,8 @@ class SandboxReady(_Event):
         sandbox: Its id.
         seconds: Time until it was ready.
         pooled: Whether it came from the pool of warm sandboxes.
-        origin: ``new``; ``woken``: restarted after a stop, with its installed software;
-            ``remade``: a new container on the old files, without its installed software.
+        origin: ``new``; ``restarted`` after a stop, with its installed software;
+            ``recreated``: a new container on the old files, without its installed software.
     """
 
     sandbox: str
@@ -249,9 +249,9 @@ class ToolOutput(_Event):
     """Output of a tool call as it arrives.
 
     Attributes:
-        text: The output; only its last part if ``beside`` is set.
+        text: The output; only its last part if ``output_file`` is set.
         skipped: Bytes that the sandbox left out just before ``text``.
-        beside: The file in the run's folder that holds the whole output, if it is long.
+        output_file: The file in the run's folder that holds the whole output, if it is long.
     """
 
     step: int
@@ -259,7 +259,7 @@ class ToolOutput(_Event):
     stream: StreamName
     text: str
     skipped: int = 0
-    beside: str = ""
+    output_file: str = ""
     kind: Literal["tool_output"] = "tool_output"
 
 
@@ -270,7 +270,7 @@ class ToolEnded(_Event):
     Attributes:
         observation: The exact text sent to the model.
         requests: The sandbox's network requests during the call, as measured by the proxy.
-        full: A sentence on which storage was full; empty if none was.
+        storage_note: A sentence on which storage was full; empty if none was.
     """
 
     step: int
@@ -282,7 +282,7 @@ class ToolEnded(_Event):
     seconds: float
     observation: str
     requests: tuple[NetworkRequest, ...] = ()
-    full: str = ""
+    storage_note: str = ""
     kind: Literal["tool_ended"] = "tool_ended"
 
 
@@ -292,7 +292,7 @@ class Reminder(_Event):
 
     step: int
     text: str
-    kind: Literal["told"] = "told"
+    kind: Literal["reminder"] = "reminder"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -302,7 +302,7 @@ class ObservationsCleared(_Event):
     step: int
     call_ids: tuple[str, ...]
     note: str
-    kind: Literal["forgotten"] = "forgotten"
+    kind: Literal["observations_cleared"] = "observations_cleared"
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,7 +310,7 @@ class FileChange:
     """One workspace path that a step added, changed or removed."""
 
     path: str
-    what: Literal["added", "changed", "removed"]
+    kind: Literal["added", "changed", "removed"]
     size: int = 0
 
 
@@ -357,12 +357,12 @@ class UnreadableEvent(_Event):
     Attributes:
         at: When the line was written; 0 if unknown.
         step: The step that the line names; 0 if none.
-        what: The kind of event that the line names; empty if none.
+        event_kind: The kind of event that the line names; empty if none.
         text: A sentence about it for the user.
     """
 
     step: int
-    what: str
+    event_kind: str
     text: str
     kind: Literal["unreadable"] = "unreadable"
 

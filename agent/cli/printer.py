@@ -142,6 +142,6 @@ class EventPrinter:
 
 def _format_changes(event: WorkspaceChanged) -> str:
     signs = {"added": "+", "changed": "~", "removed": "-"}
-    shown = [f"{signs[change.what]} {change.path}" for change in event.changes[:_SHOWN_CHANGES]]
+    shown = [f"{signs[change.kind]} {change.path}" for change in event.changes[:_SHOWN_CHANGES]]
     more = event.total - len(shown)
     return "  ".join(shown) + (f"  and {more} more" if more > 0 else "")

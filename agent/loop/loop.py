@@ -311,7 +311,7 @@ class _RoundRunner:
             seconds=outcome.seconds,
             observation=outcome.text,
             requests=outcome.requests,
-            full=outcome.storage_note,
+            storage_note=outcome.storage_note,
         )
 
     def _read_answer_file(self) -> str:

@@ -159,15 +159,15 @@ class SandboxFactory:
         try:
             restarted = DockerSandbox.restart(self._engine, self._spec(folder.sandbox, network))
         except SandboxError as error:
-            _log.warning("The sandbox of run %s cannot be woken: %s", folder.id, error)
+            _log.warning("The sandbox of run %s cannot be restarted: %s", folder.id, error)
         else:
             if restarted is not None:
-                return restarted, "woken"
+                return restarted, "restarted"
         old = lifecycle.list_containers(self._engine, self._data.instance_id, folder.sandbox)
         created = self._create(folder.sandbox, network=network)
         for info in old:
             self._remove(info)
-        return created, "remade"
+        return created, "recreated"
 
     def _remove_if_expired(self, info: lifecycle.ContainerInfo, named: set[str]) -> None:
         """Remove a container whose retention has expired, unless it is being restarted."""

@@ -7,9 +7,10 @@ for writing. Nothing else is ever removed.
 
 The format has a version (``agent.events.FORMAT``), which each round names; version 1 has no
 name. Version 2 adds one rule: every reader keeps a line that it cannot read, shows it as
-``Unreadable``, and continues with the next line. A newer version may add kinds of events, fields
-and values; it raises the version number if an older reader would show something wrong without
-them. It never changes the meaning of existing ones.
+``UnreadableEvent``, and continues with the next line. Version 3 renames some kinds, fields and
+values; ``agent.runs.earlier_events`` holds the earlier names. A newer version may add kinds of
+events, fields and values; it raises the version number if an older reader would show something
+wrong without them. It never changes the meaning of existing ones.
 """
 
 import os
@@ -19,6 +20,7 @@ from pathlib import Path
 
 from agent.errors import JournalError
 from agent.events import Event, RunEnded, StepEnded, UnreadableEvent, encode
+from agent.runs.earlier_events import rename_earlier
 from agent.runs.unreadable_events import decode_line
 
 _BLOCK = 64 * 1024
@@ -121,7 +123,7 @@ class Journal:
 def read(path: Path, cursor: int = 0, end: int | None = None) -> Iterator[tuple[int, Event]]:
     """Yield the events from a cursor on, each with the cursor after its line.
 
-    An unreadable line yields an ``Unreadable``, possibly followed by a repaired event.
+    An unreadable line yields an ``UnreadableEvent``, possibly followed by a repaired event.
 
     Args:
         path: The journal's file.
@@ -141,11 +143,12 @@ def read_entries(
 ) -> Iterator[tuple[int, bytes, tuple[Event, ...]]]:
     """Like ``read``, but yield lines: the cursor after each, its bytes, its events."""
     for position, line in read_lines(path, cursor, end):
-        yield position, line, decode_line(line, first=position == len(line) + 1)
+        yield position, line, decode_line(line, first=not cursor)
+        cursor = position
 
 
 def read_lines(path: Path, cursor: int = 0, end: int | None = None) -> Iterator[tuple[int, bytes]]:
-    """Like ``read``, but yield undecoded lines, each with the cursor after it."""
+    """Like ``read``, but yield undecoded lines, with today's names, each with its end cursor."""
     if not cursor and not path.exists():
         return  # the run has not begun
     with path.open("rb") as file:
@@ -156,7 +159,7 @@ def read_lines(path: Path, cursor: int = 0, end: int | None = None) -> Iterator[
             cursor += len(line)
             if not line.endswith(b"\n") or (end is not None and cursor > end):
                 return
-            yield cursor, line[:-1]
+            yield cursor, rename_earlier(line[:-1])
 
 
 def ends_with(path: Path, kind: type[Event]) -> bool:
@@ -173,7 +176,8 @@ def last_event(path: Path) -> Event | None:
             return None
         while end:
             start = _last_newline(descriptor, end - 1) + 1
-            event = decode_line(os.pread(descriptor, end - start - 1, start), first=not start)[-1]
+            line = rename_earlier(os.pread(descriptor, end - start - 1, start))
+            event = decode_line(line, first=not start)[-1]
             if not isinstance(event, UnreadableEvent):
                 return event
             end = start

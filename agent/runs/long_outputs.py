@@ -40,7 +40,7 @@ class LongOutputs:
             self._short.setdefault(name, []).append(text)
             return event
         self._write(name, text)
-        return replace(event, text=event.text[-_TAIL:], beside=name)
+        return replace(event, text=event.text[-_TAIL:], output_file=name)
 
     def end_call(self) -> None:
         """Close the files of the call that ended."""

@@ -45,11 +45,11 @@ from agent.workspace.versions.blobs import BlobStore
 
 ORIGIN_MESSAGES: dict[SandboxOrigin, str] = {
     "new": "",
-    "woken": "The sandbox was stopped meanwhile and is back: its files and what was installed are "
-    "as they were, the shell as its last finished command left it; what ran in the background has "
+    "restarted": "The sandbox was stopped and has been restarted: files and installed software are "
+    "unchanged, the shell is as its last finished command left it, and background processes have "
     "ended.",
-    "remade": "The sandbox had to be made anew: the files in /workspace are as they were; what "
-    "was installed, files elsewhere and the shell's variables are gone.",
+    "recreated": "The sandbox had to be recreated: the files in /workspace are unchanged; "
+    "installed software, files elsewhere and the shell's variables are lost.",
 }
 USER_CHANGES_FILE = "news.jsonl"
 

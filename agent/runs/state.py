@@ -40,7 +40,7 @@ from agent.sandbox.network.policy import NetworkAccess
 StateName = (
     Literal[
         "draft",
-        "in_line",
+        "queued",
         "preparing_image",
         "starting_sandbox",
         "waiting_model",
@@ -268,8 +268,8 @@ def _merge_changes(step: StepSummary, event: WorkspaceChanged) -> None:
     for change in event.changes:
         before = known.get(change.path)
         again += before is not None
-        if before is not None and (before.what, change.what) == ("added", "changed"):
-            change = replace(change, what="added")
+        if before is not None and (before.kind, change.kind) == ("added", "changed"):
+            change = replace(change, kind="added")
         known[change.path] = change
     step.changes = list(known.values())[:_SHOWN_CHANGES]
     step.changed += event.total - again

@@ -209,7 +209,7 @@ def _changed_files(state: RunState) -> Iterator[str]:
     known: dict[str, None] = {}
     for step in state.steps:
         for change in step.changes:
-            if change.what == "removed":
+            if change.kind == "removed":
                 known.pop(change.path, None)
             else:
                 known[change.path] = None

@@ -78,7 +78,7 @@ def _placeholder(data: dict[str, Any]) -> UnreadableEvent:
     return UnreadableEvent(
         at=float(at) if isinstance(at, int | float) and math.isfinite(at) else 0.0,
         step=step if isinstance(step, int) and 0 < step < 2**31 else 0,
-        what=named,
+        event_kind=named,
         text=_text(named),
     )
 

@@ -45,7 +45,7 @@ class Ticket:
                     self.leave()
                     return False
                 last_status = status
-                yield Preparing(state="in_line", detail=last_status)
+                yield Preparing(state="queued", detail=last_status)
 
     def leave(self) -> None:
         """Release the slot to the next run. Idempotent."""

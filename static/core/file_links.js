@@ -28,7 +28,7 @@ on("reset", () => {
 });
 on("changed", ({ changes }) => {
   forget();
-  for (const { what, path } of changes) if (what === "added") again(shownPath(path));
+  for (const { kind, path } of changes) if (kind === "added") again(shownPath(path));
 });
 on("workspace", forget);
 

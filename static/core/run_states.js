@@ -4,7 +4,7 @@ import { plural } from "./format.js";
 
 const WORDS = {
   draft: "draft",
-  in_line: "queued",
+  queued: "queued",
   preparing_image: "preparing the sandbox image",
   starting_sandbox: "starting a sandbox",
   waiting_model: "waiting for the model",
@@ -29,7 +29,7 @@ export function words(head) {
     return `preparing image ${Math.round(head.progress * 100)}%`;
   }
   // Queue position first, then perhaps the reason for waiting.
-  if (head.state === "in_line" && head.detail) return head.detail.split(";")[0];
+  if (head.state === "queued" && head.detail) return head.detail.split(";")[0];
   return text;
 }
 

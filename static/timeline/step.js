@@ -142,8 +142,8 @@ export class Step {
       case "workspace_changed": return this.change(event);
       case "retrying": return this.retry(event);
       case "notice": return this.remark(event.text);
-      case "told": return this.told(event.text);
-      case "forgotten": return this.remark(`${plural(event.call_ids.length, "older output")} removed from the conversation to free up space.`);
+      case "reminder": return this.told(event.text);
+      case "observations_cleared": return this.remark(`${plural(event.call_ids.length, "older output")} removed from the conversation to free up space.`);
       case "unreadable": return this.remark(event.text, "warn");
       case "step_ended": return this.finish();
       default: return undefined;

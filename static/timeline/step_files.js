@@ -27,8 +27,8 @@ export class Changes {
     const known = new Map(this.all.map((change) => [change.path, change]));
     const before = known.size;
     for (const change of changes) {
-      const what = known.get(change.path)?.what === "added" && change.what === "changed" ? "added" : change.what;
-      known.set(change.path, { ...change, what });
+      const kind = known.get(change.path)?.kind === "added" && change.kind === "changed" ? "added" : change.kind;
+      known.set(change.path, { ...change, kind });
     }
     this.total += total - (changes.length - (known.size - before));
     this.all = [...known.values()].sort((a, b) => rank(a) - rank(b));
@@ -57,14 +57,14 @@ export class Changes {
   }
 }
 
-function chip({ what, path }, step) {
+function chip({ kind, path }, step) {
   const name = shownPath(path);
   const differs = () => emit("past", { path, step, compared: true });
-  if (what === "removed") {
+  if (kind === "removed") {
     return h("button", { type: "button", class: "chip gone", title: `deleted: ${name}`, "aria-label": `Deleted: ${name}`, onclick: differs }, h("span", {}, `− ${name}`));
   }
-  const look = h("button", { type: "button", class: "name", title: `${what}: ${name}`, onclick: () => emit("past", { path, step }) }, `${SIGNS[what]} ${name}`);
-  const compares = what === "changed" && kindOf(path) === "image"; // two images, with a divider
+  const look = h("button", { type: "button", class: "name", title: `${kind}: ${name}`, onclick: () => emit("past", { path, step }) }, `${SIGNS[kind]} ${name}`);
+  const compares = kind === "changed" && kindOf(path) === "image"; // two images, with a divider
   const label = compares ? `Compare ${name} before and after step ${step}` : `Changes to ${name} in step ${step}`;
   return h("span", { class: "chip file" }, look,
     h("button", { type: "button", class: "differs", title: label, "aria-label": label, onclick: differs }, icon("differs"), compares ? "compare" : null));

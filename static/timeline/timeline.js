@@ -14,7 +14,7 @@ import { Step, folding } from "./step.js";
 import { mountTools } from "./export_menu.js";
 import { openSettings, welcome } from "../composer/welcome.js";
 
-const WAITING = new Set(["in_line", "preparing_image", "starting_sandbox", "waiting_model", "retrying"]);
+const WAITING = new Set(["queued", "preparing_image", "starting_sandbox", "waiting_model", "retrying"]);
 const NEAR = "1000px"; // from the viewport: nearer steps are fully loaded, others have only the head
 const BATCH = 25; // steps whose layout the browser skips together
 const PASSING = 60; // ms; steps that are only scrolled past are not loaded
@@ -319,7 +319,7 @@ function damaged(count) {
 /** Details of a state beyond its label. */
 function detailOf({ state, detail }) {
   if (!detail || ["retrying", "waiting_model"].includes(state)) return "";
-  if (state !== "in_line") return `: ${detail}`;
+  if (state !== "queued") return `: ${detail}`;
   const why = detail.indexOf(";");
   return why < 0 ? ". It starts automatically." : `${detail.slice(why)}.`;
 }

@@ -135,7 +135,7 @@ export class Card {
     if (event.skipped) viewport.add(`\n… ${bytes(event.skipped)} omitted …\n`, "dim");
     viewport.add(event.text, event.stream === "stderr" ? "err" : "");
     this.newlines += event.text.split("\n").length - 1;
-    if (event.beside) this.offer(event.beside, event.stream);
+    if (event.output_file) this.offer(event.output_file, event.stream);
     this.followOut();
   }
 
@@ -235,7 +235,7 @@ export class Card {
       const address = runApi(`outputs/${encodeURIComponent(name)}`);
       parts.push(h("a", { href: address, download: "" }, `full ${stream}`));
     }
-    if (event.full) parts.push(h("span", { class: "host bad" }, event.full));
+    if (event.storage_note) parts.push(h("span", { class: "host bad" }, event.storage_note));
     if (this.requests?.length) parts.push(...asked(this.requests));
     const source = this.arguments.command && this.name === "execute_bash"
       ? this.arguments.command : this.arguments.file_text;

@@ -56,6 +56,6 @@ export function extent(entry, folder) {
 /** Describe a step's change to a file. */
 export function markText(mark) {
   if (!mark) return "";
-  const what = mark.what === "added" ? "new" : "changed";
+  const what = mark.kind === "added" ? "new" : "changed";
   return mark.unseen ? `${what} · step ${mark.step}` : `step ${mark.step}`;
 }

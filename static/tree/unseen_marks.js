@@ -19,18 +19,18 @@ export class Marks {
 
   /** Record the changes of a step; `shown` is the file in the preview. */
   note(step, changes, shown = null) {
-    for (const { path, what } of changes) {
+    for (const { path, kind } of changes) {
       const before = this.marks.get(path);
       if (before && before.step > step) continue;
       if (before?.unseen) this.count(path, -1);
-      if (what === "removed") {
+      if (kind === "removed") {
         this.marks.delete(path);
         continue;
       }
       const unseen = !isCache(path) && step > this.all && step > (this.looked.get(path) ?? 0);
       const changed = before?.changed ?? [];
-      if (what === "changed" && before?.step !== step) changed.push(step);
-      this.marks.set(path, { step, what: before?.unseen && before.what === "added" ? "added" : what, unseen, changed });
+      if (kind === "changed" && before?.step !== step) changed.push(step);
+      this.marks.set(path, { step, kind: before?.unseen && before.kind === "added" ? "added" : kind, unseen, changed });
       if (unseen) this.count(path, 1);
       if (path === shown) this.look(path);
     }

@@ -119,7 +119,9 @@ def test_a_message_goes_on_after_its_container_was(world: World, fault: Fault) -
     assert world.go_on(run, bash("cat output/made"), SUBMIT).status == "submitted"
     assert "made" in world.observations(run)[-1]
     origins = [event.origin for event in world.found(run, SandboxReady)]
-    assert origins[1:] == {"kill": ["woken"], "remove": ["remade"], "pause": []}[fault.__name__]
+    assert (
+        origins[1:] == {"kill": ["restarted"], "remove": ["recreated"], "pause": []}[fault.__name__]
+    )
 
 
 @pytest.mark.long

@@ -167,7 +167,7 @@ def test_killed_while_a_command_runs_the_page_goes_on_by_itself(
             tab.reload()
         tab.send("Go on.")
         expect(tab.state).to_have_text("submitted", timeout=60_000)
-        expect(tab.timeline).to_contain_text(ORIGIN_MESSAGES["woken"])
+        expect(tab.timeline).to_contain_text(ORIGIN_MESSAGES["restarted"])
         for _ in range(2):
             expect(tab.timeline.locator("a.no")).to_have_text(["1", "2", "3", "4"])
             expect(tab.timeline.locator(".card").nth(1)).to_contain_text("sleep 1000")

@@ -40,11 +40,11 @@ def test_an_idle_sandbox_stops_and_a_message_brings_it_back(world: World) -> Non
     assert world.networks() == []
     world.go_on(run, bash(USE), SUBMIT)
     assert "works\nkept input\nmade" in world.observations(run)[-1]
-    assert origins(world, run) == ["new", "woken"]
+    assert origins(world, run) == ["new", "restarted"]
     step = world.found(run, StepStarted)[2]
-    assert step.note.startswith(f"\n\n[{ORIGIN_MESSAGES['woken']}]\n")
+    assert step.note.startswith(f"\n\n[{ORIGIN_MESSAGES['restarted']}]\n")
     (notice,) = world.found(run, Notice)
-    assert (notice.step, notice.text) == (step.step, ORIGIN_MESSAGES["woken"])
+    assert (notice.step, notice.text) == (step.step, ORIGIN_MESSAGES["restarted"])
     assert world.states() == ["running"]
 
 
@@ -73,8 +73,8 @@ def test_a_sandbox_that_has_rested_too_long_goes_and_the_model_is_told(
         world.go_on(run, bash(USE), SUBMIT)
         assert "tool: command not found" in world.observations(run)[-1]
         assert "made" in world.observations(run)[-1]
-        assert origins(world, run) == ["new", "remade"]
-        assert world.found(run, Notice)[-1].text == ORIGIN_MESSAGES["remade"]
+        assert origins(world, run) == ["new", "recreated"]
+        assert world.found(run, Notice)[-1].text == ORIGIN_MESSAGES["recreated"]
 
 
 @pytest.mark.long
@@ -82,7 +82,7 @@ def test_a_container_that_cannot_be_started_any_more_is_made_anew(world: World) 
     run = world.do(bash("echo made > output/made; rm -rf /usr/bin/python3*"), SUBMIT)
     rest(world)
     assert world.go_on(run, bash("cat output/made"), SUBMIT).status == "submitted"
-    assert origins(world, run) == ["new", "remade"]
+    assert origins(world, run) == ["new", "recreated"]
     assert world.states() == ["running"]
     assert len(world.networks()) == 1
 
@@ -135,7 +135,7 @@ def test_what_a_dead_process_left_running_is_taken_up_and_the_rest_removed(
             assert again.states() == ["exited"]
             again.go_on(run, bash("tool; pgrep -c sleep"), SUBMIT)
             assert again.observations(run)[-1].endswith("works\n1")
-            assert origins(again, run)[-1] == "woken"
+            assert origins(again, run)[-1] == "restarted"
         finally:
             again.close()
             dead.close()

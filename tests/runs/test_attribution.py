@@ -45,7 +45,7 @@ def played(events: Iterator[Event], edits: dict[int, Callable[[], None]]) -> dic
         if isinstance(event, StepStarted) and event.step in edits:
             edits[event.step]()
         if isinstance(event, WorkspaceChanged):
-            told |= {each.path: f"{each.what} by step {event.step}" for each in event.changes}
+            told |= {each.path: f"{each.kind} by step {event.step}" for each in event.changes}
     return told
 
 

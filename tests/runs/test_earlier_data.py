@@ -150,6 +150,24 @@ def test_a_run_is_exported(earlier: Earlier, kind: str) -> None:
     assert archive.read(journal) == before
 
 
+def test_events_and_states_have_todays_names(earlier: Earlier) -> None:
+    seen = [
+        event
+        for kind in ("sandbox", "cleared")
+        for number in range(1, ENDED[kind][1] + 1)
+        for event in earlier.get(f"/api/runs/{earlier.run(kind)}/steps/{number}").json()
+    ]
+    kinds = {event["kind"] for event in seen}
+    assert {"reminder", "observations_cleared"} <= kinds
+    assert not kinds & {"told", "forgotten", "unreadable"}
+    assert any(event.get("output_file") for event in seen)
+    assert all("storage_note" in event for event in seen if event["kind"] == "tool_ended")
+    changes = [change for event in seen for change in event.get("changes", ())]
+    changes += [change for head in earlier.state("sandbox")["steps"] for change in head["changes"]]
+    assert {change["kind"] for change in changes} <= {"added", "changed", "removed"}
+    assert not any("what" in change for change in changes)
+
+
 def test_files_are_there_now_and_as_they_were(earlier: Earlier) -> None:
     at = f"/api/runs/{earlier.run('sandbox')}/files"
     assert earlier.get(f"{at}/output/sum.py").text == "print(sum(range(102)))\n"

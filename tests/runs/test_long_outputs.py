@@ -23,9 +23,9 @@ def test_a_long_one_is_whole_in_its_file_and_short_in_the_journal(tmp_path: Path
     kept = [outputs.truncate(output(part)) for part in parts]
     outputs.end_call()
     (file,) = tmp_path.iterdir()
-    assert file.name == kept[-1].beside
+    assert file.name == kept[-1].output_file
     assert file.read_text() == "".join(parts)
-    assert sum(len(event.text) for event in kept if not event.beside) <= MAX_JOURNAL_BYTES
+    assert sum(len(event.text) for event in kept if not event.output_file) <= MAX_JOURNAL_BYTES
     assert kept[-1].text == parts[-1]
 
 
@@ -42,8 +42,8 @@ def test_streams_are_kept_apart(tmp_path: Path) -> None:
     long = outputs.truncate(output("x" * (MAX_JOURNAL_BYTES + 1)))
     short = outputs.truncate(output("error", "stderr"))
     outputs.end_call()
-    assert long.beside
-    assert not short.beside
+    assert long.output_file
+    assert not short.output_file
 
 
 def test_a_gap_is_told_in_the_file(tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ def test_a_gap_is_told_in_the_file(tmp_path: Path) -> None:
     outputs.truncate(output("x" * (MAX_JOURNAL_BYTES + 1)))
     event = outputs.truncate(output("tail", skipped=12_345))
     outputs.end_call()
-    assert "[12,345 bytes left out]\ntail" in (tmp_path / event.beside).read_text()
+    assert "[12,345 bytes left out]\ntail" in (tmp_path / event.output_file).read_text()
 
 
 def test_a_call_id_cannot_lead_out_of_the_folder(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_the_next_call_begins_anew(tmp_path: Path) -> None:
     outputs = LongOutputs(tmp_path)
     outputs.truncate(output("x" * (MAX_JOURNAL_BYTES + 1)))
     outputs.end_call()
-    assert not outputs.truncate(output("short")).beside
+    assert not outputs.truncate(output("short")).output_file
 
 
 def test_calls_whose_ids_look_alike_have_files_of_their_own(tmp_path: Path) -> None:
@@ -75,6 +75,6 @@ def test_calls_whose_ids_look_alike_have_files_of_their_own(tmp_path: Path) -> N
     names = set()
     for call_id in ("call:1", "call_1", "c" * 80 + "1", "c" * 80 + "2"):
         event = ToolOutput(step=3, call_id=call_id, stream="stdout", text=text)
-        names.add(outputs.truncate(event).beside)
+        names.add(outputs.truncate(event).output_file)
         outputs.end_call()
     assert len(names) == 4

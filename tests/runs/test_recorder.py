@@ -244,7 +244,7 @@ def test_each_step_says_what_it_did_to_the_workspace(run: RecordedRun) -> None:
     )
     changes = [event for event in events if isinstance(event, WorkspaceChanged)]
     assert [
-        (event.step, [(change.path, change.what) for change in event.changes]) for event in changes
+        (event.step, [(change.path, change.kind) for change in event.changes]) for event in changes
     ] == [
         (1, [("a", "added"), ("b%20c", "added")]),
         (2, [("a", "changed"), ("b%20c", "removed")]),
@@ -268,9 +268,9 @@ def test_a_long_output_is_kept_beside_the_journal(run: RecordedRun) -> None:
     play(run, bash("seq 100000"), SUBMIT)
     outputs = [event for event in kept(run) if isinstance(event, ToolOutput)]
     assert run.folder.journal.stat().st_size < 200_000
-    beside = outputs[-1].beside
-    assert beside
-    text = (run.folder.outputs / beside).read_text()
+    output_file = outputs[-1].output_file
+    assert output_file
+    text = (run.folder.outputs / output_file).read_text()
     assert text == "".join(f"{n}\n" for n in range(1, 100_001))
 
 

@@ -176,7 +176,10 @@ def test_a_run_its_files_quota_restart_and_removal(
     turns += [bash("tool; cat output/closed/file"), SUBMIT]
     to_its_end(program, lambda client: str(client.predict(run, "Go on.", api_name="/message")))
     assert "installed\nkept" in observations(program)[-1]
-    assert [e.origin for e in program.events() if isinstance(e, SandboxReady)] == ["new", "woken"]
+    assert [e.origin for e in program.events() if isinstance(e, SandboxReady)] == [
+        "new",
+        "restarted",
+    ]
 
     assert httpx.delete(at).status_code == HTTPStatus.OK
     wait_until(lambda: not any(each.sandbox for each in kept(program, engine)))

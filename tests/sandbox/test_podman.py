@@ -123,7 +123,10 @@ def test_a_run_without_network_its_files_quota_restart_and_removal(
     turns += [bash("rm output/big*; tool; cat output/closed/file"), SUBMIT]
     to_its_end(program, lambda client: str(client.predict(run, "Go on.", api_name="/message")))
     assert "installed\nkept" in observations(program)[-1]
-    assert [e.origin for e in program.events() if isinstance(e, SandboxReady)] == ["new", "woken"]
+    assert [e.origin for e in program.events() if isinstance(e, SandboxReady)] == [
+        "new",
+        "restarted",
+    ]
 
     httpx.delete(f"{program.address}/api/runs/{run}").raise_for_status()
     wait_until(lambda: not list_containers(client, own))

@@ -123,7 +123,10 @@ def test_a_run_its_files_quota_restart_and_removal(
     turns += [bash("rm output/big*; tool; cat output/closed/file"), SUBMIT]
     to_its_end(program, lambda client: str(client.predict(run, "Go on.", api_name="/message")))
     assert "installed\nkept" in observations(program)[-1]
-    assert [e.origin for e in program.events() if isinstance(e, SandboxReady)] == ["new", "woken"]
+    assert [e.origin for e in program.events() if isinstance(e, SandboxReady)] == [
+        "new",
+        "restarted",
+    ]
 
     httpx.delete(at).raise_for_status()
     wait_until(lambda: not any(each.sandbox_id for each in list_containers(rootless, own)))

@@ -138,9 +138,9 @@ def draft(studio: StudioTab, stage: ScriptedStudio) -> None:
     studio.task.fill("Which of the reports names the most airlines?")
 
 
-def in_line(studio: StudioTab, stage: ScriptedStudio) -> None:
+def queued(studio: StudioTab, stage: ScriptedStudio) -> None:
     detail = "2nd in line; one person may have 3 runs at work at once"
-    stage.provider.stages = [Preparing(state="in_line", detail=detail)]
+    stage.provider.stages = [Preparing(state="queued", detail=detail)]
     studio.send("Chart the length of the day")
     expect(studio.state).to_contain_text("2nd in line")
     expect(studio.timeline).to_contain_text("2nd in line; one person may have 3 runs at work")
@@ -249,7 +249,7 @@ def refused(studio: StudioTab, stage: ScriptedStudio) -> None:
 STATES = tuple(
     PageState(reach.__name__.replace("_", "-"), reach)
     for reach in (
-        nothing_yet, examples, settings, draft, refused, in_line, preparing_image, starting_sandbox,
+        nothing_yet, examples, settings, draft, refused, queued, preparing_image, starting_sandbox,
         waiting_for_the_model, running_a_command, retrying, stopped, limit_reached, failed,
         submitted, answered, huge_output,
     )

@@ -45,7 +45,7 @@ def test_a_step_that_a_round_cut_off_is_no_step_of_the_next_round(tmp_path: Path
     journal.append(StepStarted(step=2, note=""))
     journal.append(RunEnded(status="failed", reason="No answer.", answer="", totals=Totals()))
     journal.append(RunContinued(text="Again.", model="m", metered=True))
-    end = journal.append(Preparing(state="in_line"))
+    end = journal.append(Preparing(state="queued"))
     journal.close()
     message = Feed(folder).state_message()
     assert message.cursor == end

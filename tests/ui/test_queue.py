@@ -190,8 +190,8 @@ def test_a_run_waits_and_is_told_its_place_as_the_line_moves(tmp_path: Path) -> 
         first = start(runs, SLEEP, SUBMIT)
         wait_for(runs, first, "running_tool")
         second, third = start(runs, SUBMIT), start(runs, ANSWER, plain=True)
-        wait_for(runs, second, "in_line: 1st in line")
-        wait_for(runs, third, "in_line: 2nd in line")
+        wait_for(runs, second, "queued: 1st in line")
+        wait_for(runs, third, "queued: 2nd in line")
         with pytest.raises(RunError, match="at work"):
             runs.follow_up(third, "More", ScriptedModel([SUBMIT]), Limits())
         runs.stop(first)
@@ -207,12 +207,12 @@ def test_stop_takes_a_run_out_of_the_line_and_a_message_brings_it_back(tmp_path:
         first = start(runs, SLEEP, SUBMIT)
         wait_for(runs, first, "running_tool")
         second, third = start(runs, SUBMIT), start(runs, SUBMIT)
-        wait_for(runs, third, "in_line: 2nd")
+        wait_for(runs, third, "queued: 2nd")
         runs.stop(second)
         wait_for(runs, second, "stopped")
-        wait_for(runs, third, "in_line: 1st")
+        wait_for(runs, third, "queued: 1st")
         runs.follow_up(second, "Now", ScriptedModel([SUBMIT]), Limits())
-        wait_for(runs, second, "in_line: 2nd")
+        wait_for(runs, second, "queued: 2nd")
         runs.stop(first)
         wait_for(runs, second, "submitted")
 
@@ -236,7 +236,7 @@ def test_who_waits_when_the_studio_is_closed_ends_as_stopped_at_once(tmp_path: P
     with opened(tmp_path, RunQueue(1)) as runs:
         runs.admission.queue.enter()
         run = start(runs, SUBMIT)
-        wait_for(runs, run, "in_line")
+        wait_for(runs, run, "queued")
     assert state(runs, run) == f"stopped: {CLOSED_MESSAGE}"
 
 
@@ -250,7 +250,7 @@ def test_a_person_hears_why_they_wait_where_the_machine_is_free(tmp_path: Path) 
             task = Task("Do it.", prompts.get_bundled("general"))
             runs.start(folder.id, task, ScriptedModel([SLEEP, SUBMIT]), Limits())
             owned.append(folder.id)
-        wait_for(runs, owned[1], "in_line: 1st in line; one person may have 1 run at work at once")
+        wait_for(runs, owned[1], "queued: 1st in line; one person may have 1 run at work at once")
         runs.stop(owned[0])
         wait_for(runs, owned[1], "running_tool")
         runs.stop(owned[1])
