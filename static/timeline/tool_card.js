@@ -187,12 +187,13 @@ export class Card {
 
   /** Whether the card needs no result text if the call succeeded. */
   get says() {
-    return !this.failed && (!this.edits || this.arguments.command !== "view");
+    if (this.edits) return !this.failed && this.arguments.command !== "view";
+    return !this.failed && ["execute_bash", "submit"].includes(this.name);
   }
 
   /** Show the result of a call without other output: a viewed file, or the reason for a refusal. */
   showResult(event) {
-    const text = event.observation.replace(/^Execution output of \[\w+\]:\n/, "");
+    const text = event.observation.replace(/^Execution output of \[[\w-]+\]:\n/, "");
     this.viewport().add(text, event.ok ? "" : "err");
     this.newlines = text.split("\n").length - 1;
     this.outPre.scrollTop = 0;

@@ -4,6 +4,7 @@ import json
 import re
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -250,6 +251,26 @@ def test_arguments_that_were_not_understood_are_shown_as_written(
     raw = page.step(1).get_by_label("Raw arguments")
     expect(raw).to_have_text([MALFORMED, '{"cmd": "ls"}'])
     expect(page.step(1).get_by_label("Output").first).to_contain_text("not valid JSON")
+
+
+def test_the_result_of_a_tool_of_the_users_own_is_shown(
+    tab: Callable[..., Tab], world: World
+) -> None:
+    shown = "Execution output of [look-up]:\nbread is a word."
+    page = tab()
+    events = [
+        replace(event, name="look-up", arguments={"word": "bread"}, head="look-up word=bread")
+        if isinstance(event, ToolStarted)
+        else replace(event, name="look-up", exit_code=None, observation=shown)
+        if isinstance(event, ToolEnded)
+        else event
+        for event in _run(1)
+        if not isinstance(event, ToolOutput)
+    ]
+    page.show(world.record(events))
+    expect(page.step(1)).to_contain_text("look-up word=bread")
+    page.step(1).locator("details").first.locator("summary").first.click()
+    expect(page.step(1).get_by_label("Output").first).to_have_text("bread is a word.")
 
 
 def test_a_run_is_taken_along_as_markdown_and_as_csv(tab: Callable[..., Tab], world: World) -> None:
