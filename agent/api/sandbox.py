@@ -39,8 +39,8 @@ class CommandResult:
             sandbox ended it.
         stdout_bytes: What it wrote to standard output: the first 8 MB and the last 64 KB.
         stderr_bytes: What it wrote to standard error, likewise.
-        ending: ``exit``; or why the sandbox ended it: ``timeout``, ``stop``, ``full`` (its disk)
-            or ``lost`` (the sandbox).
+        end_reason: ``exit``; or why the sandbox ended it: ``timeout``, ``stop``, ``full`` (its
+            disk) or ``lost`` (the sandbox).
         seconds: Wall time.
         skipped: Bytes of output that were not kept.
         note: What else happened, such as a disk that is full or a shell that was restarted.
@@ -49,7 +49,7 @@ class CommandResult:
     exit_code: int | None
     stdout_bytes: bytes
     stderr_bytes: bytes
-    ending: EndReason
+    end_reason: EndReason
     seconds: float
     skipped: int = 0
     note: str = ""

@@ -251,6 +251,9 @@ class RecordedRun:
             system, user = "", task.prompt.plain_message(task.text, read_texts(workspace, inputs))
         else:
             system = task.prompt.system
+            if self._tools:
+                named = ", ".join(f"`{name}`" for name in self._tools)
+                system += f"\n\nIn this run you also have: {named}."
             user = task.prompt.user_message(task.text, [path.display for path in inputs])
         opening = RunStarted(
             run=self.folder.id,

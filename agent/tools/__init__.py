@@ -1,1 +1,1 @@
-"""The model's three tools: parse a call, execute it, format its observation."""
+"""The model's tools: parse a call, execute it, format its observation."""

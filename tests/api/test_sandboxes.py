@@ -19,7 +19,7 @@ def box(studio: Studio) -> Sandbox:
 def test_a_command_has_output_and_a_code(box: Sandbox) -> None:
     result = box.run("echo out; echo err >&2; exit 3")
     assert (result.stdout, result.stderr, result.exit_code) == ("out\n", "err\n", 3)
-    assert (result.ok, result.ending, result.skipped, result.note) == (False, "exit", 0, "")
+    assert (result.ok, result.end_reason, result.skipped, result.note) == (False, "exit", 0, "")
     assert box.run(["printf", "%s|", "two words", "$HOME"]).stdout == "two words|$HOME|"
     assert box.run("printf '\\377'").stdout_bytes == b"\xff"
     assert box.run("printf '\\377'").stdout == "�"
@@ -42,7 +42,7 @@ def test_a_command_has_a_folder_variables_input_and_a_user(box: Sandbox) -> None
 def test_a_time_limit_ends_a_command(box: Sandbox) -> None:
     begun = time.monotonic()
     result = box.run("echo up; sleep 600 & sleep 600", timeout=0.5)
-    assert (result.stdout, result.exit_code, result.ending) == ("up\n", None, "timeout")
+    assert (result.stdout, result.exit_code, result.end_reason) == ("up\n", None, "timeout")
     assert time.monotonic() - begun < 5
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from agent import Studio, UsageError, tool
-from agent.events import ToolEnded, ToolOutput, ToolStarted
+from agent.events import RunStarted, ToolEnded, ToolOutput, ToolStarted
 from agent.models.scripted import ScriptedModel
 from tests.api.conftest import call, script
 
@@ -37,7 +37,9 @@ def test_a_model_calls_tools_of_the_host_and_of_the_sandbox(studio: Studio) -> N
     )
     with studio.run("Go.", model=model, tools=[lookup, lines]) as run:
         events = list(run)
+        assert isinstance(events[0], RunStarted)
         assert run.result.ok
+    assert "\n\nIn this run you also have: `lookup`, `lines`." in events[0].system
     sent = [schema.name for schema in model.requests[0].tools]
     assert sent == ["str_replace_editor", "execute_bash", "submit", "lookup", "lines"]
     assert asked == ["bread"]
