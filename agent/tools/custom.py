@@ -1,7 +1,6 @@
 """Tools of the user's own: typed Python functions, executed on the host or in the sandbox."""
 
 import ast
-import asyncio
 import builtins
 import inspect
 import re
@@ -98,6 +97,8 @@ class Tool:
         try:
             result = self._function(**given)
             if inspect.iscoroutine(result):
+                import asyncio  # imports in 50 ms, only if needed
+
                 result = asyncio.run(result)
             return result if isinstance(result, str) else to_json(result, fallback=str).decode()
         except ToolError:
