@@ -14,8 +14,8 @@ import pytest
 
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL
 from tests.bench.__main__ import BROWSER_TABLES, TABLES
-from tests.bench.figures import Sample, Table, format_duration
-from tests.bench.place import ROOT
+from tests.bench.context import ROOT
+from tests.bench.tables import Sample, Table, format_duration
 from tests.support.browser import CHROMIUM
 
 LONG = {"builtin", "load", "programs", "startup", "transfers", *BROWSER_TABLES}

@@ -9,10 +9,10 @@ import httpx
 import pytest
 
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL
-from tests.bench.crowd import ServedApp, serve_app
-from tests.bench.memory import private_memory
-from tests.bench.place import bench_context
-from tests.bench.programs import endpoint
+from tests.bench.agent.memory import private_memory
+from tests.bench.agent.reference import endpoint
+from tests.bench.context import bench_context
+from tests.bench.server.clients import ServedApp, serve_app
 from tests.support.server import wait_until
 
 WARM, RUNS, AT_ONCE = 52, 200, 4

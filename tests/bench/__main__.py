@@ -7,64 +7,58 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from tests.bench import (
+from tests.bench import machine
+from tests.bench.agent import (
     builtin,
-    firsts,
-    idle,
-    load,
-    looks,
-    machine,
     manifests,
     memory,
-    opening,
-    page,
-    programs,
-    rolling,
+    reference,
+    rollouts,
+    run_latency,
     shell,
-    startup,
     steps,
-    transfers,
-    tree,
 )
-from tests.bench.figures import Table
-from tests.bench.place import BenchContext, bench_context, print_progress
-from tests.bench.sights import PREVIEW_FILES
+from tests.bench.context import BenchContext, bench_context, print_progress
+from tests.bench.page import opening, previews, streaming, tree
+from tests.bench.page.preview_files import PREVIEW_FILES
+from tests.bench.server import idle, load, startup, transfers
+from tests.bench.tables import Table
 from tests.support.browser import CHROMIUM
 
 TABLES: dict[str, Callable[[BenchContext], Table]] = {
     "memory": memory.table,
     "steps": steps.table,
-    "programs": programs.table,
-    "firsts": firsts.table,
+    "programs": reference.table,
+    "firsts": run_latency.table,
     "shell": shell.table,
     "manifests": manifests.table,
     "startup": startup.table,
     "idle": idle.table,
-    "page": page.table,
+    "page": streaming.table,
     "opening": opening.table,
     "tree": tree.table,
     "transfers": transfers.table,
     "load": load.table,
-    "rollouts": rolling.table,
-    "looks": looks.table,
+    "rollouts": rollouts.table,
+    "looks": previews.table,
     "builtin": builtin.table,
 }
 QUICK: dict[str, Callable[[BenchContext], Table]] = {
     "memory": partial(memory.table, count=1),
     "steps": partial(steps.table, short=3, long=6, rounds=2),
-    "programs": partial(programs.table, short=2, long=3, rounds=1),
-    "firsts": partial(firsts.table, times=2),
+    "programs": partial(reference.table, short=2, long=3, rounds=1),
+    "firsts": partial(run_latency.table, times=2),
     "shell": partial(shell.table, times=8, execs=4),
     "manifests": partial(manifests.table, counts=(10, 700), times=3),
     "startup": partial(startup.table, times=1),
     "idle": partial(idle.table, seconds=1),
-    "page": partial(page.table, lengths=(2, 5), rivals=(2, 4), window=2),
+    "page": partial(streaming.table, lengths=(2, 5), rivals=(2, 4), window=2),
     "opening": partial(opening.table, times=1, rival=1, lengths=(2, 5), cold=1),
     "tree": partial(tree.table, counts=(3, 1200), times=2, paints=1),
     "transfers": partial(transfers.table, size=4 * 1024**2, times=1),
     "load": partial(load.table, crowds=(1, 2), steps=3, resting=2, watching=3),
-    "rollouts": partial(rolling.table, many=2, at_once=(1, 2), think=0.1),
-    "looks": partial(looks.table, sights=PREVIEW_FILES[:4], part=0.001, times=1),
+    "rollouts": partial(rollouts.table, many=2, at_once=(1, 2), think=0.1),
+    "looks": partial(previews.table, sights=PREVIEW_FILES[:4], part=0.001, times=1),
     "builtin": partial(builtin.table, trials=1, only=("count", "outside")),
 }
 

@@ -14,8 +14,8 @@ from agent.sandbox.network.policy import NetworkPolicy
 from agent.settings import Settings
 from sandbox_ui.runs.maintenance import IDLE_SECONDS
 from sandbox_ui.runs.manager import CLOSED_MESSAGE
+from tests.agent.provisioning.test_provider import bury
 from tests.faults.world import SUBMIT, World, bash, opened
-from tests.provisioning.test_provider import bury
 from tests.support.server import wait_until
 
 pytestmark = pytest.mark.engine

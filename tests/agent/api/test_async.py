@@ -1,0 +1,99 @@
+"""The API in an event loop: many runs and commands at once, and cancelling them."""
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+
+from agent import AsyncStudio, Settings, UsageError
+from agent.events import RunEnded, RunStarted, ToolStarted
+from agent.train.rollouts.sandboxes import ProcessSandboxProvider
+from tests.agent.api.conftest import bash, script
+
+
+def test_runs_are_iterated_and_awaited(settings: Settings, tmp_path: Path) -> None:
+    async def main() -> None:
+        async with AsyncStudio(settings, ProcessSandboxProvider) as studio:
+            run = await studio.run("Go.", model=script(bash("x=7; echo a > output/answer.txt")))
+            events = [event async for event in run]
+            assert isinstance(events[0], RunStarted)
+            assert isinstance(events[-1], RunEnded)
+            assert (run.result.answer, await run.wait()) == ("a", run.result)
+            assert (await run.sandbox.shell("echo $x")).stdout == "7\n"
+            await run.send("More.", model=script(bash("echo b > output/b")))
+            assert (await run.wait()).ok
+            assert run.files["output/b"].text() == "b\n"
+            assert (await run.save(tmp_path / "out")).skipped == []
+            await run.close()
+            with pytest.raises(UsageError, match="task is empty"):
+                await studio.run("")
+
+    asyncio.run(main())
+
+
+def test_eight_runs_work_side_by_side(settings: Settings) -> None:
+    async def work(studio: AsyncStudio, number: int) -> str:
+        meet = f"touch /tmp/{settings.data.parent.name}.{number}"
+        all_there = f"[ $(ls /tmp/{settings.data.parent.name}.* | wc -l) = 8 ]"
+        wait = f"until {all_there}; do sleep 0.05; done"
+        model = script(bash(f"{meet}; {wait}; echo {number} > output/answer.txt"))
+        async with await studio.run("Go.", model=model) as run:
+            return (await run.wait()).answer
+
+    async def main() -> None:
+        async with AsyncStudio(settings, ProcessSandboxProvider) as studio:
+            answers = await asyncio.gather(*(work(studio, number) for number in range(8)))
+            assert answers == [str(number) for number in range(8)]
+
+    try:
+        asyncio.run(main())
+    finally:
+        for path in Path("/tmp").glob(f"{settings.data.parent.name}.*"):
+            path.unlink()
+
+
+def test_cancelling_stops_a_run(settings: Settings) -> None:
+    async def main() -> None:
+        begun = asyncio.Event()
+
+        async def work() -> None:
+            async for event in run:
+                if isinstance(event, ToolStarted):
+                    begun.set()
+
+        async with AsyncStudio(settings, ProcessSandboxProvider) as studio:
+            run = await studio.run("Go.", model=script(bash("sleep 600")))
+            task = asyncio.create_task(work())
+            await begun.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            await run.close()
+            assert run.result.status == "stopped"
+
+    begun = time.monotonic()
+    asyncio.run(main())
+    assert time.monotonic() - begun < 20
+
+
+def test_a_sandbox_alone_is_awaited(settings: Settings) -> None:
+    async def main() -> None:
+        async with (
+            AsyncStudio(settings, ProcessSandboxProvider) as studio,
+            studio.sandbox(network="open") as box,
+        ):
+            meet = "touch $N; until [ -e a ] && [ -e b ]; do sleep 0.02; done; echo $N"
+            done = await asyncio.gather(*(box.run(meet, env={"N": name}) for name in "ab"))
+            assert [each.stdout for each in done] == ["a\n", "b\n"]
+            await box.write("c", b"1")
+            assert await box.read("c") == b"1"
+            with pytest.raises(FileNotFoundError):
+                await box.read("d")
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(box.run("touch late; sleep 600.7"), 1.0)
+            assert (await box.run("ls late")).ok
+            assert (await box.run("pgrep -f '^sleep 600.7$'")).exit_code == 1
+            assert box.files["c"].read() == b"1"
+
+    asyncio.run(main())

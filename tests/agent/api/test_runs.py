@@ -1,0 +1,296 @@
+"""Runs from Python: events, results, files, messages, threads, and wrong arguments."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent import (
+    Limits,
+    ModelConfig,
+    NoSuchFile,
+    Prompt,
+    RunError,
+    Settings,
+    Studio,
+    StudioError,
+    UsageError,
+    WorkspaceError,
+)
+from agent.errors import SettingError
+from agent.events import RunEnded, RunStarted, ToolStarted
+from agent.models.scripted import ScriptedModel, ScriptedTurn
+from tests.agent.api.conftest import bash, call, script
+from tests.support.models.endpoint import Endpoint, Turn
+
+
+def test_a_run_is_waited_for_and_its_files_are_taken(studio: Studio, tmp_path: Path) -> None:
+    (tmp_path / "data.csv").write_text("a,b\n1,2\n")
+    run = studio.run(
+        "Count.",
+        inputs=[str(tmp_path / "data.csv")],
+        model=script(bash("wc -l < input/data.csv > output/answer.txt; mkdir output/x; "
+                          "echo deep > output/x/y.txt; ln -s answer.txt output/link")),
+    )  # fmt: skip
+    result = run.wait()
+    assert (result.status, result.answer, result.ok, result.reason) == ("submitted", "2", True, "")
+    assert result.run == run.id
+    assert result.totals.steps == 2
+    assert sorted(run.files) == ["input/data.csv", "output/answer.txt", "output/x/y.txt"]
+    assert len(run.files) == 3
+    assert "output/link" not in run.files
+    file = result.files["/workspace/output/x/y.txt"]
+    assert (file.name, file.size, file.read(), file.text()) == ("y.txt", 5, b"deep\n", "deep\n")
+    assert file.save(tmp_path) == tmp_path / "y.txt"
+    assert file.save(str(tmp_path / "renamed")).read_text() == "deep\n"
+    assert run.files.save(tmp_path / "out").skipped == ["output/link: a link"]
+    assert (tmp_path / "out" / "x" / "y.txt").read_text() == "deep\n"
+    assert run.wait() == result
+
+
+def test_events_are_iterated_and_a_loop_that_was_left_goes_on(studio: Studio) -> None:
+    run = studio.run("Go.", model=script(bash("echo a"), bash("echo b")))
+    for event in run:
+        if isinstance(event, ToolStarted):
+            break
+    with pytest.raises(UsageError, match="has not come to its end"):
+        _ = run.result
+    rest = list(run)
+    assert isinstance(rest[-1], RunEnded)
+    assert list(run) == []
+    assert run.result.totals.steps == 3
+
+
+def test_a_run_that_was_left_in_the_middle_can_be_cancelled(studio: Studio) -> None:
+    with studio.run("Go.", model=script(bash("echo a"), bash("echo b"))) as run:
+        for event in run:
+            if isinstance(event, ToolStarted):
+                break
+        run.cancel()
+        assert run.result.status == "stopped"
+
+
+def test_results_are_saved_in_a_folder(studio: Studio, tmp_path: Path) -> None:
+    with studio.run("Go.", model=script(bash("echo 1 > output/answer.txt"))) as run:
+        run.wait()
+        assert run.save(str(tmp_path / "out")).skipped == []
+    assert (tmp_path / "out" / "files" / "answer.txt").read_text() == "1\n"
+    with pytest.raises(WorkspaceError, match="holds the results of another run"):
+        run.save(tmp_path / "out")
+
+
+def test_a_message_follows_in_the_same_sandbox(studio: Studio) -> None:
+    model = ScriptedModel([bash("x=7"), call("submit"), bash("echo $x > output/x"), call("submit")])
+    with studio.run("Go.", model=model) as run:
+        with pytest.raises(RunError, match="has begun"):
+            run.send("More?")
+        run.wait()
+        result = run.send("More.", limits=Limits(steps=5)).wait()
+        assert (result.status, run.files["output/x"].text()) == ("submitted", "7\n")
+        other = script(bash("echo other > output/x"))
+        assert run.send("Another model.", model=other).wait().ok
+        assert run.files["output/x"].text() == "other\n"
+        assert run.sandbox.shell("echo $x").stdout == "7\n"
+    with pytest.raises(RunError, match="closed"):
+        run.send("Too late.")
+    with pytest.raises(UsageError, match="not running"):
+        _ = run.sandbox
+
+
+def test_eight_runs_work_in_parallel_threads(studio: Studio) -> None:
+    meet = threading.Barrier(8)
+
+    def work(number: int) -> str:
+        with studio.run(
+            f"Task {number}", model=script(bash(f"echo {number} > output/answer.txt"))
+        ) as run:
+            for event in run:
+                if isinstance(event, RunStarted):
+                    meet.wait(30)
+            return run.result.answer
+
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(work, range(8))) == [str(number) for number in range(8)]
+
+
+def test_a_run_is_stopped_from_another_thread(studio: Studio) -> None:
+    with studio.run("Go.", model=script(bash("touch up; sleep 600"))) as run:
+        for event in run:
+            if isinstance(event, ToolStarted):
+                threading.Timer(0.2, run.stop).start()
+        assert run.result.status == "stopped"
+
+
+def test_one_thread_at_a_time_iterates_a_run(studio: Studio) -> None:
+    gate = threading.Event()
+    run = studio.run("Go.", model=ScriptedModel([ScriptedTurn(text="Done.", gate=gate)]))
+    events = iter(run)
+    while not isinstance(next(events), RunStarted):
+        continue
+    other = threading.Thread(target=run.wait)
+    other.start()
+    try:
+        with pytest.raises(UsageError, match="Another thread"):
+            list(events)
+    finally:
+        run.stop()
+        gate.set()
+        other.join(30)
+
+
+def test_leaving_the_studio_stops_runs_that_other_threads_carry_out(settings: Settings) -> None:
+    from agent.train.rollouts.sandboxes import ProcessSandboxProvider
+
+    begun = threading.Event()
+    results: list[str] = []
+
+    def work() -> None:
+        for event in run:
+            if isinstance(event, ToolStarted):
+                begun.set()
+        results.append(run.result.status)
+
+    with Studio(settings, ProcessSandboxProvider) as studio:
+        run = studio.run("Go.", model=script(bash("sleep 600")))
+        thread = threading.Thread(target=work)
+        thread.start()
+        assert begun.wait(30)
+    thread.join(30)
+    assert results == ["stopped"]
+    with pytest.raises(RunError, match="closed"):
+        run.send("More.")
+
+
+# Models
+
+
+def test_a_model_is_named_or_configured(studio: Studio, settings: Settings, tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    with Endpoint([Turn(text="42"), Turn(text="43"), Turn(text="44")], key="sk-1") as endpoint:
+        config = ModelConfig(endpoint.url, "Qwen3", "sk-1")
+        assert studio.run("What?", mode="plain", model=config).wait().answer == "42"
+        connected = replace(
+            settings, data=tmp_path / "other", base_url=endpoint.url, api_key="sk-1", model="set"
+        )
+        with Studio(connected) as other:
+            assert other.run("What?", mode="plain", model="openai:Qwen3:8b").wait().answer == "43"
+            assert other.run("What?", mode="plain").wait().answer == "44"
+    assert [each.body["model"] for each in endpoint.requests] == ["Qwen3", "Qwen3:8b", "set"]
+
+
+def test_without_an_endpoint_a_demonstration_brings_its_task_and_files(studio: Studio) -> None:
+    run = studio.run("survey", model="demonstration")
+    assert [name for name in run.files if name.startswith("input/")]
+    with pytest.raises(StudioError, match=r"No model is connected.*demonstrations can be run: "):
+        studio.run("What no demonstration plays.", model="demonstration")
+
+
+def test_the_environments_endpoint_is_needed_for_a_name(studio: Studio) -> None:
+    with pytest.raises(UsageError, match="set OPENAI_BASE_URL"):
+        studio.run("Go.", model="openai:Qwen3")
+
+
+# Prompts and limits
+
+
+def test_a_prompt_is_an_object_a_file_or_a_name(studio: Studio, tmp_path: Path) -> None:
+    def prompts_of(prompt: Any) -> tuple[str, str]:
+        model = script()
+        (started,) = (
+            event
+            for event in studio.run("Go.", model=model, prompt=prompt)
+            if isinstance(event, RunStarted)
+        )
+        return started.prompt, started.system
+
+    (tmp_path / "own.md").write_text("You are a pirate.")
+    assert prompts_of(tmp_path / "own.md") == ("own", "You are a pirate.")
+    assert prompts_of(str(tmp_path / "own.md")) == ("own", "You are a pirate.")
+    assert prompts_of(Prompt("Be brief.")) == ("custom", "Be brief.")
+    assert prompts_of("math")[0] == "math"
+    with pytest.raises(SettingError, match="no prompt and no file"):
+        studio.run("Go.", model=script(), prompt="nothing")
+
+
+def test_limits_are_given(studio: Studio) -> None:
+    busy = [bash("true")] * 9
+    assert studio.run("Go.", model=ScriptedModel(busy), max_steps=2).wait().totals.steps == 2
+    run = studio.run("Go.", model=ScriptedModel(busy), limits=Limits(steps=3))
+    assert (run.wait().status, run.result.totals.steps) == ("step_limit", 3)
+
+
+# Wrong arguments
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"task": ""}, "task is empty"),
+        ({"task": 7}, "task must be a text, not 7"),
+        ({"inputs": 7}, "inputs must be paths"),
+        ({"inputs": [7]}, "inputs must be paths"),
+        ({"model": 7}, "model must be"),
+        ({"prompt": 7}, "prompt must be"),
+        ({"network": 7}, "network must be"),
+        ({"network": "not a host!"}, "network: .*not the name of a host"),
+        ({"mode": "fast"}, "mode must be"),
+        ({"limits": {"steps": 3}}, "limits must be Limits"),
+        ({"max_steps": 0}, "max_steps must be a number"),
+        ({"max_steps": "3"}, "max_steps must be a number"),
+    ],
+)
+def test_a_wrong_argument_is_named_and_leaves_no_run(
+    studio: Studio, settings: Settings, arguments: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(UsageError, match=words):
+        studio.run(**{"task": "Go.", "model": script(), **arguments})
+    assert not list((settings.data / "runs").glob("*"))
+
+
+def test_an_input_that_is_not_there_is_named(studio: Studio, settings: Settings) -> None:
+    for missing in ("nowhere.csv", ["nowhere.csv"], [Path("nowhere.csv")]):
+        with pytest.raises(WorkspaceError, match=r"nowhere\.csv cannot be read"):
+            studio.run("Go.", inputs=missing, model=script())
+    assert not list((settings.data / "runs").glob("*"))
+    assert not list((settings.data / "sandboxes").glob("*"))
+
+
+def test_a_studio_that_is_not_entered_says_so(settings: Settings) -> None:
+    for use in (Studio(settings).new, Studio(settings).sandbox):
+        with pytest.raises(UsageError, match="with Studio"):
+            use()
+    with pytest.raises(UsageError, match="with Studio"):
+        Studio(settings).run("Go.", model=script())
+    with pytest.raises(UsageError, match="settings must be"):
+        Studio("data")  # type: ignore[arg-type]
+    with Studio(settings) as studio:
+        pass
+    with pytest.raises(UsageError, match="with Studio"):
+        studio.run("Go.", model=script())
+
+
+def test_a_file_that_is_not_there_is_a_missing_key(studio: Studio) -> None:
+    run = studio.run("Go.", model=script())
+    with pytest.raises(NoSuchFile, match="nothing"):
+        run.files["output/nothing"]
+    for path in ("output", "../lock", "/etc/passwd"):
+        with pytest.raises(KeyError):
+            run.files[path]
+    assert run.files.get("output/nothing") is None
+    with pytest.raises(UsageError, match="path must be"):
+        run.files[7]  # type: ignore[index]
+
+
+def test_what_earlier_programs_use_still_works(studio: Studio, tmp_path: Path) -> None:
+    from agent.api import Studio as Earlier
+    from agent.api import hand_over
+    from agent.runs.recorder import Task
+
+    assert Earlier is Studio
+    with studio.new() as run:
+        list(run.start(Task("Go."), script(bash("echo 1 > output/answer.txt"))))
+        hand_over(run, tmp_path / "out")
+    assert (tmp_path / "out" / "files" / "answer.txt").read_text() == "1\n"

@@ -1,0 +1,72 @@
+"""Tools of the user's own in runs: sent, called, recorded, and kept for further messages."""
+
+import pytest
+
+from agent import Studio, UsageError, tool
+from agent.events import RunStarted, ToolEnded, ToolOutput, ToolStarted
+from agent.models.scripted import ScriptedModel
+from tests.agent.api.conftest import call, script
+
+asked: list[str] = []
+
+
+def lookup(word: str) -> str:
+    """Look a word up.
+
+    Args:
+        word: The word.
+    """
+    asked.append(word)
+    return f"{word} is a word."
+
+
+@tool(where="sandbox")
+def lines(path: str) -> int:
+    """Count the lines of a file."""
+    print("reading", path)
+    with open(path) as file:  # noqa: PTH123 - executed in the sandbox
+        return len(file.readlines())
+
+
+def test_a_model_calls_tools_of_the_host_and_of_the_sandbox(studio: Studio) -> None:
+    model = script(
+        call("lookup", word="bread"),
+        call("lookup", wrod="bread"),
+        call("execute_bash", command="seq 3 > numbers"),
+        call("lines", path="numbers"),
+    )
+    with studio.run("Go.", model=model, tools=[lookup, lines]) as run:
+        events = list(run)
+        assert isinstance(events[0], RunStarted)
+        assert run.result.ok
+    assert "\n\nIn this run you also have: `lookup`, `lines`." in events[0].system
+    sent = [schema.name for schema in model.requests[0].tools]
+    assert sent == ["str_replace_editor", "execute_bash", "submit", "lookup", "lines"]
+    assert asked == ["bread"]
+    started = [event for event in events if isinstance(event, ToolStarted)]
+    assert [(each.name, each.head) for each in started][:1] == [("lookup", "lookup word=bread")]
+    ended = [event for event in events if isinstance(event, ToolEnded)]
+    assert [(each.name, each.ok) for each in ended] == [
+        ("lookup", True), ("lookup", False), ("execute_bash", True), ("lines", True),
+        ("submit", True),
+    ]  # fmt: skip
+    assert ended[0].observation == "Execution output of [lookup]:\nbread is a word."
+    assert "word: Field required" in ended[1].observation
+    assert ended[3].observation == "Execution output of [lines]:\n3"
+    (printed,) = (event for event in events if isinstance(event, ToolOutput))
+    assert (printed.stream, printed.text) == ("stderr", "reading numbers\n")
+
+
+def test_tools_stay_for_further_messages(studio: Studio) -> None:
+    model = ScriptedModel([call("submit"), call("lookup", word="salt"), call("submit")])
+    with studio.run("Go.", model=model, tools=[lookup]) as run:
+        run.wait()
+        assert run.send("More.").wait().ok
+    assert asked[-1] == "salt"
+
+
+def test_a_plain_run_has_no_tools(studio: Studio) -> None:
+    with pytest.raises(UsageError, match="plain mode has no tools"):
+        studio.run("Go.", model=script(), mode="plain", tools=[lookup])
+    with pytest.raises(UsageError, match="A tool is a function"):
+        studio.run("Go.", model=script(), tools=["lookup"])  # type: ignore[list-item]

@@ -1,0 +1,194 @@
+"""Which addresses are the public internet's, and that a visitor's endpoint lies there."""
+
+import os
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agent.errors import ModelRefused
+from agent.models.base import ModelConfig
+from agent.models.openai import probe
+from agent.models.openai.client import OpenAIModel
+from agent.settings import Settings
+from agent.util import ip_addresses
+from agent.util.cancellation import Stop
+from agent.util.ip_addresses import (
+    NON_PUBLIC_NETWORKS,
+    is_public,
+    own_addresses,
+    own_addresses_and_networks,
+    own_networks,
+)
+from sandbox_ui.auth.user import OPERATOR, user_for_account, user_for_visitor
+from sandbox_ui.page import run_options as choosing
+from sandbox_ui.page.run_options import RunOptions
+from tests.contract.model_suite import REQUEST
+from tests.support.models.endpoint import Endpoint, Turn
+
+ANSWER = Turn(
+    chunks=[{"choices": [{"index": 0, "delta": {"content": "x"}, "finish_reason": "stop"}]}]
+)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "0.0.0.0", "10.1.2.3", "100.64.0.1", "127.0.0.1", "127.9.9.9", "168.63.129.16",
+        "169.254.169.254", "172.31.255.255", "192.168.1.1", "198.18.0.1", "224.0.0.1",
+        "255.255.255.255",
+        "::", "::1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::a00:1", "fc00::1",
+        "fd00:ec2::254", "fe80::1", "fe80::1%eth0", "ff02::1", "2002:7f00:1::",
+    ],
+)  # fmt: skip
+def test_local_and_special_networks_are_not_public(address: str) -> None:
+    assert not is_public(address)
+
+
+@pytest.mark.parametrize("address", ["1.1.1.1", "172.32.0.1", "203.0.113.7", "2606:4700::1"])
+def test_the_rest_is(address: str) -> None:
+    assert is_public(address)
+
+
+def test_the_sandboxes_proxy_refuses_the_same_networks() -> None:
+    script = (Path(__file__).parents[4] / "agent/sandbox/network/squid/start.sh").read_text()
+    lists = re.findall(r'^(?:four|six)="([^"]*)"', script, re.MULTILINE)
+    mapped = "::ffff:0:0/96"  # addresses of IPv4 in IPv6, which are looked at as those of IPv4
+    assert {*" ".join(lists).split()} - {mapped} == {str(each) for each in NON_PUBLIC_NETWORKS}
+
+
+def test_this_machine_is_not_public_by_any_of_its_addresses() -> None:
+    assert not [address for address in own_addresses() if is_public(address)]
+
+
+# A machine with public addresses: at 203.0.113.9 in a /26, with a VPN's two halves of the internet,
+# a network behind another machine, one that is refused, and one that is not public anyway.
+ROUTES = """Iface Destination Gateway Flags RefCnt Use Metric Mask MTU Window IRTT
+eth0 00000000 017100CB 0003 0 0 0 00000000 0 0 0
+eth0 007100CB 00000000 0001 0 0 0 C0FFFFFF 0 0 0
+tun0 00000000 00000000 0001 0 0 0 00000080 0 0 0
+tun0 00000080 00000000 0001 0 0 0 00000080 0 0 0
+eth0 006433C6 057100CB 0003 0 0 0 00FFFFFF 0 0 0
+*    00010106 00000000 0201 0 0 0 00FFFFFF 0 0 0
+br0  0000A8C0 00000000 0001 0 0 0 00FFFFFF 0 0 0
+"""
+ADDRESSES = "|-- 203.0.113.9\n/32 host LOCAL\n|-- 198.51.100.9\n/32 host LOCAL\n"
+ZERO, NEXT = "0" * 32, f"20010db8000000010000{'0' * 12}"
+ROUTES_OF_SIX = f"""{NEXT} 40 {ZERO} 00 {ZERO} 00000100 00000001 00000000 00000001 eth0
+{ZERO} 00 {ZERO} 00 {NEXT[:-1]}1 00000400 00000003 00000000 00000003 eth0
+{ZERO} 00 {ZERO} 00 {ZERO} ffffffff 00000001 00000000 00200200 lo
+{ZERO[:-1]}1 80 {ZERO} 00 {ZERO} 00000000 00000004 00000000 80200001 lo
+2{ZERO[1:]} 03 {ZERO} 00 {ZERO} 00000100 00000001 00000000 00000001 tun0
+"""
+TABLES = {"route": ROUTES, "ipv6_route": ROUTES_OF_SIX, "fib_trie": ADDRESSES, "if_inet6": ""}
+
+
+@pytest.fixture
+def public_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This machine has public addresses, and others beside it."""
+    tables = {f"/proc/net/{name}": text.splitlines() for name, text in TABLES.items()}
+    monkeypatch.setattr(ip_addresses, "_read_lines", tables.__getitem__)
+
+
+@pytest.mark.skipif(sys.byteorder == "big", reason="the tables are of the usual machines")
+@pytest.mark.usefixtures("public_machine")
+def test_a_network_that_this_machine_is_in_is_not_public_whatever_its_addresses() -> None:
+    assert [str(each) for each in own_networks()] == [
+        "203.0.113.0/26", "192.168.0.0/24", "2001:db8:0:1::/64"
+    ]  # fmt: skip
+    for neighbour in ("203.0.113.1", "203.0.113.63", "::ffff:203.0.113.1", "2001:db8:0:1::7"):
+        assert not is_public(neighbour)
+    for elsewhere in ("203.0.113.64", "198.51.100.1", "6.1.1.1", "1.1.1.1", "2001:db8:0:2::7"):
+        assert is_public(elsewhere)
+
+
+@pytest.mark.skipif(sys.byteorder == "big", reason="the tables are of the usual machines")
+@pytest.mark.usefixtures("public_machine")
+def test_the_sandboxes_proxy_is_told_each_of_these_once() -> None:
+    """What lies within another, or is refused anyway, is left out."""
+    assert own_addresses_and_networks() == [
+        "198.51.100.9/32",
+        "203.0.113.0/26",
+        "2001:db8:0:1::/64",
+    ]
+
+
+def test_without_tables_there_are_no_networks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ip_addresses, "_read_lines", lambda _: [])
+    assert own_addresses_and_networks() == []
+
+
+@pytest.fixture
+def endpoint() -> Iterator[Endpoint]:
+    with Endpoint([ANSWER, ANSWER]) as endpoint:
+        yield endpoint
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["127.0.0.1", "localhost", "127.1", "2130706433", "0x7f000001", "0.0.0.0", "[::1]",
+     "[::ffff:127.0.0.1]", socket.gethostname(), "LOCALHOST"],
+)  # fmt: skip
+def test_a_visitor_does_not_reach_this_machine_however_it_is_spelt(
+    endpoint: Endpoint, host: str
+) -> None:
+    port = endpoint.url.rpartition(":")[2]
+    config = ModelConfig(f"http://{host}:{port}", "m", public_only=True)
+    with pytest.raises(ModelRefused, match="private network"):
+        list(OpenAIModel(config).stream(REQUEST, Stop()))
+    assert "private network" in probe.check_endpoint(config)
+    assert endpoint.requests == []
+
+
+VISIT = """
+from agent.models.openai import probe
+from agent.models.base import ModelConfig
+print(probe.check_endpoint(ModelConfig("http://169.254.169.254/v1", "m", public_only=True)))
+"""
+
+
+def test_a_proxy_of_the_environment_is_no_way_around(endpoint: Endpoint) -> None:
+    environment = os.environ | {"HTTP_PROXY": endpoint.url.removesuffix("/v1")}
+    command = [sys.executable, "-c", VISIT]
+    said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert "private network" in said.stdout
+    assert endpoint.requests == []
+
+
+def test_a_public_name_is_asked_through_the_environments_proxy(endpoint: Endpoint) -> None:
+    address = endpoint.url.removesuffix("/v1")
+    environment = os.environ | {"HTTP_PROXY": address, "NO_PROXY": ""}
+    visit = VISIT.replace("169.254.169.254", "models.example.com")
+    command = [sys.executable, "-c", visit]
+    said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert "answers" in said.stdout
+    assert endpoint.requests[0].path == "http://models.example.com/v1/chat/completions"
+
+
+def test_visitors_reach_the_operators_endpoint_wherever_it_is(
+    endpoint: Endpoint, tmp_path: Path
+) -> None:
+    settings = Settings(data=tmp_path, base_url=endpoint.url, model="m", api_key="secret")
+    config = choosing.model_config(RunOptions(), settings, user_for_visitor("x"))
+    assert (config.public_only, config.api_key) == (False, "secret")
+    assert list(OpenAIModel(config).stream(REQUEST, Stop()))
+
+
+@pytest.mark.parametrize("url", ["https://api.openai.com/v1", "https://API.openai.com:443/v1/"])
+def test_a_key_without_an_endpoint_is_the_operators_alone(tmp_path: Path, url: str) -> None:
+    settings = Settings(data=tmp_path, api_key="secret")
+    chosen = RunOptions(base_url=url, model="m")
+    assert choosing.model_config(chosen, settings, user_for_visitor("x")).api_key == ""
+    assert choosing.model_config(chosen, settings, user_for_account("ann")).api_key == ""
+    assert choosing.model_config(chosen, settings, OPERATOR).api_key == "secret"
+
+
+def test_only_the_operator_names_endpoints_of_private_networks(tmp_path: Path) -> None:
+    settings = Settings(data=tmp_path, base_url="http://10.0.0.1/v1")
+    chosen = RunOptions(base_url="http://10.0.0.2/v1", model="m")
+    assert choosing.model_config(chosen, settings, user_for_visitor("x")).public_only
+    assert not choosing.model_config(chosen, settings, OPERATOR).public_only

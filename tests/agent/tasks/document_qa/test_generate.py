@@ -1,0 +1,258 @@
+"""The generator: the same for a seed, right by another reckoning, and nothing held out leaks."""
+
+import json
+import re
+import string
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from agent.errors import TaskError
+from agent.tasks.cli import SPLITS
+from agent.tasks.document_qa import generate, names
+from agent.tasks.document_qa.draft import (
+    LEVELS,
+    AmbiguousDraft,
+    Answer,
+    Money,
+    NameAnswer,
+    NameSetAnswer,
+    Split,
+    TaskDraft,
+    TextAnswer,
+    Time,
+    long_date,
+)
+from agent.tasks.document_qa.names import Part
+from agent.tasks.document_qa.rng import Rng
+from agent.tasks.rewards import reward
+from agent.tasks.task import TaskRecord, from_json, to_json
+from tests.agent.tasks.document_qa.solvers import SOLVERS
+
+ROOT = Path(__file__).parents[4]
+FAMILIES = (*generate.TRAIN_FAMILIES, *generate.HELD_OUT_FAMILIES)
+DIGEST = "11addf6ee8df84dda4240241d911fe2ada491151e56ef0f53ab6fa03300ff996"
+
+
+@cache
+def made(split: Split) -> tuple[TaskRecord, ...]:
+    return tuple(generate.generate_tasks(split, 240, 7))
+
+
+def everything(split: Split) -> str:
+    return "\n".join(json.dumps(to_json(each), ensure_ascii=False) for each in made(split))
+
+
+def words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.casefold()))
+
+
+def drafts(family: str, level: int, count: int) -> Iterator[TaskDraft]:
+    split: Split = "family" if family in generate.HELD_OUT_FAMILIES else "train"
+    for number in range(count):
+        for attempt in range(500):
+            try:
+                yield generate.generate_draft(
+                    family, split, level, Rng("test", family, number, attempt)
+                )
+                break
+            except AmbiguousDraft:
+                continue
+
+
+def plain(answer: Answer) -> object:
+    match answer:
+        case Money(cents):
+            return Decimal(cents) / 100
+        case Time():
+            return str(answer)
+        case NameAnswer(text) | TextAnswer(text):
+            return text
+        case NameSetAnswer(several):
+            return set(several)
+    return answer
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_another_reckoning_from_the_files_agrees(family: str) -> None:
+    asked: Counter[str] = Counter()
+    for level in LEVELS:
+        for draft in drafts(family, level, 40 if level < 4 else 12):
+            asked[draft.question] += 1
+            solved = SOLVERS[family][draft.question](draft.slots, draft.files)
+            assert solved == plain(draft.answer), (draft.question, draft.slots)
+    assert asked.keys() == SOLVERS[family].keys() == generate.load_wordings()[family].keys()
+
+
+def test_a_right_answer_is_worth_one_and_another_task_s_less() -> None:
+    for split in get_args(Split):
+        before: TaskRecord | None = None
+        for problem in made(split):
+            assert reward(problem, problem.ground_truth + "\n") == 1
+            if before and before.ground_truth != problem.ground_truth:
+                assert reward(problem, before.ground_truth) < 1
+            before = problem
+
+
+def test_a_choice_is_between_what_it_lists() -> None:
+    for problem in (each for split in get_args(Split) for each in made(split)):
+        listed = re.findall(r"^([A-F])\. (.+)$", problem.problem_statement, re.MULTILINE)
+        options = dict(listed)
+        if problem.qa_type == "exact":
+            assert not options
+        else:
+            assert 2 <= len(options) == len(set(options.values()))
+            assert set(problem.ground_truth) <= options.keys()
+            assert len(problem.ground_truth) == 1 or problem.qa_type == "multiple_choice"
+
+
+def test_every_task_is_a_record_with_plain_names() -> None:
+    for problem in (each for split in get_args(Split) for each in made(split)):
+        assert from_json(json.loads(json.dumps(to_json(problem))), ROOT) == problem
+        assert all(re.fullmatch(r"[a-z0-9./-]+", name) for name in problem.input_files)
+        assert "{" not in problem.problem_statement
+
+
+def test_no_task_comes_twice_within_and_across_splits() -> None:
+    all_of_them = [each for split in get_args(Split) for each in made(split)]
+    assert len({each.id for each in all_of_them}) == len(all_of_them)
+    assert len({each.problem_statement for each in all_of_them}) == len(all_of_them)
+
+
+def test_no_name_that_is_held_out_is_trained_on() -> None:
+    for split in ("train", "wording", "family"):
+        used = words(everything(split))
+        for kind, parts in names.load_names().items():
+            for name in parts["held_out"]:
+                assert not words(name) - COMMON <= used, (split, kind, name)
+
+
+COMMON = {"the", "a", "and", "of", "ltd", "co", "fils", "sons"}
+
+
+def test_names_of_both_parts_share_no_word_but_common_ones() -> None:
+    for kind, parts in names.load_names().items():
+        trained = {word for name in parts["train"] for word in words(name)} - COMMON
+        held_out = {word for name in parts["held_out"] for word in words(name)} - COMMON
+        assert not trained & held_out, kind
+        assert len(set(parts["train"])) == len(parts["train"])
+        assert len(set(parts["held_out"])) == len(parts["held_out"])
+
+
+def test_the_split_of_names_uses_only_those() -> None:
+    people = [p for p in made("names") if p.domain in ("minutes", "letters", "staff")]
+    used = words("\n".join(json.dumps(to_json(each)) for each in people))
+    for kind in ("given", "family"):
+        assert not words(" ".join(names.load_names()[kind]["train"])) & used
+
+
+def pattern(wording: str) -> re.Pattern[str]:
+    parts = [
+        re.escape(text) + ("(?s:.+)" if slot else "")
+        for text, slot, _, _ in string.Formatter().parse(wording)
+    ]
+    return re.compile("".join(parts))
+
+
+def test_no_wording_that_is_held_out_is_trained_on() -> None:
+    for split in ("train", "names"):
+        for problem in made(split):
+            assert not [each for each in put("held_out") if each.search(problem.problem_statement)]
+    for problem in made("wording"):
+        assert not [each for each in put("train") if each.search(problem.problem_statement)]
+
+
+@cache
+def put(part: Part) -> list[re.Pattern[str]]:
+    """All wordings of a part, those of the forms of answers included."""
+    return [
+        pattern(wording)
+        for questions in generate.load_wordings().values()
+        for parts in questions.values()
+        for wording in parts.get(part, ())
+    ]
+
+
+def test_only_the_family_is_held_out_in_its_split() -> None:
+    forms = [
+        pattern(w) for parts in generate.load_wordings()["formats"].values() for w in parts["train"]
+    ]
+    for problem in made("family"):
+        assert [each for each in forms if each.search(problem.problem_statement)]
+
+
+def test_no_family_that_is_held_out_is_trained_on() -> None:
+    for split in ("train", "wording", "names"):
+        assert {each.domain for each in made(split)} == set(generate.TRAIN_FAMILIES)
+    assert {each.domain for each in made("family")} == set(generate.HELD_OUT_FAMILIES)
+    assert not set(generate.TRAIN_FAMILIES) & set(generate.HELD_OUT_FAMILIES)
+    for family in generate.HELD_OUT_FAMILIES:
+        assert not [q for q in generate.load_wordings()[family].values() if "train" in q]
+
+
+def test_every_wording_names_something() -> None:
+    """Else two splits could ask the same."""
+    for family in FAMILIES:
+        for question, parts in generate.load_wordings()[family].items():
+            for wording in (*parts.get("train", ()), *parts["held_out"]):
+                assert "{" in wording, (family, question, wording)
+
+
+def test_splits_are_those_of_the_command() -> None:
+    assert get_args(Split) == SPLITS
+
+
+def test_it_grows_with_the_level() -> None:
+    for family in FAMILIES:
+        sizes = [
+            sum(len(text) for draft in drafts(family, level, 6) for text in draft.files.values())
+            for level in LEVELS
+        ]
+        assert sizes[0] < sizes[2] < sizes[4], family
+
+
+def test_a_seed_makes_the_same_in_every_process() -> None:
+    program = (
+        "import hashlib, json; from agent.tasks.document_qa.generate import generate_tasks\n"
+        "from agent.tasks.task import to_json\n"
+        "made = [to_json(p) for s in ('train', 'names', 'family') for p in generate_tasks(s, 60, "
+        "11)]\n"
+        "print(hashlib.sha256(json.dumps(made).encode()).hexdigest())"
+    )
+    for salt in ("1", "2"):
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            env={"PYTHONHASHSEED": salt},
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout.strip() == DIGEST
+
+
+def test_another_seed_makes_others() -> None:
+    one, other = (
+        [p.problem_statement for p in generate.generate_tasks("train", 40, s)] for s in (1, 2)
+    )
+    assert len(set(one) & set(other)) < 10
+
+
+def test_more_than_there_are_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generate, "_MAX_ATTEMPTS", 2)
+    with pytest.raises(TaskError, match="notes: there are no"):
+        list(generate.generate_tasks("names", 5_000, 1, "notes", (1,)))
+    with pytest.raises(TaskError, match="'loans'"):
+        list(generate.generate_tasks("train", 1, 1, "loans"))
+
+
+def test_days_of_a_month_are_in_english_whatever_the_machine_speaks() -> None:
+    assert long_date(date(2026, 3, 5)) == "5 March 2026"

@@ -1,0 +1,83 @@
+"""The settings: what a variable may hold, and the table that the README shows."""
+
+from pathlib import Path
+
+import pytest
+
+from agent.errors import SettingError
+from agent.settings import load, to_markdown
+
+
+def test_an_empty_environment_gives_the_defaults() -> None:
+    settings = load({})
+    assert (settings.host, settings.port, settings.limits().steps) == ("127.0.0.1", 7860, 100)
+    assert settings.memory == 2 * 1024**3
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("512MB", 512 * 1024**2),
+        ("1.5 GB", 3 * 1024**3 // 2),
+        ("4096", 4096),
+        ("2GiB", 2 * 1024**3),
+    ],
+)
+def test_a_size_is_read_as_people_write_it(text: str, size: int) -> None:
+    assert load({"STUDIO_MEMORY": text}).memory == size
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("STUDIO_MEMORY", "lots"),
+        ("STUDIO_CPUS", "-1"),
+        ("STUDIO_CPUS", "nan"),
+        ("STUDIO_STEPS", "3.5"),
+        ("GRADIO_SERVER_PORT", "http"),
+        ("STUDIO_SECONDS", "0"),
+        ("STUDIO_PIDS", "0"),
+        ("STUDIO_MEMORY", "0"),
+        ("GRADIO_ROOT_PATH", "/api"),
+        ("GRADIO_ROOT_PATH", "/a b"),
+        ("GRADIO_ROOT_PATH", "/../x"),
+        ("STUDIO_USERS", "ann"),
+        ("STUDIO_USERS", "ann:"),
+        ("STUDIO_USERS", "/no/such/file"),
+    ],
+)
+def test_a_wrong_value_is_named_with_its_key(key: str, value: str) -> None:
+    with pytest.raises(SettingError, match=f"^{key} is '{value}', but must be "):
+        load({key: value})
+
+
+def test_a_limit_can_be_lifted() -> None:
+    settings = load({"STUDIO_SECONDS": "none", "STUDIO_CONVERSATION_TOKENS": "None"})
+    assert settings.limits().seconds is None
+    assert settings.limits().conversation_tokens is None
+
+
+def test_a_price_needs_both_its_parts() -> None:
+    prices = {"STUDIO_PRICE_PROMPT": "1", "STUDIO_PRICE_GENERATED": "2"}
+    assert load(prices | {"STUDIO_MONEY": "3"}).limits().price is not None
+    for key in prices:
+        with pytest.raises(SettingError, match="must both be set"):
+            load({key: "1"})
+
+
+def test_a_limit_on_money_needs_prices() -> None:
+    with pytest.raises(SettingError, match="must both be set"):
+        load({"STUDIO_MONEY": "3"})
+
+
+def test_the_time_limit_of_commands_is_taken() -> None:
+    assert load({"STUDIO_COMMAND_TIMEOUT": "7"}).limits().command_seconds == 7
+
+
+def test_the_key_is_not_shown() -> None:
+    assert "sk-secret" not in repr(load({"OPENAI_API_KEY": "sk-secret"}))
+
+
+def test_the_docs_show_the_settings_as_they_are() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "settings.md").read_text()
+    assert to_markdown() in page, "Copy what agent.settings.to_markdown() returns."

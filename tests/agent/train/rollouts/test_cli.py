@@ -1,0 +1,172 @@
+"""Rollouts at the command line: what is written, what is printed, how it ends."""
+
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.cli.main import main
+from agent.events import RunEnded
+from agent.runs import journal
+from agent.tasks.jsonl import write_tasks
+from agent.tasks.task import TaskRecord
+from tests.agent.cli.test_cli import SUBMIT, Studio, bash, connected
+from tests.support.models.endpoint import Endpoint, Turn
+
+FILES = {"note.txt": "moon\n"}
+PROBLEMS = [
+    TaskRecord(f"{domain}-{n}", "Which word is in the note?", "moon", "exact", domain, FILES)
+    for domain in ("letters", "notes")
+    for n in range(2)
+]
+
+
+@pytest.fixture
+def studio(tmp_path: Path) -> Studio:
+    return Studio(tmp_path / "data")
+
+
+@pytest.fixture
+def tasks(tmp_path: Path) -> str:
+    path = tmp_path / "tasks.jsonl"
+    write_tasks(path, PROBLEMS)
+    return str(path)
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+@pytest.mark.engine
+def test_tasks_are_worked_on_in_sandboxes_and_scored(
+    studio: Studio, tasks: str, tmp_path: Path, image: str
+) -> None:
+    both = Turn(
+        calls=[
+            ("execute_bash", {"command": "cp input/note.txt output/answer.txt"}),
+            ("submit", {}),
+        ]
+    )
+    with Endpoint([both] * 4) as endpoint:
+        done = studio.run(
+            "rollout", tasks, "--output", str(tmp_path / "out"), "--at-once", "2",
+            **connected(endpoint),
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1].split()[:4] == ["all", "4", "4", "1.000"]
+    assert "4/4" in done.stderr
+    assert "4 rollouts in" in done.stderr
+    results = lines(tmp_path / "out" / "results.jsonl")
+    assert {each["id"] for each in results} == {each.id for each in PROBLEMS}
+    assert {(r["status"], r["reward"], r["steps"]) for r in results} == {("submitted", 1.0, 1)}
+    for each in results:
+        *_, (_, last) = journal.read(tmp_path / "data" / "runs" / each["run"] / "journal.jsonl")
+        assert isinstance(last, RunEnded)
+    assert not list((tmp_path / "data" / "sandboxes").glob("*/workspace"))  # no disk is mounted
+
+
+def test_plain_needs_no_engine_and_each_repetition_has_a_file_that_is_scored(
+    studio: Studio, tasks: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    with Endpoint([Turn(text="moon")] * 4 + [Turn(text="sun")] * 4) as endpoint:
+        done = studio.run(
+            "rollout", tasks, "--output", str(out), "--mode", "plain", "--repeat", "2",
+            "--at-once", "1", DOCKER_HOST="unix:///nonexistent.sock", **connected(endpoint),
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    table = [row.split()[:4] for row in done.stdout.splitlines()[1:]]
+    # At once 1: both runs of a task come before the next task.
+    assert table == [
+        ["letters", "2", "2", "1.000"],
+        ["notes", "2", "2", "0.000"],
+        ["all", "4", "4", "0.500"],
+    ]
+    for name in ("results.jsonl", "results-2.jsonl"):
+        assert len(lines(out / name)) == 4
+        assert main(["score", tasks, str(out / name)]) == 0
+        assert capsys.readouterr().out == done.stdout
+
+
+def test_where_no_engine_runs_plain_processes_can_be_chosen_and_are_called_so(
+    studio: Studio, tasks: str, tmp_path: Path
+) -> None:
+    command = "cp /workspace/input/note.txt /workspace/output/answer.txt; env"
+    both = Turn(calls=[("execute_bash", {"command": command}), ("submit", {})])
+    with Endpoint([both] * 4) as endpoint:
+        done = studio.run(
+            "rollout", tasks, "--output", str(tmp_path), "--sandbox", "process",
+            DOCKER_HOST="unix:///nonexistent.sock", **connected(endpoint),
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "isolate nothing" in done.stderr
+    assert done.stdout.splitlines()[-1].split()[:4] == ["all", "4", "4", "1.000"]
+    for kept in tmp_path.glob("data/runs/*/journal.jsonl"):
+        assert "isolate nothing" in kept.read_text()
+        assert "sk-secret" not in kept.read_text()
+
+
+def test_a_run_that_fails_says_why_and_nothing_but_failures_is_exit_code_1(
+    studio: Studio, tasks: str, tmp_path: Path
+) -> None:
+    with Endpoint([Turn(fault="401")] * 4) as endpoint:
+        done = studio.run(
+            "rollout", tasks, "--output", str(tmp_path), "--mode", "plain", **connected(endpoint)
+        )
+    assert done.returncode == 1
+    assert "failed: " in done.stderr
+    results = lines(tmp_path / "results.jsonl")
+    assert {(each["status"], each["answer"], each["reward"]) for each in results} == {
+        ("failed", None, 0.0)
+    }
+    assert all(each["reason"] for each in results)
+
+
+@pytest.mark.engine
+def test_ctrl_c_stops_the_runs_in_order_and_keeps_what_was_done(
+    studio: Studio, tasks: str, tmp_path: Path, image: str
+) -> None:
+    turns = [bash("cp input/note.txt output/answer.txt"), SUBMIT, bash("echo begun; sleep 600")]
+    endpoint = Endpoint(turns)
+    arguments = ("rollout", tasks, "--output", str(tmp_path / "out"), "--at-once", "1")
+    with endpoint, studio.begin(*arguments, **connected(endpoint)) as process:
+        assert process.stderr is not None
+        assert any(line.startswith("1/4") for line in process.stderr)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    assert process.returncode == 130
+    first, *rest = lines(tmp_path / "out" / "results.jsonl")
+    assert (first["status"], first["reward"]) == ("submitted", 1.0)
+    assert [each["status"] for each in rest] in ([], ["stopped"])
+    for kept in tmp_path.glob("data/runs/*/journal.jsonl"):
+        assert journal.ends_with(kept, RunEnded)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["{tasks}", "--output", "{out}"], "OPENAI_BASE_URL"),
+        (["{tasks}", "--output", "{tasks}/x", "--base-url", "http://x/v1", "--model", "m"], "x"),
+        (["/nowhere.jsonl", "--output", "{out}"], "/nowhere.jsonl cannot be read"),
+    ],
+)
+def test_what_is_wrong_is_told_before_anything_is_begun(
+    studio: Studio, tasks: str, tmp_path: Path, arguments: list[str], told: str
+) -> None:
+    out = tmp_path / "out"
+    done = studio.run("rollout", *(each.format(tasks=tasks, out=out) for each in arguments))
+    assert done.returncode == 1
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not out.exists()
+
+
+def test_results_are_never_written_over(studio: Studio, tasks: str, tmp_path: Path) -> None:
+    (tmp_path / "results.jsonl").write_text("mine")
+    where = ("--base-url", "http://127.0.0.1:9/v1", "--model", "m")
+    done = studio.run("rollout", tasks, "--output", str(tmp_path), *where)
+    assert done.returncode == 1
+    assert "give another folder" in done.stderr
+    assert (tmp_path / "results.jsonl").read_text() == "mine"

@@ -1,0 +1,172 @@
+"""Uploads that go on where they were."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agent.errors import StorageFull, WorkspaceError
+from agent.workspace.files import Workspace
+from agent.workspace.paths import RelPath
+from agent.workspace.staging import UPLOAD_SECONDS
+from agent.workspace.transfer import uploads
+
+BIG = RelPath("input/big")
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    (tmp_path / "sandbox" / "workspace").mkdir(parents=True)
+    return Workspace(tmp_path / "sandbox" / "workspace")
+
+
+def staged(workspace: Workspace) -> list[str]:
+    folder = workspace.staging.folder
+    return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
+
+
+def send(workspace: Workspace, upload: str, *data: bytes) -> None:
+    part = uploads.open_writer(workspace, uploads.find(workspace, upload))
+    try:
+        part.write(*data)
+    finally:
+        part.close()
+
+
+def test_it_goes_on_where_it_was_and_appears_when_it_is_whole(workspace: Workspace) -> None:
+    upload = uploads.start(workspace, BIG, 6).id
+    send(workspace, upload, b"ab", b"c")
+    assert uploads.find(workspace, upload).offset == 3
+    assert not (workspace.root / "input").exists()
+    send(workspace, upload, b"def")
+    assert uploads.finish(workspace, uploads.find(workspace, upload)) == BIG
+    assert (workspace.root / "input" / "big").read_bytes() == b"abcdef"
+    whole = uploads.find(workspace, upload)
+    assert (whole.offset, whole.final_path) == (6, BIG)
+    uploads.discard(workspace, upload)
+    assert staged(workspace) == []
+    assert (workspace.root / "input" / "big").exists()
+
+
+def test_a_name_that_was_taken_meanwhile_keeps_both(workspace: Workspace) -> None:
+    upload = uploads.start(workspace, BIG, 1).id
+    send(workspace, upload, b"2")
+    workspace.write(BIG, [b"1"])
+    assert uploads.finish(workspace, uploads.find(workspace, upload)) == "input/big (2)"
+    assert (workspace.root / BIG).read_bytes() == b"1"
+
+
+def test_more_than_was_said_is_refused(workspace: Workspace) -> None:
+    upload = uploads.start(workspace, BIG, 2).id
+    with pytest.raises(WorkspaceError, match="More came than the 2 bytes"):
+        send(workspace, upload, b"abc")
+    assert uploads.find(workspace, upload).offset == 0
+
+
+@pytest.mark.parametrize(
+    ("room", "floor", "words"),
+    [(99, 0, "this run can take 99 bytes more"), (None, 1 << 60, "the disk can take 0 bytes")],
+)
+def test_what_would_not_fit_is_refused_before_a_byte_is_sent(
+    workspace: Workspace, room: int | None, floor: int, words: str
+) -> None:
+    with pytest.raises(StorageFull, match=words):
+        uploads.start(workspace, BIG, 100, quota_left=room, min_free=floor)
+    assert staged(workspace) == []
+
+
+@pytest.mark.parametrize("name", ["", "x", "0" * 24, "../../etc/passwd", "A" * 24])
+def test_an_id_that_is_none_is_refused(workspace: Workspace, name: str) -> None:
+    with pytest.raises(WorkspaceError, match="not known"):
+        uploads.find(workspace, name)
+
+
+def test_where_it_may_not_lie_nothing_is_left(workspace: Workspace) -> None:
+    (workspace.root / "input").symlink_to("/tmp")
+    upload = uploads.start(workspace, BIG, 0).id
+    with pytest.raises(WorkspaceError):
+        uploads.finish(workspace, uploads.find(workspace, upload))
+    assert staged(workspace) == []
+
+
+def test_it_outlives_the_process_and_is_forgotten_after_a_day(workspace: Workspace) -> None:
+    upload = uploads.start(workspace, BIG, 6).id
+    send(workspace, upload, b"abc")
+    workspace.open_write(RelPath("never finished"))
+    now = workspace.staging.folder.stat().st_mtime
+    Workspace(workspace.root).staging.clean_up(now)
+    assert uploads.find(workspace, upload).offset == 3
+    assert len(staged(workspace)) == 2
+    workspace.staging.clean_up(now + UPLOAD_SECONDS + 10)
+    assert staged(workspace) == []
+
+
+def test_housekeeping_leaves_what_is_being_written(workspace: Workspace) -> None:
+    with workspace.open_write(RelPath("a")) as upload:
+        workspace.staging.clean_up(exclusive=False)
+        upload.write(b"x")
+        upload.commit()
+    assert (workspace.root / "a").read_bytes() == b"x"
+
+
+def test_more_than_there_is_room_for_ends_a_plain_upload(workspace: Workspace) -> None:
+    upload = workspace.open_write(BIG, max_size=5)
+    upload.write(b"abc", b"de")
+    with pytest.raises(StorageFull, match="more than the 5 bytes that there is room for"):
+        upload.write(b"f")
+    assert staged(workspace) == []
+    assert list(workspace.root.iterdir()) == []
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Workspace]:
+    """A workspace on a disk of 4 MB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(place)], capture_output=True
+    )
+    if mounted.returncode:
+        pytest.skip("a disk can only be mounted by root")
+    try:
+        (place / "workspace").mkdir()
+        yield Workspace(place / "workspace")
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
+
+
+def test_a_disk_that_fills_up_meanwhile_is_said_and_nothing_is_left(small_disk: Workspace) -> None:
+    size = 3 * 1024**2
+    upload = uploads.start(small_disk, BIG, size, min_free=0).id
+    (small_disk.root / "other").write_bytes(bytes(2 * 1024**2))
+    with pytest.raises(StorageFull, match="the disk is full"):
+        send(small_disk, upload, bytes(size))
+    uploads.discard(small_disk, upload)
+    assert staged(small_disk) == []
+
+
+def test_a_full_disk_ends_a_plain_upload_too(small_disk: Workspace) -> None:
+    with pytest.raises(StorageFull, match="the disk is full"):
+        small_disk.write(BIG, [bytes(1024**2)] * 5)
+    assert staged(small_disk) == []
+    assert list(small_disk.root.iterdir()) == []
+
+
+def test_a_killed_writer_leaves_what_had_come(workspace: Workspace) -> None:
+    upload = uploads.start(workspace, BIG, 100).id
+    program = (
+        "import os, signal, sys\n"
+        "from pathlib import Path\n"
+        "from agent.workspace.transfer import uploads\n"
+        "from agent.workspace.files import Workspace\n"
+        "home = Workspace(Path(sys.argv[1]))\n"
+        "uploads.open_writer(home, uploads.find(home, sys.argv[2])).write(b'x' * 40)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    subprocess.run(
+        [sys.executable, "-c", program, str(workspace.root), upload],
+        cwd=Path(__file__).parents[4],
+    )
+    assert uploads.find(workspace, upload).offset == 40

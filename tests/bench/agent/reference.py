@@ -1,0 +1,182 @@
+"""A whole run of the headless program against the reference's, on one endpoint over HTTP.
+
+The endpoint is the clock: from a request to the next one is a step, and what comes before the
+first and after the last is the program's start and end. So both are measured from outside, by
+the same instrument.
+"""
+
+import itertools
+import queue
+import subprocess
+import sys
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from agent.data_folder import DataFolder
+from agent.sandbox.docker.lifecycle import INSTANCE_LABEL
+from tests.bench.context import ROOT, TIMEOUT_SECONDS, BenchContext, print_progress, run_program
+from tests.bench.tables import SAMPLE_HEADINGS, Sample, Table
+
+REFERENCE = ROOT / ".make" / "reference"
+_REQUIREMENTS = Path(__file__).parent / "requirements-reference.txt"
+_INSTALL_SECONDS = 300
+_Lines = queue.SimpleQueue[str]
+
+
+class _ProgramUnavailable(Exception):
+    """A program cannot be had here, or does not do what it was given."""
+
+
+@dataclass(frozen=True)
+class _ProgramRun:
+    """One run of a program, in seconds: to its first request, between requests, from the last."""
+
+    start: float
+    steps: tuple[float, ...]
+    end: float
+
+
+@dataclass(frozen=True)
+class _Program:
+    name: str
+    command: Sequence[str]
+    environment: Mapping[str, str]
+
+
+def table(context: BenchContext, *, short: int = 50, long: int = 200, rounds: int = 3) -> Table:
+    """The same script for both: so many steps of ``true``, then ``submit``."""
+    made = Table(
+        "The whole program beside the reference's, over HTTP",
+        ("headless, its own container, cold", *SAMPLE_HEADINGS),
+        notes=[
+            "A step is from one request of the model's endpoint to the next, the endpoint's own "
+            "time included; the conversation that is sent grows with each. Taken in turns."
+        ],
+    )
+    found: dict[str, list[_ProgramRun]] = defaultdict(list)
+    with endpoint(context) as (url, lines):
+        programs = [_studio(context, url)]
+        _run_task(programs[0], 2, lines)
+        try:
+            _install()
+            _run_task(rival := _reference(context, url), 2, lines)
+            programs.append(rival)
+        except _ProgramUnavailable as error:
+            made.notes.append(f"The reference was left out: {error}")
+        for steps in [short] * rounds + [long]:
+            for one in programs:
+                print_progress(f"{one.name}, {steps} steps")
+                found[f"{one.name}, {steps}"].append(_run_task(one, steps, lines))
+        names = [one.name for one in programs]
+    _add_rows(made, found, names, (short, long))
+    return made
+
+
+def _add_rows(
+    made: Table, found: Mapping[str, list[_ProgramRun]], names: list[str], lengths: tuple[int, int]
+) -> None:
+    for steps, name in itertools.product(lengths, names):
+        played = [step for run in found[f"{name}, {steps}"] for step in run.steps]
+        made.add(f"a step, runs of {steps}: {name}", *Sample.from_seconds(played).cells())
+    for name in names:
+        runs = [run for steps in lengths for run in found[f"{name}, {steps}"]]
+        made.add(
+            f"start to first request: {name}",
+            *Sample.from_seconds([r.start for r in runs]).cells("s"),
+        )
+    for name in names:
+        runs = [run for steps in lengths for run in found[f"{name}, {steps}"]]
+        made.add(
+            f"last request to the end: {name}",
+            *Sample.from_seconds([r.end for r in runs]).cells("s"),
+        )
+
+
+@contextmanager
+def endpoint(context: BenchContext) -> Iterator[tuple[str, _Lines]]:
+    """The endpoint's address, and the lines that it prints."""
+    command = [sys.executable, "-m", "tests.bench.agent.endpoint_program"]
+    with run_program(command, context.environment("endpoint"), output=True) as process:
+        assert process.stdout is not None
+        lines: _Lines = queue.SimpleQueue()
+        reader = threading.Thread(target=_read, args=(process.stdout, lines))
+        reader.start()
+        try:
+            yield lines.get(timeout=TIMEOUT_SECONDS).strip(), lines
+        finally:
+            process.terminate()
+            reader.join()
+
+
+def _read(source: IO[str], lines: _Lines) -> None:
+    for line in source:
+        lines.put(line)
+
+
+def _run_task(tested: _Program, steps: int, lines: _Lines) -> _ProgramRun:
+    command = [word.format(task=f"Run {steps} steps of `true`.") for word in tested.command]
+    began = time.monotonic()
+    with run_program(command, tested.environment) as process:
+        code = process.wait(TIMEOUT_SECONDS * 3)
+        ended = time.monotonic()
+    request_times: list[float] = []
+    with suppress(queue.Empty):
+        while len(request_times) <= steps:
+            request_times.append(float(lines.get(timeout=1)))
+    if code or len(request_times) <= steps:
+        raise _ProgramUnavailable(
+            f"{tested.name} ended with {code} after {len(request_times)} requests of {steps + 1}."
+        )
+    between = tuple(after - before for before, after in itertools.pairwise(request_times))
+    return _ProgramRun(request_times[0] - began, between, ended - request_times[-1])
+
+
+def _studio(context: BenchContext, url: str) -> _Program:
+    command = [sys.executable, "-m", "agent", "run", "{task}", "--base-url", url]
+    command += ["--model", "test-model", "--max-steps", "1000"]
+    environment = context.environment("headless", STUDIO_CONVERSATION_TOKENS="none")
+    return _Program("studio", command, environment)
+
+
+def _reference(context: BenchContext, url: str) -> _Program:
+    """The reference, spared what it would ask of the network."""
+    with DataFolder(context.folder / "reference") as data:
+        label = f"{INSTANCE_LABEL}={data.instance_id}"
+    program = str(Path(__file__).parent / "reference_program.py")
+    command = [str(REFERENCE / "bin" / "python"), program, label, "run", "--query", "{task}"]
+    command += ["--llm_name", "openai/test-model", "--llm_base_url", url]
+    command += ["--docker_image", context.image, "--max_steps", "1000"]
+    command += ["--max_token_limit", "10000000", "--output_dir", str(context.folder / "outputs")]
+    environment = context.environment("reference", LITELLM_LOCAL_MODEL_COST_MAP="True")
+    environment.pop("PYTHONPATH")
+    return _Program("reference 0.2.0", command, environment)
+
+
+def _install() -> None:
+    """Install the reference into its own environment, once."""
+    done = REFERENCE / "installed"
+    wanted = _REQUIREMENTS.read_text()
+    if done.is_file() and done.read_text() == wanted:
+        return
+    print_progress("installing the reference beside the studio (.make/reference)")
+    python = str(REFERENCE / "bin" / "python")
+    try:
+        for command in (
+            [sys.executable, "-m", "venv", "--clear", str(REFERENCE)],
+            [python, "-m", "pip", "install", "--quiet", "-r", str(_REQUIREMENTS)],
+            [python, "-m", "pip", "install", "--quiet", "--no-deps", "llm-in-sandbox==0.2.0"],
+        ):
+            subprocess.run(
+                command, check=True, capture_output=True, text=True, timeout=_INSTALL_SECONDS
+            )
+    except subprocess.CalledProcessError as error:
+        raise _ProgramUnavailable(str(error.stderr).strip().splitlines()[-1]) from error
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise _ProgramUnavailable(str(error)) from error
+    done.write_text(wanted)

@@ -1,0 +1,75 @@
+"""One command in the shell that is held open, against one ``docker exec`` each."""
+
+import shutil
+import subprocess
+import uuid
+from collections.abc import Callable
+
+from agent.data_folder import DataFolder
+from agent.sandbox.docker.container import ContainerSpec
+from agent.sandbox.docker.sandbox import DockerSandbox
+from agent.util.cancellation import Stop
+from tests.bench.context import BenchContext
+from tests.bench.tables import SAMPLE_HEADINGS, Sample, Table, measure
+
+_BLOCKS = 4
+
+
+def table(context: BenchContext, *, times: int = 1000, execs: int = 40) -> Table:
+    """``true`` in one container in every way that there is."""
+    made = Table(
+        "One command in the sandbox",
+        ("the same container", *SAMPLE_HEADINGS),
+        notes=["Taken in turns, a block of each at a time. Bar: 5 ms for `true` in the shell."],
+    )
+    with DataFolder(context.folder / "shell") as data:
+        spec = ContainerSpec(
+            image=context.image,
+            instance=data.instance_id,
+            sandbox_id=uuid.uuid4().hex,
+            workspace=data.workspace("shell"),
+        )
+        sandbox = DockerSandbox.create(context.client, spec)
+        try:
+            for name, sample in _measure_interleaved(
+                _methods(context, sandbox, times, execs)
+            ).items():
+                made.add(name, *sample.cells())
+        finally:
+            sandbox.close()
+    return made
+
+
+def _methods(
+    context: BenchContext, sandbox: DockerSandbox, times: int, execs: int
+) -> dict[str, tuple[Callable[[], object], int]]:
+    def inside(command: str) -> Callable[[], object]:
+        return lambda: list(sandbox.execute(command, timeout=60, stop=Stop()))
+
+    def by_engine() -> None:
+        api = context.client.api
+        made = api.exec_create(sandbox.container, ["bash", "-c", "true"])
+        api.exec_start(made["Id"])
+        api.exec_inspect(made["Id"])
+
+    ways = {
+        "`true` in the shell": (inside("true"), times),
+        "`/bin/true` in the shell, a process": (inside("/bin/true"), times // 2),
+        "`bash -c true` by the engine's API, as the reference does": (by_engine, execs),
+    }
+    if docker := shutil.which("docker"):
+        command = [docker, "exec", sandbox.container, "true"]
+        environment = context.environment("x")
+        ways["`docker exec … true`"] = (
+            lambda: subprocess.run(command, env=environment, check=True),
+            execs,
+        )
+    return ways
+
+
+def _measure_interleaved(methods: dict[str, tuple[Callable[[], object], int]]) -> dict[str, Sample]:
+    found: dict[str, list[float]] = {name: [] for name in methods}
+    for _ in range(_BLOCKS):
+        for name, (work, times) in methods.items():
+            found[name] += measure(work, max(1, times // _BLOCKS)).seconds
+    return {name: Sample.from_seconds(seconds) for name, seconds in found.items()}

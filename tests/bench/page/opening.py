@@ -1,0 +1,124 @@
+"""Opening the page: for the first time, and on a run that is there already."""
+
+from playwright.sync_api import Browser
+
+from agent.events import RunEnded, RunStarted, Totals
+from agent.runs.folder import RunFolder
+from agent.runs.journal import Journal
+from tests.bench.context import BenchContext
+from tests.bench.page.browser import BrowserTab, launch_browser
+from tests.bench.page.script import EventScript, EventSource
+from tests.bench.tables import SAMPLE_HEADINGS, Sample, Table, format_megabytes
+from tests.bench.wire import ByteCounter
+
+_LARGE_OUTPUT_LENGTH = 20_000
+"""Characters of an output, which stands in the journal twice."""
+
+_PAINTED = "performance.getEntriesByName('first-contentful-paint').length"
+_ANSWERS = "'mounted' in document.documentElement.dataset"
+_TYPED = "document.querySelector('textarea')"
+
+
+def table(
+    context: BenchContext,
+    *,
+    times: int = 8,
+    rival: int = 4,
+    lengths: tuple[int, ...] = (20, 1000),
+    cold: int = 4,
+) -> Table:
+    """First visits with nothing in the cache, and runs of several lengths loaded again."""
+    made = Table(
+        "Opening the page",
+        ("from the navigation on, in Chromium", *SAMPLE_HEADINGS),
+        notes=[
+            "Ready: what is typed or pressed does something. A run is shown when its last step "
+            "is in view. Cold: nobody has looked at the run since the application began. Bar: a "
+            "second for a run of 1,000 steps."
+        ],
+    )
+    data = context.folder / "opening"
+    with launch_browser(context) as chromium:
+        from tests.bench.page.pages import chat, draft, studio
+
+        runs = {length: _write_ended_run(draft(data), length) for length in lengths}
+        large = [
+            _write_ended_run(draft(data), lengths[-1], _LARGE_OUTPUT_LENGTH) for _ in range(cold)
+        ]
+        with studio(data, EventSource(), ByteCounter()) as address:
+            _add_visits(made, "studio", _measure_visits(chromium, address, _ANSWERS, times))
+            for length, run in runs.items():
+                loads = _measure_loads(chromium, f"{address}/?run={run}", _in_view(length), times)
+                made.add(f"studio: a run of {length:,} steps, loaded again", *loads.cells())
+            size = format_megabytes((data / "runs" / large[0] / "journal.jsonl").stat().st_size)
+            name = f"studio: a run of {lengths[-1]:,} steps, a journal of {size}, cold"
+            made.add(
+                name, *_measure_cold_loads(chromium, address, large, _in_view(lengths[-1])).cells()
+            )
+        with chat(EventSource(), ByteCounter()) as address:
+            _add_visits(made, "`gr.Chatbot`", _measure_visits(chromium, address, _TYPED, rival))
+    return made
+
+
+def _write_ended_run(folder: RunFolder, length: int, output: int = 4096) -> str:
+    """Make it a run of so many steps that has come to its end; returns its id."""
+    journal = Journal(folder.journal)
+    journal.append(
+        RunStarted(
+            run=folder.id, task="Measure.", mode="sandbox", model="script", metered=True,
+            prompt="general", system="", user="Measure.",
+        )
+    )  # fmt: skip
+    for event in EventScript(output).steps(length):
+        journal.append(event)
+    journal.append(RunEnded(status="answered", reason="", answer="", totals=Totals(steps=length)))
+    journal.close()
+    return folder.id
+
+
+def _add_visits(made: Table, name: str, visits: tuple[Sample, Sample]) -> None:
+    painted, ready = visits
+    made.add(f"{name}: first paint of a first visit", *painted.cells())
+    made.add(f"{name}: ready", *ready.cells())
+
+
+def _measure_visits(
+    chromium: Browser, address: str, ready: str, times: int
+) -> tuple[Sample, Sample]:
+    """Each in a context of its own; the server is warm after the first, which is not counted."""
+    painted, answers = [], []
+    for _ in range(times + 1):
+        with BrowserTab(chromium) as tab:
+            tab.page.goto(address, wait_until="commit")
+            answers.append(tab.time_until(ready))
+            tab.time_until(_PAINTED)
+            painted.append(tab.first_paint())
+    return Sample.from_seconds(painted[1:]), Sample.from_seconds(answers[1:])
+
+
+def _measure_loads(chromium: Browser, address: str, shown: str, times: int) -> Sample:
+    with BrowserTab(chromium) as tab:
+        tab.page.goto(address)
+        tab.time_until(shown)
+        return Sample.from_seconds([_reload(tab, shown) for _ in range(times)])
+
+
+def _measure_cold_loads(chromium: Browser, address: str, runs: list[str], shown: str) -> Sample:
+    """Each run looked at for the first time, in a browser that knows the page."""
+    seconds = []
+    with BrowserTab(chromium) as tab:
+        tab.page.goto(address)
+        tab.time_until(_ANSWERS)
+        for run in runs:
+            tab.page.goto(f"{address}/?run={run}", wait_until="commit")
+            seconds.append(tab.time_until(shown))
+    return Sample.from_seconds(seconds)
+
+
+def _reload(tab: BrowserTab, shown: str) -> float:
+    tab.page.reload(wait_until="commit")
+    return tab.time_until(shown)
+
+
+def _in_view(step: int) -> str:
+    return f"bench.inView(document.getElementById('step-{step}'))"

@@ -1,0 +1,109 @@
+"""What is looked at in the browser: the studio, and a Gradio chat as one would write it.
+
+To be imported inside ``browsing.browser``: Gradio makes a folder where it is imported.
+"""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+from fastapi import FastAPI
+
+from agent.events import Event, Preparing, ReasoningDelta, StepStarted, ToolOutput
+from agent.runs.folder import RunFolder
+from agent.sandbox.base import Sandbox
+from agent.settings import Settings
+from agent.util.cancellation import Stop
+from tests.bench.page.script import EventSource
+from tests.bench.wire import ByteCounter
+from tests.support.local_provider import LocalSandboxProvider
+from tests.support.server import create_app, run_server
+
+_UPDATE_SECONDS = 0.1
+
+
+class _ScriptedProvider(LocalSandboxProvider):
+    """What a run of it does first is to play the source; then it has come to its end."""
+
+    def __init__(self, data: Path, source: EventSource) -> None:
+        super().__init__(data)
+        self._source = source
+
+    def take(self, folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
+        yield Preparing(state="starting_sandbox")
+        yield from self._source.events()
+        return None
+
+
+def draft(data: Path) -> RunFolder:
+    """A run's folder, with an empty workspace."""
+    return RunFolder.create(data, LocalSandboxProvider(data).create_workspace())
+
+
+@contextmanager
+def studio(data: Path, source: EventSource, wire: ByteCounter) -> Iterator[str]:
+    """The studio's address; a task that is sent there is answered by the source's steps.
+
+    They go the way of all events: recorder, journal, feed, stream, page. Only the model and
+    the sandbox are left out.
+    """
+    settings = Settings(data=data, base_url="http://127.0.0.1:9/v1", model="script")
+    app = create_app(settings, _ScriptedProvider(data, source))
+    app.add_middleware(wire.middleware)
+    with run_server(app) as address:
+        try:
+            yield address
+        finally:
+            source.end()
+
+
+@contextmanager
+def chat(source: EventSource, wire: ByteCounter) -> Iterator[str]:
+    """The address of a page with a ``gr.Chatbot`` that is given its history ten times a second.
+
+    Two messages a step: the thought, and the output in a block of code.
+    """
+    app = FastAPI()
+    app.state.closing = asyncio.Event()
+    app.add_middleware(wire.middleware)
+    with gr.Blocks(analytics_enabled=False) as page:
+        shown = gr.Chatbot(label="Chat", height=700)
+        task = gr.Textbox(label="Task")
+        gr.Button("Run").click(_chat_handler(source), task, shown)
+    gr.mount_gradio_app(app, page, path="/", ssr_mode=False, run_history=False)
+    with run_server(app) as address:
+        try:
+            yield address
+        finally:
+            source.end()
+
+
+def _chat_handler(source: EventSource) -> Callable[[str], Iterator[list[dict[str, Any]]]]:
+    """Gives the history so far, every tenth of a second; the events happen meanwhile."""
+
+    def answer(_task: str) -> Iterator[list[dict[str, Any]]]:
+        messages: list[dict[str, Any]] = []
+        player = threading.Thread(target=_append_messages, args=(source, messages))
+        player.start()
+        while player.is_alive():
+            began = time.monotonic()
+            yield [dict(message) for message in messages]
+            time.sleep(max(0.0, began + _UPDATE_SECONDS - time.monotonic()))
+        yield messages
+
+    return answer
+
+
+def _append_messages(source: EventSource, messages: list[dict[str, Any]]) -> None:
+    for event in source.events():
+        if isinstance(event, StepStarted):
+            messages.append({"role": "assistant", "content": ""})
+        elif isinstance(event, ReasoningDelta):
+            messages[-1]["content"] += event.text
+        elif isinstance(event, ToolOutput):
+            messages.append({"role": "assistant", "content": f"```\n{event.text}```"})

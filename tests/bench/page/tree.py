@@ -1,0 +1,91 @@
+"""The tree in the page: from a file that is written to its row, and how soon it is painted."""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from playwright.sync_api import Browser
+
+from agent.runs.folder import RunFolder
+from tests.bench.context import BenchContext, print_progress
+from tests.bench.page.browser import BrowserTab, launch_browser
+from tests.bench.page.script import EventSource
+from tests.bench.tables import SAMPLE_HEADINGS, Sample, Table
+from tests.bench.wire import ByteCounter
+
+_FOLDER = 100
+_ROW = "document.querySelector('.tree [role=treeitem][aria-level=\"2\"]')"
+
+
+def table(
+    context: BenchContext,
+    *,
+    counts: tuple[int, ...] = (10, 1_000, 10_000),
+    times: int = 30,
+    paints: int = 6,
+    pause: float = 0.2,
+) -> Table:
+    """Files written one after the other, and pages opened, with few and with many files."""
+    made = Table(
+        "The tree of files",
+        ("files in the workspace", *SAMPLE_HEADINGS),
+        notes=[
+            "Written: a file each "
+            f"{pause:g} s into `output/`, until its row is in an open page. Bar: 250 ms for the "
+            "95th percentile. Painted: from a page's beginning, with nothing in the cache, to the "
+            "first frame with a file in it. Of a large folder the page has the rows near the eye."
+        ],
+    )
+    data = context.folder / "tree"
+    with launch_browser(context) as chromium:
+        from tests.bench.page.pages import draft, studio
+
+        with studio(data, EventSource(), ByteCounter()) as address:
+            for name, count, path in _layouts(counts):
+                print_progress(name)
+                run = draft(data)
+                _fill(run.workspace, count, path)
+                written = _written(chromium, address, run, times, pause)
+                made.add(f"{name}: written", *written.cells())
+                made.add(f"{name}: painted", *_painted(chromium, address, run, paints).cells())
+    return made
+
+
+def _layouts(counts: tuple[int, ...]) -> Iterator[tuple[str, int, Callable[[int], str]]]:
+    for count in counts:
+        yield f"{count:,} in one folder", count, lambda number: f"output/{number}.txt"
+    name = f"{counts[-1]:,}, {_FOLDER} to a folder"
+    yield name, counts[-1], lambda number: f"folder {number // _FOLDER}/{number}.txt"
+
+
+def _fill(workspace: Path, count: int, path: Callable[[int], str]) -> None:
+    (workspace / "output" / "0.txt").write_text("0")
+    for number in range(count):
+        file = workspace / path(number)
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f"{number}")
+
+
+def _written(chromium: Browser, address: str, run: RunFolder, times: int, pause: float) -> Sample:
+    """The first does not count. What is written last stands first, where the eye is."""
+    with BrowserTab(chromium) as tab:
+        tab.page.goto(f"{address}/?run={run.id}")
+        tab.page.get_by_role("treeitem", name="0.txt", exact=True).wait_for()
+        written: list[float] = []
+        for number in range(times + 1):
+            written.append(time.time())
+            (run.workspace / "output" / f"!{1000 - number} §{number}§.txt").write_text("new")
+            time.sleep(pause)
+        seen = tab.wait_for_marks(range(times + 1))
+        return Sample.from_seconds(
+            [after - before for before, after in zip(written, seen, strict=True)][1:]
+        )
+
+
+def _painted(chromium: Browser, address: str, run: RunFolder, times: int) -> Sample:
+    seconds: list[float] = []
+    for _ in range(times):
+        with BrowserTab(chromium) as tab:
+            tab.page.goto(f"{address}/?run={run.id}", wait_until="commit")
+            seconds.append(tab.time_until(f"bench.inView({_ROW})"))
+    return Sample.from_seconds(seconds)

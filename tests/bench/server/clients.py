@@ -1,0 +1,122 @@
+"""The application as a program of its own, and visitors who begin runs and look on over HTTP."""
+
+import json
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import httpx
+
+from tests.bench.context import TIMEOUT_SECONDS, BenchContext, run_program
+
+_CLIENT_TIMEOUT_SECONDS = 1800.0
+
+
+@dataclass(frozen=True)
+class ObservedRun:
+    """A run as one follower saw it.
+
+    Attributes:
+        status: How it ended.
+        started_at: When its first step began, by the clock of all of them.
+        ended_at: When it ended.
+        delays: Seconds from each event to its arrival.
+        answer: What it said in the end.
+    """
+
+    status: str
+    started_at: float
+    ended_at: float
+    delays: list[float]
+    answer: str = ""
+
+
+@dataclass(frozen=True)
+class ServedApp:
+    """The application as a program.
+
+    Attributes:
+        address: Where it is.
+        pid: Its id.
+    """
+
+    address: str
+    pid: int
+
+    async def play(self, task: str) -> ObservedRun:
+        """Begin a run and follow it to its end."""
+        async with self.client() as client:
+            run = await self.draft(client)
+            await self.begin(client, run, task)
+            return await self.follow(client, run)
+
+    def client(self) -> httpx.AsyncClient:
+        """A visitor of its own."""
+        return httpx.AsyncClient(base_url=self.address, timeout=_CLIENT_TIMEOUT_SECONDS)
+
+    async def draft(self, client: httpx.AsyncClient) -> str:
+        """A run that has not begun."""
+        run: str = (await client.post("/api/runs")).raise_for_status().json()["run"]
+        return run
+
+    async def begin(self, client: httpx.AsyncClient, run: str, task: str) -> None:
+        """Begin a run, as a program does."""
+        body = {"data": [task, run, "general", "sandbox"]}
+        answer = await client.post("/gradio_api/call/start", json=body)
+        told = await client.get(f"/gradio_api/call/start/{answer.json()['event_id']}")
+        if "event: complete" not in told.text:
+            raise RuntimeError(f"No run could be begun: {told.text[:300]}")
+
+    async def follow(self, client: httpx.AsyncClient, run: str) -> ObservedRun:
+        """What a follower of the run is told, until it ends."""
+        began, late = 0.0, []
+        async with client.stream("GET", f"/api/runs/{run}/events?cursor=0") as stream:
+            async for line in stream.aiter_lines():
+                now = time.time()
+                if not line.startswith('data: {"head"'):
+                    continue
+                for event in json.loads(line.removeprefix("data: "))["events"]:
+                    late.append(now - event["at"])
+                    if event["kind"] == "step_started" and not began:
+                        began = event["at"]
+                    if event["kind"] == "run_ended":
+                        return ObservedRun(
+                            event["status"], began, event["at"], late, event["answer"]
+                        )
+        raise RuntimeError("The stream ended before the run.")
+
+
+@contextmanager
+def serve_app(
+    context: BenchContext, url: str, max_runs: int, sandboxes: int = 200
+) -> Iterator[ServedApp]:
+    """The application, ready, on an endpoint; it lets so many runs go on at once.
+
+    Without an address the built-in model answers.
+    """
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environment = context.environment(
+        "load", OPENAI_BASE_URL=url, OPENAI_MODEL="test-model", GRADIO_SERVER_PORT=str(port),
+        STUDIO_RUNS=str(max_runs), STUDIO_RUNS_EACH=str(max_runs),
+        STUDIO_CONVERSATION_TOKENS="none", STUDIO_SANDBOXES=str(sandboxes),
+    )  # fmt: skip
+    address = f"http://127.0.0.1:{port}"
+    with run_program([sys.executable, "app.py"], environment) as process:
+        end = time.monotonic() + TIMEOUT_SECONDS
+        while not _ready(address):
+            if time.monotonic() > end:
+                raise RuntimeError("The application does not get ready.")
+            time.sleep(0.2)
+        yield ServedApp(address, process.pid)
+
+
+def _ready(address: str) -> bool:
+    try:
+        return bool(httpx.get(f"{address}/healthz").json()["ok"])
+    except (httpx.HTTPError, ValueError):
+        return False

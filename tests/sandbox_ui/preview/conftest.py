@@ -1,0 +1,40 @@
+"""One studio and one browser for the previews' tests."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from agent.settings import Settings
+from sandbox_ui.preview.worker import TIMEOUT_SECONDS
+from tests.sandbox_ui.preview.file_viewer import Looker, looking
+from tests.support.local_provider import LocalSandboxProvider
+from tests.support.server import create_app, run_server
+from tests.support.tab import launch_chromium
+
+
+@pytest.fixture(scope="package")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The studio's data folder."""
+    return tmp_path_factory.mktemp("data")
+
+
+@pytest.fixture(scope="package")
+def address(data: Path) -> Iterator[str]:
+    with run_server(create_app(Settings(data=data), LocalSandboxProvider(data))) as address:
+        yield address
+
+
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Browser]:
+    expect.set_options(timeout=1000 * TIMEOUT_SECONDS)  # so long may a look take where all is busy
+    with launch_chromium() as browser:
+        yield browser
+    expect.set_options(timeout=5000)
+
+
+@pytest.fixture
+def looker(browser: Browser, address: str) -> Iterator[Looker]:
+    with looking(browser, address) as looker:
+        yield looker

@@ -1,0 +1,148 @@
+"""What has no preview of its own is never a blank pane: what it is, and any of its bytes."""
+
+import io
+import json
+import pickle
+import sys
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from sandbox_ui.preview.data import hex as raw
+from sandbox_ui.preview.data.file_magic import identify
+from tests.sandbox_ui.preview.file_viewer import Looker, data_of
+
+GIGABYTES = 2 * 1024**3
+PROGRAM = Path(sys.executable).resolve().read_bytes()[:4096]
+
+
+def array(shape: str = "(3, 4)", descr: str = "'<f4'") -> bytes:
+    head = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
+    return b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head.encode()
+
+
+def tensors(about: object) -> bytes:
+    head = json.dumps(about).encode()
+    return len(head).to_bytes(8, "little") + head + bytes(64)
+
+
+@pytest.mark.parametrize(
+    ("content", "said", "facts"),
+    [
+        (PROGRAM, "for Linux (ELF)", {"width": "64 bit"}),
+        (bytes.fromhex("cafebabe00000041"), "compiled Java class", {"made for": "Java 21"}),
+        (b"\0asm\1\0\0\0", "WebAssembly", {"version": "1"}),
+        (array(), "array of NumPy", {"shape": "3 × 4", "numbers": "<f4"}),
+        (array("()"), "array of NumPy", {"shape": "a single value"}),
+        (array("(" * 500), "cannot be read", {}),
+        (array("__import__('os')"), "cannot be read", {}),
+        (pickle.dumps({"a": 1}), "it is not loaded here", {"protocol": "4"}),
+        (pickle.dumps([1], protocol=2), "it is not loaded here", {"protocol": "2"}),
+        (
+            tensors({"w": {"dtype": "F16", "shape": [2, 3]}, "__metadata__": {}}),
+            "weights of a model",
+            {"tensors": "1", "w": "2 × 3 F16"},
+        ),
+        (tensors({"w": {"dtype": [], "shape": {}}}), "weights of a model", {"tensors": "1"}),
+        (b"\xd4\xc3\xb2\xa1" + bytes(20), "captured from a network", {}),
+        (b"7\x7f\x06\x82" + bytes(28), "belongs to the database", {}),
+        (b"GGUF" + bytes(20), "language model", {}),
+        (bytes(128) + b"DICM", "medical image", {}),
+        (bytes(100), "Nothing but zeros", {}),
+        (b"plain words\0" + b"and more of them" * 9, "Mostly plain text", {}),
+        (bytes(range(256)) * 16, "as random as compressed", {}),
+        (bytes(range(40)), "no known kind.", {}),
+    ],
+)  # fmt: skip
+def test_what_a_file_is_is_said(content: bytes, said: str, facts: dict[str, str]) -> None:
+    sentence, found = identify(content, len(content))
+    assert said in sentence
+    assert facts.items() <= dict(found).items()
+
+
+def test_every_beginning_of_a_known_file_can_be_looked_at() -> None:
+    for whole in (array(), tensors({"w": {"dtype": "F16", "shape": [2]}}), pickle.dumps([1])):
+        for cut in range(len(whole)):
+            assert identify(whole[:cut], cut)[0] or not cut
+
+
+def test_words_near_a_place_are_found(tmp_path: Path) -> None:
+    file = tmp_path / "a.bin"
+    file.write_bytes(b"\0\0first words\0\1ab\0second words\xff" + bytes(99))
+    assert data_of(raw.view, file, near="0")["words"] == [[2, "first words"], [18, "second words"]]
+    assert data_of(raw.view, file, near="10")["words"] == [[18, "second words"]]
+    assert data_of(raw.view, file, near="9999999")["words"] == []
+
+
+@pytest.mark.browser
+def test_the_first_bytes_are_shown(looker: Looker) -> None:
+    looker.give("thing.xyz", b"\x00\x01hello" * 3)
+    looker.open()
+    canvas = looker.look("thing.xyz")
+    expect(canvas).to_contain_text("00 01 68 65 6c 6c 6f")
+    expect(canvas).to_contain_text("··hello")
+
+
+@pytest.mark.browser
+def test_an_empty_file_says_so(looker: Looker) -> None:
+    looker.give("empty.bin", b"")
+    looker.open()
+    expect(looker.look("empty.bin")).to_contain_text("empty")
+
+
+@pytest.mark.browser
+def test_any_place_of_two_gigabytes_is_reached(looker: Looker, data: Path) -> None:
+    looker.give("sparse.bin", b"\0begin")
+    (path,) = data.glob("sandboxes/*/workspace/output/sparse.bin")
+    with path.open("r+b") as file:
+        file.seek(GIGABYTES // 2)
+        file.write(b"in the middle")
+        file.seek(GIGABYTES - 16)
+        file.write(b"\xffat the very end")
+    looker.open()
+    canvas = looker.look("sparse.bin")
+    expect(canvas).to_contain_text("·begin")
+    place = canvas.get_by_label("Go to offset")
+    place.fill("50%")
+    place.press("Enter")
+    expect(canvas.locator(".marked")).to_contain_text("in the middle")
+    canvas.get_by_text("Strings").click()
+    expect(canvas.locator(".words .list")).to_contain_text("in the middle")
+    canvas.locator(".scroller").press("End")
+    expect(canvas).to_contain_text("·at the very end")
+    canvas.locator(".scroller").press("Home")
+    expect(canvas).to_contain_text("·begin")
+    canvas.locator(".scroller").evaluate("element => { element.scrollTop = element.scrollHeight; }")
+    expect(canvas).to_contain_text("·at the very end")
+    place.fill("0x7ffffff0")
+    place.press("Enter")
+    expect(canvas.locator(".marked")).to_contain_text("·at the very end")
+    place.fill("one")
+    place.press("Enter")
+    assert "below" in place.evaluate("field => field.validationMessage")
+    assert canvas.locator("tr").count() < 100
+
+
+@pytest.mark.browser
+def test_a_file_that_grows_stays_where_it_was(looker: Looker) -> None:
+    looker.give("log.bin", b"\0" * 20_000)
+    looker.open()
+    canvas = looker.look("log.bin")
+    place = canvas.get_by_label("Go to offset")
+    place.fill("16000")
+    place.press("Enter")
+    expect(canvas.locator(".marked th")).to_have_text("00003e80")
+    looker.replace("log.bin", b"\0" * 16_000 + b"newly written" + b"\0" * 20_000)
+    expect(canvas.locator(".marked")).to_contain_text("newly written")
+
+
+@pytest.mark.browser
+def test_hostile_words_are_words(looker: Looker) -> None:
+    head = io.BytesIO()
+    head.write(b"\0<img src=x onerror='window.hacked=1'><script>window.hacked=1</script>")
+    looker.give("evil.bin", head.getvalue())
+    looker.open()
+    canvas = looker.look("evil.bin")
+    canvas.get_by_text("Strings").click()
+    expect(canvas.locator(".words .list")).to_contain_text("<img src=x onerror")

@@ -1,0 +1,177 @@
+"""Music as notes: read within limits, seen as a piano roll, and it plays."""
+
+import io
+from pathlib import Path
+
+import mido
+import pytest
+from playwright.sync_api import expect
+
+from sandbox_ui.preview.base import PreviewError
+from sandbox_ui.preview.media import midi, midi_reader
+from tests.sandbox_ui.preview.file_viewer import Looker, data_of
+
+Messages = list[tuple[int, str, dict[str, object]]]
+
+
+def written(*tracks: Messages, ticks: int = 480) -> bytes:
+    """A MIDI file of tracks of ``(ticks before it, type, values)``."""
+    file = mido.MidiFile(ticks_per_beat=ticks)
+    for messages in tracks:
+        track = mido.MidiTrack()
+        for time, kind, values in messages:
+            meta = kind in ("set_tempo", "track_name")
+            made = mido.MetaMessage if meta else mido.Message
+            track.append(made(kind, time=time, **values))
+        file.tracks.append(track)
+    held = io.BytesIO()
+    file.save(file=held)
+    return held.getvalue()
+
+
+def tune(count: int = 4, channel: int = 0) -> Messages:
+    """Notes of a beat each, upwards from middle C."""
+    played: Messages = []
+    for at in range(count):
+        played.append((0, "note_on", {"note": 60 + at, "velocity": 80, "channel": channel}))
+        played.append((480, "note_off", {"note": 60 + at, "channel": channel}))
+    return played
+
+
+def seen(tmp_path: Path, content: bytes) -> dict[str, object]:
+    file = tmp_path / "a.mid"
+    file.write_bytes(content)
+    return data_of(midi.view, file)
+
+
+def test_notes_are_placed_in_seconds_along_the_tempos(tmp_path: Path) -> None:
+    tempos: Messages = [
+        (0, "set_tempo", {"tempo": 1_000_000}),
+        (960, "set_tempo", {"tempo": 500_000}),
+    ]
+    found = seen(tmp_path, written(tempos, tune()))
+    columns = found["notes"]
+    assert isinstance(columns, dict)
+    assert columns["start"] == [0, 1, 2, 2.5]
+    assert columns["end"] == [1, 2, 2.5, 3]
+    assert columns["pitch"] == [60, 61, 62, 63]
+    assert (found["seconds"], found["tempo"], found["left"]) == (3, 60, "")
+
+
+def test_tracks_say_what_they_are(tmp_path: Path) -> None:
+    named: Messages = [
+        (0, "track_name", {"name": "Low <b>"}), (0, "program_change", {"program": 42}), *tune(),
+    ]  # fmt: skip
+    found = seen(tmp_path, written(named, tune(channel=9), []))
+    assert found["tracks"] == [
+        {"name": "Low <b>", "played": "Strings", "count": 4},
+        {"name": "", "played": "Drums", "count": 4},
+        {"name": "", "played": "", "count": 0},
+    ]
+    columns = found["notes"]
+    assert isinstance(columns, dict)
+    assert set(columns["family"]) == {5, 16}
+
+
+def test_what_the_library_reads_is_what_is_read_here(tmp_path: Path) -> None:
+    """Running status, overlapping notes, an off that is an on without force, system messages."""
+    body = bytes.fromhex(
+        "00903c40 10403c 203c00 00f0037e7ff7 00904000 00b00740 00e00040 00c105 00d033 00ff2f00"
+    )
+    content = written([])[:14] + b"MTrk" + len(body).to_bytes(4, "big") + body
+    theirs = [message.type for message in mido.MidiFile(file=io.BytesIO(content)).tracks[0]]
+    assert theirs.count("note_on") == 4
+    columns = seen(tmp_path, content)["notes"]
+    assert isinstance(columns, dict)
+    assert list(zip(columns["pitch"], columns["loud"], strict=True)) == [(60, 64), (64, 60)]
+
+
+@pytest.mark.parametrize("cut", [15, 21, 30, 45, 60])
+def test_a_cut_file_gives_what_is_there(tmp_path: Path, cut: int) -> None:
+    found = seen(tmp_path, written(tune(12))[:cut])
+    if cut >= 22:
+        assert found["left"] == "it is cut off"
+
+
+def test_more_notes_than_can_be_shown_are_left_out_and_said(tmp_path: Path) -> None:
+    body = bytes.fromhex("00903c40 01 3c00").replace(b" ", b"") * 2_000_000
+    content = written([])[:14] + b"MTrk" + len(body).to_bytes(4, "big") + body
+    found = seen(tmp_path, content)
+    columns = found["notes"]
+    assert isinstance(columns, dict)
+    assert len(columns["start"]) == midi_reader.MAX_NOTES
+    assert found["left"] == "only its first 30,000 notes were read"
+
+
+def test_notes_that_never_end_do_no_harm(tmp_path: Path) -> None:
+    body = bytes.fromhex("00903c40") * 200_000 + bytes.fromhex("00803c40") * 200_000
+    content = written([])[:14] + b"MTrk" + len(body).to_bytes(4, "big") + body
+    columns = seen(tmp_path, content)["notes"]
+    assert isinstance(columns, dict)
+    assert len(columns["start"]) == midi_reader.MAX_NOTES
+
+
+@pytest.mark.parametrize("ticks", [0, 1, 0xFFFF, 0xE728, 0x8000])
+def test_strange_clocks_and_endless_pauses_do_no_harm(tmp_path: Path, ticks: int) -> None:
+    body = bytes.fromhex("00903c40 ffffff7f 3c00") * 50
+    head = b"MThd\0\0\0\6\0\1\0\1" + ticks.to_bytes(2, "big")
+    found = seen(tmp_path, head + b"MTrk" + len(body).to_bytes(4, "big") + body)
+    assert isinstance(found["seconds"], int | float)
+    assert found["seconds"] <= midi_reader.MAX_DURATION_SECONDS
+
+
+@pytest.mark.parametrize("content", [b"", b"MThd", b"no music at all", b"RIFF" + bytes(99)])
+def test_what_is_no_music_says_so(tmp_path: Path, content: bytes) -> None:
+    with pytest.raises(PreviewError):
+        seen(tmp_path, content)
+
+
+@pytest.mark.browser
+def test_a_tune_is_seen_and_plays(looker: Looker) -> None:
+    named: Messages = [(0, "track_name", {"name": "<img src=x onerror='window.hacked=1'>"})]
+    looker.give("tune.mid", written([*named, *tune(6)], tune(4, channel=9)))
+    looker.open()
+    canvas = looker.look("tune.mid")
+    expect(canvas.locator(".time")).to_have_text("0:00 / 0:03")
+    expect(looker.preview.locator(".hd")).to_contain_text("10 notes · 2 tracks")
+    looker.page.wait_for_function(PAINTED)
+    canvas.get_by_role("button", name="Drums").click()
+    expect(canvas.get_by_role("button", name="Drums")).to_have_attribute("aria-pressed", "false")
+    canvas.get_by_role("button", name="Play").click()
+    expect(canvas.locator(".time")).to_have_text("0:03 / 0:03")
+    canvas.get_by_role("button", name="Play").wait_for()
+
+
+PAINTED = """() => {
+  const canvas = document.querySelector(".roll canvas");
+  const { width, height } = canvas;
+  const { data } = canvas.getContext("2d").getImageData(0, 0, width, height);
+  return new Set(new Uint32Array(data.buffer)).size > 8;
+}"""
+
+
+@pytest.mark.browser
+def test_a_place_is_chosen_by_click_and_key_and_kept_when_the_file_changes(looker: Looker) -> None:
+    looker.give("tune.mid", written(tune(40)))
+    looker.open()
+    canvas = looker.look("tune.mid")
+    place = canvas.get_by_role("slider", name="Playback position")
+    place.press("ArrowRight")
+    expect(place).to_have_attribute("aria-valuetext", "0:05 of 0:20")
+    canvas.get_by_role("button", name="Zoom in").click()
+    place.press("Home")
+    place.click(position={"x": 300, "y": 40})
+    expect(place).not_to_have_attribute("aria-valuenow", "0.0")
+    place.press("Home")
+    place.press("ArrowRight")
+    looker.replace("tune.mid", written(tune(60)))
+    expect(place).to_have_attribute("aria-valuetext", "0:05 of 0:30")
+
+
+@pytest.mark.browser
+def test_a_file_without_notes_says_so(looker: Looker) -> None:
+    looker.give("silent.mid", written([]))
+    looker.give("text.mid", b"no music at all")
+    looker.open()
+    expect(looker.look("silent.mid")).to_contain_text("There are no notes in this file.")
+    expect(looker.look("text.mid")).to_contain_text("not a MIDI file")

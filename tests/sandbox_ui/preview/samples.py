@@ -1,0 +1,233 @@
+"""Files of every kind: a good one, an empty one, one cut off, a hostile one, a mislabelled one."""
+
+import gzip
+import io
+import json
+import sqlite3
+import tempfile
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tests.sandbox_ui.preview.data import test_archive
+from tests.sandbox_ui.preview.documents import test_docx, test_pptx
+from tests.sandbox_ui.preview.documents.pdf_files import Sheet, paper
+from tests.sandbox_ui.preview.images import encoded, stripes
+from tests.sandbox_ui.preview.media import test_audio, test_midi
+from tests.sandbox_ui.preview.media.fonts import named, plain, serif
+from tests.sandbox_ui.preview.tables import test_table
+from tests.sandbox_ui.preview.text import test_notebook
+
+FILES = Path(__file__).parent / "files"
+SCRIPT = "<script>window.hacked=1</script><img src=x onerror=window.hacked=1>"
+FOREIGN = "http://foreign.example/a.png"
+NAME = "<img src=x onerror=window.hacked=1>"
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A file, and what is to be seen of it.
+
+    Attributes:
+        says: Words that are shown, in the place itself or beside the name.
+        shows: What must be visible in the place, as CSS.
+    """
+
+    name: str
+    content: bytes
+    says: str
+    shows: str = ""
+
+
+def half(content: bytes) -> bytes:
+    return content[: len(content) // 2]
+
+
+def database() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "t.db")
+        with closing(sqlite3.connect(path)) as connection:
+            connection.executescript(
+                f"CREATE TABLE people(id INTEGER PRIMARY KEY, name TEXT);"
+                f"INSERT INTO people(name) VALUES ('Ada'), ('{SCRIPT}');"
+                f"CREATE TABLE padding(x BLOB); INSERT INTO padding VALUES (zeroblob(90000));"
+            )
+        return path.read_bytes()
+
+
+def parquet() -> bytes:
+    written = io.BytesIO()
+    pq.write_table(pa.table({"city": ["Paris", SCRIPT], "n": [1, 2]}), written)
+    return written.getvalue()
+
+
+def svg(inside: str) -> bytes:
+    head = '<svg xmlns="http://www.w3.org/2000/svg" width="200" height="100">'
+    return f"{head}<rect width='200' height='100' fill='teal'/>{inside}</svg>".encode()
+
+
+PNG = encoded(stripes(400, 300), "png")
+PDF = paper([Sheet([f"Line {at}" for at in range(20)]) for _ in range(3)])
+BOOK = test_table.book(test_table.figures)
+DOCUMENT = test_docx.made(test_docx.letter)
+NOTEBOOK = test_notebook.written(
+    test_notebook.markdown("# Lakes"),
+    test_notebook.code("print(1)", test_notebook.data(text__plain="1")),
+)
+EVIL_NOTEBOOK = test_notebook.written(
+    test_notebook.markdown(SCRIPT),
+    test_notebook.code(SCRIPT, test_notebook.data(text__html=SCRIPT)),
+)
+ZIP = test_archive.zipped({"notes/a.txt": b"inside " * 999, "b.csv": b"a,b\n1,2\n"})
+WAV = test_audio.tone()
+MIDI = test_midi.written(test_midi.tune())
+EVIL_PAGE = (
+    f"<!doctype html><p>A page.</p>{SCRIPT}<img src='{FOREIGN}'><script>try {{ parent.hacked = 1 }}"
+    "catch {}; document.body.append('ran alone')</script>"
+)
+
+EVIL_NOTES = f"words {SCRIPT} ![p]({FOREIGN}) [l](javascript:window.hacked=1)"
+EVIL_PDF = paper([Sheet([NAME], entries="/AA<</O<</S/JavaScript/JS(app.alert(1))>>>>")])
+EVIL_MIDI = test_midi.written([(0, "track_name", {"name": NAME}), *test_midi.tune()])
+EVIL_JSON = json.dumps({SCRIPT: SCRIPT, "__proto__": {"a": 1}}).encode()
+
+SAMPLES: dict[str, list[Sample]] = {
+    "text": [
+        Sample("good.py", b"def f(x):\n    return x\n", "return x"),
+        Sample("empty.txt", b"", "empty"),
+        Sample("cut.txt", "Größe".encode()[:-2], "Gr"),
+        Sample("evil.log", SCRIPT.encode(), "<script>"),
+        Sample("mislabelled.py", PNG, "400 × 300", "img"),
+    ],
+    "markdown": [
+        Sample("good.md", b"# Report\n\n| a | b |\n|---|---|\n| x | 1 |\n", "Report", "table"),
+        Sample("empty.md", b"", "empty"),
+        Sample("cut.md", b"# Report\n\n```python\nx = 1", "x = 1", "h1"),
+        Sample("evil.md", EVIL_NOTES.encode(), "image at foreign.example"),
+        Sample("mislabelled.md", PDF, "3 pages", "img"),
+    ],
+    "image": [
+        Sample("good.png", PNG, "400 × 300", "img"),
+        Sample("empty.png", b"", "empty"),
+        Sample("cut.png", half(PNG), "cut"),
+        Sample("evil.png", PNG[:33] + SCRIPT.encode() + PNG[33:], "broken"),
+        Sample("mislabelled.png", b"just words\n", "No picture"),
+    ],
+    "drawing": [
+        Sample("good.svg", svg("<circle r='30'/>"), "200 × 100", "img"),
+        Sample("empty.svg", b"", "empty"),
+        Sample("cut.svg", half(svg("<circle r='30'/>" * 9)), "ends before the drawing does"),
+        Sample("evil.svg", svg(f"{SCRIPT[:32]}<image href='{FOREIGN}'/>"), "200 × 100"),
+        Sample("mislabelled.svg", PNG, "400 × 300", "img"),
+    ],
+    "pdf": [
+        Sample("good.pdf", PDF, "3 pages", "img"),
+        Sample("empty.pdf", b"", "empty"),
+        Sample("cut.pdf", half(PDF), "cannot"),
+        Sample("evil.pdf", EVIL_PDF, "1 page"),
+        Sample("mislabelled.pdf", b"just words\n", "cannot be read"),
+    ],
+    "page": [
+        Sample("good.html", b"<!doctype html><h1>A page</h1>", "A page", "iframe"),
+        Sample("empty.html", b"", "empty"),
+        Sample("cut.html", b"<!doctype html><h1>A pa", "A pa", "iframe"),
+        Sample("evil.html", EVIL_PAGE.encode(), "ran alone", "iframe"),
+        Sample("mislabelled.html", PNG, "400 × 300", "img"),
+    ],
+    "sound": [
+        Sample("good.wav", WAV, "0:02"),
+        Sample("good.mp3", (FILES / "tone.mp3").read_bytes(), "0:0"),
+        Sample("empty.wav", b"", "empty"),
+        Sample("cut.wav", half(WAV), "0:0"),
+        Sample("evil.mp3", SCRIPT.encode(), "cannot"),
+        Sample("mislabelled.mp3", PNG, "400 × 300", "img"),
+    ],
+    "midi": [
+        Sample("good.mid", MIDI, "4 notes"),
+        Sample("empty.mid", b"", "empty"),
+        Sample("cut.mid", MIDI[:-12], "note"),
+        Sample("evil.mid", EVIL_MIDI, NAME),
+        Sample("mislabelled.mid", b"just words\n", "not a MIDI file"),
+    ],
+    "film": [
+        Sample("good.webm", (FILES / "film.webm").read_bytes(), "×", "video"),
+        Sample("empty.webm", b"", "empty"),
+        Sample("cut.mp4", half((FILES / "film.mp4").read_bytes()), "cannot"),
+        Sample("evil.webm", b"\x1aE\xdf\xa3" + SCRIPT.encode(), "cannot"),
+        Sample("mislabelled.webm", PNG, "400 × 300", "img"),
+    ],
+    "table": [
+        Sample("good.csv", b"city,people\nParis,2\nRome,3\n", "Paris"),
+        Sample("good.xlsx", BOOK, "Figures"),
+        Sample("good.parquet", parquet(), "Paris"),
+        Sample("empty.csv", b"", "empty"),
+        Sample("empty.xlsx", b"", "empty"),
+        Sample("cut.csv", b'city,people\nParis,2\n"Ro', "Paris"),
+        Sample("cut.xlsx", half(BOOK), "broken"),
+        Sample("evil.csv", f"city,{NAME}\n{SCRIPT},=cmd()\n".encode(), "<script>"),
+        Sample("mislabelled.csv", PNG, "400 × 300", "img"),
+    ],
+    "database": [
+        Sample("good.db", database(), "people"),
+        Sample("empty.db", b"", "empty"),
+        Sample("cut.db", database()[:5000], "malformed"),
+        Sample("evil.db", database()[:100] + SCRIPT.encode() * 99, "cannot"),
+        Sample("mislabelled.db", b"just words\n", "no SQLite database"),
+    ],
+    "tree": [
+        Sample("good.json", b'{"lakes": [1, 2], "name": "Como"}', "lakes"),
+        Sample("good.yaml", b"lakes:\n  - Como\n", "Como"),
+        Sample("good.jsonl", b'{"a": 1}\n{"a": 2}\n', "2"),
+        Sample("empty.json", b"", "empty"),
+        Sample("cut.json", b'{"lakes": [1, 2', "lakes"),
+        Sample("evil.json", EVIL_JSON, "<script>"),
+        Sample("mislabelled.json", PNG, "400 × 300", "img"),
+    ],
+    "notebook": [
+        Sample("good.ipynb", NOTEBOOK, "Lakes"),
+        Sample("empty.ipynb", b"", "empty"),
+        Sample("cut.ipynb", half(NOTEBOOK), "cut or broken"),
+        Sample("evil.ipynb", EVIL_NOTEBOOK, "<script>"),
+        Sample("mislabelled.ipynb", b"just words\n", "cut or broken"),
+    ],
+    "document": [
+        Sample("good.docx", DOCUMENT, "First part", "table"),
+        Sample("empty.docx", b"", "empty"),
+        Sample("cut.docx", half(DOCUMENT), "cannot"),
+        Sample("evil.docx", DOCUMENT, NAME),
+        Sample("mislabelled.docx", PNG, "400 × 300", "img"),
+    ],
+    "slides": [
+        Sample("good.pptx", test_pptx.deck(3), "The lake"),
+        Sample("empty.pptx", b"", "empty"),
+        Sample("cut.pptx", half(test_pptx.deck()), "cannot"),
+        Sample("evil.pptx", test_pptx.deck(), NAME),
+        Sample("mislabelled.pptx", ZIP, "no presentation"),
+    ],
+    "archive": [
+        Sample("good.zip", ZIP, "a.txt"),
+        Sample("good.tar", test_archive.tarred(), "tar"),
+        Sample("empty.zip", b"", "empty"),
+        Sample("cut.zip", half(ZIP), "cut"),
+        Sample("cut.gz", half(gzip.compress(bytes(range(256)) * 999)), "cut"),
+        Sample("evil.zip", test_archive.zipped({f"../{NAME}": b"x", "/etc/passwd": b"x"}), NAME),
+        Sample("mislabelled.zip", b"just words\n", "no archive"),
+    ],
+    "font": [
+        Sample("good.ttf", serif(), "DejaVu Serif"),
+        Sample("empty.ttf", b"", "empty"),
+        Sample("cut.ttf", half(serif()), "cut"),
+        Sample("evil.ttf", plain(named(NAME)), NAME),
+        Sample("mislabelled.ttf", PNG, "400 × 300", "img"),
+    ],
+    "bytes": [
+        Sample("good.bin", bytes(range(256)), "00 01 02"),
+        Sample("empty.bin", b"", "empty"),
+        Sample("cut.npy", b"\x93NUMPY\x01\x00\x76\x00{'descr': '<f4'", "NumPy"),
+        Sample("evil.bin", b"\0" + SCRIPT.encode(), "<script>"),
+        Sample("mislabelled.bin", PNG, "400 × 300", "img"),
+    ],
+}  # fmt: skip

@@ -1,0 +1,185 @@
+"""Markdown as it is rendered: what it holds, what it may not do, what lies beside it."""
+
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from PIL import Image
+from playwright.sync_api import expect
+
+from sandbox_ui.preview.text import markdown
+from tests.sandbox_ui.preview.file_changes import rewrite
+from tests.sandbox_ui.preview.file_viewer import Looker, data_of
+
+
+def html_of(folder: Path, text: str) -> str:
+    return str(view(folder, text)["html"])
+
+
+def view(folder: Path, text: str) -> dict[str, Any]:
+    path = folder / "file.md"
+    path.write_text(text)
+    return dict(data_of(markdown.view, path))
+
+
+def test_tables_tasks_footnotes_and_formulas_are_rendered(tmp_path: Path) -> None:
+    html = html_of(tmp_path, "| a |\n|--:|\n| 1 |\n\n- [x] done\n\nSee[^1] $x^2$\n\n[^1]: note\n")
+    assert "<table>" in html
+    assert "text-align:right" in html
+    assert 'checked="checked"' in html
+    assert '<section class="footnotes">' in html
+    assert "<msup><mi>x</mi><mn>2</mn></msup>" in html
+
+
+@pytest.mark.parametrize(
+    ("text", "formulas"),
+    [
+        ("It is:\n\\[\na^2\n\\]\nand so on.", 1),
+        ("- It is:\n  \\[ a^2 \\]\n", 1),
+        ("As in \\[1\\] and \\[2\\].", 0),
+        ("It is:\n\\[\nnot closed", 0),
+    ],
+)
+def test_a_formula_in_brackets_begins_a_line(text: str, formulas: int) -> None:
+    assert markdown.render_model_text(text).count('<math display="block">') == formulas
+
+
+@pytest.mark.parametrize("text", ["costs $5 and $10", "`$x$`", "a \\$x\\$"])
+def test_money_and_code_are_no_formulas(tmp_path: Path, text: str) -> None:
+    assert "<math" not in html_of(tmp_path, text)
+
+
+@pytest.mark.parametrize("tex", ["\\frac{", "{" * 3000, "\\left( x"])
+def test_a_formula_that_cannot_be_set_stays_readable(tmp_path: Path, tex: str) -> None:
+    assert f'<code class="tex">{tex}</code>' in html_of(tmp_path, f"$${tex}$$\n")
+
+
+def test_raw_html_is_shown_as_it_is_written(tmp_path: Path) -> None:
+    html = html_of(tmp_path, "<script>x</script>\n\n<b onclick=x>bold</b>\n")
+    assert "&lt;script&gt;" in html
+    assert "&lt;b onclick=x&gt;" in html
+
+
+def test_what_tex_smuggles_in_is_taken_out(tmp_path: Path) -> None:
+    html = html_of(tmp_path, "$\\href{javascript:alert(1)}{x}$ $\\text{<img src=x onerror=y>}$")
+    assert "javascript" not in html
+    assert "<img" not in html
+
+
+def test_code_is_coloured_by_its_language(tmp_path: Path) -> None:
+    html = html_of(tmp_path, "```python\nreturn '<b>'\n```\n\n```nosuch\n<i>\n```\n")
+    assert '<span class="syn-keyword">return </span>' in html
+    assert "&lt;b&gt;" in html
+    assert "&lt;i&gt;" in html
+
+
+def test_of_a_long_text_the_beginning_is_rendered_and_that_is_said(tmp_path: Path) -> None:
+    seen = view(tmp_path, "a line\n\n" * 40_000)
+    assert seen["cut"]
+    assert len(seen["html"]) < 500_000
+
+
+def test_what_a_model_says_leads_to_the_web_only() -> None:
+    html = markdown.render_model_text(
+        "![p](https://a.example/x.png) [f](../x.csv) [j](javascript:x) $x$"
+    )
+    assert "<img" not in html
+    assert html.count("<a ") == 1
+    assert "<math" in html
+
+
+def test_a_text_of_more_than_a_megabyte_is_refused(address: str) -> None:
+    answer = httpx.post(f"{address}/api/markdown", content=b"x" * 1_100_000)
+    assert answer.status_code == 413
+    assert "longer than" in answer.json()["error"]
+
+
+# In the browser.
+
+browser = pytest.mark.browser
+
+
+def png() -> bytes:
+    made = BytesIO()
+    Image.new("RGB", (40, 20), (31, 111, 92)).save(made, "PNG")
+    return made.getvalue()
+
+
+@browser
+def test_pictures_come_from_the_workspace_and_none_from_the_network(looker: Looker) -> None:
+    looker.give("a b.png", png())
+    looker.give(
+        "notes.md",
+        b"![inside](a%20b.png) ![up](../output/./a%20b.png) ![out](../../../etc/x.png)\n"
+        b"![far](https://evil.example/x.png) ![gone](no.png)\n",
+    )
+    looker.open()
+    canvas = looker.look("notes.md")
+    for name in ("inside", "up"):
+        picture = canvas.get_by_role("img", name=name)
+        expect(picture).to_be_visible()
+        looker.page.wait_for_function(
+            "each => each.naturalWidth === 40", arg=picture.element_handle()
+        )
+    expect(canvas).to_contain_text("image at evil.example, not loaded")
+    expect(canvas).to_contain_text("“out” is outside the workspace")
+    expect(canvas).to_contain_text("“gone” not found")
+    expect(canvas.get_by_role("img")).to_have_count(2)
+
+
+@browser
+def test_a_link_to_a_file_of_the_workspace_opens_it_here(looker: Looker) -> None:
+    looker.give("data.txt", b"the data\n")
+    looker.give(
+        "notes.md", b"see [the data](data.txt), [that](#end) and [x](javascript:x)\n\n# End\n"
+    )
+    looker.open()
+    canvas = looker.look("notes.md")
+    canvas.get_by_role("link", name="the data").click()
+    expect(looker.preview.locator(".hd b")).to_have_text("data.txt")
+    expect(looker.canvas).to_contain_text("the data")
+
+
+@browser
+def test_the_source_is_beside_it(looker: Looker) -> None:
+    looker.give("notes.md", b"# A *title*\n")
+    looker.open()
+    canvas = looker.look("notes.md")
+    expect(canvas.get_by_role("heading", name="A title")).to_be_visible()
+    looker.preview.get_by_role("button", name="Source").click()
+    expect(canvas.locator(".row").first).to_have_text("# A *title*")
+    looker.preview.get_by_role("button", name="Rendered").click()
+    expect(canvas.get_by_role("heading", name="A title")).to_be_visible()
+    expect(looker.preview.get_by_role("button", name="Edit")).to_have_count(0)
+
+
+@browser
+def test_it_follows_its_file_and_stays_where_it_is(looker: Looker) -> None:
+    text = b"".join(b"paragraph %d\n\n" % number for number in range(200))
+    looker.give("notes.md", text)
+    looker.open()
+    canvas = looker.look("notes.md")
+    expect(canvas).to_contain_text("paragraph 199")
+    canvas.evaluate("each => (each.scrollTop = 1500)")
+    rewrite(looker, "notes.md", text + b"and more\n")
+    expect(canvas).to_contain_text("and more")
+    assert canvas.evaluate("each => each.scrollTop") == 1500
+
+
+@browser
+def test_hostile_and_empty_ones_do_no_harm(looker: Looker) -> None:
+    looker.give("empty.md", b"")
+    looker.give(
+        "hostile.md",
+        b'<img src=x onerror="window.hacked=1">\n\n[x](javascript:window.hacked=1)\n\n'
+        b"[y](data:text/html,<script>window.hacked=1</script>)\n\n"
+        b"$\\href{javascript:window.hacked=1}{x}$\n\n"
+        + b"> " * 3000 + b"deep\n",
+    )  # fmt: skip
+    looker.open()
+    expect(looker.look("empty.md")).to_contain_text("This file is empty.")
+    canvas = looker.look("hostile.md")
+    expect(canvas).to_contain_text("onerror")
+    expect(canvas.locator("[onerror], [href^='javascript'], [href^='data']")).to_have_count(0)

@@ -1,0 +1,382 @@
+"""Text of any size: pages at either end, colours, find, lines, encodings, what grows."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from sandbox_ui.preview.text import text
+from tests.sandbox_ui.preview.file_changes import rewrite
+from tests.sandbox_ui.preview.file_viewer import Looker, data_of
+
+LINE = "line %07d of a long log\n"
+
+
+def view(path: Path, **options: str) -> dict[str, Any]:
+    return dict(data_of(text.view, path, **options))
+
+
+def plain(row: list[Any]) -> str:
+    return "".join(piece if isinstance(piece, str) else piece[1] for piece in row)
+
+
+def rows(page: dict[str, Any]) -> list[str]:
+    return [plain(row) for row in page["rows"]]
+
+
+def write(folder: Path, content: str | bytes, name: str = "file.txt") -> Path:
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def log(count: int) -> str:
+    return "".join(LINE % number for number in range(1, count + 1))
+
+
+def test_pages_from_the_start_hold_every_line_once(tmp_path: Path) -> None:
+    path = write(tmp_path, log(9000))
+    page, seen = view(path), []
+    while True:
+        seen += rows(page)
+        if page["end"] == page["size"]:
+            break
+        page = view(path, **{"from": str(page["end"])})
+    assert seen == log(9000).splitlines()
+
+
+def test_pages_from_the_end_hold_every_line_once(tmp_path: Path) -> None:
+    path = write(tmp_path, log(9000))
+    page = view(path, end="1")
+    seen = rows(page)
+    while page["start"]:
+        page = view(path, before=str(page["start"]))
+        seen = rows(page) + seen
+    assert seen == log(9000).splitlines()
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32", "gb18030"])
+def test_a_line_without_end_is_cut_between_characters(tmp_path: Path, encoding: str) -> None:
+    path = write(tmp_path, ("漢字😀é" * 30_000).encode(encoding))
+    page, seen = view(path, encoding=encoding), ""
+    while True:
+        seen += "".join(rows(page))
+        if page["end"] == page["size"]:
+            break
+        page = view(path, **{"from": str(page["end"]), "encoding": page["encoding"]})
+        assert page["inside"]
+    assert seen == "漢字😀é" * 30_000
+
+
+def test_a_page_of_short_lines_holds_no_more_than_a_thousand(tmp_path: Path) -> None:
+    path = write(tmp_path, "x\n" * 20_000)
+    first, last = view(path), view(path, end="1")
+    assert len(first["rows"]) == len(last["rows"]) == 1000
+    before = view(path, before=str(last["start"]))
+    assert (len(before["rows"]), before["end"]) == (1000, last["start"])
+
+
+def test_an_end_is_read_at_the_same_cost_however_large_the_file_is(tmp_path: Path) -> None:
+    path = tmp_path / "sparse.log"
+    with path.open("wb") as file:
+        file.seek(2 * 1024**3)
+        file.write(b"\nthe last line\n")
+    page = view(path, end="1")
+    assert rows(page)[-1] == "the last line"
+    assert page["end"] - page["start"] <= 64 * 1024
+
+
+@pytest.mark.parametrize(
+    ("content", "encoding"),
+    [
+        ("häß 漢字\n".encode(), "utf-8"),
+        ("\ufeffäöü\n".encode(), "utf-8"),
+        ("Grüße\n".encode("utf-16"), "utf-16-le"),
+        ("“Zitat” für 5 €, naïve café, très bien\n".encode("cp1252") * 20, "cp1252"),
+        ("Привет, как дела? Это проверка\n".encode("cp1251") * 20, "cp1251"),
+        ("これは日本語のテキストです。\n".encode("shift_jis") * 20, "cp932"),
+        ("mostly right äöü\n".encode() * 20 + b"\xff broken\n", "utf-8"),
+    ],
+)
+def test_the_encoding_is_found(tmp_path: Path, content: bytes, encoding: str) -> None:
+    page = view(write(tmp_path, content))
+    assert page["encoding"] == encoding
+    assert not rows(page)[0].startswith("\ufeff")
+
+
+def test_another_encoding_can_be_chosen(tmp_path: Path) -> None:
+    path = write(tmp_path, "жук\n".encode("koi8-r"))
+    assert rows(view(path, encoding="koi8-r")) == ["жук"]
+    assert rows(view(path, encoding="rot13")) == rows(view(path, encoding="no-such"))
+
+
+@pytest.mark.parametrize(
+    ("content", "ends", "expected"),
+    [
+        ("a\r\nb\r\n", "crlf", ["a", "b"]),
+        ("a\rb\r", "cr", ["a", "b"]),
+        ("a\r\nb\n", "mixed", ["a", "b"]),
+        ("a\n\nb", "lf", ["a", "", "b"]),
+        ("", "lf", []),
+    ],
+)
+def test_line_ends_are_known(tmp_path: Path, content: str, ends: str, expected: list[str]) -> None:
+    page = view(write(tmp_path, content))
+    assert (page["ends"], rows(page)) == (ends, expected)
+
+
+@pytest.mark.parametrize(
+    ("words", "case", "count"), [("Änd", "1", 1), ("änd", "0", 2), ("LINE", "0", 300)]
+)
+def test_words_are_found_where_they_stand(
+    tmp_path: Path, words: str, case: str, count: int
+) -> None:
+    path = write(tmp_path, log(300) + "the Änd, or the änd\n")
+    found = view(path, find=words, case=case)["places"]
+    assert len(found) == count
+    whole = path.read_bytes()
+    assert all(whole[at:].decode().lower().startswith(words.lower()) for at in found)
+
+
+def test_a_search_says_how_far_it_came(tmp_path: Path) -> None:
+    path = write(tmp_path, "needle " * 5000)
+    first = view(path, find="needle")
+    assert len(first["places"]) == 1000
+    rest = view(path, find="needle", start=str(first["upto"]))
+    assert rest["places"][0] == first["places"][-1] + len("needle ")
+
+
+def test_lines_are_counted_and_found_by_number(tmp_path: Path) -> None:
+    path = write(tmp_path, log(5000))
+    assert view(path, count="1")["lines"] == 5000
+    at = view(path, line="4321")["at"]
+    assert path.read_bytes()[at:].decode().startswith(LINE % 4322)
+
+
+def test_a_program_is_coloured_also_where_a_page_begins_within_a_string(tmp_path: Path) -> None:
+    source = 'x = 1\ns = """\n' + "not = 'code'\n" * 6000 + '"""\ny = None\n'
+    path = write(tmp_path, source, "long.py")
+    page = view(path, **{"from": str(view(path)["end"])})
+    assert page["rows"][0] == [["s", "not = 'code'"]]
+
+
+def test_far_into_a_long_program_nothing_is_coloured_wrongly(tmp_path: Path) -> None:
+    source = 's = """\n' + "not = 'code' # 1\n" * 60_000 + '"""\n'
+    path = write(tmp_path, source, "huge.py")
+    assert view(path, end="1")["rows"][0] == ["not = 'code' # 1"]
+
+
+def test_a_terminal_s_colours_are_kept_and_its_other_commands_left_out(tmp_path: Path) -> None:
+    path = write(
+        tmp_path, "\x1b[1;31mred\x1b[0m \x1b]0;title\x07\x1b[2Kplain \x1b[38;5;46mgreen\x1b[m\n"
+    )
+    assert view(path)["rows"][0] == [["t 31 b", "red"], " ", "plain ", ["t 32", "green"]]
+
+
+def test_a_regular_expression_that_takes_for_ever_leaves_the_page_plain(tmp_path: Path) -> None:
+    path = write(tmp_path, "<" * 20_000 + "\n", "bad.html")
+    assert "".join(rows(view(path))) == "<" * 20_000
+
+
+def test_which_pages_are_still_the_same(tmp_path: Path) -> None:
+    path = write(tmp_path, log(3000))
+    first, last = view(path), view(path, end="1")
+    asked = ",".join(f"{each['start']}-{each['end']}-{each['sum']}" for each in (first, last))
+    path.write_bytes(path.read_bytes().replace(b"0002999", b"changed"))
+    assert view(path, same=asked)["same"] == [True, False]
+
+
+def test_an_offset_out_of_the_file_is_moved_into_it(tmp_path: Path) -> None:
+    path = write(tmp_path, log(10))
+    assert rows(view(path, **{"from": "-5"})) == log(10).splitlines()
+    assert rows(view(path, **{"from": "99999999"})) == []
+    assert rows(view(path, at="99999999")) == []
+
+
+# In the browser.
+
+browser = pytest.mark.browser
+
+
+def lines(canvas: Locator) -> Locator:
+    return canvas.locator(".lines")
+
+
+def number(row: Locator) -> str:
+    """The line number beside a row, as it is drawn."""
+    return str(
+        row.evaluate(
+            """row => {
+              const page = row.parentElement, start = +page.style.counterReset.split(" ")[1];
+              const before = [...page.children].slice(0, [...page.children].indexOf(row) + 1);
+              return start + before.filter((each) => !each.classList.contains("on")).length;
+            }"""
+        )
+    )
+
+
+@browser
+def test_a_program_has_colours_and_line_numbers(looker: Looker) -> None:
+    looker.give("tool.py", b"import os\n\n\ndef main():\n    return 'x'\n")
+    looker.open()
+    canvas = looker.look("tool.py")
+    expect(canvas.locator(".row")).to_have_count(5)
+    expect(canvas.locator(".syn-keyword").first).to_have_text("import ")
+    assert number(canvas.locator(".row").nth(3)) == "4"
+    expect(canvas.locator(".where")).to_have_text("line 1 of 5")
+
+
+@browser
+def test_a_long_log_opens_at_either_end_and_the_document_stays_small(looker: Looker) -> None:
+    looker.give("long.log", log(60_000).encode())
+    looker.open()
+    canvas = looker.look("long.log")
+    expect(canvas.locator(".row").first).to_have_text((LINE % 1).strip())
+    canvas.get_by_role("button", name="End of the file").click()
+    last = canvas.locator(".row").last
+    expect(last).to_have_text((LINE % 60_000).strip())
+    expect(last).to_be_in_viewport()
+    expect(canvas.locator(".unnumbered")).to_have_count(0)
+    assert number(last) == "60000"
+    for _ in range(12):
+        lines(canvas).evaluate("each => (each.scrollTop = 0)")
+        looker.page.wait_for_function(
+            "each => each.scrollTop > 0", arg=lines(canvas).element_handle()
+        )
+    assert canvas.locator(".page").count() <= 8
+    canvas.get_by_role("button", name="Start of the file").click()
+    expect(canvas.locator(".row").first).to_have_text((LINE % 1).strip())
+    expect(canvas.locator(".row").first).to_be_in_viewport()
+
+
+@browser
+def test_a_line_is_gone_to_by_its_number(looker: Looker) -> None:
+    looker.give("long.log", log(60_000).encode())
+    looker.open()
+    canvas = looker.look("long.log")
+    canvas.get_by_label("Go to line").fill("44,444")
+    canvas.get_by_label("Go to line").press("Enter")
+    now = canvas.locator(".row.now")
+    expect(now).to_have_text((LINE % 44_444).strip())
+    expect(now).to_be_in_viewport()
+    assert number(now) == "44444"
+
+
+@browser
+def test_words_are_found_in_all_of_the_file(looker: Looker) -> None:
+    looker.give("long.log", (log(30_000) + "a Needle\n" + log(10) + "the needle again\n").encode())
+    looker.open()
+    canvas = looker.look("long.log")
+    lines(canvas).press("Control+f")
+    field = canvas.get_by_label("Find in this file")
+    expect(field).to_be_focused()
+    field.fill("needle")
+    tally = canvas.locator(".search .tally")
+    expect(tally).to_have_text("1 of 2")
+    expect(canvas.get_by_text("a Needle")).to_be_in_viewport()
+    field.press("Enter")
+    expect(tally).to_have_text("2 of 2")
+    expect(canvas.get_by_text("the needle again")).to_be_in_viewport()
+    canvas.get_by_role("button", name="Match case").click()
+    expect(tally).to_have_text("1 of 1")
+    field.fill("nowhere")
+    expect(tally).to_have_text("No matches")
+    field.press("Escape")
+    expect(field).to_be_hidden()
+    expect(lines(canvas)).to_be_focused()
+
+
+@browser
+def test_what_grows_is_followed_at_its_end_and_keeps_its_place_elsewhere(looker: Looker) -> None:
+    looker.give("grow.log", log(400).encode())
+    looker.open()
+    canvas = looker.look("grow.log")
+    expect(canvas.locator(".row").first).to_be_in_viewport()
+    rewrite(looker, "grow.log", log(500).encode())
+    expect(canvas.locator(".where")).to_have_text("line 1 of 500")
+    expect(canvas.locator(".row").first).to_be_in_viewport()
+    canvas.get_by_role("button", name="End of the file").click()
+    expect(canvas.get_by_text((LINE % 500).strip())).to_be_in_viewport()
+    rewrite(looker, "grow.log", log(600).encode())
+    expect(canvas.get_by_text((LINE % 600).strip())).to_be_in_viewport()
+
+
+@browser
+def test_a_change_in_the_middle_leaves_the_place_alone(looker: Looker) -> None:
+    looker.give("file.txt", log(2000).encode())
+    looker.open()
+    canvas = looker.look("file.txt")
+    lines(canvas).evaluate("each => (each.scrollTop = 4000)")
+    expect(canvas.locator(".where")).to_have_text(re.compile("^line [^1].* of 2,000$"))
+    where = canvas.locator(".where").inner_text()
+    rewrite(looker, "file.txt", log(2000).replace("0000300", "changed").encode())
+    expect(canvas.get_by_text("line changed of")).to_be_attached()
+    expect(canvas.locator(".where")).to_have_text(where)
+
+
+@browser
+def test_what_cannot_be_seen_is_marked_and_nothing_is_markup(looker: Looker) -> None:
+    hostile = (
+        "<img src=x onerror='window.hacked=1'>\naccess \u202elevel\u2066\x07 \x1b[31mred\x1b[0m\n"
+    )
+    looker.give("hostile.log", hostile.encode())
+    looker.open()
+    canvas = looker.look("hostile.log")
+    expect(canvas.locator(".row").first).to_have_text("<img src=x onerror='window.hacked=1'>")
+    expect(canvas.locator(".unseen")).to_have_text(["U+202E", "U+2066", "BEL"])
+    expect(canvas.locator(".term-31")).to_have_text("red")
+
+
+@browser
+def test_a_line_of_megabytes_is_cut_and_can_be_scrolled(looker: Looker) -> None:
+    looker.give("one.txt", b"x" * 5_000_000)
+    looker.open()
+    canvas = looker.look("one.txt")
+    expect(canvas.locator(".row.on").first).to_be_attached()
+    canvas.get_by_role("button", name="End of the file").click()
+    expect(canvas.locator(".where")).to_contain_text("line 1 of 1")
+    longest = canvas.locator(".row").evaluate_all(
+        "rows => Math.max(...rows.map(each => each.textContent.length))"
+    )
+    assert longest <= 2000
+
+
+@browser
+def test_wrapping_is_remembered(looker: Looker) -> None:
+    looker.give("a.txt", b"word " * 200)
+    looker.give("b.txt", b"word " * 200)
+    looker.open()
+    canvas = looker.look("a.txt")
+    wrap = canvas.get_by_role("button", name="Wrap")
+    expect(wrap).to_have_attribute("aria-pressed", "true")
+    wrap.click()
+    assert lines(canvas).evaluate("each => each.scrollWidth > each.clientWidth")
+    expect(looker.look("b.txt").get_by_role("button", name="Wrap")).to_have_attribute(
+        "aria-pressed", "false"
+    )
+
+
+@browser
+def test_the_encoding_is_shown_and_can_be_forced(looker: Looker) -> None:
+    looker.give("cyrillic.txt", "жук\r\n".encode("koi8-r"))
+    looker.open()
+    canvas = looker.look("cyrillic.txt")
+    expect(canvas.locator(".ends")).to_have_text("CRLF")
+    canvas.get_by_label("Encoding").select_option("koi8-r")
+    expect(canvas.locator(".row").first).to_have_text("жук")
+
+
+@browser
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("empty.txt", b""), ("cut.py", b'def f(:\n  """open'), ("wrong.py", b"\x89PNG not")],
+)
+def test_odd_files_are_shown_too(looker: Looker, name: str, content: bytes) -> None:
+    looker.give(name, content)
+    looker.open()
+    canvas = looker.look(name)
+    expect(canvas.locator(".text")).to_be_visible()
+    if not content:
+        expect(canvas.locator(".where")).to_have_text("empty")

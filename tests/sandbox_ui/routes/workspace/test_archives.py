@@ -1,0 +1,117 @@
+"""A run's files and the whole run as zips, over HTTP."""
+
+import io
+import json
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import httpx
+import pytest
+
+from agent.runs.folder import RunFolder
+from agent.runs.journal import Journal
+from tests.sandbox_ui.routes.test_routes import ENDED, STARTED, write_step
+
+
+@pytest.fixture(scope="module")
+def client(address: str) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=address) as client:
+        yield client
+
+
+@pytest.fixture
+def run(client: httpx.Client) -> str:
+    made: str = client.post("/api/runs").json()["run"]
+    return made
+
+
+@pytest.fixture
+def folder(data: Path, run: str) -> RunFolder:
+    return RunFolder.open(data, run)
+
+
+def unzipped(response: httpx.Response) -> zipfile.ZipFile:
+    assert response.status_code == 200, response.text
+    assert len(response.content) == int(response.headers["content-length"])
+    return zipfile.ZipFile(io.BytesIO(response.content))
+
+
+def test_a_selection_comes_as_a_zip_whose_size_is_known(
+    client: httpx.Client, run: str, folder: RunFolder
+) -> None:
+    (folder.workspace / "output" / "é &+%.txt").write_text("1")
+    (folder.workspace / "output" / "sub").mkdir()
+    (folder.workspace / "output" / "sub" / "b").write_text("2")
+    (folder.workspace / "input" / "c").write_text("3")
+    paths = [quote(path) for path in ("output/é &+%.txt", "output/sub")]
+    got = client.get(f"/api/runs/{run}/zip", params={"path": paths})
+    assert unzipped(got).namelist() == ["é &+%.txt", "sub/", "sub/b"]
+    assert got.headers["content-disposition"].startswith('attachment; filename="workspace.zip"')
+    head = client.head(f"/api/runs/{run}/zip", params={"path": paths})
+    assert (head.content, head.headers["content-length"]) == (b"", str(len(got.content)))
+
+
+def test_a_folder_gives_the_zip_its_name_in_any_language(
+    client: httpx.Client, run: str, folder: RunFolder
+) -> None:
+    (folder.workspace / "日本").mkdir()
+    got = client.get(f"/api/runs/{run}/zip?path={quote('日本')}")
+    assert got.headers["content-disposition"].endswith(f"UTF-8''{quote('日本.zip')}")
+    assert unzipped(got).namelist() == ["日本/"]
+
+
+def test_what_is_not_there_is_said(client: httpx.Client, run: str) -> None:
+    got = client.get(f"/api/runs/{run}/zip?path=missing")
+    assert (got.status_code, "“missing” is not there" in got.json()["error"]) == (400, True)
+    assert client.get(f"/api/runs/{run}/zip?path=../x").status_code == 400
+    assert client.get("/api/runs/none-of-them/run.zip").status_code == 404
+
+
+def test_the_whole_run_holds_its_files_and_what_happened(
+    client: httpx.Client, run: str, folder: RunFolder
+) -> None:
+    (folder.workspace / "output" / "answer.txt").write_text("42")
+    (folder.outputs / "1-call.stdout").write_text("long")
+    journal = Journal(folder.journal)
+    journal.append(STARTED)
+    write_step(journal, 1, "one")
+    journal.append(ENDED)
+    journal.close()
+    got = client.get(f"/api/runs/{run}/run.zip")
+    archive = unzipped(got)
+    assert archive.testzip() is None
+    assert archive.namelist() == [
+        "journal.jsonl", "trajectory.json", "conversation.md", "steps.csv",
+        "outputs/1-call.stdout", "files/input/", "files/output/", "files/output/answer.txt",
+    ]  # fmt: skip
+    assert archive.read("journal.jsonl") == folder.journal.read_bytes()
+    assert json.loads(archive.read("trajectory.json"))["problem_statement"] == "t"
+    assert archive.read("conversation.md").startswith(b"# t")
+    assert archive.read("steps.csv").startswith(b"step")
+    assert 'filename="t.zip"' in got.headers["content-disposition"]
+
+
+def test_a_run_that_has_not_begun_has_its_files(client: httpx.Client, run: str) -> None:
+    got = client.get(f"/api/runs/{run}/run.zip")
+    assert unzipped(got).namelist() == ["files/input/", "files/output/"]
+
+
+# One file
+
+
+def test_a_file_tells_its_version_and_can_be_taken_on_where_it_was(
+    client: httpx.Client, run: str, folder: RunFolder
+) -> None:
+    (folder.workspace / "a").write_text("abcdef")
+    address = f"/api/runs/{run}/files/a"
+    head = client.head(address)
+    etag = head.headers["etag"]
+    assert (head.status_code, head.content, head.headers["content-length"]) == (200, b"", "6")
+    rest = client.get(address, headers={"Range": "bytes=3-", "If-Range": etag})
+    assert (rest.status_code, rest.text) == (206, "def")
+    assert client.get(address, headers={"If-None-Match": etag}).status_code == 304
+    (folder.workspace / "a").write_text("another")
+    whole = client.get(address, headers={"Range": "bytes=3-", "If-Range": etag})
+    assert (whole.status_code, whole.text) == (200, "another")

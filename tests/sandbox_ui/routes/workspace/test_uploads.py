@@ -1,0 +1,408 @@
+"""Uploads in parts, changes, replacements and what documents cost, over HTTP."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from agent.runs.folder import RunFolder
+from agent.settings import Settings
+from sandbox_ui.routes.workspace.uploads import UploadRoutes
+from tests.support.local_provider import LocalSandboxProvider
+from tests.support.server import create_app, run_server, wait_until
+
+ROOT = Path(__file__).parents[4]
+
+
+@pytest.fixture(scope="module")
+def client(address: str) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=address, timeout=30) as client:
+        yield client
+
+
+@pytest.fixture
+def run(client: httpx.Client) -> str:
+    made: str = client.post("/api/runs").json()["run"]
+    return made
+
+
+@pytest.fixture
+def workspace(data: Path, run: str) -> Path:
+    return RunFolder.open(data, run).workspace
+
+
+def begin(client: httpx.Client, run: str, size: int, path: str = "input/big%20%C3%A9.bin") -> str:
+    answer = client.post(f"/api/runs/{run}/uploads", json={"path": path, "size": size})
+    assert answer.status_code == 201, answer.text
+    assert answer.json()["offset"] == 0
+    return f"/api/runs/{run}/uploads/{answer.json()['upload']}"
+
+
+def send(client: httpx.Client, upload: str, offset: int, content: bytes) -> httpx.Response:
+    return client.patch(upload, headers={"Upload-Offset": str(offset)}, content=content)
+
+
+def broken(client: httpx.Client, upload: str, offset: int, said: int, content: bytes) -> None:
+    """Say that ``said`` bytes follow, send ``content``, and hang up."""
+    where = urlsplit(str(client.base_url))
+    with socket.create_connection((where.hostname, where.port)) as connection:
+        head = f"PATCH {upload} HTTP/1.1\r\nHost: {where.netloc}\r\nUpload-Offset: {offset}\r\n"
+        connection.sendall(f"{head}Content-Length: {said}\r\n\r\n".encode() + content)
+
+
+def resume(client: httpx.Client, upload: str, content: bytes) -> httpx.Response:
+    """Go on where the server says that it is, as often as it says something else."""
+    at = offset(client, upload)
+    while True:
+        answer = send(client, upload, at, content[at:])
+        if answer.status_code != 409:
+            return answer
+        at = answer.json().get("offset", offset(client, upload))
+
+
+def offset(client: httpx.Client, upload: str) -> int:
+    known: int = client.get(upload).json()["offset"]
+    return known
+
+
+# In parts
+
+
+def test_parts_make_a_file_that_appears_when_it_is_whole(
+    client: httpx.Client, run: str, workspace: Path
+) -> None:
+    upload = begin(client, run, 10)
+    first = send(client, upload, 0, b"01234")
+    assert (first.status_code, first.json()) == (200, {"offset": 5, "size": 10})
+    assert list((workspace / "input").iterdir()) == []
+    last = send(client, upload, 5, b"56789")
+    assert (last.status_code, last.json()["path"]) == (201, "input/big%20%C3%A9.bin")
+    assert last.json()["size"] == 10
+    assert (workspace / "input" / "big é.bin").read_bytes() == b"0123456789"
+    assert client.get(upload).json()["path"] == "input/big%20%C3%A9.bin"
+    assert send(client, upload, 10, b"").status_code == 201
+
+
+def test_an_empty_file_is_a_file(client: httpx.Client, run: str, workspace: Path) -> None:
+    upload = begin(client, run, 0, "input/empty")
+    assert send(client, upload, 0, b"").status_code == 201
+    assert (workspace / "input" / "empty").read_bytes() == b""
+
+
+@pytest.mark.parametrize("came", [0, 1, 65_535, 300_000, 2_999_999])
+def test_a_connection_that_breaks_at_any_byte_is_taken_up_again(
+    client: httpx.Client, run: str, workspace: Path, came: int
+) -> None:
+    content = os.urandom(3_000_000)
+    upload = begin(client, run, len(content))
+    broken(client, upload, 0, len(content), content[:came])
+    assert list((workspace / "input").iterdir()) == []
+    assert resume(client, upload, content).status_code == 201
+    assert (workspace / "input" / "big é.bin").read_bytes() == content
+
+
+def test_what_came_before_a_connection_broke_stays(client: httpx.Client, run: str) -> None:
+    upload = begin(client, run, 8_000_000)
+    broken(client, upload, 0, 8_000_000, bytes(6_000_000))
+    wait_until(lambda: offset(client, upload) > 4_000_000)
+
+
+def test_another_offset_than_where_it_is_is_refused_and_says_where(
+    client: httpx.Client, run: str
+) -> None:
+    upload = begin(client, run, 10)
+    send(client, upload, 0, b"0123")
+    for wrong in (0, 3, 5, 11):
+        answer = send(client, upload, wrong, b"x")
+        assert (answer.status_code, answer.json()["offset"]) == (409, 4)
+    assert client.patch(upload, content=b"x").status_code == 400
+    assert send(client, upload, 4, b"more than was said").status_code == 400
+    assert offset(client, upload) == 4
+
+
+def test_who_comes_later_goes_on_and_who_came_before_is_told(
+    client: httpx.Client, run: str, workspace: Path
+) -> None:
+    content = os.urandom(2_000_000)
+    upload = begin(client, run, len(content))
+    begun, go_on = threading.Event(), threading.Event()
+    answers: list[httpx.Response] = []
+
+    def slowly() -> Iterator[bytes]:
+        yield content[:1_500_000]
+        begun.set()
+        go_on.wait(20)
+        yield b"z" * 500_000
+
+    def first() -> None:
+        headers = {"Upload-Offset": "0", "Content-Length": str(len(content))}
+        with httpx.Client(base_url=client.base_url, timeout=30) as other:
+            answers.append(other.patch(upload, headers=headers, content=slowly()))
+
+    sender = threading.Thread(target=first)
+    sender.start()
+    begun.wait(20)
+    wait_until(lambda: offset(client, upload) > 0)
+    later = send(client, upload, offset(client, upload), b"")
+    at = later.json()["offset"]
+    assert send(client, upload, at, content[at:]).status_code == 201
+    go_on.set()
+    sender.join()
+    assert answers[0].status_code == 409
+    assert (workspace / "input" / "big é.bin").read_bytes() == content
+
+
+def test_it_can_be_forgotten(client: httpx.Client, run: str, workspace: Path) -> None:
+    upload = begin(client, run, 10)
+    send(client, upload, 0, b"01234")
+    assert client.delete(upload).status_code == 204
+    assert client.get(upload).status_code == 404
+    assert send(client, upload, 5, b"56789").status_code == 404
+    assert list((workspace.parent / "staging").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"", b"[]", b'{"path": "a"}', b'{"path": 1, "size": 1}', b'{"path": "a", "size": -1}',
+        b'{"path": "", "size": 1}', b'{"path": "../a", "size": 1}', b'{"path": "a", "size": 1e99}',
+        b"x" * 5_000_000,
+    ],
+    ids=lambda body: str(body[:20]),
+)  # fmt: skip
+def test_a_beginning_that_makes_no_sense_is_refused(
+    client: httpx.Client, run: str, body: bytes
+) -> None:
+    answer = client.post(f"/api/runs/{run}/uploads", content=body)
+    assert (answer.status_code, bool(answer.json()["error"])) == (400, True)
+
+
+def test_what_can_never_fit_is_refused_before_it_is_sent(client: httpx.Client, run: str) -> None:
+    answer = client.post(f"/api/runs/{run}/uploads", json={"path": "a", "size": 1 << 49})
+    assert answer.status_code == 507
+    assert "does not fit" in answer.json()["error"]
+
+
+def test_a_server_that_is_killed_and_started_again_goes_on(tmp_path: Path) -> None:
+    content = os.urandom(5_000_000)
+    with _program(tmp_path) as (client, process):
+        run = client.post("/api/runs").json()["run"]
+        upload = begin(client, run, len(content))
+        broken(client, upload, 0, len(content), content[:2_000_000])
+        wait_until(lambda: offset(client, upload) > 1_000_000)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    with _program(tmp_path) as (client, _):
+        at = offset(client, upload)
+        assert at > 1_000_000
+        assert send(client, upload, at, content[at:]).status_code == 201
+        assert client.get(f"/api/runs/{run}/files/input/big%20%C3%A9.bin").content == content
+
+
+@contextmanager
+def _program(data: Path) -> "Iterator[tuple[httpx.Client, subprocess.Popen[bytes]]]":
+    """The application in a process of its own."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    code = (
+        "import sys, uvicorn\nfrom pathlib import Path\n"
+        "from agent.settings import Settings\n"
+        "from sandbox_ui.application import create_app\n"
+        "from tests.support.local_provider import LocalSandboxProvider\n"
+        "data = Path(sys.argv[1])\n"
+        "app = create_app(Settings(data=data), LocalSandboxProvider(data))\n"
+        "uvicorn.run(app, port=int(sys.argv[2]), log_level='warning')\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code, str(data), str(port)], cwd=ROOT)
+    try:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as client:
+            wait_until(lambda: _answers(client), 150)
+            yield client, process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _answers(client: httpx.Client) -> bool:
+    try:
+        return client.get("/healthz").status_code == 200
+    except httpx.HTTPError:
+        return False
+
+
+def test_a_disk_that_fills_up_is_said_and_leaves_nothing(tmp_path: Path) -> None:
+    mount = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(tmp_path)]
+    if subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("a disk can only be mounted by root")
+    try:
+        with (
+            _without_a_floor(),
+            run_server(
+                create_app(Settings(data=tmp_path), LocalSandboxProvider(tmp_path))
+            ) as address,
+            httpx.Client(base_url=address, timeout=30) as client,
+        ):
+            run = client.post("/api/runs").json()["run"]
+            root = RunFolder.open(tmp_path, run).workspace
+            upload = begin(client, run, 5_000_000)
+            (root / "other").write_bytes(bytes(5_000_000))
+            answer = send(client, upload, 0, bytes(5_000_000))
+            assert (answer.status_code, answer.json()["error"]) == (
+                507, "“input/big é.bin” does not fit: the disk is full.",
+            )  # fmt: skip
+            assert client.get(upload).status_code == 404
+            assert list((root.parent / "staging").iterdir()) == []
+            assert list((root / "input").iterdir()) == []
+    finally:
+        subprocess.run(["umount", str(tmp_path)], check=True)
+
+
+@contextmanager
+def _without_a_floor() -> Iterator[None]:
+    before = UploadRoutes.__init__.__defaults__
+    assert before
+    UploadRoutes.__init__.__defaults__ = (before[0], 0)
+    try:
+        yield
+    finally:
+        UploadRoutes.__init__.__defaults__ = before
+
+
+# Changes
+
+
+def change(client: httpx.Client, run: str, do: str, **more: object) -> httpx.Response:
+    return client.post(f"/api/runs/{run}/changes", json={"do": do, **more})
+
+
+def test_names_are_made_moved_removed_and_brought_back(
+    client: httpx.Client, run: str, workspace: Path
+) -> None:
+    made = change(client, run, "folder", path="output/d%20%C3%A9").json()
+    assert made == {"paths": ["output/d%20%C3%A9"], "undo": None, "missing": []}
+    again = change(client, run, "folder", path="output/d%20%C3%A9").json()["paths"]
+    assert again == ["output/d%20%C3%A9%20%282%29"]
+    merged = change(client, run, "folder", path="output/d%20%C3%A9", merge=True).json()["paths"]
+    assert merged == ["output/d%20%C3%A9"]
+    file = change(client, run, "file", path="output/a%2Btxt").json()["paths"]
+    assert file == ["output/a%2Btxt"]
+    moved = change(client, run, "move", paths=file, to="output/d%20%C3%A9").json()
+    assert (workspace / "output" / "d é" / "a+txt").exists()
+    change(client, run, "undo", undo=moved["undo"])
+    renamed = change(client, run, "rename", path="output/a%2Btxt", name="%FF%25").json()
+    assert renamed["paths"] == ["output/%FF%25"]
+    removed = change(client, run, "remove", paths=["output"]).json()
+    assert not (workspace / "output").exists()
+    back = change(client, run, "undo", undo=removed["undo"]).json()
+    assert back == {"paths": ["output"], "undo": None, "missing": []}
+    assert (workspace / "output" / "d é").is_dir()
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"do": "explode"}, 400),
+        ({}, 400),
+        ({"do": ["folder"]}, 400),
+        ({"do": "folder"}, 400),
+        ({"do": "folder", "path": ""}, 400),
+        ({"do": "folder", "path": "../a"}, 400),
+        ({"do": "move", "paths": "input", "to": "output"}, 400),
+        ({"do": "move", "paths": ["input"], "to": "input/x"}, 400),
+        ({"do": "rename", "path": "input", "name": "a%2Fb"}, 400),
+        ({"do": "remove", "paths": ["missing"]}, 400),
+        ({"do": "remove", "paths": [""]}, 400),
+        ({"do": "undo", "undo": "../../x"}, 404),
+        ({"do": "undo", "undo": "0" * 24}, 404),
+    ],
+)
+def test_a_change_that_makes_no_sense_is_refused_with_a_sentence(
+    client: httpx.Client, run: str, workspace: Path, body: dict[str, object], status: int
+) -> None:
+    answer = client.post(f"/api/runs/{run}/changes", json=body)
+    assert (answer.status_code, answer.json()["error"][-1]) == (status, ".")
+    assert sorted(path.name for path in workspace.iterdir()) == ["input", "output"]
+
+
+# Replacing
+
+
+def test_a_file_is_replaced_only_if_it_is_still_the_one_that_was_seen(
+    client: httpx.Client, run: str, workspace: Path
+) -> None:
+    (workspace / "output" / "a.sh").write_text("old")
+    (workspace / "output" / "a.sh").chmod(0o755)
+    address = f"/api/runs/{run}/files/output/a.sh"
+    seen = client.get(address).headers["etag"]
+    saved = client.put(address, content=b"new", headers={"If-Match": seen})
+    assert (saved.status_code, saved.json()["path"]) == (200, "output/a.sh")
+    assert (workspace / "output" / "a.sh").read_text() == "new"
+    assert (workspace / "output" / "a.sh").stat().st_mode & 0o777 == 0o755
+    assert saved.headers["etag"] == client.head(address).headers["etag"]
+    late = client.put(address, content=b"late", headers={"If-Match": seen})
+    assert (late.status_code, "has changed" in late.json()["error"]) == (412, True)
+    (workspace / "output" / "a.sh").unlink()
+    gone = client.put(address, content=b"late", headers={"If-Match": saved.headers["etag"]})
+    assert gone.status_code == 412
+    assert list((workspace / "output").iterdir()) == []
+
+
+# What it would cost
+
+
+def test_a_document_is_counted_once_a_version(
+    client: httpx.Client, run: str, workspace: Path
+) -> None:
+    (workspace / "input" / "a.txt").write_text("four words are here")
+    address = f"/api/runs/{run}/about/input/a.txt"
+    about = client.get(address).json()
+    assert about == {"pages": None, "words": 4, "tokens": 5, "characters": 19, "why": ""}
+    (workspace / "input" / "a.txt").write_text("two words")
+    assert client.get(address).json()["words"] == 2
+
+
+def test_what_has_no_text_says_so(client: httpx.Client, run: str, workspace: Path) -> None:
+    (workspace / "input" / "a.bin").write_bytes(b"\0\1")
+    about = client.get(f"/api/runs/{run}/about/input/a.bin").json()
+    assert (about["tokens"], "cannot be pasted" in about["why"]) == (None, True)
+    gone = client.get(f"/api/runs/{run}/about/input/missing").json()
+    assert gone["words"] is None
+    assert "is not there" in gone["why"]
+
+
+# Everything
+
+
+@pytest.mark.long
+@pytest.mark.timeout(300)
+def test_a_gigabyte_goes_up_and_down_without_being_held(tmp_path: Path) -> None:
+    size, piece = 1024**3, os.urandom(1024**2)
+    with _program(tmp_path) as (client, process):
+        run = client.post("/api/runs").json()["run"]
+        client.put(f"/api/runs/{run}/files/input/small", content=piece)
+        client.get(f"/api/runs/{run}/files/input/small")
+        before = _peak(process.pid)
+        upload = begin(client, run, size)
+        answer = client.patch(
+            upload,
+            headers={"Upload-Offset": "0", "Content-Length": str(size)},
+            content=(piece for _ in range(1024)),
+        )
+        assert answer.status_code == 201
+        with client.stream("GET", f"/api/runs/{run}/files/input/big%20%C3%A9.bin") as got:
+            assert sum(map(len, got.iter_raw(1024**2))) == size
+        assert _peak(process.pid) - before < 32 * 1024**2
+
+
+def _peak(process: int) -> int:
+    status = Path(f"/proc/{process}/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) * 1024
