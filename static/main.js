@@ -1,19 +1,19 @@
 // Mount functions of the Gradio components; see sandbox_ui/page/component.py.
 
 import * as composer from "./composer/composer.js";
-import * as masthead from "./header/header.js";
-import * as memory from "./core/preferences.js";
+import * as header from "./header/header.js";
+import * as preferences from "./core/preferences.js";
 import * as timeline from "./timeline/timeline.js";
 import * as workspace from "./workspace/workspace.js";
 
-const waiting = new Set();
+const mounting = new Set();
 
 /** Show the page once all components are mounted, so that no input is lost. */
-function counted(name, mount) {
-  waiting.add(name);
-  return async (...given) => {
-    const result = await mount(...given);
-    if (waiting.delete(name) && !waiting.size) {
+function tracked(name, mount) {
+  mounting.add(name);
+  return async (...args) => {
+    const result = await mount(...args);
+    if (mounting.delete(name) && !mounting.size) {
       document.documentElement.dataset.mounted = "";
       dispatchEvent(new Event("mounted"));
     }
@@ -21,10 +21,10 @@ function counted(name, mount) {
   };
 }
 
-export const mountMasthead = counted("masthead", masthead.mountMasthead);
-export const mountTimeline = counted("timeline", timeline.mountTimeline);
-export const mountNotice = counted("notice", composer.mountNotice);
-export const mountTools = counted("tools", composer.mountTools);
-export const mountWorkspace = counted("workspace", workspace.mountWorkspace);
-export const recall = counted("settings", memory.recall);
-export const { remember, forget } = memory;
+export const mountHeader = tracked("header", header.mountHeader);
+export const mountTimeline = tracked("timeline", timeline.mountTimeline);
+export const mountNotice = tracked("notice", composer.mountNotice);
+export const mountComposer = tracked("composer", composer.mountComposer);
+export const mountWorkspace = tracked("workspace", workspace.mountWorkspace);
+export const restoreSettings = tracked("settings", preferences.restoreSettings);
+export const { saveSettings, resetSettings } = preferences;

@@ -87,7 +87,7 @@ def build(controls: Controls, api_functions: ApiFunctions, settings: Settings) -
     page = gr.Blocks(title="LLM-in-Sandbox Studio", analytics_enabled=False)
     page.state_session_capacity = _MAX_SESSIONS
     with page:
-        page_header(elem_id="masthead")
+        page_header(elem_id="header")
         with gr.Row(elem_id="studio"):
             with gr.Column(elem_id="conversation"):
                 current_run = timeline(elem_id="timeline")
@@ -133,9 +133,9 @@ def _store_choices(page: gr.Blocks, fields: Sequence[Component], forget: gr.Butt
     key = named.pop("api_key")
     stored: list[Any] = list(named.values())
     known = [{"name": name, **_constraints(each)} for name, each in named.items()]
-    page.load(None, stored, stored, js=js_call("recall", known))
-    gr.on([each.change for each in stored], None, stored, js=js_call("remember", known))
-    forget.click(None, None, [*stored, key], js=js_call("forget", known))
+    page.load(None, stored, stored, js=js_call("restoreSettings", known))
+    gr.on([each.change for each in stored], None, stored, js=js_call("saveSettings", known))
+    forget.click(None, None, [*stored, key], js=js_call("resetSettings", known))
 
 
 def _constraints(field: Component) -> dict[str, Any]:
@@ -191,7 +191,7 @@ def _endpoint_fields(
         label="Test result",
         show_label=False,
         interactive=False,
-        elem_id="told",
+        elem_id="test-result",
         container=False,
         lines=1,
         max_lines=6,

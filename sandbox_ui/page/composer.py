@@ -33,4 +33,4 @@ def attachments(**kwargs: Any) -> gr.HTML:
 
     Its value replaces the text box's content when set; see ``Controls.run``.
     """
-    return js_component("mountTools", _ATTACHMENTS, **kwargs)
+    return js_component("mountComposer", _ATTACHMENTS, **kwargs)

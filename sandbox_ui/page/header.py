@@ -6,8 +6,8 @@ import gradio as gr
 
 from sandbox_ui.page.component import js_component
 
-_MASTHEAD = """
-<header class="masthead">
+_HEADER = """
+<header class="app-header">
   <span class="brand">Studio</span>
   <h1 class="title"><span class="spoken">LLM-in-Sandbox Studio</span></h1>
   <span class="pill state" role="status" aria-live="polite" hidden><span class="dot"></span><span
@@ -26,4 +26,4 @@ _MASTHEAD = """
 
 def page_header(**kwargs: Any) -> gr.HTML:
     """Create the header with title, state and buttons."""
-    return js_component("mountMasthead", _MASTHEAD, **kwargs)
+    return js_component("mountHeader", _HEADER, **kwargs)

@@ -8,9 +8,10 @@ from sandbox_ui.page.component import js_component
 
 _WORKSPACE = """
 <section class="workspace" aria-label="Workspace">
-  <div class="divider upright" role="separator" tabindex="0" aria-orientation="vertical"
+  <div class="divider vertical" role="separator" tabindex="0" aria-orientation="vertical"
     aria-label="Resize conversation"></div>
-  <div class="bar"><button type="button" class="sheet" aria-expanded="false">Workspace</button>
+  <div class="bar"><button type="button" class="workspace-toggle"
+      aria-expanded="false">Workspace</button>
     <nav class="crumbs" aria-label="Current folder"></nav>
     <small class="count num" aria-live="polite"></small>
     <button type="button" class="quiet make" aria-haspopup="menu">Create…</button>
@@ -25,7 +26,7 @@ _WORKSPACE = """
       <option value="size">Largest first</option></select></div>
   <div class="files"><div class="tree" role="tree" aria-label="Files" aria-multiselectable="true">
     </div><p class="none" hidden></p></div>
-  <div class="divider lying" role="separator" tabindex="0" aria-orientation="horizontal"
+  <div class="divider horizontal" role="separator" tabindex="0" aria-orientation="horizontal"
     aria-label="Resize file tree"></div>
   <div class="preview" role="group" aria-label="Preview" hidden></div>
   <div class="toasts" aria-live="polite"></div>

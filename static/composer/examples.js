@@ -1,68 +1,68 @@
 // Example tasks. Without a model, recorded demonstrations are played.
 
-import { builtin } from "../core/builtin_model.js";
+import { builtinAvailable } from "../core/builtin_model.js";
 import { h, icon } from "../core/dom.js";
 import { plural } from "../core/format.js";
-import { connected } from "../core/preferences.js";
-import { api, ask, attach, emit, on, session } from "../core/session.js";
+import { hasEndpoint } from "../core/preferences.js";
+import { api, fetchJson, showRun, emit, on, session } from "../core/session.js";
 
-let known = null;
+let cache = null;
 
 /** Return the examples for the connected model, or those playable without one first; fetched once. */
-export async function examples() {
-  known ??= ask(api("examples")).catch((error) => {
-    known = null;
+export async function fetchExamples() {
+  cache ??= fetchJson(api("examples")).catch((error) => {
+    cache = null;
     throw error;
   });
-  return (await known).filter((each) => !each.builtin || (builtin && !connected()));
+  return (await cache).filter((each) => !each.builtin || (builtinAvailable && !hasEndpoint()));
 }
 
 /**
  * Send an example's task without changing the text box; start a new run if one is shown.
  * `play` plays its demonstration, whatever model is connected.
  */
-export function tryOut({ task }, { play = false } = {}) {
-  if (session.begun) attach(null);
+export function runExample({ task }, { play = false } = {}) {
+  if (session.started) showRun(null);
   emit("send", { text: task, play });
 }
 
 /** Return the files of an example. */
-export function files(example) {
-  const many = example.inputs.length;
-  return many ? [icon("file"), plural(many, "file")] : [];
+export function exampleFiles(example) {
+  const count = example.inputs.length;
+  return count ? [icon("file"), plural(count, "file")] : [];
 }
 
 /** Describe the files or requirements of an example. */
-export function needs(example) {
-  if (connected()) return files(example);
+export function exampleNeeds(example) {
+  if (hasEndpoint()) return exampleFiles(example);
   if (example.builtin) return ["built-in model"];
   return example.seconds ? [icon("play"), `about ${example.seconds} s`] : ["needs a model"];
 }
 
 /** Describe a demonstration; with a connected model, return its task. */
-export const about = (example) => (connected() && example.demonstration ? example.task : example.about);
+export const exampleDescription = (example) => (hasEndpoint() && example.demonstration ? example.task : example.about);
 
 export function mountExamples(element) {
   const dialog = element.querySelector("dialog.examples");
-  const offer = element.querySelector(".offer");
+  const button = element.querySelector(".offer");
   const list = h("div", { class: "list", role: "group", "aria-labelledby": "examples-title" });
   const note = h("p", { class: "about" });
   dialog.append(
     h("div", { class: "drawer-head" }, h("h2", { id: "examples-title" }, "Examples"),
       h("button", { type: "button", class: "quiet", "aria-label": "Close examples", onclick: () => dialog.close() }, icon("close"))),
     note, list);
-  offer.prepend(icon("bulb"));
-  offer.addEventListener("click", () => emit("examples"));
+  button.prepend(icon("bulb"));
+  button.addEventListener("click", () => emit("examples"));
   dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
-  dialog.addEventListener("keydown", (event) => walk(event, list));
-  for (const name of ["head", "reset"]) on(name, () => (offer.disabled = session.alive));
+  dialog.addEventListener("keydown", (event) => moveFocus(event, list));
+  for (const name of ["update", "reset"]) on(name, () => (button.disabled = session.alive));
   on("examples", async () => {
     try {
-      const all = await examples();
-      note.textContent = connected()
+      const all = await fetchExamples();
+      note.textContent = hasEndpoint()
         ? "Run an example with your model, or play its demonstration: scripted model turns with real commands in a real sandbox."
-        : `Demonstrations play scripted model turns with real commands in a real sandbox.${builtin ? " The built-in model handles small tasks." : ""} Connect a model to run the others.`;
-      list.replaceChildren(...all.map((example) => row(example, dialog)));
+        : `Demonstrations play scripted model turns with real commands in a real sandbox.${builtinAvailable ? " The built-in model handles small tasks." : ""} Connect a model to run the others.`;
+      list.replaceChildren(...all.map((example) => exampleRow(example, dialog)));
       dialog.showModal();
       list.querySelector("button")?.focus();
     } catch (error) {
@@ -71,26 +71,26 @@ export function mountExamples(element) {
   });
 }
 
-function row(example, dialog) {
-  const choose = (how) => {
+function exampleRow(example, dialog) {
+  const choose = (options) => {
     dialog.close();
-    tryOut(example, how);
+    runExample(example, options);
   };
-  const words = [h("b", {}, example.title), h("span", {}, about(example)), h("small", { class: "num" }, ...needs(example))];
-  if (!hasBoth(example)) return h("button", { type: "button", class: "example", onclick: () => choose() }, ...words);
-  return h("div", { class: "example" }, ...words, bothWays(example, choose));
+  const content = [h("b", {}, example.title), h("span", {}, exampleDescription(example)), h("small", { class: "num" }, ...exampleNeeds(example))];
+  if (!isPlayable(example)) return h("button", { type: "button", class: "example", onclick: () => choose() }, ...content);
+  return h("div", { class: "example" }, ...content, exampleButtons(example, choose));
 }
 
 /** Whether an example can be both played and run by the connected model. */
-export const hasBoth = (example) => connected() && Boolean(example.demonstration);
+export const isPlayable = (example) => hasEndpoint() && Boolean(example.demonstration);
 
-/** Buttons for both ways to try an example; `choose` receives the options of `tryOut`. */
-export function bothWays(example, choose) {
-  const way = (label, how) => h("button", { type: "button", class: "quiet", "aria-label": `${label}: ${example.title}`, onclick: () => choose(how) }, label);
-  return h("div", { class: "ways" }, way("Play demonstration", { play: true }), way("Try with my model", {}));
+/** Buttons for both ways to try an example; `choose` receives the options of `runExample`. */
+export function exampleButtons(example, choose) {
+  const button = (label, options) => h("button", { type: "button", class: "quiet", "aria-label": `${label}: ${example.title}`, onclick: () => choose(options) }, label);
+  return h("div", { class: "ways" }, button("Play demonstration", { play: true }), button("Try with my model", {}));
 }
 
-function walk(event, list) {
+function moveFocus(event, list) {
   const rows = [...list.querySelectorAll("button")];
   const at = rows.indexOf(document.activeElement);
   const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: rows.length - 1 }[event.key];

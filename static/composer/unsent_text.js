@@ -2,12 +2,12 @@
 // run, otherwise until the tab closes.
 
 const PREFIX = "studio-unsent:";
-const MOST = 50; // runs
+const MAX_RUNS = 50; // runs
 
 const storeOf = (run) => (run ? localStorage : sessionStorage);
 
 /** Return the unsent text of a run, or of the page without one (null); empty if there is none. */
-export function unsent(run) {
+export function unsentText(run) {
   try {
     return storeOf(run).getItem(PREFIX + (run ?? "")) ?? "";
   } catch {
@@ -16,11 +16,11 @@ export function unsent(run) {
 }
 
 /** Store the unsent text of a run; an empty text removes it. */
-export function keepUnsent(run, text) {
+export function saveUnsentText(run, text) {
   const name = PREFIX + (run ?? "");
   try {
     if (!text.trim()) return storeOf(run).removeItem(name);
-    if (run && unsent(run) === "") makeRoom();
+    if (run && unsentText(run) === "") removeOldest();
     return storeOf(run).setItem(name, text);
   } catch {
     return undefined; // storage is unavailable or full: only the text box holds the text
@@ -28,9 +28,9 @@ export function keepUnsent(run, text) {
 }
 
 /** Return the first line of the unsent text of a run. */
-export const firstUnsent = (run) => unsent(run).trim().split("\n", 1)[0];
+export const unsentTitle = (run) => unsentText(run).trim().split("\n", 1)[0];
 
-function makeRoom() {
-  const known = Object.keys(localStorage).filter((name) => name.startsWith(PREFIX));
-  for (const name of known.slice(0, Math.max(0, known.length - MOST + 1))) localStorage.removeItem(name);
+function removeOldest() {
+  const stored = Object.keys(localStorage).filter((name) => name.startsWith(PREFIX));
+  for (const name of stored.slice(0, Math.max(0, stored.length - MAX_RUNS + 1))) localStorage.removeItem(name);
 }

@@ -5,33 +5,33 @@ const ICONS = {
   folder: "M1.5 3.5h4l1.5 2h7.5v8h-13z",
   image: "M2 2.5h12v11H2zM2 11l3.5-4 3 3.5 2-2L14 11.5",
   code: "M5.5 4 2 8l3.5 4M10.5 4 14 8l-3.5 4",
-  sound: "M6 12.5V3.5l7-1.5v9M6 12.5a2 2 0 1 1-4 0 2 2 0 0 1 4 0zM13 11a2 2 0 1 1-4 0 2 2 0 0 1 4 0z",
-  film: "M2 3.5h12v9H2zM6.5 6v4l3.5-2z",
+  audio: "M6 12.5V3.5l7-1.5v9M6 12.5a2 2 0 1 1-4 0 2 2 0 0 1 4 0zM13 11a2 2 0 1 1-4 0 2 2 0 0 1 4 0z",
+  video: "M2 3.5h12v9H2zM6.5 6v4l3.5-2z",
   link: "M9.5 3h3.5v3.5M13 3 7.5 8.5M11 9v4H3V5h4",
   close: "M4 4l8 8M12 4l-8 8",
   theme: "M8 2.5a5.5 5.5 0 1 0 0 11 5.5 5.5 0 0 0 0-11z",
   half: "M8 2.5a5.5 5.5 0 0 1 0 11z",
   play: "M5 3l8 5-8 5z",
   pause: "M4.5 3h2.5v10H4.5zM9 3h2.5v10H9z",
-  down: "M8 3v9M4 8.5 8 12.5 12 8.5",
-  clip: "M12.6 7.6 7.7 12.5a3.1 3.1 0 0 1-4.4-4.4l5.3-5.3a2.1 2.1 0 0 1 3 3l-5.3 5.2a1 1 0 0 1-1.4-1.4l4.7-4.7",
+  download: "M8 3v9M4 8.5 8 12.5 12 8.5",
+  attach: "M12.6 7.6 7.7 12.5a3.1 3.1 0 0 1-4.4-4.4l5.3-5.3a2.1 2.1 0 0 1 3 3l-5.3 5.2a1 1 0 0 1-1.4-1.4l4.7-4.7",
   find: "M11.5 7a4.5 4.5 0 1 1-9 0 4.5 4.5 0 0 1 9 0zM10.2 10.2l4 4",
-  unfold: "M4.5 6 8 2.5 11.5 6M4.5 10 8 13.5 11.5 10",
-  fold: "M4.5 2.5 8 6l3.5-3.5M4.5 13.5 8 10l3.5 3.5",
-  take: "M8 1.5v8M5 4.5l3-3 3 3M4.5 7.5H3v7h10v-7h-1.5",
-  above: "M4 10l4-4 4 4",
-  below: "M4 6l4 4 4-4",
+  expand: "M4.5 6 8 2.5 11.5 6M4.5 10 8 13.5 11.5 10",
+  collapse: "M4.5 2.5 8 6l3.5-3.5M4.5 13.5 8 10l3.5 3.5",
+  export: "M8 1.5v8M5 4.5l3-3 3 3M4.5 7.5H3v7h10v-7h-1.5",
+  up: "M4 10l4-4 4 4",
+  down: "M4 6l4 4 4-4",
   sliders: "M2 5h6M11.5 5H14M2 11h2.5M8 11h6M9.7 3.3a1.7 1.7 0 1 0 0 3.4 1.7 1.7 0 0 0 0-3.4zM6.3 9.3a1.7 1.7 0 1 0 0 3.4 1.7 1.7 0 0 0 0-3.4z",
   bulb: "M6 11.5a4.5 4.5 0 1 1 4 0v1.5H6zM6.5 15h3",
   caret: "M6 4l4 4-4 4",
-  differs: "M8 2.5v6M5 5.5h6M5 12.5h6",
+  diff: "M8 2.5v6M5 5.5h6M5 12.5h6",
   start: "M4 3h8M8 13V6M4.5 9.5 8 6l3.5 3.5",
   end: "M4 13h8M8 3v7M4.5 6.5 8 10l3.5-3.5",
-  pen: "M3 13l.7-3L10.5 3.2l2.3 2.3L6 12.3z",
+  edit: "M3 13l.7-3L10.5 3.2l2.3 2.3L6 12.3z",
   pin: "M6 2h4l-.5 4.5 2.5 2V10H4V8.5l2.5-2zM8 10v4.5",
   clock: "M8 2a6 6 0 1 0 0 12A6 6 0 0 0 8 2zM8 4.5V8l2.5 1.5",
-  bin: "M3 4.5h10M6.5 4.5v-2h3v2M4.5 4.5l.5 9h6l.5-9M6.8 7v4M9.2 7v4",
-  whole: "M9.5 2.5h4v4M6.5 13.5h-4v-4M13 3 9 7M3 13l4-4",
+  trash: "M3 4.5h10M6.5 4.5v-2h3v2M4.5 4.5l.5 9h6l.5-9M6.8 7v4M9.2 7v4",
+  fullscreen: "M9.5 2.5h4v4M6.5 13.5h-4v-4M13 3 9 7M3 13l4-4",
 };
 
 /** Create an element with attributes (`on…` are listeners) and children; strings become text. */
@@ -64,133 +64,126 @@ export function icon(name) {
   return svg;
 }
 
-const sheets = new Map();
+const styleSheets = new Map();
 
 /** Load a style sheet of `static/` once; resolves when it is applied or has failed for now. */
-export function styled(name) {
-  if (!sheets.has(name)) sheets.set(name, sheet(name));
-  return sheets.get(name);
+export function loadStyles(name) {
+  if (!styleSheets.has(name)) styleSheets.set(name, loadStyleSheet(name));
+  return styleSheets.get(name);
 }
 
-async function sheet(name, tries = 2) {
+async function loadStyleSheet(name, tries = 2) {
   const link = h("link", { rel: "stylesheet", href: new URL(`../${name}`, import.meta.url).href });
-  const there = new Promise((resolve) => {
+  const loaded = new Promise((resolve) => {
     link.onload = () => resolve(true);
     link.onerror = () => resolve(false);
   });
   document.head.append(link);
-  if (await there) return undefined;
+  if (await loaded) return undefined;
   link.remove();
-  if (tries) return new Promise((resolve) => setTimeout(resolve, 500)).then(() => sheet(name, tries - 1));
-  return void sheets.delete(name);
+  if (tries) return new Promise((resolve) => setTimeout(resolve, 500)).then(() => loadStyleSheet(name, tries - 1));
+  return void styleSheets.delete(name);
 }
 
 /** Resolve with the element as soon as Gradio has created it. */
-export function appear(selector) {
+export function waitForElement(selector) {
   return new Promise((resolve) => {
-    const look = () => {
-      const found = document.querySelector(selector);
-      if (found) observer.disconnect(), resolve(found);
+    const check = () => {
+      const element = document.querySelector(selector);
+      if (element) observer.disconnect(), resolve(element);
     };
-    const observer = new MutationObserver(look);
+    const observer = new MutationObserver(check);
     observer.observe(document.body, { childList: true, subtree: true });
-    look();
+    check();
   });
 }
 
 /** Set a field to a value as user input would, so that Gradio notices. */
-export function fill(field, text) {
+export function setFieldValue(field, text) {
   field.value = text;
   field.dispatchEvent(new Event("input", { bubbles: true }));
 }
 
-/** Create an image; load it again once if the connection failed. */
-export function picture(src, alt) {
-  const image = h("img", { src, alt });
-  image.addEventListener("error", () => setTimeout(() => (image.src = `${src}&again`), 500), { once: true });
-  return image;
-}
-
 /** Copy `text` (or a promise of it) to the clipboard and confirm on the button for a moment. */
-export async function copy(text, button) {
-  const before = (button.dataset.says ??= button.textContent);
+export async function copyText(text, button) {
+  const label = (button.dataset.says ??= button.textContent);
   try {
-    const whole = await text;
-    await (navigator.clipboard?.writeText(whole) ?? copyByHand(whole));
+    const content = await text;
+    await (navigator.clipboard?.writeText(content) ?? copyWithoutClipboardApi(content));
     button.textContent = "Copied";
   } catch {
     button.textContent = "Copy failed";
   }
-  setTimeout(() => (button.textContent = before), 1200);
+  setTimeout(() => (button.textContent = label), 1200);
 }
 
 /** Fallback: browsers disable the clipboard API on plain HTTP except for localhost. */
-function copyByHand(text) {
+function copyWithoutClipboardApi(text) {
   const field = h("textarea", { style: "position: fixed; opacity: 0" });
   field.value = text;
   document.body.append(field);
   field.select();
-  const done = document.execCommand("copy");
+  const succeeded = document.execCommand("copy");
   field.remove();
-  if (!done) throw new Error("The browser denied access to the clipboard.");
+  if (!succeeded) throw new Error("The browser denied access to the clipboard.");
 }
 
 /** Scroll to an element, repeatedly while it is `wanted` and its surroundings change size. */
-export async function bring(element, scroller, wanted) {
+export async function scrollToElement(element, scroller, wanted) {
   for (let tries = 0; tries < 6 && wanted(); tries++) {
     element.scrollIntoView({ block: "start" });
-    const place = () => element.getBoundingClientRect().top - scroller.getBoundingClientRect().top;
-    const before = place();
+    const offset = () => element.getBoundingClientRect().top - scroller.getBoundingClientRect().top;
+    const before = offset();
     await new Promise((resolve) => setTimeout(resolve, 50));
-    if (Math.abs(place() - before) < 1) return;
+    if (Math.abs(offset() - before) < 1) return;
   }
 }
 
 /**
- * Text that is appended to at constant cost, in chunks of a few kilobytes. Beyond `most`
- * characters the oldest chunks are removed, and `onCut` receives the number removed.
+ * Text that is appended to at constant cost, in chunks of a few kilobytes. Beyond `maxLength`
+ * characters the oldest chunks are removed, and `onTrim` receives the number removed.
  */
 export class GrowingText {
-  constructor(element, { most = 200_000, onCut = () => {} } = {}) {
+  constructor(element, { maxLength = 200_000, onTrim = () => {} } = {}) {
     this.element = element;
-    this.most = most;
-    this.onCut = onCut;
+    this.maxLength = maxLength;
+    this.onTrim = onTrim;
     this.clear();
   }
 
   clear() {
     this.element.replaceChildren();
-    this.size = this.cut = 0;
+    this.size = this.trimmed = 0;
     this.last = null;
     this.kind = "";
   }
 
-  add(text, kind = "") {
-    if (!this.last || this.kind !== kind || this.last.length > 8192) this.begin(kind);
+  append(text, kind = "") {
+    if (!this.last || this.kind !== kind || this.last.length > 8192) this.startChunk(kind);
     this.last.appendData(text);
     this.size += text.length;
-    while (this.size > this.most && this.element.childNodes.length > 1) this.shorten();
+    while (this.size > this.maxLength && this.element.childNodes.length > 1) this.trim();
   }
 
-  begin(kind) {
+  startChunk(kind) {
     this.last = document.createTextNode("");
     this.kind = kind;
     this.element.append(kind ? h("span", { class: kind }, this.last) : this.last);
   }
 
-  shorten() {
-    const gone = this.element.firstChild.textContent.length;
+  trim() {
+    const removed = this.element.firstChild.textContent.length;
     this.element.firstChild.remove();
-    this.size -= gone;
-    this.cut += gone;
-    this.onCut(this.cut);
+    this.size -= removed;
+    this.trimmed += removed;
+    this.onTrim(this.trimmed);
   }
 }
 
 /**
  * Keep a scrolled element at its end while the user is there. Returns `follow`: true scrolls
  * to the end, false stops following; it returns whether the element is at its end, as
- * `follow.here` does without scrolling.
+ * `follow.isFollowing` does without scrolling.
  *
  * Only scrolling up stops following, growth does not. While following, the browser's scroll
  * anchoring is off, because its adjustments would look like scrolling up.
@@ -198,7 +191,7 @@ export class GrowingText {
 export function followEnd(element, onChange = () => {}) {
   let following = true;
   let top = 0;
-  const become = (now) => {
+  const setFollowing = (now) => {
     if (now === following) return;
     following = now;
     element.style.overflowAnchor = now ? "none" : "";
@@ -207,15 +200,15 @@ export function followEnd(element, onChange = () => {}) {
   element.style.overflowAnchor = "none";
   element.addEventListener("scroll", () => {
     const left = element.scrollHeight - element.scrollTop - element.clientHeight;
-    if (left < 40) become(true);
-    else if (element.scrollTop < top) become(false);
+    if (left < 40) setFollowing(true);
+    else if (element.scrollTop < top) setFollowing(false);
     top = element.scrollTop;
   }, { passive: true });
-  const follow = (wish = following) => {
-    become(wish);
+  const follow = (wanted = following) => {
+    setFollowing(wanted);
     if (following) element.scrollTop = element.scrollHeight;
     return following;
   };
-  follow.here = () => following;
+  follow.isFollowing = () => following;
   return follow;
 }

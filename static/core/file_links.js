@@ -1,138 +1,138 @@
 // Turns paths in messages, commands and output into links if they name a file of the run.
 
 import { h } from "./dom.js";
-import { shownPath } from "./format.js";
-import { emit, on, persist, runApi, session } from "./session.js";
+import { decodePath } from "./format.js";
+import { emit, on, fetchWithRetry, runApi, session } from "./session.js";
 
-const PAUSE = 40; // ms in which elements to scan are collected
-const SCANNED = 100_000; // characters of one element
-const ASKED = 400; // words per request
-const MOST = 300; // links in one element
-const LONGEST = 300;
-const MISSED = 500; // remembered words that do not name a file yet
+const BATCH_MS = 40; // ms in which elements to scan are collected
+const MAX_SCANNED = 100_000; // characters of one element
+const BATCH_SIZE = 400; // words per request
+const MAX_LINKS = 300; // links in one element
+const MAX_LENGTH = 300;
+const MAX_MISSING = 500; // remembered words that do not name a file yet
 const WORD = /(?<![\p{L}\p{N}_/.~@%-])[\p{L}\p{N}_./~@%+,-]+/gu;
 const QUOTED = /(["'`])([^"'`\n]{1,200}? [^"'`\n]{1,200}?)\1/gu;
 const FILE = /[^/.][^/]*\.[A-Za-z][A-Za-z0-9]{0,9}$/;
 const HOME = "/workspace/";
-const NOT_IN = "a, button, summary, input, textarea, .foot";
+const EXCLUDED = "a, button, summary, input, textarea, .foot";
 
-const known = new Map(); // word → path, or null
-let waiting = new Map(); // element → callback once its links exist
-const missed = new Map(); // word that names no file yet → elements that contain it, with callbacks
+const resolved = new Map(); // word → path, or null
+let queue = new Map(); // element → callback once its links exist
+const missing = new Map(); // word that names no file yet → elements that contain it, with callbacks
 let timer = 0;
 
 on("reset", () => {
-  known.clear();
-  missed.clear();
-  waiting = new Map();
+  resolved.clear();
+  missing.clear();
+  queue = new Map();
 });
-on("changed", ({ changes }) => {
-  forget();
-  for (const { kind, path } of changes) if (kind === "added") again(shownPath(path));
+on("files-changed", ({ changes }) => {
+  forgetMissing();
+  for (const { kind, path } of changes) if (kind === "added") linkCreatedFile(decodePath(path));
 });
-on("workspace", forget);
+on("workspace", forgetMissing);
 
 /** Forget unknown words: they may name files now. */
-function forget() {
-  for (const [word, path] of known) if (path === null) known.delete(word);
+function forgetMissing() {
+  for (const [word, path] of resolved) if (path === null) resolved.delete(word);
 }
 
 /** Link a file name that was mentioned before the file existed. */
-function again(path) {
-  if (!missed.size) return;
+function linkCreatedFile(path) {
+  if (!missing.size) return;
   for (const word of [path, HOME + path, `./${path}`, path.slice(path.lastIndexOf("/") + 1)]) {
-    for (const [element, done] of missed.get(word) ?? []) if (element.isConnected) link(element, done);
-    missed.delete(word);
+    for (const [element, done] of missing.get(word) ?? []) if (element.isConnected) linkFiles(element, done);
+    missing.delete(word);
   }
 }
 
-function miss(word, element, done) {
-  if (!missed.has(word)) missed.set(word, new Map());
-  missed.get(word).set(element, done);
-  if (missed.size > MISSED) missed.delete(missed.keys().next().value);
+function rememberMissing(word, element, done) {
+  if (!missing.has(word)) missing.set(word, new Map());
+  missing.get(word).set(element, done);
+  if (missing.size > MAX_MISSING) missing.delete(missing.keys().next().value);
 }
 
 /** Link the paths in an element whose text is final. */
-export function link(element, done = () => {}) {
+export function linkFiles(element, done = () => {}) {
   if (!session.run || session.mode === "plain") return;
-  waiting.set(element, done);
-  timer ||= setTimeout(work, PAUSE);
+  queue.set(element, done);
+  timer ||= setTimeout(processQueue, BATCH_MS);
 }
 
-async function work() {
+async function processQueue() {
   timer = 0;
   const run = session.run;
-  const batch = waiting;
-  waiting = new Map();
-  const found = [...batch.keys()].map((element) => [element, places(element)]);
-  const words = new Set(found.flatMap(([, all]) => all.map(({ word }) => word)).filter((word) => !known.has(word)));
+  const batch = queue;
+  queue = new Map();
+  const candidates = [...batch.keys()].map((element) => [element, findCandidates(element)]);
+  const words = new Set(candidates.flatMap(([, all]) => all.map(({ word }) => word)).filter((word) => !resolved.has(word)));
   try {
-    await learn([...words].sort((a, b) => b.includes("/") - a.includes("/")));
+    await resolveWords([...words].sort((a, b) => b.includes("/") - a.includes("/")));
   } catch {
     return; // links are optional
   }
   if (run !== session.run) return;
-  for (const [element, all] of found) {
-    for (const { word } of all) if (known.get(word) === null) miss(word, element, batch.get(element));
-    if (wrap(all)) batch.get(element)();
+  for (const [element, all] of candidates) {
+    for (const { word } of all) if (resolved.get(word) === null) rememberMissing(word, element, batch.get(element));
+    if (insertLinks(all)) batch.get(element)();
   }
 }
 
 /** Ask the server which of these words name files, in batches. */
-async function learn(words) {
+async function resolveWords(words) {
   const run = session.run;
-  for (let at = 0; at < words.length && run === session.run; at += ASKED) {
-    const some = words.slice(at, at + ASKED);
-    const answer = await persist(runApi("named"), { method: "POST", body: JSON.stringify(some) });
-    if (!answer.ok) throw new Error("Not answered.");
-    const { named } = await answer.json();
-    if (run === session.run) for (const word of some) known.set(word, Object.hasOwn(named, word) ? named[word] : null);
+  for (let at = 0; at < words.length && run === session.run; at += BATCH_SIZE) {
+    const chunk = words.slice(at, at + BATCH_SIZE);
+    const response = await fetchWithRetry(runApi("named"), { method: "POST", body: JSON.stringify(chunk) });
+    if (!response.ok) throw new Error("Not answered.");
+    const { named } = await response.json();
+    if (run === session.run) for (const word of chunk) resolved.set(word, Object.hasOwn(named, word) ? named[word] : null);
   }
 }
 
 /** Find path-like words in an element's text. */
-function places(element) {
-  const found = [];
+function findCandidates(element) {
+  const candidates = [];
   const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
   let scanned = 0;
-  while (walker.nextNode() && scanned < SCANNED) {
+  while (walker.nextNode() && scanned < MAX_SCANNED) {
     const node = walker.currentNode;
-    if (node.parentElement.closest(NOT_IN)) continue;
+    if (node.parentElement.closest(EXCLUDED)) continue;
     scanned += node.data.length;
-    found.push(...inText(node, node.data.slice(0, SCANNED)));
+    candidates.push(...candidatesIn(node, node.data.slice(0, MAX_SCANNED)));
   }
-  return found;
+  return candidates;
 }
 
-function* inText(node, text) {
+function* candidatesIn(node, text) {
   for (const match of text.matchAll(QUOTED)) {
-    if (likely(match[2])) yield { node, at: match.index + 1, word: match[2] };
+    if (looksLikePath(match[2])) yield { node, at: match.index + 1, word: match[2] };
   }
-  if (node.parentElement.matches("code") && text.includes(" ") && likely(text)) yield { node, at: 0, word: text };
+  if (node.parentElement.matches("code") && text.includes(" ") && looksLikePath(text)) yield { node, at: 0, word: text };
   for (const match of text.matchAll(WORD)) {
     const word = match[0].replace(/[.,/~+%-]+$/, "");
-    if (likely(word)) yield { node, at: match.index, word };
+    if (looksLikePath(word)) yield { node, at: match.index, word };
   }
 }
 
-function likely(word) {
-  if (word.length > LONGEST || word.includes("//") || /(^|\/)\.\.(\/|$)/.test(word)) return false;
+function looksLikePath(word) {
+  if (word.length > MAX_LENGTH || word.includes("//") || /(^|\/)\.\.(\/|$)/.test(word)) return false;
   if (word.startsWith("/")) return word.startsWith(HOME);
   return FILE.test(word) || /[^/.]\/[^/]/.test(word);
 }
 
 /** Wrap matches in links; return whether any became one. */
-function wrap(all) {
-  const byNode = Map.groupBy(all.filter(({ word }) => known.get(word)), ({ node }) => node);
+function insertLinks(all) {
+  const byNode = Map.groupBy(all.filter(({ word }) => resolved.get(word)), ({ node }) => node);
   let links = 0;
   for (const [node, found] of byNode) {
     const chosen = [];
     for (const place of found) if (!chosen.some((other) => overlap(place, other))) chosen.push(place);
     for (const { at, word } of chosen.sort((a, b) => b.at - a.at)) {
-      if (links >= MOST || !node.isConnected || node.data.slice(at, at + word.length) !== word) continue;
+      if (links >= MAX_LINKS || !node.isConnected || node.data.slice(at, at + word.length) !== word) continue;
       const text = node.splitText(at);
       text.splitText(word.length);
-      text.replaceWith(anchor(known.get(word), text));
+      text.replaceWith(createLink(resolved.get(word), text));
       links++;
     }
   }
@@ -141,13 +141,13 @@ function wrap(all) {
 
 const overlap = (one, other) => one.at < other.at + other.word.length && other.at < one.at + one.word.length;
 
-function anchor(path, text) {
+function createLink(path, text) {
   const query = new URLSearchParams({ run: session.run, path });
-  const made = h("a", { class: "path", href: new URL(`look?${query}`, document.baseURI).href, title: "Open this file" }, text.cloneNode());
-  made.addEventListener("click", (event) => {
+  const link = h("a", { class: "path", href: new URL(`look?${query}`, document.baseURI).href, title: "Open this file" }, text.cloneNode());
+  link.addEventListener("click", (event) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
-    emit("look", path);
+    emit("open-file", path);
   });
-  return made;
+  return link;
 }

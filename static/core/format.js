@@ -1,16 +1,16 @@
 // Formatting of numbers and names.
 
-const whole = new Intl.NumberFormat("en");
+const integer = new Intl.NumberFormat("en");
 
-export const number = (n) => whole.format(n);
+export const formatNumber = (n) => integer.format(n);
 
-export function count(n) {
+export function formatCount(n) {
   if (n < 1000) return String(n);
   if (n < 99_950) return `${(n / 1000).toFixed(1).replace(/\.0$/, "")}k`;
   return n < 999_500 ? `${Math.round(n / 1000)}k` : `${(n / 1e6).toFixed(1)}M`;
 }
 
-export function bytes(n) {
+export function formatBytes(n) {
   if (n < 1024) return `${n} B`;
   const units = ["KB", "MB", "GB", "TB"];
   let unit = -1;
@@ -18,14 +18,14 @@ export function bytes(n) {
   return `${n < 10 ? n.toFixed(1).replace(/\.0$/, "") : Math.round(n)} ${units[unit]}`;
 }
 
-export function seconds(s) {
+export function formatSeconds(s) {
   if (s < 0.0995) return `${Math.round(s * 1000)} ms`;
   if (s < 59.95) return `${s.toFixed(1)} s`;
-  const whole = Math.round(s);
-  return whole < 3600 ? `${Math.floor(whole / 60)} min ${whole % 60} s` : `${(s / 3600).toFixed(1)} h`;
+  const rounded = Math.round(s);
+  return rounded < 3600 ? `${Math.floor(rounded / 60)} min ${rounded % 60} s` : `${(s / 3600).toFixed(1)} h`;
 }
 
-export function clock(s) {
+export function formatClock(s) {
   const t = Math.max(0, Math.floor(s));
   const two = (n) => String(n).padStart(2, "0");
   const minutes = Math.floor(t / 60);
@@ -33,38 +33,38 @@ export function clock(s) {
   return `${Math.floor(minutes / 60)}:${two(minutes % 60)}:${two(t % 60)}`;
 }
 
-export function ago(s) {
+export function formatAge(s) {
   if (s < 10) return "just now";
   if (s < 59.5) return `${Math.round(s)} s ago`;
   if (s < 3570) return `${Math.round(s / 60)} min ago`;
   return s < 84_600 ? `${Math.round(s / 3600)} h ago` : `${plural(Math.round(s / 86_400), "day")} ago`;
 }
 
-export const plural = (n, one, many = `${one}s`) => `${number(n)} ${n === 1 ? one : many}`;
+export const plural = (n, one, many = `${one}s`) => `${formatNumber(n)} ${n === 1 ? one : many}`;
 
-export const firstLine = (text, most = 90) => {
+export const firstLine = (text, limit = 90) => {
   const line = text.trim().split("\n", 1)[0].trim();
-  return line.length > most ? `${line.slice(0, most - 1)}…` : line;
+  return line.length > limit ? `${line.slice(0, limit - 1)}…` : line;
 };
 
 /** Return a line of Markdown without the marks of headings, emphasis and code. */
-export const unmarked = (text) =>
+export const stripMarkdown = (text) =>
   text.trim().split("\n", 1)[0].replace(/^#{1,6}\s+/, "").replace(/(\*{1,3}|`+)(?=\S)(.+?)(?<=\S)\1/g, "$2");
 
 const KINDS = {
   image: ["png", "jpg", "jpeg", "gif", "webp", "avif", "bmp", "svg"],
-  sound: ["wav", "mp3", "ogg", "opus", "flac", "m4a"],
-  film: ["mp4", "webm"],
+  audio: ["wav", "mp3", "ogg", "opus", "flac", "m4a"],
+  video: ["mp4", "webm"],
   code: ["py", "js", "c", "h", "cpp", "sh", "html", "css", "json", "rs", "go", "tex", "sql"],
 };
 
-/** Return image, sound, film, code or file, by file extension. */
-export function kindOf(name) {
+/** Return image, audio, video, code or file, by file extension. */
+export function fileKind(name) {
   const end = name.slice(name.lastIndexOf(".") + 1).toLowerCase();
   return Object.keys(KINDS).find((kind) => KINDS[kind].includes(end)) ?? "file";
 }
 
-export const shownPath = (path) => {
+export const decodePath = (path) => {
   try {
     return decodeURIComponent(path);
   } catch {

@@ -1,14 +1,14 @@
 // Settings of the file tree in local storage.
 
-export function kept(name, otherwise) {
+export function readStored(name, fallback) {
   try {
-    return JSON.parse(localStorage.getItem(`studio-${name}`)) ?? otherwise;
+    return JSON.parse(localStorage.getItem(`studio-${name}`)) ?? fallback;
   } catch {
-    return otherwise;
+    return fallback;
   }
 }
 
-export function keep(name, value) {
+export function writeStored(name, value) {
   try {
     localStorage.setItem(`studio-${name}`, JSON.stringify(value));
   } catch {

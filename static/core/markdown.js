@@ -1,36 +1,36 @@
 // Markdown rendered by the server; only known tags are inserted.
 
 import { h } from "./dom.js";
-import { api, ask } from "./session.js";
+import { api, fetchJson } from "./session.js";
 
 const TAGS = new Set(
   "P BR HR EM STRONG S DEL CODE PRE BLOCKQUOTE UL OL LI H1 H2 H3 H4 H5 H6 TABLE THEAD TBODY TR TH TD A SUP SECTION SPAN INPUT IMG"
     .split(" "),
 );
 const MATH = "http://www.w3.org/1998/Math/MathML";
-const FORMULA = new Set(
+const FORMULA_TAGS = new Set(
   "math mrow mi mo mn ms mtext mspace msup msub msubsup mfrac msqrt mroot mover munder munderover mtable mtr mtd mstyle mpadded mphantom menclose mmultiscripts mprescripts none"
     .split(" "),
 );
-const OF_FORMULAS = new Set(
+const FORMULA_ATTRIBUTES = new Set(
   "display displaystyle scriptlevel mathvariant stretchy fence separator form accent accentunder largeop movablelimits symmetric lspace rspace minsize maxsize linethickness columnalign columnspacing columnlines rowspacing rowlines notation width height depth voffset"
     .split(" "),
 );
-const MARKED = /^#{1,6} |^\s*([-*+]|\d+[.)]) |^\s*(```|>|\|)|`[^`]+`|\*\*|__|\]\(|(^|\s)[*_]\S|\$\S|\\[([]/m;
-const COLUMNS = /^\s{4,}\S|\S {3,}\S/m;
-const SET = /^\s|\S( {2,}|\t)\S/; // a line that wrapping would make unreadable
+const MARKDOWN_SYNTAX = /^#{1,6} |^\s*([-*+]|\d+[.)]) |^\s*(```|>|\|)|`[^`]+`|\*\*|__|\]\(|(^|\s)[*_]\S|\$\S|\\[([]/m;
+const ALIGNED_COLUMNS = /^\s{4,}\S|\S {3,}\S/m;
+const PREFORMATTED_LINE = /^\s|\S( {2,}|\t)\S/; // a line that wrapping would make unreadable
 
 /** Render `text` in `element` if it is Markdown; text aligned in columns stays plain. */
-export async function render(element, text) {
-  if (COLUMNS.test(text) && !text.includes("```")) {
+export async function renderMarkdown(element, text) {
+  if (ALIGNED_COLUMNS.test(text) && !text.includes("```")) {
     element.classList.add("columns");
     const lines = text.split(/(?<=\n)/);
-    return element.replaceChildren(...lines.map((line) => (SET.test(line) ? line : h("span", { class: "running" }, line))));
+    return element.replaceChildren(...lines.map((line) => (PREFORMATTED_LINE.test(line) ? line : h("span", { class: "running" }, line))));
   }
-  if (!MARKED.test(text)) return element.replaceChildren(text);
+  if (!MARKDOWN_SYNTAX.test(text)) return element.replaceChildren(text);
   try {
-    const { html } = await ask(api("markdown"), { method: "POST", body: text });
-    put(element, html);
+    const { html } = await fetchJson(api("markdown"), { method: "POST", body: text });
+    insertHtml(element, html);
     element.classList.add("markdown");
   } catch {
     // the plain text remains
@@ -40,67 +40,67 @@ export async function render(element, text) {
 
 /**
  * Fill an element with HTML, keeping known tags only. Links lead to the web;
- * `link(address, made)` may handle other links, `image(address, alt)` creates an element for
+ * `link(address, copy)` may handle other links, `image(address, alt)` creates an element for
  * an image; without it no images are shown.
  */
-export function put(element, html, ways = {}) {
+export function insertHtml(element, html, handlers = {}) {
   const parsed = new DOMParser().parseFromString(html, "text/html").body;
-  element.replaceChildren(...copied(parsed, { root: element, ...ways }));
+  element.replaceChildren(...copyChildren(parsed, { root: element, ...handlers }));
 }
 
-function* copied(parent, ways) {
+function* copyChildren(parent, handlers) {
   for (const node of parent.childNodes) {
     if (node.nodeType === Node.TEXT_NODE) yield document.createTextNode(node.data);
-    else if (node.nodeType === Node.ELEMENT_NODE) yield* node.namespaceURI === MATH ? formula(node) : element(node, ways);
+    else if (node.nodeType === Node.ELEMENT_NODE) yield* node.namespaceURI === MATH ? copyFormula(node) : copyElement(node, handlers);
   }
 }
 
-function* element(node, ways) {
-  if (!TAGS.has(node.tagName)) return yield* copied(node, ways);
+function* copyElement(node, handlers) {
+  if (!TAGS.has(node.tagName)) return yield* copyChildren(node, handlers);
   if (node.tagName === "IMG") {
-    if (ways.image) yield ways.image(node.getAttribute("src") ?? "", node.getAttribute("alt") ?? "");
+    if (handlers.image) yield handlers.image(node.getAttribute("src") ?? "", node.getAttribute("alt") ?? "");
     return undefined;
   }
-  const made = document.createElement(node.tagName);
-  if (node.id) made.dataset.anchor = node.id;
-  (SPECIAL[node.tagName] ?? (() => {}))(node, made, ways);
-  made.append(...copied(node, ways));
-  yield made;
+  const copy = document.createElement(node.tagName);
+  if (node.id) copy.dataset.anchor = node.id;
+  (SPECIAL[node.tagName] ?? (() => {}))(node, copy, handlers);
+  copy.append(...copyChildren(node, handlers));
+  yield copy;
   return undefined;
 }
 
-const aligned = (node, made) => (made.style.textAlign = node.style.textAlign);
+const copyAlignment = (node, copy) => (copy.style.textAlign = node.style.textAlign);
 
 const SPECIAL = {
-  TH: aligned,
-  TD: aligned,
-  A: (node, made, ways) => {
+  TH: copyAlignment,
+  TD: copyAlignment,
+  A: (node, copy, handlers) => {
     const address = node.getAttribute("href") ?? "";
-    if (/^https?:\/\//i.test(address)) Object.assign(made, { href: address, target: "_blank", rel: "noopener noreferrer nofollow" });
-    else if (address.startsWith("#")) within(made, address.slice(1), ways.root);
-    else ways.link?.(address, made);
+    if (/^https?:\/\//i.test(address)) Object.assign(copy, { href: address, target: "_blank", rel: "noopener noreferrer nofollow" });
+    else if (address.startsWith("#")) linkToAnchor(copy, address.slice(1), handlers.root);
+    else handlers.link?.(address, copy);
   },
-  SPAN: (node, made) => (made.className = [...node.classList].filter((name) => /^(syn-\w+|add|del)$/.test(name)).join(" ")),
-  CODE: (node, made) => node.classList.contains("tex") && made.classList.add("tex"),
-  SECTION: (_node, made) => (made.className = "footnotes"),
-  OL: (node, made) => node.start > 1 && (made.start = node.start),
-  INPUT: (node, made) => {
-    Object.assign(made, { type: "checkbox", disabled: true, checked: node.hasAttribute("checked") });
-    made.setAttribute("aria-label", made.checked ? "done" : "to do");
+  SPAN: (node, copy) => (copy.className = [...node.classList].filter((name) => /^(syn-\w+|add|del)$/.test(name)).join(" ")),
+  CODE: (node, copy) => node.classList.contains("tex") && copy.classList.add("tex"),
+  SECTION: (_node, copy) => (copy.className = "footnotes"),
+  OL: (node, copy) => node.start > 1 && (copy.start = node.start),
+  INPUT: (node, copy) => {
+    Object.assign(copy, { type: "checkbox", disabled: true, checked: node.hasAttribute("checked") });
+    copy.setAttribute("aria-label", copy.checked ? "done" : "to do");
   },
 };
 
 /** A link within the same text. */
-function within(made, name, root) {
-  made.href = "#";
-  made.addEventListener("click", (event) => {
+function linkToAnchor(copy, name, root) {
+  copy.href = "#";
+  copy.addEventListener("click", (event) => {
     event.preventDefault();
-    const found = [...root.querySelectorAll("[data-anchor]")].find((each) => each.dataset.anchor === decoded(name));
-    found?.scrollIntoView({ block: "start" });
+    const target = [...root.querySelectorAll("[data-anchor]")].find((each) => each.dataset.anchor === decodeName(name));
+    target?.scrollIntoView({ block: "start" });
   });
 }
 
-function decoded(name) {
+function decodeName(name) {
   try {
     return decodeURIComponent(name);
   } catch {
@@ -108,13 +108,13 @@ function decoded(name) {
   }
 }
 
-function* formula(node) {
-  if (!FORMULA.has(node.localName)) return;
-  const made = document.createElementNS(MATH, node.localName);
-  for (const { name, value } of node.attributes) if (OF_FORMULAS.has(name)) made.setAttribute(name, value);
+function* copyFormula(node) {
+  if (!FORMULA_TAGS.has(node.localName)) return;
+  const copy = document.createElementNS(MATH, node.localName);
+  for (const { name, value } of node.attributes) if (FORMULA_ATTRIBUTES.has(name)) copy.setAttribute(name, value);
   for (const child of node.childNodes) {
-    if (child.nodeType === Node.TEXT_NODE) made.append(child.data);
-    else if (child.namespaceURI === MATH) made.append(...formula(child));
+    if (child.nodeType === Node.TEXT_NODE) copy.append(child.data);
+    else if (child.namespaceURI === MATH) copy.append(...copyFormula(child));
   }
-  yield made;
+  yield copy;
 }

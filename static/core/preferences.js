@@ -1,21 +1,21 @@
 // The user's settings and sent texts in local storage. Never stores the API key.
 
-import { fill } from "./dom.js";
+import { setFieldValue } from "./dom.js";
 import { emit } from "./session.js";
 
 const SETTINGS = "studio-settings";
-const SENT = "studio-sent";
-const MOST_SENT = 50;
+const SENT_TEXTS = "studio-sent";
+const MAX_SENT = 50;
 const BUILTIN = "builtin";
 const ENDPOINT = "#endpoint textarea";
 const KEY = "#key input";
-const MOST_CHARACTERS = 20_000;
+const MAX_LENGTH = 20_000;
 
-function read(name, otherwise) {
+function read(name, fallback) {
   try {
-    return JSON.parse(localStorage.getItem(name)) ?? otherwise;
+    return JSON.parse(localStorage.getItem(name)) ?? fallback;
   } catch {
-    return otherwise;
+    return fallback;
   }
 }
 
@@ -31,9 +31,9 @@ let defaults = [];
 let endpoint = ""; // also empty if the built-in model is selected
 
 /** Whether an endpoint is set, whose model then receives tasks. */
-export const connected = () => Boolean(endpoint);
+export const hasEndpoint = () => Boolean(endpoint);
 
-function heed(fields, values) {
+function updateEndpoint(fields, values) {
   const before = endpoint;
   const chosen = (wanted) => values[fields.findIndex(({ name }) => name === wanted)]?.trim() ?? "";
   endpoint = chosen("model") === BUILTIN ? "" : chosen("base_url");
@@ -41,22 +41,22 @@ function heed(fields, values) {
 }
 
 /** Return the fields' values, with those chosen earlier in this browser; `fields` describe the inputs. */
-export function recall(fields, values) {
+export function restoreSettings(fields, values) {
   defaults = values;
-  const known = read(SETTINGS, {});
-  const recalled = values.map((value, at) => {
-    const chosen = known[fields[at].name];
-    return takes(fields[at], chosen) ? chosen : value;
+  const stored = read(SETTINGS, {});
+  const restored = values.map((value, at) => {
+    const chosen = stored[fields[at].name];
+    return accepts(fields[at], chosen) ? chosen : value;
   });
-  heed(fields, recalled);
-  return recalled;
+  updateEndpoint(fields, restored);
+  return restored;
 }
 
 /** Store only differences from the operator's defaults, so that those may change. */
-export function remember(fields, values) {
-  heed(fields, values);
+export function saveSettings(fields, values) {
+  updateEndpoint(fields, values);
   const chosen = values.flatMap((value, at) => (
-    same(value, defaults[at]) || holdsSecret(fields[at], value) ? [] : [[fields[at].name, value]]));
+    equal(value, defaults[at]) || hasSecret(fields[at], value) ? [] : [[fields[at].name, value]]));
   write(SETTINGS, Object.fromEntries(chosen));
 }
 
@@ -64,36 +64,36 @@ export function remember(fields, values) {
  * Forget the key if the endpoint changes to another origin than the key was entered for.
  * Reads the input elements, because the values that Gradio passes are older.
  */
-export function guardKey(drawer) {
-  const value = (selector) => drawer.querySelector(selector);
-  const place = () => originOf(value(ENDPOINT).value);
-  let entered = ""; // the origin for which the key was entered
-  drawer.addEventListener("input", ({ target }) => {
-    if (target.matches(KEY)) entered = target.value ? place() : "";
+export function clearKeyWithEndpoint(settings) {
+  const field = (selector) => settings.querySelector(selector);
+  const currentOrigin = () => originOf(field(ENDPOINT).value);
+  let keyOrigin = ""; // the origin for which the key was entered
+  settings.addEventListener("input", ({ target }) => {
+    if (target.matches(KEY)) keyOrigin = target.value ? currentOrigin() : "";
   });
-  drawer.addEventListener("focusout", ({ target }) => {
-    const key = value(KEY);
+  settings.addEventListener("focusout", ({ target }) => {
+    const key = field(KEY);
     if (!target.matches(ENDPOINT) || !key.value) return;
-    if (entered && place() !== entered) {
-      fill(key, "");
+    if (keyOrigin && currentOrigin() !== keyOrigin) {
+      setFieldValue(key, "");
       emit("notice", { text: "Key cleared because the endpoint changed. Enter the key for this endpoint." });
-    } else entered = place();
+    } else keyOrigin = currentOrigin();
   });
 }
 
 const originOf = (url) => (URL.canParse(url) ? new URL(url).origin : "");
 
 /** Restore the operator's defaults and an empty key. */
-export function forget() {
+export function resetSettings() {
   write(SETTINGS, {});
   return [...defaults, ""];
 }
 
-const same = (one, other) => (one ?? "") === (other ?? "");
+const equal = (one, other) => (one ?? "") === (other ?? "");
 
-const holdsSecret = ({ name }, value) => name === "base_url" && /[@?]/.test(value);
+const hasSecret = ({ name }, value) => name === "base_url" && /[@?]/.test(value);
 
-function takes({ choices, minimum, maximum }, value) {
+function accepts({ choices, minimum, maximum }, value) {
   if (value === undefined || typeof value === "object") return false;
   if (choices) return choices.includes(value);
   if (minimum === undefined) return true;
@@ -101,9 +101,9 @@ function takes({ choices, minimum, maximum }, value) {
 }
 
 /** The texts sent from this browser, oldest first. */
-export const sent = () => read(SENT, []).filter((text) => typeof text === "string");
+export const sentTexts = () => read(SENT_TEXTS, []).filter((text) => typeof text === "string");
 
-export function keepSent(text) {
-  if (!text || text.length > MOST_CHARACTERS) return;
-  write(SENT, [...sent().filter((other) => other !== text), text].slice(-MOST_SENT));
+export function saveSentText(text) {
+  if (!text || text.length > MAX_LENGTH) return;
+  write(SENT_TEXTS, [...sentTexts().filter((other) => other !== text), text].slice(-MAX_SENT));
 }

@@ -1,8 +1,6 @@
 // Run states as text; style sheets also distinguish them by `data-state`.
 
-import { plural } from "./format.js";
-
-const WORDS = {
+const LABELS = {
   draft: "draft",
   queued: "queued",
   preparing_image: "preparing the sandbox image",
@@ -23,8 +21,8 @@ const WORDS = {
 };
 
 /** Return a state in two or three words. */
-export function words(head) {
-  const text = WORDS[head.state] ?? head.state;
+export function stateLabel(head) {
+  const text = LABELS[head.state] ?? head.state;
   if (head.state === "preparing_image" && head.progress !== null) {
     return `preparing image ${Math.round(head.progress * 100)}%`;
   }
@@ -34,7 +32,7 @@ export function words(head) {
 }
 
 /** Return the colour of a state: good, bad, warn, idle or live. */
-export function tone(head) {
+export function stateTone(head) {
   if (head.alive) return head.state === "retrying" ? "warn" : "live";
   if (head.state === "failed") return "bad";
   if (["submitted", "answered"].includes(head.state)) return "good";
@@ -42,11 +40,9 @@ export function tone(head) {
 }
 
 /** Explain what the user can do after a round has ended, in addition to its reason. */
-export function sequel(status) {
+export function nextStepHint(status) {
   if (status === "stopped") return "Files and sandbox are kept. Send a message to continue.";
   if (status.endsWith("_limit")) return "Nothing is lost. Send a message to continue from here.";
   if (status === "failed") return "Files are kept. Fix this, then retry or send a message to continue.";
   return "";
 }
-
-export const steps = (n) => plural(n, "step");

@@ -7,12 +7,12 @@ export const session = {
   head: null, // state, totals, model: frequently changing values
   mode: "sandbox",
   limits: {},
-  begun: false,
-  away: false, // whether the server is currently unreachable
-  owned: true, // whether this user may change the run
+  started: false,
+  offline: false, // whether the server is currently unreachable
+  canEdit: true, // whether this user may change the run
   step: 0, // current or last step
-  skew: 0, // server clock minus browser clock, in seconds
-  now: () => Date.now() / 1000 + session.skew,
+  clockSkew: 0, // server clock minus browser clock, in seconds
+  now: () => Date.now() / 1000 + session.clockSkew,
   get alive() {
     return Boolean(session.head?.alive);
   },
@@ -30,16 +30,16 @@ export const api = (path) => new URL(`api/${path}`, document.baseURI).href;
 
 export const runApi = (path) => api(`runs/${session.run}/${path}`);
 
-const PATIENCE = [200, 1000];
-const SOON = 250; // ms until a browser recovers from a change of the networks
-const GRACE = 2000; // ms that a stream may be interrupted while the server responds
+const RETRY_DELAYS = [200, 1000];
+const RECOVERY_MS = 250; // ms until a browser recovers from a change of the networks
+const GRACE_MS = 2000; // ms that a stream may be interrupted while the server responds
 
 /**
  * `fetch` with retries if the connection fails: browsers abort requests when the machine's
  * networks change, as when a container starts.
  */
-export async function persist(url, options) {
-  for (const pause of PATIENCE) {
+export async function fetchWithRetry(url, options) {
+  for (const pause of RETRY_DELAYS) {
     try {
       return await fetch(url, options);
     } catch (error) {
@@ -51,8 +51,8 @@ export async function persist(url, options) {
 }
 
 /** Return the response's JSON; an error response becomes an Error with the server's message. */
-export async function ask(url, options) {
-  const response = await (options?.method ? fetch(url, options) : persist(url, options));
+export async function fetchJson(url, options) {
+  const response = await (options?.method ? fetch(url, options) : fetchWithRetry(url, options));
   const text = await response.text();
   let value = null;
   try {
@@ -64,110 +64,110 @@ export async function ask(url, options) {
   return value;
 }
 
-let begun = false;
+let ready = false;
 let source = null;
 let cursor = null;
 let pending = [];
 let frame = 0;
 
 /** Start with the run in the page's URL, or with none. */
-export function begin(run) {
-  begun = true;
-  if (run) attach(run);
-  else open();
+export function startSession(run) {
+  ready = true;
+  if (run) showRun(run);
+  else openStream();
 }
 
 /** Show a run from its start; null shows the page without a run. */
-export function attach(run) {
+export function showRun(run) {
   if (run === session.run) return;
-  begun = true;
-  close();
+  ready = true;
+  closeStream();
   const address = new URL(location.href);
   if (session.run) address.hash = ""; // it named a step of the previous run
-  Object.assign(session, { run, head: null, begun: false, step: 0, limits: {}, mode: "sandbox", owned: true });
+  Object.assign(session, { run, head: null, started: false, step: 0, limits: {}, mode: "sandbox", canEdit: true });
   cursor = null;
   if (run) address.searchParams.set("run", run);
   else address.searchParams.delete("run");
   history.replaceState(null, "", address);
   emit("reset");
-  emit("owned");
-  open();
+  emit("permissions");
+  openStream();
 }
 
-function open() {
-  if (!begun || source || document.hidden) return;
+function openStream() {
+  if (!ready || source || document.hidden) return;
   source = new EventSource(session.run ? runApi(cursor === null ? "events" : `events?cursor=${cursor}`) : api("presence"));
-  source.addEventListener("picture", (message) => take("picture", message));
-  source.addEventListener("message", (message) => take("events", message));
+  source.addEventListener("picture", (message) => receive("picture", message));
+  source.addEventListener("message", (message) => receive("events", message));
   source.addEventListener("workspace", (message) => emit("workspace", JSON.parse(message.data)));
   source.addEventListener("shown", () => {
-    session.owned = false;
-    emit("owned");
+    session.canEdit = false;
+    emit("permissions");
   });
-  source.addEventListener("open", reached);
+  source.addEventListener("open", onConnected);
   source.addEventListener("error", () => {
-    missed();
-    if (source?.readyState === EventSource.CLOSED) refused();
+    onDisconnected();
+    if (source?.readyState === EventSource.CLOSED) onStreamRefused();
   });
 }
 
-let leaving = 0;
+let offlineTimer = 0;
 
 /** The stream is connected. */
-function reached() {
-  clearTimeout(leaving);
-  leaving = 0;
-  tell(false);
+function onConnected() {
+  clearTimeout(offlineTimer);
+  offlineTimer = 0;
+  setOffline(false);
 }
 
 /**
  * Handle a lost stream, which the browser reconnects automatically. Ping the server at once, to
  * report only a server that is unreachable.
  */
-function missed() {
-  leaving ||= setTimeout(async () => {
-    const asked = leaving;
-    const there = await fetch(api("../healthz"), { cache: "no-store" }).then(({ ok }) => ok, () => false);
-    if (asked !== leaving) return;
-    if (!there) tell(true);
-    else leaving = setTimeout(() => tell(true), GRACE);
-  }, SOON);
+function onDisconnected() {
+  offlineTimer ||= setTimeout(async () => {
+    const timer = offlineTimer;
+    const reachable = await fetch(api("../healthz"), { cache: "no-store" }).then(({ ok }) => ok, () => false);
+    if (timer !== offlineTimer) return;
+    if (!reachable) setOffline(true);
+    else offlineTimer = setTimeout(() => setOffline(true), GRACE_MS);
+  }, RECOVERY_MS);
 }
 
-function tell(away) {
-  if (session.away === away) return;
-  session.away = away;
-  emit("away");
+function setOffline(offline) {
+  if (session.offline === offline) return;
+  session.offline = offline;
+  emit("connection");
 }
 
-function close() {
+function closeStream() {
   source?.close();
-  clearTimeout(leaving);
-  leaving = 0;
+  clearTimeout(offlineTimer);
+  offlineTimer = 0;
   source = null;
   if (frame) cancelAnimationFrame(frame);
   flush();
 }
 
-async function refused() {
+async function onStreamRefused() {
   const run = session.run;
-  close();
+  closeStream();
   try {
-    await ask(run ? runApi("files") : api("me"));
+    await fetchJson(run ? runApi("files") : api("me"));
   } catch (error) {
     if (run !== session.run) return;
     if (error.status === 401) return void location.reload(); // signed out: the server redirects to the login page
     if (error.message.startsWith("There is no such run")) {
-      attach(null);
+      showRun(null);
       emit("notice", { text: error.message });
       return;
     }
   }
-  missed();
-  setTimeout(open, 2000);
+  onDisconnected();
+  setTimeout(openStream, 2000);
 }
 
-function take(kind, message) {
+function receive(kind, message) {
   cursor = message.lastEventId;
   pending.push([kind, JSON.parse(message.data)]);
   if (document.hidden) flush();
@@ -178,36 +178,36 @@ function flush() {
   frame = 0;
   const batch = pending;
   pending = [];
-  for (const [kind, data] of batch) (kind === "picture" ? onPicture : onEvents)(data);
-  if (batch.length) emit("head");
+  for (const [kind, data] of batch) (kind === "picture" ? onState : onEvents)(data);
+  if (batch.length) emit("update");
 }
 
-function onPicture({ now, title, picture }) {
+function onState({ now, title, picture }) {
   const last = picture.rounds.at(-1);
-  adopt({ ...picture, now, title, alive: Boolean(last && last.status === null) });
+  updateHead({ ...picture, now, title, alive: Boolean(last && last.status === null) });
   Object.assign(session, {
-    begun: picture.rounds.length > 0, limits: picture.limits, mode: picture.mode, network: picture.network,
+    started: picture.rounds.length > 0, limits: picture.limits, mode: picture.mode, network: picture.network,
   });
-  emit("picture", picture);
+  emit("state", picture);
 }
 
 function onEvents({ head, events }) {
-  adopt(head);
+  updateHead(head);
   for (const event of events) {
     if (event.kind === "run_started") {
-      Object.assign(session, { begun: true, limits: event.limits, mode: event.mode, network: event.network });
+      Object.assign(session, { started: true, limits: event.limits, mode: event.mode, network: event.network });
     }
     if (event.kind === "run_continued" && event.limits?.steps) session.limits = event.limits;
   }
   emit("events", events);
 }
 
-function adopt(head) {
-  session.skew = head.now - Date.now() / 1000;
+function updateHead(head) {
+  session.clockSkew = head.now - Date.now() / 1000;
   session.head = head;
 }
 
-document.addEventListener("visibilitychange", () => (document.hidden ? close() : open()));
-addEventListener("pagehide", close);
-addEventListener("pageshow", open);
+document.addEventListener("visibilitychange", () => (document.hidden ? closeStream() : openStream()));
+addEventListener("pagehide", closeStream);
+addEventListener("pageshow", openStream);
 setInterval(() => session.alive && !document.hidden && emit("tick"), 1000);

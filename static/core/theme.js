@@ -5,7 +5,7 @@ import { icon } from "./dom.js";
 const KEY = "studio-theme";
 const system = matchMedia("(prefers-color-scheme: dark)");
 
-function stored() {
+function storedTheme() {
   try {
     return localStorage.getItem(KEY);
   } catch {
@@ -13,35 +13,35 @@ function stored() {
   }
 }
 
-const dark = () => (stored() ? stored() === "dark" : system.matches);
+const isDark = () => (storedTheme() ? storedTheme() === "dark" : system.matches);
 
 /** Apply the theme; Gradio uses its own class for dark, keep both in sync. */
-function apply() {
-  document.documentElement.dataset.theme = dark() ? "dark" : "light";
-  document.body.classList.toggle("dark", dark());
+function applyTheme() {
+  document.documentElement.dataset.theme = isDark() ? "dark" : "light";
+  document.body.classList.toggle("dark", isDark());
 }
 
 /** Apply the chosen theme to a page without a theme button. */
-export function follow() {
-  system.addEventListener("change", () => setTimeout(apply));
-  addEventListener("storage", apply);
-  apply();
+export function followTheme() {
+  system.addEventListener("change", () => setTimeout(applyTheme));
+  addEventListener("storage", applyTheme);
+  applyTheme();
 }
 
-export function mountTheme(button) {
+export function mountThemeButton(button) {
   button.append(icon("theme"));
   button.addEventListener("click", () => {
-    const next = dark() ? "light" : "dark";
+    const next = isDark() ? "light" : "dark";
     try {
       if ((next === "dark") === system.matches) localStorage.removeItem(KEY);
       else localStorage.setItem(KEY, next);
     } catch {
       // storage is unavailable: use the system setting
     }
-    apply();
+    applyTheme();
   });
-  system.addEventListener("change", () => setTimeout(apply));
-  apply();
-  new MutationObserver(() => document.body.classList.contains("dark") !== dark() && apply())
+  system.addEventListener("change", () => setTimeout(applyTheme));
+  applyTheme();
+  new MutationObserver(() => document.body.classList.contains("dark") !== isDark() && applyTheme())
     .observe(document.body, { attributes: true, attributeFilter: ["class"] });
 }

@@ -1,72 +1,72 @@
 // The page's header: title, state with elapsed time, buttons.
 
-import { appear, h, icon } from "../core/dom.js";
-import { rename } from "../history/run_row.js";
-import { clock } from "../core/format.js";
-import { mountHistory, retitle } from "../history/history.js";
-import { guardKey } from "../core/preferences.js";
-import { mountPeople } from "./account.js";
-import { attach, emit, on, session } from "../core/session.js";
-import { tone, words } from "../core/run_states.js";
-import { mountTheme } from "../core/theme.js";
+import { waitForElement, h, icon } from "../core/dom.js";
+import { editTitle } from "../history/run_row.js";
+import { formatClock } from "../core/format.js";
+import { mountHistory, renameRun } from "../history/history.js";
+import { clearKeyWithEndpoint } from "../core/preferences.js";
+import { mountAccount } from "./account.js";
+import { showRun, emit, on, session } from "../core/session.js";
+import { stateTone, stateLabel } from "../core/run_states.js";
+import { mountThemeButton } from "../core/theme.js";
 import "./usage.js";
 
 const NETWORKS = { none: "no network", listed: "allowed hosts only" };
 
-export async function mountMasthead(element) {
+export async function mountHeader(element) {
   const find = (name) => element.querySelector(`.${name}`);
   const [title, state, model, fresh] = ["title", "state", "model", "new"].map(find);
-  mountTheme(find("theme"));
+  mountThemeButton(find("theme"));
   find("settings").prepend(icon("sliders"));
-  const drawer = await appear("#settings");
-  mountDrawer(find("settings"), drawer);
-  guardKey(drawer);
-  mountPeople(element.querySelector(".masthead"), drawer);
+  const settings = await waitForElement("#settings");
+  mountSettings(find("settings"), settings);
+  clearKeyWithEndpoint(settings);
+  mountAccount(element.querySelector(".app-header"), settings);
   mountHistory(element.querySelector("dialog.history"), element.querySelector("button.history"));
-  fresh.addEventListener("click", () => attach(null));
-  const name = mountTitle(title);
+  fresh.addEventListener("click", () => showRun(null));
+  const setTitle = mountTitle(title);
 
-  const tick = () => {
-    const { away, head } = session;
+  const updateTime = () => {
+    const { offline, head } = session;
     if (!head) return;
-    state.querySelector(".time").textContent = head.alive && !away ? ` · ${clock(session.now() - head.since)}` : "";
+    state.querySelector(".time").textContent = head.alive && !offline ? ` · ${formatClock(session.now() - head.since)}` : "";
   };
   on("reset", () => {
-    name("");
+    setTitle("");
     model.hidden = true;
-    stand();
+    updateState();
     fresh.hidden = !session.run;
     document.title = "LLM-in-Sandbox Studio";
   });
-  const stand = () => {
-    const { away, begun, head } = session;
-    state.hidden = !away && !begun;
-    state.dataset.tone = away ? "warn" : head ? tone(head) : "idle";
-    state.toggleAttribute("data-live", Boolean(head?.alive) && !away);
-    const said = away ? "Connection lost, reconnecting" : head ? words(head) : "";
-    if (state.querySelector(".words").textContent !== said) state.querySelector(".words").textContent = said;
-    tick();
+  const updateState = () => {
+    const { offline, started, head } = session;
+    state.hidden = !offline && !started;
+    state.dataset.tone = offline ? "warn" : head ? stateTone(head) : "idle";
+    state.toggleAttribute("data-live", Boolean(head?.alive) && !offline);
+    const text = offline ? "Connection lost, reconnecting" : head ? stateLabel(head) : "";
+    if (state.querySelector(".words").textContent !== text) state.querySelector(".words").textContent = text;
+    updateTime();
   };
-  on("away", stand);
-  on("head", () => {
+  on("connection", updateState);
+  on("update", () => {
     const { head } = session;
-    model.hidden = !session.begun;
+    model.hidden = !session.started;
     model.textContent = [head.model, session.mode === "plain" ? "no sandbox" : "", NETWORKS[session.network] ?? ""].filter(Boolean).join(" · ");
-    name(session.begun ? head.title : "");
-    document.title = session.begun ? `${head.alive ? "● " : ""}${head.title || "Run"}` : document.title;
-    stand();
+    setTitle(session.started ? head.title : "");
+    document.title = session.started ? `${head.alive ? "● " : ""}${head.title || "Run"}` : document.title;
+    updateState();
   });
-  on("tick", tick);
+  on("tick", updateTime);
 }
 
 /** Make the run title editable; return a function that shows another title. */
-function mountTitle(place) {
-  let shown = "";
-  const none = place.firstElementChild; // for screen readers: a heading must not be empty
+function mountTitle(heading) {
+  let current = "";
+  const placeholder = heading.firstElementChild; // for screen readers: a heading must not be empty
   const button = h("button", { type: "button", title: "Rename this run", dir: "auto" });
-  button.addEventListener("click", () => rename(place, shown, async (text) => {
+  button.addEventListener("click", () => editTitle(heading, current, async (text) => {
     try {
-      await retitle(session.run, text);
+      await renameRun(session.run, text);
     } catch (error) {
       emit("notice", { text: error.message });
     }
@@ -74,40 +74,40 @@ function mountTitle(place) {
   on("renamed", ({ run, title }) => {
     if (run !== session.run || !session.head) return;
     session.head.title = title;
-    emit("head");
+    emit("update");
   });
   return (text) => {
-    if (text === shown) return;
-    shown = button.textContent = text;
+    if (text === current) return;
+    current = button.textContent = text;
     button.title = `${text}\nClick to rename`;
-    if (!place.querySelector("input")) place.replaceChildren(text ? button : none);
+    if (!heading.querySelector("input")) heading.replaceChildren(text ? button : placeholder);
   };
 }
 
-function mountDrawer(button, drawer) {
+function mountSettings(button, settings) {
   const close = h("button", { type: "button", class: "quiet", "aria-label": "Close settings" }, icon("close"));
-  drawer.prepend(h("div", { class: "drawer-head" }, h("h2", {}, "Settings"), close));
-  drawer.setAttribute("role", "dialog");
-  drawer.setAttribute("aria-label", "Settings");
+  settings.prepend(h("div", { class: "drawer-head" }, h("h2", {}, "Settings"), close));
+  settings.setAttribute("role", "dialog");
+  settings.setAttribute("aria-label", "Settings");
   const show = (open) => {
-    drawer.classList.toggle("open", open);
-    drawer.inert = !open;
+    settings.classList.toggle("open", open);
+    settings.inert = !open;
     button.setAttribute("aria-expanded", String(open));
-    if (open) drawer.querySelector("input, textarea")?.focus();
-    else if (drawer.contains(document.activeElement)) button.focus();
+    if (open) settings.querySelector("input, textarea")?.focus();
+    else if (settings.contains(document.activeElement)) button.focus();
   };
   show(false);
-  drawer.append(h("button", { type: "button", class: "space", onclick: () => (show(false), emit("usage")) }, "Storage and limits"));
-  button.addEventListener("click", () => show(!drawer.classList.contains("open")));
+  settings.append(h("button", { type: "button", class: "space", onclick: () => (show(false), emit("usage")) }, "Storage and limits"));
+  button.addEventListener("click", () => show(!settings.classList.contains("open")));
   close.addEventListener("click", () => show(false));
   document.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape" || !drawer.classList.contains("open")) return;
+    if (event.key !== "Escape" || !settings.classList.contains("open")) return;
     event.stopImmediatePropagation();
-    if (hasList(event.target)) return void event.target.blur(); // Gradio closes its list only on blur
+    if (hasOpenList(event.target)) return void event.target.blur(); // Gradio closes its list only on blur
     show(false);
     button.focus();
   }, true);
 }
 
 /** Whether a dropdown list is open below the field. */
-const hasList = (field) => field.matches?.('[role="combobox"][aria-expanded="true"]');
+const hasOpenList = (field) => field.matches?.('[role="combobox"][aria-expanded="true"]');

@@ -1,51 +1,51 @@
 // Actions on one run of the list, by pointer or keyboard: open, pin, rename.
 
-import { rename } from "./run_row.js";
-import { api, ask, attach } from "../core/session.js";
-import { fill } from "./rows.js";
+import { editTitle } from "./run_row.js";
+import { api, fetchJson, showRun } from "../core/session.js";
+import { updateRow } from "./rows.js";
 
-export class Acts {
+export class RowActions {
   /**
-   * Listens on the rows. `history` provides `dialog`, `body`, `field`, `rows` (by run), `chosen`,
-   * `begin()`, `say()` and `drawn()`; `retitle(run, title)` renames a run.
+   * Listens on the rows. `history` provides `dialog`, `body`, `field`, `rows` (by run), `selection`,
+   * `reload()`, `showMessage()` and `rowOptions()`; `renameRun(run, title)` renames a run.
    */
-  constructor(history, retitle) {
-    Object.assign(this, { history, retitle });
-    history.dialog.addEventListener("keydown", (event) => this.key(event));
-    history.body.addEventListener("click", (event) => this.clicked(event));
-    history.body.addEventListener("change", (event) => this.ticked(event));
+  constructor(history, renameRun) {
+    Object.assign(this, { history, renameRun });
+    history.dialog.addEventListener("keydown", (event) => this.onKey(event));
+    history.body.addEventListener("click", (event) => this.onClick(event));
+    history.body.addEventListener("change", (event) => this.onCheck(event));
   }
 
-  clicked(event) {
+  onClick(event) {
     const entry = event.target.closest(".entry");
     if (!entry) return;
     const { row } = this.history.rows.get(entry.dataset.run);
     if (event.target.closest(".pin")) this.pin(row);
-    else if (event.target.closest(".pen")) this.rename(row);
-    else if (event.target.closest(".bin")) this.history.chosen.choose([row.run]);
+    else if (event.target.closest(".rename")) this.rename(row);
+    else if (event.target.closest(".delete")) this.history.selection.select([row.run]);
     else if (event.target.closest("a.open") && !(event.ctrlKey || event.metaKey || event.shiftKey)) {
       event.preventDefault();
-      if (!row.problem) this.show(row.run);
-      else this.history.say(`${row.problem} It can be deleted.`);
+      if (!row.problem) this.open(row.run);
+      else this.history.showMessage(`${row.problem} It can be deleted.`);
     }
   }
 
-  ticked(event) {
+  onCheck(event) {
     const { run } = event.target.closest(".entry").dataset;
-    this.history.chosen.toggle(run, event.target.checked);
+    this.history.selection.toggle(run, event.target.checked);
   }
 
-  show(run) {
+  open(run) {
     this.history.dialog.close();
-    attach(run);
+    showRun(run);
   }
 
   async pin(row) {
     try {
-      const told = await ask(api(`runs/${row.run}`), { method: "PATCH", body: JSON.stringify({ pinned: !row.pinned }) });
-      this.known(row.run, { pinned: told.pinned });
+      const saved = await fetchJson(api(`runs/${row.run}`), { method: "PATCH", body: JSON.stringify({ pinned: !row.pinned }) });
+      this.updateRow(row.run, { pinned: saved.pinned });
     } catch (error) {
-      this.history.say(error.message);
+      this.history.showMessage(error.message);
     }
   }
 
@@ -54,11 +54,11 @@ export class Acts {
     if (row.problem) return;
     known.renaming = true;
     const title = known.element.querySelector(".open .title");
-    rename(title, row.title, async (text) => {
+    editTitle(title, row.title, async (text) => {
       try {
-        await this.retitle(row.run, text);
+        await this.renameRun(row.run, text);
       } catch (error) {
-        this.history.say(error.message);
+        this.history.showMessage(error.message);
       }
     });
     title.querySelector("input").addEventListener("blur", () => {
@@ -66,32 +66,32 @@ export class Acts {
     });
   }
 
-  renamed({ run, title, own, elsewhere }) {
-    const known = this.known(run, { title, renamed: own });
+  onRenamed({ run, title, own, elsewhere }) {
+    const known = this.updateRow(run, { title, renamed: own });
     if (!known) return;
     known.renaming = false;
     if (!elsewhere) known.element.querySelector(".open").focus();
   }
 
   /** Update the known data of a run, if it is in the list. */
-  known(run, changed) {
+  updateRow(run, changed) {
     const known = this.history.rows.get(run);
     if (!known) return null;
     known.row = { ...known.row, ...changed };
-    fill(known.element, known.row, this.history.drawn(known.row));
+    updateRow(known.element, known.row, this.history.rowOptions(known.row));
     return known;
   }
 
-  key(event) {
-    const { field, chosen, body } = this.history;
+  onKey(event) {
+    const { field, selection, body } = this.history;
     if (event.key === "Escape" && field === event.target && field.value) {
       event.preventDefault();
       field.value = "";
-      return this.history.begin();
+      return this.history.reload();
     }
-    if (event.key === "Escape" && chosen.size) {
+    if (event.key === "Escape" && selection.size) {
       event.preventDefault();
-      return chosen.release();
+      return selection.cancel();
     }
     const entry = event.target.closest(".entry");
     const all = [...body.querySelectorAll(".entry")];
@@ -101,16 +101,16 @@ export class Acts {
       event.preventDefault();
       return (to < 0 ? field : all[Math.min(to, all.length - 1)]?.querySelector(".open"))?.focus();
     }
-    if (entry) this.act(event, entry);
+    if (entry) this.onRowKey(event, entry);
   }
 
-  act(event, entry) {
+  onRowKey(event, entry) {
     if (!event.target.matches(".open")) return;
-    const { chosen, rows } = this.history;
+    const { selection, rows } = this.history;
     const { row } = rows.get(entry.dataset.run);
     if (event.key === "p" && !row.draft) this.pin(row);
     else if (event.key === "F2" && !row.draft) this.rename(row);
-    else if (event.key === "Delete") chosen.size > 1 && chosen.has(row.run) ? chosen.confirm() : chosen.choose([row.run]);
+    else if (event.key === "Delete") selection.size > 1 && selection.has(row.run) ? selection.confirm() : selection.select([row.run]);
     else if (event.key === " ") entry.querySelector("input[type=checkbox]").click();
     else return;
     event.preventDefault();

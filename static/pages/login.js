@@ -1,5 +1,5 @@
 // The login page needs a script for the theme only.
 
-import { follow } from "../core/theme.js";
+import { followTheme } from "../core/theme.js";
 
-follow();
+followTheme();

@@ -1,8 +1,8 @@
 // Loads a kind's module and style sheet, with retries if the connection fails.
 
-import { styled } from "../core/dom.js";
+import { loadStyles } from "../core/dom.js";
 
-const PAUSES = [300, 1200]; // ms
+const RETRY_DELAYS = [300, 1200]; // ms
 
 /** Module of each kind; its folder has the style sheet. Counterpart of `_MODULES` in sandbox_ui/preview/kinds.py. */
 const MODULES = {
@@ -27,22 +27,22 @@ const MODULES = {
   difference: "diff/diff",
 };
 
-export async function kind(name) {
+export async function loadKind(name) {
   const path = MODULES[name];
   const folder = path.slice(0, path.indexOf("/"));
-  const [module] = await Promise.all([imported(path), styled(`preview/${folder}/${folder}.css`)]);
+  const [module] = await Promise.all([importModule(path), loadStyles(`preview/${folder}/${folder}.css`)]);
   return module;
 }
 
-async function imported(path, tries = 0) {
+async function importModule(path, tries = 0) {
   // Some browsers cache a failed import, so that the same URL would always fail.
   const again = tries ? `?again=${tries}` : "";
   try {
     return await import(`./${path}.js${again}`);
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
-    if (tries === PAUSES.length) throw new Error("Part of the page could not be loaded.", { cause: error });
-    await new Promise((resolve) => setTimeout(resolve, PAUSES[tries]));
-    return imported(path, tries + 1);
+    if (tries === RETRY_DELAYS.length) throw new Error("Part of the page could not be loaded.", { cause: error });
+    await new Promise((resolve) => setTimeout(resolve, RETRY_DELAYS[tries]));
+    return importModule(path, tries + 1);
   }
 }

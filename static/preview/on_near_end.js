@@ -1,7 +1,7 @@
 // Calls a function when the end of a scrolled element comes near.
 
 /** Call `act` when `element` is within one screen of the viewport; return a function that stops it. */
-export function whenNear(element, act) {
+export function onNearEnd(element, act) {
   let observer = null;
   const frame = requestAnimationFrame(() => {
     const root = element.closest(".canvas, .inset");

@@ -1,25 +1,25 @@
 // File preview: the server detects a file's kind, the module of that kind shows it.
 
 import { h, icon } from "../core/dom.js";
-import { ago, bytes, shownPath } from "../core/format.js";
-import { Cost } from "./token_cost.js";
-import { kind as kindOf } from "./loader.js";
-import { waiting } from "./progress_note.js";
-import { ask, emit, runApi, session } from "../core/session.js";
+import { formatAge, formatBytes, decodePath } from "../core/format.js";
+import { TokenCost } from "./token_cost.js";
+import { loadKind } from "./loader.js";
+import { showProgress } from "./progress_note.js";
+import { fetchJson, emit, runApi, session } from "../core/session.js";
 
-const PAUSE = 250; // ms between two requests for a file that keeps changing
-const AGES = 20_000; // ms between updates of the file's displayed age
+const MIN_INTERVAL_MS = 250; // ms between two requests for a file that keeps changing
+const AGE_REFRESH_MS = 20_000; // ms between updates of the file's displayed age
 
 /**
  * The file as seen by a kind's module. The module exports `open(file, first)`, which returns
  * (a promise of) an object with `element` and optionally `update(first)`, which takes a new
- * first response and keeps the position, `noted()`, called after steps that changed the file,
+ * first response and keeps the position, `onFileChanged()`, called after steps that changed the file,
  * and `close()`. `first` is the server's `view` of the file.
  */
-class File {
+class PreviewFile {
   constructor(preview, path, entry, step, compared) {
-    Object.assign(this, { preview, path, entry, step, compared, left: new AbortController() });
-    this.name = shownPath(path.slice(path.lastIndexOf("/") + 1));
+    Object.assign(this, { preview, path, entry, step, compared, controller: new AbortController() });
+    this.name = decodePath(path.slice(path.lastIndexOf("/") + 1));
   }
 
   get version() {
@@ -47,20 +47,20 @@ class File {
    * Never settles once another file is shown.
    */
   async ask(options = {}) {
-    const { signal } = this.left;
-    const answer = ask(this.view(options), { signal });
-    const { view, error } = await answer.catch((cause) => (signal.aborted ? new Promise(() => {}) : Promise.reject(cause)));
+    const { signal } = this.controller;
+    const response = fetchJson(this.view(options), { signal });
+    const { view, error } = await response.catch((cause) => (signal.aborted ? new Promise(() => {}) : Promise.reject(cause)));
     if (error) throw new Error(error);
     return view;
   }
 
   /** Show details next to the name, such as the number of pages. */
-  tell(text) {
-    this.preview.tell(this, text);
+  setDetails(text) {
+    this.preview.showDetails(this, text);
   }
 
   /** Add tools to the preview's header. */
-  tools(...elements) {
+  setTools(...elements) {
     if (this === this.preview.file) this.preview.tools.replaceChildren(...elements);
   }
 }
@@ -73,40 +73,40 @@ export class Preview {
   constructor(element, { onMove, onClose, changedIn = () => undefined } = {}) {
     Object.assign(this, { element, onMove, onClose, changedIn });
     this.name = h("b");
-    this.about = h("small", { class: "num" });
+    this.details = h("small", { class: "num" });
     this.busy = h("span", { class: "busy" });
-    this.cost = new Cost();
+    this.cost = new TokenCost();
     this.tools = h("span", { class: "tools" });
-    this.download = tool("down", "Download", "a", { download: "" });
-    this.apart = tool("link", "Open in new tab", "a", { target: "_blank" });
-    this.whole = tool("whole", "Full screen", "button", { onclick: () => this.fill(!this.filled) });
+    this.download = tool("download", "Download", "a", { download: "" });
+    this.newTab = tool("link", "Open in new tab", "a", { target: "_blank" });
+    this.fullScreen = tool("fullscreen", "Full screen", "button", { onclick: () => this.setFullScreen(!this.isFullScreen) });
     this.canvas = h("div", { class: "canvas", tabindex: "0" });
     this.back = h("button", { type: "button", class: "quiet", hidden: true, onclick: () => this.openAs("") }, "Back");
-    this.current = h("button", { type: "button", class: "quiet current", hidden: true, onclick: () => emit("look", this.path) }, "Current version");
-    this.head = h("div", { class: "hd" }, this.name, this.about, this.busy, this.back, this.current, this.tools);
+    this.currentVersion= h("button", { type: "button", class: "quiet current", hidden: true, onclick: () => emit("open-file", this.path) }, "Current version");
+    this.head = h("div", { class: "hd" }, this.name, this.details, this.busy, this.back, this.currentVersion, this.tools);
     if (onMove) this.head.append(
-      tool("above", "Previous file", "button", { onclick: () => onMove(-1) }),
-      tool("below", "Next file", "button", { onclick: () => onMove(1) }));
-    this.head.append(this.download, this.apart, this.whole);
+      tool("up", "Previous file", "button", { onclick: () => onMove(-1) }),
+      tool("down", "Next file", "button", { onclick: () => onMove(1) }));
+    this.head.append(this.download, this.newTab, this.fullScreen);
     if (onClose) this.head.append(tool("close", "Close preview", "button", { onclick: () => this.close() }));
     element.append(this.head, this.cost.element, this.canvas);
-    element.addEventListener("keydown", (event) => this.key(event));
-    setInterval(() => this.tellAgain(), AGES);
+    element.addEventListener("keydown", (event) => this.onKey(event));
+    setInterval(() => this.refreshAge(), AGE_REFRESH_MS);
     this.close();
   }
 
   close() {
-    this.fill(false);
-    this.end();
+    this.setFullScreen(false);
+    this.clear();
     this.element.hidden = true;
     this.file = this.path = null;
     this.onClose?.();
   }
 
-  end() {
-    this.file?.left.abort();
-    this.shown?.close?.();
-    this.shown = null;
+  clear() {
+    this.file?.controller.abort();
+    this.currentView?.close?.();
+    this.currentView = null;
     this.kind = this.chosen = "";
     this.cost.clear();
     this.canvas.replaceChildren();
@@ -119,140 +119,140 @@ export class Preview {
    */
   show(path, entry = null, step = null, compared = false) {
     const same = path === this.path && step === this.file.step && compared === this.file.compared;
-    if (same && (!entry || alike(this.file.entry, entry))) return undefined;
+    if (same && (!entry || sameContent(this.file.entry, entry))) return undefined;
     if (same) {
       this.file.entry = entry;
     } else {
-      this.end();
+      this.clear();
       this.path = path;
-      this.file = new File(this, path, entry, step, compared);
+      this.file = new PreviewFile(this, path, entry, step, compared);
       this.canvas.scrollTop = 0;
     }
     this.name.textContent = this.name.title = this.file.name;
     this.download.href = this.file.address("files", {});
     this.download.setAttribute("download", this.file.name);
-    this.download.hidden = Boolean(unlike(entry));
-    this.apart.href = new URL(`look?${new URLSearchParams({ run: session.run, path, ...(step ? { step } : {}), ...(compared ? { compared: 1 } : {}) })}`, document.baseURI).href;
-    this.current.hidden = step === null || !this.onMove;
+    this.download.hidden = Boolean(nonFileMessage(entry));
+    this.newTab.href = new URL(`look?${new URLSearchParams({ run: session.run, path, ...(step ? { step } : {}), ...(compared ? { compared: 1 } : {}) })}`, document.baseURI).href;
+    this.currentVersion.hidden = step === null || !this.onMove;
     this.element.hidden = false;
     this.element.classList.remove("gone");
     this.cost.show(this.file);
-    return this.look();
+    return this.load();
   }
 
   /** A step changed the file: offer a comparison. */
-  noted() {
-    this.shown?.noted?.();
+  onFileChanged() {
+    this.currentView?.onFileChanged?.();
   }
 
   /** The file was deleted; keep its last view. */
-  gone() {
+  markDeleted() {
     if (!this.path || this.element.classList.contains("gone")) return;
     this.element.classList.add("gone");
-    this.about.textContent = "This file was deleted.";
+    this.details.textContent = "This file was deleted.";
   }
 
   /** Load a file, one request at a time; load again if it changed meanwhile. */
-  async look(file = this.file) {
-    if (file.looking) return void (file.again = true);
-    file.looking = true;
+  async load(file = this.file) {
+    if (file.loading) return void (file.reload = true);
+    file.loading = true;
     try {
       do {
-        file.again = false;
-        await this.lookOnce(file);
-        if (file.again) await new Promise((resolve) => setTimeout(resolve, PAUSE));
-      } while (file.again && file === this.file);
+        file.reload = false;
+        await this.loadOnce(file);
+        if (file.reload) await new Promise((resolve) => setTimeout(resolve, MIN_INTERVAL_MS));
+      } while (file.reload && file === this.file);
     } finally {
-      file.looking = false;
+      file.loading = false;
     }
   }
 
-  async lookOnce(file) {
-    this.tell(file);
-    const what = unlike(file.entry);
-    if (what) return void this.put(file, { element: h("div", { class: "says" }, icon("file"), h("p", {}, what)) });
-    const done = waiting(this.shown ? "Reloading" : "Loading", (words) => file === this.file && this.wait(words));
+  async loadOnce(file) {
+    this.showDetails(file);
+    const message = nonFileMessage(file.entry);
+    if (message) return void this.display(file, { element: h("div", { class: "says" }, icon("file"), h("p", {}, message)) });
+    const done = showProgress(this.currentView ? "Reloading" : "Loading", (words) => file === this.file && this.showWaiting(words));
     try {
-      await this.see(file);
+      await this.fetchView(file);
     } catch (error) {
-      if (file === this.file) this.failed(file, error);
+      if (file === this.file) this.showError(file, error);
     } finally {
       done();
     }
   }
 
-  async see(file) {
+  async fetchView(file) {
     const chosen = this.chosen;
-    const { kind, view, error } = await ask(file.view(chosen ? { as: chosen } : {}), { signal: file.left.signal });
+    const { kind, view, error } = await fetchJson(file.view(chosen ? { as: chosen } : {}), { signal: file.controller.signal });
     if (file !== this.file) return;
-    if (chosen !== this.chosen) return void (file.again = true);
-    if (error) this.put(file, sentence(error, kind, file));
-    else if (kind === this.kind && this.shown?.update) await this.shown.update(view);
+    if (chosen !== this.chosen) return void (file.reload = true);
+    if (error) this.display(file, errorView(error, kind, file));
+    else if (kind === this.kind && this.currentView?.update) await this.currentView.update(view);
     else await this.open(file, kind, view);
   }
 
   /** Show that loading takes longer: in the canvas, or next to the name if the canvas is in use. */
-  wait(words) {
-    if (this.shown) return this.busy.replaceChildren(words);
+  showWaiting(words) {
+    if (this.currentView) return this.busy.replaceChildren(words);
     this.canvas.className = "canvas says";
     return this.canvas.replaceChildren(h("div", { class: "says" }, icon("file"), words));
   }
 
   /** Keep the current view if only the connection failed. */
-  failed(file, error) {
+  showError(file, error) {
     const broken = error instanceof TypeError && /fetch|network|load failed/i.test(error.message);
     if (!broken && error.constructor !== Error) console.error(error);
-    if (broken && this.kind) this.about.textContent = "Connection lost. This is the last version loaded.";
-    else this.put(file, sentence(broken ? "Connection lost." : error.message, "", file, true));
+    if (broken && this.kind) this.details.textContent = "Connection lost. This is the last version loaded.";
+    else this.display(file, errorView(broken ? "Connection lost." : error.message, "", file, true));
   }
 
   async open(file, kind, first) {
-    const module = await kindOf(kind);
-    const shown = await module.open(file, first);
-    if (file !== this.file) return void shown.close?.();
+    const module = await loadKind(kind);
+    const view = await module.open(file, first);
+    if (file !== this.file) return void view.close?.();
     const at = this.kind === kind ? this.canvas.scrollTop : 0;
-    this.put(file, shown, kind);
+    this.display(file, view, kind);
     this.canvas.scrollTop = at;
   }
 
   /** Show the file as another kind, such as its source or bytes; "" restores the detected kind. */
   async openAs(kind) {
     this.chosen = kind;
-    await this.look();
+    await this.load();
   }
 
-  put(file, shown, kind = "") {
-    this.shown?.close?.();
-    Object.assign(this, { shown, kind });
+  display(file, shown, kind = "") {
+    this.currentView?.close?.();
+    Object.assign(this, { currentView: shown, kind });
     this.back.hidden = !this.chosen;
     this.canvas.className = `canvas ${kind ? `kind-${kind}` : "says"}`;
     this.canvas.replaceChildren(shown.element);
   }
 
-  tell(file, extra = "") {
+  showDetails(file, extra = "") {
     if (file !== this.file || this.element.classList.contains("gone")) return;
     const { entry } = file;
     const parts = [file.step && !file.compared ? `version after step ${file.step}` : "", extra];
-    if (entry) parts.push(bytes(entry.size), `modified ${ago(session.now() - entry.changed)}`);
+    if (entry) parts.push(formatBytes(entry.size), `modified ${formatAge(session.now() - entry.changed)}`);
     file.extra = extra;
-    this.about.textContent = this.about.title = this.told = parts.filter(Boolean).join(" · ");
+    this.details.textContent = this.details.title = this.detailsText = parts.filter(Boolean).join(" · ");
   }
 
   /** Update the file's age, unless another message is shown. */
-  tellAgain() {
-    if (this.file && this.about.textContent === this.told) this.tell(this.file, this.file.extra);
+  refreshAge() {
+    if (this.file && this.details.textContent === this.detailsText) this.showDetails(this.file, this.file.extra);
   }
 
-  fill(filled) {
-    this.filled = filled;
-    this.element.classList.toggle("filled", filled);
-    this.whole.setAttribute("aria-pressed", String(filled));
+  setFullScreen(on) {
+    this.isFullScreen = on;
+    this.element.classList.toggle("filled", on);
+    this.fullScreen.setAttribute("aria-pressed", String(on));
   }
 
-  key(event) {
-    if (event.key === "Escape" && this.filled) this.fill(false);
-    else if (this.onMove && !typing(event) && !event.altKey && event.key === "ArrowLeft") this.onMove(-1);
-    else if (this.onMove && !typing(event) && !event.altKey && event.key === "ArrowRight") this.onMove(1);
+  onKey(event) {
+    if (event.key === "Escape" && this.isFullScreen) this.setFullScreen(false);
+    else if (this.onMove && !handlesKeys(event) && !event.altKey && event.key === "ArrowLeft") this.onMove(-1);
+    else if (this.onMove && !handlesKeys(event) && !event.altKey && event.key === "ArrowRight") this.onMove(1);
     else return;
     event.preventDefault();
     event.stopPropagation(); // Escape would stop the run
@@ -260,19 +260,19 @@ export class Preview {
 }
 
 /** Whether the target element handles a key itself. */
-const typing = ({ target, defaultPrevented }) =>
+const handlesKeys = ({ target, defaultPrevented }) =>
   defaultPrevented || target.closest("input, textarea, select, audio, video, [contenteditable], [role=slider], [role=tree], [role=tablist]");
 
-function tool(sign, label, tag, attributes) {
+function tool(iconName, label, tag, attributes) {
   const type = tag === "button" ? { type: "button" } : {};
-  return h(tag, { class: "quiet sign", "aria-label": label, title: label, ...type, ...attributes }, icon(sign));
+  return h(tag, { class: "quiet sign", "aria-label": label, title: label, ...type, ...attributes }, icon(iconName));
 }
 
 /** Whether two entries describe the same content. */
-const alike = (one, other) => one?.changed === other.changed && one.size === other.size && one.kind === other.kind;
+const sameContent = (one, other) => one?.changed === other.changed && one.size === other.size && one.kind === other.kind;
 
 /** Describe an entry that is not a file; empty for files. */
-function unlike(entry) {
+function nonFileMessage(entry) {
   if (!entry || entry.kind === "file") return "";
   if (entry.kind === "folder") return "This is a folder. Its files are listed in the tree.";
   if (entry.kind === "link") return `This is a link${entry.to ? ` to “${entry.to}”` : ""}. Links are not followed.`;
@@ -280,11 +280,11 @@ function unlike(entry) {
 }
 
 /** The message if a file cannot be shown: the reason and alternatives. */
-function sentence(text, kind, file, again = false) {
+function errorView(text, kind, file, again = false) {
   const button = (words, act) => h("button", { type: "button", class: "quiet", onclick: act }, words);
   return { element: h("div", { class: "says" }, icon("file"), h("p", {}, text),
     h("div", {},
-      again ? button("Try again", () => file.preview.look()) : null,
+      again ? button("Try again", () => file.preview.load()) : null,
       h("a", { class: "quiet", href: file.address("files", {}), download: file.name }, "Download"),
       kind && kind !== "bytes" && file.entry?.size !== 0 ? button("View as hex", () => file.preview.openAs("bytes")) : null)) };
 }

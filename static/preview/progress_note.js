@@ -2,28 +2,28 @@
 
 import { h } from "../core/dom.js";
 
-const QUICK = 150; // ms
-const COUNTED = 2000; // ms after which the seconds are shown
+const DELAY_MS = 150; // ms
+const SHOW_SECONDS_MS = 2000; // ms after which the seconds are shown
 
 /**
- * Call `say(words)` with an element once an operation exceeds the threshold.
- * Returns a function that ends it; `say` is not called afterwards.
+ * Call `show(note)` with an element once an operation exceeds the threshold.
+ * Returns a function that ends it; `show` is not called afterwards.
  */
-export function waiting(verb, say) {
+export function showProgress(verb, show) {
   const began = performance.now();
   const seconds = h("span", { class: "num", "aria-hidden": "true" });
-  const words = h("span", { class: "waiting", role: "status" }, `${verb}…`, seconds);
+  const note = h("span", { class: "waiting", role: "status" }, `${verb}…`, seconds);
   let timer = setTimeout(() => {
-    say(words);
+    show(note);
     timer = setInterval(count, 250);
-  }, QUICK);
+  }, DELAY_MS);
   const count = () => {
-    const passed = performance.now() - began;
-    if (passed >= COUNTED) seconds.textContent = ` ${Math.floor(passed / 1000)} s`;
+    const elapsed = performance.now() - began;
+    if (elapsed >= SHOW_SECONDS_MS) seconds.textContent = ` ${Math.floor(elapsed / 1000)} s`;
   };
   return () => {
     clearTimeout(timer);
     clearInterval(timer);
-    words.remove();
+    note.remove();
   };
 }

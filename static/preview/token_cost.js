@@ -1,12 +1,12 @@
 // Below the name of a document: its size in words and the tokens of pasting it into a prompt.
 
-import { aboutOf, aboutWords, hasText } from "../core/document_info.js";
+import { fetchDocumentInfo, formatDocumentInfo, mayHaveText } from "../core/document_info.js";
 import { h } from "../core/dom.js";
 
-const REST = 600; // ms without a change before a file is counted
-const MOST = 256 * 1024 ** 2; // bytes
+const DELAY_MS = 600; // ms without a change before a file is counted
+const MAX_SIZE = 256 * 1024 ** 2; // bytes
 
-export class Cost {
+export class TokenCost {
   constructor() {
     this.element = h("p", { class: "cost num", hidden: true });
   }
@@ -21,19 +21,19 @@ export class Cost {
   show(file) {
     const { entry, version } = file;
     clearTimeout(this.waiting);
-    const counts = entry?.kind === "file" && entry.size > 0 && entry.size <= MOST && file.step === null && hasText(file.name);
-    if (!counts) return this.clear();
+    const countable = entry?.kind === "file" && entry.size > 0 && entry.size <= MAX_SIZE && file.step === null && mayHaveText(file.name);
+    if (!countable) return this.clear();
     if (file !== this.file) this.element.textContent = "Counting words…";
     this.file = file;
     this.element.hidden = false;
-    this.waiting = setTimeout(() => this.count(file, version), REST);
+    this.waiting = setTimeout(() => this.count(file, version), DELAY_MS);
     return undefined;
   }
 
   async count(file, version) {
-    const words = await aboutOf(file.path, version).then(aboutWords, () => "");
+    const text = await fetchDocumentInfo(file.path, version).then(formatDocumentInfo, () => "");
     if (file !== this.file || version !== file.version) return;
-    this.element.textContent = words;
-    this.element.hidden = !words;
+    this.element.textContent = text;
+    this.element.hidden = !text;
   }
 }

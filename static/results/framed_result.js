@@ -2,39 +2,39 @@
 
 import { h } from "../core/dom.js";
 import { caption } from "./output_file.js";
-import { kind } from "../preview/loader.js";
+import { loadKind } from "../preview/loader.js";
 
-export const FRAMED = 2; // pages shown per round; each may use much CPU
-const open = new Set();
-const ignored = () => {};
+export const MAX_FRAMES = 2; // pages shown per round; each may use much CPU
+const openPages = new Set();
+const ignore = () => {};
 
 /** The figure of a page, which loads when it becomes visible. */
-export function framed(file) {
-  const place = h("div", { class: "frame kind-page" });
-  const seen = new IntersectionObserver(([{ isIntersecting }]) => {
+export function pageFigure(file) {
+  const container = h("div", { class: "frame kind-page" });
+  const observer = new IntersectionObserver(([{ isIntersecting }]) => {
     if (!isIntersecting) return;
-    seen.disconnect();
-    show(file, place);
+    observer.disconnect();
+    show(file, container);
   });
-  seen.observe(place);
-  return h("figure", {}, place, caption(file));
+  observer.observe(container);
+  return h("figure", {}, container, caption(file));
 }
 
-async function show(file, place) {
+async function show(file, container) {
   const { path, name } = file;
   try {
-    const module = await kind("page");
-    const preview = { fill: ignored, openAs: ignored };
-    const page = module.open({ path, name, step: null, tell: ignored, tools: ignored, preview }, { title: "", size: file.size, outside: [] });
-    place.replaceChildren(page.element);
-    open.add(page);
+    const module = await loadKind("page");
+    const preview = { setFullScreen: ignore, openAs: ignore };
+    const page = module.open({ path, name, step: null, setDetails: ignore, setTools: ignore, preview }, { title: "", size: file.size, outside: [] });
+    container.replaceChildren(page.element);
+    openPages.add(page);
   } catch (error) {
-    place.replaceChildren(h("p", { class: "says" }, error.message));
+    container.replaceChildren(h("p", { class: "says" }, error.message));
   }
 }
 
 /** Close the pages and remove their listeners. */
-export function leaveFrames() {
-  for (const page of open) page.close();
-  open.clear();
+export function closeFrames() {
+  for (const page of openPages) page.close();
+  openPages.clear();
 }

@@ -2,27 +2,27 @@
 // the input files.
 
 import { h, icon } from "../core/dom.js";
-import { bytes, kindOf, number, plural } from "../core/format.js";
+import { formatBytes, fileKind, formatNumber, plural } from "../core/format.js";
 import { Gallery } from "./gallery.js";
-import { FRAMED, framed, leaveFrames } from "./framed_result.js";
-import { caption, download, lookAt, raw, version } from "./output_file.js";
-import { ask, on, runApi, session } from "../core/session.js";
+import { MAX_FRAMES, pageFigure, closeFrames } from "./framed_result.js";
+import { caption, downloadLink, openButton, rawUrl, fileVersion } from "./output_file.js";
+import { fetchJson, on, runApi, session } from "../core/session.js";
 
-const PAUSE = 500; // ms between two requests while files are written
-const ANSWER = "output/answer.txt";
-const order = new Intl.Collator(undefined, { numeric: true });
-const byName = (one, other) => order.compare(one.name, other.name);
+const REFRESH_MS = 500; // ms between two requests while files are written
+const ANSWER_FILE = "output/answer.txt";
+const collator = new Intl.Collator(undefined, { numeric: true });
+const byName = (one, other) => collator.compare(one.name, other.name);
 
 /** How a file is shown: as image, page, audio, video or card. */
-function manner({ kind, name }) {
-  const found = kind === "bytes" ? kindOf(name) : kind;
-  return { image: "picture", drawing: "picture", page: "page", sound: "sound", film: "film" }[found] ?? "card";
+function displayType({ kind, name }) {
+  const type = kind === "bytes" ? fileKind(name) : kind;
+  return { image: "image", drawing: "image", page: "page", sound: "audio", audio: "audio", film: "video", video: "video" }[type] ?? "card";
 }
 
-export class Results {
+class Results {
   /** `since` is the last step of the previous round; `answered`, whether the answer is shown above. */
   constructor(place, { since, answered }) {
-    Object.assign(this, { place, since, answered, made: new Map(), told: "" });
+    Object.assign(this, { place, since, answered, elements: new Map(), lastAnswer: "" });
     this.run = session.run;
   }
 
@@ -30,10 +30,10 @@ export class Results {
   async show() {
     if (session.mode === "plain" || this.run !== session.run) return;
     try {
-      const answer = await ask(runApi("results"));
-      const told = JSON.stringify(answer);
-      if (told === this.told || this.run !== session.run) return;
-      this.told = told;
+      const answer = await fetchJson(runApi("results"));
+      const serialized = JSON.stringify(answer);
+      if (serialized === this.lastAnswer || this.run !== session.run) return;
+      this.lastAnswer = serialized;
       this.put(answer);
     } catch {
       // without its workspace, a run still has its timeline
@@ -41,110 +41,110 @@ export class Results {
   }
 
   put({ made, given }) {
-    const files = made.files.filter((file) => !(this.answered && file.path === ANSWER)).sort(byName);
-    const fresh = files.filter((file) => !this.since || file.step === null || file.step > this.since);
-    const older = files.filter((file) => !fresh.includes(file));
-    const kept = this.made;
-    this.made = new Map();
+    const files = made.files.filter((file) => !(this.answered && file.path === ANSWER_FILE)).sort(byName);
+    const newFiles = files.filter((file) => !this.since || file.step === null || file.step > this.since);
+    const olderFiles = files.filter((file) => !newFiles.includes(file));
+    const previous = this.elements;
+    this.elements = new Map();
     const parts = [];
-    if (fresh.length) parts.push(this.part(this.since ? "New in this round" : "Results", fresh, kept, made.more));
-    if (older.length) parts.push(this.older(older, kept, fresh.length ? 0 : made.more));
-    if (parts.length) parts[0].querySelector("h3").after(everything(files, made));
-    if (given.files.length) parts.push(gifts(given));
+    if (newFiles.length) parts.push(this.part(this.since ? "New in this round" : "Results", newFiles, previous, made.more));
+    if (olderFiles.length) parts.push(this.older(olderFiles, previous, newFiles.length ? 0 : made.more));
+    if (parts.length) parts[0].querySelector("h3").after(downloadAllLink(files, made));
+    if (given.files.length) parts.push(inputFiles(given));
     this.place.replaceChildren(...parts);
   }
 
-  older(files, kept, more) {
-    const part = this.part("Earlier results", files, kept, more);
-    const was = this.place.querySelector("details.before");
+  older(files, previous, more) {
+    const part = this.part("Earlier results", files, previous, more);
+    const existing = this.place.querySelector("details.before");
     const heading = part.querySelector("h3");
-    const details = h("details", { class: "before", open: was?.open ?? false }, h("summary", {}, icon("caret"), heading, h("small", { class: "num" }, plural(files.length, "file"))));
+    const details = h("details", { class: "before", open: existing?.open ?? false }, h("summary", {}, icon("caret"), heading, h("small", { class: "num" }, plural(files.length, "file"))));
     details.append(...part.childNodes);
     return details;
   }
 
-  part(title, files, kept, more) {
-    const of = (wanted) => files.filter((file) => manner(file) === wanted);
+  part(title, files, previous, more) {
+    const ofType = (wanted) => files.filter((file) => displayType(file) === wanted);
     const part = h("section", { class: "part" }, h("h3", {}, title));
-    const pictures = of("picture");
-    if (pictures.length) part.append(new Gallery(pictures, (file, make) => this.element(file, kept, make)).element);
-    const put = (these, name, make) => {
-      const elements = these.map((file) => this.element(file, kept, make));
+    const images = ofType("image");
+    if (images.length) part.append(new Gallery(images, (file, make) => this.element(file, previous, make)).element);
+    const addGroup = (group, name, make) => {
+      const elements = group.map((file) => this.element(file, previous, make));
       if (elements.length) part.append(h("div", { class: name }, ...elements));
     };
-    const pages = of("page");
-    put(pages.slice(0, FRAMED), "pages", framed);
-    put(of("film"), "films", film);
-    put(of("sound"), "sounds", sound);
-    put([...pages.slice(FRAMED), ...of("card")].sort(byName), "files", card);
+    const pages = ofType("page");
+    addGroup(pages.slice(0, MAX_FRAMES), "pages", pageFigure);
+    addGroup(ofType("video"), "videos", videoPlayer);
+    addGroup(ofType("audio"), "audios", audioPlayer);
+    addGroup([...pages.slice(MAX_FRAMES), ...ofType("card")].sort(byName), "files", fileCard);
     if (more) part.append(h("p", { class: "rest" }, `and ${plural(more, "more file")} in output/`));
     return part;
   }
 
   /** The file's element, reused if the file is unchanged, so that a player keeps playing. */
-  element(file, kept, make) {
-    const key = `${file.path}?${version(file)}`;
-    const element = kept.get(key) ?? make(file);
-    this.made.set(key, element);
+  element(file, previous, make) {
+    const key = `${file.path}?${fileVersion(file)}`;
+    const element = previous.get(key) ?? make(file);
+    this.elements.set(key, element);
     return element;
   }
 }
 
-let shown = null;
+let current = null;
 let timer = 0;
 
 /** Show a run's results in `place` and keep them up to date. */
 export function showResults(place, options) {
-  shown = new Results(place, options);
-  return shown.show();
+  current = new Results(place, options);
+  return current.show();
 }
 
 /** The round continues: remove the results of the previous one. */
-export function leaveResults() {
-  shown?.place.remove();
-  shown = null;
-  leaveFrames();
+export function removeResults() {
+  current?.place.remove();
+  current = null;
+  closeFrames();
 }
 
 on("reset", () => {
-  shown = null;
-  leaveFrames();
+  current = null;
+  closeFrames();
 });
 on("workspace", ({ folders }) => {
-  if (!shown || session.alive || (folders && !folders.some((folder) => /^(output|input)(\/|$)/.test(folder)))) return;
+  if (!current || session.alive || (folders && !folders.some((folder) => /^(output|input)(\/|$)/.test(folder)))) return;
   clearTimeout(timer);
-  timer = setTimeout(() => shown?.show(), PAUSE);
+  timer = setTimeout(() => current?.show(), REFRESH_MS);
 });
 
-function everything(files, made) {
+function downloadAllLink(files, made) {
   if (files.length < 2) return "";
-  const size = made.more ? "" : ` (${bytes(made.files.reduce((sum, file) => sum + file.size, 0))})`;
-  return h("a", { class: "quiet all", href: runApi("zip?path=output"), download: "" }, icon("down"), `Download all${size}`);
+  const size = made.more ? "" : ` (${formatBytes(made.files.reduce((sum, file) => sum + file.size, 0))})`;
+  return h("a", { class: "quiet all", href: runApi("zip?path=output"), download: "" }, icon("download"), `Download all${size}`);
 }
 
 /** A player, replaced by a card if the browser cannot play the file. */
-function player(file, element, words) {
+function mediaFigure(file, element, name) {
   const figure = h("figure", {}, element, caption(file));
-  element.addEventListener("error", () => figure.replaceWith(card(file, `This ${words} cannot be played in this browser.`)), { once: true });
+  element.addEventListener("error", () => figure.replaceWith(fileCard(file, `This ${name} cannot be played in this browser.`)), { once: true });
   return figure;
 }
 
-const sound = (file) => player(file, h("audio", { src: raw(file), controls: true, preload: "metadata", "aria-label": file.name }), "audio file");
+const audioPlayer = (file) => mediaFigure(file, h("audio", { src: rawUrl(file), controls: true, preload: "metadata", "aria-label": file.name }), "audio file");
 
-const film = (file) => player(file, h("video", { src: raw(file), controls: true, preload: "metadata", playsinline: true, "aria-label": file.name }), "video");
+const videoPlayer = (file) => mediaFigure(file, h("video", { src: rawUrl(file), controls: true, preload: "metadata", playsinline: true, "aria-label": file.name }), "video");
 
-function card(file, says = "") {
+function fileCard(file, message = "") {
   const { lines } = file;
-  const body = says ? h("span", { class: "says" }, says) : lines.some((line) => line.trim()) ? h("span", { class: "lines" }, lines.join("\n")) : null;
+  const body = message ? h("span", { class: "says" }, message) : lines.some((line) => line.trim()) ? h("span", { class: "lines" }, lines.join("\n")) : null;
   return h("div", { class: `file${body ? "" : " bare"}` },
-    lookAt(file, { class: "name", title: file.name }, icon(sign(file)), h("b", {}, file.name)),
-    h("small", { class: "num" }, bytes(file.size)), download(file), body);
+    openButton(file, { class: "name", title: file.name }, icon(iconName(file)), h("b", {}, file.name)),
+    h("small", { class: "num" }, formatBytes(file.size)), downloadLink(file), body);
 }
 
-const sign = ({ kind, name }) => ({ page: "code", midi: "sound" }[kind] ?? kindOf(name));
+const iconName = ({ kind, name }) => ({ page: "code", midi: "audio", sound: "audio", film: "video" }[kind] ?? fileKind(name));
 
-function gifts({ files, more }) {
-  const items = files.map((file) => h("li", {}, lookAt(file, { class: "chip", title: file.name }, icon(sign(file)), h("b", {}, file.name), h("small", { class: "num" }, bytes(file.size)))));
-  if (more) items.push(h("li", { class: "rest" }, `and ${number(more)} more`));
-  return h("section", { class: "part gifts" }, h("h3", {}, "Your files"), h("ul", {}, ...items));
+function inputFiles({ files, more }) {
+  const items = files.map((file) => h("li", {}, openButton(file, { class: "chip", title: file.name }, icon(iconName(file)), h("b", {}, file.name), h("small", { class: "num" }, formatBytes(file.size)))));
+  if (more) items.push(h("li", { class: "rest" }, `and ${formatNumber(more)} more`));
+  return h("section", { class: "part inputs" }, h("h3", {}, "Your files"), h("ul", {}, ...items));
 }

@@ -1,50 +1,50 @@
 // Tools of the timeline: find, expand, collapse and export.
 
-import { copy, h, icon } from "../core/dom.js";
-import { alone } from "../header/account.js";
-import { persist, runApi } from "../core/session.js";
-import { share } from "./share.js";
+import { copyText, h, icon } from "../core/dom.js";
+import { singleUser } from "../header/account.js";
+import { fetchWithRetry, runApi } from "../core/session.js";
+import { openShareDialog } from "./share.js";
 
-/** Fill `place`; return a function that resets the tools for another run. */
-export function mountTools(place, { unfold, find }) {
-  const tool = (name, label, onclick, more = {}) =>
+/** Fill `container`; return a function that resets the tools for another run. */
+export function mountRunTools(container, { onExpand, onFind }) {
+  const button = (name, label, onclick, more = {}) =>
     h("button", { type: "button", class: "quiet", "aria-label": label, title: label, onclick, ...more }, icon(name));
-  const fold = tool("unfold", "Expand all", () => turn(!open));
-  let open = false;
-  const turn = (wanted, tell = true) => {
-    open = wanted;
-    const label = open ? "Collapse all" : "Expand all";
-    fold.replaceChildren(icon(open ? "fold" : "unfold"));
-    fold.setAttribute("aria-label", label);
-    fold.title = label;
-    if (tell) unfold(open);
+  const expandButton = button("expand", "Expand all", () => setExpanded(!expanded));
+  let expanded = false;
+  const setExpanded = (wanted, notify = true) => {
+    expanded = wanted;
+    const label = expanded ? "Collapse all" : "Expand all";
+    expandButton.replaceChildren(icon(expanded ? "collapse" : "expand"));
+    expandButton.setAttribute("aria-label", label);
+    expandButton.title = label;
+    if (notify) onExpand(expanded);
   };
-  const menu = new Menu(place, tool);
-  place.append(tool("find", "Find in run", find, { title: "Find in run (/)", "aria-keyshortcuts": "/" }), fold, menu.button, menu.list);
+  const menu = new ExportMenu(container, button);
+  container.append(button("find", "Find in run", onFind, { title: "Find in run (/)", "aria-keyshortcuts": "/" }), expandButton, menu.button, menu.list);
   return {
     reset() {
-      turn(false);
+      setExpanded(false);
       menu.show(false);
     },
   };
 }
 
 /** The export menu, with mouse and arrow keys. */
-class Menu {
-  constructor(place, tool) {
-    this.button = tool("take", "Export", () => this.show(this.list.hidden), { "aria-haspopup": "menu", "aria-expanded": "false" });
+class ExportMenu {
+  constructor(container, button) {
+    this.button = button("export", "Export", () => this.show(this.list.hidden), { "aria-haspopup": "menu", "aria-expanded": "false" });
     this.list = h("div", { class: "menu", role: "menu", "aria-label": "Export", hidden: true });
     this.list.append(
-      item("button", "Copy conversation", { type: "button", onclick: (event) => copyConversation(event.currentTarget) }),
-      item("a", "Download conversation", { download: "", "data-path": "conversation.md" }, "Markdown"),
-      item("a", "Download steps", { download: "", "data-path": "steps.csv" }, "CSV"),
-      item("a", "Download everything", { download: "", "data-path": "run.zip" }, "zip"),
+      menuItem("button", "Copy conversation", { type: "button", onclick: (event) => copyConversation(event.currentTarget) }),
+      menuItem("a", "Download conversation", { download: "", "data-path": "conversation.md" }, "Markdown"),
+      menuItem("a", "Download steps", { download: "", "data-path": "steps.csv" }, "CSV"),
+      menuItem("a", "Download everything", { download: "", "data-path": "run.zip" }, "zip"),
     );
-    if (!alone) this.list.append(item("button", "Share…", { type: "button", class: "own-only", onclick: () => (this.show(false), share()) }));
+    if (!singleUser) this.list.append(menuItem("button", "Share…", { type: "button", class: "own-only", onclick: () => (this.show(false), openShareDialog()) }));
     this.list.addEventListener("keydown", (event) => this.key(event));
     this.list.addEventListener("click", (event) => event.target.closest("a") && this.show(false));
-    document.addEventListener("pointerdown", (event) => place.contains(event.target) || this.show(false));
-    place.addEventListener("focusout", ({ relatedTarget: to }) => to && !this.list.contains(to) && to !== this.button && this.show(false));
+    document.addEventListener("pointerdown", (event) => container.contains(event.target) || this.show(false));
+    container.addEventListener("focusout", ({ relatedTarget: to }) => to && !this.list.contains(to) && to !== this.button && this.show(false));
   }
 
   show(shown) {
@@ -70,15 +70,15 @@ class Menu {
   }
 }
 
-function item(tag, label, attributes, kind = "") {
-  const words = h("span", {}, label);
-  return h(tag, { role: "menuitem", tabindex: "-1", ...attributes }, words, kind ? h("small", {}, kind) : null);
+function menuItem(tag, label, attributes, kind = "") {
+  const text = h("span", {}, label);
+  return h(tag, { role: "menuitem", tabindex: "-1", ...attributes }, text, kind ? h("small", {}, kind) : null);
 }
 
 function copyConversation(button) {
-  const text = persist(runApi("conversation.md")).then((answer) => {
+  const text = fetchWithRetry(runApi("conversation.md")).then((answer) => {
     if (!answer.ok) throw new Error("The conversation could not be loaded.");
     return answer.text();
   });
-  return copy(text, button.querySelector("span"));
+  return copyText(text, button.querySelector("span"));
 }

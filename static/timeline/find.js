@@ -2,30 +2,30 @@
 
 import { h, icon } from "../core/dom.js";
 import { plural } from "../core/format.js";
-import { ask, runApi, session } from "../core/session.js";
+import { fetchJson, runApi, session } from "../core/session.js";
 
-const PAUSE = 200; // ms after the last keystroke
-const MOST = 500; // highlights per match location
+const TYPING_MS = 200; // ms after the last keystroke
+const MAX_RANGES = 500; // highlights per match location
 
-export class Find {
+export class RunSearch {
   /** `goTo(place)` scrolls to a location and returns its element. */
   constructor(box, thread, goTo) {
-    Object.assign(this, { box, thread, goTo, found: [], words: "", now: 0 });
+    Object.assign(this, { box, thread, goTo, matches: [], query: "", current: 0 });
     const tool = (name, label, act) =>
       h("button", { type: "button", class: "quiet", "aria-label": label, title: label, onclick: act }, icon(name));
     this.field = h("input", { type: "search", "aria-label": "Find in run", placeholder: "Find in run", autocomplete: "off", spellcheck: "false" });
-    this.tally = h("span", { class: "tally num", role: "status" });
-    this.line = h("span", { class: "line" });
-    box.append(icon("find"), this.field, this.tally,
-      tool("above", "Previous match", () => this.move(-1)), tool("below", "Next match", () => this.move(1)),
-      tool("close", "Close find", () => this.close(true)), this.line);
+    this.status = h("span", { class: "tally num", role: "status" });
+    this.context = h("span", { class: "line" });
+    box.append(icon("find"), this.field, this.status,
+      tool("up", "Previous match", () => this.move(-1)), tool("down", "Next match", () => this.move(1)),
+      tool("close", "Close find", () => this.close(true)), this.context);
     this.field.addEventListener("input", () => {
       clearTimeout(this.timer);
-      this.timer = setTimeout(() => this.look(), PAUSE);
+      this.timer = setTimeout(() => this.search(), TYPING_MS);
     });
     box.addEventListener("keydown", (event) => this.key(event));
     document.addEventListener("keydown", (event) => {
-      if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || !session.begun) return;
+      if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || !session.started) return;
       if (event.target.closest?.("input, textarea, select, [contenteditable], [role=dialog]")) return;
       event.preventDefault();
       this.open();
@@ -44,76 +44,76 @@ export class Find {
     this.box.hidden = false;
     this.field.select();
     this.field.focus();
-    if (this.field.value) this.look();
+    if (this.field.value) this.search();
   }
 
   close(back = false) {
     clearTimeout(this.timer);
     this.box.hidden = true;
-    this.words = "";
-    this.found = [];
-    this.marks?.clear();
+    this.query = "";
+    this.matches = [];
+    this.highlights?.clear();
     if (back) this.thread.focus();
   }
 
   /** Search for the current text and show the first match. */
-  async look() {
-    this.now = 0;
+  async search() {
+    this.current = 0;
     if (await this.fetch()) await this.show();
   }
 
   async move(by) {
     clearTimeout(this.timer);
-    if (this.field.value !== this.words) return this.look();
+    if (this.field.value !== this.query) return this.search();
     if (session.alive && !(await this.fetch())) return undefined; // new events may contain matches
-    const { length } = this.found;
-    if (length) this.now = (this.now + by + length) % length;
+    const { length } = this.matches;
+    if (length) this.current = (this.current + by + length) % length;
     return this.show();
   }
 
   /** Fetch the matches of the current text; return whether they are up to date. */
   async fetch() {
-    const words = this.field.value;
-    this.words = words;
+    const query = this.field.value;
+    this.query = query;
     try {
-      const { found } = words ? await ask(runApi(`find?q=${encodeURIComponent(words)}`)) : { found: [] };
-      if (words !== this.words) return false;
-      this.found = found;
+      const { found } = query ? await fetchJson(runApi(`find?q=${encodeURIComponent(query)}`)) : { found: [] };
+      if (query !== this.query) return false;
+      this.matches = found;
     } catch {
-      this.tally.textContent = "Search failed";
+      this.status.textContent = "Search failed";
       return false;
     }
     return true;
   }
 
   async show() {
-    const { found, now, words } = this;
-    this.marks?.clear();
-    this.tally.textContent = !words ? "" : found.length ? `${now + 1} of ${plural(found.length, "match", "matches")}` : "No matches";
-    this.tally.classList.toggle("none", Boolean(words) && !found.length);
-    this.line.textContent = found.length ? `${where(found[now])}: ${found[now].line}` : "";
-    for (const each of this.thread.children) this.mark(each);
-    if (!found.length) return;
-    const element = await this.goTo(found[now]);
-    if (element && this.words === words) this.point(element);
+    const { matches, current, query } = this;
+    this.highlights?.clear();
+    this.status.textContent = !query ? "" : matches.length ? `${current + 1} of ${plural(matches.length, "match", "matches")}` : "No matches";
+    this.status.classList.toggle("none", Boolean(query) && !matches.length);
+    this.context.textContent = matches.length ? `${describeLocation(matches[current])}: ${matches[current].line}` : "";
+    for (const each of this.thread.children) this.highlight(each);
+    if (!matches.length) return;
+    const element = await this.goTo(matches[current]);
+    if (element && this.query === query) this.scrollToMatch(element);
   }
 
   /** Highlight the matches in an element added to the page. */
-  mark(element) {
-    if (!this.words || this.box.hidden) return;
-    this.marks ??= new Marks("found");
-    for (const range of ranges(element, this.words)) this.marks.add(range);
+  highlight(element) {
+    if (!this.query || this.box.hidden) return;
+    this.highlights ??= new Highlights("found");
+    for (const range of matchRanges(element, this.query)) this.highlights.add(range);
   }
 
   /** Scroll to the first match in a location. */
-  point(element) {
-    const all = [...ranges(element, this.words)].map(live);
+  scrollToMatch(element) {
+    const ranges = [...matchRanges(element, this.query)].map(toRange);
     const holder = (range) => range.startContainer.parentElement;
-    const shown = all.filter((each) => holder(each).closest("details:not([open])") || each.getClientRects().length);
-    const range = shown.find((each) => !holder(each).closest("summary")) ?? shown[0];
+    const visible = ranges.filter((each) => holder(each).closest("details:not([open])") || each.getClientRects().length);
+    const range = visible.find((each) => !holder(each).closest("summary")) ?? visible[0];
     if (!range) return;
-    const folded = holder(range).closest("summary") ? null : holder(range).closest("details");
-    if (folded) folded.open = true;
+    const details = holder(range).closest("summary") ? null : holder(range).closest("details");
+    if (details) details.open = true;
     const text = holder(range).closest("pre");
     if (text) text.scrollTop += range.getBoundingClientRect().top - text.getBoundingClientRect().top - 40;
     const [seen, view] = [range.getBoundingClientRect(), this.thread.getBoundingClientRect()];
@@ -122,7 +122,7 @@ export class Find {
 }
 
 /** Highlighted ranges, if the browser supports the CSS Custom Highlight API. */
-class Marks {
+class Highlights {
   constructor(name) {
     if (!globalThis.CSS?.highlights) return;
     this.all = new Highlight();
@@ -138,13 +138,13 @@ class Marks {
   }
 }
 
-function where({ part, step }) {
+function describeLocation({ part, step }) {
   if (part === "step") return `step ${step}`;
   return part === "asked" ? "task" : "answer";
 }
 
 /** Find matches in an element's text, also across text nodes. */
-function* ranges(root, words) {
+function* matchRanges(root, query) {
   const nodes = [];
   let text = "";
   const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
@@ -152,23 +152,23 @@ function* ranges(root, words) {
     nodes.push([text.length, walker.currentNode]);
     text += walker.currentNode.data;
   }
-  const pattern = new RegExp(words.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&"), "giu");
+  const pattern = new RegExp(query.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&"), "giu");
   let at = 0;
   let count = 0;
-  const place = (offset) => {
+  const locate = (offset) => {
     while (at + 1 < nodes.length && nodes[at + 1][0] <= offset) at++;
     return [nodes[at][1], offset - nodes[at][0]];
   };
   for (const match of text.matchAll(pattern)) {
-    const [startContainer, startOffset] = place(match.index);
-    const [endContainer, last] = place(match.index + match[0].length - 1);
+    const [startContainer, startOffset] = locate(match.index);
+    const [endContainer, last] = locate(match.index + match[0].length - 1);
     yield new StaticRange({ startContainer, startOffset, endContainer, endOffset: last + 1 });
-    if (++count >= MOST) return;
+    if (++count >= MAX_RANGES) return;
   }
 }
 
 /** A Range, which has a position on the screen, from a StaticRange. */
-function live({ startContainer, startOffset, endContainer, endOffset }) {
+function toRange({ startContainer, startOffset, endContainer, endOffset }) {
   const range = new Range();
   range.setStart(startContainer, startOffset);
   range.setEnd(endContainer, endOffset);

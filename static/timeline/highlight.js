@@ -1,6 +1,6 @@
 // Syntax highlighting of commands and programs: text split into pieces with kinds.
 
-const MOST = 10_000; // characters; the rest stays plain
+const MAX_HIGHLIGHTED = 10_000; // characters; the rest stays plain
 
 const SHELL_WORDS = "if then elif else fi for while until do done case esac in function return exit local export set unset source";
 const PYTHON_WORDS =
@@ -25,39 +25,39 @@ const PATTERNS = {
     number: "(?<![\\w.])(?:0[xX][\\da-fA-F]+|\\d[\\d_]*(?:\\.\\d+)?(?:[eE][-+]?\\d+)?)j?\\b",
   }),
 };
-const HERE = /<<-?[ \t]*(["']?)(\w+)\1[^\n]*\n/;
-const PYTHON = /\bpython[\d.]*\b|\.py\b/;
+const HEREDOC = /<<-?[ \t]*(["']?)(\w+)\1[^\n]*\n/;
+const RUNS_PYTHON = /\bpython[\d.]*\b|\.py\b/;
 
 /** A shell command's pieces as [text, kind]; embedded Python is highlighted as Python. */
-export function* command(text) {
-  yield* within(text, shell);
+export function* highlightCommand(text) {
+  yield* limited(text, tokenizeShell);
 }
 
 /** A file's pieces, by file extension. */
-export function* file(text, path = "") {
+export function* highlightFile(text, path = "") {
   const kind = { py: "python", sh: "shell", bash: "shell" }[path.slice(path.lastIndexOf(".") + 1)];
-  yield* within(text, (shown) => (kind ? pieces(shown, kind) : [[shown, ""]]));
+  yield* limited(text, (shown) => (kind ? tokenize(shown, kind) : [[shown, ""]]));
 }
 
-function* within(text, cut) {
-  yield* cut(text.slice(0, MOST));
-  if (text.length > MOST) yield [text.slice(MOST), ""];
+function* limited(text, cut) {
+  yield* cut(text.slice(0, MAX_HIGHLIGHTED));
+  if (text.length > MAX_HIGHLIGHTED) yield [text.slice(MAX_HIGHLIGHTED), ""];
 }
 
-function* shell(text) {
-  const here = HERE.exec(text);
-  if (!here) return yield* pieces(text, "shell");
-  const begin = here.index + here[0].length;
-  const line = text.slice(text.lastIndexOf("\n", here.index) + 1, begin);
-  const after = text.slice(begin).match(new RegExp(`^\\t*${here[2]}$`, "m"));
+function* tokenizeShell(text) {
+  const heredoc = HEREDOC.exec(text);
+  if (!heredoc) return yield* tokenize(text, "shell");
+  const begin = heredoc.index + heredoc[0].length;
+  const line = text.slice(text.lastIndexOf("\n", heredoc.index) + 1, begin);
+  const after = text.slice(begin).match(new RegExp(`^\\t*${heredoc[2]}$`, "m"));
   const end = after ? begin + after.index : text.length;
-  yield* pieces(text.slice(0, begin), "shell");
-  if (PYTHON.test(line)) yield* pieces(text.slice(begin, end), "python");
+  yield* tokenize(text.slice(0, begin), "shell");
+  if (RUNS_PYTHON.test(line)) yield* tokenize(text.slice(begin, end), "python");
   else yield [text.slice(begin, end), ""];
-  if (end < text.length) yield* shell(text.slice(end));
+  if (end < text.length) yield* tokenizeShell(text.slice(end));
 }
 
-function* pieces(text, language) {
+function* tokenize(text, language) {
   let position = 0;
   for (const match of text.matchAll(PATTERNS[language])) {
     if (match.index > position) yield [text.slice(position, match.index), ""];

@@ -28,20 +28,20 @@ export class ArgumentReader {
   feed(piece) {
     let added = "";
     for (const char of piece) {
-      const text = this.inString ? this.inside(char) : this.outside(char);
+      const text = this.inString ? this.insideString(char) : this.outsideString(char);
       if (text !== null) added += text;
-      if (!this.inString && added) added = this.tell(added);
+      if (!this.inString && added) added = this.emit(added);
     }
-    if (added) this.tell(added);
+    if (added) this.emit(added);
   }
 
-  tell(text) {
+  emit(text) {
     if (this.isName) this.string += text;
     else if (this.depth === 1 && this.name !== null) this.onText(this.name, text);
     return "";
   }
 
-  inside(char) {
+  insideString(char) {
     if (this.escape) return this.unescape(char);
     if (char === "\\") return (this.escape = char), null;
     if (char !== '"') return char;
@@ -61,7 +61,7 @@ export class ArgumentReader {
     }
   }
 
-  outside(char) {
+  outsideString(char) {
     if (char === '"') {
       this.inString = true;
       this.isName = this.depth === 1 && this.name === null;

@@ -1,8 +1,8 @@
 // The end of a round: answer or reason; `results.js` adds the results below.
 
-import { copy, h } from "../core/dom.js";
-import { render } from "../core/markdown.js";
-import { sequel, tone } from "../core/run_states.js";
+import { copyText, h } from "../core/dom.js";
+import { renderMarkdown } from "../core/markdown.js";
+import { nextStepHint, stateTone } from "../core/run_states.js";
 
 const TITLES = {
   submitted: "Answer", answered: "Answer", stopped: "Stopped", failed: "Failed",
@@ -14,26 +14,26 @@ const TITLES = {
  * The end of a round; `onAnswer` receives the answer's element once it is final. After a
  * failure, `onRetry` and `onSettings` are offered.
  */
-export function ending(status, reason, answer, { onAnswer, onRetry, onSettings }) {
-  const kind = tone({ alive: false, state: status });
+export function createRoundEnd(status, reason, answer, { onAnswer, onRetry, onSettings }) {
+  const kind = stateTone({ alive: false, state: status });
   const box = h("section", { class: "ending", "data-tone": kind, "aria-label": TITLES[status] }, h("h2", {}, TITLES[status]));
   if (reason) box.append(h("p", { class: "reason" }, reason));
-  const next = sequel(status);
-  if (next) box.append(h("p", { class: "next" }, next));
-  if (status === "failed") box.append(deeds(onRetry, onSettings));
-  if (answer) box.append(...said(answer, onAnswer));
+  const hint = nextStepHint(status);
+  if (hint) box.append(h("p", { class: "next" }, hint));
+  if (status === "failed") box.append(failureActions(onRetry, onSettings));
+  if (answer) box.append(...answerSection(answer, onAnswer));
   box.append(h("div", { class: "outputs" }));
   return box;
 }
 
-function deeds(onRetry, onSettings) {
+function failureActions(onRetry, onSettings) {
   const button = (label, onclick) => h("button", { type: "button", class: "plain", onclick }, label);
-  return h("div", { class: "deeds own-only" }, button("Retry", onRetry), button("Open settings", onSettings));
+  return h("div", { class: "failure-actions own-only" }, button("Retry", onRetry), button("Open settings", onSettings));
 }
 
-function said(answer, onAnswer) {
+function answerSection(answer, onAnswer) {
   const text = h("div", { class: "answer" }, answer);
-  render(text, answer).then(() => onAnswer(text));
-  const tool = h("button", { type: "button", class: "quiet copy", onclick: (e) => copy(answer, e.target) }, "Copy answer");
-  return [text, tool];
+  renderMarkdown(text, answer).then(() => onAnswer(text));
+  const copyButton = h("button", { type: "button", class: "quiet copy", onclick: (e) => copyText(answer, e.target) }, "Copy answer");
+  return [text, copyButton];
 }

@@ -1,23 +1,23 @@
 // The thread of a run: user messages, steps and the end of each round.
 
-import { bring, followEnd, h, icon } from "../core/dom.js";
-import { ending } from "./round_end.js";
-import { Find } from "./find.js";
-import { clock, number, shownPath } from "../core/format.js";
+import { scrollToElement, followEnd, h, icon } from "../core/dom.js";
+import { createRoundEnd } from "./round_end.js";
+import { RunSearch } from "./find.js";
+import { formatClock, formatNumber, decodePath } from "../core/format.js";
 import { showTotals } from "./totals.js";
-import { link } from "../core/file_links.js";
-import { Pin } from "./pin_scroll.js";
-import { leaveResults, showResults } from "../results/results.js";
-import { attach, begin, emit, on, session } from "../core/session.js";
-import { tone, words } from "../core/run_states.js";
-import { Step, folding } from "./step.js";
-import { mountTools } from "./export_menu.js";
-import { openSettings, welcome } from "../composer/welcome.js";
+import { linkFiles } from "../core/file_links.js";
+import { ScrollPin } from "./pin_scroll.js";
+import { removeResults, showResults } from "../results/results.js";
+import { showRun, startSession, emit, on, session } from "../core/session.js";
+import { stateTone, stateLabel } from "../core/run_states.js";
+import { Step, expansion } from "./step.js";
+import { mountRunTools } from "./export_menu.js";
+import { openSettings, createWelcome } from "../composer/welcome.js";
 
-const WAITING = new Set(["queued", "preparing_image", "starting_sandbox", "waiting_model", "retrying"]);
-const NEAR = "1000px"; // from the viewport: nearer steps are fully loaded, others have only the head
-const BATCH = 25; // steps whose layout the browser skips together
-const PASSING = 60; // ms; steps that are only scrolled past are not loaded
+const WAITING_STATES = new Set(["queued", "preparing_image", "starting_sandbox", "waiting_model", "retrying"]);
+const LOAD_MARGIN = "1000px"; // from the viewport: nearer steps are fully loaded, others have only the head
+const BATCH_STEPS = 25; // steps whose layout the browser skips together
+const LOAD_DELAY_MS = 60; // ms; steps that are only scrolled past are not loaded
 
 class Timeline {
   constructor(root) {
@@ -28,66 +28,66 @@ class Timeline {
     this.latest = root.querySelector(".latest");
     this.follow = followEnd(this.thread, () => this.offerLatest());
     this.latest.addEventListener("click", () => this.goToEnd());
-    this.near = new IntersectionObserver((seen) => this.approach(seen), { root: this.thread, rootMargin: `${NEAR} 0px` });
+    this.visibility = new IntersectionObserver((seen) => this.onVisibility(seen), { root: this.thread, rootMargin: `${LOAD_MARGIN} 0px` });
     // New content gets its size when first rendered, and an answer during layout.
-    this.grown = new ResizeObserver(() => this.follow());
-    this.pin = new Pin(this.thread);
-    this.find = new Find(root.querySelector(".find"), this.thread, (place) => this.goTo(place));
-    this.tools = mountTools(root.querySelector(".run-tools"), { unfold: (open) => this.unfold(open), find: () => this.find.open() });
+    this.growth = new ResizeObserver(() => this.follow());
+    this.scrollPin = new ScrollPin(this.thread);
+    this.search = new RunSearch(root.querySelector(".find"), this.thread, (place) => this.goTo(place));
+    this.tools = mountRunTools(root.querySelector(".run-tools"), { onExpand: (open) => this.expandAll(open), onFind: () => this.search.open() });
     addEventListener("hashchange", () => this.goToLink());
-    this.thread.addEventListener("click", (event) => this.link(event));
+    this.thread.addEventListener("click", (event) => this.onClick(event));
     on("reset", () => this.reset());
-    on("picture", (picture) => this.picture(picture));
+    on("state", (picture) => this.showState(picture));
     on("events", (events) => this.events(events));
-    on("head", () => this.settle());
+    on("update", () => this.update());
     on("tick", () => this.tick());
-    on("linked", (element) => this.find.mark(element));
+    on("files-linked", (element) => this.search.highlight(element));
     this.reset();
   }
 
   reset() {
-    this.near.disconnect();
-    this.pin.release();
-    for (const step of this.steps?.values() ?? []) step.near = false; // cancel pending loads
+    this.visibility.disconnect();
+    this.scrollPin.release();
+    for (const step of this.steps?.values() ?? []) step.nearby = false; // cancel pending loads
     this.steps = new Map();
-    this.asked = [];
-    this.endings = [];
-    this.current = this.ending = this.context = this.wanted = this.last = null;
-    this.before = 0;
+    this.messages = [];
+    this.roundEnds = [];
+    this.current = this.roundEnd = this.context = this.linkedStep = this.lastBatch = null;
+    this.stepsBefore = 0;
     this.status = h("div", { class: "status", hidden: true },
       h("span", { class: "dot" }), h("span", { class: "words" }), h("span", { class: "time num" }),
       h("div", { class: "progress", hidden: true }, h("i")));
     this.thread.replaceChildren(this.status);
     this.overview.hidden = this.badge.hidden = this.latest.hidden = true;
-    this.find.close();
+    this.search.close();
     this.tools.reset();
-    if (!session.run) this.greet();
+    if (!session.run) this.showWelcome();
   }
 
-  greet() {
-    this.greeting = welcome();
-    this.thread.prepend(this.greeting);
+  showWelcome() {
+    this.welcome = createWelcome();
+    this.thread.prepend(this.welcome);
   }
 
-  picture(picture) {
+  showState(picture) {
     this.reset();
-    if (!picture.rounds.length) return this.greet();
+    if (!picture.rounds.length) return this.showWelcome();
     const steps = Map.groupBy(picture.steps, (step) => step.round);
     picture.rounds.forEach((round, index) => {
-      this.ask(round.text, index ? [] : picture.inputs);
-      for (const head of steps.get(index + 1) ?? []) this.restore(head);
-      if (round.status) this.end(round);
+      this.addMessage(round.text, index ? [] : picture.inputs);
+      for (const head of steps.get(index + 1) ?? []) this.addHead(head);
+      if (round.status) this.endRound(round);
     });
-    if (picture.unreadable) this.remark(damaged(picture.unreadable));
+    if (picture.unreadable) this.addNote(unreadableMessage(picture.unreadable));
     this.follow(true);
     return this.goToLink();
   }
 
-  restore(head) {
-    this.add(Step.of(head));
+  addHead(head) {
+    this.addStep(Step.fromHead(head));
     this.answered ||= Boolean(head.text || head.thought || head.calls.length);
-    this.notice(head);
-    emit("changed", { step: head.step, changes: head.changes });
+    this.updateContext(head);
+    emit("files-changed", { step: head.step, changes: head.changes });
   }
 
   events(events) {
@@ -95,15 +95,15 @@ class Timeline {
   }
 
   apply(event) {
-    if (event.kind === "run_started") return this.ask(event.task, event.inputs);
-    if (event.kind === "run_continued") return this.ask(event.text, []);
-    if (event.kind === "run_ended") return this.end(event);
-    if (event.kind === "step_started") return this.begin(event.step);
-    if (event.kind === "workspace_changed") emit("changed", event);
+    if (event.kind === "run_started") return this.addMessage(event.task, event.inputs);
+    if (event.kind === "run_continued") return this.addMessage(event.text, []);
+    if (event.kind === "run_ended") return this.endRound(event);
+    if (event.kind === "step_started") return this.startStep(event.step);
+    if (event.kind === "workspace_changed") emit("files-changed", event);
     if (event.kind === "retrying") this.retryAt = event.at + event.wait;
     if (event.kind === "model_answered") {
       this.answered = true;
-      this.notice(event);
+      this.updateContext(event);
     }
     if (event.kind === "unreadable") return this.unreadable(event);
     return this.steps.get(event.step)?.apply(event);
@@ -112,65 +112,65 @@ class Timeline {
   /** An unreadable line of the journal, at its position or else at the end. */
   unreadable(event) {
     const step = this.steps.get(event.step) ?? this.current;
-    step?.partial === false ? step.apply(event) : this.remark(event.text);
+    step?.partial === false ? step.apply(event) : this.addNote(event.text);
   }
 
   /** A message that belongs to no step. */
-  remark(text) {
-    this.put(h("p", { class: "remark warn" }, text));
+  addNote(text) {
+    this.append(h("p", { class: "remark warn" }, text));
   }
 
   /** Update the length of the conversation. */
-  notice({ usage, estimated }) {
+  updateContext({ usage, estimated }) {
     if (usage) this.context = { tokens: usage.prompt + usage.generated, estimated };
   }
 
-  begin(number_) {
-    if (this.follow()) this.current?.rest();
+  startStep(number_) {
+    if (this.follow()) this.current?.collapse();
     this.current?.end();
-    if (!this.steps.has(number_)) this.add(new Step(number_));
-    if (this.wanted === number_) this.goToLink();
+    if (!this.steps.has(number_)) this.addStep(new Step(number_));
+    if (this.linkedStep === number_) this.goToLink();
   }
 
-  add(step) {
+  addStep(step) {
     this.steps.set(step.number, step);
     this.thread.style.setProperty("--digits", String(step.number).length);
     session.step = step.number;
     this.current = step;
     this.batch(step.element);
-    this.near.observe(step.element);
+    this.visibility.observe(step.element);
     this.watchGrowth(step.element);
   }
 
   watchGrowth(element) {
-    this.grown.disconnect();
-    this.grown.observe(element);
+    this.growth.disconnect();
+    this.growth.observe(element);
   }
 
-  approach(seen) {
+  onVisibility(seen) {
     for (const { isIntersecting, target, boundingClientRect } of seen) {
       const step = this.steps.get(Number(target.id.slice(5)));
       if (!step) continue;
-      step.near = isIntersecting;
+      step.nearby = isIntersecting;
       if (!isIntersecting) step.unload(boundingClientRect.height);
-      else if (step.partial) setTimeout(() => step.near && this.load(step), PASSING);
+      else if (step.partial) setTimeout(() => step.nearby && this.load(step), LOAD_DELAY_MS);
     }
   }
 
   async load(step) {
     await step.load();
     this.follow();
-    this.find.mark(step.element);
+    this.search.highlight(step.element);
   }
 
-  unfold(open) {
-    folding.open = open;
-    for (const step of this.steps.values()) step.unfold(open);
+  expandAll(open) {
+    expansion.open = open;
+    for (const step of this.steps.values()) step.expand(open);
     this.follow();
   }
 
   /** Clicking a step's number puts the step into the URL. */
-  link(event) {
+  onClick(event) {
     const { hash } = event.target.closest("a.no") ?? {};
     if (!hash || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
@@ -182,9 +182,9 @@ class Timeline {
   goToLink() {
     const number_ = Number(location.hash.match(/^#step-(\d+)$/)?.[1]);
     this.thread.querySelector(".step.linked")?.classList.remove("linked");
-    this.wanted = number_ || null;
+    this.linkedStep = number_ || null;
     if (!this.steps.has(number_)) return;
-    this.wanted = null;
+    this.linkedStep = null;
     this.steps.get(number_).element.classList.add("linked");
     this.goTo({ part: "step", step: number_ });
   }
@@ -192,94 +192,94 @@ class Timeline {
   /** Scroll to a location of `find`; return its element once it is loaded. */
   async goTo({ part, step: number_, round }) {
     const step = part === "step" ? this.steps.get(number_) : null;
-    const element = step?.element ?? (part === "asked" ? this.asked : this.endings)[round - 1];
+    const element = step?.element ?? (part === "asked" ? this.messages : this.roundEnds)[round - 1];
     if (!element) return null;
     this.follow(false);
-    this.pin.release();
-    this.aim = element;
+    this.scrollPin.release();
+    this.scrollTarget = element;
     if (step) await this.load(step);
-    await bring(element, this.thread, () => this.aim === element);
+    await scrollToElement(element, this.thread, () => this.scrollTarget === element);
     return element;
   }
 
   goToEnd() {
-    this.aim = null;
-    this.pin.release();
+    this.scrollTarget = null;
+    this.scrollPin.release();
     this.follow(true);
   }
 
-  ask(text, inputs) {
-    this.greeting?.remove();
-    this.greeting = null;
+  addMessage(text, inputs) {
+    this.welcome?.remove();
+    this.welcome = null;
     this.current?.end();
-    this.ending?.querySelector(".deeds")?.remove();
-    leaveResults();
+    this.roundEnd?.querySelector(".failure-actions")?.remove();
+    removeResults();
     const chips = inputs.map((path) => {
-      const look = { type: "button", class: "chip", title: "Open this file", onclick: () => emit("look", path) };
-      return h("button", look, icon("file"), h("b", {}, shownPath(path).replace(/^input\//, "")));
+      const look = { type: "button", class: "chip", title: "Open this file", onclick: () => emit("open-file", path) };
+      return h("button", look, icon("file"), h("b", {}, decodePath(path).replace(/^input\//, "")));
     });
     const task = h("div", { class: "task" }, h("p", {}, text), chips.length ? h("div", {}, ...chips) : null);
-    this.asked.push(task);
-    link(task);
-    this.put(task);
-    this.before = session.step;
+    this.messages.push(task);
+    linkFiles(task);
+    this.append(task);
+    this.stepsBefore = session.step;
     this.answered = false; // whether the model produced any text in this round
-    emit("asked", { text });
+    emit("message-sent", { text });
     this.goToEnd();
   }
 
-  end({ status, reason, answer }) {
-    if (this.follow()) this.current?.rest();
+  endRound({ status, reason, answer }) {
+    if (this.follow()) this.current?.collapse();
     this.current?.end();
-    const repeated = this.current?.saidLast(answer);
+    const repeated = this.current?.hasText(answer);
     const wanted = ["submitted", "answered"].includes(status);
-    if (repeated && wanted) this.current.element.classList.add("said-below");
+    if (repeated && wanted) this.current.element.classList.add("repeated");
     const shown = wanted || !repeated ? answer : "";
-    this.ending = ending(status, reason, shown, {
-      onAnswer: (text) => link(text), onRetry: () => this.retry(), onSettings: openSettings,
+    this.roundEnd = createRoundEnd(status, reason, shown, {
+      onAnswer: (text) => linkFiles(text), onRetry: () => this.retry(), onSettings: openSettings,
     });
-    this.endings[this.asked.length - 1] = this.ending;
-    this.put(this.ending);
-    this.watchGrowth(this.ending);
-    const place = this.ending.querySelector(".outputs");
-    showResults(place, { since: this.before, answered: Boolean(shown) }).then(() => this.showEnding());
+    this.roundEnds[this.messages.length - 1] = this.roundEnd;
+    this.append(this.roundEnd);
+    this.watchGrowth(this.roundEnd);
+    const place = this.roundEnd.querySelector(".outputs");
+    showResults(place, { since: this.stepsBefore, answered: Boolean(shown) }).then(() => this.showEnding());
   }
 
   /** Continue after a failure: repeat the message if nothing came of it, else continue the conversation. */
   retry() {
-    const text = this.answered ? "Continue." : this.asked.at(-1).querySelector("p").textContent;
+    const text = this.answered ? "Continue." : this.messages.at(-1).querySelector("p").textContent;
     emit("send", { text, play: !session.head.metered });
   }
 
   /** Show the end of the thread; if it does not fit, the start of the ending. */
   showEnding() {
-    if (!this.follow() || !this.ending) return;
-    const hidden = this.thread.getBoundingClientRect().top - this.ending.getBoundingClientRect().top;
+    if (!this.follow() || !this.roundEnd) return;
+    const hidden = this.thread.getBoundingClientRect().top - this.roundEnd.getBoundingClientRect().top;
     if (hidden <= 0) return;
     this.follow(false); // growth below is not read first
-    this.pin.hold(this.ending);
+    this.scrollPin.pin(this.roundEnd);
   }
 
-  put(element) {
+  append(element) {
     this.status.before(element);
-    this.last = null; // later steps get a new batch
+    this.lastBatch = null; // later steps get a new batch
   }
 
   /** Group steps in batches, so that the browser skips layout per batch instead of per step. */
   batch(element) {
-    if (!this.last || this.last.childElementCount >= BATCH) {
-      this.last = h("div", { class: "batch" });
-      this.status.before(this.last);
+    if (!this.lastBatch || this.lastBatch.childElementCount >= BATCH_STEPS) {
+      this.lastBatch = h("div", { class: "batch" });
+      this.status.before(this.lastBatch);
     }
-    this.last.append(element);
+    this.lastBatch.append(element);
   }
 
-  settle() {
+  update() {
     const { head } = session;
-    this.badge.hidden = head.metered || !session.begun;
-    this.overview.hidden = !session.begun;
+    this.badge.hidden = head.metered || !session.started;
+    this.overview.hidden = !session.started;
     const { steps } = session.limits;
-    showTotals(this.meter, steps ? this.before + steps : 0, this.context);
+    showTotals(this.meter, steps ? this.stepsBefore + steps : 0, this.context);
     this.showStatus();
     this.tick();
     this.offerLatest();
@@ -288,10 +288,10 @@ class Timeline {
 
   showStatus() {
     const { head } = session;
-    this.status.hidden = !head.alive || !WAITING.has(head.state);
-    this.status.dataset.tone = tone(head);
+    this.status.hidden = !head.alive || !WAITING_STATES.has(head.state);
+    this.status.dataset.tone = stateTone(head);
     const [text, bar, fill] = ["words", "progress", "progress i"].map((name) => this.status.querySelector(`.${name}`));
-    text.textContent = words(head) + detailOf(head);
+    text.textContent = stateLabel(head) + stateDetail(head);
     bar.hidden = head.state !== "preparing_image";
     bar.classList.toggle("unsure", head.progress === null || head.progress === undefined);
     fill.style.width = `${100 * (head.progress ?? 0)}%`;
@@ -301,32 +301,32 @@ class Timeline {
     const { head } = session;
     if (!head?.alive) return;
     const left = (this.retryAt ?? 0) - session.now();
-    const time = head.state === "retrying" && left > 0 ? `in ${Math.ceil(left)} s` : clock(session.now() - head.since);
+    const time = head.state === "retrying" && left > 0 ? `in ${Math.ceil(left)} s` : formatClock(session.now() - head.since);
     this.status.querySelector(".time").textContent = time;
     this.current?.tick();
   }
 
   offerLatest() {
-    this.latest.hidden = this.follow.here() || !session.alive;
+    this.latest.hidden = this.follow.isFollowing() || !session.alive;
   }
 }
 
-function damaged(count) {
-  const [what, kept] = count === 1 ? ["1 event", "It is not lost."] : [`${number(count)} events`, "They are not lost."];
+function unreadableMessage(count) {
+  const [what, kept] = count === 1 ? ["1 event", "It is not lost."] : [`${formatNumber(count)} events`, "They are not lost."];
   return `This version cannot read ${what} in this run's log. ${kept}`;
 }
 
 /** Details of a state beyond its label. */
-function detailOf({ state, detail }) {
+function stateDetail({ state, detail }) {
   if (!detail || ["retrying", "waiting_model"].includes(state)) return "";
   if (state !== "queued") return `: ${detail}`;
-  const why = detail.indexOf(";");
-  return why < 0 ? ". It starts automatically." : `${detail.slice(why)}.`;
+  const reasonStart = detail.indexOf(";");
+  return reasonStart < 0 ? ". It starts automatically." : `${detail.slice(reasonStart)}.`;
 }
 
 export function mountTimeline(element, props, watch) {
   new Timeline(element.querySelector(".timeline"));
   on("reset", () => (props.value = session.run));
-  watch("value", () => attach(props.value || null));
-  addEventListener("mounted", () => begin(new URLSearchParams(location.search).get("run")), { once: true });
+  watch("value", () => showRun(props.value || null));
+  addEventListener("mounted", () => startSession(new URLSearchParams(location.search).get("run")), { once: true });
 }

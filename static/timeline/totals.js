@@ -1,72 +1,72 @@
 // Usage totals of a run, in the header of the timeline.
 
 import { h } from "../core/dom.js";
-import { bytes, count, number, seconds } from "../core/format.js";
+import { formatBytes, formatCount, formatNumber, formatSeconds } from "../core/format.js";
 import { session } from "../core/session.js";
 
 /**
- * Show the totals in `place`.
+ * Show the totals in `container`.
  *
  * `limit` is the last step of the round, `context` the length of the conversation in the last
  * turn: { tokens, estimated }, or null if unknown.
  */
-export function showTotals(place, limit, context) {
+export function showTotals(container, limit, context) {
   const parts = [...figures(limit, context)];
-  const shown = (quiet) => parts.filter((part) => Boolean(part.quiet) === quiet).map((part) => h("span", {}, ...part.words));
-  place.replaceChildren(h("div", {}, ...shown(false)), h("div", { class: "hide-s" }, ...shown(true)));
+  const spans = (quiet) => parts.filter((part) => Boolean(part.quiet) === quiet).map((part) => h("span", {}, ...part.content));
+  container.replaceChildren(h("div", {}, ...spans(false)), h("div", { class: "hide-s" }, ...spans(true)));
 }
 
 function* figures(limit, context) {
   const { totals, metered } = session.head;
   const steps = session.step;
-  const most = limit ? h("span", { class: "dim" }, session.alive ? ` of ${number(limit)}` : ` (limit ${number(limit)})`) : null;
+  const limitText = limit ? h("span", { class: "dim" }, session.alive ? ` of ${formatNumber(limit)}` : ` (limit ${formatNumber(limit)})`) : null;
   if (session.alive && !steps) return;
-  if (session.alive) yield { words: ["step ", h("b", {}, number(steps)), most].filter(Boolean) };
-  else yield { words: [h("b", {}, number(steps)), steps === 1 ? " step" : " steps", most].filter(Boolean) };
-  if (!metered && !totals.prompt_tokens) yield { words: ["scripted, no tokens"] };
+  if (session.alive) yield { content: ["step ", h("b", {}, formatNumber(steps)), limitText].filter(Boolean) };
+  else yield { content: [h("b", {}, formatNumber(steps)), steps === 1 ? " step" : " steps", limitText].filter(Boolean) };
+  if (!metered && !totals.prompt_tokens) yield { content: ["scripted, no tokens"] };
   else if (totals.prompt_tokens) yield* tokens(totals, context);
   if (totals.model_seconds + totals.sandbox_seconds >= 0.1) {
-    yield { words: ["model ", h("b", {}, seconds(totals.model_seconds))], quiet: true };
-    yield { words: ["sandbox ", h("b", {}, seconds(totals.sandbox_seconds))], quiet: true };
+    yield { content: ["model ", h("b", {}, formatSeconds(totals.model_seconds))], quiet: true };
+    yield { content: ["sandbox ", h("b", {}, formatSeconds(totals.sandbox_seconds))], quiet: true };
   }
-  if (totals.peak_memory) yield { words: ["memory ", h("b", {}, bytes(totals.peak_memory))], quiet: true };
-  if (totals.cost !== null) yield { words: ["cost ", h("b", {}, totals.cost.toFixed(3))] };
+  if (totals.peak_memory) yield { content: ["memory ", h("b", {}, formatBytes(totals.peak_memory))], quiet: true };
+  if (totals.cost !== null) yield { content: ["cost ", h("b", {}, totals.cost.toFixed(3))] };
 }
 
 function* tokens(totals, context) {
   const bold = (n) => figure(n, totals.estimated);
   const parts = [[totals.cached_tokens, "cached"], [totals.cache_written_tokens, "written to cache"]];
-  const told = parts.filter(([n]) => n).map(([n, what]) => `${count(n)} ${what}`).join(", ");
-  const cached = told ? h("span", { class: "dim" }, ` (${told})`) : null;
-  yield { words: [bold(totals.prompt_tokens), " tokens in", cached].filter(Boolean) };
-  yield { words: [bold(totals.generated_tokens), " out"] };
-  if (totals.environment_tokens) yield { words: [bold(totals.environment_tokens), " tool-output tokens"] };
-  if (context) yield { words: [...contextNow(context)] };
-  yield { words: ["longest prompt ", bold(totals.peak_context)], quiet: true };
+  const details = parts.filter(([n]) => n).map(([n, what]) => `${formatCount(n)} ${what}`).join(", ");
+  const cached = details ? h("span", { class: "dim" }, ` (${details})`) : null;
+  yield { content: [bold(totals.prompt_tokens), " tokens in", cached].filter(Boolean) };
+  yield { content: [bold(totals.generated_tokens), " out"] };
+  if (totals.environment_tokens) yield { content: [bold(totals.environment_tokens), " tool-output tokens"] };
+  if (context) yield { content: [...contextMeter(context)] };
+  yield { content: ["longest prompt ", bold(totals.peak_context)], quiet: true };
 }
 
-const figure = (n, estimated) => h("b", { title: number(n) }, (estimated ? "≈ " : "") + count(n));
+const figure = (n, estimated) => h("b", { title: formatNumber(n) }, (estimated ? "≈ " : "") + formatCount(n));
 
 /** The length of the conversation and its limit, with a bar. */
-function* contextNow({ tokens: used, estimated }) {
-  const most = session.limits.conversation_tokens;
+function* contextMeter({ tokens: used, estimated }) {
+  const limit = session.limits.conversation_tokens;
   yield "context ";
   yield figure(used, estimated);
-  if (!most) return;
-  yield h("span", { class: "dim" }, ` of ${count(most)}`);
-  const share = Math.min(1, used / most);
+  if (!limit) return;
+  yield h("span", { class: "dim" }, ` of ${formatCount(limit)}`);
+  const share = Math.min(1, used / limit);
   yield h("span", {
     class: `context ${share >= 0.9 ? "full" : share >= 0.7 ? "near" : ""}`, role: "meter", "aria-label": "Context",
-    "aria-valuemin": "0", "aria-valuemax": String(most), "aria-valuenow": String(Math.min(used, most)),
-    "aria-valuetext": `${number(used)} of ${number(most)} tokens`, title: `${Math.round(100 * share)}% of the context limit`,
+    "aria-valuemin": "0", "aria-valuemax": String(limit), "aria-valuenow": String(Math.min(used, limit)),
+    "aria-valuetext": `${formatNumber(used)} of ${formatNumber(limit)} tokens`, title: `${Math.round(100 * share)}% of the context limit`,
   }, h("i", { style: `width: ${(100 * share).toFixed(1)}%` }));
 }
 
 /** A step's usage as text; empty if the endpoint did not report it. */
-export function* usageOf({ usage, estimated }) {
+export function* usageParts({ usage, estimated }) {
   if (!usage) return;
-  const about = estimated ? "≈ " : "";
-  const cached = usage.cached ? ` (${number(usage.cached)} cached)` : "";
-  yield `${about}${number(usage.prompt)} in${cached}`;
-  yield `${about}${number(usage.generated)} out`;
+  const prefix = estimated ? "≈ " : "";
+  const cached = usage.cached ? ` (${formatNumber(usage.cached)} cached)` : "";
+  yield `${prefix}${formatNumber(usage.prompt)} in${cached}`;
+  yield `${prefix}${formatNumber(usage.generated)} out`;
 }

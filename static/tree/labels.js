@@ -1,41 +1,41 @@
 // Display names, ages and sizes of files.
 
 import { h } from "../core/dom.js";
-import { bytes, plural } from "../core/format.js";
+import { formatBytes, plural } from "../core/format.js";
 
-const LONG = 16; // minimum characters of a name that may be truncated
-const MOST_ENDING = 9;
-const BEFORE_ENDING = 4; // characters kept before the extension: they often number a file
-const ODD = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/u;
+const MIN_LENGTH = 16; // minimum characters of a name that may be truncated
+const MAX_EXTENSION = 9;
+const KEPT_BEFORE_EXTENSION = 4; // characters kept before the extension: they often number a file
+const INVISIBLE = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/u;
 const SIGNS = { "\n": "↵", "\r": "␍", "\t": "⇥" };
-const CALLED = {
+const ABBREVIATIONS = {
   "\u061c": "ALM", "\u200b": "ZWSP", "\u200c": "ZWNJ", "\u200d": "ZWJ", "\u200e": "LRM", "\u200f": "RLM",
   "\u202a": "LRE", "\u202b": "RLE", "\u202c": "PDF", "\u202d": "LRO", "\u202e": "RLO",
   "\u2066": "LRI", "\u2067": "RLI", "\u2068": "FSI", "\u2069": "PDI", "\ufeff": "BOM",
 };
 
 /** A name with invisible and direction-changing characters made visible. */
-export function nameParts(name) {
-  if (!ODD.test(name)) return [name];
-  return [...name].map((char) => (ODD.test(char) ? h("i", { class: "odd" }, sign(char)) : char));
+export function visibleName(name) {
+  if (!INVISIBLE.test(name)) return [name];
+  return [...name].map((char) => (INVISIBLE.test(char) ? h("i", { class: "odd" }, charLabel(char)) : char));
 }
 
 /** Split a long name: its start, which may be truncated, and its end with the extension. */
-export function nameEnds(name) {
+export function splitName(name) {
   const letters = [...name];
   const dot = letters.lastIndexOf(".");
   const ending = dot > 0 ? letters.length - dot : 0;
-  let at = letters.length - (ending <= MOST_ENDING ? ending : 0) - BEFORE_ENDING;
+  let at = letters.length - (ending <= MAX_EXTENSION ? ending : 0) - KEPT_BEFORE_EXTENSION;
   while (at > 0 && /\p{M}/u.test(letters[at])) at--;
-  return letters.length < LONG || at < 1 ? [name] : [letters.slice(0, at).join(""), letters.slice(at).join("")];
+  return letters.length < MIN_LENGTH || at < 1 ? [name] : [letters.slice(0, at).join(""), letters.slice(at).join("")];
 }
 
-function sign(char) {
-  return SIGNS[char] ?? CALLED[char] ?? `U+${char.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
+function charLabel(char) {
+  return SIGNS[char] ?? ABBREVIATIONS[char] ?? `U+${char.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
 }
 
 /** An age in a few characters. */
-export function age(s) {
+export function shortAge(s) {
   if (s < 10) return "now";
   if (s < 60) return `${Math.floor(s)} s`;
   if (s < 3600) return `${Math.floor(s / 60)} min`;
@@ -44,8 +44,8 @@ export function age(s) {
 }
 
 /** The size of a file or the item count of a folder. */
-export function extent(entry, folder) {
-  if (entry.kind === "file") return bytes(entry.size);
+export function entrySize(entry, folder) {
+  if (entry.kind === "file") return formatBytes(entry.size);
   if (entry.kind !== "folder") return entry.kind === "link" ? "link" : "special";
   const held = folder?.known ? folder.total : entry.held;
   if (held === null || held === undefined) return "";

@@ -1,29 +1,29 @@
 // Loads tree rows from the server, one request at a time per folder.
 
-import { ask, runApi } from "../core/session.js";
+import { fetchJson, runApi } from "../core/session.js";
 import { parentOf } from "./model.js";
 
 export const PAGE = 1000; // rows per response
-const ADDRESS = 12_000; // characters of paths in one URL
+const MAX_PATH_LENGTH = 12_000; // characters of paths in one URL
 
-export class Shelf {
+export class TreeLoader {
   constructor(options) {
     this.options = options; // sort, hidden, words: the current view
   }
 
   /** Rows of a folder, with the positions of the paths `at`. */
   async rows(folder, first, count, at = []) {
-    const [some, ...others] = batches(at);
-    const listing = await ask(this.address(folder, { from: first, count }, some));
+    const [batch, ...others] = batches(at);
+    const listing = await fetchJson(this.url(folder, { from: first, count }, batch));
     for (const each of listing.gone ? [] : others) {
-      const more = await ask(this.address(folder, { from: 0, count: 0 }, each));
+      const more = await fetchJson(this.url(folder, { from: 0, count: 0 }, each));
       Object.assign(listing.at, more.at);
     }
     return listing;
   }
 
   /** All rows of a range, in as many requests as needed. */
-  async between(folder, first, last) {
+  async entriesBetween(folder, first, last) {
     const known = [];
     for (let index = first; index <= last && folder.rows.has(index); index++) known.push(folder.rows.get(index));
     if (known.length > last - first) return known;
@@ -36,10 +36,10 @@ export class Shelf {
 
   /** The position of the next name in a folder with a prefix; null if none. */
   async seek(folder, beginning, after) {
-    return (await ask(this.address(folder, { from: 0, count: 0, seek: beginning, after }))).seek;
+    return (await fetchJson(this.url(folder, { from: 0, count: 0, seek: beginning, after }))).seek;
   }
 
-  address(folder, more, at = []) {
+  url(folder, more, at = []) {
     const { sort, hidden, words } = this.options;
     const query = new URLSearchParams({ folder: folder.path, sort, ...more });
     if (hidden) query.set("hidden", "1");
@@ -50,26 +50,26 @@ export class Shelf {
 }
 
 /** Return the paths that no longer exist in the workspace. */
-export async function missing(paths) {
-  const shelf = new Shelf({ sort: "name", hidden: true, words: "" });
+export async function findMissing(paths) {
+  const loader = new TreeLoader({ sort: "name", hidden: true, words: "" });
   const gone = new Set();
   for (const [folder, inside] of Map.groupBy(paths, parentOf)) {
-    const listing = await shelf.rows({ path: folder }, 0, 0, inside);
+    const listing = await loader.rows({ path: folder }, 0, 0, inside);
     for (const path of inside) if (listing.gone || listing.at?.[path] === null) gone.add(path);
   }
   return gone;
 }
 
 function batches(paths) {
-  const made = [[]];
+  const result = [[]];
   let size = 0;
   for (const path of paths) {
     size += path.length * 1.7; // a percent sign becomes three characters
-    if (size > ADDRESS) {
-      made.push([]);
+    if (size > MAX_PATH_LENGTH) {
+      result.push([]);
       size = path.length * 1.7;
     }
-    made.at(-1).push(path);
+    result.at(-1).push(path);
   }
-  return made;
+  return result;
 }

@@ -8,10 +8,10 @@ export class Folder {
   constructor(path) {
     Object.assign(this, { path, index: -1, open: true, known: false, size: 0 });
     this.branches = []; // its open subfolders, in row order
-    this.forget();
+    this.clear();
   }
 
-  forget() {
+  clear() {
     this.total = this.hidden = 0;
     this.rows = new Map();
     this.places = new Map();
@@ -19,7 +19,7 @@ export class Folder {
 
   /** Replace the known rows by a response of the server. */
   take({ entries, from, at, total, hidden, cut }) {
-    this.forget();
+    this.clear();
     Object.assign(this, { known: true, total, hidden: hidden ?? 0, cut });
     entries.forEach((entry, index) => this.set(from + index, entry));
     for (const row of Object.values(at ?? {})) if (row) this.set(row.index, row);
@@ -41,7 +41,7 @@ export class Folder {
   }
 }
 
-export class Forest {
+export class TreeModel {
   constructor() {
     this.reset();
   }
@@ -92,30 +92,30 @@ export class Forest {
   }
 
   /** Remove a deleted folder and its descendants. */
-  drop(path) {
+  removeFolder(path) {
     for (const each of [...this.folders.keys()]) {
       if (each === path || (path && isBelow(each, path))) this.folders.delete(each);
     }
   }
 
-  inner(folder) {
+  subfolders(folder) {
     if (folder.filtered) return [];
     return [...this.folders.values()].filter((each) => each.path && parentOf(each.path) === folder.path);
   }
 
   take(folder, listing) {
     folder.take(listing);
-    for (const each of this.inner(folder)) {
+    for (const each of this.subfolders(folder)) {
       const index = folder.places.get(each.path);
       const gone = index === undefined ? listing.at?.[each.path] === null : folder.rows.get(index).kind !== "folder";
-      if (gone) this.drop(each.path);
+      if (gone) this.removeFolder(each.path);
       else each.index = Math.min(index ?? each.index, folder.total - 1);
     }
-    this.measure();
+    this.updateSizes();
   }
 
   /** Recount the rows. */
-  measure() {
+  updateSizes() {
     const inner = Map.groupBy(this.found ? [] : this.folders.values(), (each) => (each.path ? parentOf(each.path) : null));
     const sizes = (folder) => {
       folder.branches = (inner.get(folder.path) ?? [])

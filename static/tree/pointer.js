@@ -3,53 +3,53 @@
 import { emit } from "../core/session.js";
 import { parentOf } from "./model.js";
 
-const KIND = "application/x-studio-paths";
-const HOVER = 700; // ms over a closed folder until it opens
+const PATHS_TYPE = "application/x-studio-paths";
+const OPEN_DELAY_MS = 700; // ms over a closed folder until it opens
 
-export class Pointer {
-  constructor(tree, deeds, changes, crumbs) {
-    Object.assign(this, { tree, deeds, changes, target: null });
+export class TreePointer {
+  constructor(tree, actions, operations, crumbs) {
+    Object.assign(this, { tree, actions, operations, target: null });
     const { element } = tree;
-    element.addEventListener("click", (event) => this.click(event));
-    element.addEventListener("contextmenu", (event) => this.menu(event));
-    element.addEventListener("dragstart", (event) => this.begin(event));
+    element.addEventListener("click", (event) => this.onClick(event));
+    element.addEventListener("contextmenu", (event) => this.onContextMenu(event));
+    element.addEventListener("dragstart", (event) => this.onDragStart(event));
     for (const place of [element, crumbs]) {
-      place.addEventListener("dragover", (event) => this.over(event));
-      place.addEventListener("dragleave", (event) => place.contains(event.relatedTarget) || this.mark(null));
-      place.addEventListener("drop", (event) => this.drop(event));
+      place.addEventListener("dragover", (event) => this.onDragOver(event));
+      place.addEventListener("dragleave", (event) => place.contains(event.relatedTarget) || this.setTarget(null));
+      place.addEventListener("drop", (event) => this.onDrop(event));
     }
-    element.addEventListener("dragend", () => this.mark(null));
+    element.addEventListener("dragend", () => this.setTarget(null));
   }
 
-  entry(event) {
+  entryAt(event) {
     const row = event.target.closest(".row:not(.blank)");
-    return row ? this.tree.forest.entryOf(row.dataset.path) : null;
+    return row ? this.tree.model.entryOf(row.dataset.path) : null;
   }
 
-  async click(event) {
+  async onClick(event) {
     const { tree } = this;
-    const entry = this.entry(event);
+    const entry = this.entryAt(event);
     if (!entry) return;
     tree.focus(entry.path);
-    if (event.target.closest(".dots")) {
+    if (event.target.closest(".row-menu")) {
       if (!tree.selection.has(entry.path)) tree.selection.only(entry);
       tree.draw();
-      return void this.deeds.menu(event.target.closest(".dots"), tree.view.rowOf(entry.path)?.element);
+      return void this.actions.openMenu(event.target.closest(".row-menu"), tree.view.rowOf(entry.path)?.element);
     }
     if (event.shiftKey) await tree.selectTo(entry.path);
     else if (event.ctrlKey || event.metaKey) tree.selection.toggle(entry);
     else {
       tree.selection.only(entry);
-      return void this.deeds.open(entry);
+      return void this.actions.open(entry);
     }
     tree.draw();
   }
 
-  menu(event) {
+  onContextMenu(event) {
     const { tree } = this;
     if (event.target.matches("input")) return;
     event.preventDefault();
-    const entry = this.entry(event);
+    const entry = this.entryAt(event);
     if (!entry) {
       tree.selection.clear();
       tree.focused = null;
@@ -59,63 +59,63 @@ export class Pointer {
     }
     tree.draw();
     const element = entry ? tree.view.rowOf(entry.path)?.element : tree.element;
-    this.deeds.menu({ x: event.clientX, y: event.clientY }, element);
+    this.actions.openMenu({ x: event.clientX, y: event.clientY }, element);
   }
 
-  begin(event) {
+  onDragStart(event) {
     const { tree } = this;
-    const entry = this.entry(event);
+    const entry = this.entryAt(event);
     if (!entry) return;
     if (!tree.selection.has(entry.path)) tree.selection.only(entry);
     tree.focused = entry.path;
     tree.draw();
-    this.dragged = this.deeds.changeable();
-    event.dataTransfer.setData(KIND, JSON.stringify(this.dragged.map(({ path }) => path)));
+    this.dragged = this.actions.changeableTargets();
+    event.dataTransfer.setData(PATHS_TYPE, JSON.stringify(this.dragged.map(({ path }) => path)));
     event.dataTransfer.effectAllowed = "move";
   }
 
   /** The drop target folder. */
-  folder(event) {
+  targetFolder(event) {
     const crumb = event.target.closest("[data-folder]");
     if (crumb) return crumb.dataset.folder;
-    const entry = this.entry(event);
-    if (!entry) return this.tree.forest.root;
+    const entry = this.entryAt(event);
+    if (!entry) return this.tree.model.root;
     return entry.kind === "folder" ? entry.path : parentOf(entry.path);
   }
 
-  over(event) {
+  onDragOver(event) {
     const { types } = event.dataTransfer;
-    const rows = types.includes(KIND);
+    const rows = types.includes(PATHS_TYPE);
     if (!rows && !types.includes("Files")) return;
     event.preventDefault();
     event.stopPropagation();
     event.dataTransfer.dropEffect = rows ? "move" : "copy";
-    emit("drop-folder", this.folder(event));
-    this.mark(this.folder(event));
+    emit("drop-target", this.targetFolder(event));
+    this.setTarget(this.targetFolder(event));
   }
 
-  mark(folder) {
+  setTarget(folder) {
     if (folder === this.target) return;
     clearTimeout(this.opening);
-    this.lit?.classList.remove("target");
+    this.targetElement?.classList.remove("target");
     this.target = folder;
     if (folder === null) return;
     const { tree } = this;
-    this.lit = tree.view.rowOf(folder)?.element ?? tree.element;
-    this.lit.classList.add("target");
-    const closed = tree.view.rowOf(folder) && !tree.forest.isOpen(folder) && !tree.forest.found;
-    if (closed) this.opening = setTimeout(() => tree.setOpen(folder, true), HOVER);
+    this.targetElement = tree.view.rowOf(folder)?.element ?? tree.element;
+    this.targetElement.classList.add("target");
+    const closed = tree.view.rowOf(folder) && !tree.model.isOpen(folder) && !tree.model.found;
+    if (closed) this.opening = setTimeout(() => tree.setOpen(folder, true), OPEN_DELAY_MS);
   }
 
-  drop(event) {
+  onDrop(event) {
     const { types } = event.dataTransfer;
-    const folder = this.folder(event);
-    this.mark(null);
-    if (types.includes(KIND)) this.changes.move(this.dragged ?? [], folder);
-    else if (types.includes("Files")) emit("give", { items: event.dataTransfer, folder });
+    const folder = this.targetFolder(event);
+    this.setTarget(null);
+    if (types.includes(PATHS_TYPE)) this.operations.move(this.dragged ?? [], folder);
+    else if (types.includes("Files")) emit("upload", { items: event.dataTransfer, folder });
     else return;
     event.preventDefault();
     event.stopPropagation();
-    emit("drop-folder", null);
+    emit("drop-target", null);
   }
 }

@@ -3,74 +3,74 @@
 import { session } from "../core/session.js";
 import { isBelow, parentOf } from "./model.js";
 
-export const OPEN_AT_FIRST = ["input", "output"];
-const AROUND = 100; // rows requested beyond the visible ones
-const WHOLE = 300; // folders up to this size are requested whole
-const MOST_PLACES = 100; // selected rows whose positions are tracked
+export const INITIALLY_OPEN = ["input", "output"];
+const ROWS_AROUND = 100; // rows requested beyond the visible ones
+const LOAD_WHOLE = 300; // folders up to this size are requested whole
+const MAX_TRACKED = 100; // selected rows whose positions are tracked
 
-export class Keeper {
+export class TreeRefresher {
   constructor(tree) {
     this.tree = tree;
   }
 
   /** Request a folder, one request at a time, and again if it changed meanwhile. */
-  list(folder) {
+  load(folder) {
     folder.again = true;
-    folder.asking ??= this.askFor(folder).finally(() => (folder.asking = null));
-    return folder.asking;
+    folder.loading ??= this.loadRepeatedly(folder).finally(() => (folder.loading = null));
+    return folder.loading;
   }
 
-  async askFor(folder) {
+  async loadRepeatedly(folder) {
     const { epoch } = this.tree;
     while (folder.again && epoch === this.tree.epoch) {
       folder.again = false;
-      await this.askOnce(folder, epoch);
+      await this.loadOnce(folder, epoch);
     }
   }
 
-  async askOnce(folder, epoch) {
+  async loadOnce(folder, epoch) {
     if (!session.run) return;
     const { tree } = this;
     try {
-      const listing = await tree.shelf.rows(folder, ...this.range(folder), this.followed(folder));
-      if (!this.counts(folder, epoch)) return;
-      if (listing.gone) tree.refused(folder, new Error("This folder was deleted."));
-      else tree.take(folder, listing);
+      const listing = await tree.loader.rows(folder, ...this.range(folder), this.trackedPaths(folder));
+      if (!this.isCurrent(folder, epoch)) return;
+      if (listing.gone) tree.onLoadFailed(folder, new Error("This folder was deleted."));
+      else tree.applyListing(folder, listing);
     } catch (error) {
-      if (this.counts(folder, epoch)) tree.refused(folder, error);
+      if (this.isCurrent(folder, epoch)) tree.onLoadFailed(folder, error);
     }
   }
 
   /** Whether a response is still relevant: same run and same filter. */
-  counts(folder, epoch) {
-    const { forest } = this.tree;
-    return epoch === this.tree.epoch && (folder.filtered ? folder === forest.found : folder === forest.folders.get(folder.path));
+  isCurrent(folder, epoch) {
+    const { model } = this.tree;
+    return epoch === this.tree.epoch && (folder.filtered ? folder === model.found : folder === model.folders.get(folder.path));
   }
 
   /** The rows to request: those near the viewport. */
   range(folder) {
-    const [first, last] = this.tree.view.seen();
-    const seen = this.tree.forest.ranges(first, last).get(folder);
-    if (!seen || folder.total <= WHOLE) return [0, WHOLE];
-    const from = Math.max(0, seen[0] - AROUND);
-    return [from, seen[1] - from + AROUND];
+    const [first, last] = this.tree.view.visibleRange();
+    const seen = this.tree.model.ranges(first, last).get(folder);
+    if (!seen || folder.total <= LOAD_WHOLE) return [0, LOAD_WHOLE];
+    const from = Math.max(0, seen[0] - ROWS_AROUND);
+    return [from, seen[1] - from + ROWS_AROUND];
   }
 
   /** Paths whose positions are tracked even outside the requested rows. */
-  followed(folder) {
-    const { focused, wanted, current, selection, view, forest } = this.tree;
-    const selected = [...selection.entries.keys()].slice(0, MOST_PLACES);
+  trackedPaths(folder) {
+    const { focused, wanted, current, selection, view, model } = this.tree;
+    const selected = [...selection.entries.keys()].slice(0, MAX_TRACKED);
     const paths = [focused, wanted, current, selection.anchor, view.anchor()?.path, ...selected];
     const inside = paths.filter((path) => path && (folder.filtered ? isBelow(path, folder.path) : parentOf(path) === folder.path));
-    const inner = forest.inner(folder).map((each) => each.path);
-    const always = folder.path || folder.filtered ? [] : OPEN_AT_FIRST;
+    const inner = model.subfolders(folder).map((each) => each.path);
+    const always = folder.path || folder.filtered ? [] : INITIALLY_OPEN;
     return [...new Set([...inside, ...inner, ...always])].filter((path) => path !== folder.path);
   }
 
-  missing(folders) {
+  loadMissing(folders) {
     for (const folder of folders) {
       const around = this.range(folder).join();
-      if (folder.missed !== around) this.list(folder);
+      if (folder.missed !== around) this.load(folder);
       folder.missed = around;
     }
   }

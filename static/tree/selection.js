@@ -40,7 +40,7 @@ export class Selection {
   }
 
   /** The selected paths without a selected ancestor. */
-  tops() {
+  topLevel() {
     return [...this.entries.values()].filter(({ path }) => {
       for (let at = path.lastIndexOf("/"); at > 0; at = path.lastIndexOf("/", at - 1)) {
         if (this.entries.has(path.slice(0, at))) return false;

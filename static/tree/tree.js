@@ -1,42 +1,42 @@
 // The file tree: nested open folders, reloaded when they change.
 
 import { session } from "../core/session.js";
-import { Folder, Forest, isBelow, parentOf } from "./model.js";
-import { Keeper, OPEN_AT_FIRST } from "./refresher.js";
+import { Folder, TreeModel, isBelow, parentOf } from "./model.js";
+import { TreeRefresher, INITIALLY_OPEN } from "./refresher.js";
 import { isHidden } from "./hidden.js";
-import { keep, kept } from "../core/local_storage.js";
-import { Marks } from "./unseen_marks.js";
+import { writeStored, readStored } from "../core/local_storage.js";
+import { UnseenMarks } from "./unseen_marks.js";
 import { Selection } from "./selection.js";
-import { Shelf } from "./loader.js";
-import { View } from "./virtual_list.js";
+import { TreeLoader } from "./loader.js";
+import { VirtualList } from "./virtual_list.js";
 
 
 export class Tree {
-  /** `onLook(path, entry, byHand)` shows a file, `onDrawn()` is called when rows may have changed. */
-  constructor(element, { onLook, onDrawn }) {
-    Object.assign(this, { element, onLook, onDrawn, current: null, epoch: 0, cut: new Map() });
-    this.options = { sort: kept("tree-sort", "name"), hidden: kept("tree-hidden", false), words: "" };
-    this.forest = new Forest();
-    this.marks = new Marks();
+  /** `onOpen(path, entry, byUser)` shows a file, `onDrawn()` is called when rows may have changed. */
+  constructor(element, { onOpen, onDrawn }) {
+    Object.assign(this, { element, onOpen, onDrawn, current: null, epoch: 0, cut: new Map() });
+    this.options = { sort: readStored("tree-sort", "name"), hidden: readStored("tree-hidden", false), words: "" };
+    this.model = new TreeModel();
+    this.marks = new UnseenMarks();
     this.selection = new Selection();
-    this.shelf = new Shelf(this.options);
-    this.view = new View(element, this.forest, {
+    this.loader = new TreeLoader(this.options);
+    this.view = new VirtualList(element, this.model, {
       stateOf: (spot) => this.stateOf(spot),
-      onMissing: (folders) => this.keeper.missing(folders),
+      onMissing: (folders) => this.refresher.loadMissing(folders),
     });
-    this.keeper = new Keeper(this);
-    element.addEventListener("focusin", (event) => this.focusCame(event));
-    setInterval(() => this.view.soon(), 20_000); // update the files' ages
+    this.refresher = new TreeRefresher(this);
+    element.addEventListener("focusin", (event) => this.onFocus(event));
+    setInterval(() => this.view.scheduleDraw(), 20_000); // update the files' ages
     this.reset();
   }
 
   reset() {
     this.epoch++;
     this.focused = this.wanted = this.problem = null;
-    this.greeted = new Set();
+    this.autoOpened = new Set();
     this.options.words = "";
     this.cut.clear();
-    this.forest.reset();
+    this.model.reset();
     this.marks.reset(session.run);
     this.selection.clear();
     this.view.clear();
@@ -51,9 +51,9 @@ export class Tree {
   stateOf({ folder, index, level, place, entry }) {
     const { path } = entry;
     return {
-      place, level, index, count: folder.total, now: session.now(), flat: Boolean(this.forest.found),
+      place, level, index, count: folder.total, now: session.now(), flat: Boolean(this.model.found),
       selected: this.selection.has(path), current: path === this.current, cut: this.cut.has(path),
-      open: this.forest.isOpen(path), folder: this.forest.folders.get(path),
+      open: this.model.isOpen(path), folder: this.model.folders.get(path),
       mark: this.marks.of(path), fresh: this.marks.below(path),
     };
   }
@@ -62,79 +62,79 @@ export class Tree {
 
   /** Reload these folders as far as visible; all if none are given. */
   refresh(folders) {
-    const { forest } = this;
+    const { model } = this;
     const wanted = new Set();
-    if (!folders || forest.found) forest.shown().forEach((folder) => wanted.add(folder));
-    for (const path of forest.found ? [] : (folders ?? [])) {
-      const folder = forest.folders.get(path);
-      const seen = folder && forest.isShown(folder) ? folder : forest.folders.get(parentOf(path));
-      if (seen && forest.isShown(seen)) wanted.add(seen);
+    if (!folders || model.found) model.shown().forEach((folder) => wanted.add(folder));
+    for (const path of model.found ? [] : (folders ?? [])) {
+      const folder = model.folders.get(path);
+      const seen = folder && model.isShown(folder) ? folder : model.folders.get(parentOf(path));
+      if (seen && model.isShown(seen)) wanted.add(seen);
     }
     for (const folder of wanted) folder.missed = null;
-    return Promise.all([...wanted].map((folder) => this.list(folder)));
+    return Promise.all([...wanted].map((folder) => this.load(folder)));
   }
 
-  list(folder) {
-    return this.keeper.list(folder);
+  load(folder) {
+    return this.refresher.load(folder);
   }
 
-  take(folder, listing) {
+  applyListing(folder, listing) {
     const anchor = this.view.anchor();
-    const place = this.focused ? this.forest.placeOf(this.focused) : -1;
-    if (folder === this.forest.base) this.problem = null;
-    this.forest.take(folder, listing);
+    const place = this.focused ? this.model.placeOf(this.focused) : -1;
+    if (folder === this.model.base) this.problem = null;
+    this.model.take(folder, listing);
     const isGone = (path) => listing.at?.[path] === null;
     this.selection.prune(isGone);
-    if (this.focused && isGone(this.focused)) this.leave(place);
-    this.view.hold(anchor);
-    if (folder.path === "" && !folder.filtered) this.greet(folder);
+    if (this.focused && isGone(this.focused)) this.focusNearest(place);
+    this.view.restore(anchor);
+    if (folder.path === "" && !folder.filtered) this.openInitialFolders(folder);
     this.draw();
   }
 
-  refused(folder, error) {
-    if (folder === this.forest.base && folder.path && !folder.filtered) return this.show(parentOf(folder.path));
-    if (folder === this.forest.base) this.problem = error.message;
-    else this.forest.close(folder.path);
-    this.forest.measure();
+  onLoadFailed(folder, error) {
+    if (folder === this.model.base && folder.path && !folder.filtered) return this.showFolder(parentOf(folder.path));
+    if (folder === this.model.base) this.problem = error.message;
+    else this.model.close(folder.path);
+    this.model.updateSizes();
     return this.draw();
   }
 
   /** Open the input and output folders when they first appear. */
-  greet(root) {
-    for (const path of OPEN_AT_FIRST) {
+  openInitialFolders(root) {
+    for (const path of INITIALLY_OPEN) {
       const there = root.rows.get(root.places.get(path))?.kind === "folder";
-      if (there && !this.greeted.has(path)) this.setOpen(path, true);
-      if (there) this.greeted.add(path);
-      else this.greeted.delete(path);
+      if (there && !this.autoOpened.has(path)) this.setOpen(path, true);
+      if (there) this.autoOpened.add(path);
+      else this.autoOpened.delete(path);
     }
   }
 
   // View
 
   setOpen(path, open) {
-    if (open) this.forest.open(path);
-    else this.forest.close(path);
-    this.forest.measure();
+    if (open) this.model.open(path);
+    else this.model.close(path);
+    this.model.updateSizes();
     if (!open && this.focused && isBelow(this.focused, path)) this.focused = path;
     if (open) {
-      for (const folder of this.forest.shown()) if (folder.path === path || isBelow(folder.path, path)) this.list(folder);
+      for (const folder of this.model.shown()) if (folder.path === path || isBelow(folder.path, path)) this.load(folder);
     }
     this.draw();
   }
 
-  closeAll() {
-    for (const folder of this.forest.folders.values()) if (folder !== this.forest.base && folder.path !== "") folder.open = false;
-    this.forest.measure();
+  collapseAll() {
+    for (const folder of this.model.folders.values()) if (folder !== this.model.base && folder.path !== "") folder.open = false;
+    this.model.updateSizes();
     this.draw();
   }
 
   /** Show only the contents of a folder. */
-  show(path) {
+  showFolder(path) {
     this.options.words = "";
-    this.forest.found = null;
-    this.forest.root = path;
-    this.forest.open(path);
-    this.forest.measure();
+    this.model.found = null;
+    this.model.root = path;
+    this.model.open(path);
+    this.model.updateSizes();
     this.view.element.scrollTop = 0;
     this.focused = null;
     this.draw();
@@ -143,7 +143,7 @@ export class Tree {
 
   setOption(name, value) {
     this.options[name] = value;
-    keep(`tree-${name}`, value);
+    writeStored(`tree-${name}`, value);
     this.view.element.scrollTop = 0;
     return this.refresh();
   }
@@ -153,15 +153,15 @@ export class Tree {
     if (words === this.options.words) return undefined;
     this.options.words = words;
     this.view.element.scrollTop = 0;
-    this.forest.found = words ? Object.assign(new Folder(this.forest.root), { filtered: true }) : null;
-    this.forest.measure();
+    this.model.found = words ? Object.assign(new Folder(this.model.root), { filtered: true }) : null;
+    this.model.updateSizes();
     if (!words) this.draw();
     return this.refresh();
   }
 
   // Focus
 
-  focusCame(event) {
+  onFocus(event) {
     const row = event.target.closest?.(".row");
     if (!row || row.dataset.path === this.focused) return;
     this.focused = row.dataset.path;
@@ -173,30 +173,30 @@ export class Tree {
   focus(path) {
     this.focused = path;
     this.view.focused = path;
-    this.view.bring(this.forest.placeOf(path));
+    this.view.scrollTo(this.model.placeOf(path));
     this.view.rowOf(path)?.element.focus({ preventScroll: true });
   }
 
   /** The focused row was deleted: focus the row at its position. */
-  leave(place) {
-    const { size } = this.forest;
-    const entry = size && place >= 0 ? this.forest.at(Math.min(place, size - 1)).entry : null;
+  focusNearest(place) {
+    const { size } = this.model;
+    const entry = size && place >= 0 ? this.model.at(Math.min(place, size - 1)).entry : null;
     this.focused = entry?.path ?? null;
     if (entry && !this.selection.size) this.selection.only(entry);
   }
 
   /** The entry at a position, loaded if necessary. */
   async entryAt(place) {
-    const spot = this.forest.at(place);
+    const spot = this.model.at(place);
     if (spot.entry) return spot.entry;
-    this.view.bring(place);
-    await this.list(spot.folder);
-    return this.forest.at(Math.min(place, this.forest.size - 1)).entry;
+    this.view.scrollTo(place);
+    await this.load(spot.folder);
+    return this.model.at(Math.min(place, this.model.size - 1)).entry;
   }
 
   async goTo(place, { extend = false, apart = false } = {}) {
-    if (!this.forest.size) return;
-    const entry = await this.entryAt(Math.max(0, Math.min(place, this.forest.size - 1)));
+    if (!this.model.size) return;
+    const entry = await this.entryAt(Math.max(0, Math.min(place, this.model.size - 1)));
     if (!entry) return;
     this.focus(entry.path);
     if (extend) await this.selectTo(entry.path);
@@ -205,93 +205,93 @@ export class Tree {
   }
 
   walk(by, how) {
-    const place = this.focused ? this.forest.placeOf(this.focused) : -1;
+    const place = this.focused ? this.model.placeOf(this.focused) : -1;
     return this.goTo(place < 0 ? 0 : place + by, how);
   }
 
   async selectTo(path) {
-    const to = this.forest.placeOf(path);
-    const from = this.selection.anchor ? this.forest.placeOf(this.selection.anchor) : -1;
-    if (from < 0) return this.selection.only(this.forest.entryOf(path));
+    const to = this.model.placeOf(path);
+    const from = this.selection.anchor ? this.model.placeOf(this.selection.anchor) : -1;
+    if (from < 0) return this.selection.only(this.model.entryOf(path));
     const entries = [];
-    for (const [folder, [first, last]] of this.forest.ranges(Math.min(from, to), Math.max(from, to) + 1)) {
-      entries.push(...(await this.shelf.between(folder, first, last)));
+    for (const [folder, [first, last]] of this.model.ranges(Math.min(from, to), Math.max(from, to) + 1)) {
+      entries.push(...(await this.loader.entriesBetween(folder, first, last)));
     }
     return this.selection.set(entries);
   }
 
   /** Select all siblings of the focused row. */
   async selectAll() {
-    const folder = (this.focused && !this.forest.found && this.forest.folders.get(parentOf(this.focused))) || this.forest.base;
-    this.selection.set(await this.shelf.between(folder, 0, folder.total - 1));
+    const folder = (this.focused && !this.model.found && this.model.folders.get(parentOf(this.focused))) || this.model.base;
+    this.selection.set(await this.loader.entriesBetween(folder, 0, folder.total - 1));
     this.draw();
   }
 
   // Preview
 
   /** Select a file anywhere: open its folders and scroll to its row. */
-  async choose(path, byHand = true) {
-    if (this.forest.placeOf(path) < 0) await this.reveal(path);
-    const place = this.forest.placeOf(path);
-    const entry = this.forest.entryOf(path);
+  async openFile(path, byUser = true) {
+    if (this.model.placeOf(path) < 0) await this.reveal(path);
+    const place = this.model.placeOf(path);
+    const entry = this.model.entryOf(path);
     if (place >= 0) {
       this.selection.only(entry);
-      if (byHand || !this.view.inner.contains(document.activeElement)) this.focused = path;
+      if (byUser || !this.view.inner.contains(document.activeElement)) this.focused = path;
     }
-    this.look(path, entry, byHand); // the preview may shrink the tree
-    if (place >= 0) this.view.bring(place);
+    this.open(path, entry, byUser); // the preview may shrink the tree
+    if (place >= 0) this.view.scrollTo(place);
   }
 
   /** Mark the version of a step as seen; later versions stay unseen. */
-  seen(path, step) {
-    if (this.marks.of(path)?.step === step) this.marks.look(path);
+  markSeen(path, step) {
+    if (this.marks.of(path)?.step === step) this.marks.markSeen(path);
   }
 
-  look(path, entry, byHand) {
+  open(path, entry, byUser) {
     this.current = path;
-    this.marks.look(path);
+    this.marks.markSeen(path);
     this.draw();
-    this.onLook(path, entry, byHand);
+    this.onOpen(path, entry, byUser);
   }
 
   /** Highlight a file's row without showing its current version; no row if the file was deleted. */
-  async point(path) {
+  async highlight(path) {
     this.current = path;
     this.selection.clear();
     this.draw();
-    if (this.forest.placeOf(path) < 0) await this.reveal(path);
-    const entry = this.forest.entryOf(path);
+    if (this.model.placeOf(path) < 0) await this.reveal(path);
+    const entry = this.model.entryOf(path);
     if (this.current !== path || !entry) return;
     this.selection.only(entry);
-    this.view.bring(this.forest.placeOf(path));
+    this.view.scrollTo(this.model.placeOf(path));
   }
 
   async reveal(path) {
     if (this.options.words) this.filter("");
     if (isHidden(path)) this.options.hidden = true;
-    if (!isBelow(path, this.forest.root)) this.show("");
+    if (!isBelow(path, this.model.root)) this.showFolder("");
     this.wanted = path;
     const way = [];
-    for (let at = path; at !== this.forest.root; ) {
+    for (let at = path; at !== this.model.root; ) {
       at = parentOf(at);
-      way.unshift(this.forest.open(at));
+      way.unshift(this.model.open(at));
     }
-    await Promise.all(way.map((folder) => this.list(folder)));
+    await Promise.all(way.map((folder) => this.load(folder)));
     this.wanted = null;
   }
 
   /** Show the next or previous file in row order. */
   async step(by) {
     if (!this.current) return;
-    if (this.forest.placeOf(this.current) < 0) await this.reveal(this.current);
-    for (let place = this.forest.placeOf(this.current) + by; place >= 0 && place < this.forest.size; place += by) {
+    if (this.model.placeOf(this.current) < 0) await this.reveal(this.current);
+    for (let place = this.model.placeOf(this.current) + by; place >= 0 && place < this.model.size; place += by) {
       const entry = await this.entryAt(place);
-      if (entry?.kind === "file") return void this.choose(entry.path);
+      if (entry?.kind === "file") return void this.openFile(entry.path);
     }
   }
 
-  note(step, changes) {
-    this.marks.note(step, changes, this.current);
-    this.view.soon();
+  addMarks(step, changes) {
+    this.marks.add(step, changes, this.current);
+    this.view.scheduleDraw();
   }
 }

@@ -1,24 +1,24 @@
 // Tracks files created or changed by steps and whether the user has viewed them since.
 
-import { kept, keep } from "../core/local_storage.js";
+import { readStored, writeStored } from "../core/local_storage.js";
 import { parentOf } from "./model.js";
 import { isCache } from "./hidden.js";
 
 const RUNS = 12; // runs whose viewed files are remembered
 const FILES = 400;
 
-export class Marks {
+export class UnseenMarks {
   reset(run) {
     this.run = run;
     this.marks = new Map();
     this.unseen = new Map(); // folder → number of unseen files below it
-    const { all = 0, files = [] } = kept("looked", []).find((each) => each.run === run) ?? {};
+    const { all = 0, files = [] } = readStored("looked", []).find((each) => each.run === run) ?? {};
     this.all = all;
-    this.looked = new Map(files);
+    this.seen = new Map(files);
   }
 
   /** Record the changes of a step; `shown` is the file in the preview. */
-  note(step, changes, shown = null) {
+  add(step, changes, shown = null) {
     for (const { path, kind } of changes) {
       const before = this.marks.get(path);
       if (before && before.step > step) continue;
@@ -27,12 +27,12 @@ export class Marks {
         this.marks.delete(path);
         continue;
       }
-      const unseen = !isCache(path) && step > this.all && step > (this.looked.get(path) ?? 0);
+      const unseen = !isCache(path) && step > this.all && step > (this.seen.get(path) ?? 0);
       const changed = before?.changed ?? [];
       if (kind === "changed" && before?.step !== step) changed.push(step);
       this.marks.set(path, { step, kind: before?.unseen && before.kind === "added" ? "added" : kind, unseen, changed });
       if (unseen) this.count(path, 1);
-      if (path === shown) this.look(path);
+      if (path === shown) this.markSeen(path);
     }
   }
 
@@ -50,24 +50,24 @@ export class Marks {
   }
 
   /** Mark a file as seen; return whether it was unseen. */
-  look(path) {
+  markSeen(path) {
     const mark = this.marks.get(path);
     if (!mark?.unseen) return false;
     mark.unseen = false;
     this.count(path, -1);
-    this.looked.delete(path);
-    this.looked.set(path, mark.step);
+    this.seen.delete(path);
+    this.seen.set(path, mark.step);
     this.remember();
     return true;
   }
 
-  lookAtAll() {
+  markAllSeen() {
     for (const mark of this.marks.values()) {
       mark.unseen = false;
       this.all = Math.max(this.all, mark.step);
     }
     this.unseen.clear();
-    this.looked.clear();
+    this.seen.clear();
     this.remember();
   }
 
@@ -79,8 +79,8 @@ export class Marks {
   }
 
   remember() {
-    const files = [...this.looked].slice(-FILES);
-    const others = kept("looked", []).filter((each) => each.run !== this.run);
-    keep("looked", [...others, { run: this.run, all: this.all, files }].slice(-RUNS));
+    const files = [...this.seen].slice(-FILES);
+    const others = readStored("looked", []).filter((each) => each.run !== this.run);
+    writeStored("looked", [...others, { run: this.run, all: this.all, files }].slice(-RUNS));
   }
 }

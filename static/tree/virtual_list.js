@@ -1,26 +1,26 @@
 // Virtual list: renders the rows near the viewport and the focused one.
 
 import { h } from "../core/dom.js";
-import { blank, Row } from "./row.js";
+import { createPlaceholder, TreeRow } from "./row.js";
 
-const BEYOND = 8; // rows rendered above and below the viewport
+const OVERSCAN = 8; // rows rendered above and below the viewport
 
-export class View {
+export class VirtualList {
   /** `stateOf(spot)` returns a row's state; `onMissing(folders)` is called for rows that are not loaded. */
-  constructor(element, forest, { stateOf, onMissing }) {
-    Object.assign(this, { element, forest, stateOf, onMissing });
+  constructor(element, model, { stateOf, onMissing }) {
+    Object.assign(this, { element, model, stateOf, onMissing });
     this.inner = h("div", { class: "rows", role: "presentation" });
     element.append(this.inner);
     this.rows = new Map();
-    this.blanks = [];
+    this.placeholders = [];
     this.frame = 0;
-    element.addEventListener("scroll", () => this.soon(), { passive: true });
+    element.addEventListener("scroll", () => this.scheduleDraw(), { passive: true });
     new ResizeObserver(() => this.draw()).observe(element);
   }
 
   clear() {
     this.rows.clear();
-    this.blanks = [];
+    this.placeholders = [];
     this.inner.replaceChildren();
     this.element.scrollTop = 0;
   }
@@ -30,65 +30,65 @@ export class View {
   }
 
   /** The first visible position, and the one after the last. */
-  seen() {
+  visibleRange() {
     const height = this.height;
     const first = Math.floor(this.element.scrollTop / height);
     return [first, first + Math.ceil(this.element.clientHeight / height) + 1];
   }
 
-  soon() {
+  scheduleDraw() {
     this.frame ||= requestAnimationFrame(() => this.draw());
   }
 
-  stretch() {
-    this.inner.style.setProperty("--count", this.forest.size);
+  updateHeight() {
+    this.inner.style.setProperty("--count", this.model.size);
   }
 
   draw(focused = this.focused) {
     if (this.frame) cancelAnimationFrame(this.frame);
     this.frame = 0;
     this.focused = focused;
-    this.stretch();
+    this.updateHeight();
     const had = this.inner.contains(document.activeElement);
-    const spots = this.places(focused).map((place) => ({ place, ...this.forest.at(place) }));
+    const spots = this.renderedPositions(focused).map((place) => ({ place, ...this.model.at(place) }));
     this.remove(new Set(spots.map(({ entry }) => entry?.path)));
-    const blanks = spots.filter(({ entry }) => !entry);
+    const missing = spots.filter(({ entry }) => !entry);
     let last = null;
-    for (const spot of spots) if (spot.entry) last = this.put(spot, last);
-    this.fill(blanks.map(({ place }) => place));
+    for (const spot of spots) if (spot.entry) last = this.placeRow(spot, last);
+    this.placePlaceholders(missing.map(({ place }) => place));
     this.keepTabStop(focused);
     if (had && !this.inner.contains(document.activeElement)) this.rows.get(focused)?.element.focus({ preventScroll: true });
-    if (blanks.length) this.onMissing(new Set(blanks.map(({ folder }) => folder)));
+    if (missing.length) this.onMissing(new Set(missing.map(({ folder }) => folder)));
   }
 
-  remove(kept) {
+  remove(paths) {
     for (const [path, row] of this.rows) {
-      if (kept.has(path)) continue;
+      if (paths.has(path)) continue;
       row.element.remove();
       this.rows.delete(path);
     }
   }
 
   /** The positions to render. */
-  places(focused) {
-    const [first, last] = this.seen();
-    const from = Math.max(0, first - BEYOND);
-    const to = this.element.clientHeight ? Math.min(this.forest.size, last + BEYOND) : 0;
+  renderedPositions(focused) {
+    const [first, last] = this.visibleRange();
+    const from = Math.max(0, first - OVERSCAN);
+    const to = this.element.clientHeight ? Math.min(this.model.size, last + OVERSCAN) : 0;
     const places = Array.from({ length: Math.max(0, to - from) }, (_, index) => from + index);
-    const apart = focused ? this.forest.placeOf(focused) : -1;
+    const apart = focused ? this.model.placeOf(focused) : -1;
     if (apart >= 0 && (apart < from || apart >= to)) places[apart < from ? "unshift" : "push"](apart);
     return places;
   }
 
   /** Place a row after the previous one; do not move rows already in place. */
-  put(spot, last) {
+  placeRow(spot, last) {
     const { entry } = spot;
     let row = this.rows.get(entry.path);
     if (row && row.kind !== entry.kind) {
       row.element.remove();
       row = null;
     }
-    row ??= new Row(entry);
+    row ??= new TreeRow(entry);
     this.rows.set(entry.path, row);
     row.update(entry, this.stateOf(spot));
     const next = last ? last.nextSibling : this.inner.firstChild;
@@ -96,12 +96,12 @@ export class View {
     return row.element;
   }
 
-  fill(places) {
-    while (this.blanks.length < places.length) this.blanks.push(blank());
-    for (const extra of this.blanks.splice(places.length)) extra.remove();
+  placePlaceholders(places) {
+    while (this.placeholders.length < places.length) this.placeholders.push(createPlaceholder());
+    for (const extra of this.placeholders.splice(places.length)) extra.remove();
     places.forEach((place, index) => {
-      this.blanks[index].style.setProperty("--place", place);
-      if (!this.blanks[index].isConnected) this.inner.append(this.blanks[index]);
+      this.placeholders[index].style.setProperty("--place", place);
+      if (!this.placeholders[index].isConnected) this.inner.append(this.placeholders[index]);
     });
   }
 
@@ -115,8 +115,8 @@ export class View {
   }
 
   /** Scroll to a row by the smallest distance; centre it if it is far. */
-  bring(place) {
-    this.stretch();
+  scrollTo(place) {
+    this.updateHeight();
     const [height, { scrollTop, clientHeight }] = [this.height, this.element];
     const top = place * height;
     const far = top < scrollTop - clientHeight || top > scrollTop + 2 * clientHeight;
@@ -131,14 +131,14 @@ export class View {
     const { scrollTop } = this.element;
     if (!scrollTop) return null;
     const place = Math.ceil(scrollTop / this.height);
-    const path = place < this.forest.size ? this.forest.at(place).entry?.path : null;
+    const path = place < this.model.size ? this.model.at(place).entry?.path : null;
     return path ? { path, off: place * this.height - scrollTop } : null;
   }
 
-  hold(anchor) {
-    const place = anchor ? this.forest.placeOf(anchor.path) : -1;
+  restore(anchor) {
+    const place = anchor ? this.model.placeOf(anchor.path) : -1;
     if (place < 0) return;
-    this.stretch();
+    this.updateHeight();
     const top = place * this.height - anchor.off;
     if (Math.abs(top - this.element.scrollTop) >= 1) this.element.scrollTop = top;
   }

@@ -1,23 +1,23 @@
 // Upload chips: one per file, or one for a batch.
 
-import { aboutOf, aboutWords, hasText } from "../core/document_info.js";
+import { fetchDocumentInfo, formatDocumentInfo, mayHaveText } from "../core/document_info.js";
 import { h, icon } from "../core/dom.js";
-import { bytes, number, plural, seconds } from "../core/format.js";
+import { formatBytes, formatNumber, plural, formatSeconds } from "../core/format.js";
 import { isBelow } from "../tree/model.js";
 import { Rate } from "./resumable_upload.js";
 
 /** Common parts: name, message, progress bar, Retry and Remove. */
-class Chip {
-  constructor(sign, name, sendings, { onRemove, onRetry }) {
-    this.sendings = sendings;
+class UploadChip {
+  constructor(iconName, name, uploads, { onRemove, onRetry }) {
+    this.uploads = uploads;
     this.rate = new Rate();
     this.name = h("b", { dir: "auto" }, name);
-    this.words = h("span", { class: "num" }, "waiting");
-    this.more = h("span", { class: "more" });
+    this.status = h("span", { class: "num" }, "waiting");
+    this.info = h("span", { class: "more" });
     this.bar = h("span", { class: "done", role: "progressbar", "aria-label": `Uploading ${name}`, "aria-valuemin": 0, "aria-valuemax": 100 });
     this.retry = h("button", { type: "button", class: "quiet retry", hidden: true, onclick: onRetry }, "Retry");
     this.remove = h("button", { type: "button", class: "quiet", "aria-label": `Remove ${name}`, title: `Remove ${name}`, onclick: onRemove }, icon("close"));
-    this.element = h("span", { class: "chip upload" }, icon(sign), this.name, this.words, this.more, this.retry, this.remove, this.bar);
+    this.element = h("span", { class: "chip upload" }, icon(iconName), this.name, this.status, this.info, this.retry, this.remove, this.bar);
   }
 
   /** Show percentage, rate and time left. */
@@ -25,12 +25,12 @@ class Chip {
     const percent = Math.floor((100 * sent) / (size || 1));
     const rate = this.rate.take(performance.now(), sent);
     const parts = [before, `${percent}%`];
-    if (rate && sent < size) parts.push(`${bytes(rate)}/s`, `${seconds(Math.max(1, (size - sent) / rate)).replace(/\.\d s$/, " s")} left`);
-    this.tell(parts.filter(Boolean).join(" · "), percent);
+    if (rate && sent < size) parts.push(`${formatBytes(rate)}/s`, `${formatSeconds(Math.max(1, (size - sent) / rate)).replace(/\.\d s$/, " s")} left`);
+    this.setStatus(parts.filter(Boolean).join(" · "), percent);
   }
 
-  tell(words, percent = null) {
-    if (this.words.textContent !== words) this.words.textContent = words;
+  setStatus(text, percent = null) {
+    if (this.status.textContent !== text) this.status.textContent = text;
     this.bar.hidden = percent === null;
     if (percent === null) return;
     this.bar.style.setProperty("--part", `${percent}%`);
@@ -38,71 +38,71 @@ class Chip {
   }
 
   /** The uploaded paths in or below these folders (or all), once all have arrived. */
-  arrivedIn(folders) {
-    if (this.sendings.some(({ under }) => under)) return [];
-    const paths = this.sendings.filter(({ state }) => state === "done").map(({ entry }) => entry.path);
+  uploadedPaths(folders) {
+    if (this.uploads.some(({ active }) => active)) return [];
+    const paths = this.uploads.filter(({ state }) => state === "done").map(({ entry }) => entry.path);
     return folders ? paths.filter((path) => folders.some((folder) => isBelow(path, folder))) : paths;
   }
 
   /** Remove deleted paths. */
-  forget(gone) {
-    this.sendings = this.sendings.filter(({ state, entry }) => state !== "done" || !gone.has(entry.path));
-    if (this.sendings.length) this.show();
+  removePaths(gone) {
+    this.uploads = this.uploads.filter(({ state, entry }) => state !== "done" || !gone.has(entry.path));
+    if (this.uploads.length) this.show();
     else this.element.remove();
   }
 
-  bad(bad) {
-    this.element.classList.toggle("bad", bad);
-    this.retry.hidden = !bad;
+  setFailed(failed) {
+    this.element.classList.toggle("bad", failed);
+    this.retry.hidden = !failed;
   }
 }
 
 /** Chip of one file. */
-export class FileChip extends Chip {
-  constructor(sending, deeds) {
-    super("file", sending.name, [sending], deeds);
-    this.sending = sending;
+export class FileChip extends UploadChip {
+  constructor(upload, actions) {
+    super("file", upload.name, [upload], actions);
+    this.upload = upload;
   }
 
   show() {
-    const { sending } = this;
-    const { state, sent, size, entry } = sending;
-    this.bad(state === "failed");
-    if (state === "waiting") this.tell("waiting", 0);
+    const { upload } = this;
+    const { state, sent, size, entry } = upload;
+    this.setFailed(state === "failed");
+    if (state === "waiting") this.setStatus("waiting", 0);
     else if (state === "sending") this.progress(sent, size);
-    else if (state === "resting") this.tell("connection lost, retrying", Math.floor((100 * sent) / (size || 1)));
-    else if (state === "failed") this.tell("upload failed");
-    else if (state === "done") this.arrived(entry);
+    else if (state === "retrying") this.setStatus("connection lost, retrying", Math.floor((100 * sent) / (size || 1)));
+    else if (state === "failed") this.setStatus("upload failed");
+    else if (state === "done") this.showUploaded(entry);
   }
 
-  arrived(entry) {
-    this.tell(bytes(entry.size));
+  showUploaded(entry) {
+    this.setStatus(formatBytes(entry.size));
     this.name.textContent = entry.name;
-    if (this.asked || !hasText(entry.name)) return;
-    this.asked = true;
-    aboutOf(entry.path).then((about) => (this.more.textContent = aboutWords(about)), () => {});
+    if (this.infoRequested || !mayHaveText(entry.name)) return;
+    this.infoRequested = true;
+    fetchDocumentInfo(entry.path).then((about) => (this.info.textContent = formatDocumentInfo(about)), () => {});
   }
 }
 
 /** Chip of a batch, with totals. */
-export class BundleChip extends Chip {
-  constructor(sendings, name, deeds) {
-    super(name ? "folder" : "clip", name || plural(sendings.length, "file"), sendings, deeds);
+export class BatchChip extends UploadChip {
+  constructor(uploads, name, actions) {
+    super(name ? "folder" : "attach", name || plural(uploads.length, "file"), uploads, actions);
     this.titled = Boolean(name);
   }
 
   show() {
-    const { sendings } = this;
-    const size = sendings.reduce((sum, each) => sum + each.size, 0);
-    if (!this.titled) this.name.textContent = plural(sendings.length, "file");
-    const count = (state) => sendings.filter((each) => each.state === state).length;
+    const { uploads } = this;
+    const size = uploads.reduce((sum, each) => sum + each.size, 0);
+    if (!this.titled) this.name.textContent = plural(uploads.length, "file");
+    const count = (state) => uploads.filter((each) => each.state === state).length;
     const [done, failed] = [count("done"), count("failed")];
-    const sent = sendings.reduce((sum, each) => sum + each.sent, 0);
-    const under = sendings.some((each) => each.under);
-    this.bad(!under && failed > 0);
-    if (under && !sent && !done) this.tell("waiting", 0);
-    else if (under) this.progress(sent, size, `${number(done)} of ${number(sendings.length)}`);
-    else if (failed) this.tell(`${number(failed)} of ${plural(sendings.length, "file")} failed`);
-    else this.tell([this.titled ? plural(done, "file") : "", bytes(size)].filter(Boolean).join(" · "));
+    const sent = uploads.reduce((sum, each) => sum + each.sent, 0);
+    const active = uploads.some((each) => each.active);
+    this.setFailed(!active && failed > 0);
+    if (active && !sent && !done) this.setStatus("waiting", 0);
+    else if (active) this.progress(sent, size, `${formatNumber(done)} of ${formatNumber(uploads.length)}`);
+    else if (failed) this.setStatus(`${formatNumber(failed)} of ${plural(uploads.length, "file")} failed`);
+    else this.setStatus([this.titled ? plural(done, "file") : "", formatBytes(size)].filter(Boolean).join(" · "));
   }
 }

@@ -1,14 +1,14 @@
 // Converts dropped, chosen or pasted items to files with paths and empty folders.
 
 /** A path as the server expects it: each name percent-encoded. */
-const encoded = (path) => path.split("/").filter(Boolean).map((name) => encodeURIComponent(name.toWellFormed?.() ?? name)).join("/");
+const encodePath = (path) => path.split("/").filter(Boolean).map((name) => encodeURIComponent(name.toWellFormed?.() ?? name)).join("/");
 
-const joined = (folder, path) => [folder, encoded(path)].filter(Boolean).join("/");
+const joinPath = (folder, path) => [folder, encodePath(path)].filter(Boolean).join("/");
 
 /** Chosen files; those of a chosen folder have relative paths. */
 export function fromFiles(files, folder) {
-  const items = files.map((file) => ({ file, path: joined(folder, file.webkitRelativePath || file.name) }));
-  return { items, folders: [], name: nameOf(files.map((file) => file.webkitRelativePath)) };
+  const items = files.map((file) => ({ file, path: joinPath(folder, file.webkitRelativePath || file.name) }));
+  return { items, folders: [], name: commonFolder(files.map((file) => file.webkitRelativePath)) };
 }
 
 /**
@@ -24,31 +24,31 @@ export function fromTransfer(transfer, folder) {
     if (entry) entries.push(entry);
     else files.push(item.getAsFile());
   }
-  const given = fromFiles(files.filter(Boolean), folder);
-  return walked(entries, given, folder);
+  const result = fromFiles(files.filter(Boolean), folder);
+  return readEntries(entries, result, folder);
 }
 
-async function walked(entries, given, folder) {
+async function readEntries(entries, result, folder) {
   const waiting = [...entries].reverse();
   while (waiting.length) {
     const entry = waiting.pop();
     if (entry.isFile) {
-      given.items.push({ file: await fileOf(entry), path: joined(folder, entry.fullPath) });
+      result.items.push({ file: await fileOf(entry), path: joinPath(folder, entry.fullPath) });
       continue;
     }
-    const inside = await listed(entry.createReader());
-    if (!inside.length) given.folders.push(joined(folder, entry.fullPath));
-    waiting.push(...inside.reverse());
+    const children = await readDirectory(entry.createReader());
+    if (!children.length) result.folders.push(joinPath(folder, entry.fullPath));
+    waiting.push(...children.reverse());
   }
   const dropped = entries.filter((entry) => entry.isDirectory);
-  given.name = dropped.length === 1 && entries.length === 1 ? dropped[0].name : "";
-  return given;
+  result.name = dropped.length === 1 && entries.length === 1 ? dropped[0].name : "";
+  return result;
 }
 
 /** The file of an entry; null if unreadable, reported on upload. */
 const fileOf = (entry) => new Promise((resolve) => entry.file(resolve, () => resolve(null)));
 
-async function listed(reader) {
+async function readDirectory(reader) {
   const all = [];
   for (;;) {
     const some = await new Promise((resolve) => reader.readEntries(resolve, () => resolve([])));
@@ -58,9 +58,9 @@ async function listed(reader) {
 }
 
 /** The common top folder of these paths. */
-function nameOf(ways) {
-  const first = ways[0]?.split("/")[0];
-  return first && ways.every((way) => way.startsWith(`${first}/`)) ? first : "";
+function commonFolder(paths) {
+  const first = paths[0]?.split("/")[0];
+  return first && paths.every((path) => path.startsWith(`${first}/`)) ? first : "";
 }
 
 /**
@@ -71,13 +71,13 @@ export function pastedFiles(event) {
   const { files, types } = event.clipboardData ?? {};
   if (event.defaultPrevented || !files?.length || types.includes("text/plain")) return [];
   event.preventDefault();
-  return [...files].map(named);
+  return [...files].map(withName);
 }
 
 let pasted = 0;
 
 /** Pasted images have no name. */
-function named(file) {
+function withName(file) {
   if (!/^image\.\w+$/.test(file.name)) return file;
   return new File([file], `pasted-${++pasted}${file.name.slice(5)}`, { type: file.type });
 }

@@ -1,13 +1,13 @@
 // Resumable upload of one file, in as many requests as needed.
 
-const PAUSES = [300, 1000, 2000, 4000, 8000, 15_000, 30_000]; // ms before each retry
-const GATHER = 3000; // ms over which a rate is averaged
+const RETRY_DELAYS = [300, 1000, 2000, 4000, 8000, 15_000, 30_000]; // ms before each retry
+const RATE_WINDOW_MS = 3000; // ms over which a rate is averaged
 
-class Refused extends Error {}
+class UploadError extends Error {}
 
-class Broken extends Error {}
+class ConnectionError extends Error {}
 
-export class Sending {
+export class Upload {
   /** `base` is the URL of the run's uploads, `path` the encoded target path. */
   constructor(base, file, path) {
     Object.assign(this, { base, file, path, onChange: () => {}, sent: 0, state: "waiting", entry: null, error: "" });
@@ -15,11 +15,11 @@ export class Sending {
     this.size = file?.size ?? 0;
   }
 
-  get under() {
-    return this.state === "waiting" || this.state === "sending" || this.state === "resting";
+  get active() {
+    return this.state === "waiting" || this.state === "sending" || this.state === "retrying";
   }
 
-  become(state) {
+  setState(state) {
     if (this.state === "cancelled") return;
     this.state = state;
     this.onChange(this);
@@ -27,84 +27,84 @@ export class Sending {
 
   /** Upload the file; never throws: `state` is `done`, `failed` (with `error`) or `cancelled`. */
   async send() {
-    this.become("sending");
+    this.setState("sending");
     try {
-      if (!this.file) throw new Refused(`Cannot read ${this.name}.`);
-      this.entry = await this.persist();
+      if (!this.file) throw new UploadError(`Cannot read ${this.name}.`);
+      this.entry = await this.sendWithRetries();
       this.sent = this.size;
-      this.become("done");
+      this.setState("done");
     } catch (error) {
       this.error = error.message;
-      this.become("failed");
+      this.setState("failed");
     }
   }
 
-  async persist() {
+  async sendWithRetries() {
     for (let tries = 0; ; tries++) {
       const before = this.sent;
       try {
-        return await this.goOn();
+        return await this.resume();
       } catch (error) {
-        if (this.state === "cancelled" || !(error instanceof Broken)) throw error;
+        if (this.state === "cancelled" || !(error instanceof ConnectionError)) throw error;
         if (this.sent > before) tries = 0;
-        await this.readable();
-        if (tries >= PAUSES.length) throw new Refused(`Cannot upload ${this.name}: connection lost.`);
+        await this.checkReadable();
+        if (tries >= RETRY_DELAYS.length) throw new UploadError(`Cannot upload ${this.name}: connection lost.`);
       }
-      this.become("resting");
-      await new Promise((resolve) => setTimeout(resolve, PAUSES[tries]));
-      this.become("sending");
+      this.setState("retrying");
+      await new Promise((resolve) => setTimeout(resolve, RETRY_DELAYS[tries]));
+      this.setState("sending");
     }
   }
 
   /** Check that the file is readable: a changed or moved file fails like a broken connection, but permanently. */
-  async readable() {
+  async checkReadable() {
     try {
       await this.file.slice(0, 1).arrayBuffer();
     } catch {
-      throw new Refused(`Cannot read ${this.name}: it was changed or moved, or it is a folder.`);
+      throw new UploadError(`Cannot read ${this.name}: it was changed or moved, or it is a folder.`);
     }
   }
 
   /** Continue from the server's offset to the end. */
-  async goOn() {
+  async resume() {
     let at = 0;
     if (this.id) {
-      const known = await this.ask(`/${this.id}`);
-      if (known?.path) return known;
-      if (known) at = known.offset;
+      const status = await this.request(`/${this.id}`);
+      if (status?.path) return status;
+      if (status) at = status.offset;
       else this.id = null;
     }
     for (;;) {
-      if (!this.id) at = await this.begin();
-      this.check();
-      const answer = await this.patch(at);
-      if (answer.path) return answer;
-      if (answer.offset === undefined) this.id = null;
-      else at = answer.offset;
+      if (!this.id) at = await this.create();
+      this.checkCancelled();
+      const response = await this.patch(at);
+      if (response.path) return response;
+      if (response.offset === undefined) this.id = null;
+      else at = response.offset;
     }
   }
 
-  check() {
-    if (this.state === "cancelled") throw new Refused("");
+  checkCancelled() {
+    if (this.state === "cancelled") throw new UploadError("");
   }
 
-  async begin() {
+  async create() {
     const body = JSON.stringify({ path: this.path, size: this.size });
-    this.id = (await this.ask("", { method: "POST", headers: { "Content-Type": "application/json" }, body })).upload;
-    if (this.state === "cancelled") await this.forget();
+    this.id = (await this.request("", { method: "POST", headers: { "Content-Type": "application/json" }, body })).upload;
+    if (this.state === "cancelled") await this.discard();
     return 0;
   }
 
   /** The server's response; null if it does not know the upload any more. */
-  async ask(address, options) {
+  async request(address, options) {
     const response = await fetch(this.base + address, options).catch(() => null);
-    return read(response?.status ?? 0, (await response?.text().catch(() => "")) ?? "", this.name);
+    return parseResponse(response?.status ?? 0, (await response?.text().catch(() => "")) ?? "", this.name);
   }
 
   patch(at) {
     this.sent = at;
     return new Promise((resolve, reject) => {
-      const request = (this.request = new XMLHttpRequest());
+      const request = (this.xhr = new XMLHttpRequest());
       request.open("PATCH", `${this.base}/${this.id}`);
       request.setRequestHeader("Upload-Offset", at);
       request.setRequestHeader("Content-Type", "application/octet-stream");
@@ -114,7 +114,7 @@ export class Sending {
       });
       request.addEventListener("loadend", () => {
         try {
-          resolve(read(request.status, request.responseText, this.name) ?? {});
+          resolve(parseResponse(request.status, request.responseText, this.name) ?? {});
         } catch (error) {
           reject(error);
         }
@@ -126,20 +126,20 @@ export class Sending {
   /** Cancel in any state; a completed file is deleted. */
   async cancel() {
     const { state, entry } = this;
-    this.become("cancelled");
-    this.request?.abort();
-    if (state === "done") await drop(this.base.replace(/uploads$/, `files/${entry.path}`));
-    else await this.forget();
+    this.setState("cancelled");
+    this.xhr?.abort();
+    if (state === "done") await sendDelete(this.base.replace(/uploads$/, `files/${entry.path}`));
+    else await this.discard();
   }
 
-  async forget() {
-    if (this.id) await drop(`${this.base}/${this.id}`);
+  async discard() {
+    if (this.id) await sendDelete(`${this.base}/${this.id}`);
   }
 }
 
-const drop = (address) => fetch(address, { method: "DELETE" }).catch(() => {});
+const sendDelete = (address) => fetch(address, { method: "DELETE" }).catch(() => {});
 
-function read(status, text, name) {
+function parseResponse(status, text, name) {
   let value = null;
   try {
     value = JSON.parse(text);
@@ -150,10 +150,10 @@ function read(status, text, name) {
   if (status === 404 && value?.error && !value.error.startsWith("There is no such run")) return null;
   if (status === 409) {
     if (value?.offset !== undefined) return value;
-    throw new Broken(value?.error ?? "");
+    throw new ConnectionError(value?.error ?? "");
   }
-  if (status === 0 || (status >= 500 && status !== 507)) throw new Broken("");
-  throw new Refused(value?.error ?? `Cannot upload ${name}: the server responded with status ${status}.`);
+  if (status === 0 || (status >= 500 && status !== 507)) throw new ConnectionError("");
+  throw new UploadError(value?.error ?? `Cannot upload ${name}: the server responded with status ${status}.`);
 }
 
 /** Rate of change of a number over the last seconds. */
@@ -164,7 +164,7 @@ export class Rate {
 
   take(now, value) {
     this.points.push([now, value]);
-    while (this.points.length > 2 && this.points[0][0] < now - GATHER) this.points.shift();
+    while (this.points.length > 2 && this.points[0][0] < now - RATE_WINDOW_MS) this.points.shift();
     const [[began, least]] = this.points;
     this.perSecond = now - began > 400 ? Math.max(0, (1000 * (value - least)) / (now - began)) : 0;
     return this.perSecond;

@@ -1,84 +1,84 @@
 // Uploads of files and folders to a run's workspace, a few at a time.
 
-import { h, icon, styled } from "../core/dom.js";
-import { api, ask, attach, emit, on, runApi, session } from "../core/session.js";
-import { missing } from "../tree/loader.js";
-import { BundleChip, FileChip } from "./chips.js";
+import { h, icon, loadStyles } from "../core/dom.js";
+import { api, fetchJson, showRun, emit, on, runApi, session } from "../core/session.js";
+import { findMissing } from "../tree/loader.js";
+import { BatchChip, FileChip } from "./chips.js";
 import { fromFiles, fromTransfer, pastedFiles } from "./drop_reader.js";
-import { Sending } from "./resumable_upload.js";
+import { Upload } from "./resumable_upload.js";
 
-const AT_ONCE = 3; // browsers allow six connections, and the run's stream uses one
-const CHIPS = 6; // larger batches show totals only
+const MAX_ACTIVE = 3; // browsers allow six connections, and the run's stream uses one
+const MAX_CHIPS = 6; // larger batches show totals only
 const waiting = [];
-let coming = 0; // chosen, but not queued yet
-let sending = 0;
+let preparing = 0; // chosen, but not queued yet
+let active = 0;
 let draft = null;
 
-export const underWay = () => coming + sending + waiting.length;
+export const pendingUploads = () => preparing + active + waiting.length;
 
 /** The target run; two quick drops share one draft. */
-async function someRun() {
+async function ensureRun() {
   if (session.run) return;
-  draft ??= ask(api("runs"), { method: "POST" }).finally(() => (draft = null));
+  draft ??= fetchJson(api("runs"), { method: "POST" }).finally(() => (draft = null));
   const { run } = await draft;
   if (session.run) return;
   emit("draft", run);
-  attach(run);
+  showRun(run);
 }
 
 export function mountUploads(element) {
-  styled("uploads/uploads.css");
+  loadStyles("uploads/uploads.css");
   const chips = element.querySelector(".chips");
-  const made = new Set();
-  const clear = () => underWay() || chips.replaceChildren();
-  mountChoosing(element);
-  on("give", ({ files, items, folder = "input" }) => {
-    const given = items ? fromTransfer(items, folder) : fromFiles(files, folder);
-    give(given, items ? items.files.length || 1 : files.length);
+  const chipSet = new Set();
+  const clear = () => pendingUploads() || chips.replaceChildren();
+  mountFileInputs(element);
+  on("upload", ({ files, items, folder = "input" }) => {
+    const contents = items ? fromTransfer(items, folder) : fromFiles(files, folder);
+    startUploads(contents, items ? items.files.length || 1 : files.length);
   });
-  on("asked", clear);
+  on("message-sent", clear);
   on("reset", clear);
   on("workspace", ({ folders }) => {
-    for (const chip of made) {
-      if (!chip.element.isConnected) made.delete(chip);
+    for (const chip of chipSet) {
+      if (!chip.element.isConnected) chipSet.delete(chip);
       else prune(chip, folders);
     }
   });
   mountDrop();
   mountPaste();
 
-  async function give(promised, count) {
+  async function startUploads(contents, count) {
     if (!count) return;
-    coming += count;
+    preparing += count;
     emit("uploads");
     try {
-      const [given] = await Promise.all([promised, someRun()]);
-      await Promise.all(given.folders.map(makeFolder));
-      queue(given);
+      const [resolved] = await Promise.all([contents, ensureRun()]);
+      await Promise.all(resolved.folders.map(makeFolder));
+      queue(resolved);
     } catch (error) {
-      emit("not-sent", error.message);
+      emit("upload-failed", error.message);
     } finally {
-      coming -= count;
+      preparing -= count;
     }
-    next();
+    startNext();
   }
 
   function queue({ items, name }) {
-    const bundled = items.length > CHIPS || name;
-    const sendings = items.map(({ file, path }) => new Sending(runApi("uploads"), file, path));
-    const gathered = bundled ? [gather(sendings, name)] : sendings.map((each) => gather([each]));
-    chips.append(...gathered.map(({ element: each }) => each));
-    waiting.push(...sendings);
+    const batched = items.length > MAX_CHIPS || name;
+    const uploads = items.map(({ file, path }) => new Upload(runApi("uploads"), file, path));
+    const newChips = batched ? [createChip(uploads, name)] : uploads.map((each) => createChip([each]));
+    chips.append(...newChips.map(({ element: each }) => each));
+    waiting.push(...uploads);
   }
 
   /** One chip for a batch, updated at most once per frame. */
-  function gather(sendings, name) {
-    const deeds = { onRemove: () => remove(chip), onRetry: () => retry(chip.sendings) };
-    const chip = name !== undefined ? new BundleChip(sendings, name, deeds) : new FileChip(sendings[0], deeds);
-    made.add(chip);
+  function createChip(uploads, name) {
+    const actions = { onRemove: () => remove(chip), onRetry: () => retry(chip.uploads) };
+    const chip = name !== undefined ? new BatchChip(uploads, name, actions) : new FileChip(uploads[0], actions);
+    chipSet.add(chip);
     let frame = 0;
     const show = () => (frame ||= requestAnimationFrame(() => ((frame = 0), chip.show())));
-    for (const each of sendings) each.onChange = show;
+    for (const each of uploads) each.onChange = show;
     chip.show();
     return chip;
   }
@@ -86,63 +86,63 @@ export function mountUploads(element) {
 
 /** Remove files that were deleted or moved meanwhile. */
 async function prune(chip, folders) {
-  const paths = chip.arrivedIn(folders);
+  const paths = chip.uploadedPaths(folders);
   if (!paths.length) return;
-  const gone = await missing(paths).catch(() => new Set());
-  if (gone.size) chip.forget(gone);
+  const gone = await findMissing(paths).catch(() => new Set());
+  if (gone.size) chip.removePaths(gone);
 }
 
 async function makeFolder(path) {
   const headers = { "Content-Type": "application/json" };
-  await ask(runApi("changes"), { method: "POST", headers, body: JSON.stringify({ do: "folder", path, merge: true }) });
+  await fetchJson(runApi("changes"), { method: "POST", headers, body: JSON.stringify({ do: "folder", path, merge: true }) });
 }
 
-async function next() {
-  while (sending < AT_ONCE && waiting.length) {
-    sending++;
-    one(waiting.shift());
+async function startNext() {
+  while (active < MAX_ACTIVE && waiting.length) {
+    active++;
+    runUpload(waiting.shift());
   }
   emit("uploads");
 }
 
-async function one(each) {
+async function runUpload(each) {
   await each.send();
-  sending--;
-  if (each.state === "failed") emit("not-sent", each.error);
-  next();
+  active--;
+  if (each.state === "failed") emit("upload-failed", each.error);
+  startNext();
 }
 
-function retry(sendings) {
-  const failed = sendings.filter(({ state }) => state === "failed");
-  for (const each of failed) each.become("waiting");
+function retry(uploads) {
+  const failed = uploads.filter(({ state }) => state === "failed");
+  for (const each of failed) each.setState("waiting");
   waiting.push(...failed);
-  next();
+  startNext();
 }
 
 async function remove(chip) {
-  const { sendings } = chip;
-  for (const each of sendings) {
+  const { uploads } = chip;
+  for (const each of uploads) {
     const at = waiting.indexOf(each);
     if (at >= 0) waiting.splice(at, 1);
   }
   chip.element.remove();
   emit("uploads");
   document.querySelector("#task textarea").focus();
-  for (const each of sendings) await each.cancel();
+  for (const each of uploads) await each.cancel();
 }
 
-function mountChoosing(element) {
+function mountFileInputs(element) {
   const input = element.querySelector("input");
   const choose = element.querySelector(".choose");
   const folder = h("input", { type: "file", hidden: true, webkitdirectory: true, multiple: true, "aria-label": "Folder to attach" });
   const chooseFolder = h("button", { type: "button", class: "quiet choose-folder", "aria-label": "Attach folder", title: "Attach folder", onclick: () => folder.click() }, icon("folder"));
   input.after(folder);
-  choose.prepend(icon("clip"));
+  choose.prepend(icon("attach"));
   choose.after(chooseFolder);
   choose.addEventListener("click", () => input.click());
   for (const each of [input, folder]) {
     each.addEventListener("change", () => {
-      emit("give", { files: [...each.files] });
+      emit("upload", { files: [...each.files] });
       each.value = "";
     });
   }
@@ -150,21 +150,21 @@ function mountChoosing(element) {
 
 function mountDrop() {
   const words = h("span", {}, "Drop files and folders here to upload them");
-  const veil = h("div", { class: "veil", hidden: true }, words);
-  document.body.append(veil);
-  const carries = (event) => event.dataTransfer?.types.includes("Files");
-  on("drop-folder", (folder) => folder !== null && (veil.hidden = true));
+  const overlay = h("div", { class: "drop-overlay", hidden: true }, words);
+  document.body.append(overlay);
+  const hasFiles = (event) => event.dataTransfer?.types.includes("Files");
+  on("drop-target", (folder) => folder !== null && (overlay.hidden = true));
   document.addEventListener("dragover", (event) => {
-    if (!carries(event)) return;
+    if (!hasFiles(event)) return;
     event.preventDefault();
-    veil.hidden = false;
+    overlay.hidden = false;
   });
-  document.addEventListener("dragleave", (event) => event.relatedTarget || (veil.hidden = true));
+  document.addEventListener("dragleave", (event) => event.relatedTarget || (overlay.hidden = true));
   document.addEventListener("drop", (event) => {
-    veil.hidden = true;
-    if (!carries(event)) return;
+    overlay.hidden = true;
+    if (!hasFiles(event)) return;
     event.preventDefault();
-    emit("give", { items: event.dataTransfer });
+    emit("upload", { items: event.dataTransfer });
   });
 }
 
@@ -173,6 +173,6 @@ function mountPaste() {
     const other = event.target.closest?.("input, textarea, [contenteditable]");
     if (document.querySelector("dialog[open]") || (other && !other.closest("#task"))) return;
     const files = pastedFiles(event);
-    if (files.length) emit("give", { files });
+    if (files.length) emit("upload", { files });
   });
 }

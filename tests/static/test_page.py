@@ -140,7 +140,7 @@ def test_what_the_model_saw_stands_beside_the_output(
     expect(studio.state).to_have_text("submitted")
     expect(studio.timeline.get_by_label("Output", exact=True)).to_contain_text("500")
     studio.button("What the model saw").click()
-    saw = studio.timeline.locator(".saw")
+    saw = studio.timeline.locator(".observation")
     expect(saw).to_contain_text("left out")
     expect(saw).not_to_contain_text("\n500\n")
 

@@ -73,7 +73,7 @@ def test_a_state_is_reached_and_anyone_can_use_it(
 def tabbed(studio: StudioTab, most: int = 80) -> list[str]:
     """The names of what Tab reaches, from the head of the page on."""
     studio.page.evaluate(
-        "const head = document.querySelector('.masthead'); head.tabIndex = -1; head.focus()"
+        "const head = document.querySelector('.app-header'); head.tabIndex = -1; head.focus()"
     )
     names: list[str] = []
     for _ in range(most):

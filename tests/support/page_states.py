@@ -151,7 +151,7 @@ def preparing_image(studio: StudioTab, stage: ScriptedStudio) -> None:
         Preparing(state="preparing_image", detail="installing python3-numpy", progress=0.42)
     ]
     studio.send("Chart the length of the day")
-    expect(studio.state).to_contain_text("preparing image 42 %")
+    expect(studio.state).to_contain_text("preparing image 42%")
     expect(studio.timeline).to_contain_text("python3-numpy")
 
 

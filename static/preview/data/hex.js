@@ -1,38 +1,38 @@
 // Preview of files without another kind: type and hex view; holds only the visible bytes.
 
 import { h } from "../../core/dom.js";
-import { bytes, number } from "../../core/format.js";
-import { Pieces } from "./range_reader.js";
+import { formatBytes, formatNumber } from "../../core/format.js";
+import { RangeReader } from "./range_reader.js";
 
 const WIDTH = 16;
-const LINE = 20; // row height in pixels
-const TALLEST = 8_000_000; // pixels; browsers limit the height of elements
-const WAIT = 250; // ms of idle time before strings are searched
+const LINE_HEIGHT = 20; // row height in pixels
+const MAX_HEIGHT = 8_000_000; // pixels; browsers limit the height of elements
+const IDLE_MS = 250; // ms of idle time before strings are searched
 
-class Bytes {
+class HexView {
   constructor(file, first) {
     this.file = file;
     this.top = 0;
-    this.what = h("p", { class: "what" });
+    this.description = h("p", { class: "what" });
     this.facts = h("dl");
-    this.place = h("input", { type: "text", size: 12, placeholder: "offset, 0x… or %", "aria-label": "Go to offset", spellcheck: "false" });
-    this.go = h("form", { class: "go" }, this.place, h("button", { class: "quiet" }, "Go"));
-    this.go.addEventListener("submit", (event) => {
+    this.offsetField = h("input", { type: "text", size: 12, placeholder: "offset, 0x… or %", "aria-label": "Go to offset", spellcheck: "false" });
+    this.offsetForm = h("form", { class: "go" }, this.offsetField, h("button", { class: "quiet" }, "Go"));
+    this.offsetForm.addEventListener("submit", (event) => {
       event.preventDefault();
-      this.goTo(this.place.value.trim());
+      this.goTo(this.offsetField.value.trim());
     });
-    this.words = h("div", { class: "list" });
-    this.aside = h("details", { class: "words" }, h("summary", {}, "Strings"), this.words);
-    this.aside.addEventListener("toggle", () => this.aside.open && this.spell());
+    this.stringList = h("div", { class: "list" });
+    this.strings = h("details", { class: "words" }, h("summary", {}, "Strings"), this.stringList);
+    this.strings.addEventListener("toggle", () => this.strings.open && this.loadStrings());
     this.body = h("tbody");
     this.table = h("table", { class: "hex" }, this.body);
-    this.tall = h("div", { class: "tall" });
-    this.scroller = h("div", { class: "scroller", tabindex: "0", role: "region", "aria-label": "Hex view" }, h("div", { class: "held" }, this.table), this.tall);
-    this.scroller.addEventListener("scroll", () => this.scrolled());
-    this.scroller.addEventListener("wheel", (event) => this.wheeled(event), { passive: false });
-    this.scroller.addEventListener("keydown", (event) => this.key(event));
+    this.spacer = h("div", { class: "tall" });
+    this.scroller = h("div", { class: "scroller", tabindex: "0", role: "region", "aria-label": "Hex view" }, h("div", { class: "held" }, this.table), this.spacer);
+    this.scroller.addEventListener("scroll", () => this.onScroll());
+    this.scroller.addEventListener("wheel", (event) => this.onWheel(event), { passive: false });
+    this.scroller.addEventListener("keydown", (event) => this.onKey(event));
     this.element = h("div", { class: "bytes" },
-      h("div", { class: "about" }, h("div", { class: "said" }, this.what, this.facts), this.go), this.aside, this.scroller);
+      h("div", { class: "about" }, h("div", { class: "description" }, this.description, this.facts), this.offsetForm), this.strings, this.scroller);
     this.observer = new ResizeObserver(() => this.draw());
     this.observer.observe(this.scroller);
     this.update(first);
@@ -40,13 +40,13 @@ class Bytes {
 
   update(first) {
     this.first = first;
-    this.file.tell("");
-    this.pieces = new Pieces(this.file, first, () => this.draw());
+    this.file.setDetails("");
+    this.reader = new RangeReader(this.file, first, () => this.draw());
     this.rows = Math.ceil(first.size / WIDTH);
-    this.what.textContent = first.size ? first.what : "This file is empty.";
+    this.description.textContent = first.size ? first.what : "This file is empty.";
     this.facts.replaceChildren(...first.facts.flatMap(([label, value]) => [h("dt", {}, label), h("dd", {}, value)]));
-    for (const each of [this.go, this.aside, this.scroller]) each.hidden = !first.size;
-    this.tall.style.height = `${Math.min(this.rows * LINE, TALLEST)}px`;
+    for (const each of [this.offsetForm, this.strings, this.scroller]) each.hidden = !first.size;
+    this.spacer.style.height = `${Math.min(this.rows * LINE_HEIGHT, MAX_HEIGHT)}px`;
     this.table.setAttribute("aria-rowcount", this.rows);
     this.move(this.top);
   }
@@ -57,36 +57,36 @@ class Bytes {
     clearTimeout(this.rest);
   }
 
-  get fit() {
-    return Math.max(1, Math.floor(this.scroller.clientHeight / LINE));
+  get visibleRows() {
+    return Math.max(1, Math.floor(this.scroller.clientHeight / LINE_HEIGHT));
   }
 
   /** Rows covered by the full range of the scroll bar. */
   get range() {
-    return Math.max(0, this.rows - this.fit);
+    return Math.max(0, this.rows - this.visibleRows);
   }
 
   get scaled() {
-    return this.rows * LINE > TALLEST;
+    return this.rows * LINE_HEIGHT > MAX_HEIGHT;
   }
 
-  scrolled() {
+  onScroll() {
     const { scrollTop, scrollHeight, clientHeight } = this.scroller;
-    if (Math.abs(scrollTop - (this.own ?? -1)) < 1) return;
-    this.own = null;
-    const way = Math.max(1, scrollHeight - clientHeight);
-    this.top = this.scaled ? Math.round((scrollTop / way) * this.range) : Math.floor(scrollTop / LINE);
+    if (Math.abs(scrollTop - (this.ownScrollTop ?? -1)) < 1) return;
+    this.ownScrollTop = null;
+    const scrollRange = Math.max(1, scrollHeight - clientHeight);
+    this.top = this.scaled ? Math.round((scrollTop / scrollRange) * this.range) : Math.floor(scrollTop / LINE_HEIGHT);
     this.draw();
   }
 
-  wheeled(event) {
+  onWheel(event) {
     if (!this.scaled || event.ctrlKey) return;
     event.preventDefault();
-    this.move(this.top + Math.sign(event.deltaY) * Math.max(1, Math.round(Math.abs(event.deltaY) / LINE)));
+    this.move(this.top + Math.sign(event.deltaY) * Math.max(1, Math.round(Math.abs(event.deltaY) / LINE_HEIGHT)));
   }
 
-  key(event) {
-    const by = { ArrowUp: -1, ArrowDown: 1, PageUp: 1 - this.fit, PageDown: this.fit - 1, Home: -this.rows, End: this.rows }[event.key];
+  onKey(event) {
+    const by = { ArrowUp: -1, ArrowDown: 1, PageUp: 1 - this.visibleRows, PageDown: this.visibleRows - 1, Home: -this.rows, End: this.rows }[event.key];
     if (by === undefined || event.altKey) return;
     event.preventDefault();
     this.move(this.top + by);
@@ -95,9 +95,9 @@ class Bytes {
   move(top) {
     this.top = Math.max(0, Math.min(this.range, top));
     const { scrollHeight, clientHeight } = this.scroller;
-    const way = Math.max(0, scrollHeight - clientHeight);
-    this.scroller.scrollTop = this.scaled ? (this.range ? (this.top / this.range) * way : 0) : this.top * LINE;
-    this.own = this.scroller.scrollTop;
+    const scrollRange = Math.max(0, scrollHeight - clientHeight);
+    this.scroller.scrollTop = this.scaled ? (this.range ? (this.top / this.range) * scrollRange : 0) : this.top * LINE_HEIGHT;
+    this.ownScrollTop = this.scroller.scrollTop;
     this.draw();
   }
 
@@ -105,10 +105,10 @@ class Bytes {
     const part = /^(\d+(?:\.\d+)?)\s*%$/.exec(text);
     const plain = text.replace(/[\s,_]/g, "");
     const offset = part ? Math.floor((this.first.size * part[1]) / 100) : /^(0x[0-9a-f]+|\d+)$/i.test(plain) ? Number(plain) : NaN;
-    const known = Number.isFinite(offset) && offset < this.first.size;
-    this.place.setCustomValidity(known ? "" : `Enter an offset below ${number(this.first.size)}.`);
-    this.place.reportValidity();
-    if (known) this.show(offset);
+    const valid = Number.isFinite(offset) && offset < this.first.size;
+    this.offsetField.setCustomValidity(valid ? "" : `Enter an offset below ${formatNumber(this.first.size)}.`);
+    this.offsetField.reportValidity();
+    if (valid) this.show(offset);
   }
 
   show(offset) {
@@ -124,38 +124,38 @@ class Bytes {
   }
 
   paint() {
-    const last = Math.min(this.rows, this.top + this.fit + 1);
+    const last = Math.min(this.rows, this.top + this.visibleRows + 1);
     const rows = [];
     for (let row = this.top; row < last; row++) rows.push(this.row(row * WIDTH));
     this.body.replaceChildren(...rows);
     clearTimeout(this.rest);
-    if (this.aside.open) this.rest = setTimeout(() => this.spell(), WAIT);
+    if (this.strings.open) this.rest = setTimeout(() => this.loadStrings(), IDLE_MS);
   }
 
   row(at) {
-    const held = this.pieces.at(at, WIDTH);
+    const held = this.reader.at(at, WIDTH);
     const hex = held ? [...held].map((byte) => byte.toString(16).padStart(2, "0")) : ["…"];
     const text = held ? [...held].map((byte) => (byte >= 32 && byte < 127 ? String.fromCharCode(byte) : "·")).join("") : "";
     const marked = this.marked !== undefined && Math.floor(this.marked / WIDTH) * WIDTH === at;
     return h("tr", { "aria-rowindex": at / WIDTH + 1, class: marked ? "marked" : null },
-      h("th", { scope: "row", title: number(at) }, at.toString(16).padStart(8, "0")),
+      h("th", { scope: "row", title: formatNumber(at) }, at.toString(16).padStart(8, "0")),
       h("td", {}, hex.slice(0, 8).join(" "), h("i", {}, hex.length > 8 ? ` ${hex.slice(8).join(" ")}` : "")), h("td", {}, text));
   }
 
   /** Load the embedded strings from here on. */
-  async spell() {
+  async loadStrings() {
     const near = this.top * WIDTH;
-    if (this.spelt === `${near} ${this.file.version}`) return;
-    this.spelt = `${near} ${this.file.version}`;
+    if (this.loadedStrings === `${near} ${this.file.version}`) return;
+    this.loadedStrings = `${near} ${this.file.version}`;
     try {
       const { words } = await this.file.ask({ as: "bytes", near });
       if (near !== this.top * WIDTH) return;
       const found = words.map(([at, text]) => h("button", { type: "button", onclick: () => this.show(at) }, h("small", {}, at.toString(16).padStart(8, "0")), h("span", {}, text)));
-      this.words.replaceChildren(...(found.length ? found : [h("p", {}, `No strings in the next ${bytes(65536)}.`)]));
+      this.stringList.replaceChildren(...(found.length ? found : [h("p", {}, `No strings in the next ${formatBytes(65536)}.`)]));
     } catch (error) {
-      this.words.replaceChildren(h("p", {}, error.message));
+      this.stringList.replaceChildren(h("p", {}, error.message));
     }
   }
 }
 
-export const open = (file, first) => new Bytes(file, first);
+export const open = (file, first) => new HexView(file, first);

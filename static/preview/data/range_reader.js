@@ -1,30 +1,30 @@
 // Reads a file of any size with range requests; caches a few chunks.
 
-const PIECE = 8192;
-const HELD = 64;
-const AT_ONCE = 2;
+const CHUNK_SIZE = 8192;
+const MAX_CHUNKS = 64;
+const MAX_REQUESTS = 2;
 
-export class Pieces {
-  constructor(file, { first, size }, onPiece) {
-    Object.assign(this, { file, size, onPiece });
+export class RangeReader {
+  constructor(file, { first, size }, onChunk) {
+    Object.assign(this, { file, size, onChunk });
     this.first = Uint8Array.from(first.match(/../g) ?? [], (pair) => parseInt(pair, 16));
-    this.held = new Map();
+    this.chunks = new Map();
     this.wanted = new Set();
-    this.under = 0;
+    this.active = 0;
   }
 
   /** Return up to `length` bytes from an offset; null if not loaded yet (starts loading). */
   at(offset, length) {
     const end = Math.min(offset + length, this.size);
     if (end <= this.first.length) return this.first.subarray(offset, end);
-    const index = Math.floor(offset / PIECE);
-    const piece = this.held.get(index);
-    if (piece) return piece.subarray(offset - index * PIECE, end - index * PIECE);
-    if (piece === undefined) this.want(index);
+    const index = Math.floor(offset / CHUNK_SIZE);
+    const chunk = this.chunks.get(index);
+    if (chunk) return chunk.subarray(offset - index * CHUNK_SIZE, end - index * CHUNK_SIZE);
+    if (chunk === undefined) this.request(index);
     return null;
   }
 
-  want(index) {
+  request(index) {
     this.wanted.delete(index);
     this.wanted.add(index);
     this.next();
@@ -32,29 +32,29 @@ export class Pieces {
 
   /** Load the latest request first: after scrolling, that is the visible one. */
   next() {
-    while (this.under < AT_ONCE && this.wanted.size) {
+    while (this.active < MAX_REQUESTS && this.wanted.size) {
       const index = [...this.wanted].at(-1);
       this.wanted.delete(index);
       if ([...this.wanted].length > 8) this.wanted.clear();
-      this.under++;
-      this.held.set(index, null);
-      this.fetch(index).catch(() => this.held.delete(index)).finally(() => {
-        this.under--;
+      this.active++;
+      this.chunks.set(index, null);
+      this.fetch(index).catch(() => this.chunks.delete(index)).finally(() => {
+        this.active--;
         this.next();
       });
     }
   }
 
   async fetch(index) {
-    const first = index * PIECE;
-    const last = Math.min(first + PIECE, this.size) - 1;
+    const first = index * CHUNK_SIZE;
+    const last = Math.min(first + CHUNK_SIZE, this.size) - 1;
     const response = await fetch(this.file.address("files", {}), { headers: { Range: `bytes=${first}-${last}` } });
     if (response.status !== 206) throw new Error(`The server answered ${response.status}.`);
-    this.held.set(index, new Uint8Array(await response.arrayBuffer()));
-    for (const oldest of this.held.keys()) {
-      if (this.held.size <= HELD) break;
-      this.held.delete(oldest);
+    this.chunks.set(index, new Uint8Array(await response.arrayBuffer()));
+    for (const oldest of this.chunks.keys()) {
+      if (this.chunks.size <= MAX_CHUNKS) break;
+      this.chunks.delete(oldest);
     }
-    this.onPiece();
+    this.onChunk();
   }
 }

@@ -1,12 +1,12 @@
 // Two versions of an image: side by side, with a divider, or blended.
 
 import { h } from "../../core/dom.js";
-import { bytes, number } from "../../core/format.js";
+import { formatBytes, formatNumber } from "../../core/format.js";
 
-const BY_ITSELF = /\.(png|jpe?g|gif|webp|avif|bmp)$/i;
-const WAYS = [["beside", "Side by side"], ["wipe", "Swipe"], ["blend", "Blend"]];
+const BROWSER_IMAGE = /\.(png|jpe?g|gif|webp|avif|bmp)$/i;
+const MODES = [["beside", "Side by side"], ["wipe", "Swipe"], ["blend", "Blend"]];
 
-export function pictures(file, { before, after, step }, offer) {
+export function renderImageDiff(file, { before, after, step }, addTool) {
   const sides = [before && { ...before, at: step - 1, says: "before" }, after && { ...after, at: step, says: "after" }].filter(Boolean);
   const element = h("div", { class: "pictures beside" }, ...sides.map((side) => figure(file, side, step)));
   if (sides.length < 2) return { element };
@@ -15,15 +15,15 @@ export function pictures(file, { before, after, step }, offer) {
   slider.addEventListener("input", () => element.style.setProperty("--seen", `${slider.value}%`));
   const bar = h("div", { class: "wiper", hidden: true }, h("span", {}, "before"), slider, h("span", {}, "after"));
   element.prepend(bar);
-  const buttons = WAYS.map(([way, label]) => h("button", { type: "button", class: "quiet", onclick: () => (chosen = true, turn(way)) }, label));
-  const turn = (wanted) => {
+  const buttons = MODES.map(([way, label]) => h("button", { type: "button", class: "quiet", onclick: () => (chosen = true, setMode(way)) }, label));
+  const setMode = (wanted) => {
     element.className = `pictures ${wanted}`;
     bar.hidden = wanted === "beside";
-    WAYS.forEach(([way], place) => buttons[place].setAttribute("aria-pressed", String(way === wanted)));
+    MODES.forEach(([way], place) => buttons[place].setAttribute("aria-pressed", String(way === wanted)));
   };
-  turn("wipe");
-  element.addEventListener("load", () => chosen || sameSize(element) || turn("beside"), true);
-  offer(h("span", { class: "ways", role: "group", "aria-label": "Comparison mode" }, ...buttons));
+  setMode("wipe");
+  element.addEventListener("load", () => chosen || sameSize(element) || setMode("beside"), true);
+  addTool(h("span", { class: "ways", role: "group", "aria-label": "Comparison mode" }, ...buttons));
   return { element };
 }
 
@@ -35,20 +35,20 @@ function sameSize(element) {
 
 function figure(file, side, step) {
   const options = { step: side.at, v: side.hash ?? "" };
-  const made = file.address("view", { as: "image", frame: 0, ...options });
+  const converted = file.address("view", { as: "image", frame: 0, ...options });
   const image = h("img", { alt: `${file.name} ${side.says} step ${step}`, draggable: "false" });
-  const size = h("span", { class: "num" }, bytes(side.size));
+  const size = h("span", { class: "num" }, formatBytes(side.size));
   image.addEventListener("load", () => {
-    size.textContent = `${number(image.naturalWidth)} × ${number(image.naturalHeight)} · ${bytes(side.size)}`;
+    size.textContent = `${formatNumber(image.naturalWidth)} × ${formatNumber(image.naturalHeight)} · ${formatBytes(side.size)}`;
   });
-  let tried = !BY_ITSELF.test(file.name);
+  let usesConverted = !BROWSER_IMAGE.test(file.name);
   image.addEventListener("error", () => {
-    if (tried) return image.replaceWith(h("p", { class: "note" }, "This image cannot be displayed."));
-    tried = true;
-    image.src = made;
+    if (usesConverted) return image.replaceWith(h("p", { class: "note" }, "This image cannot be displayed."));
+    usesConverted = true;
+    image.src = converted;
     return undefined;
   });
-  image.src = tried ? made : file.address("files", { inline: 1, ...options });
+  image.src = usesConverted ? converted : file.address("files", { inline: 1, ...options });
   return h("figure", { class: side.says }, h("div", { class: "paper" }, image),
     h("figcaption", {}, h("b", {}, `${side.says} step ${step}`), " ", size));
 }

@@ -3,34 +3,34 @@
 import { h, icon } from "../../core/dom.js";
 import { api } from "../../core/session.js";
 
-const PATIENCE = 10_000;
-let asked;
+const TIMEOUT_MS = 10_000;
+let result;
 
 /** Whether a framed page can reach no other host; tested once per browser. */
-export function confined() {
-  asked ??= probe().then((found) => {
-    if (found === null) asked = undefined;
+export function isConfined() {
+  result ??= probe().then((found) => {
+    if (found === null) result = undefined;
     return Boolean(found);
   });
-  return asked;
+  return result;
 }
 
 function probe() {
   const frame = h("iframe", { hidden: true, sandbox: "allow-scripts", src: new URL("../frames/confinement", api("")).href });
   const { promise, resolve } = Promise.withResolvers();
-  const heard = ({ source, data }) => source === frame.contentWindow && resolve(data?.confined === true);
-  const late = setTimeout(() => resolve(null), PATIENCE);
-  addEventListener("message", heard);
+  const onMessage = ({ source, data }) => source === frame.contentWindow && resolve(data?.confined === true);
+  const timeout = setTimeout(() => resolve(null), TIMEOUT_MS);
+  addEventListener("message", onMessage);
   document.body.append(frame);
   return promise.finally(() => {
-    clearTimeout(late);
-    removeEventListener("message", heard);
+    clearTimeout(timeout);
+    removeEventListener("message", onMessage);
     frame.remove();
   });
 }
 
 /** Explain the limits of this browser and let the user choose: `onChoose("off" | "unconfined")`. */
-export function question(onChoose) {
+export function confinementPrompt(onChoose) {
   const choice = (words, scripts) => h("button", { type: "button", class: "quiet", onclick: () => onChoose(scripts) }, words);
   return h("div", { class: "says" }, icon("file"),
     h("p", {}, "This browser cannot keep a page offline. With scripts, the page could send the files in its folder to any host. Without scripts, it can still contact the hosts that it names. Current versions of Chrome and Edge keep pages offline."),

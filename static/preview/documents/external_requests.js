@@ -3,17 +3,17 @@
 import { h } from "../../core/dom.js";
 import { plural } from "../../core/format.js";
 
-const MOST = 60;
+const MAX_ADDRESSES = 60;
 
-export class Outside {
+export class ExternalRequests {
   constructor({ onAllow, address }) {
     this.onAllow = onAllow;
     this.addresses = new Set();
     this.allowed = false;
-    this.words = h("summary");
+    this.summary = h("summary");
     this.list = h("ul");
     this.button = h("button", { type: "button", class: "quiet", onclick: () => this.toggle() });
-    this.details = h("details", {}, this.words, this.list);
+    this.details = h("details", {}, this.summary, this.list);
     this.element = h("div", { class: "outside", role: "status", hidden: true }, this.details, this.button);
     this.add(address);
   }
@@ -21,7 +21,7 @@ export class Outside {
   /** Add addresses, which are untrusted input from the page. */
   add(addresses) {
     for (const address of addresses) {
-      if (this.addresses.size < MOST && hostOf(address)) this.addresses.add(new URL(address).href);
+      if (this.addresses.size < MAX_ADDRESSES && hostOf(address)) this.addresses.add(new URL(address).href);
     }
     this.pending ||= requestAnimationFrame(() => {
       this.pending = 0;
@@ -41,14 +41,14 @@ export class Outside {
     const hosts = [...new Set(addresses.map(hostOf))];
     this.element.hidden = !addresses.length && !this.allowed;
     this.element.classList.toggle("allowed", this.allowed);
-    this.words.textContent = this.allowed ? said(hosts, addresses) : `${plural(addresses.length, "external request")} blocked: ${hosts.join(", ")}`;
-    this.list.replaceChildren(...addresses.map((address) => h("li", {}, address, note(address, this.allowed))));
+    this.summary.textContent = this.allowed ? allowedText(hosts, addresses) : `${plural(addresses.length, "external request")} blocked: ${hosts.join(", ")}`;
+    this.list.replaceChildren(...addresses.map((address) => h("li", {}, address, addressNote(address, this.allowed))));
     this.button.textContent = this.allowed ? "Block external access" : "Allow for this view";
     this.button.title = this.allowed ? "" : "Lets the page contact HTTPS hosts and send them anything in its own folder.";
   }
 }
 
-const said = (hosts, addresses) => (addresses.length
+const allowedText = (hosts, addresses) => (addresses.length
   ? `External access is allowed in this view; still blocked: ${hosts.join(", ")}`
   : "External access is allowed in this view; the page can read only its own folder");
 
@@ -62,7 +62,7 @@ function hostOf(address) {
   }
 }
 
-function note(address, allowed) {
+function addressNote(address, allowed) {
   const url = new URL(address);
   if (url.host === location.host) return h("small", {}, " is on this server; use relative paths for files next to the page");
   if (url.protocol !== "https:") return h("small", {}, " is not HTTPS, always blocked");

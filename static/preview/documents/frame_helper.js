@@ -3,28 +3,28 @@
   if (parent === window) return;
   const prefix = /^.*?\/frames\/[^/]+\//.exec(location.href)?.[0];
   if (!prefix) return;
-  const tell = (what, more) => parent.postMessage({ studio: what, ...more }, "*");
+  const post = (what, more) => parent.postMessage({ studio: what, ...more }, "*");
   const short = (text) => String(text).slice(0, 300);
   for (const name of ["RTCPeerConnection", "webkitRTCPeerConnection"]) delete window[name];
   // Save the built-ins used on nested frames before the page runs, because the page may replace them.
   const { apply } = Reflect;
-  const taken = (call) => (it, ...given) => apply(call, it, given);
-  const got = (type, name) => taken(Object.getOwnPropertyDescriptor(type.prototype, name).get);
+  const uncurry = (call) => (it, ...given) => apply(call, it, given);
+  const uncurryGetter = (type, name) => uncurry(Object.getOwnPropertyDescriptor(type.prototype, name).get);
   const { attachShadow, getAttribute, hasAttribute, setAttribute, remove } = Element.prototype;
-  const [has, get, set, drop] = [hasAttribute, getAttribute, setAttribute, remove].map(taken);
-  const [name, shadow] = ["localName", "shadowRoot"].map((each) => got(Element, each));
-  const [kind, above] = ["nodeType", "parentNode"].map((each) => got(Node, each));
-  const [type, target, added] = ["type", "target", "addedNodes"].map((each) => got(MutationRecord, each));
-  const count = got(NodeList, "length");
-  const [walker, next] = [Document.prototype.createTreeWalker, TreeWalker.prototype.nextNode].map(taken);
+  const [has, get, set, drop] = [hasAttribute, getAttribute, setAttribute, remove].map(uncurry);
+  const [name, shadow] = ["localName", "shadowRoot"].map((each) => uncurryGetter(Element, each));
+  const [kind, above] = ["nodeType", "parentNode"].map((each) => uncurryGetter(Node, each));
+  const [type, target, added] = ["type", "target", "addedNodes"].map((each) => uncurryGetter(MutationRecord, each));
+  const count = uncurryGetter(NodeList, "length");
+  const [walker, next] = [Document.prototype.createTreeWalker, TreeWalker.prototype.nextNode].map(uncurry);
   const Observer = MutationObserver;
-  const observe = taken(Observer.prototype.observe);
+  const observe = uncurry(Observer.prototype.observe);
   const Nodes = Set;
-  const [put, holds, visit] = [Nodes.prototype.add, Nodes.prototype.has, Nodes.prototype.forEach].map(taken);
+  const [put, holds, visit] = [Nodes.prototype.add, Nodes.prototype.has, Nodes.prototype.forEach].map(uncurry);
   const watched = new WeakSet();
-  const [keep, known] = [WeakSet.prototype.add, WeakSet.prototype.has].map(taken);
+  const [keep, known] = [WeakSet.prototype.add, WeakSet.prototype.has].map(uncurry);
   const changes = { __proto__: null, childList: true, subtree: true, attributes: true };
-  const quiet = (element) => {
+  const sandboxSrcdoc = (element) => {
     if (name(element) !== "iframe" || !has(element, "srcdoc") || get(element, "sandbox") === "") return;
     try {
       set(element, "sandbox", "");
@@ -33,48 +33,48 @@
       drop(element); // the page enforces trusted types
     }
   };
-  const look = (element, found) => {
-    quiet(element);
+  const inspect = (element, found) => {
+    sandboxSrcdoc(element);
     const root = shadow(element);
     if (!root || known(watched, root)) return;
-    watch(root);
+    observeRoot(root);
     put(found, root);
   };
-  const hush = (node, found) => {
-    if (kind(node) === 1) look(node, found);
+  const inspectTree = (node, found) => {
+    if (kind(node) === 1) inspect(node, found);
     const walk = walker(document, node, 1);
-    for (let each = next(walk); each; each = next(walk)) look(each, found);
+    for (let each = next(walk); each; each = next(walk)) inspect(each, found);
   };
-  const changed = (records) => {
+  const onMutations = (records) => {
     const found = new Nodes();
     for (let at = 0; at < records.length; at++) {
-      if (type(records[at]) === "attributes") quiet(target(records[at]));
+      if (type(records[at]) === "attributes") sandboxSrcdoc(target(records[at]));
       const nodes = added(records[at]);
       for (let one = 0; one < count(nodes); one++) put(found, nodes[one]);
     }
     // Descendants are visited with their ancestors; roots added during the loop are visited in turn.
-    visit(found, (node) => holds(found, above(node)) || hush(node, found));
+    visit(found, (node) => holds(found, above(node)) || inspectTree(node, found));
   };
-  const watch = (root) => {
+  const observeRoot = (root) => {
     keep(watched, root);
-    observe(new Observer(changed), root, changes);
+    observe(new Observer(onMutations), root, changes);
   };
-  watch(document);
+  observeRoot(document);
   Element.prototype.attachShadow = function (...given) {
     const root = apply(attachShadow, this, given);
-    watch(root);
+    observeRoot(root);
     return root;
   };
   Object.assign(window, { alert() {}, confirm: () => false, prompt: () => null, print() {} });
-  let asked = 0;
+  let violations = 0;
   let loads = 0;
-  let goal = null;
+  let scrollGoal = null;
   addEventListener("securitypolicyviolation", (event) => {
-    if (asked++ < 200) tell("asked", { address: short(event.blockedURI), as: event.effectiveDirective });
+    if (violations++ < 200) post("asked", { address: short(event.blockedURI), as: event.effectiveDirective });
   });
   new PerformanceObserver((list) => {
     const paths = list.getEntries().map((entry) => entry.name).filter((name) => name.startsWith(prefix));
-    if (paths.length && (loads += paths.length) < 200) tell("loaded", { paths: paths.map((name) => short(name.slice(prefix.length))) });
+    if (paths.length && (loads += paths.length) < 200) post("loaded", { paths: paths.map((name) => short(name.slice(prefix.length))) });
   }).observe({ type: "resource", buffered: true });
   addEventListener("click", (event) => {
     const link = event.composedPath().find((each) => each.localName === "a" && each.href);
@@ -83,31 +83,31 @@
       return;
     }
     event.preventDefault();
-    if (event.isTrusted) tell("link", { address: short(link.href) });
+    if (event.isTrusted) post("link", { address: short(link.href) });
   }, true);
   let pending = 0;
   addEventListener("scroll", () => {
     pending ||= requestAnimationFrame(() => {
       pending = 0;
-      tell("scroll", { x: scrollX, y: scrollY });
+      post("scroll", { x: scrollX, y: scrollY });
     });
   }, { passive: true });
   addEventListener("keydown", (event) => {
-    if (event.key === "Escape" && !event.defaultPrevented) tell("escape");
+    if (event.key === "Escape" && !event.defaultPrevented) post("escape");
   });
-  const go = () => goal && scrollTo(goal.x, goal.y);
+  const restoreScroll = () => scrollGoal && scrollTo(scrollGoal.x, scrollGoal.y);
   addEventListener("message", (event) => {
     if (event.source !== parent || event.data?.studio !== "scroll") return;
     event.stopImmediatePropagation();
-    goal = { x: Number(event.data.x) || 0, y: Number(event.data.y) || 0 };
-    go();
-    setTimeout(() => (goal = null), 1500);
+    scrollGoal = { x: Number(event.data.x) || 0, y: Number(event.data.y) || 0 };
+    restoreScroll();
+    setTimeout(() => (scrollGoal = null), 1500);
   });
-  for (const name of ["wheel", "pointerdown", "keydown"]) addEventListener(name, () => (goal = null), { passive: true });
+  for (const name of ["wheel", "pointerdown", "keydown"]) addEventListener(name, () => (scrollGoal = null), { passive: true });
   addEventListener("load", () => {
-    go();
-    new ResizeObserver(go).observe(document.documentElement);
+    restoreScroll();
+    new ResizeObserver(restoreScroll).observe(document.documentElement);
   });
   document.currentScript?.remove();
-  tell("hello", { path: short(location.pathname) });
+  post("hello", { path: short(location.pathname) });
 })();

@@ -1,34 +1,34 @@
 // HTML page in a frame with an opaque origin; external requests are listed, and the user may allow them.
 
 import { h, icon } from "../../core/dom.js";
-import { bytes } from "../../core/format.js";
-import { api, ask, on, runApi, session } from "../../core/session.js";
-import { confined, question } from "./confined_page.js";
-import { Outside } from "./external_requests.js";
+import { formatBytes } from "../../core/format.js";
+import { api, fetchJson, on, runApi, session } from "../../core/session.js";
+import { isConfined, confinementPrompt } from "./confined_page.js";
+import { ExternalRequests } from "./external_requests.js";
 
-const FRESH = 30 * 60 * 1000; // a frame token is valid for an hour
-const LARGE = 32 * 1024 * 1024;
-const NOISE = 1500; // burst of messages allowed
-const QUIET = 0.3; // messages per ms afterwards; more would block the page
-const PATIENCE = 4000; // ms a page may load before it replaces the previous one
+const TOKEN_REUSE_MS = 30 * 60 * 1000; // a frame token is valid for an hour
+const MAX_AUTOMATIC = 32 * 1024 * 1024;
+const MAX_BURST = 1500; // burst of messages allowed
+const MAX_RATE = 0.3; // messages per ms afterwards; more would block the page
+const LOAD_TIMEOUT_MS = 4000; // ms a page may load before it replaces the previous one
 const SANDBOX = { confined: "allow-scripts", unconfined: "allow-scripts", off: "" }; // never allow-same-origin: its scripts would run with our origin
 const NOTES = {
   confined: "",
   unconfined: "Scripts are running. This browser cannot keep them offline, so they can read only the page's own folder.",
   off: "Scripts are disabled in this view.",
 };
-const open_ = new Set();
+const openPages = new Set();
 
-addEventListener("message", (event) => open_.forEach((page) => page.heard(event)));
-on("workspace", ({ folders }) => open_.forEach((page) => page.written(folders)));
+addEventListener("message", (event) => openPages.forEach((page) => page.onMessage(event)));
+on("workspace", ({ folders }) => openPages.forEach((page) => page.onFilesChanged(folders)));
 
-class Page {
+class HtmlPreview {
   constructor(file, first) {
     this.file = file;
-    this.outside = new Outside({ onAllow: (allowed) => this.allow(allowed), address: first.outside });
-    this.aside = h("div", { class: "aside", role: "status", hidden: true });
+    this.externalRequests = new ExternalRequests({ onAllow: (allowed) => this.allow(allowed), address: first.outside });
+    this.noteElement = h("div", { class: "aside", role: "status", hidden: true });
     this.frames = h("div", { class: "frames" });
-    this.element = h("div", { class: "page" }, this.outside.element, this.aside, this.frames);
+    this.element = h("div", { class: "page" }, this.externalRequests.element, this.noteElement, this.frames);
     this.allowed = false;
     this.scripts = ""; // script mode; empty until known
     this.messages = this.since = 0;
@@ -36,135 +36,135 @@ class Page {
     this.loaded = new Map(); // path → modification time; null until known
     this.path = file.path;
     this.step = (file.step ?? null) === null ? null : Number(file.step);
-    this.head(first);
-    open_.add(this);
+    this.addTools(first);
+    openPages.add(this);
   }
 
-  head({ title, size }) {
-    this.file.tell(title);
+  addTools({ title, size }) {
+    this.file.setDetails(title);
     const source = h("button", { type: "button", class: "quiet", onclick: () => this.file.preview.openAs("text") }, "Source");
     const reload = h("button", { type: "button", class: "quiet", onclick: () => this.reload(true) }, "Reload");
-    this.file.tools(source, reload);
+    this.file.setTools(source, reload);
     if (!size) return void this.frames.replaceChildren(h("p", { class: "says" }, "This file is empty."));
-    if (size <= LARGE) return void this.show();
-    const anyway = h("button", { type: "button", class: "quiet", onclick: () => this.show() }, "Show anyway");
+    if (size <= MAX_AUTOMATIC) return void this.show();
+    const showButton = h("button", { type: "button", class: "quiet", onclick: () => this.show() }, "Show anyway");
     this.frames.replaceChildren(h("div", { class: "says" }, icon("file"),
-      h("p", {}, `This page is large (${bytes(size)}) and may load slowly.`), h("div", {}, anyway)));
+      h("p", {}, `This page is large (${formatBytes(size)}) and may load slowly.`), h("div", {}, showButton)));
   }
 
   update(first) {
-    this.file.tell(first.title);
-    if (!this.allowed) this.outside.add(first.outside);
-    if (this.frame || first.size <= LARGE) this.reload();
+    this.file.setDetails(first.title);
+    if (!this.allowed) this.externalRequests.add(first.outside);
+    if (this.frame || first.size <= MAX_AUTOMATIC) this.reload();
   }
 
   close() {
-    open_.delete(this);
+    openPages.delete(this);
     this.closed = true;
-    clearTimeout(this.late);
+    clearTimeout(this.loadTimer);
   }
 
   allow(allowed) {
     this.allowed = allowed;
-    this.made = 0;
+    this.tokenTime = 0;
     return this.reload(true);
   }
 
   reload(anew = false) {
-    if (anew) this.made = 0;
+    if (anew) this.tokenTime = 0;
     return this.show();
   }
 
-  async pass() {
-    if (this.made && Date.now() - this.made < FRESH) return;
-    const { prefix } = await ask(runApi("frames"), {
+  async requestToken() {
+    if (this.tokenTime && Date.now() - this.tokenTime < TOKEN_REUSE_MS) return;
+    const { prefix } = await fetchJson(runApi("frames"), {
       method: "POST",
       body: JSON.stringify({ path: this.file.path, base: base(), allowed: this.allowed, scripts: this.scripts, step: this.step }),
     });
-    Object.assign(this, { prefix: base() + prefix, made: Date.now() });
+    Object.assign(this, { prefix: base() + prefix, tokenTime: Date.now() });
   }
 
-  choose(scripts) {
+  setScripts(scripts) {
     this.scripts = scripts;
     return this.reload(true);
   }
 
   /** Load the page next to the current one, and replace that when the new one is ready. */
   async show() {
-    this.scripts ||= (await confined()) ? "confined" : "";
+    this.scripts ||= (await isConfined()) ? "confined" : "";
     if (this.closed) return;
-    if (!this.scripts) return void this.frames.replaceChildren(question((scripts) => this.choose(scripts)));
+    if (!this.scripts) return void this.frames.replaceChildren(confinementPrompt((scripts) => this.setScripts(scripts)));
     try {
-      await this.pass();
+      await this.requestToken();
     } catch (error) {
-      return void this.say(error.message);
+      return void this.showNote(error.message);
     }
     if (this.closed) return;
-    this.where();
-    this.coming?.remove();
+    this.showLocation();
+    this.nextFrame?.remove();
     const frame = h("iframe", {
       title: this.file.name, sandbox: SANDBOX[this.scripts], referrerpolicy: "no-referrer", class: "coming",
       src: this.prefix + this.path,
     });
-    this.coming = frame;
-    frame.addEventListener("load", () => this.arrived(frame));
-    clearTimeout(this.late);
-    this.late = setTimeout(() => this.arrived(frame), PATIENCE);
+    this.nextFrame = frame;
+    frame.addEventListener("load", () => this.onLoaded(frame));
+    clearTimeout(this.loadTimer);
+    this.loadTimer = setTimeout(() => this.onLoaded(frame), LOAD_TIMEOUT_MS);
     if (this.frame) this.frames.append(frame);
     else this.frames.replaceChildren(frame);
-    if (!this.frame) this.arrived(frame);
+    if (!this.frame) this.onLoaded(frame);
   }
 
-  arrived(frame) {
-    if (frame !== this.coming && frame !== this.frame) return;
+  onLoaded(frame) {
+    if (frame !== this.nextFrame && frame !== this.frame) return;
     frame.contentWindow?.postMessage({ studio: "scroll", ...this.scroll }, "*");
-    if (frame !== this.coming) return;
-    this.coming = null;
+    if (frame !== this.nextFrame) return;
+    this.nextFrame = null;
     this.frame?.remove();
     this.frame = frame;
     frame.classList.remove("coming");
   }
 
   /** Handle a message from a frame. It is untrusted: text of a known kind or ignored. */
-  heard({ source, data }) {
-    const ours = [this.frame, this.coming].find((frame) => frame && frame.contentWindow === source);
-    if (!ours || !source || this.noisy() || typeof data?.studio !== "string") return;
+  onMessage({ source, data }) {
+    const known = [this.frame, this.nextFrame].find((frame) => frame && frame.contentWindow === source);
+    if (!known || !source || this.isFlooding() || typeof data?.studio !== "string") return;
     const text = (value) => (typeof value === "string" ? value.slice(0, 300) : "");
-    if (data.studio === "asked") this.outside.add([text(data.address)]);
-    if (data.studio === "link") this.link(text(data.address));
-    if (data.studio === "hello") this.went(text(data.path));
-    if (data.studio === "loaded" && Array.isArray(data.paths)) this.took(data.paths.map(text));
-    if (data.studio === "escape") this.file.preview.fill(false);
-    if (data.studio === "scroll" && ours === this.frame) this.scroll = { x: Number(data.x) || 0, y: Number(data.y) || 0 };
+    if (data.studio === "asked") this.externalRequests.add([text(data.address)]);
+    if (data.studio === "link") this.offerLink(text(data.address));
+    if (data.studio === "hello") this.onNavigated(text(data.path));
+    if (data.studio === "loaded" && Array.isArray(data.paths)) this.onResourcesLoaded(data.paths.map(text));
+    if (data.studio === "escape") this.file.preview.setFullScreen(false);
+    if (data.studio === "scroll" && known === this.frame) this.scroll = { x: Number(data.x) || 0, y: Number(data.y) || 0 };
   }
 
-  noisy() {
+  isFlooding() {
     const now = performance.now();
-    this.messages = Math.max(0, this.messages - (now - this.since) * QUIET) + 1;
+    this.messages = Math.max(0, this.messages - (now - this.since) * MAX_RATE) + 1;
     this.since = now;
-    if (this.messages < NOISE) return false;
+    if (this.messages < MAX_BURST) return false;
     this.frame?.remove();
-    this.coming?.remove();
-    this.frame = this.coming = null;
-    clearTimeout(this.late);
-    this.say("This page was stopped because it sent too many messages.");
+    this.nextFrame?.remove();
+    this.frame = this.nextFrame = null;
+    clearTimeout(this.loadTimer);
+    this.showNote("This page was stopped because it sent too many messages.");
     return true;
   }
 
-  went(pathname) {
+  onNavigated(pathname) {
     const path = pathname.split("/frames/").at(-1).replace(/^[^/]*\//, "");
     if (!path || path === this.path) return;
     this.path = path;
     this.scroll = { x: 0, y: 0 };
-    this.where();
+    this.showLocation();
   }
 
-  where() {
+  showLocation() {
     const elsewhere = this.path !== this.file.path;
     const back = h("button", { type: "button", class: "quiet", onclick: () => this.back() }, `Back to ${this.file.name}`);
-    if (elsewhere) return void this.say("This is another page of the workspace.", back);
-    const run = h("button", { type: "button", class: "quiet", onclick: () => this.choose("unconfined") }, "Run scripts");
-    this.say(NOTES[this.scripts], ...(this.scripts === "off" ? [run] : []));
+    if (elsewhere) return void this.showNote("This is another page of the workspace.", back);
+    const run = h("button", { type: "button", class: "quiet", onclick: () => this.setScripts("unconfined") }, "Run scripts");
+    this.showNote(NOTES[this.scripts], ...(this.scripts === "off" ? [run] : []));
   }
 
   back() {
@@ -173,37 +173,37 @@ class Page {
     this.show();
   }
 
-  link(address) {
+  offerLink(address) {
     if (!/^https?:\/\//.test(address)) return;
     const leave = h("a", { href: address, target: "_blank", rel: "noopener noreferrer", class: "quiet" }, icon("link"), "Open link in new tab");
-    this.say(`External link: ${address}`, leave);
+    this.showNote(`External link: ${address}`, leave);
   }
 
-  say(words, ...more) {
-    this.aside.hidden = !words;
-    this.aside.replaceChildren(...(words ? [h("span", { title: words }, words), ...more] : []));
+  showNote(words, ...more) {
+    this.noteElement.hidden = !words;
+    this.noteElement.replaceChildren(...(words ? [h("span", { title: words }, words), ...more] : []));
   }
 
-  took(paths) {
+  onResourcesLoaded(paths) {
     for (const path of paths) {
       const plain = path.split(/[?#]/)[0];
       if (plain && plain !== this.file.path && this.loaded.size < 50 && !this.loaded.has(plain)) {
         this.loaded.set(plain, null);
-        this.age(plain).then((changed) => this.loaded.set(plain, changed));
+        this.modifiedTime(plain).then((changed) => this.loaded.set(plain, changed));
       }
     }
   }
 
-  age(path) {
-    return ask(runApi(`entries/${path}`)).then((entry) => entry?.changed ?? 0, () => 0);
+  modifiedTime(path) {
+    return fetchJson(runApi(`entries/${path}`)).then((entry) => entry?.changed ?? 0, () => 0);
   }
 
   /** Folders were written to: reload the page if a file that it loaded changed. */
-  async written(folders) {
+  async onFilesChanged(folders) {
     if (this.step !== null) return;
     const touched = [...this.loaded].filter(([path, changed]) =>
       changed !== null && (!folders || folders.includes(path.slice(0, Math.max(0, path.lastIndexOf("/"))))));
-    const now = await Promise.all(touched.map(([path]) => this.age(path)));
+    const now = await Promise.all(touched.map(([path]) => this.modifiedTime(path)));
     if (this.closed || !touched.some(([, changed], at) => now[at] !== changed)) return;
     touched.forEach(([path], at) => this.loaded.set(path, now[at]));
     this.reload();
@@ -212,4 +212,4 @@ class Page {
 
 const base = () => new URL("..", api("")).href;
 
-export const open = (file, first) => new Page(file, first);
+export const open = (file, first) => new HtmlPreview(file, first);

@@ -1,15 +1,15 @@
 // Audio preview: playable at once; the waveform may load later.
 
 import { h } from "../../core/dom.js";
-import { clock, number, seconds } from "../../core/format.js";
-import { keys, measure, playButton, refusal, renew, source, speed, volume } from "./player.js";
-import { decoded, Waveform } from "./waveform.js";
+import { formatClock, formatNumber, formatSeconds } from "../../core/format.js";
+import { addMediaKeys, determineDuration, playButton, playbackError, reloadMedia, mediaUrl, speedSelect, volumeSlider } from "./player.js";
+import { decodePeaks, Waveform } from "./waveform.js";
 
-const MOST_BYTES = 32 * 1024 * 1024;
-const MOST_SECONDS = 20 * 60;
-const CHANNELS = { 1: "mono", 2: "stereo" };
+const MAX_BYTES = 32 * 1024 * 1024;
+const MAX_SECONDS = 20 * 60;
+const CHANNEL_NAMES = { 1: "mono", 2: "stereo" };
 
-class Sound {
+class AudioPreview {
   constructor(file, first) {
     this.file = file;
     this.media = h("audio", { preload: "metadata" });
@@ -19,18 +19,18 @@ class Sound {
     this.note = h("p", { class: "note", role: "status" });
     this.element = h("div", { class: "sound" }, this.wave.element,
       h("div", { class: "row" }, this.play, this.time, h("span", { class: "grow" }),
-        speed((rate) => (this.media.playbackRate = rate)), volume((loud) => (this.media.volume = loud))),
+        speedSelect((rate) => (this.media.playbackRate = rate)), volumeSlider((loud) => (this.media.volume = loud))),
       this.note, this.media);
-    keys(this.element, { toggle: () => this.toggle(), seek: (at) => this.seek(at), now: () => this.media.currentTime, length: () => this.seconds });
-    measure(this.media);
+    addMediaKeys(this.element, { toggle: () => this.toggle(), seek: (at) => this.seek(at), now: () => this.media.currentTime, length: () => this.seconds });
+    determineDuration(this.media);
     for (const name of ["timeupdate", "seeked", "ended"]) this.media.addEventListener(name, () => this.tick());
-    for (const name of ["play", "pause", "ended"]) this.media.addEventListener(name, () => this.turned());
-    this.media.addEventListener("durationchange", () => this.tell());
+    for (const name of ["play", "pause", "ended"]) this.media.addEventListener(name, () => this.onPlayState());
+    this.media.addEventListener("durationchange", () => this.showDetails());
     this.media.addEventListener("loadedmetadata", () => this.decode());
-    this.media.addEventListener("error", () => this.refused());
-    this.media.src = source(file);
+    this.media.addEventListener("error", () => this.onError());
+    this.media.src = mediaUrl(file);
     this.first = first;
-    this.tell();
+    this.showDetails();
   }
 
   get seconds() {
@@ -38,28 +38,28 @@ class Sound {
     return Number.isFinite(duration) ? duration : this.first.seconds ?? 0;
   }
 
-  tell() {
+  showDetails() {
     const { format, rate, channels, missing, peaks } = this.first;
-    const parts = [format, rate && `${number(rate / 1000)} kHz`, channels && (CHANNELS[channels] ?? `${channels} channels`), this.seconds && clock(this.seconds)];
-    this.file.tell(parts.filter(Boolean).join(" · "));
-    if (missing > 0.1) this.note.textContent = `The file is truncated: ${seconds(missing)} are missing.`;
+    const parts = [format, rate && `${formatNumber(rate / 1000)} kHz`, channels && (CHANNEL_NAMES[channels] ?? `${channels} channels`), this.seconds && formatClock(this.seconds)];
+    this.file.setDetails(parts.filter(Boolean).join(" · "));
+    if (missing > 0.1) this.note.textContent = `The file is truncated: ${formatSeconds(missing)} are missing.`;
     this.wave.show({ seconds: this.seconds, ...(peaks.length ? { peaks } : {}) });
     this.tick();
   }
 
   update(first) {
     this.first = first;
-    this.stopped?.abort();
+    this.controller?.abort();
     this.note.textContent = "";
-    if (this.failed) this.failed.replaceWith(this.wave.element);
-    this.failed = null;
-    renew(this.media, source(this.file));
-    this.tell();
+    if (this.errorView) this.errorView.replaceWith(this.wave.element);
+    this.errorView = null;
+    reloadMedia(this.media, mediaUrl(this.file));
+    this.showDetails();
   }
 
   close() {
     this.closed = true;
-    this.stopped?.abort();
+    this.controller?.abort();
     cancelAnimationFrame(this.frame);
     this.media.pause();
     this.media.removeAttribute("src");
@@ -77,7 +77,7 @@ class Sound {
     this.tick();
   }
 
-  turned() {
+  onPlayState() {
     this.play.show(!this.media.paused);
     cancelAnimationFrame(this.frame);
     const run = () => {
@@ -89,32 +89,32 @@ class Sound {
 
   tick() {
     this.wave.show({ at: Math.min(this.media.currentTime, this.seconds), seconds: this.seconds });
-    this.time.textContent = `${clock(this.media.currentTime)} / ${clock(this.seconds)}`;
+    this.time.textContent = `${formatClock(this.media.currentTime)} / ${formatClock(this.seconds)}`;
   }
 
   async decode() {
     const { peaks, size } = this.first;
     if (peaks.length || this.closed) return;
-    if (size > MOST_BYTES || this.media.duration > MOST_SECONDS) {
+    if (size > MAX_BYTES || this.media.duration > MAX_SECONDS) {
       this.note.textContent = "No waveform: the file is longer than 20 minutes or larger than 32 MB.";
       return;
     }
-    this.stopped = new AbortController();
+    this.controller = new AbortController();
     this.note.textContent = "Drawing the waveform…";
     try {
-      const found = await decoded(source(this.file), this.stopped.signal);
-      this.wave.show({ peaks: found });
+      const decoded = await decodePeaks(mediaUrl(this.file), this.controller.signal);
+      this.wave.show({ peaks: decoded });
       this.note.textContent = "";
     } catch (error) {
       if (error.name !== "AbortError") this.note.textContent = "The waveform cannot be drawn.";
     }
   }
 
-  refused() {
-    if (this.closed || !this.media.getAttribute("src") || this.failed) return;
-    this.failed = refusal(this.file, "this audio file");
-    this.wave.element.replaceWith(this.failed);
+  onError() {
+    if (this.closed || !this.media.getAttribute("src") || this.errorView) return;
+    this.errorView = playbackError(this.file, "this audio file");
+    this.wave.element.replaceWith(this.errorView);
   }
 }
 
-export const open = (file, first) => new Sound(file, first);
+export const open = (file, first) => new AudioPreview(file, first);

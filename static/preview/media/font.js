@@ -1,10 +1,10 @@
 // Font preview: its name and a sample text in the font, and all characters.
 
 import { h } from "../../core/dom.js";
-import { number, plural } from "../../core/format.js";
+import { formatNumber, plural } from "../../core/format.js";
 
 const SIZES = [72, 48, 32, 24, 18, 14];
-const FIRST = 600; // characters shown; more on demand
+const MAX_CHARACTERS = 600; // characters shown; more on demand
 const PANGRAMS = [
   ["The quick brown fox jumps over the lazy dog", "a"],
   ["Ξεσκεπάζω την ψυχοφθόρα βδελυγμία", "ξ"],
@@ -18,19 +18,19 @@ const PANGRAMS = [
 ];
 const ROWS = ["ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz", "0123456789", "!?&@#%$€£§*()[]{}/|\\<>+−=«»„“”‘’.,:;…–—"];
 const AXES = { wght: "Weight", wdth: "Width", slnt: "Slant", ital: "Italic", opsz: "Optical size" };
-let count = 0;
+let fontCount = 0;
 
-class Specimen {
+class FontPreview {
   constructor(file) {
     this.file = file;
     this.element = h("article", { class: "specimen" });
-    this.family = `looked-at-${++count}`;
+    this.family = `preview-font-${++fontCount}`;
   }
 
   async show(first) {
     this.first = first;
     const parts = [[first.family, first.style].filter(Boolean).join(" "), first.form, plural(first.glyphs, "glyph")];
-    this.file.tell(parts.filter(Boolean).join(" · "));
+    this.file.setDetails(parts.filter(Boolean).join(" · "));
     const face = new FontFace(this.family, await this.bytes());
     try {
       await face.load();
@@ -40,7 +40,7 @@ class Specimen {
     }
     if (this.face) document.fonts.delete(this.face);
     document.fonts.add((this.face = face));
-    this.fill();
+    this.render();
   }
 
   async bytes() {
@@ -55,67 +55,67 @@ class Specimen {
   }
 
   /** The characters of a text that the font supports. */
-  own(text) {
+  supported(text) {
     return [...text].filter((each) => this.has(each)).join("");
   }
 
   /** Its name if the font can render it, else some of its characters. */
   get title() {
     const name = this.first.family.replace(/_/g, " ");
-    return name && this.own(name.replace(/\s/g, "")) === name.replace(/\s/g, "") ? name : this.some(12);
+    return name && this.supported(name.replace(/\s/g, "")) === name.replace(/\s/g, "") ? name : this.sampleCharacters(12);
   }
 
-  fill() {
+  render() {
     const typed = this.field?.value;
     const samples = PANGRAMS.filter(([, letter]) => this.has(letter)).map(([text]) => text);
-    const sample = typed ?? samples[0] ?? this.some(40);
+    const sample = typed ?? samples[0] ?? this.sampleCharacters(40);
     this.lines = SIZES.map((size) => h("p", { class: "face line", style: `font-size: ${size}px`, dir: "auto" }));
     this.missing = h("small", { class: "missing", role: "status" });
-    this.field = h("input", { type: "text", "aria-label": "Sample text", value: sample, oninput: () => this.write(), spellcheck: "false", dir: "auto" });
-    const rows = ROWS.map((row) => this.own(row)).filter(Boolean).map((row) => h("p", { class: "face row" }, row));
+    this.field = h("input", { type: "text", "aria-label": "Sample text", value: sample, oninput: () => this.updateSample(), spellcheck: "false", dir: "auto" });
+    const rows = ROWS.map((row) => this.supported(row)).filter(Boolean).map((row) => h("p", { class: "face row" }, row));
     this.element.replaceChildren(
       h("h2", { class: "face" }, this.title), ...this.sliders(), h("label", { class: "try" }, h("span", {}, "Sample"), this.field), this.missing,
       h("div", { class: "lines" }, ...this.lines),
       ...(samples.length > 1 ? [h("div", { class: "others" }, ...samples.slice(1).map((text) => h("p", { class: "face", dir: "auto" }, text)))] : []),
       ...(rows.length ? [h("div", { class: "rows" }, ...rows)] : []), this.facts(), this.grid());
-    this.write();
+    this.updateSample();
   }
 
   facts() {
     const { first } = this;
     const rows = [
       ["Style", [first.style.toLowerCase(), first.weight, first.italic && "italic", first.monospaced && "monospaced"]],
-      ["Characters", [number(first.characters)]], ["Version", [first.version.replace(/^Version /, "")]],
+      ["Characters", [formatNumber(first.characters)]], ["Version", [first.version.replace(/^Version /, "")]],
       ["Designer", [first.designer]], ["Copyright", [first.copyright]], ["Licence", [first.licence]],
     ];
-    const told = rows.map(([name, parts]) => [name, [...new Set(parts.filter(Boolean))].join(", ")]).filter(([, text]) => text);
-    return h("dl", {}, ...told.flatMap(([name, text]) => [h("dt", {}, name), h("dd", text.length > 120 ? { tabindex: "0" } : {}, text)]));
+    const filled = rows.map(([name, parts]) => [name, [...new Set(parts.filter(Boolean))].join(", ")]).filter(([, text]) => text);
+    return h("dl", {}, ...filled.flatMap(([name, text]) => [h("dt", {}, name), h("dd", text.length > 120 ? { tabindex: "0" } : {}, text)]));
   }
 
   /** Some of its characters, for fonts without letters. */
-  some(most) {
-    const found = [];
+  sampleCharacters(count) {
+    const characters = [];
     for (const [from, to] of this.first.ranges) {
-      for (let code = Math.max(from, 33); code <= to && found.length < most; code++) found.push(String.fromCodePoint(code));
+      for (let code = Math.max(from, 33); code <= to && characters.length < count; code++) characters.push(String.fromCodePoint(code));
     }
-    return found.join("");
+    return characters.join("");
   }
 
   sliders() {
     const settings = new Map();
     return this.first.axes.filter(([, low, , high]) => high > low).map(([tag, low, usual, high]) => {
-      const shown = h("output", { class: "num" }, number(usual));
+      const value = h("output", { class: "num" }, formatNumber(usual));
       const slider = h("input", { type: "range", min: low, max: high, step: (high - low) / 200, value: usual, "aria-label": AXES[tag] ?? tag });
       slider.addEventListener("input", () => {
         settings.set(tag, slider.value);
-        shown.textContent = number(Math.round(slider.value * 10) / 10);
+        value.textContent = formatNumber(Math.round(slider.value * 10) / 10);
         this.element.style.setProperty("--varied", [...settings].map(([name, value]) => `"${name.replace(/["\\]/g, "")}" ${value}`).join(", "));
       });
-      return h("label", { class: "axis" }, h("span", {}, AXES[tag] ?? tag), slider, shown);
+      return h("label", { class: "axis" }, h("span", {}, AXES[tag] ?? tag), slider, value);
     });
   }
 
-  write() {
+  updateSample() {
     const text = this.field.value;
     for (const line of this.lines) line.textContent = text;
     const missing = [...new Set(text.replace(/\s/g, ""))].filter((each) => !this.has(each));
@@ -123,9 +123,9 @@ class Specimen {
     this.element.style.setProperty("--face", `"${this.family}"`);
   }
 
-  grid(most = FIRST) {
+  grid(limit = MAX_CHARACTERS) {
     const all = h("div", { class: "grid face", role: "img", "aria-label": "Characters" });
-    let left = most;
+    let left = limit;
     for (const [from, to] of this.first.ranges) {
       for (let code = from; code <= to && left > 0; code++) {
         if (code < 33 || (code >= 0x7f && code <= 0xa0) || (code >= 0xd800 && code <= 0xdfff)) continue;
@@ -134,8 +134,8 @@ class Specimen {
         all.append(h("span", { title: name }, String.fromCodePoint(code)));
       }
     }
-    const rest = this.first.characters - most;
-    const more = rest > 0 && h("button", { type: "button", class: "quiet", onclick: () => block.replaceWith(this.grid(most * 4)) }, `Show more of ${number(this.first.characters)} characters`);
+    const rest = this.first.characters - limit;
+    const more = rest > 0 && h("button", { type: "button", class: "quiet", onclick: () => block.replaceWith(this.grid(limit * 4)) }, `Show more of ${formatNumber(this.first.characters)} characters`);
     const block = h("div", { class: "all" }, all, more || null);
     return block;
   }
@@ -146,7 +146,7 @@ class Specimen {
 }
 
 export async function open(file, first) {
-  const specimen = new Specimen(file);
+  const specimen = new FontPreview(file);
   await specimen.show(first);
   return { element: specimen.element, update: (next) => specimen.show(next), close: () => specimen.close() };
 }

@@ -1,107 +1,107 @@
 // Image preview: the file itself if the browser supports it, else a copy made by the server.
 
-import { h, icon, styled } from "../../core/dom.js";
-import { number, plural } from "../../core/format.js";
+import { h, icon, loadStyles } from "../../core/dom.js";
+import { formatNumber, plural } from "../../core/format.js";
 import { emit } from "../../core/session.js";
-import { Zoom } from "./zoom.js";
+import { ImageZoom } from "./zoom.js";
 
-const FIRST = 1280; // pixels of the preview shown before a large image loads
+const QUICK_SIZE = 1280; // pixels of the preview shown before a large image loads
 
-class ImageView {
+class ImagePreview {
   constructor(file) {
     this.file = file;
-    this.picture = h("img", { alt: file.name, draggable: "false" });
-    this.zoom = new Zoom(this.picture, `Image ${file.name}`);
+    this.image = h("img", { alt: file.name, draggable: "false" });
+    this.zoom = new ImageZoom(this.image, `Image ${file.name}`);
     this.notes = h("div", { class: "notes", role: "status" });
     this.pages = h("span", { class: "pages" });
     this.zoom.bar.prepend(this.pages);
     this.element = this.zoom.element;
     this.element.prepend(this.notes);
     this.page = 0;
-    this.element.addEventListener("keydown", (event) => this.key(event));
+    this.element.addEventListener("keydown", (event) => this.onKey(event));
   }
 
   /** Show the image of a first response; the previous one stays until it has loaded. */
   async show(first) {
     this.first = first;
     this.page = Math.min(this.page, Math.max(0, first.pages.length - 1));
-    this.whole = false;
-    this.say();
+    this.isFullSize = false;
+    this.showDetails();
     this.offerComparison();
     this.listPages();
-    const [width, height] = this.shape;
+    const [width, height] = this.pageSize;
     this.zoom.size(width, height);
-    this.picture.classList.toggle("clear", first.alpha);
+    this.image.classList.toggle("clear", first.alpha);
     if (first.source !== "made") return this.load([this.file[first.source === "raw" ? "raw" : "view"]({ as: "image", original: 1 })], true);
-    const made = this.file.view({ as: "image", frame: this.page });
-    const quick = first.format === "JPEG" ? [this.file.view({ as: "image", thumb: FIRST })] : [];
-    return this.load([...quick, made]);
+    const converted = this.file.view({ as: "image", frame: this.page });
+    const quick = first.format === "JPEG" ? [this.file.view({ as: "image", thumb: QUICK_SIZE })] : [];
+    return this.load([...quick, converted]);
   }
 
-  get shape() {
+  get pageSize() {
     return this.first.pages[this.page] ?? [this.first.width, this.first.height];
   }
 
   /** Load the addresses in turn; if the browser refuses the file itself, use a copy made by the server. */
   async load(addresses, itself = false) {
-    const turn = (this.turn = Symbol("load"));
+    const request = (this.request = Symbol("load"));
     this.element.setAttribute("aria-busy", "true");
     for (const address of addresses) {
-      const fine = await this.take(address, turn);
-      if (turn !== this.turn) return;
-      if (fine || !itself) continue;
-      await this.take(this.file.view({ as: "image", frame: this.page }), turn);
+      const loaded = await this.loadImage(address, request);
+      if (request !== this.request) return;
+      if (loaded || !itself) continue;
+      await this.loadImage(this.file.view({ as: "image", frame: this.page }), request);
     }
     this.element.removeAttribute("aria-busy");
   }
 
-  async take(address, turn) {
+  async loadImage(address, request) {
     const next = document.createElement("img");
     next.src = address;
-    const shows = () => {
-      if (turn !== this.turn) return;
-      if (next.naturalWidth && this.first.source !== "made" && !this.whole) this.zoom.size(next.naturalWidth, next.naturalHeight);
-      this.put(next);
+    const display = () => {
+      if (request !== this.request) return;
+      if (next.naturalWidth && this.first.source !== "made" && !this.isFullSize) this.zoom.size(next.naturalWidth, next.naturalHeight);
+      this.replaceImage(next);
     };
-    const early = setTimeout(() => this.picture.src || shows(), 150);
+    const early = setTimeout(() => this.image.src || display(), 150);
     try {
       await new Promise((resolve, reject) => Object.assign(next, { onload: resolve, onerror: reject }));
-      shows();
+      display();
       return true;
     } catch {
-      if (turn === this.turn) await this.refused(address);
+      if (request === this.request) await this.showRefusal(address);
       return false;
     } finally {
       clearTimeout(early);
     }
   }
 
-  put(next) {
+  replaceImage(next) {
     next.alt = this.file.name;
     next.draggable = false;
-    next.className = this.picture.className;
-    next.style.cssText = this.picture.style.cssText;
-    this.picture.replaceWith(next);
-    this.picture = this.zoom.picture = next;
-    this.zoom.lay();
+    next.className = this.image.className;
+    next.style.cssText = this.image.style.cssText;
+    this.image.replaceWith(next);
+    this.image = this.zoom.image = next;
+    this.zoom.layout();
   }
 
   /** Return the server's reason for refusing an image. */
-  async refused(address) {
+  async showRefusal(address) {
     if (!address.includes("/view/")) return;
-    this.picture.removeAttribute("src");
+    this.image.removeAttribute("src");
     const { error } = await fetch(address).then((answer) => answer.json()).catch(() => ({}));
-    this.note(error ?? "This image could not be displayed.", "bad");
+    this.addNote(error ?? "This image could not be displayed.", "bad");
   }
 
-  say() {
+  showDetails() {
     const { first } = this;
-    const [width, height] = this.shape;
+    const [width, height] = this.pageSize;
     const frames = first.frames > 1 ? plural(first.frames, "frame") : first.frames ? "" : "animated";
-    this.file.tell([`${number(width)} × ${number(height)}`, first.format, first.mode, frames].filter(Boolean).join(" · "));
+    this.file.setDetails([`${formatNumber(width)} × ${formatNumber(height)}`, first.format, first.mode, frames].filter(Boolean).join(" · "));
     this.notes.replaceChildren();
-    if (first.cut) this.note("The file is truncated. Only part of the image is shown.", "bad");
-    if (first.source === "made" && Math.max(width, height) > first.made) this.reduced();
+    if (first.cut) this.addNote("The file is truncated. Only part of the image is shown.", "bad");
+    if (first.source === "made" && Math.max(width, height) > first.made) this.offerFullSize();
   }
 
   /** Offer a comparison with the previous version of an image changed by a step. */
@@ -110,54 +110,54 @@ class ImageView {
     const step = preview.changedIn?.(path, this.file.step ?? undefined);
     if (step === undefined) return;
     const title = `Compare with the version before step ${step}`;
-    this.file.tools(h("button", { type: "button", class: "quiet", title, onclick: () => emit("past", { path, step, compared: true }) }, icon("differs"), "Compare"));
+    this.file.setTools(h("button", { type: "button", class: "quiet", title, onclick: () => emit("open-version", { path, step, compared: true }) }, icon("diff"), "Compare"));
   }
 
-  reduced() {
-    const open = h("button", { type: "button", class: "quiet", onclick: () => this.everyPixel() }, "Show full size");
-    this.note(`Scaled down to ${number(this.first.made)} pixels.`, "", this.first.raw && !this.first.paged ? open : null);
+  offerFullSize() {
+    const open = h("button", { type: "button", class: "quiet", onclick: () => this.showFullSize() }, "Show full size");
+    this.addNote(`Scaled down to ${formatNumber(this.first.made)} pixels.`, "", this.first.raw && !this.first.paged ? open : null);
   }
 
-  everyPixel() {
-    this.whole = true;
+  showFullSize() {
+    this.isFullSize = true;
     this.notes.replaceChildren();
     return this.load([this.file.raw()]);
   }
 
-  note(text, mood = "", extra = null) {
+  addNote(text, mood = "", extra = null) {
     this.notes.append(h("p", { class: mood }, text, extra));
   }
 
   listPages() {
     const { paged, pages } = this.first;
     if (!paged) return this.pages.replaceChildren();
-    const turn = (by) => this.turnTo(this.page + by);
+    const turn = (by) => this.showPage(this.page + by);
     const names = pages.map(([width, height], at) => h("option", { value: at, selected: at === this.page },
       paged === "page" ? `${at + 1} of ${pages.length}` : `${width} × ${height}`));
-    const choice = h("select", { "aria-label": paged === "page" ? "Page" : "Size", onchange: () => this.turnTo(Number(choice.value)) }, ...names);
+    const choice = h("select", { "aria-label": paged === "page" ? "Page" : "Size", onchange: () => this.showPage(Number(choice.value)) }, ...names);
     this.pages.replaceChildren(
       this.zoom.button("‹", `Previous ${paged}`, () => turn(-1)), choice,
       this.zoom.button("›", `Next ${paged}`, () => turn(1)));
   }
 
-  turnTo(page) {
+  showPage(page) {
     if (page < 0 || page >= this.first.pages.length || page === this.page) return undefined;
     this.page = page;
     return this.show(this.first);
   }
 
-  key(event) {
+  onKey(event) {
     if (event.defaultPrevented || !this.first.paged || event.target.closest("select")) return;
     const by = { PageUp: -1, PageDown: 1 }[event.key];
     if (!by) return;
-    this.turnTo(this.page + by);
+    this.showPage(this.page + by);
     event.preventDefault();
   }
 }
 
 export async function open(file, first) {
-  await styled("preview/media/media.css");
-  const image = new ImageView(file);
+  await loadStyles("preview/media/media.css");
+  const image = new ImagePreview(file);
   image.show(first);
-  return { element: image.element, update: (next) => void image.show(next), noted: () => image.offerComparison(), close: () => image.zoom.close() };
+  return { element: image.element, update: (next) => void image.show(next), onFileChanged: () => image.offerComparison(), close: () => image.zoom.close() };
 }

@@ -1,21 +1,21 @@
 // MIDI preview: a piano roll with playback by a small synthesizer.
 
 import { h } from "../../core/dom.js";
-import { clock, number, plural } from "../../core/format.js";
-import { keys, playButton, speed, volume } from "./player.js";
-import { COLOURS, Roll } from "./piano_roll.js";
+import { formatClock, formatNumber, plural } from "../../core/format.js";
+import { addMediaKeys, playButton, speedSelect, volumeSlider } from "./player.js";
+import { COLOURS, PianoRoll } from "./piano_roll.js";
 import { Synth } from "./synth.js";
 
-const AHEAD = 0.25; // seconds that notes are scheduled ahead
-const PACE = 60; // ms
+const SCHEDULE_AHEAD = 0.25; // seconds that notes are scheduled ahead
+const SCHEDULE_MS = 60; // ms
 
-class Music {
+class MidiPreview {
   constructor(file, first) {
     this.file = file;
     this.at = 0;
     this.rate = 1;
-    this.loud = 0.8;
-    this.roll = new Roll((at) => this.seek(at));
+    this.loudness = 0.8;
+    this.roll = new PianoRoll((at) => this.seek(at));
     this.play = playButton(() => this.toggle());
     this.time = h("span", { class: "time num" });
     this.tracks = h("div", { class: "tracks", role: "group", "aria-label": "Tracks" });
@@ -23,9 +23,9 @@ class Music {
     const zoom = (label, sign, by) => h("button", { type: "button", class: "quiet sign", "aria-label": label, title: label, onclick: () => this.roll.zoom(by) }, sign);
     this.element = h("div", { class: "midi" },
       h("div", { class: "row" }, this.play, this.time, h("span", { class: "grow" }), zoom("Zoom out", "−", 0.67), zoom("Zoom in", "+", 1.5),
-        speed((rate) => this.pace(rate)), volume((loud) => this.volume(loud), this.loud)),
+        speedSelect((rate) => this.setRate(rate)), volumeSlider((loud) => this.setVolume(loud), this.loudness)),
       this.tracks, this.note, this.roll.element);
-    keys(this.element, { toggle: () => this.toggle(), seek: (at) => this.seek(at), now: () => this.now, length: () => this.first.seconds });
+    addMediaKeys(this.element, { toggle: () => this.toggle(), seek: (at) => this.seek(at), now: () => this.now, length: () => this.first.seconds });
     this.show(first);
   }
 
@@ -33,19 +33,19 @@ class Music {
     this.first = first;
     const { tracks, notes, seconds, tempo, left } = first;
     const count = notes.start.length;
-    this.file.tell([plural(count, "note"), plural(tracks.filter((track) => track.count).length, "track"), `${number(tempo)} BPM`, clock(seconds)].join(" · "));
+    this.file.setDetails([plural(count, "note"), plural(tracks.filter((track) => track.count).length, "track"), `${formatNumber(tempo)} BPM`, formatClock(seconds)].join(" · "));
     this.note.textContent = left ? `Incomplete: ${left}.` : count ? "" : "There are no notes in this file.";
     this.play.disabled = !count;
     this.roll.muted = new Set([...this.roll.muted].filter((each) => each < tracks.length));
-    this.tracks.replaceChildren(...tracks.map((track, at) => (track.count ? this.button(track, at) : null)).filter(Boolean));
+    this.tracks.replaceChildren(...tracks.map((track, at) => (track.count ? this.trackButton(track, at) : null)).filter(Boolean));
     this.roll.show(first);
     this.seek(Math.min(this.now, seconds));
   }
 
-  button({ name, played, count }, at) {
-    const said = name && played && !name.toLowerCase().includes(played.toLowerCase()) ? `${name}, ${played.toLowerCase()}` : name || played;
-    const button = h("button", { type: "button", class: "quiet track", "aria-pressed": String(!this.roll.muted.has(at)), title: `${said}: ${plural(count, "note")}` },
-      h("i", { style: `background: var(${COLOURS[at % COLOURS.length]})` }), h("span", {}, said));
+  trackButton({ name, played, count }, at) {
+    const label = name && played && !name.toLowerCase().includes(played.toLowerCase()) ? `${name}, ${played.toLowerCase()}` : name || played;
+    const button = h("button", { type: "button", class: "quiet track", "aria-pressed": String(!this.roll.muted.has(at)), title: `${label}: ${plural(count, "note")}` },
+      h("i", { style: `background: var(${COLOURS[at % COLOURS.length]})` }), h("span", {}, label));
     button.addEventListener("click", () => {
       if (!this.roll.muted.delete(at)) this.roll.muted.add(at);
       button.setAttribute("aria-pressed", String(!this.roll.muted.has(at)));
@@ -77,16 +77,16 @@ class Music {
   start(at) {
     if (!this.first.notes.start.length) return;
     this.synth ??= new Synth();
-    this.synth.loud = this.loud;
+    this.synth.volume = this.loudness;
     this.synth.context.resume();
     Object.assign(this, { at, began: this.synth.now + 0.06, playing: true });
     this.next = this.first.notes.start.findIndex((start) => start >= at - 0.001);
     if (this.next < 0) this.next = this.first.notes.start.length;
     this.play.show(true);
     clearInterval(this.timer);
-    this.timer = setInterval(() => this.feed(), PACE);
-    this.feed();
-    this.run();
+    this.timer = setInterval(() => this.scheduleNotes(), SCHEDULE_MS);
+    this.scheduleNotes();
+    this.animate();
   }
 
   pause() {
@@ -108,21 +108,21 @@ class Music {
     this.tick(true);
   }
 
-  pace(rate) {
+  setRate(rate) {
     const at = this.now;
     this.rate = rate;
     if (this.playing) this.seek(at);
   }
 
-  volume(loud) {
-    this.loud = loud;
-    if (this.synth) this.synth.loud = loud;
+  setVolume(loud) {
+    this.loudness = loud;
+    if (this.synth) this.synth.volume = loud;
   }
 
   /** Schedule the notes that are due next. */
-  feed() {
+  scheduleNotes() {
     const { start, end, pitch, loud, track, family } = this.first.notes;
-    const until = this.now + AHEAD * this.rate;
+    const until = this.now + SCHEDULE_AHEAD * this.rate;
     for (; this.next < start.length && start[this.next] <= until; this.next++) {
       const at = this.next;
       if (this.roll.muted.has(track[at])) continue;
@@ -134,18 +134,18 @@ class Music {
     this.at = this.first.seconds;
   }
 
-  run() {
+  animate() {
     cancelAnimationFrame(this.frame);
     this.frame = requestAnimationFrame(() => {
       this.tick(true);
-      if (this.playing) this.run();
+      if (this.playing) this.animate();
     });
   }
 
   tick(follow = false) {
-    this.roll.place(this.now, follow && this.playing);
-    this.time.textContent = `${clock(this.now)} / ${clock(this.first.seconds)}`;
+    this.roll.setPosition(this.now, follow && this.playing);
+    this.time.textContent = `${formatClock(this.now)} / ${formatClock(this.first.seconds)}`;
   }
 }
 
-export const open = (file, first) => new Music(file, first);
+export const open = (file, first) => new MidiPreview(file, first);

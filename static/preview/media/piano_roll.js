@@ -1,14 +1,14 @@
 // Piano roll: time to the right, pitch upwards, one colour per track; draws only the visible part.
 
 import { h } from "../../core/dom.js";
-import { clock } from "../../core/format.js";
+import { formatClock } from "../../core/format.js";
 
 export const COLOURS = ["--accent", "--compute", "--file", "--external", "--bad", "--ok", "--warn", "--ink-2"];
-const AXIS = 18;
+const AXIS_HEIGHT = 18;
 const STEPS = [0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60, 300, 600, 1800];
-const BLACK = new Set([1, 3, 6, 8, 10]);
+const BLACK_KEYS = new Set([1, 3, 6, 8, 10]);
 
-export class Roll {
+export class PianoRoll {
   constructor(onSeek) {
     this.at = 0;
     this.scale = 0; // pixels per second
@@ -49,13 +49,13 @@ export class Roll {
     this.high = Math.min(127, Math.max(high, 72) + 2);
     this.element.setAttribute("aria-valuemax", seconds.toFixed(1));
     this.fit();
-    this.place(this.at, false);
+    this.setPosition(this.at, false);
   }
 
   fit() {
     if (!this.notes) return;
-    const least = this.element.clientWidth / (this.seconds || 1);
-    this.scale = Math.max(this.scale || Math.max(least, 40), least);
+    const minScale = this.element.clientWidth / (this.seconds || 1);
+    this.scale = Math.max(this.scale || Math.max(minScale, 40), minScale);
     this.width.style.width = `${Math.min(this.seconds * this.scale, 15_000_000)}px`;
     this.draw();
   }
@@ -63,16 +63,16 @@ export class Roll {
   /** Zoom around a position in the viewport. */
   zoom(by, around = this.element.clientWidth / 2) {
     const time = (this.element.scrollLeft + around) / this.scale;
-    const most = Math.min(2000, 15_000_000 / (this.seconds || 1));
-    this.scale = Math.min(most, this.scale * by);
+    const maxScale = Math.min(2000, 15_000_000 / (this.seconds || 1));
+    this.scale = Math.min(maxScale, this.scale * by);
     this.fit();
     this.element.scrollLeft = time * this.scale - around;
   }
 
-  place(at, follow) {
+  setPosition(at, follow) {
     this.at = at;
     this.element.setAttribute("aria-valuenow", at.toFixed(1));
-    this.element.setAttribute("aria-valuetext", `${clock(at)} of ${clock(this.seconds)}`);
+    this.element.setAttribute("aria-valuetext", `${formatClock(at)} of ${formatClock(this.seconds)}`);
     const x = at * this.scale - this.element.scrollLeft;
     if (follow && (x < 0 || x > this.element.clientWidth * 0.9)) this.element.scrollLeft = at * this.scale - this.element.clientWidth * 0.1;
     this.draw();
@@ -93,14 +93,14 @@ export class Roll {
     this.canvas.height = height * ratio;
     this.canvas.style.width = `${width}px`;
     this.canvas.style.height = `${height}px`;
-    const pen = this.canvas.getContext("2d");
-    pen.scale(ratio, ratio);
+    const context = this.canvas.getContext("2d");
+    context.scale(ratio, ratio);
     const style = getComputedStyle(this.element);
     const colour = (name) => style.getPropertyValue(name);
     const left = this.element.scrollLeft;
-    const row = (height - AXIS) / (this.high - this.low + 1);
-    this.ground(pen, colour, width, row);
-    this.axis(pen, colour, width, height, left);
+    const row = (height - AXIS_HEIGHT) / (this.high - this.low + 1);
+    this.paintKeys(context, colour, width, row);
+    this.paintAxis(context, colour, width, height, left);
     const { start, end, pitch, loud, track } = this.notes;
     const from = left / this.scale;
     const to = (left + width) / this.scale;
@@ -108,37 +108,37 @@ export class Roll {
     for (let at = 0; at < start.length && start[at] <= to; at++) {
       if (end[at] < from) continue;
       const x = start[at] * this.scale - left;
-      pen.globalAlpha = this.muted.has(track[at]) ? 0.15 : 0.45 + (loud[at] / 127) * 0.55;
-      pen.fillStyle = colours[track[at] % colours.length];
-      const long = Math.max(2, (end[at] - start[at]) * this.scale - 1);
-      pen.fillRect(x, AXIS + (this.high - pitch[at]) * row, long, Math.max(1.5, row - 0.5));
+      context.globalAlpha = this.muted.has(track[at]) ? 0.15 : 0.45 + (loud[at] / 127) * 0.55;
+      context.fillStyle = colours[track[at] % colours.length];
+      const length = Math.max(2, (end[at] - start[at]) * this.scale - 1);
+      context.fillRect(x, AXIS_HEIGHT + (this.high - pitch[at]) * row, length, Math.max(1.5, row - 0.5));
     }
-    pen.globalAlpha = 1;
-    pen.fillStyle = colour("--ink");
-    pen.fillRect(this.at * this.scale - left - 0.75, 0, 1.5, height);
+    context.globalAlpha = 1;
+    context.fillStyle = colour("--ink");
+    context.fillRect(this.at * this.scale - left - 0.75, 0, 1.5, height);
   }
 
-  ground(pen, colour, width, row) {
-    pen.fillStyle = colour("--line");
+  paintKeys(context, colour, width, row) {
+    context.fillStyle = colour("--line");
     for (let pitch = this.low; pitch <= this.high; pitch++) {
-      const y = AXIS + (this.high - pitch) * row;
-      pen.globalAlpha = 0.45;
-      if (BLACK.has(pitch % 12)) pen.fillRect(0, y, width, row);
-      pen.globalAlpha = 1;
-      if (pitch % 12 === 0) pen.fillRect(0, y + row - 0.5, width, 1);
+      const y = AXIS_HEIGHT + (this.high - pitch) * row;
+      context.globalAlpha = 0.45;
+      if (BLACK_KEYS.has(pitch % 12)) context.fillRect(0, y, width, row);
+      context.globalAlpha = 1;
+      if (pitch % 12 === 0) context.fillRect(0, y + row - 0.5, width, 1);
     }
   }
 
-  axis(pen, colour, width, height, left) {
+  paintAxis(context, colour, width, height, left) {
     const step = STEPS.find((each) => each * this.scale >= 60) ?? 3600;
-    pen.font = "11px system-ui, sans-serif";
-    pen.textBaseline = "middle";
+    context.font = "11px system-ui, sans-serif";
+    context.textBaseline = "middle";
     for (let time = Math.floor(left / this.scale / step) * step; time * this.scale < left + width; time += step) {
       const x = Math.round(time * this.scale - left);
-      pen.fillStyle = colour("--line");
-      pen.fillRect(x, AXIS, 1, height);
-      pen.fillStyle = colour("--ink-3");
-      pen.fillText(step < 1 ? time.toFixed(2) : clock(time + 0.001), x + 4, AXIS / 2);
+      context.fillStyle = colour("--line");
+      context.fillRect(x, AXIS_HEIGHT, 1, height);
+      context.fillStyle = colour("--ink-3");
+      context.fillText(step < 1 ? time.toFixed(2) : formatClock(time + 0.001), x + 4, AXIS_HEIGHT / 2);
     }
   }
 }

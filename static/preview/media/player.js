@@ -1,16 +1,16 @@
 // Helpers for audio, video and MIDI: reload with position, errors, play button, keys.
 
-import { h, icon, styled } from "../../core/dom.js";
+import { h, icon, loadStyles } from "../../core/dom.js";
 
-await styled("preview/media/media.css");
+await loadStyles("preview/media/media.css");
 
-export const SPEEDS = [0.5, 0.75, 1, 1.25, 1.5, 2];
+const SPEEDS = [0.5, 0.75, 1, 1.25, 1.5, 2];
 
 /** The URL of the bytes for a media element, with range support for any file name. */
-export const source = (file) => file.address("files", {});
+export const mediaUrl = (file) => file.address("files", {});
 
 /** Load another version of the file into a media element; keep position and speed. */
-export function renew(media, address) {
+export function reloadMedia(media, address) {
   const { currentTime, paused, playbackRate } = media;
   media.addEventListener("loadedmetadata", () => {
     media.currentTime = Math.min(currentTime, media.duration || currentTime);
@@ -21,7 +21,7 @@ export function renew(media, address) {
 }
 
 /** Recorded streams have no duration in the header: determine it. */
-export function measure(media) {
+export function determineDuration(media) {
   media.addEventListener("loadedmetadata", () => {
     if (media.duration !== Infinity) return;
     const { currentTime } = media;
@@ -31,7 +31,7 @@ export function measure(media) {
 }
 
 /** The message if the browser cannot play the file, with alternatives. */
-export function refusal(file, what) {
+export function playbackError(file, what) {
   const bytes = h("button", { type: "button", class: "quiet", onclick: () => file.preview.openAs("bytes") }, "View as hex");
   return h("div", { class: "says", role: "status" }, icon("file"),
     h("p", {}, `This browser cannot play ${what}: it may be corrupt, or in an unsupported format.`),
@@ -50,13 +50,13 @@ export function playButton(onclick) {
   return button;
 }
 
-export function volume(set, start = 1) {
+export function volumeSlider(set, start = 1) {
   const slider = h("input", { type: "range", min: 0, max: 1, step: 0.05, value: start, "aria-label": "Volume", title: "Volume" });
   slider.addEventListener("input", () => set(Number(slider.value)));
   return slider;
 }
 
-export function speed(set) {
+export function speedSelect(set) {
   const choice = h("select", { "aria-label": "Speed", title: "Speed" },
     ...SPEEDS.map((each) => h("option", { value: each, selected: each === 1 }, `${each}×`)));
   choice.addEventListener("change", () => set(Number(choice.value)));
@@ -64,7 +64,7 @@ export function speed(set) {
 }
 
 /** Space plays, arrows seek by five seconds, Home and End go to the ends. */
-export function keys(element, { toggle, seek, now, length }) {
+export function addMediaKeys(element, { toggle, seek, now, length }) {
   element.addEventListener("keydown", (event) => {
     if (event.target.closest("input, select, button") && event.key !== "Escape") return;
     const to = { ArrowLeft: now() - 5, ArrowRight: now() + 5, Home: 0, End: length() }[event.key];

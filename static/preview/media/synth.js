@@ -39,7 +39,7 @@ export class Synth {
     return this.context.currentTime;
   }
 
-  set loud(value) {
+  set volume(value) {
     this.out.gain.value = value;
   }
 

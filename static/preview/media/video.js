@@ -1,39 +1,39 @@
 // Video preview with the browser's own player.
 
 import { h } from "../../core/dom.js";
-import { clock } from "../../core/format.js";
-import { measure, refusal, renew, source } from "./player.js";
+import { formatClock } from "../../core/format.js";
+import { determineDuration, playbackError, reloadMedia, mediaUrl } from "./player.js";
 
 const POSTER = 0.1; // seconds: the first frame is often black
 
-class Film {
+class VideoPreview {
   constructor(file, first) {
     this.file = file;
     this.first = first;
     this.media = h("video", { controls: true, preload: "metadata", playsinline: true, controlslist: "nodownload", "aria-label": file.name });
     this.element = h("div", { class: "film" }, this.media);
-    measure(this.media);
-    for (const name of ["loadedmetadata", "durationchange"]) this.media.addEventListener(name, () => this.tell());
-    this.media.addEventListener("error", () => this.refused());
-    this.media.src = `${source(file)}#t=${POSTER}`;
-    this.tell();
+    determineDuration(this.media);
+    for (const name of ["loadedmetadata", "durationchange"]) this.media.addEventListener(name, () => this.showDetails());
+    this.media.addEventListener("error", () => this.onError());
+    this.media.src = `${mediaUrl(file)}#t=${POSTER}`;
+    this.showDetails();
   }
 
-  tell() {
+  showDetails() {
     const { videoWidth, videoHeight, duration } = this.media;
     const parts = [this.first.codec];
     if (videoWidth) parts.push(`${videoWidth} × ${videoHeight}`);
     else if (this.media.readyState) parts.push("no video track");
-    if (Number.isFinite(duration)) parts.push(clock(duration));
-    this.file.tell(parts.filter(Boolean).join(" · "));
+    if (Number.isFinite(duration)) parts.push(formatClock(duration));
+    this.file.setDetails(parts.filter(Boolean).join(" · "));
   }
 
   update(first) {
     this.first = first;
-    if (this.failed) this.element.replaceChildren(this.media);
-    this.failed = null;
-    renew(this.media, source(this.file));
-    this.tell();
+    if (this.errorView) this.element.replaceChildren(this.media);
+    this.errorView = null;
+    reloadMedia(this.media, mediaUrl(this.file));
+    this.showDetails();
   }
 
   close() {
@@ -43,12 +43,12 @@ class Film {
     this.media.load();
   }
 
-  refused() {
-    if (this.closed || this.failed || !this.media.getAttribute("src")) return;
+  onError() {
+    if (this.closed || this.errorView || !this.media.getAttribute("src")) return;
     const { codec } = this.first;
-    this.failed = refusal(this.file, codec ? `this video (${codec})` : "this video");
-    this.element.replaceChildren(this.failed);
+    this.errorView = playbackError(this.file, codec ? `this video (${codec})` : "this video");
+    this.element.replaceChildren(this.errorView);
   }
 }
 
-export const open = (file, first) => new Film(file, first);
+export const open = (file, first) => new VideoPreview(file, first);

@@ -1,9 +1,9 @@
 // Waveform: the played part is coloured, a click seeks.
 
 import { h } from "../../core/dom.js";
-import { clock } from "../../core/format.js";
+import { formatClock } from "../../core/format.js";
 
-const BAR = 3; // width of a bar and its gap in pixels
+const BAR_WIDTH = 3; // width of a bar and its gap in pixels
 
 export class Waveform {
   constructor(onSeek) {
@@ -26,7 +26,7 @@ export class Waveform {
     this.element.addEventListener("pointermove", (event) => {
       if (event.buttons) onSeek(place(event));
       this.hint.hidden = !this.seconds;
-      this.hint.textContent = clock(place(event));
+      this.hint.textContent = formatClock(place(event));
       this.hint.style.left = `${event.offsetX}px`;
     });
     this.element.addEventListener("pointerleave", () => (this.hint.hidden = true));
@@ -42,7 +42,7 @@ export class Waveform {
     Object.assign(this, { peaks, at, seconds });
     this.element.setAttribute("aria-valuemax", seconds.toFixed(1));
     this.element.setAttribute("aria-valuenow", at.toFixed(1));
-    this.element.setAttribute("aria-valuetext", `${clock(at)} of ${clock(seconds)}`);
+    this.element.setAttribute("aria-valuetext", `${formatClock(at)} of ${formatClock(seconds)}`);
     this.draw();
   }
 
@@ -52,19 +52,19 @@ export class Waveform {
     const ratio = devicePixelRatio;
     this.canvas.width = width * ratio;
     this.canvas.height = height * ratio;
-    const pen = this.canvas.getContext("2d");
+    const context = this.canvas.getContext("2d");
     const style = getComputedStyle(this.element);
-    pen.scale(ratio, ratio);
+    context.scale(ratio, ratio);
     const played = this.seconds ? (this.at / this.seconds) * width : 0;
     const middle = height / 2;
-    for (let x = 0; x < width; x += BAR) {
-      const [low, high] = this.extremes(x / width, (x + BAR) / width);
-      pen.fillStyle = style.getPropertyValue(x < played ? "--accent" : "--ink-3");
+    for (let x = 0; x < width; x += BAR_WIDTH) {
+      const [low, high] = this.extremes(x / width, (x + BAR_WIDTH) / width);
+      context.fillStyle = style.getPropertyValue(x < played ? "--accent" : "--ink-3");
       const top = middle - (high / 127) * (middle - 2);
-      pen.fillRect(x, top, BAR - 1, Math.max(1.5, ((high - low) / 127) * (middle - 2)));
+      context.fillRect(x, top, BAR_WIDTH - 1, Math.max(1.5, ((high - low) / 127) * (middle - 2)));
     }
-    pen.fillStyle = style.getPropertyValue("--accent");
-    pen.fillRect(Math.min(width - 1.5, played), 0, 1.5, height);
+    context.fillStyle = style.getPropertyValue("--accent");
+    context.fillRect(Math.min(width - 1.5, played), 0, 1.5, height);
   }
 
   extremes(from, to) {
@@ -80,12 +80,12 @@ export class Waveform {
 }
 
 const COLUMNS = 1000;
-const RATE = 8000; // Hz: enough for drawing, at a sixth of the memory
+const SAMPLE_RATE = 8000; // Hz: enough for drawing, at a sixth of the memory
 
 /** Decode audio with the browser and return its peaks. */
-export async function decoded(address, signal) {
+export async function decodePeaks(address, signal) {
   const content = await (await fetch(address, { signal })).arrayBuffer();
-  const sound = await new OfflineAudioContext(1, 1, RATE).decodeAudioData(content);
+  const sound = await new OfflineAudioContext(1, 1, SAMPLE_RATE).decodeAudioData(content);
   const peaks = [];
   const channels = Array.from({ length: sound.numberOfChannels }, (_, at) => sound.getChannelData(at));
   const columns = Math.min(COLUMNS, sound.length);

@@ -3,29 +3,29 @@
 import { h } from "../../core/dom.js";
 
 const STEPS = [0.05, 0.1, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32];
-const TINY = 64; // pixels; smaller images are enlarged
-const LEGIBLE = 512; // pixels to which a drawing, sharp at any size, is enlarged
-const DRAGGED = 3;
+const SMALL_IMAGE = 64; // pixels; smaller images are enlarged
+const DRAWING_SIZE = 512; // pixels to which a drawing, sharp at any size, is enlarged
+const MIN_DRAG = 3;
 
 /** An element with an image in it; `size(width, height)` sets its size in pixels. */
-export class Zoom {
-  constructor(picture, label, { drawn = false } = {}) {
-    Object.assign(this, { picture, drawn });
+export class ImageZoom {
+  constructor(image, label, { drawn = false } = {}) {
+    Object.assign(this, { image, drawn });
     this.width = this.height = this.zoom = 1;
     this.fitting = true;
-    this.field = h("div", { class: "field" }, picture);
+    this.field = h("div", { class: "field" }, image);
     this.stage = h("div", { class: "stage", tabindex: "0", role: "group", "aria-label": label }, this.field);
     this.level = h("button", { type: "button", class: "quiet num level", onclick: () => this.toggle() });
     this.bar = h("div", { class: "zoombar", role: "toolbar", "aria-label": "Zoom" },
       this.button("−", "Zoom out", () => this.step(-1)), this.level, this.button("+", "Zoom in", () => this.step(1)));
     this.element = h("div", { class: "zoomed" }, this.stage, this.bar);
-    this.stage.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
-    this.element.addEventListener("keydown", (event) => this.key(event));
+    this.stage.addEventListener("wheel", (event) => this.onWheel(event), { passive: false });
+    this.element.addEventListener("keydown", (event) => this.onKey(event));
     this.touches = new Map();
-    for (const [name, does] of [["pointerdown", "press"], ["pointermove", "move"], ["pointerup", "lift"], ["pointercancel", "lift"]]) {
-      this.stage.addEventListener(name, (event) => this[does](event));
+    for (const [name, handler] of [["pointerdown", "onPointerDown"], ["pointermove", "onPointerMove"], ["pointerup", "onPointerUp"], ["pointercancel", "onPointerUp"]]) {
+      this.stage.addEventListener(name, (event) => this[handler](event));
     }
-    this.observer = new ResizeObserver(() => this.lay());
+    this.observer = new ResizeObserver(() => this.layout());
     this.observer.observe(this.stage);
   }
 
@@ -35,79 +35,79 @@ export class Zoom {
 
   size(width, height) {
     Object.assign(this, { width: Math.max(1, width), height: Math.max(1, height) });
-    this.lay();
+    this.layout();
   }
 
   /** The scale that fits the whole image; only tiny images are enlarged. */
   get fit() {
     const longest = Math.max(this.width, this.height);
-    const tiny = longest < TINY ? Math.floor((TINY * 2) / longest) : 1;
-    const most = this.drawn ? Math.max(1, LEGIBLE / longest) : tiny;
+    const tiny = longest < SMALL_IMAGE ? Math.floor((SMALL_IMAGE * 2) / longest) : 1;
+    const most = this.drawn ? Math.max(1, DRAWING_SIZE / longest) : tiny;
     const { clientWidth, clientHeight } = this.stage;
     return Math.min(most, Math.max(1, clientWidth - 32) / this.width, Math.max(1, clientHeight - 32) / this.height);
   }
 
-  get least() {
+  get minimum() {
     return Math.min(this.fit, STEPS[0]);
   }
 
-  lay() {
+  layout() {
     if (!this.stage.clientWidth) return;
     if (this.fitting) this.zoom = this.fit;
-    const { width, height, zoom, picture, field, stage } = this;
-    picture.style.width = `${Math.max(1, width * zoom)}px`;
-    picture.style.height = `${Math.max(1, height * zoom)}px`;
-    picture.classList.toggle("pixels", !this.drawn && zoom * devicePixelRatio >= 3);
-    const roomy = field.offsetWidth > stage.clientWidth || field.offsetHeight > stage.clientHeight;
-    stage.classList.toggle("wide", roomy);
+    const { width, height, zoom, image, field, stage } = this;
+    image.style.width = `${Math.max(1, width * zoom)}px`;
+    image.style.height = `${Math.max(1, height * zoom)}px`;
+    image.classList.toggle("pixels", !this.drawn && zoom * devicePixelRatio >= 3);
+    const overflows = field.offsetWidth > stage.clientWidth || field.offsetHeight > stage.clientHeight;
+    stage.classList.toggle("wide", overflows);
     const percent = zoom * 100;
     this.level.textContent = `${percent < 10 ? percent.toFixed(1) : Math.round(percent)}%`;
-    const says = this.fitting ? "Show at 100%" : "Fit to window";
-    this.level.title = says;
-    this.level.setAttribute("aria-label", `${this.level.textContent}: ${says.toLowerCase()}`);
+    const label = this.fitting ? "Show at 100%" : "Fit to window";
+    this.level.title = label;
+    this.level.setAttribute("aria-label", `${this.level.textContent}: ${label.toLowerCase()}`);
   }
 
   /** Zoom around a point of the viewport; default: its centre. */
-  to(zoom, x, y) {
-    const { stage, picture } = this;
+  zoomTo(zoom, x, y) {
+    const { stage, image } = this;
     const box = stage.getBoundingClientRect();
     const [atX, atY] = [x ?? box.left + box.width / 2, y ?? box.top + box.height / 2];
-    const before = picture.getBoundingClientRect();
+    const before = image.getBoundingClientRect();
     const part = [(atX - before.left) / before.width, (atY - before.top) / before.height];
     this.fitting = false;
-    this.zoom = Math.min(STEPS.at(-1) * 4, Math.max(this.least, zoom));
-    this.lay();
-    const after = picture.getBoundingClientRect();
+    this.zoom = Math.min(STEPS.at(-1) * 4, Math.max(this.minimum, zoom));
+    this.layout();
+    const after = image.getBoundingClientRect();
     stage.scrollLeft += after.left + part[0] * after.width - atX;
     stage.scrollTop += after.top + part[1] * after.height - atY;
   }
 
   step(by) {
     const steps = by > 0 ? STEPS : [...STEPS].reverse();
-    this.to(steps.find((each) => (each - this.zoom) * by > 0.001) ?? this.zoom * 2 ** by);
+    this.zoomTo(steps.find((each) => (each - this.zoom) * by > 0.001) ?? this.zoom * 2 ** by);
   }
 
   toggle() {
-    if (this.fitting && Math.abs(this.zoom - 1) > 0.001) this.to(1);
-    else this.fitIn();
+    if (this.fitting && Math.abs(this.zoom - 1) > 0.001) this.zoomTo(1);
+    else this.zoomToFit();
   }
 
-  fitIn() {
+  zoomToFit() {
     this.fitting = true;
-    this.lay();
+    this.layout();
   }
 
-  wheel(event) {
+  onWheel(event) {
     if (!event.ctrlKey && !event.metaKey) return;
     event.preventDefault();
     const lines = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? 16 : 1;
-    this.to(this.zoom * Math.exp(-Math.max(-120, Math.min(120, event.deltaY * lines)) / 250), event.clientX, event.clientY);
+    this.zoomTo(this.zoom * Math.exp(-Math.max(-120, Math.min(120, event.deltaY * lines)) / 250), event.clientX, event.clientY);
   }
 
-  key(event) {
+  onKey(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const does = { "+": () => this.step(1), "=": () => this.step(1), "-": () => this.step(-1), 0: () => this.fitIn(), 1: () => this.to(1) }[event.key];
-    if (does) does();
+    const action = { "+": () => this.step(1), "=": () => this.step(1), "-": () => this.step(-1), 0: () => this.zoomToFit(), 1: () => this.zoomTo(1) }[event.key];
+    if (action) action();
     else if (!this.pan(event.key)) return;
     event.preventDefault();
   }
@@ -121,18 +121,18 @@ export class Zoom {
     return true;
   }
 
-  press(event) {
+  onPointerDown(event) {
     this.touches.set(event.pointerId, event);
     if (event.pointerType !== "touch" && event.button === 0) this.dragged = { x: event.clientX, y: event.clientY, moved: false };
-    if (this.touches.size === 2) this.pinched = { apart: this.apart(), zoom: this.zoom };
+    if (this.touches.size === 2) this.pinched = { distance: this.touchDistance(), zoom: this.zoom };
   }
 
-  move(event) {
+  onPointerMove(event) {
     if (!this.touches.has(event.pointerId)) return;
     this.touches.set(event.pointerId, event);
     if (this.touches.size === 2 && this.pinched) {
       const [a, b] = [...this.touches.values()];
-      this.to((this.pinched.zoom * this.apart()) / this.pinched.apart, (a.clientX + b.clientX) / 2, (a.clientY + b.clientY) / 2);
+      this.zoomTo((this.pinched.zoom * this.touchDistance()) / this.pinched.distance, (a.clientX + b.clientX) / 2, (a.clientY + b.clientY) / 2);
     } else if (this.dragged) {
       this.drag(event);
     }
@@ -140,20 +140,20 @@ export class Zoom {
 
   drag(event) {
     const [x, y] = [event.clientX - this.dragged.x, event.clientY - this.dragged.y];
-    if (!this.dragged.moved && Math.hypot(x, y) < DRAGGED) return;
+    if (!this.dragged.moved && Math.hypot(x, y) < MIN_DRAG) return;
     if (!this.dragged.moved) this.stage.setPointerCapture(event.pointerId);
     this.stage.scrollBy(-x, -y);
     this.stage.classList.add("dragged");
     this.dragged = { x: event.clientX, y: event.clientY, moved: true };
   }
 
-  lift(event) {
+  onPointerUp(event) {
     this.touches.delete(event.pointerId);
     this.pinched = this.dragged = null;
     this.stage.classList.remove("dragged");
   }
 
-  apart() {
+  touchDistance() {
     const [a, b] = [...this.touches.values()];
     return Math.max(1, Math.hypot(a.clientX - b.clientX, a.clientY - b.clientY));
   }

@@ -1,16 +1,16 @@
 // Grid of rows and columns; renders the visible part and loads rows on demand.
 
-import { h, styled } from "../../core/dom.js";
-import { bytes, number } from "../../core/format.js";
-import { Marking } from "./selection.js";
-import { foot, Viewer } from "./cell_viewer.js";
+import { h, loadStyles } from "../../core/dom.js";
+import { formatBytes, formatNumber } from "../../core/format.js";
+import { GridSelection } from "./selection.js";
+import { createFooter, CellViewer } from "./cell_viewer.js";
 
-const ROW = 27;
-const HEAD = 46;
-const LEAST = 64;
-const MOST = 380;
-const AHEAD = 6; // rows rendered beyond the edge
-const PAUSE = 60; // ms of idle time before rows are requested
+const ROW_HEIGHT = 27;
+const HEADER_HEIGHT = 46;
+const MIN_WIDTH = 64;
+const MAX_WIDTH = 380;
+const OVERSCAN = 6; // rows rendered beyond the edge
+const IDLE_MS = 60; // ms of idle time before rows are requested
 let grids = 0;
 
 /**
@@ -23,12 +23,12 @@ export class Grid {
     this.sheet = h("div", { class: "sheet", role: "presentation" });
     this.head = h("div", { class: "row head", role: "row", "aria-rowindex": "1" });
     this.body = h("div", { class: "grid-body", role: "grid", tabindex: "0", "aria-label": label, "aria-multiselectable": "true" }, this.sheet);
-    this.viewer = new Viewer(this);
-    this.foot = foot(this);
-    this.element = h("div", { class: "grid" }, this.body, this.viewer.element, this.foot.element);
-    this.marking = new Marking(this);
-    this.body.addEventListener("scroll", () => this.plan(), { passive: true });
-    this.watch = new ResizeObserver(() => this.plan());
+    this.viewer = new CellViewer(this);
+    this.footer = createFooter(this);
+    this.element = h("div", { class: "grid" }, this.body, this.viewer.element, this.footer.element);
+    this.selection = new GridSelection(this);
+    this.body.addEventListener("scroll", () => this.scheduleDraw(), { passive: true });
+    this.watch = new ResizeObserver(() => this.scheduleDraw());
     this.watch.observe(this.body);
     this.reset(first);
   }
@@ -41,14 +41,14 @@ export class Grid {
     this.numbers = 22 + 8 * String(first.rows.at(-1)?.[0] ?? 1).length + 8 * (held > page);
     if (!same) {
       this.sort = null;
-      this.widths = names.map((name, at) => widthOf(name, types[at], first.rows.map((row) => row[at + 1])));
+      this.widths = names.map((name, at) => columnWidth(name, types[at], first.rows.map((row) => row[at + 1])));
     }
-    if (!this.sort) this.keep(first);
-    this.lay();
+    if (!this.sort) this.storePage(first);
+    this.layout();
     this.body.setAttribute("aria-rowcount", held + 1);
     this.body.setAttribute("aria-colcount", names.length + 1);
     this.element.classList.toggle("nothing", !held);
-    this.marking.reset(same);
+    this.selection.reset(same);
     this.viewer.close();
     this.draw(true);
   }
@@ -59,11 +59,11 @@ export class Grid {
     cancelAnimationFrame(this.frame);
   }
 
-  lay() {
+  layout() {
     this.lefts = [this.numbers];
     for (const width of this.widths) this.lefts.push(this.lefts.at(-1) + width);
     this.sheet.style.width = `${this.lefts.at(-1)}px`;
-    this.sheet.style.height = `${HEAD + this.held * ROW}px`;
+    this.sheet.style.height = `${HEADER_HEIGHT + this.held * ROW_HEIGHT}px`;
   }
 
   /** A row's cells, its number first; undefined if not loaded. */
@@ -71,7 +71,7 @@ export class Grid {
     return this.pages.get(Math.floor(at / this.page))?.[at % this.page];
   }
 
-  keep({ start, rows, odd }) {
+  storePage({ start, rows, odd }) {
     this.pages.set(Math.floor(start / this.page), rows);
     Object.assign(this.odd, odd);
   }
@@ -80,7 +80,7 @@ export class Grid {
     return this.sort ? { sort: this.sort.at, down: this.sort.down ? 1 : 0 } : {};
   }
 
-  plan() {
+  scheduleDraw() {
     this.frame ||= requestAnimationFrame(() => {
       this.frame = 0;
       this.draw();
@@ -88,10 +88,10 @@ export class Grid {
   }
 
   /** The visible rows and columns, and a few beyond. */
-  sight() {
+  visibleRange() {
     const { scrollTop, scrollLeft, clientHeight, clientWidth } = this.body;
-    const top = Math.max(0, Math.floor(scrollTop / ROW) - AHEAD);
-    const bottom = Math.min(this.held, Math.ceil((scrollTop + clientHeight - HEAD) / ROW) + AHEAD);
+    const top = Math.max(0, Math.floor(scrollTop / ROW_HEIGHT) - OVERSCAN);
+    const bottom = Math.min(this.held, Math.ceil((scrollTop + clientHeight - HEADER_HEIGHT) / ROW_HEIGHT) + OVERSCAN);
     let left = 0;
     while (left < this.names.length - 1 && this.lefts[left + 1] < scrollLeft + this.numbers) left++;
     let right = left;
@@ -100,31 +100,31 @@ export class Grid {
   }
 
   draw(all = false) {
-    const sight = this.sight();
-    if (all || sight.left !== this.sighted?.left || sight.right !== this.sighted?.right) {
+    const range = this.visibleRange();
+    if (all || range.left !== this.drawnRange?.left || range.right !== this.drawnRange?.right) {
       this.drawn.clear();
-      this.drawHead(sight);
+      this.drawHead(range);
       this.sheet.replaceChildren(this.head);
     }
-    this.sighted = sight;
+    this.drawnRange = range;
     for (const [at, element] of this.drawn) {
-      if (at >= sight.top && at < sight.bottom && element.whole) continue;
+      if (at >= range.top && at < range.bottom && element.whole) continue;
       element.remove();
       this.drawn.delete(at);
     }
-    for (let at = sight.top; at < sight.bottom; at++) if (!this.drawn.has(at)) this.drawRow(at, sight);
-    this.marking.show();
-    this.want(sight);
+    for (let at = range.top; at < range.bottom; at++) if (!this.drawn.has(at)) this.drawRow(at, range);
+    this.selection.show();
+    this.requestMissing(range);
   }
 
   drawRow(at, { left, right }) {
     const cells = this.row(at);
-    const element = h("div", { class: `row${cells ? "" : " awaited"}`, role: "row", "aria-rowindex": at + 2, style: `top: ${HEAD + at * ROW}px` });
+    const element = h("div", { class: `row${cells ? "" : " awaited"}`, role: "row", "aria-rowindex": at + 2, style: `top: ${HEADER_HEIGHT + at * ROW_HEIGHT}px` });
     const odd = cells && this.odd[cells[0]];
     element.append(h("div", { class: `no${odd ? " odd" : ""}`, role: "rowheader", "aria-colindex": 1, title: odd || null, "data-row": at, style: `width: ${this.numbers}px` },
       cells ? String(cells[0]) : ""));
     for (let column = left; column < right; column++) {
-      const [kind, text] = cells ? say(cells, column, this.kinds[column]) : ["", ""];
+      const [kind, text] = cells ? cellText(cells, column, this.kinds[column]) : ["", ""];
       element.append(h("div", {
         class: `cell ${kind}`, role: "gridcell", "aria-colindex": column + 2, id: this.cellId(at, column), "data-row": at, "data-column": column,
         style: `left: ${this.lefts[column]}px; width: ${this.widths[column]}px`,
@@ -144,20 +144,20 @@ export class Grid {
   headCell(at) {
     const sorted = this.sort?.at === at ? (this.sort.down ? "descending" : "ascending") : null;
     const sign = sorted ? h("i", { "aria-hidden": "true" }, this.sort.down ? "↓" : "↑") : null;
-    const handle = h("span", { class: "handle", title: "Drag to resize", onpointerdown: (event) => this.widen(event, at), ondblclick: () => this.fit(at) });
+    const handle = h("span", { class: "handle", title: "Drag to resize", onpointerdown: (event) => this.startResize(event, at), ondblclick: () => this.fitColumn(at) });
     const name = this.names[at] || this.types[at] || `${at + 1}`;
     return h("div", {
       class: `cell ${this.kinds[at]}${this.names[at] ? "" : " unnamed"}`, role: "columnheader", "aria-colindex": at + 2, "aria-sort": sorted, id: this.cellId(-1, at), "data-row": -1, "data-column": at,
-      title: [name, this.types[at], this.saying(at), "Click to sort"].filter(Boolean).join("\n"), style: `left: ${this.lefts[at]}px; width: ${this.widths[at]}px`,
-    }, h("b", {}, name, sign), h("small", {}, this.saying(at) || (this.names[at] && this.types[at]) || this.kinds[at]), handle);
+      title: [name, this.types[at], this.columnSummary(at), "Click to sort"].filter(Boolean).join("\n"), style: `left: ${this.lefts[at]}px; width: ${this.widths[at]}px`,
+    }, h("b", {}, name, sign), h("small", {}, this.columnSummary(at) || (this.names[at] && this.types[at]) || this.kinds[at]), handle);
   }
 
-  saying(at) {
+  columnSummary(at) {
     const { least, most, distinct, empty } = this.facts[at] ?? {};
     if (distinct === undefined) return "";
     if (distinct === 0) return "empty";
-    const range = least === undefined ? `${number(distinct)} ${distinct === 1 ? "value" : "values"}` : least === most ? least : `${least} – ${most}`;
-    return empty ? `${range}, ${number(empty)} empty` : range;
+    const range = least === undefined ? `${formatNumber(distinct)} ${distinct === 1 ? "value" : "values"}` : least === most ? least : `${least} – ${most}`;
+    return empty ? `${range}, ${formatNumber(empty)} empty` : range;
   }
 
   cellId(row, column) {
@@ -165,10 +165,10 @@ export class Grid {
   }
 
   /** Request the visible rows that are missing, once scrolling pauses. */
-  want({ top, bottom }) {
+  requestMissing({ top, bottom }) {
     clearTimeout(this.rest);
     const missing = [...new Set([top, bottom - 1].map((at) => Math.floor(at / this.page)))].filter((page) => page >= 0 && !this.pages.has(page));
-    if (missing.length && bottom > top) this.rest = setTimeout(() => missing.forEach((page) => this.fetch(page)), PAUSE);
+    if (missing.length && bottom > top) this.rest = setTimeout(() => missing.forEach((page) => this.fetch(page)), IDLE_MS);
   }
 
   async fetch(page) {
@@ -177,13 +177,13 @@ export class Grid {
     pages.set(page, null);
     try {
       const answer = await this.ask({ start: page * this.page, ...this.order() });
-      if (pages === this.pages) this.keep(answer);
+      if (pages === this.pages) this.storePage(answer);
     } catch (error) {
       pages.delete(page);
-      this.foot.say(error.message);
+      this.footer.showMessage(error.message);
       return;
     }
-    if (pages === this.pages) this.plan();
+    if (pages === this.pages) this.scheduleDraw();
   }
 
   /** Sort by a column: ascending, then descending, then the file's order. */
@@ -192,18 +192,18 @@ export class Grid {
     this.sort = before?.down ? null : { at, down: Boolean(before) };
     this.pages = new Map();
     this.body.scrollTop = 0;
-    this.foot.say(this.sort && this.onSort?.());
+    this.footer.showMessage(this.sort && this.onSort?.());
     this.draw(true);
   }
 
   async describe() {
     const { facts } = await this.ask({ facts: 1 });
     this.facts = facts;
-    this.drawHead(this.sighted);
-    this.marking.show();
+    this.drawHead(this.drawnRange);
+    this.selection.show();
   }
 
-  widen(event, at) {
+  startResize(event, at) {
     event.preventDefault();
     event.stopPropagation();
     const from = event.clientX - this.widths[at];
@@ -218,7 +218,7 @@ export class Grid {
 
   setWidth(at, width, all = true) {
     this.widths[at] = Math.max(32, Math.min(width, 2000));
-    this.lay();
+    this.layout();
     if (all) return this.draw(true);
     for (const cell of this.sheet.querySelectorAll("[data-column]")) {
       const column = Number(cell.dataset.column);
@@ -227,17 +227,17 @@ export class Grid {
     }
   }
 
-  fit(at) {
+  fitColumn(at) {
     const rows = [...this.pages.values()].flat().filter(Boolean);
-    this.setWidth(at, widthOf(this.names[at], this.types[at], rows.map((row) => row[at + 1]), 900, 1));
+    this.setWidth(at, columnWidth(this.names[at], this.types[at], rows.map((row) => row[at + 1]), 900, 1));
   }
 
   /** Scroll to a cell. */
-  bring(row, column) {
+  scrollTo(row, column) {
     const { body } = this;
-    const top = row * ROW;
+    const top = row * ROW_HEIGHT;
     if (row >= 0 && top < body.scrollTop) body.scrollTop = top;
-    else if (row >= 0 && top + ROW + HEAD > body.scrollTop + body.clientHeight) body.scrollTop = top + ROW + HEAD - body.clientHeight;
+    else if (row >= 0 && top + ROW_HEIGHT + HEADER_HEIGHT > body.scrollTop + body.clientHeight) body.scrollTop = top + ROW_HEIGHT + HEADER_HEIGHT - body.clientHeight;
     const [left, right] = [this.lefts[column] - this.numbers, this.lefts[column + 1]];
     if (left < body.scrollLeft) body.scrollLeft = left;
     else if (right > body.scrollLeft + body.clientWidth) body.scrollLeft = Math.min(left, right - body.clientWidth);
@@ -245,30 +245,30 @@ export class Grid {
   }
 
   get rowsInSight() {
-    return Math.max(1, Math.floor((this.body.clientHeight - HEAD) / ROW) - 1);
+    return Math.max(1, Math.floor((this.body.clientHeight - HEADER_HEIGHT) / ROW_HEIGHT) - 1);
   }
 }
 
 /** Return the class and text of a cell. */
-function say(cells, column, kind) {
+function cellText(cells, column, kind) {
   const value = cells[column + 1];
   if (value === undefined) return ["lacking", ""];
   if (value === null) return ["null", "NULL"];
   if (typeof value === "number") return ["right", String(value)];
-  if (typeof value === "string") return [kind === "number" ? "right" : "", line(value)];
-  return "blob" in value ? ["blob", `${bytes(value.blob)} of binary data`] : ["", `${line(value.cut)}…`];
+  if (typeof value === "string") return [kind === "number" ? "right" : "", singleLine(value)];
+  return "blob" in value ? ["blob", `${formatBytes(value.blob)} of binary data`] : ["", `${singleLine(value.cut)}…`];
 }
 
-const line = (text) => text.replace(/\r\n?|\n/g, "↵").replaceAll("\0", "␀").slice(0, 300);
+const singleLine = (text) => text.replace(/\r\n?|\n/g, "↵").replaceAll("\0", "␀").slice(0, 300);
 
 /** A width that fits nearly all values. */
-function widthOf(name, type, values, most = MOST, share = 0.95) {
-  const lengths = values.map((value) => (value === null ? 4 : typeof value === "object" ? (value.cut?.length ?? 14) : wide(String(value ?? "")))).sort((a, b) => a - b);
+function columnWidth(name, type, values, most = MAX_WIDTH, share = 0.95) {
+  const lengths = values.map((value) => (value === null ? 4 : typeof value === "object" ? (value.cut?.length ?? 14) : displayWidth(String(value ?? "")))).sort((a, b) => a - b);
   const usual = lengths[Math.min(lengths.length - 1, Math.floor(lengths.length * share))] ?? 0;
-  return Math.max(LEAST, Math.min(most, 22 + 7.6 * Math.max(usual, Math.min(wide(name) + 2, 30), Math.min((type ?? "").length, 18))));
+  return Math.max(MIN_WIDTH, Math.min(most, 22 + 7.6 * Math.max(usual, Math.min(displayWidth(name) + 2, 30), Math.min((type ?? "").length, 18))));
 }
 
-const wide = (text) => text.length + (text.match(/[\u2e80-\uffff]/g)?.length ?? 0);
+const displayWidth = (text) => text.length + (text.match(/[\u2e80-\uffff]/g)?.length ?? 0);
 
 /** Resolves when the grid's style sheet is applied. */
-export const dressed = () => styled("preview/tables/tables.css");
+export const loadGridStyles = () => loadStyles("preview/tables/tables.css");

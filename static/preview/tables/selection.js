@@ -2,16 +2,16 @@
 
 const STEPS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 
-export class Marking {
+export class GridSelection {
   constructor(grid) {
     Object.assign(this, { grid, at: { row: 0, column: 0 }, from: { row: 0, column: 0 }, marked: [] });
-    grid.body.addEventListener("keydown", (event) => this.key(event));
-    grid.body.addEventListener("pointerdown", (event) => this.down(event));
-    grid.body.addEventListener("pointermove", (event) => this.dragging && this.drag(event));
+    grid.body.addEventListener("keydown", (event) => this.onKey(event));
+    grid.body.addEventListener("pointerdown", (event) => this.onPointerDown(event));
+    grid.body.addEventListener("pointermove", (event) => this.dragging && this.onDrag(event));
     grid.body.addEventListener("pointerup", () => (this.dragging = false));
     grid.body.addEventListener("pointercancel", () => (this.dragging = false));
-    grid.body.addEventListener("dblclick", (event) => placeOf(event) && grid.viewer.open());
-    grid.body.addEventListener("copy", (event) => this.copied(event));
+    grid.body.addEventListener("dblclick", (event) => cellPosition(event) && grid.viewer.open());
+    grid.body.addEventListener("copy", (event) => this.onCopy(event));
   }
 
   /** Clear the selection, unless the table is the `same`. */
@@ -59,69 +59,69 @@ export class Marking {
     this.marked = here ? [...cells, here] : cells;
     if (here) grid.body.setAttribute("aria-activedescendant", here.id);
     else grid.body.removeAttribute("aria-activedescendant");
-    grid.foot.chosen();
+    grid.footer.updateSelection();
   }
 
-  go(row, column, { extend = false } = {}) {
+  moveTo(row, column, { extend = false } = {}) {
     const { held, names } = this.grid;
     if (!names.length) return;
     this.at = { row: Math.max(extend ? 0 : -1, Math.min(row, held - 1)), column: Math.max(0, Math.min(column, names.length - 1)) };
     if (!extend) this.from = this.at;
-    this.grid.bring(this.at.row, this.at.column);
+    this.grid.scrollTo(this.at.row, this.at.column);
     this.show();
-    this.grid.viewer.follow();
+    this.grid.viewer.update();
   }
 
-  down(event) {
+  onPointerDown(event) {
     const row = event.target.closest(".no[data-row]");
-    const place = placeOf(event);
+    const place = cellPosition(event);
     if (event.button !== 0 || (!row && !place)) return;
-    if (row) return this.chooseRow(Number(row.dataset.row), event.shiftKey);
+    if (row) return this.selectRow(Number(row.dataset.row), event.shiftKey);
     if (place.row < 0) {
       this.at = this.from = place;
       return void this.grid.sortBy(place.column);
     }
     this.dragging = event.pointerType === "mouse";
-    this.go(place.row, place.column, { extend: event.shiftKey });
+    this.moveTo(place.row, place.column, { extend: event.shiftKey });
   }
 
-  drag(event) {
-    const place = placeOf(event);
+  onDrag(event) {
+    const place = cellPosition(event);
     if (!event.buttons) this.dragging = false;
-    else if (place && place.row >= 0 && (place.row !== this.at.row || place.column !== this.at.column)) this.go(place.row, place.column, { extend: true });
+    else if (place && place.row >= 0 && (place.row !== this.at.row || place.column !== this.at.column)) this.moveTo(place.row, place.column, { extend: true });
   }
 
-  chooseRow(row, extend) {
+  selectRow(row, extend) {
     this.from = { row: extend ? this.from.row : row, column: 0 };
     this.at = { row, column: this.grid.names.length - 1 };
     this.show();
   }
 
-  chooseAll() {
+  selectAll() {
     const { held, names } = this.grid;
     this.from = { row: 0, column: 0 };
     this.at = { row: held - 1, column: names.length - 1 };
     this.show();
   }
 
-  key(event) {
+  onKey(event) {
     if (event.altKey && this.widen(event.key)) return void event.preventDefault();
-    if (event.altKey || !this.act(event)) return;
+    if (event.altKey || !this.handleKey(event)) return;
     event.preventDefault();
     event.stopPropagation();
   }
 
-  act(event) {
+  handleKey(event) {
     const { grid, at } = this;
     const far = event.ctrlKey || event.metaKey;
     const extend = { extend: event.shiftKey };
     const step = STEPS[event.key];
-    if (step && far) return this.go(step[0] ? (step[0] > 0 ? grid.held - 1 : 0) : at.row, step[1] ? (step[1] > 0 ? grid.names.length - 1 : 0) : at.column, extend), true;
-    if (step) return this.go(at.row + step[0], at.column + step[1], extend), true;
-    if (far && event.key.toLowerCase() === "a") return this.chooseAll(), true;
-    if (far) return event.key === "Home" ? (this.go(0, 0, extend), true) : event.key === "End" && (this.go(grid.held - 1, grid.names.length - 1, extend), true);
+    if (step && far) return this.moveTo(step[0] ? (step[0] > 0 ? grid.held - 1 : 0) : at.row, step[1] ? (step[1] > 0 ? grid.names.length - 1 : 0) : at.column, extend), true;
+    if (step) return this.moveTo(at.row + step[0], at.column + step[1], extend), true;
+    if (far && event.key.toLowerCase() === "a") return this.selectAll(), true;
+    if (far) return event.key === "Home" ? (this.moveTo(0, 0, extend), true) : event.key === "End" && (this.moveTo(grid.held - 1, grid.names.length - 1, extend), true);
     const to = { PageUp: [Math.max(0, at.row - grid.rowsInSight), at.column], PageDown: [at.row + grid.rowsInSight, at.column], Home: [at.row, 0], End: [at.row, grid.names.length - 1] }[event.key];
-    if (to) return this.go(...to, extend), true;
+    if (to) return this.moveTo(...to, extend), true;
     if (event.key === "Enter") return at.row < 0 ? grid.sortBy(at.column) : grid.viewer.open(), true;
     return event.key === "Escape" && grid.viewer.close();
   }
@@ -138,33 +138,33 @@ export class Marking {
     const lines = [];
     for (let row = top; row <= bottom; row++) {
       const cells = this.grid.row(row)?.slice(left + 1, right + 2);
-      if (!cells || cells.some((value) => value !== null && typeof value === "object")) return this.asked();
-      lines.push(cells.map(tabbed).join("\t"));
+      if (!cells || cells.some((value) => value !== null && typeof value === "object")) return this.fetchText();
+      lines.push(cells.map(tabSeparated).join("\t"));
     }
     return lines.join("\n");
   }
 
-  async asked() {
+  async fetchText() {
     const { top, bottom, left, right } = this.area;
     const { text } = await this.grid.ask({ area: [top, left, bottom, right].join(), ...this.grid.order() });
     return text;
   }
 
-  copied(event) {
+  onCopy(event) {
     if (getSelection().toString()) return;
     const text = this.text();
     event.preventDefault();
     if (typeof text === "string") event.clipboardData.setData("text/plain", text);
-    this.grid.foot.copy(typeof text === "string" ? null : text);
+    this.grid.footer.copy(typeof text === "string" ? null : text);
   }
 }
 
-function placeOf(event) {
+function cellPosition(event) {
   const cell = event.target.closest?.("[data-column]");
   return cell && { row: Number(cell.dataset.row), column: Number(cell.dataset.column) };
 }
 
-function tabbed(value) {
+function tabSeparated(value) {
   const text = value === null ? "" : String(value);
   return /[\t\n\r"]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

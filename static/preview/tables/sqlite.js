@@ -1,11 +1,11 @@
 // SQLite preview: table list, rows of the selected table in a grid, column declarations.
 
 import { h } from "../../core/dom.js";
-import { count, number, plural } from "../../core/format.js";
-import { dressed, Grid } from "./grid.js";
+import { formatCount, formatNumber, plural } from "../../core/format.js";
+import { loadGridStyles, Grid } from "./grid.js";
 
 export async function open(file, first) {
-  await dressed();
+  await loadGridStyles();
   return new Database(file, first);
 }
 
@@ -13,12 +13,12 @@ class Database {
   constructor(file, first) {
     this.file = file;
     this.tables = h("div", { class: "tables", role: "tablist", "aria-orientation": "vertical", "aria-label": "Tables" });
-    this.says = h("p", { class: "notes", role: "note" });
+    this.notes = h("p", { class: "notes", role: "note" });
     this.schema = h("details", { class: "schema" });
     this.place = h("div", { class: "rows" });
-    this.element = h("div", { class: "database" }, this.says, this.tables, h("div", { class: "one-table" }, this.schema, this.place));
-    this.tables.addEventListener("keydown", (event) => this.key(event));
-    this.take(first);
+    this.element = h("div", { class: "database" }, this.notes, this.tables, h("div", { class: "one-table" }, this.schema, this.place));
+    this.tables.addEventListener("keydown", (event) => this.onKey(event));
+    this.load(first);
   }
 
   close() {
@@ -26,29 +26,29 @@ class Database {
   }
 
   async update(first) {
-    const again = this.name !== undefined && first.tables.some(({ name }) => name === this.name) && first.table !== this.name;
-    this.take(again ? { ...first, ...(await this.rowsOf(this.name)) } : first);
+    const reload = this.name !== undefined && first.tables.some(({ name }) => name === this.name) && first.table !== this.name;
+    this.load(reload ? { ...first, ...(await this.rowsOf(this.name)) } : first);
   }
 
-  take(first) {
+  load(first) {
     this.all = first.tables;
-    this.says.textContent = first.notes.join(" ");
-    this.says.hidden = !first.notes.length;
+    this.notes.textContent = first.notes.join(" ");
+    this.notes.hidden = !first.notes.length;
     this.tables.hidden = !first.tables.length;
-    if (first.tables.length) this.show(first);
+    if (first.tables.length) this.showTable(first);
     const views = this.all.filter(({ kind }) => kind === "view").length;
-    this.file.tell(plural(this.all.length - views, "table") + (views ? `, ${plural(views, "view")}` : ""));
+    this.file.setDetails(plural(this.all.length - views, "table") + (views ? `, ${plural(views, "view")}` : ""));
   }
 
   rowsOf(name) {
     return this.file.ask({ table: name }).catch((error) => ({ table: name, error: error.message }));
   }
 
-  show(view) {
+  showTable(view) {
     this.name = view.table;
     const table = this.all.find(({ name }) => name === view.table);
-    this.list();
-    this.describe(table);
+    this.showTabs();
+    this.showSchema(table);
     if (view.error) {
       this.grid?.close();
       this.grid = null;
@@ -57,52 +57,52 @@ class Database {
     if (this.grid) this.grid.reset(view);
     else this.grid = new Grid(view, (options) => this.file.ask({ table: this.name, ...options }), this.file.name);
     this.place.replaceChildren(this.grid.element);
-    this.grid.onSort = () => (view.about || view.total > view.held ? `Sorted within the first ${number(view.held)} rows.` : "");
-    this.tell(view);
+    this.grid.onSort = () => (view.about || view.total > view.held ? `Sorted within the first ${formatNumber(view.held)} rows.` : "");
+    this.showSize(view);
     if (view.about) this.count(view);
   }
 
-  tell({ total, about, held, columns }) {
-    const part = total > held ? `; first ${number(held)} shown` : "";
-    this.grid.foot.note(`${about ? "about " : ""}${plural(total, "row")} × ${plural(columns, "column")}${part}`);
+  showSize({ total, about, held, columns }) {
+    const part = total > held ? `; first ${formatNumber(held)} shown` : "";
+    this.grid.footer.describe(`${about ? "about " : ""}${plural(total, "row")} × ${plural(columns, "column")}${part}`);
   }
 
   async count(view) {
     const { name } = this;
     const { rows } = await this.file.ask({ table: name, count: 1 }).catch(() => ({}));
     if (!rows || rows[1] || name !== this.name) return;
-    this.tell({ ...view, total: rows[0], about: false });
+    this.showSize({ ...view, total: rows[0], about: false });
     this.all.find((table) => table.name === name).rows = rows;
-    this.list();
+    this.showTabs();
   }
 
-  list() {
+  showTabs() {
     const focused = this.tables.contains(document.activeElement);
     this.tables.replaceChildren(...this.all.map((table) => {
       const { name, kind, rows } = table;
       const chosen = name === this.name;
-      return h("button", { type: "button", role: "tab", "aria-selected": String(chosen), tabindex: chosen ? "0" : "-1", title: name, onclick: () => this.turn(name) },
-        h("b", {}, name), h("small", { class: "num" }, rows ? `${rows[1] ? "about " : ""}${count(rows[0])}` : kind === "table" ? "" : kind));
+      return h("button", { type: "button", role: "tab", "aria-selected": String(chosen), tabindex: chosen ? "0" : "-1", title: name, onclick: () => this.openTable(name) },
+        h("b", {}, name), h("small", { class: "num" }, rows ? `${rows[1] ? "about " : ""}${formatCount(rows[0])}` : kind === "table" ? "" : kind));
     }));
     if (focused) this.tables.querySelector('[aria-selected="true"]')?.focus();
   }
 
-  async turn(name) {
+  async openTable(name) {
     if (name === this.name) return;
-    const asked = (this.asked = this.rowsOf(name));
-    const view = await asked;
-    if (asked === this.asked) this.show(view);
+    const request = (this.request = this.rowsOf(name));
+    const view = await request;
+    if (request === this.request) this.showTable(view);
   }
 
-  key(event) {
+  onKey(event) {
     const by = { ArrowUp: -1, ArrowLeft: -1, ArrowDown: 1, ArrowRight: 1 }[event.key];
     if (!by) return;
     event.preventDefault();
     const next = this.all[this.all.findIndex(({ name }) => name === this.name) + by];
-    if (next) this.turn(next.name);
+    if (next) this.openTable(next.name);
   }
 
-  describe({ columns, sql, kind, indexes }) {
+  showSchema({ columns, sql, kind, indexes }) {
     const rows = columns.map(([name, type, roles]) => h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, type), h("td", {}, ...roles.map((role) => h("i", {}, role)))));
     const about = `${plural(columns.length, "column")}${indexes ? `, ${plural(indexes, "index", "indexes")}` : ""}`;
     this.schema.replaceChildren(h("summary", {}, kind === "table" ? "Schema" : `Schema of this ${kind}`, h("small", {}, about)),

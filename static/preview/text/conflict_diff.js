@@ -2,13 +2,13 @@
 
 import { h } from "../../core/dom.js";
 import { plural } from "../../core/format.js";
-import { seen } from "./rows.js";
+import { markInvisible } from "./rows.js";
 
-const MOST = 1500; // differing lines; beyond this, the diff is one block
-const AROUND = 3; // lines of context
+const MAX_CHANGES = 1500; // differing lines; beyond this, the diff is one block
+const CONTEXT_LINES = 3; // lines of context
 
 /** Return the lines as [sign, line]: "=" in both, "-" in the first, "+" in the second. */
-export function difference(before, after) {
+export function diffLines(before, after) {
   const [a, b] = [before.split("\n"), after.split("\n")];
   let head = 0;
   while (head < a.length && head < b.length && a[head] === b[head]) head++;
@@ -17,28 +17,28 @@ export function difference(before, after) {
   const same = (line) => ["=", line];
   return [
     ...a.slice(0, head).map(same),
-    ...shortest(a.slice(head, a.length - tail), b.slice(head, b.length - tail)),
+    ...shortestEdit(a.slice(head, a.length - tail), b.slice(head, b.length - tail)),
     ...a.slice(a.length - tail).map(same),
   ];
 }
 
-function shortest(a, b) {
+function shortestEdit(a, b) {
   const traces = [];
   let reach = new Map([[1, 0]]);
-  for (let d = 0; d <= Math.min(a.length + b.length, MOST); d++) {
+  for (let d = 0; d <= Math.min(a.length + b.length, MAX_CHANGES); d++) {
     traces.push(new Map(reach));
     for (let k = -d; k <= d; k += 2) {
       const down = k === -d || (k !== d && reach.get(k - 1) < reach.get(k + 1));
       let x = down ? reach.get(k + 1) : reach.get(k - 1) + 1;
       while (x < a.length && x - k < b.length && a[x] === b[x - k]) x++;
       reach.set(k, x);
-      if (x >= a.length && x - k >= b.length) return back(a, b, traces);
+      if (x >= a.length && x - k >= b.length) return backtrack(a, b, traces);
     }
   }
   return [...a.map((line) => ["-", line]), ...b.map((line) => ["+", line])];
 }
 
-function back(a, b, traces) {
+function backtrack(a, b, traces) {
   const found = [];
   let [x, y] = [a.length, b.length];
   for (let d = traces.length - 1; d >= 0; d--) {
@@ -55,23 +55,23 @@ function back(a, b, traces) {
 }
 
 /** Render a diff with equal lines collapsed. */
-export function shownDifference(before, after, label) {
-  const all = difference(before, after);
-  const near = new Set();
+export function renderDiff(before, after, label) {
+  const all = diffLines(before, after);
+  const visible = new Set();
   all.forEach(([sign], at) => {
-    if (sign !== "=") for (let beside = at - AROUND; beside <= at + AROUND; beside++) near.add(beside);
+    if (sign !== "=") for (let near = at - CONTEXT_LINES; near <= at + CONTEXT_LINES; near++) visible.add(near);
   });
   const rows = [];
-  let left = 0;
+  let skipped = 0;
   const fold = () => {
-    if (left) rows.push(h("div", { class: "fold" }, plural(left, "unchanged line")));
-    left = 0;
+    if (skipped) rows.push(h("div", { class: "fold" }, plural(skipped, "unchanged line")));
+    skipped = 0;
   };
   all.forEach(([sign, line], at) => {
-    if (!near.has(at)) return void left++;
+    if (!visible.has(at)) return void skipped++;
     fold();
     const kind = { "+": "add", "-": "del", "=": "" }[sign];
-    rows.push(h("div", { class: `row ${kind}`, "data-sign": sign === "=" ? " " : sign }, ...seen(line)));
+    rows.push(h("div", { class: `row ${kind}`, "data-sign": sign === "=" ? " " : sign }, ...markInvisible(line)));
   });
   fold();
   return h("div", { class: "compared", tabindex: "0", role: "document", "aria-label": label }, ...rows);

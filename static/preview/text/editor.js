@@ -1,15 +1,15 @@
 // Text editor; a conflicting change of the file is shown before saving.
 
-import { h, styled } from "../../core/dom.js";
+import { h, loadStyles } from "../../core/dom.js";
 import { emit, session } from "../../core/session.js";
-import { shownDifference } from "./conflict_diff.js";
-import { reading } from "./encoding.js";
+import { renderDiff } from "./conflict_diff.js";
+import { decodeFile } from "./encoding.js";
 
 const drafts = new Map();
-const name = (file) => `${session.run}/${file.path}`;
+const draftKey = (file) => `${session.run}/${file.path}`;
 
 /** A file's unsaved draft, if any. */
-export const kept = (file) => drafts.get(name(file));
+export const findDraft = (file) => drafts.get(draftKey(file));
 
 addEventListener("beforeunload", (event) => drafts.size && event.preventDefault());
 
@@ -18,15 +18,15 @@ export class Editor {
     Object.assign(this, { file, reader, onLeave, saved: "", version: null });
     const button = (text, kind, act) => h("button", { type: "button", class: `quiet ${kind}`, onclick: act }, text);
     this.state = h("span", { class: "unsaved", role: "status" });
-    this.save = h("button", { type: "button", class: "quiet save", title: "Save (Ctrl+S)", onclick: () => this.store() }, "Save");
-    this.leave = button("Done", "leave", () => this.end());
+    this.save = h("button", { type: "button", class: "quiet save", title: "Save (Ctrl+S)", onclick: () => this.saveFile() }, "Save");
+    this.leave = button("Done", "leave", () => this.leaveEditor());
     this.tools = [this.state, this.save, this.leave];
-    this.says = h("div", { class: "told", role: "alert" });
+    this.alert = h("div", { class: "alert", role: "alert" });
     this.area = h("textarea", { "aria-label": `Edit ${file.name}`, spellcheck: "false", autocapitalize: "off", autocomplete: "off", wrap: "off", disabled: true });
     this.help = h("p", { class: "hint" }, "Tab indents. Press Escape, then Tab to leave the editor. Ctrl+S saves.");
-    this.element = h("div", { class: "editor" }, this.says, this.area, this.help);
-    this.area.addEventListener("input", () => this.changedHere());
-    this.element.addEventListener("keydown", (event) => this.key(event));
+    this.element = h("div", { class: "editor" }, this.alert, this.area, this.help);
+    this.area.addEventListener("input", () => this.onInput());
+    this.element.addEventListener("keydown", (event) => this.onKey(event));
   }
 
   get dirty() {
@@ -34,31 +34,31 @@ export class Editor {
   }
 
   async begin() {
-    await styled("preview/text/text.css");
-    const draft = kept(this.file);
+    await loadStyles("preview/text/text.css");
+    const draft = findDraft(this.file);
     try {
       await this.fetch();
     } catch (error) {
-      this.say(error.message);
+      this.showMessage(error.message);
       this.save.disabled = true;
       return;
     }
     this.area.disabled = false;
-    if (draft) this.resume(draft);
+    if (draft) this.restoreDraft(draft);
     else this.area.value = this.saved;
-    this.changedHere();
+    this.onInput();
     this.area.focus();
     this.area.setSelectionRange(0, 0);
     this.area.scrollTop = 0;
   }
 
   /** Continue a draft; the file may have changed since. */
-  resume(draft) {
+  restoreDraft(draft) {
     this.area.value = draft.text;
-    this.say("Your unsaved changes were restored.", ["Discard changes", () => this.take(this.saved)]);
+    this.showMessage("Your unsaved changes were restored.", ["Discard changes", () => this.setText(this.saved)]);
     if (draft.version === this.version) return;
-    this.theirs = this.saved;
-    this.conflict();
+    this.fileText = this.saved;
+    this.showConflict();
   }
 
   /** Load the file's current text, version and encoding. */
@@ -67,24 +67,24 @@ export class Editor {
     if (!response.ok) throw new Error("This file can no longer be read.");
     const version = response.headers.get("ETag");
     if (!version) throw new Error("This file cannot be edited here.");
-    const { text, write } = reading(new Uint8Array(await response.arrayBuffer()), this.reader.encoding);
+    const { text, write } = decodeFile(new Uint8Array(await response.arrayBuffer()), this.reader.encoding);
     Object.assign(this, { saved: text, version, write });
   }
 
-  changedHere() {
+  onInput() {
     this.state.textContent = this.dirty ? "Unsaved changes" : "";
     this.save.disabled = !this.dirty;
     this.leave.textContent = this.dirty ? "Discard" : "Done";
-    if (this.dirty) drafts.set(name(this.file), { text: this.area.value, version: this.version });
-    else drafts.delete(name(this.file));
+    if (this.dirty) drafts.set(draftKey(this.file), { text: this.area.value, version: this.version });
+    else drafts.delete(draftKey(this.file));
   }
 
-  key(event) {
+  onKey(event) {
     const control = event.ctrlKey || event.metaKey;
-    if (control && event.key.toLowerCase() === "s") this.store();
-    else if (event.key === "Escape") this.free = true;
-    else if (event.key === "Tab" && event.target === this.area && !this.free && !control) this.indent(event.shiftKey);
-    else return void (event.key !== "Shift" && (this.free = false));
+    if (control && event.key.toLowerCase() === "s") this.saveFile();
+    else if (event.key === "Escape") this.tabLeaves = true;
+    else if (event.key === "Tab" && event.target === this.area && !this.tabLeaves && !control) this.indent(event.shiftKey);
+    else return void (event.key !== "Shift" && (this.tabLeaves = false));
     event.preventDefault();
     event.stopPropagation(); // Escape would stop the run
   }
@@ -94,97 +94,97 @@ export class Editor {
     const { area } = this;
     const [start, end] = [area.selectionStart, area.selectionEnd];
     const unit = /^\t/m.test(area.value) ? "\t" : "    ";
-    if (!back && !area.value.slice(start, end).includes("\n")) return void type(area, unit);
+    if (!back && !area.value.slice(start, end).includes("\n")) return void insertText(area, unit);
     const begin = area.value.lastIndexOf("\n", start - 1) + 1;
     const lines = area.value.slice(begin, end).split("\n");
-    const turned = lines.map((line) => (back ? line.replace(/^(\t| {1,4})/, "") : line && unit + line)).join("\n");
+    const indented = lines.map((line) => (back ? line.replace(/^(\t| {1,4})/, "") : line && unit + line)).join("\n");
     area.setSelectionRange(begin, end);
-    type(area, turned);
-    area.setSelectionRange(back || lines.length === 1 ? begin + turned.length : begin, begin + turned.length);
+    insertText(area, indented);
+    area.setSelectionRange(back || lines.length === 1 ? begin + indented.length : begin, begin + indented.length);
   }
 
-  async store() {
+  async saveFile() {
     if (this.saving || !this.dirty) return;
     this.saving = true;
     this.state.textContent = "Saving…";
     const text = this.area.value;
     try {
       const response = await fetch(this.file.address("files", {}), { method: "PUT", headers: { "If-Match": this.version }, body: this.write(text) });
-      const told = await response.json().catch(() => null);
-      if (response.status === 412) await this.meet();
-      else if (!response.ok) throw new Error(told?.error ?? `The server responded with status ${response.status}.`);
-      else await this.stored(text, response);
+      const result = await response.json().catch(() => null);
+      if (response.status === 412) await this.resolveConflict();
+      else if (!response.ok) throw new Error(result?.error ?? `The server responded with status ${response.status}.`);
+      else await this.onSaved(text, response);
     } catch (error) {
-      this.say(`Not saved: ${error.message}`);
+      this.showMessage(`Not saved: ${error.message}`);
     } finally {
       this.saving = false;
-      this.changedHere();
+      this.onInput();
     }
   }
 
-  async stored(text, response) {
+  async onSaved(text, response) {
     const version = response.headers.get("ETag");
     if (version) Object.assign(this, { version, saved: text });
     else await this.fetch();
     this.saved = text;
-    this.say("");
+    this.showMessage("");
     this.state.textContent = "Saved";
   }
 
   /** Conflict: show both versions and let the user choose. */
-  async meet() {
+  async resolveConflict() {
     const mine = this.area.value;
     try {
       await this.fetch();
     } catch (error) {
-      return this.say(`Not saved: ${error.message} Your edits are still here.`);
+      return this.showMessage(`Not saved: ${error.message} Your edits are still here.`);
     }
-    this.theirs = this.saved;
-    if (this.theirs === mine) return this.say("");
-    return this.conflict();
+    this.fileText = this.saved;
+    if (this.fileText === mine) return this.showMessage("");
+    return this.showConflict();
   }
 
-  conflict() {
-    this.say("The file changed on disk; your edits are safe. Choose which version to keep.",
-      ["Keep my version", () => this.keepMine()], ["Use the model's version", () => this.takeTheirs()]);
-    this.says.append(h("p", { class: "legend" }, h("span", { class: "del" }, "− file on disk"), h("span", { class: "add" }, "+ your version")),
-      shownDifference(this.theirs, this.area.value, "Differences between the file on disk and your version"));
+  showConflict() {
+    this.showMessage("The file changed on disk; your edits are safe. Choose which version to keep.",
+      ["Keep my version", () => this.keepMine()], ["Use the model's version", () => this.useFileVersion()]);
+    this.alert.append(h("p", { class: "legend" }, h("span", { class: "del" }, "− file on disk"), h("span", { class: "add" }, "+ your version")),
+      renderDiff(this.fileText, this.area.value, "Differences between the file on disk and your version"));
   }
 
   keepMine() {
-    this.say("");
-    return this.store();
+    this.showMessage("");
+    return this.saveFile();
   }
 
-  takeTheirs() {
+  useFileVersion() {
     const mine = this.area.value;
-    this.take(this.theirs);
-    this.say("The editor now shows the file on disk.", ["Restore my version", () => (this.take(mine), this.conflict())]);
+    this.setText(this.fileText);
+    this.showMessage("The editor now shows the file on disk.", ["Restore my version", () => (this.setText(mine), this.showConflict())]);
   }
 
-  take(text) {
+  setText(text) {
     this.area.value = text;
-    this.say("");
-    this.changedHere();
+    this.showMessage("");
+    this.onInput();
     this.area.focus();
   }
 
   /** The file changed, by another writer or by saving. */
-  async changed() {
+  async onFileChanged() {
     if (this.saving || !this.version) return;
     const response = await fetch(this.file.address("files", {}), { method: "HEAD", cache: "no-store" }).catch(() => null);
     const version = response?.headers.get("ETag");
     if (!version || version === this.version || this.saving) return;
-    if (!this.dirty) await this.fetch().then(() => this.take(this.saved), () => {});
-    else this.say("The file changed on disk; your edits are safe.", ["Compare", () => this.meet()]);
+    if (!this.dirty) await this.fetch().then(() => this.setText(this.saved), () => {});
+    else this.showMessage("The file changed on disk; your edits are safe.", ["Compare", () => this.resolveConflict()]);
   }
 
-  say(text, ...acts) {
-    this.says.replaceChildren(...(text ? [h("p", {}, text), ...acts.map(([label, act]) => h("button", { type: "button", class: "quiet", onclick: act }, label))] : []));
+  showMessage(text, ...actions) {
+    this.alert.replaceChildren(...(text ? [h("p", {}, text), ...actions.map(([label, act]) => h("button", { type: "button", class: "quiet", onclick: act }, label))] : []));
   }
 
-  end() {
-    drafts.delete(name(this.file));
+  leaveEditor() {
+    drafts.delete(draftKey(this.file));
     this.ended = true;
     this.onLeave();
   }
@@ -196,7 +196,7 @@ export class Editor {
 }
 
 /** Insert text into a field so that the browser can undo it. */
-function type(area, text) {
+function insertText(area, text) {
   area.focus();
   if (!document.execCommand("insertText", false, text)) area.setRangeText(text, area.selectionStart, area.selectionEnd, "end");
 }

@@ -4,61 +4,61 @@ const LABELS = {
   "utf-16-le": "utf-16le", "utf-16-be": "utf-16be", cp932: "shift_jis", cp949: "euc-kr", gbk: "gb18030", gb2312: "gb18030",
   "mac-roman": "macintosh", ascii: "utf-8",
 };
-const MARK = "\ufeff";
-const ENDS = /\r\n|\r|\n/g;
+const BYTE_ORDER_MARK = "\ufeff";
+const LINE_ENDINGS = /\r\n|\r|\n/g;
 
 /**
  * Decode a file with line endings as newlines; `write(text)` encodes a changed text. Throws an
  * Error with a message for the user if the bytes cannot be preserved.
  */
-export function reading(bytes, encoding) {
+export function decodeFile(bytes, encoding) {
   const label = LABELS[encoding] ?? encoding.replace(/^cp125/, "windows-125").replace(/^iso8859-/, "iso-8859-");
-  let whole;
+  let content;
   try {
-    whole = new TextDecoder(label, { fatal: true, ignoreBOM: true }).decode(bytes);
+    content = new TextDecoder(label, { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
     throw new Error(`This file contains bytes that are not valid ${encoding.toUpperCase()}. Editing it here would lose them.`);
   }
-  const mark = whole.startsWith(MARK) ? MARK : "";
-  const before = whole.slice(mark.length);
+  const bom = content.startsWith(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK : "";
+  const before = content.slice(bom.length);
   const encode = encoder(label);
-  const write = (text) => encode(mark + ended(before, text));
-  if (!alike(encode(whole), bytes)) throw new Error(`Text in ${encoding.toUpperCase()} cannot be edited here without altering other parts of the file.`);
-  return { text: before.replace(ENDS, "\n"), write };
+  const write = (text) => encode(bom + applyLineEndings(before, text));
+  if (!equalBytes(encode(content), bytes)) throw new Error(`Text in ${encoding.toUpperCase()} cannot be edited here without altering other parts of the file.`);
+  return { text: before.replace(LINE_ENDINGS, "\n"), write };
 }
 
 /** Apply another text's line endings; unchanged lines keep their own. */
-export function ended(before, text) {
-  const old = before.split(ENDS);
-  const ends = before.match(ENDS) ?? [];
+function applyLineEndings(before, text) {
+  const old = before.split(LINE_ENDINGS);
+  const ends = before.match(LINE_ENDINGS) ?? [];
   const lines = text.split("\n");
-  const most = Math.min(old.length, lines.length);
+  const limit = Math.min(old.length, lines.length);
   let head = 0;
-  while (head < most && old[head] === lines[head]) head++;
+  while (head < limit && old[head] === lines[head]) head++;
   let tail = 0;
-  while (tail < most - head && old[old.length - 1 - tail] === lines[lines.length - 1 - tail]) tail++;
-  const usual = usually(ends);
+  while (tail < limit - head && old[old.length - 1 - tail] === lines[lines.length - 1 - tail]) tail++;
+  const fallback = mostCommon(ends);
   const end = (at) => {
     if (at === lines.length - 1) return "";
-    return (at < head ? ends[at] : at >= lines.length - tail ? ends[at + old.length - lines.length] : "") || usual;
+    return (at < head ? ends[at] : at >= lines.length - tail ? ends[at + old.length - lines.length] : "") || fallback;
   };
   return lines.map((line, at) => line + end(at)).join("");
 }
 
-function usually(ends) {
+function mostCommon(ends) {
   const counts = new Map();
   for (const each of ends) counts.set(each, (counts.get(each) ?? 0) + 1);
   return [...counts].sort(([, a], [, b]) => b - a)[0]?.[0] ?? "\n";
 }
 
-function alike(a, b) {
+function equalBytes(a, b) {
   return a.length === b.length && a.every((byte, at) => byte === b[at]);
 }
 
 function encoder(label) {
   if (label === "utf-8") return (text) => new TextEncoder().encode(text);
   if (label.startsWith("utf-16")) return (text) => utf16(text, label === "utf-16le");
-  const known = table(label);
+  const known = encodingTable(label);
   return (text) => {
     const bytes = [];
     for (const char of text) {
@@ -77,10 +77,10 @@ function utf16(text, little) {
 }
 
 /** Map characters to bytes in a one- or two-byte encoding, because browsers only decode those. */
-function table(label) {
+function encodingTable(label) {
   const decoder = new TextDecoder(label, { fatal: true });
   const known = new Map();
-  const learn = (...bytes) => {
+  const add = (...bytes) => {
     try {
       const text = decoder.decode(new Uint8Array(bytes));
       if ([...text].length === 1 && !known.has(text)) known.set(text, bytes);
@@ -88,8 +88,8 @@ function table(label) {
       // invalid byte sequence
     }
   };
-  for (let byte = 0; byte < 256; byte++) learn(byte);
+  for (let byte = 0; byte < 256; byte++) add(byte);
   if (known.size > 200) return known;
-  for (let first = 0x81; first < 0xff; first++) for (let second = 0x40; second < 0xff; second++) learn(first, second);
+  for (let first = 0x81; first < 0xff; first++) for (let second = 0x40; second < 0xff; second++) add(first, second);
   return known;
 }

@@ -1,44 +1,44 @@
 // Markdown preview: images and links of the workspace only, no images from the network.
 
 import { h } from "../../core/dom.js";
-import { put } from "../../core/markdown.js";
-import { ask, emit, runApi, session } from "../../core/session.js";
-import { sides } from "../source_toggle.js";
+import { insertHtml } from "../../core/markdown.js";
+import { fetchJson, emit, runApi, session } from "../../core/session.js";
+import { sourceToggle } from "../source_toggle.js";
 
 const HEADINGS = "h1, h2, h3";
-const MANY = 5; // minimum headings for a table of contents
-const MOST = 400; // entries of the table of contents
-const SHOWN = /\.(png|jpe?g|gif|webp|avif|bmp|svg)$/i;
-const OWN = /^data:image\/(png|jpeg|gif|webp);base64,/i;
+const MIN_HEADINGS = 5; // minimum headings for a table of contents
+const MAX_ENTRIES = 400; // entries of the table of contents
+const IMAGE = /\.(png|jpe?g|gif|webp|avif|bmp|svg)$/i;
+const DATA_IMAGE = /^data:image\/(png|jpeg|gif|webp);base64,/i;
 
 export async function open(file, first) {
   const article = h("article", { class: "page markdown" });
   const element = h("div", { class: "sheet-of" }, article);
   const update = (next) => show(file, article, next);
-  file.tools(...sides(file, "markdown", ""));
+  file.setTools(...sourceToggle(file, "markdown", ""));
   update(first);
   return { element, update };
 }
 
 function show(file, article, { html, cut, empty }) {
-  put(article, html, { image: (address, alt) => picture(file, address, alt), link: (address, made) => link(file, address, made) });
+  insertHtml(article, html, { image: (address, alt) => imageElement(file, address, alt), link: (address, made) => link(file, address, made) });
   const headings = [...article.querySelectorAll(HEADINGS)];
   for (const heading of headings) heading.dataset.anchor ??= slug(heading.textContent);
-  if (headings.length >= MANY) article.prepend(outline(headings));
+  if (headings.length >= MIN_HEADINGS) article.prepend(tableOfContents(headings));
   if (empty) article.append(h("p", { class: "dim" }, "This file is empty."));
   if (cut) article.append(h("p", { class: "cut" }, "Only the first 200,000 characters are shown. The source view shows the whole file."));
 }
 
 const slug = (text) => text.trim().toLowerCase().replace(/[^\p{L}\p{N}\s_-]/gu, "").replace(/\s+/g, "-");
 
-function outline(headings) {
+function tableOfContents(headings) {
   const entry = (heading) => h("li", { class: heading.tagName.toLowerCase() },
     h("button", { type: "button", class: "inline", onclick: () => heading.scrollIntoView({ block: "start" }) }, heading.textContent));
-  return h("details", { class: "outline" }, h("summary", {}, "Contents"), h("ul", {}, ...headings.slice(0, MOST).map(entry)));
+  return h("details", { class: "outline" }, h("summary", {}, "Contents"), h("ul", {}, ...headings.slice(0, MAX_ENTRIES).map(entry)));
 }
 
 /** Resolve an address in the file to a workspace path, percent-encoded; null if outside. */
-export function placeOf(file, address) {
+function resolvePath(file, address) {
   const plain = address.replace(/[?#].*$/, "");
   const home = /^\/?workspace\//.test(plain) ? plain.replace(/^\/?workspace\//, "/") : plain;
   const at = home.startsWith("/") ? [] : file.path.split("/").slice(0, -1);
@@ -47,53 +47,53 @@ export function placeOf(file, address) {
       if (!at.length) return null;
       at.pop();
     } else if (part && part !== ".") {
-      at.push(encoded(part));
+      at.push(encodePart(part));
     }
   }
   return at.length ? at.join("/") : null;
 }
 
-function encoded(part) {
+function encodePart(part) {
   if (/^(%[\da-f]{2}|[\w.~!$&'()*+,;=:@-])*$/i.test(part)) return part;
   return encodeURIComponent(part.replace(/%(?![\da-f]{2})/gi, "%25")).replace(/%25([\da-f]{2})/gi, "%$1");
 }
 
-function link(file, address, made) {
+function link(file, address, anchor) {
   if (/^[a-z][a-z\d+.-]*:/i.test(address) || address.startsWith("//")) return;
-  const path = placeOf(file, address);
+  const path = resolvePath(file, address);
   if (!path) return;
-  made.href = new URL(`look?${new URLSearchParams({ run: session.run, path })}`, document.baseURI).href;
-  made.addEventListener("click", (event) => {
+  anchor.href = new URL(`look?${new URLSearchParams({ run: session.run, path })}`, document.baseURI).href;
+  anchor.addEventListener("click", (event) => {
     if (!document.querySelector(".workspace") || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
-    emit("look", path);
+    emit("open-file", path);
   });
 }
 
-function picture(file, address, alt) {
-  if (OWN.test(address)) return h("img", { src: address, alt });
-  const foreign = /^(?:https?:)?\/\/([^/?#]+)/i.exec(address);
-  if (foreign) {
+function imageElement(file, address, alt) {
+  if (DATA_IMAGE.test(address)) return h("img", { src: address, alt });
+  const external = /^(?:https?:)?\/\/([^/?#]+)/i.exec(address);
+  if (external) {
     const href = address.startsWith("//") ? `https:${address}` : address;
-    return quiet(h("a", { href, target: "_blank", rel: "noopener noreferrer nofollow" }, `image at ${foreign[1]}`), ", not loaded");
+    return note(h("a", { href, target: "_blank", rel: "noopener noreferrer nofollow" }, `image at ${external[1]}`), ", not loaded");
   }
-  const path = /^[a-z][a-z\d+.-]*:/i.test(address) ? null : placeOf(file, address);
+  const path = /^[a-z][a-z\d+.-]*:/i.test(address) ? null : resolvePath(file, address);
   const name = alt || address.split("/").at(-1).slice(0, 80);
-  if (!path) return quiet(`image “${name}” is outside the workspace`);
+  if (!path) return note(`image “${name}” is outside the workspace`);
   const place = h("span", { class: "picture" });
-  place.append(quiet(`image “${name}”…`));
-  bring(path, name, place).catch(() => place.replaceChildren(quiet(`image “${name}” cannot be displayed`)));
+  place.append(note(`image “${name}”…`));
+  loadImage(path, name, place).catch(() => place.replaceChildren(note(`image “${name}” cannot be displayed`)));
   return place;
 }
 
-async function bring(path, name, place) {
-  const entry = await ask(runApi(`entries/${path}`));
-  if (!entry) return place.replaceChildren(quiet(`image “${name}” not found`));
-  if (!SHOWN.test(path)) return place.replaceChildren(quiet(`“${name}” is not a supported image`));
+async function loadImage(path, name, place) {
+  const entry = await fetchJson(runApi(`entries/${path}`));
+  if (!entry) return place.replaceChildren(note(`image “${name}” not found`));
+  if (!IMAGE.test(path)) return place.replaceChildren(note(`“${name}” is not a supported image`));
   const src = /\.svg$/i.test(path) ? `${runApi(`view/${path}`)}?as=drawing&thumb=1&v=${entry.changed}` : `${runApi(`files/${path}`)}?inline=1&v=${entry.changed}`;
   const image = h("img", { src, alt: name, loading: "lazy" });
-  image.addEventListener("error", () => place.replaceChildren(quiet(`image “${name}” cannot be displayed`)));
+  image.addEventListener("error", () => place.replaceChildren(note(`image “${name}” cannot be displayed`)));
   return place.replaceChildren(image);
 }
 
-const quiet = (...words) => h("span", { class: "dim quietly" }, ...words);
+const note = (...words) => h("span", { class: "dim quietly" }, ...words);

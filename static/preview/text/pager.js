@@ -1,17 +1,17 @@
 // Text of any size in a scroller: loads pages near the viewport and removes far ones.
 
 import { h } from "../../core/dom.js";
-import { copied, row } from "./rows.js";
+import { copiedText, renderRow } from "./rows.js";
 
-const MOST = 8; // pages held in the document
-const NEAR = 1.5; // screens loaded ahead
-const AT_END = 24; // pixels from the end that count as the end
-const BREATH = 60; // requests after which counting is given up
+const MAX_PAGES = 8; // pages held in the document
+const SCREENS_AHEAD = 1.5; // screens loaded ahead
+const END_MARGIN = 24; // pixels from the end that count as the end
+const MAX_COUNT_REQUESTS = 60; // requests after which counting is given up
 
-export class Reader {
+export class TextPager {
   /** `onMove()` is called when the view moves, `onPages()` when pages are added or removed. */
   constructor(file, { onMove = () => {}, onPages = () => {} } = {}) {
-    Object.assign(this, { file, onMove, onPages, pages: [], how: {}, size: 0, mark: 0, lines: null, busy: false });
+    Object.assign(this, { file, onMove, onPages, pages: [], options: {}, size: 0, mark: 0, lines: null, busy: false });
     this.element = h("div", { class: "lines", tabindex: "0", role: "document", "aria-label": `Text of ${file.name}` });
     this.element.addEventListener("scroll", () => this.scrolled(), { passive: true });
     this.element.addEventListener("copy", (event) => this.copy(event));
@@ -25,13 +25,13 @@ export class Reader {
   }
 
   ask(options) {
-    return this.file.ask({ as: "text", ...this.how, ...options });
+    return this.file.ask({ as: "text", ...this.options, ...options });
   }
 
   /** Start with a page, the first or another. */
-  show(page, { choice = this.how } = {}) {
-    this.how = { ...choice, ends: page.ends };
-    if (page.encoding !== "utf-8" || choice.encoding) this.how.encoding = page.encoding;
+  show(page, { choice = this.options } = {}) {
+    this.options = { ...choice, ends: page.ends };
+    if (page.encoding !== "utf-8" || choice.encoding) this.options.encoding = page.encoding;
     Object.assign(this, { encoding: page.encoding, ends: page.ends });
     this.counted = new Map([[page.mark, 0]]);
     this.lines = null;
@@ -40,18 +40,18 @@ export class Reader {
   }
 
   replace(page) {
-    this.pages = [this.made(page)];
+    this.pages = [this.createPage(page)];
     this.element.replaceChildren(this.pages[0].element);
     this.number();
     this.onPages();
     this.fill();
   }
 
-  made(page) {
+  createPage(page) {
     Object.assign(this, { size: page.size, mark: page.mark });
     const goesOn = new Set(page.goes_on);
     if (page.inside) goesOn.add(0);
-    const element = h("div", { class: "page" }, ...page.rows.map((pieces, at) => row(pieces, goesOn.has(at))));
+    const element = h("div", { class: "page" }, ...page.rows.map((pieces, at) => renderRow(pieces, goesOn.has(at))));
     return { ...page, rows: null, element };
   }
 
@@ -66,7 +66,7 @@ export class Reader {
   /** Whether the end of the text is visible. */
   get following() {
     const { scrollHeight, scrollTop, clientHeight } = this.element;
-    return this.atEnd && scrollHeight > clientHeight && scrollHeight - scrollTop - clientHeight < AT_END;
+    return this.atEnd && scrollHeight > clientHeight && scrollHeight - scrollTop - clientHeight < END_MARGIN;
   }
 
   scrolled() {
@@ -81,7 +81,7 @@ export class Reader {
     try {
       while (!this.closed && (await this.fillOnce()));
     } catch (error) {
-      this.file.tell(error.message);
+      this.file.setDetails(error.message);
     } finally {
       this.busy = false;
     }
@@ -89,7 +89,7 @@ export class Reader {
 
   async fillOnce() {
     const { scrollHeight, scrollTop, clientHeight } = this.element;
-    const near = NEAR * clientHeight;
+    const near = SCREENS_AHEAD * clientHeight;
     const known = this.pages;
     if (!this.atEnd && scrollHeight - scrollTop - clientHeight < near) {
       const page = await this.ask({ from: known.at(-1).end });
@@ -107,29 +107,29 @@ export class Reader {
   }
 
   append(page) {
-    const made = this.made(page);
+    const made = this.createPage(page);
     this.pages.push(made);
     this.element.append(made.element);
-    this.steadily(() => {
-      while (this.pages.length > MOST) this.pages.shift().element.remove();
+    this.keepingPosition(() => {
+      while (this.pages.length > MAX_PAGES) this.pages.shift().element.remove();
     });
     this.number();
     this.onPages();
   }
 
   prepend(page) {
-    const made = this.made(page);
-    this.steadily(() => {
+    const made = this.createPage(page);
+    this.keepingPosition(() => {
       this.pages.unshift(made);
       this.element.prepend(made.element);
     });
-    while (this.pages.length > MOST) this.pages.pop().element.remove();
+    while (this.pages.length > MAX_PAGES) this.pages.pop().element.remove();
     this.number();
     this.onPages();
   }
 
   /** Apply a change and keep the visible text in place. */
-  steadily(change) {
+  keepingPosition(change) {
     const before = this.element.scrollHeight;
     const top = this.element.scrollTop;
     change();
@@ -150,7 +150,7 @@ export class Reader {
   }
 
   /** Scroll to the row at an offset; return it. */
-  async to(offset) {
+  async scrollTo(offset) {
     if (!this.rowAt(offset)) {
       this.replace(await this.ask({ at: offset }));
       this.count();
@@ -228,7 +228,7 @@ export class Reader {
   async countTo(counted, from, lines, stop) {
     for (let tries = 0; from < stop; tries++) {
       const found = await this.ask({ count: 1, start: from, stop }).catch(() => null);
-      if (!found || this.closed || this.counted !== counted || tries > BREATH) return null;
+      if (!found || this.closed || this.counted !== counted || tries > MAX_COUNT_REQUESTS) return null;
       lines += found.lines;
       if (found.upto <= from) return null;
       from = found.upto;
@@ -240,22 +240,22 @@ export class Reader {
   /** The file changed: update the view and keep its position. */
   async update(first) {
     const following = this.following;
-    const asked = this.pages.map((page) => `${page.start}-${page.end}-${page.sum}`).join(",");
-    const { same } = await this.ask({ same: asked });
-    if (first.encoding !== this.encoding && !this.how.encoding) return void this.show(first);
+    const ranges = this.pages.map((page) => `${page.start}-${page.end}-${page.sum}`).join(",");
+    const { same } = await this.ask({ same: ranges });
+    if (first.encoding !== this.encoding && !this.options.encoding) return void this.show(first);
     const changed = same.indexOf(false);
     if (changed >= 0 || first.size < this.size) {
       this.counted = new Map([[this.mark, 0]]);
       this.lines = null;
     }
-    await this.renew(changed < 0 ? this.pages.length - 1 : changed, first.size);
+    await this.reloadPages(changed < 0 ? this.pages.length - 1 : changed, first.size);
     if (following) await this.toEnd();
     this.counted.delete(this.size);
     this.count();
   }
 
   /** Reload pages from one on, as far as they reached. */
-  async renew(from, size) {
+  async reloadPages(from, size) {
     const known = this.pages;
     const reach = known.at(-1).end >= this.size ? size : known.at(-1).end;
     let start = known[from].start;
@@ -264,12 +264,12 @@ export class Reader {
     do {
       fresh.push(await this.ask({ from: start, most: Math.max(1, Math.min(49_152, reach - start || 49_152)) }));
       start = fresh.at(-1).end;
-    } while (start < reach && fresh.at(-1).end > fresh.at(-1).start && from + fresh.length < MOST);
+    } while (start < reach && fresh.at(-1).end > fresh.at(-1).start && from + fresh.length < MAX_PAGES);
     if (this.pages !== known) return;
     const top = this.element.scrollTop;
     for (const page of known.splice(from)) page.element.remove();
     for (const page of fresh) {
-      known.push(this.made(page));
+      known.push(this.createPage(page));
       this.element.append(known.at(-1).element);
     }
     this.element.scrollTop = top;
@@ -281,7 +281,7 @@ export class Reader {
   copy(event) {
     const selection = getSelection();
     if (!selection.rangeCount || selection.isCollapsed) return;
-    event.clipboardData.setData("text/plain", copied(selection.getRangeAt(0).cloneContents()));
+    event.clipboardData.setData("text/plain", copiedText(selection.getRangeAt(0).cloneContents()));
     event.preventDefault();
   }
 }

@@ -8,18 +8,18 @@ const CLASSES = {
 };
 const TERMINAL = /^(?:bg)?3[0-7]$|^(?:bg)?40$|^[bdiusx]$/;
 // Characters without a glyph, and direction controls.
-const UNSEEN =
+const INVISIBLE =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]|(?<![^\u0000-\u007f])[\u200c\u200d](?![^\u0000-\u007f])/gu;
-const ANY_UNSEEN = new RegExp(UNSEEN.source, "u");
+const ANY_INVISIBLE = new RegExp(INVISIBLE.source, "u");
 const NAMES = { 0x0d: "CR", 0x1b: "ESC", 0x00: "NUL", 0x08: "BS", 0x07: "BEL", 0x0c: "FF", 0x7f: "DEL", 0xfeff: "BOM" };
 
 /** One line, or a part of a long one. */
-export function row(pieces, goesOn) {
+export function renderRow(pieces, goesOn) {
   const element = h("div", { class: goesOn ? "row on" : "row" });
   for (const piece of pieces) {
     const [kind, text] = typeof piece === "string" ? ["", piece] : piece;
-    if (!kind) element.append(...seen(text));
-    else element.append(h("span", { class: classes(kind) }, ...seen(text)));
+    if (!kind) element.append(...markInvisible(text));
+    else element.append(h("span", { class: classes(kind) }, ...markInvisible(text)));
   }
   return element;
 }
@@ -30,10 +30,10 @@ function classes(kind) {
 }
 
 /** Split text and mark invisible characters. */
-export function* seen(text) {
-  if (!ANY_UNSEEN.test(text)) return yield text;
+export function* markInvisible(text) {
+  if (!ANY_INVISIBLE.test(text)) return yield text;
   let at = 0;
-  for (const match of text.matchAll(UNSEEN)) {
+  for (const match of text.matchAll(INVISIBLE)) {
     if (match.index > at) yield text.slice(at, match.index);
     const code = match[0].codePointAt(0);
     const name = NAMES[code] ?? (code < 0x20 ? `^${String.fromCharCode(code + 64)}` : `U+${code.toString(16).toUpperCase().padStart(4, "0")}`);
@@ -44,7 +44,7 @@ export function* seen(text) {
 }
 
 /** The selection as in the file: without marks, long lines joined. */
-export function copied(fragment) {
+export function copiedText(fragment) {
   for (const sign of fragment.querySelectorAll(".unseen")) sign.replaceWith(String.fromCodePoint(Number(sign.dataset.code)));
   const rows = [...fragment.querySelectorAll(".row")];
   if (!rows.length) return fragment.textContent;

@@ -1,31 +1,31 @@
 // Search in a text that is only partly loaded: the server searches, part by part.
 
 import { h, icon } from "../../core/dom.js";
-import { number } from "../../core/format.js";
+import { formatNumber } from "../../core/format.js";
 
-const PAUSE = 200; // ms after the last keystroke
-const MOST = 10_000; // matches; refine more frequent words
-const MARKS = 2000; // highlights on the page
+const TYPING_MS = 200; // ms after the last keystroke
+const MAX_MATCHES = 10_000; // matches; refine more frequent words
+const MAX_HIGHLIGHTS = 2000; // highlights on the page
 
-export class Search {
+export class TextSearch {
   constructor(reader) {
-    Object.assign(this, { reader, places: [], words: "", round: 0, now: -1 });
+    Object.assign(this, { reader, matches: [], query: "", round: 0, current: -1 });
     const tool = (name, label, act) =>
       h("button", { type: "button", class: "quiet sign", "aria-label": label, title: label, onclick: act }, icon(name));
     this.field = h("input", { type: "search", "aria-label": "Find in this file", placeholder: "Find in this file", autocomplete: "off", spellcheck: "false" });
     this.case = h("button", { type: "button", class: "quiet case", "aria-pressed": "false", "aria-label": "Match case", title: "Match case", onclick: () => this.toggle() }, "Aa");
-    this.tally = h("span", { class: "tally num", role: "status" });
-    this.element = h("div", { class: "search", role: "search", hidden: true }, icon("find"), this.field, this.tally, this.case,
-      tool("above", "Previous match", () => this.move(-1)), tool("below", "Next match", () => this.move(1)),
+    this.status = h("span", { class: "tally num", role: "status" });
+    this.element = h("div", { class: "search", role: "search", hidden: true }, icon("find"), this.field, this.status, this.case,
+      tool("up", "Previous match", () => this.move(-1)), tool("down", "Next match", () => this.move(1)),
       tool("close", "Close find", () => this.close(true)));
     this.field.addEventListener("input", () => {
       clearTimeout(this.timer);
-      this.timer = setTimeout(() => this.look(), PAUSE);
+      this.timer = setTimeout(() => this.search(), TYPING_MS);
     });
-    this.element.addEventListener("keydown", (event) => this.key(event));
+    this.element.addEventListener("keydown", (event) => this.onKey(event));
   }
 
-  key(event) {
+  onKey(event) {
     if (event.key === "Escape") this.close(true);
     else if (event.key === "Enter" && event.target === this.field) this.move(event.shiftKey ? -1 : 1);
     else return;
@@ -35,7 +35,7 @@ export class Search {
 
   toggle() {
     this.case.setAttribute("aria-pressed", String(this.case.ariaPressed !== "true"));
-    this.look();
+    this.search();
   }
 
   open() {
@@ -44,98 +44,98 @@ export class Search {
     if (chosen && chosen.length < 100 && !chosen.includes("\n")) this.field.value = chosen;
     this.field.select();
     this.field.focus();
-    if (this.field.value) this.look();
+    if (this.field.value) this.search();
   }
 
   close(back = false) {
     clearTimeout(this.timer);
     this.round++;
     this.element.hidden = true;
-    this.words = "";
-    this.places = [];
-    mark(null, []);
+    this.query = "";
+    this.matches = [];
+    highlight(null, []);
     if (back) this.reader.element.focus();
   }
 
   /** Search from the view to the end of the file, then the part before. */
-  async look() {
+  async search() {
     const round = ++this.round;
-    this.words = this.field.value;
-    Object.assign(this, { places: [], now: -1, upto: 0, more: false, done: !this.words });
-    this.say();
-    this.paint();
-    if (!this.words) return;
+    this.query = this.field.value;
+    Object.assign(this, { matches: [], current: -1, upto: 0, more: false, done: !this.query });
+    this.showStatus();
+    this.highlightPages();
+    if (!this.query) return;
     const { size, mark: begin } = this.reader;
     const here = this.reader.top().offset;
     try {
       for (const [start, stop] of [[here, size], [begin, here]]) {
-        for await (const found of this.through(start, stop, round)) {
-          if (this.now < 0 && found.length) await this.go(this.places.indexOf(found[0]));
-          this.say();
+        for await (const found of this.searchPart(start, stop, round)) {
+          if (this.current < 0 && found.length) await this.showMatch(this.matches.indexOf(found[0]));
+          this.showStatus();
         }
       }
     } catch (error) {
-      if (round === this.round) this.tally.textContent = error.message;
+      if (round === this.round) this.status.textContent = error.message;
       return;
     }
     if (round !== this.round) return;
     this.done = true;
-    this.say();
+    this.showStatus();
   }
 
-  async *through(start, stop, round) {
+  async *searchPart(start, stop, round) {
     const before = this.upto;
     while (start < stop && round === this.round) {
-      const { places, upto } = await this.reader.ask({ find: this.words, case: this.case.ariaPressed === "true" ? 1 : 0, start, stop });
+      const { places, upto } = await this.reader.ask({ find: this.query, case: this.case.ariaPressed === "true" ? 1 : 0, start, stop });
       if (round !== this.round || this.reader.closed) return;
-      const current = this.places[this.now];
-      this.places = [...this.places, ...places].sort((a, b) => a - b);
-      if (this.now >= 0) this.now = this.places.indexOf(current);
+      const current = this.matches[this.current];
+      this.matches = [...this.matches, ...places].sort((a, b) => a - b);
+      if (this.current >= 0) this.current = this.matches.indexOf(current);
       this.upto = before + upto - start;
-      this.more = this.places.length >= MOST;
+      this.more = this.matches.length >= MAX_MATCHES;
       yield places;
       if (upto <= start || this.more) return;
       start = upto;
     }
   }
 
-  say() {
-    const { length } = this.places;
+  showStatus() {
+    const { length } = this.matches;
     const part = this.reader.size ? Math.floor((100 * this.upto) / this.reader.size) : 100;
     const looked = this.done || this.more ? "" : ` · ${part}% searched`;
-    const of = `${number(length)}${this.more ? "+" : ""}`;
-    if (!this.words) this.tally.textContent = "";
-    else if (length) this.tally.textContent = `${number(this.now + 1)} of ${of}${looked}`;
-    else this.tally.textContent = this.done ? "No matches" : `searching${looked}`;
-    this.tally.classList.toggle("none", Boolean(this.words) && this.done && !length);
+    const of = `${formatNumber(length)}${this.more ? "+" : ""}`;
+    if (!this.query) this.status.textContent = "";
+    else if (length) this.status.textContent = `${formatNumber(this.current + 1)} of ${of}${looked}`;
+    else this.status.textContent = this.done ? "No matches" : `searching${looked}`;
+    this.status.classList.toggle("none", Boolean(this.query) && this.done && !length);
   }
 
   async move(by) {
     clearTimeout(this.timer);
-    if (this.field.value !== this.words) return this.look();
-    const { length } = this.places;
-    if (length) await this.go((this.now + by + length) % length);
-    return this.say();
+    if (this.field.value !== this.query) return this.search();
+    const { length } = this.matches;
+    if (length) await this.showMatch((this.current + by + length) % length);
+    return this.showStatus();
   }
 
-  async go(now) {
-    this.now = now;
-    const offset = this.places[now];
-    const row = await this.reader.to(offset);
-    this.paint();
+  async showMatch(now) {
+    this.current = now;
+    const offset = this.matches[now];
+    const row = await this.reader.scrollTo(offset);
+    this.highlightPages();
     const range = row && this.rangeAt(row, offset);
     if (!range) return;
     const [box, view] = [range.getBoundingClientRect(), this.reader.element.getBoundingClientRect()];
     if (box.right > view.right || box.left < view.left) this.reader.element.scrollLeft += box.left - view.left - view.width / 2;
     if (box.top < view.top || box.bottom > view.bottom) this.reader.element.scrollTop += box.top - view.top - view.height / 3;
-    mark(range, this.marks);
+    highlight(range, this.highlights);
   }
 
   /** The range of a match: the match at an offset is the n-th of its row. */
   rangeAt(row, offset) {
     const page = this.reader.pages.find((each) => each.element === row.parentElement);
     const begin = page.offsets[[...page.element.children].indexOf(row)];
-    const before = this.places.filter((place) => place >= begin && place < offset).length;
+    const before = this.matches.filter((place) => place >= begin && place < offset).length;
     return this.ranges(row)[before];
   }
 
@@ -146,7 +146,7 @@ export class Search {
       const lowered = text.toLowerCase();
       return sensitive || lowered.length !== text.length ? text : lowered;
     };
-    const words = fold(this.words);
+    const words = fold(this.query);
     const nodes = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
     const parts = [];
     let text = "";
@@ -157,7 +157,7 @@ export class Search {
     }
     text = fold(text);
     const place = (offset) => parts.findLast(([start]) => start <= offset);
-    for (let at = text.indexOf(words); at >= 0 && found.length < MARKS; at = text.indexOf(words, at + words.length)) {
+    for (let at = text.indexOf(words); at >= 0 && found.length < MAX_HIGHLIGHTS; at = text.indexOf(words, at + words.length)) {
       const range = new Range();
       const [[start, first], [end, last]] = [place(at), place(at + words.length - 1)];
       range.setStart(first, at - start);
@@ -168,23 +168,23 @@ export class Search {
   }
 
   /** Highlight the matches in the loaded pages. */
-  paint() {
+  highlightPages() {
     if (this.element.hidden) return;
-    this.marks = [];
-    if (this.words) {
+    this.highlights = [];
+    if (this.query) {
       for (const page of this.reader.pages) {
         for (const row of page.element.children) {
-          if (this.marks.length < MARKS) this.marks.push(...this.ranges(row));
+          if (this.highlights.length < MAX_HIGHLIGHTS) this.highlights.push(...this.ranges(row));
         }
       }
     }
-    const offset = this.places[this.now];
+    const offset = this.matches[this.current];
     const row = offset === undefined ? null : this.reader.rowAt(offset);
-    mark(row && this.rangeAt(row, offset), this.marks);
+    highlight(row && this.rangeAt(row, offset), this.highlights);
   }
 }
 
-function mark(now, all) {
+function highlight(now, all) {
   if (!globalThis.CSS?.highlights) return;
   CSS.highlights.set("in-file", new Highlight(...all));
   const current = new Highlight(...(now ? [now] : []));

@@ -2,7 +2,7 @@
 
 import { h } from "../../core/dom.js";
 
-let shown = null;
+let open = null;
 
 /**
  * Open a menu. An item is `{text, run, keys?, danger?, checked?}`; null is a separator.
@@ -11,35 +11,35 @@ let shown = null;
 export function openMenu(items, at, back) {
   closeMenu();
   const buttons = [];
-  const parts = items.map((item) => (item ? buttons[buttons.push(button(item)) - 1] : h("hr")));
+  const parts = items.map((item) => (item ? buttons[buttons.push(menuButton(item)) - 1] : h("hr")));
   const element = h("div", { class: "context-menu", role: "menu" }, ...parts);
   const place = back?.closest?.("dialog, section[aria-label]") ?? document.querySelector(".gradio-container");
   place.append(element);
-  shown = { element, back };
-  put(element, at);
-  element.addEventListener("keydown", (event) => key(event, buttons));
+  open = { element, back };
+  position(element, at);
+  element.addEventListener("keydown", (event) => onKey(event, buttons));
   element.addEventListener("focusout", (event) => event.relatedTarget && !element.contains(event.relatedTarget) && closeMenu(false));
   element.addEventListener("contextmenu", (event) => event.preventDefault());
-  document.addEventListener("pointerdown", outside, true);
-  document.addEventListener("wheel", outside, { capture: true, passive: true });
+  document.addEventListener("pointerdown", closeOutside, true);
+  document.addEventListener("wheel", closeOutside, { capture: true, passive: true });
   buttons[0]?.focus();
 }
 
-export function closeMenu(giveBack = true) {
-  if (!shown) return;
-  const { element, back } = shown;
-  shown = null;
-  document.removeEventListener("pointerdown", outside, true);
-  document.removeEventListener("wheel", outside, true);
+function closeMenu(giveBack = true) {
+  if (!open) return;
+  const { element, back } = open;
+  open = null;
+  document.removeEventListener("pointerdown", closeOutside, true);
+  document.removeEventListener("wheel", closeOutside, true);
   element.remove();
   if (giveBack) back?.focus?.({ preventScroll: true });
 }
 
-function outside(event) {
-  if (!shown?.element.contains(event.target)) closeMenu(false);
+function closeOutside(event) {
+  if (!open?.element.contains(event.target)) closeMenu(false);
 }
 
-function button({ text, run, keys, danger, checked }) {
+function menuButton({ text, run, keys, danger, checked }) {
   const role = checked === undefined ? "menuitem" : "menuitemcheckbox";
   const press = () => {
     closeMenu();
@@ -49,7 +49,7 @@ function button({ text, run, keys, danger, checked }) {
     h("span", {}, text), h("kbd", { "aria-hidden": "true" }, checked ? "✓" : (keys ?? "")));
 }
 
-function put(element, at) {
+function position(element, at) {
   const box = at instanceof Element ? at.getBoundingClientRect() : { left: at.x, right: at.x, top: at.y, bottom: at.y };
   const { offsetWidth: width, offsetHeight: height } = element;
   const left = at instanceof Element ? box.right - width : box.left;
@@ -58,7 +58,7 @@ function put(element, at) {
   element.style.top = `${Math.max(8, below ? box.bottom : Math.min(box.top - height, innerHeight - height - 8))}px`;
 }
 
-function key(event, buttons) {
+function onKey(event, buttons) {
   const at = buttons.indexOf(document.activeElement);
   const go = (to) => buttons[(to + buttons.length) % buttons.length].focus();
   const moves = {
@@ -66,10 +66,10 @@ function key(event, buttons) {
     Escape: () => closeMenu(), Tab: () => closeMenu(),
   };
   const next = [...buttons.slice(at + 1), ...buttons.slice(0, at + 1)];
-  const begins = event.key.length === 1 && event.key !== " " && next.find((each) => each.textContent.toLowerCase().startsWith(event.key.toLowerCase()));
-  if (!moves[event.key] && !begins) return;
+  const match = event.key.length === 1 && event.key !== " " && next.find((each) => each.textContent.toLowerCase().startsWith(event.key.toLowerCase()));
+  if (!moves[event.key] && !match) return;
   event.preventDefault();
   event.stopPropagation();
-  if (begins) begins.focus();
+  if (match) match.focus();
   else moves[event.key]();
 }

@@ -1,22 +1,22 @@
 // File operations on the server, with a notification and undo.
 
-import { copy, h } from "../../core/dom.js";
-import { number, plural, shownPath } from "../../core/format.js";
-import { ask as request, runApi, session } from "../../core/session.js";
+import { copyText, h } from "../../core/dom.js";
+import { formatNumber, plural, decodePath } from "../../core/format.js";
+import { fetchJson, runApi, session } from "../../core/session.js";
 import { parentOf } from "../model.js";
 import { pickFolder } from "./folder_picker.js";
-import { ask, rename } from "./rename_field.js";
-import { toast } from "./toast.js";
+import { askName, editName } from "./rename_field.js";
+import { showToast } from "./toast.js";
 
-const LONGEST = 30_000; // characters of a URL
+const MAX_URL_LENGTH = 30_000; // characters of a URL
 
-export const nameOf = (path) => shownPath(path.slice(path.lastIndexOf("/") + 1));
+const fileName = (path) => decodePath(path.slice(path.lastIndexOf("/") + 1));
 
-export const whereOf = (folder) => (folder ? `“${nameOf(folder)}”` : "the workspace");
+const folderName = (folder) => (folder ? `“${fileName(folder)}”` : "the workspace");
 
-const count = (entries) => (entries.length === 1 ? `“${entries[0].name}”` : plural(entries.length, "item"));
+const describeEntries = (entries) => (entries.length === 1 ? `“${entries[0].name}”` : plural(entries.length, "item"));
 
-export class Changes {
+export class FileOperations {
   constructor(tree) {
     this.tree = tree;
     this.undos = [];
@@ -27,18 +27,18 @@ export class Changes {
   }
 
   /** Request a change; on refusal, notify the user and return null. */
-  async change(body, told) {
+  async change(body, message) {
     try {
       const headers = { "Content-Type": "application/json" };
-      const { paths, undo, missing } = await request(runApi("changes"), { method: "POST", headers, body: JSON.stringify(body) });
+      const { paths, undo, missing } = await fetchJson(runApi("changes"), { method: "POST", headers, body: JSON.stringify(body) });
       if (undo) this.undos.push(undo);
-      const text = typeof told === "function" ? told(paths) : told;
-      if (missing.length) toast(`Undone for ${plural(paths.length, "item")}; ${number(missing.length)} failed: ${missing[0]}`, { bad: true });
-      else if (text) toast(text, { undo: undo && (() => this.undo(undo)) });
+      const text = typeof message === "function" ? message(paths) : message;
+      if (missing.length) showToast(`Undone for ${plural(paths.length, "item")}; ${formatNumber(missing.length)} failed: ${missing[0]}`, { bad: true });
+      else if (text) showToast(text, { undo: undo && (() => this.undo(undo)) });
       this.tree.refresh();
       return paths;
     } catch (error) {
-      toast(error.message, { bad: true });
+      showToast(error.message, { bad: true });
       return null;
     }
   }
@@ -50,37 +50,37 @@ export class Changes {
   }
 
   async remove(entries) {
-    if (entries.length) await this.change({ do: "remove", paths: entries.map(({ path }) => path) }, `Deleted ${count(entries)}.`);
+    if (entries.length) await this.change({ do: "remove", paths: entries.map(({ path }) => path) }, `Deleted ${describeEntries(entries)}.`);
   }
 
   async rename(entry) {
-    const place = this.tree.forest.placeOf(entry.path);
+    const place = this.tree.model.placeOf(entry.path);
     if (place < 0) return;
-    this.tree.view.bring(place);
+    this.tree.view.scrollTo(place);
     const row = this.tree.view.rowOf(entry.path);
-    const name = await rename(row, entry);
+    const name = await editName(row, entry);
     row.element.focus({ preventScroll: true });
     if (!name) return;
     const paths = await this.change({ do: "rename", path: entry.path, name: encodeURIComponent(name) },
-      ([path]) => `Renamed “${entry.name}” to “${nameOf(path)}”.`);
+      ([path]) => `Renamed “${entry.name}” to “${fileName(path)}”.`);
     await this.follow(entry.path, paths);
   }
 
   /** Create a file or folder and focus it. */
-  async make(what, folder) {
-    const title = `New ${what} in ${folder ? whereOf(folder) : "the workspace"}`;
+  async create(what, folder) {
+    const title = `New ${what} in ${folder ? folderName(folder) : "the workspace"}`;
     const value = what === "file" ? "new.txt" : "new folder";
-    const name = await ask(this.tree.element, { title, value, top: this.besides(folder) });
+    const name = await askName(this.tree.element, { title, value, top: this.boxTop(folder) });
     if (!name) return void this.tree.element.querySelector("[tabindex='0']")?.focus();
     const path = [folder, ...name.split("/").map(encodeURIComponent)].filter(Boolean).join("/");
     const paths = await this.change({ do: what, path });
     if (!paths) return;
-    if (what === "file") await this.tree.choose(paths[0]);
+    if (what === "file") await this.tree.openFile(paths[0]);
     else await this.tree.reveal(paths[0]);
-    if (this.tree.forest.placeOf(paths[0]) >= 0) this.tree.goTo(this.tree.forest.placeOf(paths[0]));
+    if (this.tree.model.placeOf(paths[0]) >= 0) this.tree.goTo(this.tree.model.placeOf(paths[0]));
   }
 
-  besides(folder) {
+  boxTop(folder) {
     const box = this.tree.view.rowOf(folder)?.element.getBoundingClientRect();
     const frame = this.tree.element.getBoundingClientRect();
     return box ? Math.max(0, Math.min(box.bottom - frame.top, frame.height - 70)) : 4;
@@ -89,12 +89,12 @@ export class Changes {
   async move(entries, folder) {
     const moving = entries.filter(({ path }) => parentOf(path) !== folder && path !== folder && !folder.startsWith(`${path}/`));
     if (!moving.length) return;
-    const paths = await this.change({ do: "move", paths: moving.map(({ path }) => path), to: folder }, `Moved ${count(moving)} to ${whereOf(folder)}.`);
+    const paths = await this.change({ do: "move", paths: moving.map(({ path }) => path), to: folder }, `Moved ${describeEntries(moving)} to ${folderName(folder)}.`);
     if (moving.length === 1) await this.follow(moving[0].path, paths);
   }
 
   async moveTo(entries) {
-    const folder = await pickFolder(`Move ${count(entries)} to`, parentOf(entries[0].path));
+    const folder = await pickFolder(`Move ${describeEntries(entries)} to`, parentOf(entries[0].path));
     if (folder !== null) await this.move(entries, folder);
   }
 
@@ -102,15 +102,15 @@ export class Changes {
   async follow(before, paths) {
     if (!paths?.length) return;
     const { tree } = this;
-    if (tree.current === before) return void (await tree.choose(paths[0]));
+    if (tree.current === before) return void (await tree.openFile(paths[0]));
     await tree.reveal(paths[0]);
-    if (tree.forest.placeOf(paths[0]) >= 0) await tree.goTo(tree.forest.placeOf(paths[0]));
+    if (tree.model.placeOf(paths[0]) >= 0) await tree.goTo(tree.model.placeOf(paths[0]));
   }
 
-  hold(entries) {
+  cut(entries) {
     this.tree.cut = new Map(entries.map((entry) => [entry.path, entry]));
     this.tree.draw();
-    toast(`Cut ${count(entries)}. Paste ${entries.length === 1 ? "it" : "them"} into a folder.`);
+    showToast(`Cut ${describeEntries(entries)}. Paste ${entries.length === 1 ? "it" : "them"} into a folder.`);
   }
 
   async paste(folder) {
@@ -121,29 +121,29 @@ export class Changes {
 
   download(entries) {
     const [entry] = entries;
-    if (entries.length === 1 && entry.kind === "file") return save(runApi(`files/${entry.path}`), entry.name);
+    if (entries.length === 1 && entry.kind === "file") return startDownload(runApi(`files/${entry.path}`), entry.name);
     const query = new URLSearchParams(entries.map(({ path }) => ["path", path]));
     const address = runApi(`zip?${query}`);
-    if (address.length > LONGEST) return toast("Too many files are selected. Download their folder instead.", { bad: true });
-    return save(address);
+    if (address.length > MAX_URL_LENGTH) return showToast("Too many files are selected. Download their folder instead.", { bad: true });
+    return startDownload(address);
   }
 
-  all() {
-    save(runApi("run.zip"));
+  downloadAll() {
+    startDownload(runApi("run.zip"));
   }
 
   async copyPaths(entries) {
-    const text = entries.map(({ path }) => shownPath(path)).join("\n");
-    await copy(text, h("button")).then(() => toast(entries.length === 1 ? `Copied “${text}”.` : `Copied ${entries.length} paths.`));
+    const text = entries.map(({ path }) => decodePath(path)).join("\n");
+    await copyText(text, h("button")).then(() => showToast(entries.length === 1 ? `Copied “${text}”.` : `Copied ${entries.length} paths.`));
   }
 
-  apart(entry) {
+  openInNewTab(entry) {
     const query = new URLSearchParams({ run: session.run, path: entry.path });
     window.open(new URL(`look?${query}`, document.baseURI).href, "_blank", "noopener");
   }
 }
 
-function save(address, name = "") {
+function startDownload(address, name = "") {
   const link = h("a", { href: address, download: name, hidden: true });
   document.body.append(link);
   link.click();

@@ -1,10 +1,10 @@
 // Inline fields for renaming a row or naming a new item.
 
 import { h } from "../../core/dom.js";
-import { shownPath } from "../../core/format.js";
+import { decodePath } from "../../core/format.js";
 
 /** A name field; resolves with the text, or null if cancelled. */
-function field(place, value, label) {
+function nameField(place, value, label) {
   return new Promise((resolve) => {
     const input = h("input", { type: "text", class: "naming", "aria-label": label, spellcheck: "false", autocomplete: "off", maxlength: 255 });
     input.value = value;
@@ -28,29 +28,29 @@ function field(place, value, label) {
   });
 }
 
-const clean = (typed, before) => {
+const cleanName = (typed, before) => {
   const name = typed?.trim();
   return name && name !== before ? name : null;
 };
 
 /** Edit the name of a row in place; resolves with null if unchanged. */
-export async function rename(row, entry) {
-  const before = shownPath(entry.path.slice(entry.path.lastIndexOf("/") + 1));
+export async function editName(row, entry) {
+  const before = decodePath(entry.path.slice(entry.path.lastIndexOf("/") + 1));
   const cover = h("span", { class: "cover" });
   row.element.append(cover);
   row.element.draggable = false;
-  const typed = await field(cover, before, `New name for ${entry.name}`);
+  const typed = await nameField(cover, before, `New name for ${entry.name}`);
   cover.remove();
   row.element.draggable = true;
-  return clean(typed, before);
+  return cleanName(typed, before);
 }
 
 /** Ask for the name of a new item in a box over the tree; resolves with null if cancelled. */
-export async function ask(tree, { title, value, top }) {
+export async function askName(tree, { title, value, top }) {
   const place = h("span");
   const box = h("div", { class: "naming-box", role: "group", "aria-label": title, style: `top:${top}px` }, h("label", {}, title), place);
   tree.parentElement.append(box);
-  const typed = await field(place, value, title);
+  const typed = await nameField(place, value, title);
   box.remove();
-  return clean(typed, "");
+  return cleanName(typed, "");
 }

@@ -2,21 +2,21 @@
 
 import { h, icon } from "../../core/dom.js";
 
-const SECONDS = 12;
+const DURATION_SECONDS = 12;
 let timer = 0;
 
 /** Show a notification; `undo`, if given, reverts the action. */
-export function toast(text, { undo, bad = false } = {}) {
+export function showToast(text, { undo, bad = false } = {}) {
   close();
-  const back = undo && h("button", { type: "button", class: "quiet", onclick: () => (close(), undo()) }, "Undo");
-  const leave = h("button", { type: "button", class: "quiet sign", "aria-label": "Close", onclick: close }, icon("close"));
-  const element = h("div", { class: bad ? "toast bad" : "toast" }, h("span", {}, text), back, leave);
-  const stay = () => clearTimeout(timer);
-  const go = () => (timer = setTimeout(close, SECONDS * 1000));
-  for (const name of ["pointerenter", "focusin"]) element.addEventListener(name, stay);
-  for (const name of ["pointerleave", "focusout"]) element.addEventListener(name, go);
+  const undoButton = undo && h("button", { type: "button", class: "quiet", onclick: () => (close(), undo()) }, "Undo");
+  const closeButton = h("button", { type: "button", class: "quiet sign", "aria-label": "Close", onclick: close }, icon("close"));
+  const element = h("div", { class: bad ? "toast bad" : "toast" }, h("span", {}, text), undoButton, closeButton);
+  const pause = () => clearTimeout(timer);
+  const start = () => (timer = setTimeout(close, DURATION_SECONDS * 1000));
+  for (const name of ["pointerenter", "focusin"]) element.addEventListener(name, pause);
+  for (const name of ["pointerleave", "focusout"]) element.addEventListener(name, start);
   document.querySelector(".workspace .toasts").append(element);
-  go();
+  start();
 }
 
 function close() {

@@ -23,7 +23,7 @@ DROP = """([names, size]) => {
   const data = new DataTransfer();
   for (const name of names) data.items.add(new File(['x'.repeat(size)], name));
   for (const kind of ['dragover', 'drop'])
-    document.querySelector('.masthead').dispatchEvent(
+    document.querySelector('.app-header').dispatchEvent(
       new DragEvent(kind, {dataTransfer: data, bubbles: true, cancelable: true}));
 }"""
 

@@ -252,7 +252,7 @@ def test_a_demonstration_has_its_title_above_the_run_and_in_the_list(
     write_ended_run(data, "**Bold** words first")
     visitor = visit(f"?run={folder.id}")
     expect(visitor.page).to_have_title("Map a journey")
-    expect(visitor.page.locator(".masthead .title")).to_have_text("Map a journey")
+    expect(visitor.page.locator(".app-header .title")).to_have_text("Map a journey")
     visitor.history()
     expect(visitor.titles).to_have_text(["Bold words first", "Map a journey"])
     visitor.dialog.get_by_role("searchbox").fill("map a jour")

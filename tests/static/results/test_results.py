@@ -81,7 +81,7 @@ def test_the_answer_stands_first_and_what_was_made_follows(tab: Callable[..., Ta
     cards = page.outputs.locator(".files .name b")
     expect(cards).to_have_text(["data.bin", "report.md", "table.csv"])
     expect(page.outputs.locator(".pages").get_by_role("button")).to_have_text(["page.html"])
-    expect(page.outputs.locator(".gifts li")).to_have_text(["rows.csv8 B"])
+    expect(page.outputs.locator(".inputs li")).to_have_text(["rows.csv8 B"])
 
 
 def test_a_card_shows_how_a_text_begins_and_is_a_way_to_its_preview(
@@ -172,7 +172,7 @@ def test_nothing_moves_while_pictures_come(
         lambda route: held.append(route) if holding else route.continue_(),
     )
     page.open(f"{world.address}/?run={world.run}")
-    tiles = page.outputs.locator("figure, .file, .gifts li")
+    tiles = page.outputs.locator("figure, .file, .inputs li")
     expect(tiles).to_have_count(13)
     tops = "all => all.map((each) => [each.offsetTop, each.offsetHeight])"
     before = tiles.evaluate_all(tops)
@@ -198,7 +198,7 @@ def test_what_cannot_be_played_or_shown_says_so_and_can_be_taken(
         context = browser.new_context()
         page = Tab(context.new_page())
         page.open(f"{broken.address}/?run={broken.run}")
-        expect(page.outputs.locator(".sounds .file")).to_contain_text(
+        expect(page.outputs.locator(".audios .file")).to_contain_text(
             "This audio file cannot be played in this browser."
         )
         expect(page.outputs.locator(".gallery .says")).to_have_text(["cannot be displayed"])

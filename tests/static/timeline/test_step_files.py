@@ -65,11 +65,12 @@ def test_caches_are_folded_away_and_still_reachable(tab: StudioTab) -> None:
 
 
 FIGURES = """async () => {
-  const { count, firstLine, seconds, unmarked } =
+  const { firstLine, formatCount, formatSeconds, stripMarkdown } =
     await import(new URL("ui/core/format.js", document.baseURI));
-  return [seconds(59.97), seconds(119.6), seconds(3599.7), count(999_600), count(99_960),
+  return [formatSeconds(59.97), formatSeconds(119.6), formatSeconds(3599.7),
+    formatCount(999_600), formatCount(99_960),
     firstLine("sales_2024.csv in C#"), firstLine("2 * 3 * 4"),
-    unmarked("## The **plan** for `a_b.py`")];
+    stripMarkdown("## The **plan** for `a_b.py`")];
 }"""
 
 
@@ -86,7 +87,7 @@ def test_a_failed_command_without_output_shows_none(tab: StudioTab) -> None:
     expect(card.locator(".foot")).to_contain_text("no output")
     expect(card.get_by_label("Output")).to_have_count(0)
     card.get_by_role("button", name="What the model saw").click()
-    expect(card.locator(".saw")).to_contain_text("Error: Exit code 1")
+    expect(card.locator(".observation")).to_contain_text("Error: Exit code 1")
 
 
 def test_what_the_user_writes_while_a_step_runs_is_not_the_step_s(

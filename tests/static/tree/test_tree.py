@@ -311,7 +311,7 @@ def test_a_file_that_is_chosen_elsewhere_is_scrolled_to(files: Files) -> None:
     expect(files.row("far")).to_be_visible()
     files.page.evaluate(
         "async () => (await import(new URL('ui/core/session.js', document.baseURI)))"
-        ".emit('look', 'far/away/1500.txt')"
+        ".emit('open-file', 'far/away/1500.txt')"
     )
     expect(files.row("1500.txt")).to_be_in_viewport()
     expect(files.row("1500.txt")).to_have_attribute("aria-selected", "true")
@@ -325,7 +325,7 @@ def test_a_hundred_levels_deep_is_reached(files: Files) -> None:
     expect(files.row("level 0")).to_be_visible()
     files.page.evaluate(
         "async path => (await import(new URL('ui/core/session.js', document.baseURI)))"
-        ".emit('look', path)",
+        ".emit('open-file', path)",
         quote("/".join([*names, "bottom.txt"])),
     )
     expect(files.row("bottom.txt")).to_be_in_viewport()

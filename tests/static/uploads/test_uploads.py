@@ -90,17 +90,17 @@ def drop(studio: StudioTab, target: Locator, *paths: Path) -> None:
 def test_a_folder_dropped_anywhere_comes_with_all_that_is_in_it(
     studio: StudioTab, data: Path, photos: Path
 ) -> None:
-    drop(studio, studio.page.locator(".masthead"), photos)
+    drop(studio, studio.page.locator(".app-header"), photos)
     expect(chips(studio)).to_have_text(re.compile("^photos.*21 files"))
     root = workspace(studio, data)
     assert given(root / "input" / "photos") == given(photos)
-    expect(studio.page.locator(".veil")).to_be_hidden()
+    expect(studio.page.locator(".drop-overlay")).to_be_hidden()
 
 
 def test_a_folder_dropped_on_a_folder_of_the_tree_goes_there(
     studio: StudioTab, data: Path, photos: Path
 ) -> None:
-    drop(studio, studio.page.locator(".masthead"), photos / "sub é" / "0.txt")
+    drop(studio, studio.page.locator(".app-header"), photos / "sub é" / "0.txt")
     expect(studio.file("output")).to_be_visible()
     drop(studio, studio.file("output"), photos, photos / "sub é" / "1.txt")
     expect(chips(studio).last).to_contain_text("files")

@@ -108,7 +108,7 @@ def test_a_font_that_is_left_is_forgotten(looker: Looker) -> None:
     assert looker.page.evaluate(OURS) == 0
 
 
-OURS = "[...document.fonts].filter((face) => face.family.startsWith('looked-at')).length"
+OURS = "[...document.fonts].filter((face) => face.family.startsWith('preview-font')).length"
 
 
 @pytest.mark.browser
