@@ -45,6 +45,10 @@ EXIT_CODES: dict[Status, int] = {
 ADDRESS_UNUSABLE = 4
 """The exit code if the page cannot be served at its address."""
 
+_EARLIER_COMMANDS = {"chores": "file-tasks"}
+_EARLIER_OPTIONS = {"--at-once": "--concurrency", "--picture": "--chart"}
+"""Words of earlier versions, which still work and are not shown in the help."""
+
 Serve = Callable[[Settings], None]
 
 
@@ -53,13 +57,13 @@ def create_parser(*, with_page: bool) -> argparse.ArgumentParser:
     root = argparse.ArgumentParser(
         prog="llm-in-sandbox-studio",
         description="Give a language model a computer and watch it work.",
-        epilog="Endpoint, key and limits come from the environment; docs/settings.md lists them.",
+        epilog="Environment variables set endpoint, key and limits; see docs/settings.md.",
     )
     commands = root.add_subparsers(dest="command", metavar="COMMAND")
     if with_page:
-        commands.add_parser("serve", help="serve the page (what happens without a command)")
-    commands.add_parser("build", help="build the sandbox image where it is missing")
-    _add_run(commands.add_parser("run", help="do one run without the page"))
+        commands.add_parser("serve", help="serve the page (the default command)")
+    commands.add_parser("build", help="build the sandbox image if it is missing")
+    _add_run(commands.add_parser("run", help="run a task without the page"))
     tasks.add_commands(commands)
     cli.add_command(commands)
     training.add_commands(commands)
@@ -68,25 +72,25 @@ def create_parser(*, with_page: bool) -> argparse.ArgumentParser:
 
 def _add_run(run: argparse.ArgumentParser) -> None:
     add = run.add_argument
-    add("task", metavar="TASK", help="what the model is to do")
+    add("task", metavar="TASK", help="the task for the model")
     add("--input", metavar="PATH", action="append", default=[], type=Path,
-        help="a file or folder to put into input/; may be given again")  # fmt: skip
+        help="a file or folder to copy into input/; repeatable")  # fmt: skip
     add("--output", metavar="DIR", type=Path,
-        help="where the workspace's output/, the journal and the trajectory go")  # fmt: skip
+        help="folder for the results: output/, the journal and the trajectory")  # fmt: skip
     add("--overwrite", action="store_true",
         help="replace the results of another run in that folder")  # fmt: skip
-    add("--model", metavar="M", default="", help="the model's name, or: demonstration, builtin")
+    add("--model", metavar="M", default="", help="the model's name, or demonstration or builtin")
     add("--base-url", metavar="U", default="",
-        help="the endpoint; OPENAI_API_KEY is sent to OPENAI_BASE_URL only")  # fmt: skip
-    add("--max-steps", metavar="N", type=positive_int, help="limit on the model's turns")
+        help="URL of the endpoint; OPENAI_API_KEY is only sent to OPENAI_BASE_URL")  # fmt: skip
+    add("--max-steps", metavar="N", type=positive_int, help="maximum number of model turns")
     add("--mode", choices=get_args(Mode), default="sandbox",
-        help="in a sandbox, or plain: the documents in the prompt, no tools")  # fmt: skip
+        help="sandbox (default); plain: no tools, documents in the prompt")  # fmt: skip
     add("--prompt", metavar="NAME|FILE", default="",
-        help=f"one of {', '.join(prompts.list_names())}; or a file")  # fmt: skip
+        help=f"one of {', '.join(prompts.list_names())}, or a file")  # fmt: skip
     add("--network", metavar="POLICY", type=policy_argument, default=NetworkPolicy(),
-        help="what the sandbox may reach: open, none, packages, or names of hosts")  # fmt: skip
-    add("--image", metavar="TAG", default="", help="another sandbox image")
-    add("--json", action="store_true", help="write the events as JSON lines to stdout")
+        help="what the sandbox can reach: open, none, packages, or a list of hosts")  # fmt: skip
+    add("--image", metavar="TAG", default="", help="sandbox image to use instead of STUDIO_IMAGE")
+    add("--json", action="store_true", help="write the events to stdout as JSON Lines")
 
 
 def main(arguments: Sequence[str] | None = None, serve: Serve | None = None) -> int:
@@ -102,13 +106,13 @@ def main(arguments: Sequence[str] | None = None, serve: Serve | None = None) -> 
         reached, 4 the page's address is in use or unusable, 130 stopped.
     """
     described = create_parser(with_page=serve is not None)
-    options = described.parse_args(arguments)
+    options = described.parse_args(_rename_earlier_words(arguments))
     try:
         if options.command == "build":
             return build_image(load())
         if options.command == "run":
             return run_task(options, load())
-        if options.command in ("tasks", "chores", "score"):
+        if options.command in tasks.COMMANDS:
             return tasks.run_command(options)
         if options.command == "rollout":
             return cli.run_command(options, load())
@@ -126,6 +130,19 @@ def main(arguments: Sequence[str] | None = None, serve: Serve | None = None) -> 
         return ADDRESS_UNUSABLE if isinstance(error, AddressUnusable) else 1
     described.print_help()
     return 2
+
+
+def _rename_earlier_words(arguments: Sequence[str] | None) -> list[str]:
+    """Return the arguments (None: the process's own) without words of earlier versions."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if not words:
+        return words
+    words[0] = _EARLIER_COMMANDS.get(words[0], words[0])
+    if words[0] not in ("rollout", "compare"):
+        return words  # the words of a task stay as they are
+    for at, (name, equals, value) in enumerate(word.partition("=") for word in words):
+        words[at] = _EARLIER_OPTIONS.get(name, name) + equals + value
+    return words
 
 
 def build_image(settings: Settings) -> int:

@@ -1,4 +1,4 @@
-"""The commands ``tasks``, ``chores`` and ``score``; they import modules lazily."""
+"""The commands ``tasks``, ``file-tasks`` and ``score``; they import modules lazily."""
 
 import argparse
 import sys
@@ -13,37 +13,59 @@ FILE_TASK_SPLITS = ("train", "parameters", "wording")
 
 def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the commands to the argument parser."""
-    tasks = commands.add_parser("tasks", help="make tasks about documents, with known answers")
+    tasks = commands.add_parser("tasks", help="generate tasks about documents with known answers")
     add = tasks.add_argument
     add("--split", choices=SPLITS, default="train",
-         help="what nothing is trained on: wording, names, the family; or train")  # fmt: skip
-    add("--family", metavar="F", default="", help="one family of tasks; all by default")
-    add("--count", metavar="N", type=positive_int, default=100, help="how many (100)")
-    add("--seed", metavar="N", type=int, default=0, help="another one makes other tasks (0)")
+         help="train, or what is held out of training: wording, names or a family")  # fmt: skip
+    add("--family", metavar="F", default="", help="one family of tasks (default: all)")
+    add(
+        "--count",
+        metavar="N",
+        type=positive_int,
+        default=100,
+        help="number of tasks (default: 100)",
+    )
+    add("--seed", metavar="N", type=int, default=0, help="seed of the generator (default: 0)")
     add("--level", metavar="N", type=int, choices=range(1, 6), action="append",
-         help="how difficult, 1 to 5; may be given again; all in turn by default")  # fmt: skip
-    add("--output", metavar="FILE", type=Path, required=True, help="JSON lines, a task each")
-    _add_file_tasks(commands.add_parser("chores", help="make small jobs, and how each is done"))
-    score = commands.add_parser("score", help="reward answers to tasks")
-    score.add_argument("tasks", metavar="TASKS", type=Path, help="JSON lines, a task each")
+         help="difficulty from 1 to 5; repeatable (default: all in turn)")  # fmt: skip
+    add(
+        "--output",
+        metavar="FILE",
+        type=Path,
+        required=True,
+        help="file to write: JSON Lines, one task per line",
+    )
+    _add_file_tasks(
+        commands.add_parser("file-tasks", help="generate small file tasks with their solutions")
+    )
+    score = commands.add_parser("score", help="compute the rewards of answers")
+    score.add_argument(
+        "tasks", metavar="TASKS", type=Path, help="JSON Lines file, one task per line"
+    )
     score.add_argument("results", metavar="RESULTS", type=Path,
-                       help='JSON lines: {"id": …, "answer": …}, null for no answer')  # fmt: skip
+                       help='JSON Lines: {"id": …, "answer": …}; null for no answer')  # fmt: skip
 
 
 def _add_file_tasks(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--split", choices=FILE_TASK_SPLITS, default="train",
-         help="what nothing is trained on: parameters, wording; or train")  # fmt: skip
-    add("--family", metavar="F", default="", help="one family of chores; all by default")
-    add("--count", metavar="N", type=positive_int, default=100, help="how many (100)")
-    add("--seed", metavar="N", type=int, default=0, help="another one makes other chores (0)")
+         help="train, or what is held out of training: parameters or wording")  # fmt: skip
+    add("--family", metavar="F", default="", help="one family of tasks (default: all)")
+    add(
+        "--count",
+        metavar="N",
+        type=positive_int,
+        default=100,
+        help="number of tasks (default: 100)",
+    )
+    add("--seed", metavar="N", type=int, default=0, help="seed of the generator (default: 0)")
     add("--demonstrations", metavar="FILE", type=Path, required=True,
-         help="JSON lines, the conversation of each in which it is done")  # fmt: skip
+         help="file to write: JSON Lines, one conversation per task that solves it")  # fmt: skip
 
 
 def run_command(args: argparse.Namespace) -> int:
     """Run one of these commands; return exit status 0."""
-    return {"tasks": run_tasks, "chores": run_file_tasks, "score": run_score}[args.command](args)
+    return COMMANDS[args.command](args)
 
 
 def run_file_tasks(args: argparse.Namespace) -> int:
@@ -79,3 +101,6 @@ def run_score(args: argparse.Namespace) -> int:
 
     print(format_table(score_answers(read_tasks(args.tasks), read_answers(args.results))))
     return 0
+
+
+COMMANDS = {"tasks": run_tasks, "file-tasks": run_file_tasks, "score": run_score}

@@ -26,22 +26,24 @@ _REQUIRED_PACKAGES = (
 def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the commands to the parser."""
     _add_train(commands)
-    compare = commands.add_parser("compare", help="put trainings beside each other")
+    compare = commands.add_parser("compare", help="compare the results of trainings")
     compare.add_argument("groups", metavar="NAME=DIR,DIR", nargs="+",
-                         help="trainings that differ in their seed alone")  # fmt: skip
-    compare.add_argument("--picture", metavar="FILE", type=Path, help="their rewards, as a PNG")
+                         help="training folders that differ only in their seed")  # fmt: skip
+    compare.add_argument(
+        "--chart", metavar="FILE", type=Path, help="write a chart of the rewards as PNG"
+    )
 
 
 def _add_train(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     train = commands.add_parser("train", help="train a model in the sandbox")
     add = train.add_argument
-    add("recipe", metavar="RECIPE", help="builtin, cpu, gpu, paper, or a file of YAML like theirs")
+    add("recipe", metavar="RECIPE", help="builtin, cpu, gpu, paper, or a YAML file")
     add("--output", metavar="DIR", type=Path,
-         help="its folder; training-RECIPE by default")  # fmt: skip
-    add("--resume", action="store_true", help="go on with what is in the folder")
-    add("--seed", metavar="N", type=int, help="another one makes another training")
+         help="folder for the results (default: training-RECIPE)")  # fmt: skip
+    add("--resume", action="store_true", help="continue from the last checkpoint in the folder")
+    add("--seed", metavar="N", type=int, help="replace the recipe's seed")
     add("--set", metavar="KEY=VALUE", action="append", default=[], dest="changes",
-         help="a value instead of the recipe's, such as reinforced.steps=5")  # fmt: skip
+         help="replace a value of the recipe, such as reinforced.steps=5; repeatable")  # fmt: skip
 
 
 def train(args: argparse.Namespace) -> int:
@@ -62,7 +64,7 @@ def train(args: argparse.Namespace) -> int:
     try:
         carry_out(recipe, output, resume=args.resume)
     except KeyboardInterrupt:
-        print(f"Stopped. --resume goes on with what is in {output}.", file=sys.stderr)
+        print(f"Stopped. Continue with --resume; the checkpoints are in {output}.", file=sys.stderr)
         return 130
     return 0
 
@@ -72,12 +74,12 @@ def compare(args: argparse.Namespace) -> int:
     check_installed()
     from agent.train.report import comparison
 
-    if args.picture:
-        check_file(args.picture)
+    if args.chart:
+        check_file(args.chart)
     groups = comparison.parse_groups(args.groups)
     print(comparison.table(groups), end="")
-    if args.picture:
-        comparison.draw(groups, args.picture)
+    if args.chart:
+        comparison.draw(groups, args.chart)
     return 0
 
 

@@ -68,7 +68,7 @@ def _generate_one(
         if key not in seen:
             seen.add(key)
             return task
-    raise TaskError(f"{family}: there are not as many different chores of the kind {kind}.")
+    raise TaskError(f"{family}: there are not that many different tasks of the kind {kind}.")
 
 
 def _build_task(family: str, kind: str, split: Split, rng: Rng, name: str) -> FileTask:

@@ -35,26 +35,42 @@ NOT_CONNECTED = (
 
 def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the command to the parser."""
-    rollout = commands.add_parser("rollout", help="have a model work on tasks, many at once")
+    rollout = commands.add_parser("rollout", help="run a model on many tasks in parallel")
     add = rollout.add_argument
-    add("tasks", metavar="TASKS", type=Path, help="JSON lines, a task each")
+    add("tasks", metavar="TASKS", type=Path, help="JSON Lines file, one task per line")
     add("--output", metavar="DIR", type=Path, required=True,
-         help="where results.jsonl goes; the runs are listed under History")  # fmt: skip
-    add("--at-once", metavar="N", type=positive_int, default=4, help="runs side by side (4)")
-    add("--repeat", metavar="N", type=positive_int, default=1, help="runs of each task (1)")
+         help="folder for results.jsonl; the runs appear under History")  # fmt: skip
+    add(
+        "--concurrency",
+        metavar="N",
+        type=positive_int,
+        default=4,
+        help="number of simultaneous runs (default: 4)",
+    )
+    add("--repeat", metavar="N", type=positive_int, default=1, help="runs per task (default: 1)")
     add("--mode", choices=get_args(Mode), default="sandbox",
-         help="in a sandbox, or plain: the documents in the prompt, no tools")  # fmt: skip
-    add("--model", metavar="M", default="", help="the model's name, or: builtin")
-    add("--base-url", metavar="U", default="", help="the endpoint")
+         help="sandbox (default); plain: no tools, documents in the prompt")  # fmt: skip
+    add("--model", metavar="M", default="", help="the model's name, or builtin")
+    add("--base-url", metavar="U", default="", help="URL of the endpoint")
     add("--prompt", metavar="NAME|FILE", default="",
-         help=f"one of {', '.join(prompts.list_names())}; or a file")  # fmt: skip
-    add("--max-steps", metavar="N", type=positive_int, help="limit on the model's turns")
-    add("--max-tokens", metavar="N", type=positive_int, help="limit on a conversation's tokens")
-    add("--max-seconds", metavar="S", type=positive_seconds, help="limit on a run's time")
+         help=f"one of {', '.join(prompts.list_names())}, or a file")  # fmt: skip
+    add("--max-steps", metavar="N", type=positive_int, help="maximum number of model turns")
+    add(
+        "--max-tokens",
+        metavar="N",
+        type=positive_int,
+        help="maximum number of tokens of a conversation",
+    )
+    add(
+        "--max-seconds",
+        metavar="S",
+        type=positive_seconds,
+        help="maximum duration of a run in seconds",
+    )
     add("--network", metavar="POLICY", type=policy_argument, default=NetworkPolicy("none"),
-         help="what sandboxes reach: none (by default), open, packages, or hosts")  # fmt: skip
+         help="what sandboxes can reach: none (default), open, packages, or hosts")  # fmt: skip
     add("--sandbox", choices=("container", "process"), default="container",
-         help="process, where no engine runs: it isolates nothing from this machine")  # fmt: skip
+         help="container (default); process: no engine needed, but no isolation")  # fmt: skip
 
 
 def run_command(args: argparse.Namespace, settings: Settings) -> int:
@@ -116,7 +132,7 @@ def _rollout_plan(args: argparse.Namespace, settings: Settings, model: Model) ->
             conversation_tokens=args.max_tokens or limits.conversation_tokens,
             seconds=args.max_seconds or limits.seconds,
         ),
-        concurrency=args.at_once,
+        concurrency=args.concurrency,
         mode=args.mode,
         prompt=prompts.load(args.prompt or default_prompt_name(model)),
         network=NetworkPolicy() if args.sandbox == "process" else args.network,

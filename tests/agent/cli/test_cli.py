@@ -324,7 +324,7 @@ def test_results_of_another_run_are_kept_unless_they_are_to_be_replaced(
     assert (out / "notes.txt").read_text() == "mine"
 
 
-@pytest.mark.parametrize("command", [["tasks", "--output"], ["chores", "--demonstrations"]])
+@pytest.mark.parametrize("command", [["tasks", "--output"], ["file-tasks", "--demonstrations"]])
 def test_a_file_that_cannot_be_written_is_refused_at_once(
     studio: Studio, tmp_path: Path, command: list[str]
 ) -> None:

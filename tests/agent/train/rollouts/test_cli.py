@@ -51,7 +51,7 @@ def test_tasks_are_worked_on_in_sandboxes_and_scored(
     )
     with Endpoint([both] * 4) as endpoint:
         done = studio.run(
-            "rollout", tasks, "--output", str(tmp_path / "out"), "--at-once", "2",
+            "rollout", tasks, "--output", str(tmp_path / "out"), "--concurrency", "2",
             **connected(endpoint),
         )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -74,7 +74,7 @@ def test_plain_needs_no_engine_and_each_repetition_has_a_file_that_is_scored(
     with Endpoint([Turn(text="moon")] * 4 + [Turn(text="sun")] * 4) as endpoint:
         done = studio.run(
             "rollout", tasks, "--output", str(out), "--mode", "plain", "--repeat", "2",
-            "--at-once", "1", DOCKER_HOST="unix:///nonexistent.sock", **connected(endpoint),
+            "--concurrency", "1", DOCKER_HOST="unix:///nonexistent.sock", **connected(endpoint),
         )  # fmt: skip
     assert done.returncode == 0, done.stderr
     table = [row.split()[:4] for row in done.stdout.splitlines()[1:]]
