@@ -31,6 +31,21 @@ from agent.values import (
 )
 
 _DEFAULT_STEPS, _MAX_STEPS = 100, 1000
+_EARLIER_KEYS = {
+    "STUDIO_MAX_OUTPUT": "STUDIO_KEEP_OUTPUT",
+    "STUDIO_WARM_SANDBOXES": "STUDIO_POOL",
+    "STUDIO_IDLE_SECONDS": "STUDIO_IDLE",
+    "STUDIO_STOPPED_DAYS": "STUDIO_RESTING_DAYS",
+    "STUDIO_ROUND_SECONDS": "STUDIO_SECONDS",
+    "STUDIO_MAX_COST": "STUDIO_MONEY",
+    "STUDIO_MAX_RUNS": "STUDIO_RUNS",
+    "STUDIO_MAX_RUNS_PER_USER": "STUDIO_RUNS_EACH",
+    "STUDIO_MAX_SANDBOXES": "STUDIO_SANDBOXES",
+    "STUDIO_RETENTION_DAYS": "STUDIO_KEEP_DAYS",
+    "STUDIO_RETENTION_SIZE": "STUDIO_KEEP_SIZE",
+    "STUDIO_QUOTA_PER_USER": "STUDIO_KEEP_EACH",
+}
+"""Names of earlier versions, by today's name. They are read where today's is not set."""
 
 
 def _setting(key: str, default: Any, parse: Callable[[str], Any], doc: str) -> Any:
@@ -47,7 +62,7 @@ class Settings:
     """The operator's settings, created by ``load``."""
 
     base_url: str = _setting(
-        "OPENAI_BASE_URL", "", str, "The OpenAI-compatible endpoint, `…/v1`; empty: none"
+        "OPENAI_BASE_URL", "", str, "URL of an OpenAI-compatible endpoint, `…/v1`; empty: none"
     )
     api_key: str = field(
         default="",
@@ -55,24 +70,27 @@ class Settings:
         metadata={
             "key": "OPENAI_API_KEY",
             "parse": str,
-            "doc": "Its key; goes to that endpoint and to no other",
+            "doc": "Its API key, sent to no other endpoint",
         },
     )
-    model: str = _setting("OPENAI_MODEL", "", str, "The model's name at that endpoint")
+    model: str = _setting("OPENAI_MODEL", "", str, "Model name at that endpoint")
     builtin: bool = _setting(
         "STUDIO_BUILTIN", True, parse_on_off,
-        "Whether the built-in model answers where no endpoint is set: `on` or `off`",
+        "Use the built-in model if no endpoint is set: `on` or `off`",
     )  # fmt: skip
-    host: str = _setting("GRADIO_SERVER_NAME", "127.0.0.1", str, "Address the page is served on")
-    port: int = _setting("GRADIO_SERVER_PORT", 7860, parse_port, "Its port")
+    host: str = _setting("GRADIO_SERVER_NAME", "127.0.0.1", str, "Address to serve the page on")
+    port: int = _setting("GRADIO_SERVER_PORT", 7860, parse_port, "Port to serve the page on")
     hosts: tuple[str, ...] = _setting(
-        "STUDIO_HOSTS", (), parse_names, "Names it answers under, besides `localhost` and addresses"
+        "STUDIO_HOSTS",
+        (),
+        parse_names,
+        "Host names to accept in addition to `localhost` and IP addresses",
     )
     root_path: str = _setting(
         "GRADIO_ROOT_PATH",
         "",
         parse_root_path,
-        "Path below which a reverse proxy serves it, `/studio`",
+        "Path prefix behind a reverse proxy, such as `/studio`",
     )
     users: tuple[tuple[str, str], ...] = field(
         default=(),
@@ -80,25 +98,25 @@ class Settings:
         metadata={
             "key": "STUDIO_USERS",
             "parse": parse_users,
-            "doc": "Accounts, `name:hash`, or a file of such lines; without any, nobody signs in",
+            "doc": "Accounts as `name:hash`, or a file of such lines; empty: no login",
         },
     )
     operators: tuple[str, ...] = _setting(
-        "STUDIO_OPERATORS", (), parse_names, "Accounts that see and change everybody's runs"
+        "STUDIO_OPERATORS", (), parse_names, "Accounts that can view and change all runs"
     )
     data: Path = field(
         default_factory=_default_data,
         metadata={
             "key": "STUDIO_DATA",
             "parse": parse_path,
-            "doc": "Data folder; by default one below `XDG_DATA_HOME` or `~/.local/share`",
+            "doc": "Data folder; by default below `XDG_DATA_HOME` or `~/.local/share`",
         },
     )
     docker_host: str = _setting(
-        "DOCKER_HOST", "", str, "The engine's socket; empty: Docker's usual places"
+        "DOCKER_HOST", "", str, "The engine's socket; empty: Docker's default locations"
     )
     runtime_dir: str = _setting(
-        "XDG_RUNTIME_DIR", "", str, "Where a rootless Docker's socket is looked for"
+        "XDG_RUNTIME_DIR", "", str, "Folder searched for a rootless Docker's socket"
     )
     image: str = _setting(
         "STUDIO_IMAGE", "", str, "Sandbox image; empty: built from the `Dockerfile`"
@@ -110,59 +128,61 @@ class Settings:
         "HTTPS_PROXY",
         "",
         parse_proxy_address,
-        "A proxy of your network's own, which the sandboxes go through",
+        "Your network's proxy, used by the sandboxes",
     )
     ca_bundle: str = _setting(
-        "SSL_CERT_FILE", "", str, "CA bundle given to the sandbox; empty: the host's own"
+        "SSL_CERT_FILE", "", str, "CA bundle for the sandboxes; empty: the host's"
     )
     memory: int = _setting(
-        "STUDIO_MEMORY", 2 * 1024**3, at_least_one(parse_size), "Memory of a sandbox"
+        "STUDIO_MEMORY", 2 * 1024**3, at_least_one(parse_size), "Memory per sandbox"
     )
-    cpus: float = _setting("STUDIO_CPUS", 2.0, parse_positive_number, "Processors of a sandbox")
-    pids: int = _setting("STUDIO_PIDS", 512, at_least_one(parse_count), "Processes of a sandbox")
+    cpus: float = _setting("STUDIO_CPUS", 2.0, parse_positive_number, "Processors per sandbox")
+    pids: int = _setting("STUDIO_PIDS", 512, at_least_one(parse_count), "Processes per sandbox")
     open_files: int = _setting(
-        "STUDIO_OPEN_FILES", 4096, at_least_one(parse_count), "Open files per process in it"
+        "STUDIO_OPEN_FILES", 4096, at_least_one(parse_count), "Open files per process in a sandbox"
     )
     disk: int = _setting(
         "STUDIO_DISK",
         10 * 1024**3,
         at_least_one(parse_size),
-        "Disk of a sandbox, its workspace included",
+        "Disk space per sandbox, including its workspace",
     )
-    keep: int = _setting(
-        "STUDIO_KEEP_OUTPUT",
+    max_output_bytes: int = _setting(
+        "STUDIO_MAX_OUTPUT",
         8 * 1024**2,
         parse_size,
-        "Bytes kept of a command's stdout, and stderr",
+        "Maximum size of a command's stdout and stderr each; the rest is dropped",
     )
-    pool: int = _setting("STUDIO_POOL", 1, parse_count, "Sandboxes kept warm")
-    idle: float = _setting(
-        "STUDIO_IDLE",
+    warm_sandboxes: int = _setting(
+        "STUDIO_WARM_SANDBOXES", 1, parse_count, "Number of sandboxes started in advance"
+    )
+    idle_seconds: float = _setting(
+        "STUDIO_IDLE_SECONDS",
         1800.0,
         parse_positive_number,
         "Seconds after which an idle sandbox is stopped",
     )
-    resting_days: float = _setting(
-        "STUDIO_RESTING_DAYS",
+    stopped_days: float = _setting(
+        "STUDIO_STOPPED_DAYS",
         7.0,
         parse_positive_number,
-        "Days that a stopped one keeps what was installed in it",
+        "Days that a stopped sandbox keeps its installed software",
     )
     command_timeout: float = _setting(
         "STUDIO_COMMAND_TIMEOUT",
         120.0,
         parse_positive_number,
-        "Seconds a command may take by default",
+        "Default time limit of a command in seconds",
     )
     steps: int | None = _setting(
         "STUDIO_STEPS", None, at_least_one(parse_count),
-        "Steps of a round, at most; by default 100, and up to 1000 where a run asks for more",
+        "Maximum steps of a round; by default 100, or up to 1000 if a run requests it",
     )  # fmt: skip
     conversation_tokens: int | None = _setting(
         "STUDIO_CONVERSATION_TOKENS",
         131_072,
         parse_optional_count,
-        "Tokens of a conversation, or `none`",
+        "Maximum tokens of a conversation, or `none`",
     )
     turn_tokens: int | None = _setting(
         "STUDIO_TURN_TOKENS",
@@ -170,60 +190,67 @@ class Settings:
         parse_optional_count,
         "`max_tokens` of one answer; `none`: not sent",
     )
-    seconds: float | None = _setting(
-        "STUDIO_SECONDS",
+    round_seconds: float | None = _setting(
+        "STUDIO_ROUND_SECONDS",
         7200.0,
         parse_optional_number,
-        "Wall time of a round in seconds, or `none`",
+        "Maximum duration of a round in seconds, or `none`",
     )
-    money: float | None = _setting(
-        "STUDIO_MONEY", None, parse_optional_number, "What a run may cost, with the prices below"
+    max_cost: float | None = _setting(
+        "STUDIO_MAX_COST",
+        None,
+        parse_optional_number,
+        "Maximum cost of a run; requires the prices below",
     )
     price_prompt: float | None = _setting(
-        "STUDIO_PRICE_PROMPT", None, parse_optional_number, "Price of a million prompt tokens"
+        "STUDIO_PRICE_PROMPT", None, parse_optional_number, "Price per million prompt tokens"
     )
     price_cached: float | None = _setting(
         "STUDIO_PRICE_CACHED",
         None,
         parse_optional_number,
-        "Price of a million cached prompt tokens",
+        "Price per million cached prompt tokens",
     )
     price_generated: float | None = _setting(
-        "STUDIO_PRICE_GENERATED", None, parse_optional_number, "Price of a million generated tokens"
+        "STUDIO_PRICE_GENERATED", None, parse_optional_number, "Price per million generated tokens"
     )
     reminders: int | None = _setting(
         "STUDIO_REMINDERS",
         2,
         parse_optional_count,
-        "Reminders to use a tool before a plain answer ends a run; `none`: it never does",
+        "Reminders to use a tool before a plain answer ends the run; `none`: unlimited",
     )
-    blob_store: int = _setting(
+    blob_store_bytes: int = _setting(
         "STUDIO_BLOB_STORE", 4 * 1024**3, parse_size, "Size limit of the store of file versions"
     )
 
-    runs: int | None = _setting(
-        "STUDIO_RUNS", None, at_least_one(parse_count),
-        "Runs at work at once, others wait in line; 4 per processor, as memory allows",
+    max_runs: int | None = _setting(
+        "STUDIO_MAX_RUNS", None, at_least_one(parse_count),
+        "Simultaneous runs, others are queued; by default 4 per processor if memory allows",
     )  # fmt: skip
-    runs_each: int | None = _setting(
-        "STUDIO_RUNS_EACH", None, at_least_one(parse_count), "Those of one person; half of them"
+    max_runs_per_user: int | None = _setting(
+        "STUDIO_MAX_RUNS_PER_USER",
+        None,
+        at_least_one(parse_count),
+        "Simultaneous runs per user; by default half of `STUDIO_MAX_RUNS`",
     )
-    sandboxes: int = _setting(
-        "STUDIO_SANDBOXES", 64, at_least_one(parse_count),
-        "Sandboxes that run at once; for those at work, idle ones are stopped early",
+    max_sandboxes: int = _setting(
+        "STUDIO_MAX_SANDBOXES", 64, at_least_one(parse_count),
+        "Running sandboxes; idle ones are stopped early for those in use",
     )  # fmt: skip
-    keep_days: float | None = _setting(
-        "STUDIO_KEEP_DAYS", None, parse_optional_number,
-        "Days after which runs are deleted that nobody pinned; for ever by default",
+    retention_days: float | None = _setting(
+        "STUDIO_RETENTION_DAYS", None, parse_optional_number,
+        "Days after which runs that are not pinned are deleted; by default never",
     )  # fmt: skip
-    keep_size: int | None = _setting(
-        "STUDIO_KEEP_SIZE", None, parse_optional_size,
-        "What all runs may take before the oldest are deleted that nobody pinned; half of the "
-        "data folder's disk, or `none` for no limit",
+    retention_bytes: int | None = _setting(
+        "STUDIO_RETENTION_SIZE", None, parse_optional_size,
+        "Total size of all runs; above it the oldest that are not pinned are deleted; by default "
+        "half of the data folder's disk; `none`: no limit",
     )  # fmt: skip
-    keep_each: int | None = _setting(
-        "STUDIO_KEEP_EACH", None, parse_optional_size,
-        "What one person's runs may take before they can begin no more; half of that, or `none`",
+    quota_per_user: int | None = _setting(
+        "STUDIO_QUOTA_PER_USER", None, parse_optional_size,
+        "Storage per user; above it the user cannot start runs; by default half of the total; "
+        "`none`: no limit",
     )  # fmt: skip
 
     @property
@@ -240,8 +267,8 @@ class Settings:
             steps=self.steps or _DEFAULT_STEPS,
             conversation_tokens=self.conversation_tokens,
             turn_tokens=self.turn_tokens,
-            seconds=self.seconds,
-            money=self.money,
+            seconds=self.round_seconds,
+            money=self.max_cost,
             price=price,
             command_seconds=self.command_timeout,
             reminders=self.reminders,
@@ -255,7 +282,7 @@ class Settings:
             pids=self.pids,
             open_files=self.open_files,
             disk=self.disk,
-            keep_bytes=self.keep,
+            keep_bytes=self.max_output_bytes,
         )
 
 
@@ -268,7 +295,10 @@ def load(environment: Mapping[str, str] | None = None) -> Settings:
     environment = os.environ if environment is None else environment
     values: dict[str, Any] = {}
     for item in fields(Settings):
-        key, text = item.metadata["key"], environment.get(item.metadata["key"], "")
+        key = item.metadata["key"]
+        if not environment.get(key):
+            key = _EARLIER_KEYS.get(key, key)
+        text = environment.get(key, "")
         if not text:
             continue
         try:
@@ -283,7 +313,7 @@ def load(environment: Mapping[str, str] | None = None) -> Settings:
 def _check_prices(settings: Settings) -> None:
     """Refuse a cost limit without prices: it could never be reached."""
     given = (settings.price_prompt, settings.price_generated)
-    counted = (settings.money, settings.price_cached, *given)
+    counted = (settings.max_cost, settings.price_cached, *given)
     if None in given and any(value is not None for value in counted):
         raise SettingError(
             "STUDIO_PRICE_PROMPT and STUDIO_PRICE_GENERATED must both be set where money is to "
@@ -305,7 +335,7 @@ def to_markdown() -> str:
 
 
 def _format_default(name: str, value: Any) -> str:
-    if name in ("memory", "disk", "keep", "blob_store"):
+    if name in ("memory", "disk", "max_output_bytes", "blob_store_bytes"):
         return f"{value // 1024**3} GB" if value >= 1024**3 else f"{value // 1024**2} MB"
     if isinstance(value, bool):
         return "on" if value else "off"

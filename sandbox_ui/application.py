@@ -96,7 +96,7 @@ class _Services:
         limits = studio_limits(settings)
         queue = RunQueue(limits.max_runs, limits.max_runs_per_user)
         admission = Admission(queue, lambda owner: quota.check(owner), limits.max_sandboxes)
-        runs = RunManager(settings.data, provider, admission, settings.idle)
+        runs = RunManager(settings.data, provider, admission, settings.idle_seconds)
         identities = Identities.from_settings(settings, runs.peek_folder)
         catalog = Catalog(settings.data, runs, provider)
         quota = Quota(catalog, limits.max_storage_per_user)

@@ -80,7 +80,7 @@ class Studio:
     ) -> None:
         if settings is not None:
             arguments.expect("settings", settings, Settings, "Settings, as load_settings() returns")
-        self.settings = settings or replace(load(), pool=0)
+        self.settings = settings or replace(load(), warm_sandboxes=0)
         if data is not None:
             self.settings = replace(self.settings, data=arguments.path("data", data))
         self._source = source

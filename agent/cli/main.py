@@ -161,7 +161,7 @@ def run_task(options: argparse.Namespace, settings: Settings) -> int:
     """Execute one run and show its events; print its answer to stdout."""
     if options.output:
         check_folder(options.output, overwrite=options.overwrite)
-    settings = replace(settings, image=options.image or settings.image, pool=0)
+    settings = replace(settings, image=options.image or settings.image, warm_sandboxes=0)
     chosen = _chosen(options, settings)
     stop = Stop()
     with (

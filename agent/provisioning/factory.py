@@ -178,7 +178,7 @@ class SandboxFactory:
             stopped_seconds = clock.now() - since
             if (
                 info.sandbox_id not in named
-                or stopped_seconds > self._settings.resting_days * _DAY_SECONDS
+                or stopped_seconds > self._settings.stopped_days * _DAY_SECONDS
             ):
                 self._remove(info)
                 folder = self._data.path / "sandboxes" / info.sandbox_id

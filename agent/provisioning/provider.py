@@ -47,8 +47,8 @@ class DockerSandboxProvider:
         disks: bool = True,
     ) -> None:
         self.data = data
-        self.blobs = BlobStore(data.path / "blobs", limit=settings.blob_store)
-        self._pool_size = settings.pool
+        self.blobs = BlobStore(data.path / "blobs", limit=settings.blob_store_bytes)
+        self._pool_size = settings.warm_sandboxes
         self._pool: SandboxPool | None = None
         self._backend = Backend(settings, data, on_status, self._create_pool)
         self._factory = SandboxFactory(settings, data, self._backend, disks=disks)

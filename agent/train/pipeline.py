@@ -172,7 +172,7 @@ def _open_studio(recipe: Recipe, output: Path, studio: Studio | None) -> Iterato
     if studio is not None:
         yield studio
         return
-    run_settings = replace(settings(), pool=0, data=output / "runs")
+    run_settings = replace(settings(), warm_sandboxes=0, data=output / "runs")
     with create_studio(run_settings, recipe.rollouts.sandbox) as new_studio:
         yield new_studio
 

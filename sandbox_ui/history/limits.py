@@ -36,18 +36,22 @@ class StudioLimits:
 
 def studio_limits(settings: Settings) -> StudioLimits:
     """Return the limits for this machine."""
-    runs = settings.runs or _default_max_runs()
-    keep = _disk_size(settings.data) // 2 if settings.keep_size is None else settings.keep_size
-    each = settings.keep_each
+    runs = settings.max_runs or _default_max_runs()
+    keep = (
+        _disk_size(settings.data) // 2
+        if settings.retention_bytes is None
+        else settings.retention_bytes
+    )
+    each = settings.quota_per_user
     if each is None:
         each = keep // 2
     return StudioLimits(
         max_runs=runs,
-        max_runs_per_user=min(settings.runs_each or -(-runs // 2), runs),
-        max_sandboxes=max(settings.sandboxes, runs),
+        max_runs_per_user=min(settings.max_runs_per_user or -(-runs // 2), runs),
+        max_sandboxes=max(settings.max_sandboxes, runs),
         max_storage=keep or None,
         max_storage_per_user=each or None,
-        retention_days=settings.keep_days,
+        retention_days=settings.retention_days,
     )
 
 

@@ -130,9 +130,9 @@ class UsageReporter:
             "cpus": settings.cpus,
             "disk": settings.disk,
             "steps": settings.limits().steps,
-            "seconds": settings.seconds,
-            "idle": settings.idle,
-            "resting_days": settings.resting_days,
+            "seconds": settings.round_seconds,
+            "idle": settings.idle_seconds,
+            "resting_days": settings.stopped_days,
         }
 
     def _host_usage(

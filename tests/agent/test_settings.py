@@ -1,5 +1,6 @@
 """The settings: what a variable may hold, and the table that the README shows."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,7 @@ def test_a_size_is_read_as_people_write_it(text: str, size: int) -> None:
         ("STUDIO_CPUS", "nan"),
         ("STUDIO_STEPS", "3.5"),
         ("GRADIO_SERVER_PORT", "http"),
-        ("STUDIO_SECONDS", "0"),
+        ("STUDIO_ROUND_SECONDS", "0"),
         ("STUDIO_PIDS", "0"),
         ("STUDIO_MEMORY", "0"),
         ("GRADIO_ROOT_PATH", "/api"),
@@ -51,15 +52,25 @@ def test_a_wrong_value_is_named_with_its_key(key: str, value: str) -> None:
         load({key: value})
 
 
+def test_a_key_of_an_earlier_version_works() -> None:
+    assert load({"STUDIO_POOL": "3"}).warm_sandboxes == 3
+    assert load({"STUDIO_POOL": "3", "STUDIO_WARM_SANDBOXES": "2"}).warm_sandboxes == 2
+    assert load({"STUDIO_KEEP_DAYS": "5"}).retention_days == 5
+    with pytest.raises(SettingError, match=r"^STUDIO_IDLE is '0'"):
+        load({"STUDIO_IDLE": "0"})
+    known = set(re.findall(r"`([A-Z_]+)`", to_markdown()))
+    assert not known & {"STUDIO_POOL", "STUDIO_KEEP_DAYS", "STUDIO_IDLE", "STUDIO_RUNS"}
+
+
 def test_a_limit_can_be_lifted() -> None:
-    settings = load({"STUDIO_SECONDS": "none", "STUDIO_CONVERSATION_TOKENS": "None"})
+    settings = load({"STUDIO_ROUND_SECONDS": "none", "STUDIO_CONVERSATION_TOKENS": "None"})
     assert settings.limits().seconds is None
     assert settings.limits().conversation_tokens is None
 
 
 def test_a_price_needs_both_its_parts() -> None:
     prices = {"STUDIO_PRICE_PROMPT": "1", "STUDIO_PRICE_GENERATED": "2"}
-    assert load(prices | {"STUDIO_MONEY": "3"}).limits().price is not None
+    assert load(prices | {"STUDIO_MAX_COST": "3"}).limits().price is not None
     for key in prices:
         with pytest.raises(SettingError, match="must both be set"):
             load({key: "1"})
@@ -67,7 +78,7 @@ def test_a_price_needs_both_its_parts() -> None:
 
 def test_a_limit_on_money_needs_prices() -> None:
     with pytest.raises(SettingError, match="must both be set"):
-        load({"STUDIO_MONEY": "3"})
+        load({"STUDIO_MAX_COST": "3"})
 
 
 def test_the_time_limit_of_commands_is_taken() -> None:

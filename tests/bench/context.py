@@ -55,7 +55,7 @@ class BenchContext:
     @contextmanager
     def provider(self, name: str, *, pool: int = 0) -> Iterator[DockerSandboxProvider]:
         """Computers with their own data folder, ready."""
-        settings = load({"STUDIO_POOL": str(pool), "DOCKER_HOST": self.engine_url})
+        settings = load({"STUDIO_WARM_SANDBOXES": str(pool), "DOCKER_HOST": self.engine_url})
         with DataFolder(self.folder / name) as data:
             computers = DockerSandboxProvider(settings, data)
             try:

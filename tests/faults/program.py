@@ -39,7 +39,7 @@ class Program:
         passed = ("PATH", "HOME", "DOCKER_HOST", "XDG_RUNTIME_DIR")
         kept = {key: os.environ[key] for key in passed if key in os.environ}
         theirs = user.environment if user else {}
-        self._environment = kept | theirs | {"STUDIO_POOL": "0"} | own | dict(environment)
+        self._environment = kept | theirs | {"STUDIO_WARM_SANDBOXES": "0"} | own | dict(environment)
         self._command = [user.python if user else sys.executable, "app.py"]
         self._cwd = user.source if user else ROOT
         self._identity = user.identity if user else {}

@@ -129,7 +129,7 @@ def test_a_message_goes_on_after_its_container_was(world: World, fault: Fault) -
 def test_a_warm_sandbox_that_was_is_not_given_to_a_run(
     place: Path, settings: Settings, engine: Client, fault: Fault
 ) -> None:
-    with opened(place, replace(settings, pool=1), engine) as world:
+    with opened(place, replace(settings, warm_sandboxes=1), engine) as world:
         assert world.computers.wait_for_pool(60)
         (warm,) = (each for name, each in world.containers().items() if name != "proxy")
         fault(warm)

@@ -65,7 +65,7 @@ def test_it_comes_back_to_the_network_that_its_run_may_use(world: World) -> None
 def test_a_sandbox_that_has_rested_too_long_goes_and_the_model_is_told(
     place: Path, settings: Settings, engine: Client
 ) -> None:
-    with opened(place, replace(settings, resting_days=0.0), engine) as world:
+    with opened(place, replace(settings, stopped_days=0.0), engine) as world:
         run = world.do(bash(f"echo made > output/made; {INSTALL}"), SUBMIT)
         rest(world)
         rest(world)
@@ -120,7 +120,7 @@ def test_what_a_dead_process_left_running_is_taken_up_and_the_rest_removed(
     place: Path, settings: Settings, engine: Client
 ) -> None:
     with DataFolder(place) as data:
-        dead = World(data, replace(settings, pool=1), engine)
+        dead = World(data, replace(settings, warm_sandboxes=1), engine)
         dead.open()
         assert dead.computers.wait_for_pool(60)
         run = dead.do(bash(f"{INSTALL}; (sleep 1000 &)"), SUBMIT)

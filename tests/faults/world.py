@@ -39,7 +39,7 @@ def bash(command: str) -> ScriptedTurn:
 def settings_for(image: str) -> Settings:
     """No warm sandboxes, the engine that the tests use."""
     host = {key: os.environ[key] for key in ("DOCKER_HOST",) if key in os.environ}
-    return replace(load(host), image=image, pool=0)
+    return replace(load(host), image=image, warm_sandboxes=0)
 
 
 class World:
@@ -50,7 +50,7 @@ class World:
     ) -> None:
         self.data, self.engine = data, engine
         self.computers = DockerSandboxProvider(settings, data, disks=disks)
-        self.runs = RunManager(data.path, self.computers, idle_seconds=settings.idle)
+        self.runs = RunManager(data.path, self.computers, idle_seconds=settings.idle_seconds)
 
     def start(self, *turns: ScriptedTurn, network: NetworkPolicy | None = None) -> str:
         """A run that has begun."""

@@ -19,7 +19,12 @@ FILL = "for i in 1 2 3 4; do head -c 30M /dev/zero > big$i; done; sleep 20"
 def test_a_full_disk_is_told_under_its_step(browser: Browser, image: str, tmp_path: Path) -> None:
     with Endpoint([bash(FILL), bash("rm big*; echo room again"), SUBMIT]) as endpoint:
         settings = Settings(
-            data=tmp_path, image=image, base_url=endpoint.url, model="m", pool=0, disk=60 * MEGABYTE
+            data=tmp_path,
+            image=image,
+            base_url=endpoint.url,
+            model="m",
+            warm_sandboxes=0,
+            disk=60 * MEGABYTE,
         )
         with open_docker_studio(browser, settings) as studio:
             studio.send("Fill it")

@@ -20,7 +20,9 @@ def test_a_command_shows_what_it_fetched_and_what_was_refused(
     browser: Browser, image: str, tmp_path: Path
 ) -> None:
     with Endpoint([bash(COMMAND), SUBMIT]) as endpoint:
-        settings = Settings(data=tmp_path, image=image, base_url=endpoint.url, model="m", pool=0)
+        settings = Settings(
+            data=tmp_path, image=image, base_url=endpoint.url, model="m", warm_sandboxes=0
+        )
         with open_docker_studio(browser, settings) as studio:
             studio.send("Fetch something")
             expect(studio.state).to_contain_text("submitted", timeout=90_000)

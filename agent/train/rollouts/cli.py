@@ -89,7 +89,7 @@ def run_command(args: argparse.Namespace, settings: Settings) -> int:
     plan = _rollout_plan(args, settings, make_model(tasks[0]))
     with (
         Results(args.output, plan.repeat, len(tasks) * plan.repeat) as results,
-        create_studio(replace(settings, pool=0), args.sandbox) as studio,
+        create_studio(replace(settings, warm_sandboxes=0), args.sandbox) as studio,
         stop_on_signals(stop) as interrupts,
         closing(run_rollouts(tasks, make_model, studio, plan, stop)) as finished,
         interrupts.allow_interrupt(),

@@ -39,7 +39,7 @@ class ProcessSandboxProvider:
     """
 
     def __init__(self, settings: Settings, data: DataFolder) -> None:
-        self.blobs = BlobStore(data.path / "blobs", limit=settings.blob_store)
+        self.blobs = BlobStore(data.path / "blobs", limit=settings.blob_store_bytes)
         self._limits = settings.sandbox_limits()
         self._data = data
 

@@ -30,7 +30,7 @@ def script(*turns: ScriptedTurn) -> ScriptedModel:
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    return replace(load_settings({}), data=tmp_path / "data", pool=0)
+    return replace(load_settings({}), data=tmp_path / "data", warm_sandboxes=0)
 
 
 @pytest.fixture

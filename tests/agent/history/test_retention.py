@@ -123,10 +123,10 @@ def test_the_rule_is_said_in_words(rule: Retention, words: str) -> None:
 
 
 def test_the_rule_is_read_from_the_settings() -> None:
-    settings = load({"STUDIO_KEEP_DAYS": "30", "STUDIO_KEEP_SIZE": "none"})
-    assert (settings.keep_days, settings.keep_size) == (30, 0)
-    with pytest.raises(Exception, match="STUDIO_KEEP_SIZE"):
-        load({"STUDIO_KEEP_SIZE": "0"})
+    settings = load({"STUDIO_RETENTION_DAYS": "30", "STUDIO_RETENTION_SIZE": "none"})
+    assert (settings.retention_days, settings.retention_bytes) == (30, 0)
+    with pytest.raises(Exception, match="STUDIO_RETENTION_SIZE"):
+        load({"STUDIO_RETENTION_SIZE": "0"})
 
 
 # What goes
@@ -210,6 +210,6 @@ def test_the_application_deletes_what_is_too_old_by_itself(tmp_path: Path) -> No
     write_ended_run(tmp_path, "ancient", at=NOW)
     young = write_ended_run(tmp_path, "young")
     entries(tmp_path)
-    app = create_app(Settings(data=tmp_path, keep_days=30), LocalSandboxProvider(tmp_path))
+    app = create_app(Settings(data=tmp_path, retention_days=30), LocalSandboxProvider(tmp_path))
     with run_server(app):
         wait_until(lambda: RunFolder.ids(tmp_path) == [young.id])

@@ -37,7 +37,7 @@ def data(tmp_path: Path) -> Iterator[DataFolder]:
 @pytest.fixture
 def settings(image: str) -> Settings:
     host = {key: os.environ[key] for key in ("DOCKER_HOST",) if key in os.environ}
-    return replace(load(host), image=image, pool=1)
+    return replace(load(host), image=image, warm_sandboxes=1)
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ def test_a_new_run_gets_a_warm_sandbox_and_keeps_its_files(
 def test_without_a_warm_one_the_sandbox_is_made_on_the_runs_own_workspace(
     settings: Settings, data: DataFolder
 ) -> None:
-    computers = DockerSandboxProvider(replace(settings, pool=0), data)
+    computers = DockerSandboxProvider(replace(settings, warm_sandboxes=0), data)
     computers.open()
     folder = draft(computers)
     (folder.workspace / "input" / "a.txt").write_text("given")
@@ -240,7 +240,7 @@ def test_what_a_dead_command_left_beside_is_removed_too(
     settings: Settings, data: DataFolder, engine: Client
 ) -> None:
     def start() -> None:
-        computers = DockerSandboxProvider(replace(settings, pool=0), data)
+        computers = DockerSandboxProvider(replace(settings, warm_sandboxes=0), data)
         _, sandbox = take(computers, draft(computers))
         sandbox.close()
         computers.close()
@@ -321,7 +321,7 @@ def test_who_waits_for_the_image_sees_how_far_it_is(
     ]
     small.write_text("\n".join([*lines, proxy]))
     monkeypatch.setattr("agent.provisioning.backend.dockerfile_path", lambda: small)
-    computers = DockerSandboxProvider(replace(settings, image="", pool=0), data)
+    computers = DockerSandboxProvider(replace(settings, image="", warm_sandboxes=0), data)
     events, sandbox = take(computers, draft(computers))
     sandbox.close()
     computers.close()

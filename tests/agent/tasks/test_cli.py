@@ -115,7 +115,7 @@ def test_a_task_is_done_as_a_run_and_rewarded(tmp_path: Path, image: str) -> Non
     truth = problem.ground_truth
     command = f"cat input/recipes/*.txt && printf '%s\\n' '{truth}' > output/answer.txt"
     turns = [Turn(calls=[("execute_bash", {"command": command})]), Turn(calls=[("submit", {})])]
-    settings = Settings(data=tmp_path / "data", image=image, pool=0)
+    settings = Settings(data=tmp_path / "data", image=image, warm_sandboxes=0)
     with Endpoint(turns) as endpoint, Studio(settings) as studio, studio.new() as run:
         write_inputs(problem, run.workspace)
         model = OpenAIModel(ModelConfig(endpoint.url, "test-model"))

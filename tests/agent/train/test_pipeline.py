@@ -51,7 +51,7 @@ def small(tiny_model: Path, tmp_path: Path) -> Recipe:
 
 @pytest.fixture
 def studio(tmp_path: Path) -> Iterator[Studio]:
-    settings = Settings(data=tmp_path / "data", pool=0)
+    settings = Settings(data=tmp_path / "data", warm_sandboxes=0)
     with Studio(settings, lambda _, data: LocalSandboxProvider(data.path)) as made:
         yield made
 
@@ -181,7 +181,7 @@ def test_where_most_rollouts_fail_the_training_ends_and_says_why(
 ) -> None:
     from agent.train.pipeline import train
 
-    settings = Settings(data=tmp_path / "data", pool=0)
+    settings = Settings(data=tmp_path / "data", warm_sandboxes=0)
     with (
         Studio(settings, lambda _, data: NoMachine(data.path)) as broken,
         pytest.raises(TrainError, match=r"Most rollouts failed \(1 of 1\): .*there is no engine"),

@@ -82,7 +82,7 @@ def _run_rollouts(
         {
             "DOCKER_HOST": context.engine_url,
             "STUDIO_DATA": str(context.folder / f"rollouts-{concurrency}-{think:g}"),
-            "STUDIO_POOL": "0",
+            "STUDIO_WARM_SANDBOXES": "0",
         }
     )
     problems = [

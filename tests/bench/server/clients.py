@@ -102,8 +102,8 @@ def serve_app(
         port = free.getsockname()[1]
     environment = context.environment(
         "load", OPENAI_BASE_URL=url, OPENAI_MODEL="test-model", GRADIO_SERVER_PORT=str(port),
-        STUDIO_RUNS=str(max_runs), STUDIO_RUNS_EACH=str(max_runs),
-        STUDIO_CONVERSATION_TOKENS="none", STUDIO_SANDBOXES=str(sandboxes),
+        STUDIO_MAX_RUNS=str(max_runs), STUDIO_MAX_RUNS_PER_USER=str(max_runs),
+        STUDIO_CONVERSATION_TOKENS="none", STUDIO_MAX_SANDBOXES=str(sandboxes),
     )  # fmt: skip
     address = f"http://127.0.0.1:{port}"
     with run_program([sys.executable, "app.py"], environment) as process:

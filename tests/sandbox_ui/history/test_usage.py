@@ -74,7 +74,7 @@ def people(tmp_path: Path, machine: CountedMachine) -> Iterator[str]:
         SandboxUsage("warm", True, 5_000, 0),
     )
     settings = Settings(
-        data=tmp_path, users=USERS, operators=("root",), runs=6, keep_size=8_000_000
+        data=tmp_path, users=USERS, operators=("root",), max_runs=6, retention_bytes=8_000_000
     )
     with run_server(create_app(settings, machine)) as address:
         yield address
@@ -117,7 +117,7 @@ def test_the_operator_is_told_of_all_and_of_the_machine(people: str) -> None:
 
 
 def test_no_more_is_left_than_the_disk_has(tmp_path: Path) -> None:
-    settings = Settings(data=tmp_path, keep_size=10**18)
+    settings = Settings(data=tmp_path, retention_bytes=10**18)
     with (
         run_server(create_app(settings, CountedMachine(tmp_path))) as address,
         httpx.Client(base_url=address) as client,
@@ -174,7 +174,7 @@ def test_drafts_are_listed_newest_first_with_the_names_of_their_files(tmp_path: 
 
 @pytest.mark.engine
 def test_containers_and_images_are_counted_by_the_engine(image: str, tmp_path: Path) -> None:
-    settings = Settings(data=tmp_path / "data", image=image, pool=1)
+    settings = Settings(data=tmp_path / "data", image=image, warm_sandboxes=1)
     with DataFolder(settings.data) as data:
         computers = DockerSandboxProvider(settings, data)
         assert computers.inventory() == Inventory()
@@ -208,7 +208,7 @@ def test_it_is_read_and_space_is_freed_by_keyboard(
     pinned = write_ended_run(tmp_path, "pinned", files={"output/a": os.urandom(200_000)})
     pinned.set_pinned(True)
     list(History(tmp_path).derive_missing())
-    settings = Settings(data=tmp_path, keep_days=30.0, keep_size=2_000_000)
+    settings = Settings(data=tmp_path, retention_days=30.0, retention_bytes=2_000_000)
     with run_server(create_app(settings, LocalSandboxProvider(tmp_path))) as address:
         context = browser.new_context(
             viewport={"width": size[0], "height": size[1]}, color_scheme=scheme

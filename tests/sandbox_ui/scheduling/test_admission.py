@@ -73,7 +73,7 @@ def people(tmp_path: Path) -> Iterator[str]:
     folder = write_ended_run(tmp_path, "ann's", files={"output/a": b"x" * 5_000_000})
     folder._update(owner="u:ann")
     list(History(tmp_path).derive_missing())
-    settings = Settings(data=tmp_path, users=USERS, keep_each=4_000_000)
+    settings = Settings(data=tmp_path, users=USERS, quota_per_user=4_000_000)
     with run_server(create_app(settings, LocalSandboxProvider(tmp_path))) as address:
         yield address
 
@@ -130,7 +130,7 @@ def test_what_a_run_at_work_takes_counts(tmp_path: Path) -> None:
 
     with Endpoint(slowly) as endpoint:
         settings = Settings(
-            data=tmp_path, users=USERS, keep_each=4_000_000, base_url=endpoint.url, model="m"
+            data=tmp_path, users=USERS, quota_per_user=4_000_000, base_url=endpoint.url, model="m"
         )
         application = create_app(settings, LocalSandboxProvider(tmp_path))
         with run_server(application) as address, signed_in(address, "ann") as ann:

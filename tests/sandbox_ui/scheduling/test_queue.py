@@ -303,7 +303,7 @@ def test_the_page_shows_the_place_and_stop_gives_it_up(tmp_path: Path) -> None:
     turns = [Said(calls=[Call("submit")], gate=gate) for gate in gates]
     with ExitStack() as held:
         endpoint = held.enter_context(Endpoint(turns))
-        settings = Settings(data=tmp_path, base_url=endpoint.url, model="m", runs=1)
+        settings = Settings(data=tmp_path, base_url=endpoint.url, model="m", max_runs=1)
         address = held.enter_context(
             run_server(create_app(settings, LocalSandboxProvider(tmp_path)))
         )
@@ -335,7 +335,7 @@ def test_the_limits_fit_the_machine_where_nobody_said(tmp_path: Path) -> None:
     fitted = studio_limits(Settings(data=tmp_path / "to" / "come"))
     assert fitted.max_runs >= 2
     assert fitted.max_runs / 2 <= fitted.max_runs_per_user <= fitted.max_runs
-    said = studio_limits(Settings(data=tmp_path, runs=3, runs_each=9))
+    said = studio_limits(Settings(data=tmp_path, max_runs=3, max_runs_per_user=9))
     assert (said.max_runs, said.max_runs_per_user) == (3, 3)
-    said = studio_limits(Settings(data=tmp_path, keep_size=0))
+    said = studio_limits(Settings(data=tmp_path, retention_bytes=0))
     assert (said.max_storage, said.max_storage_per_user) == (None, None)

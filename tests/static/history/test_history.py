@@ -534,7 +534,7 @@ def test_an_old_run_goes_on_in_a_new_sandbox_with_its_files(
     command = "echo 41 > output/n; mkdir -p deep/er; echo x > deep/er/f"
     with Endpoint(played) as endpoint:
         settings = Settings(
-            data=tmp_path, image=image, base_url=endpoint.url, model="first-model", pool=0
+            data=tmp_path, image=image, base_url=endpoint.url, model="first-model", warm_sandboxes=0
         )
         played.turns = [bash(command), SUBMIT]
         with _studio(browser, settings) as visitor:

@@ -201,7 +201,9 @@ def machine(image: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ma
         def get(own: bool, pool: int) -> DockerSandboxProvider:
             if (own, pool) not in opened:
                 data = held.enter_context(DataFolder(tmp_path_factory.mktemp("disk") / "data"))
-                made = DockerSandboxProvider(replace(settings, pool=pool), data, disks=own)
+                made = DockerSandboxProvider(
+                    replace(settings, warm_sandboxes=pool), data, disks=own
+                )
                 opened[own, pool] = held.enter_context(closing(made))
                 made.open()
             assert opened[own, pool].wait_for_pool(60)
@@ -425,7 +427,7 @@ def test_many_bytes_stay_where_they_are(make: Make) -> None:
 
 @own_disk
 def test_a_run_that_is_being_given_a_file_is_not_moved(data: DataFolder) -> None:
-    computers = DockerSandboxProvider(replace(load({}), pool=0), data)
+    computers = DockerSandboxProvider(replace(load({}), warm_sandboxes=0), data)
     folder = RunFolder.create(data.path, computers.create_workspace())
     staging = folder.sandbox_folder / STAGING
     staging.mkdir()

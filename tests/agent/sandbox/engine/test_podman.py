@@ -78,7 +78,7 @@ def settings(
             "OPENAI_BASE_URL": endpoint.url,
             "OPENAI_MODEL": "m",
             "STUDIO_DISK": "100 MB",
-            "STUDIO_POOL": "1",
+            "STUDIO_WARM_SANDBOXES": "1",
             "DOCKER_HOST": engine_of_podman[0],
         }
 

@@ -78,7 +78,7 @@ def computers(
     host = {key: os.environ[key] for key in ("DOCKER_HOST",) if key in os.environ}
     folder = tmp_path_factory.mktemp("installs")
     with DataFolder(Path(folder) / "data") as data:
-        made = DockerSandboxProvider(replace(load(host), image=image, pool=0), data)
+        made = DockerSandboxProvider(replace(load(host), image=image, warm_sandboxes=0), data)
         with closing(made):
             made.open()
             yield made

@@ -123,6 +123,6 @@ def test_a_recipe_of_conversations_needs_no_tasks(
     lines = [json.dumps({"messages": TALK})] * 4
     written = made(*lines, steps="2", warmup="0")
     weights = WeightsConfig(str(tiny_model), lora=Lora(2, 4))
-    with Studio(Settings(data=tmp_path / "data", pool=0)) as studio:
+    with Studio(Settings(data=tmp_path / "data", warm_sandboxes=0)) as studio:
         train(replace(written, model=weights), tmp_path / "out", resume=False, studio=studio)
     assert (tmp_path / "out" / "supervised" / "adapter.gguf").exists()

@@ -29,7 +29,7 @@ REWARDS = (1.0, 0.0, 0.25, 1.0, 0.0, 0.5)
 
 @pytest.fixture
 def studio(tmp_path: Path) -> Iterator[Studio]:
-    settings = Settings(data=tmp_path / "data", pool=0)
+    settings = Settings(data=tmp_path / "data", warm_sandboxes=0)
     with Studio(settings, lambda _, data: LocalSandboxProvider(data.path)) as made:
         yield made
 
