@@ -42,7 +42,7 @@ def messages(*events: Event) -> list[object]:
     return list(Conversation([STARTED, *events]).messages)
 
 
-def test_it_begins_with_the_prompts() -> None:
+def test_a_conversation_starts_with_the_prompts() -> None:
     assert messages() == [SystemMessage("S"), UserMessage("U")]
 
 
@@ -63,22 +63,22 @@ def test_a_note_is_added_to_the_last_message_and_stays() -> None:
     assert later[-1] == ToolResult("a", "execute_bash", "o!")
 
 
-def test_what_only_a_person_sees_does_not_reach_the_model() -> None:
+def test_user_only_content_is_not_sent_to_the_model() -> None:
     assert len(messages(TextDelta(step=1, text="x"), Notice(step=1, text="y"))) == 2
 
 
-def test_a_turn_that_said_nothing_is_not_sent() -> None:
+def test_an_empty_turn_is_not_sent() -> None:
     assert len(messages(answered())) == 2
 
 
-def test_the_loops_words_and_a_persons_in_a_row_are_one_message() -> None:
+def test_consecutive_loop_and_user_messages_are_merged() -> None:
     got = messages(
         answered("hm"), Reminder(step=1, text="A"), RunContinued(text="B", model="m", metered=True)
     )
     assert got[-1] == UserMessage("A\n\nB")
 
 
-def test_calls_that_were_interrupted_are_answered_before_a_person_speaks() -> None:
+def test_interrupted_calls_are_answered_before_the_next_user_message() -> None:
     got = messages(
         answered("", bash("a"), bash("b")),
         result("a", "out"),
@@ -90,7 +90,7 @@ def test_calls_that_were_interrupted_are_answered_before_a_person_speaks() -> No
     assert "interrupted" in got[4].text
 
 
-def test_forgetting_replaces_the_older_long_outputs_only() -> None:
+def test_trimming_replaces_only_older_long_outputs() -> None:
     events: list[Event] = [STARTED]
     for number in range(6):
         events += [answered("", bash(str(number))), result(str(number), "long " * 200)]
@@ -103,7 +103,7 @@ def test_forgetting_replaces_the_older_long_outputs_only() -> None:
     assert all(len(text) == 1000 for text in texts[2:])
 
 
-def test_forgetting_comes_to_an_end() -> None:
+def test_trimming_terminates() -> None:
     events: list[Event] = [STARTED]
     for number in range(50):
         events += [answered("", bash(str(number))), result(str(number), "long " * 200)]

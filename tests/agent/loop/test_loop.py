@@ -118,7 +118,7 @@ def observations(events: Sequence[Event]) -> list[str]:
 # A run from beginning to end
 
 
-def test_a_command_is_run_and_its_output_goes_back_until_the_model_submits(bench: Bench) -> None:
+def test_commands_are_executed_until_the_model_submits(bench: Bench) -> None:
     events = bench.play([Turn(text="Look.", calls=[bash("echo hello; pwd")]), SUBMIT])
     assert end(events).status == "submitted"
     assert "hello" in observations(events)[0]
@@ -126,7 +126,7 @@ def test_a_command_is_run_and_its_output_goes_back_until_the_model_submits(bench
     assert "hello" in bench.asked[1]["messages"][-1]["content"]
 
 
-def test_what_streams_is_what_was_answered(bench: Bench) -> None:
+def test_streamed_text_equals_the_final_answer(bench: Bench) -> None:
     events = bench.play([Turn(text="Wörds.", reasoning="Hm…", calls=[bash("true")]), SUBMIT])
     first = of(ModelAnswered, events)[0]
     said = "".join(event.text for event in of(TextDelta, events) if event.step == 1)
@@ -135,7 +135,7 @@ def test_what_streams_is_what_was_answered(bench: Bench) -> None:
     assert (said, thought, written) == (first.text, first.reasoning, first.calls[0].arguments)
 
 
-def test_live_output_comes_before_the_command_ends(bench: Bench, tmp_path: Path) -> None:
+def test_output_is_streamed_before_the_command_ends(bench: Bench, tmp_path: Path) -> None:
     go = tmp_path / "go"
     command = f"echo first; until [ -e {go} ]; do sleep 0.05; done; echo second"
     with Endpoint([Turn(calls=[bash(command)]), SUBMIT]) as endpoint:
@@ -148,7 +148,7 @@ def test_live_output_comes_before_the_command_ends(bench: Bench, tmp_path: Path)
     assert "second" in "".join(event.text for event in of(ToolOutput, events))
 
 
-def test_steps_remaining_is_told_before_each_turn_and_stays_in_the_history(bench: Bench) -> None:
+def test_remaining_steps_are_announced_and_stay_in_the_history(bench: Bench) -> None:
     bench.play([Turn(calls=[bash("true")]), SUBMIT], Limits(steps=7))
     assert bench.asked[0]["messages"][-1]["content"].endswith("\nSteps Remaining: 7")
     later = bench.asked[1]["messages"]
@@ -156,13 +156,13 @@ def test_steps_remaining_is_told_before_each_turn_and_stays_in_the_history(bench
     assert later[-1]["content"].endswith("\nSteps Remaining: 6")
 
 
-def test_every_step_begins_and_ends_once(bench: Bench) -> None:
+def test_every_step_starts_and_ends_once(bench: Bench) -> None:
     events = bench.play([Turn(calls=[bash("true")])] * 3 + [SUBMIT])
     assert [event.step for event in of(StepStarted, events)] == [1, 2, 3, 4]
     assert [event.step for event in of(StepEnded, events)] == [1, 2, 3, 4]
 
 
-def test_the_answer_is_the_file_that_this_round_wrote(bench: Bench) -> None:
+def test_the_answer_is_the_file_written_in_this_round(bench: Bench) -> None:
     events = bench.play([Turn(calls=[bash("echo 42 > output/answer.txt")]), SUBMIT])
     assert end(events).answer == "42"
     bench.conversation.apply(Reminder(step=0, text="And now?"))
@@ -194,16 +194,14 @@ def test_all_calls_of_a_message_run_in_order(bench: Bench) -> None:
                                      "insert_line": "two"}), "insert_line"),
     ],
 )  # fmt: skip
-def test_a_call_that_cannot_be_read_is_answered_with_what_is_wrong(
-    bench: Bench, call: Call, said: str
-) -> None:
+def test_a_malformed_call_is_answered_with_the_error(bench: Bench, call: Call, said: str) -> None:
     events = bench.play([Turn(calls=[call]), SUBMIT])
     assert end(events).status == "submitted"
     assert said in observations(events)[0]
     assert not of(ToolEnded, events)[0].ok
 
 
-def test_a_call_without_an_id_is_answered_by_one_that_was_made_for_it(bench: Bench) -> None:
+def test_a_call_without_an_id_gets_a_generated_id(bench: Bench) -> None:
     chunk = {"choices": [{"index": 0, "delta": {"tool_calls": [
         {"index": 0, "function": {"name": "execute_bash", "arguments": '{"command": "echo hi"}'}}
     ]}, "finish_reason": "tool_calls"}]}  # fmt: skip
@@ -212,27 +210,27 @@ def test_a_call_without_an_id_is_answered_by_one_that_was_made_for_it(bench: Ben
     assert "hi" in observations(events)[0]
 
 
-def test_ids_that_a_server_repeats_are_told_apart(bench: Bench) -> None:
+def test_repeated_call_ids_are_made_unique(bench: Bench) -> None:
     turn = Turn(calls=[Call("execute_bash", {"command": "true"}, id="call_0")])
     events = bench.play([turn, turn, SUBMIT])
     ids = [event.call_id for event in of(ToolEnded, events)]
     assert len(set(ids)) == len(ids)
 
 
-def test_what_comes_after_a_submit_is_not_executed_but_answered(bench: Bench) -> None:
+def test_calls_after_submit_are_answered_but_not_executed(bench: Bench) -> None:
     events = bench.play([Turn(calls=[("submit", {}), bash("touch late")])])
     assert end(events).status == "submitted"
     assert "submitted" in observations(events)[1]
     assert not (bench.sandbox.workspace / "late").exists()
 
 
-def test_a_call_cut_by_the_token_limit_is_told_so(bench: Bench) -> None:
+def test_a_call_truncated_by_the_token_limit_is_reported(bench: Bench) -> None:
     cut = Turn(calls=[Call("execute_bash", '{"command": "echo ')], finish="length")
     events = bench.play([cut, SUBMIT])
     assert "token limit" in observations(events)[0]
 
 
-def test_a_call_that_was_begun_in_a_sandbox_now_lost_is_not_said_to_be_left_undone(
+def test_a_call_started_in_a_lost_sandbox_is_not_reported_as_not_executed(
     bench: Bench,
 ) -> None:
     with Endpoint([Turn(calls=[bash("echo begun; sleep 600"), bash("true")])]) as endpoint:
@@ -258,7 +256,7 @@ def test_a_lost_sandbox_answers_every_call_and_fails_the_run(bench: Bench) -> No
 # Plain answers
 
 
-def test_a_plain_answer_ends_the_run_after_two_reminders_in_a_row(bench: Bench) -> None:
+def test_a_plain_answer_ends_the_run_after_two_consecutive_reminders(bench: Bench) -> None:
     events = bench.play([Turn(text="It is 4.")] * 3)
     assert end(events).status == "answered"
     assert end(events).answer == "It is 4."
@@ -266,13 +264,13 @@ def test_a_plain_answer_ends_the_run_after_two_reminders_in_a_row(bench: Bench) 
     assert loop.REMINDER in bench.asked[1]["messages"][-1]["content"]
 
 
-def test_a_tool_call_in_between_begins_the_count_anew(bench: Bench) -> None:
+def test_a_tool_call_resets_the_reminder_count(bench: Bench) -> None:
     plain, tool = Turn(text="hm"), Turn(calls=[bash("true")])
     events = bench.play([plain, plain, tool, plain, plain, SUBMIT])
     assert end(events).status == "submitted"
 
 
-def test_an_answer_that_says_nothing_is_a_failure(bench: Bench) -> None:
+def test_an_empty_answer_is_a_failure(bench: Bench) -> None:
     events = bench.play(
         [Turn(text="Let me see.", calls=[bash("true")]), *[Turn(reasoning="hm")] * 3]
     )
@@ -280,30 +278,30 @@ def test_an_answer_that_says_nothing_is_a_failure(bench: Bench) -> None:
     assert "said nothing" in end(events).reason
 
 
-def test_silence_after_the_answer_was_written_is_no_failure(bench: Bench) -> None:
+def test_an_empty_turn_after_the_answer_file_is_not_a_failure(bench: Bench) -> None:
     wrote = Turn(calls=[bash("echo 42 > output/answer.txt")])
     events = bench.play([wrote, *[Turn(text="")] * 3])
     assert (end(events).status, end(events).answer) == ("answered", "42")
 
 
-def test_a_plain_answer_that_was_cut_is_no_answer(bench: Bench) -> None:
+def test_a_truncated_plain_answer_is_not_accepted(bench: Bench) -> None:
     events = bench.play([Turn(text="It is", finish="length")] * 3)
     assert (end(events).status, end(events).answer) == ("token_limit", "It is")
     assert "cut" in end(events).reason
 
 
-def test_a_plain_answer_can_be_taken_at_once(bench: Bench) -> None:
+def test_a_plain_answer_can_be_accepted_immediately(bench: Bench) -> None:
     events = bench.play([Turn(text="4")], replace(QUICK, reminders=0))
     assert (end(events).status, end(events).answer) == ("answered", "4")
     assert not of(Reminder, events)
 
 
-def test_a_plain_answer_can_be_refused_for_ever(bench: Bench) -> None:
+def test_a_plain_answer_can_be_refused_always(bench: Bench) -> None:
     events = bench.play([Turn(text="4")] * 6, replace(QUICK, reminders=None, steps=6))
     assert end(events).status == "step_limit"
 
 
-def test_a_turn_that_says_nothing_is_reminded_too(bench: Bench) -> None:
+def test_an_empty_turn_gets_a_reminder(bench: Bench) -> None:
     events = bench.play([Turn(), SUBMIT])
     assert end(events).status == "submitted"
     assert len(of(Reminder, events)) == 1
@@ -324,7 +322,7 @@ def test_a_submit_in_the_last_turn_counts(bench: Bench) -> None:
     assert end(events).status == "submitted"
 
 
-def test_near_the_token_limit_there_is_one_last_turn(bench: Bench) -> None:
+def test_one_last_turn_remains_near_the_token_limit(bench: Bench) -> None:
     turns = [Turn(calls=[bash("true")], usage=(500 * n, 10)) for n in range(1, 6)]
     events = bench.play(turns, replace(QUICK, conversation_tokens=1000))
     assert end(events).status == "token_limit"
@@ -332,7 +330,7 @@ def test_near_the_token_limit_there_is_one_last_turn(bench: Bench) -> None:
     assert "last turn" in of(StepStarted, events)[2].note
 
 
-def test_money_is_a_limit_where_there_is_a_price(bench: Bench) -> None:
+def test_cost_is_limited_if_a_price_is_set(bench: Bench) -> None:
     limits = replace(QUICK, money=1.0, price=Price(prompt=10_000.0, generated=0.0))
     events = bench.play([Turn(calls=[bash("true")])] * 5, limits)
     assert end(events).status == "budget_limit"
@@ -347,7 +345,7 @@ def test_wall_time_ends_a_command_and_leaves_one_last_turn(bench: Bench) -> None
     assert "begun" in observations(events)[0]
 
 
-def test_wall_time_ends_a_turn_that_has_no_end(bench: Bench) -> None:
+def test_wall_time_ends_an_endless_turn(bench: Bench) -> None:
     class Babbling(ScriptedModel):
         def stream(self, request: ModelRequest, stop: Stop) -> Iterator[Piece]:
             while not stop.wait(0.005):
@@ -376,7 +374,7 @@ def dripping() -> Iterator[bytes]:
         time.sleep(0.05)
 
 
-def test_wall_time_leaves_the_calls_that_were_not_begun(bench: Bench) -> None:
+def test_wall_time_skips_calls_that_have_not_started(bench: Bench) -> None:
     turn = Turn(calls=[bash("sleep 600"), bash("echo late"), ("submit", {})])
     events = bench.play([turn], replace(QUICK, seconds=2.0))
     assert end(events).status == "submitted"
@@ -385,7 +383,7 @@ def test_wall_time_leaves_the_calls_that_were_not_begun(bench: Bench) -> None:
     assert "the limit on time was reached" in seen[1]
 
 
-def test_wall_time_ends_the_wait_for_another_try(bench: Bench) -> None:
+def test_wall_time_ends_the_wait_for_a_retry(bench: Bench) -> None:
     busy = Turn(fault="429 retry-after=50")
     events = bench.play([busy], replace(QUICK, seconds=1.0))
     assert end(events).status == "time_limit"
@@ -399,7 +397,7 @@ def test_wall_time_ends_the_wait_for_another_try(bench: Bench) -> None:
     "fault",
     ["429 retry-after=0.01", "500", "503", "cut", "overloaded", "html status=502"],
 )
-def test_what_can_pass_is_tried_again_and_shown(bench: Bench, fault: str) -> None:
+def test_transient_errors_are_retried_and_shown(bench: Bench, fault: str) -> None:
     events = bench.play([Turn(text="x" * 40, fault=fault), SUBMIT])
     assert end(events).status == "submitted"
     retry = of(Retrying, events)[0]
@@ -407,18 +405,18 @@ def test_what_can_pass_is_tried_again_and_shown(bench: Bench, fault: str) -> Non
     assert retry.reason
 
 
-def test_a_stream_that_goes_silent_is_tried_again(bench: Bench) -> None:
+def test_a_stalled_stream_is_retried(bench: Bench) -> None:
     events = bench.play([Turn(text="x" * 40, fault="silent"), SUBMIT], read_timeout=0.3)
     assert end(events).status == "submitted"
     assert len(of(Retrying, events)) == 1
 
 
-def test_what_a_failed_try_streamed_does_not_reach_the_history(bench: Bench) -> None:
+def test_output_of_a_failed_attempt_is_not_in_the_history(bench: Bench) -> None:
     bench.play([Turn(text="LOST" * 20, fault="cut"), Turn(calls=[bash("true")]), SUBMIT])
     assert "LOST" not in json.dumps(bench.asked[-1])
 
 
-def test_trying_again_comes_to_an_end(bench: Bench) -> None:
+def test_retries_are_limited(bench: Bench) -> None:
     events = bench.play([Turn(fault="503")] * 3, replace(QUICK, attempts=3))
     assert end(events).status == "failed"
     assert len(of(Retrying, events)) == 2
@@ -426,14 +424,14 @@ def test_trying_again_comes_to_an_end(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("fault", ["401", "403", "404"])
-def test_what_cannot_pass_is_not_tried_again(bench: Bench, fault: str) -> None:
+def test_permanent_errors_are_not_retried(bench: Bench, fault: str) -> None:
     events = bench.play([Turn(fault=fault)])
     assert end(events).status == "failed"
     assert len(bench.asked) == 1
     assert fault in end(events).reason
 
 
-def test_an_endpoint_that_is_not_there_fails_with_a_sentence(bench: Bench) -> None:
+def test_an_unreachable_endpoint_fails_with_a_clear_message(bench: Bench) -> None:
     with Endpoint([]) as gone:
         pass
     events = list(bench.round(gone, replace(QUICK, attempts=2)))
@@ -441,7 +439,7 @@ def test_an_endpoint_that_is_not_there_fails_with_a_sentence(bench: Bench) -> No
     assert "127.0.0.1" in end(events).reason
 
 
-def test_a_context_that_is_full_makes_the_answer_smaller_first(bench: Bench) -> None:
+def test_a_full_context_first_reduces_max_tokens(bench: Bench) -> None:
     message = (
         "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens "
         "(3000 in the messages, 2000 in the completion)."
@@ -454,7 +452,7 @@ def test_a_context_that_is_full_makes_the_answer_smaller_first(bench: Bench) -> 
     assert bench.asked[1]["max_tokens"] == 4096 - 3000 - 100
 
 
-def test_then_older_outputs_make_room_and_leave_a_note(bench: Bench) -> None:
+def test_a_full_context_then_trims_older_outputs_with_a_note(bench: Bench) -> None:
     message = "This model's maximum context length is 4096 tokens, however you requested 9000."
     work = [Turn(calls=[bash(f"seq {n} {n + 400}")]) for n in range(6)]
     events = bench.play([*work, Turn(fault="400", message=message), SUBMIT])
@@ -465,7 +463,7 @@ def test_then_older_outputs_make_room_and_leave_a_note(bench: Bench) -> None:
     assert "400" in told[-1]
 
 
-def test_once_there_is_room_again_an_answer_may_be_as_long_as_before(bench: Bench) -> None:
+def test_max_tokens_is_restored_once_the_context_has_room(bench: Bench) -> None:
     full = (
         "maximum context length is 4096 tokens. However, you requested {0} tokens "
         "({0} in the messages)"
@@ -479,13 +477,13 @@ def test_once_there_is_room_again_an_answer_may_be_as_long_as_before(bench: Benc
     assert asked[-3:] == [2000, 4096 - 3500 - 100, 2000]
 
 
-def test_a_context_that_stays_too_small_ends_as_a_token_limit(bench: Bench) -> None:
+def test_a_context_that_stays_full_ends_as_a_token_limit(bench: Bench) -> None:
     message = "This model's maximum context length is 40 tokens, however you requested 9000."
     events = bench.play([Turn(fault="400", message=message)])
     assert end(events).status == "token_limit"
 
 
-def test_an_answer_that_cannot_be_paid_is_asked_for_shorter(bench: Bench) -> None:
+def test_an_unaffordable_answer_is_requested_with_fewer_tokens(bench: Bench) -> None:
     message = "This request requires more credits: you can only afford 3000 tokens."
     events = bench.play(
         [Turn(fault="402", message=message), SUBMIT], replace(QUICK, turn_tokens=65536)
@@ -514,7 +512,7 @@ def test_stop_ends_the_wait_for_a_silent_model(bench: Bench) -> None:
     assert end(events).status == "stopped"
 
 
-def test_stop_ends_a_command_and_answers_the_calls_that_were_left(bench: Bench) -> None:
+def test_stop_ends_a_command_and_answers_the_remaining_calls(bench: Bench) -> None:
     events: list[Event] = []
     with Endpoint([Turn(calls=[bash("echo begun; sleep 600"), bash("touch never")])]) as endpoint:
         for event in bench.round(endpoint):
@@ -527,7 +525,7 @@ def test_stop_ends_a_command_and_answers_the_calls_that_were_left(bench: Bench) 
     assert not (bench.sandbox.workspace / "never").exists()
 
 
-def test_stop_ends_a_wait_between_two_tries(bench: Bench) -> None:
+def test_stop_ends_the_wait_between_retries(bench: Bench) -> None:
     events: list[Event] = []
     with Endpoint([Turn(fault="429 retry-after=50")]) as endpoint:
         for event in bench.round(endpoint):
@@ -539,7 +537,7 @@ def test_stop_ends_a_wait_between_two_tries(bench: Bench) -> None:
     assert time.monotonic() - begun < 10
 
 
-def test_a_round_that_was_stopped_can_be_followed_by_another(bench: Bench) -> None:
+def test_a_stopped_round_can_be_continued(bench: Bench) -> None:
     bench.stop.set()
     assert end(bench.play([])).status == "stopped"
     bench.stop = Stop()
@@ -563,13 +561,13 @@ def test_totals_come_from_usage(bench: Bench) -> None:
     assert totals.sandbox_seconds > 0
 
 
-def test_counts_that_nobody_gave_are_estimated_and_marked(bench: Bench) -> None:
+def test_missing_token_counts_are_estimated_and_marked(bench: Bench) -> None:
     events = bench.play([Turn(text="hello " * 10, calls=[("submit", {})], usage=None)])
     assert end(events).totals.estimated
     assert end(events).totals.generated_tokens >= 15
 
 
-def test_a_model_that_is_not_metered_reports_no_tokens(bench: Bench) -> None:
+def test_an_unmetered_model_reports_no_tokens(bench: Bench) -> None:
     bench.conversation.apply(Reminder(step=0, text="Go."))
     model = ScriptedModel([ScriptedTurn(calls=(ToolCall("", "submit", "{}"),))], metered=False)
     round_ = Round(model, Toolbox(bench.sandbox), bench.conversation, QUICK, bench.stop)
@@ -580,7 +578,7 @@ def test_a_model_that_is_not_metered_reports_no_tokens(bench: Bench) -> None:
 # Without a sandbox
 
 
-def test_plain_mode_takes_the_first_answer(bench: Bench) -> None:
+def test_plain_mode_accepts_the_first_answer(bench: Bench) -> None:
     bench.conversation.apply(Reminder(step=0, text="What is 2+2?"))
     with Endpoint([Turn(text="4")]) as endpoint:
         model = OpenAIModel(ModelConfig(endpoint.url, "m"))
@@ -590,7 +588,7 @@ def test_plain_mode_takes_the_first_answer(bench: Bench) -> None:
     assert "Steps Remaining" not in json.dumps(endpoint.requests[0].body)
 
 
-def test_plain_mode_ends_where_the_model_goes_on_calling_tools(bench: Bench) -> None:
+def test_plain_mode_ends_if_the_model_keeps_calling_tools(bench: Bench) -> None:
     bench.conversation.apply(Reminder(step=0, text="What is 2+2?"))
     endless = (Turn(text="Let me see.", calls=[bash("ls")]) for _ in itertools.count())
     with Endpoint(endless) as endpoint:
@@ -600,7 +598,7 @@ def test_plain_mode_ends_where_the_model_goes_on_calling_tools(bench: Bench) -> 
     assert "where it has none" in end(events).reason
 
 
-def test_plain_mode_takes_an_answer_after_one_call(bench: Bench) -> None:
+def test_plain_mode_accepts_an_answer_after_one_call(bench: Bench) -> None:
     bench.conversation.apply(Reminder(step=0, text="What is 2+2?"))
     with Endpoint([Turn(calls=[bash("ls")]), Turn(text="4")]) as endpoint:
         model = OpenAIModel(ModelConfig(endpoint.url, "m"))
@@ -608,7 +606,7 @@ def test_plain_mode_takes_an_answer_after_one_call(bench: Bench) -> None:
     assert (end(events).status, end(events).answer) == ("answered", "4")
 
 
-def test_a_stopped_round_has_no_answer_but_the_file(bench: Bench) -> None:
+def test_the_answer_of_a_stopped_round_is_only_the_file(bench: Bench) -> None:
     with Endpoint([Turn(text="Let me look.", calls=[bash("touch here; sleep 600")])]) as endpoint:
         events = []
         for event in bench.round(endpoint):
@@ -618,26 +616,26 @@ def test_a_stopped_round_has_no_answer_but_the_file(bench: Bench) -> None:
     assert (end(events).status, end(events).answer) == ("stopped", "")
 
 
-def test_a_failed_round_has_no_answer_but_the_file(bench: Bench) -> None:
+def test_the_answer_of_a_failed_round_is_only_the_file(bench: Bench) -> None:
     turns = [Turn(text="Let me look.", calls=[bash("true")]), Turn(fault="401")]
     events = bench.play(turns)
     assert (end(events).status, end(events).answer) == ("failed", "")
 
 
-def test_a_page_after_good_answers_is_tried_again(bench: Bench) -> None:
+def test_an_html_page_after_valid_answers_is_retried(bench: Bench) -> None:
     events = bench.play([Turn(calls=[bash("true")]), Turn(fault="html"), SUBMIT])
     assert end(events).status == "submitted"
     assert "no model's answer" in of(Retrying, events)[0].reason
 
 
-def test_a_page_in_place_of_the_first_answer_is_refused(bench: Bench) -> None:
+def test_an_html_page_as_the_first_answer_is_an_error(bench: Bench) -> None:
     events = bench.play([Turn(fault="html")])
     assert (end(events).status, of(Retrying, events)) == ("failed", [])
     assert "end in /v1" in end(events).reason
 
 
 @pytest.mark.parametrize("field", ["reasoning", "reasoning_content"])
-def test_reasoning_goes_back_under_the_name_that_it_came_with(bench: Bench, field: str) -> None:
+def test_reasoning_is_returned_under_its_original_field_name(bench: Bench, field: str) -> None:
     thinking = Turn(reasoning="Hm.", reasoning_field=field, calls=[bash("true")])
     events = bench.play([thinking, SUBMIT])
     sent = next(each for each in bench.asked[1]["messages"] if each["role"] == "assistant")
@@ -645,7 +643,7 @@ def test_reasoning_goes_back_under_the_name_that_it_came_with(bench: Bench, fiel
     assert of(ModelAnswered, events)[0].reasoning_field == field
 
 
-def test_tokens_written_to_the_cache_are_summed(bench: Bench) -> None:
+def test_cache_write_tokens_are_summed(bench: Bench) -> None:
     usage = {
         "prompt_tokens": 90,
         "completion_tokens": 5,
@@ -668,7 +666,7 @@ def test_tokens_written_to_the_cache_are_summed(bench: Bench) -> None:
         ("true", "nothing", "submitted", ""),
     ],
 )
-def test_a_claim_is_checked_against_the_files(
+def test_claimed_files_are_checked_against_the_workspace(
     bench: Bench, command: str, claim: str, status: str, reason: str
 ) -> None:
     turns = [
@@ -684,7 +682,7 @@ def test_a_claim_is_checked_against_the_files(
     assert reason in ended.reason
 
 
-def test_a_refusal_of_the_model_is_the_reason_of_the_failure(bench: Bench) -> None:
+def test_a_model_refusal_is_the_reason_for_the_failure(bench: Bench) -> None:
     bench.conversation.apply(Reminder(step=0, text="Go."))
     model = ScriptedModel([ScriptedTurn(error=ModelRefused("Connect a model."))])
     round_ = Round(model, Toolbox(bench.sandbox), bench.conversation, QUICK, bench.stop)

@@ -15,22 +15,22 @@ def used(limits: Limits, *turns: Usage | None) -> UsageMeter:
     return meter
 
 
-def test_turns_add_up() -> None:
+def test_usage_is_summed_over_turns() -> None:
     totals = used(Limits(), Usage(100, 10, cached=40), Usage(150, 20, cached=90)).totals
     assert (totals.steps, totals.prompt_tokens, totals.cached_tokens) == (2, 250, 130)
     assert (totals.generated_tokens, totals.model_seconds) == (30, 1.0)
 
 
-def test_what_came_back_from_the_environment_is_what_the_prompt_grew_by() -> None:
+def test_environment_tokens_are_the_growth_of_the_prompt() -> None:
     totals = used(Limits(), Usage(100, 10), Usage(150, 20)).totals
     assert totals.environment_tokens == 150 - (100 + 10)
 
 
-def test_the_peak_is_the_longest_conversation_not_the_last() -> None:
+def test_peak_context_is_the_longest_not_the_last() -> None:
     assert used(Limits(), Usage(900, 100), Usage(50, 5)).totals.peak_context == 1000
 
 
-def test_a_model_that_is_not_metered_uses_no_tokens() -> None:
+def test_an_unmetered_model_uses_no_tokens() -> None:
     totals = used(Limits(), None).totals
     assert (totals.metered, totals.prompt_tokens, totals.steps) == (False, 0, 1)
 
@@ -45,7 +45,7 @@ def test_without_a_price_there_is_no_cost() -> None:
     assert used(Limits(), Usage(10, 10)).totals.cost is None
 
 
-def test_totals_go_on_from_an_earlier_round_and_steps_begin_anew() -> None:
+def test_totals_continue_and_steps_restart_in_a_new_round() -> None:
     meter = UsageMeter(Limits(steps=5), Totals(steps=7, prompt_tokens=70))
     meter.count_turn(Usage(10, 1), estimated=True, seconds=0)
     assert (meter.totals.steps, meter.totals.prompt_tokens) == (8, 80)
@@ -53,7 +53,7 @@ def test_totals_go_on_from_an_earlier_round_and_steps_begin_anew() -> None:
     assert meter.totals.estimated
 
 
-def test_memory_is_the_highest_seen() -> None:
+def test_memory_is_the_peak() -> None:
     meter = UsageMeter(Limits())
     for peak in (None, 30, 50, 40):
         meter.count_sandbox(0.1, peak)
@@ -79,5 +79,5 @@ def test_a_limit_that_leaves_one_last_turn_is_named(
     assert used(limits, usage).near_limit() == near
 
 
-def test_an_estimate_is_four_characters_a_token() -> None:
+def test_estimates_assume_four_characters_per_token() -> None:
     assert [estimate_tokens("x" * n) for n in (0, 1, 4, 5, 400)] == [0, 1, 1, 2, 100]

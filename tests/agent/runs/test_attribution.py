@@ -97,19 +97,19 @@ def remove(run: RecordedRun, path: str) -> None:
         pytest.param(lambda run: move(run, "given", "to"), id="folder moved"),
     ],
 )
-def test_an_edit_while_a_step_runs_is_no_step_s(run: RecordedRun, edit: Edit) -> None:
+def test_edits_during_a_step_are_not_attributed_to_it(run: RecordedRun, edit: Edit) -> None:
     assert played(begin(run, "true", "true"), {1: lambda: edit(run)}) == {}
     files = [each.relative_to(run.folder.workspace) for each in run.folder.workspace.rglob("*.txt")]
     assert {past(run).last_changed_step(RelPath(str(path))) for path in files} <= {0, None}
 
 
-def test_what_the_user_wrote_is_kept_as_a_version(run: RecordedRun) -> None:
+def test_user_edits_are_stored_as_versions(run: RecordedRun) -> None:
     played(begin(run, "true", "true"), {2: lambda: write(run, "given/a.txt", "mine\n")})
     assert version(run, "given/a.txt", 1) == b"a.txt\n"
     assert version(run, "given/a.txt", 2) == b"mine\n"
 
 
-def test_a_step_that_changes_the_user_s_file_differs_from_the_user_s(run: RecordedRun) -> None:
+def test_step_diff_starts_from_the_users_edit(run: RecordedRun) -> None:
     told = played(begin(run, "echo more >> new.txt"), {1: lambda: write(run, "new.txt", "mine\n")})
     assert told == {"new.txt": "changed by step 1"}
     versions = past(run)
@@ -120,7 +120,7 @@ def test_a_step_that_changes_the_user_s_file_differs_from_the_user_s(run: Record
     assert version(run, "new.txt", 1) == b"mine\nmore\n"
 
 
-def test_what_a_step_made_in_a_moved_folder_stays_the_step_s(run: RecordedRun) -> None:
+def test_files_in_a_moved_folder_stay_attributed_to_their_step(run: RecordedRun) -> None:
     def edit() -> None:
         (run.folder.workspace / "given" / "made.txt").write_text("by the command\n")
         move(run, "given", "to")
@@ -129,7 +129,7 @@ def test_what_a_step_made_in_a_moved_folder_stays_the_step_s(run: RecordedRun) -
     assert told == {"to/given/made.txt": "added by step 1"}
 
 
-def test_a_move_taken_back_is_no_step_s(run: RecordedRun) -> None:
+def test_an_undone_move_is_not_attributed_to_a_step(run: RecordedRun) -> None:
     undo = ""
 
     def there() -> None:
@@ -145,7 +145,7 @@ def test_a_move_taken_back_is_no_step_s(run: RecordedRun) -> None:
     assert (run.folder.workspace / "given" / "a.txt").exists()
 
 
-def test_edits_between_rounds_are_no_step_s(run: RecordedRun) -> None:
+def test_edits_between_rounds_are_not_attributed_to_a_step(run: RecordedRun) -> None:
     assert played(begin(run, "echo 1 > made.txt"), {}) == {"made.txt": "added by step 1"}
     write(run, "made.txt", "mine\n")
     told = played(run.follow_up("And?", ScriptedModel([bash("true"), SUBMIT])), {})
@@ -154,7 +154,7 @@ def test_edits_between_rounds_are_no_step_s(run: RecordedRun) -> None:
     assert version(run, "made.txt", 2) == b"1\n"
 
 
-def test_edits_while_the_sandbox_is_stopped_are_no_step_s(run: RecordedRun) -> None:
+def test_edits_while_the_sandbox_is_stopped_are_not_attributed_to_a_step(run: RecordedRun) -> None:
     played(begin(run, "echo 1 > made.txt"), {})
     run.stop_sandbox()
     with RecordedRun(run.folder, run._provider) as again:

@@ -15,7 +15,7 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_only_the_owner_can_look_into_it(tmp_path: Path) -> None:
+def test_only_the_owner_can_read_it(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir(mode=0o755)
     with DataFolder(tmp_path / "data") as data:
         workspace = data.workspace("abc")
@@ -23,14 +23,14 @@ def test_only_the_owner_can_look_into_it(tmp_path: Path) -> None:
         assert {mode(data.path), mode(workspace.parent), mode(workspace.parent.parent)} == {0o700}
 
 
-def test_its_id_stays_and_is_its_own(tmp_path: Path) -> None:
+def test_its_id_is_unique_and_persistent(tmp_path: Path) -> None:
     with DataFolder(tmp_path / "one") as first, DataFolder(tmp_path / "two") as other:
         assert first.instance_id != other.instance_id
     with DataFolder(tmp_path / "one") as again:
         assert again.instance_id == first.instance_id
 
 
-def test_a_second_holder_is_told_what_to_do(tmp_path: Path) -> None:
+def test_a_second_lock_attempt_explains_what_to_do(tmp_path: Path) -> None:
     data = DataFolder(tmp_path)
     with pytest.raises(DataFolderLocked, match="another instance"):
         DataFolder(tmp_path)
@@ -39,7 +39,7 @@ def test_a_second_holder_is_told_what_to_do(tmp_path: Path) -> None:
     DataFolder(tmp_path).close()
 
 
-def test_another_process_is_kept_out_and_its_end_lets_go(tmp_path: Path) -> None:
+def test_the_lock_excludes_other_processes_and_ends_with_its_holder(tmp_path: Path) -> None:
     hold = (
         "import sys; from pathlib import Path; from agent.data_folder import DataFolder; "
         "held = DataFolder(Path(sys.argv[1])); print('held', flush=True); sys.stdin.read()"
@@ -54,7 +54,7 @@ def test_another_process_is_kept_out_and_its_end_lets_go(tmp_path: Path) -> None
     DataFolder(tmp_path).close()
 
 
-def test_places_that_nobody_holds_any_more_are_found(tmp_path: Path) -> None:
+def test_unlocked_data_folders_are_found(tmp_path: Path) -> None:
     _, first, second, third, *_ = candidate_folders(tmp_path)
     with DataFolder(first) as held, DataFolder(second) as dead, DataFolder(tmp_path) as outer:
         dead.close()

@@ -117,7 +117,7 @@ def test_every_run_is_listed(earlier: Earlier) -> None:
 
 
 @pytest.mark.parametrize("kind", ENDED)
-def test_a_run_opens_as_it_ended(earlier: Earlier, kind: str) -> None:
+def test_a_run_opens_in_its_final_state(earlier: Earlier, kind: str) -> None:
     state, steps = ENDED[kind]
     picture = earlier.state(kind)
     assert picture["state"] == state
@@ -128,7 +128,7 @@ def test_a_run_opens_as_it_ended(earlier: Earlier, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ENDED)
-def test_words_of_a_run_are_found(earlier: Earlier, kind: str) -> None:
+def test_runs_are_found_by_full_text_search(earlier: Earlier, kind: str) -> None:
     found = earlier.client.get(
         f"/api/runs/{earlier.run(kind)}/find", params={"q": WORDS[kind]}
     ).json()
@@ -150,7 +150,7 @@ def test_a_run_is_exported(earlier: Earlier, kind: str) -> None:
     assert archive.read(journal) == before
 
 
-def test_events_and_states_have_todays_names(earlier: Earlier) -> None:
+def test_events_and_states_have_current_names(earlier: Earlier) -> None:
     seen = [
         event
         for kind in ("sandbox", "cleared")
@@ -168,14 +168,14 @@ def test_events_and_states_have_todays_names(earlier: Earlier) -> None:
     assert not any("what" in change for change in changes)
 
 
-def test_files_are_there_now_and_as_they_were(earlier: Earlier) -> None:
+def test_current_and_past_files_are_available(earlier: Earlier) -> None:
     at = f"/api/runs/{earlier.run('sandbox')}/files"
     assert earlier.get(f"{at}/output/sum.py").text == "print(sum(range(102)))\n"
     assert earlier.get(f"{at}/output/sum.py?step=1").text == "print(sum(range(101)))\n"
     assert earlier.get(f"{at}/input/notizen.txt").content == "Grüße\n".encode("latin-1")
 
 
-def test_a_long_output_is_there_whole(earlier: Earlier) -> None:
+def test_a_long_output_is_complete(earlier: Earlier) -> None:
     path = next((earlier.data / "runs" / earlier.run("sandbox") / "outputs").iterdir())
     assert path.read_text().splitlines()[-1] == "60000"
 
@@ -186,7 +186,7 @@ def test_a_draft_keeps_its_files(earlier: Earlier) -> None:
 
 
 @pytest.mark.parametrize("kind", [kind for kind in ENDED if kind != "builtin"])
-def test_a_run_goes_on(kind: str, tmp_path: Path) -> None:
+def test_a_run_can_be_continued(kind: str, tmp_path: Path) -> None:
     folder = unpacked(tmp_path)
     with Endpoint(turn) as endpoint:
         settings = Settings(data=folder / "data", base_url=endpoint.url, model="test-model")
@@ -203,14 +203,14 @@ def test_a_run_goes_on(kind: str, tmp_path: Path) -> None:
             assert "Once more." in json.dumps(endpoint.requests[-1].body)
 
 
-def test_a_shared_link_still_shows_its_run(earlier: Earlier) -> None:
+def test_a_shared_link_still_opens_its_run(earlier: Earlier) -> None:
     with httpx.Client(base_url=earlier.client.base_url, follow_redirects=True) as stranger:
         shown = stranger.get(f"/{earlier.given['link']}")
     assert shown.status_code == 200
     assert earlier.run("continued") in str(shown.url)
 
 
-def test_tokens_cookies_and_accounts_still_hold(tmp_path: Path) -> None:
+def test_tokens_cookies_and_accounts_remain_valid(tmp_path: Path) -> None:
     folder = unpacked(tmp_path)
     settings = Settings(data=folder / "data", hosts=("studio.example",))
     app = create_app(settings, LocalSandboxProvider(folder / "data"))

@@ -58,7 +58,7 @@ UNCHANGED = [
 
 
 @pytest.mark.parametrize(("line", "values"), EARLIER)
-def test_an_earlier_line_is_read_with_todays_names(
+def test_earlier_lines_are_read_with_current_names(
     tmp_path: Path, line: bytes, values: dict[str, Any]
 ) -> None:
     path = tmp_path / "journal.jsonl"
@@ -72,11 +72,11 @@ def test_an_earlier_line_is_read_with_todays_names(
     assert json.loads(renamed) == json.loads(json.dumps({**json.loads(renamed), **values}))
 
 
-def test_a_changed_path_has_its_kind() -> None:
+def test_changed_paths_have_a_kind() -> None:
     renamed = json.loads(rename_earlier(CHANGED))
     assert renamed["changes"] == [{"path": "what", "kind": "added", "size": 3}]
 
 
 @pytest.mark.parametrize("line", UNCHANGED)
-def test_what_is_no_earlier_name_stays_as_it_is(line: bytes) -> None:
+def test_other_names_are_unchanged(line: bytes) -> None:
     assert rename_earlier(line) == line

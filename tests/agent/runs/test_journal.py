@@ -62,7 +62,7 @@ def write(path: Path, events: list[Event]) -> list[int]:
 
 
 @pytest.mark.parametrize("event", EVENTS, ids=lambda event: event.kind)
-def test_an_event_survives_being_written(event: Event) -> None:
+def test_events_survive_a_round_trip(event: Event) -> None:
     assert decode(encode(event)) == event
 
 
@@ -73,12 +73,12 @@ def test_an_event_of_an_earlier_version_has_no_tokens() -> None:
 
 
 @pytest.mark.parametrize("event", EVENTS, ids=lambda event: event.kind)
-def test_a_follower_is_sent_everything_but_the_tokens(event: Event) -> None:
+def test_followers_receive_everything_but_token_ids(event: Event) -> None:
     expected = replace(event, tokens=None) if isinstance(event, ModelAnswered) else event
     assert decode(without_tokens(encode(event))) == expected
 
 
-def test_every_kind_has_a_name_of_its_own() -> None:
+def test_every_event_type_has_a_unique_name() -> None:
     kinds = [kind.__dataclass_fields__["kind"].default for kind in KINDS]
     assert len(set(kinds)) == len(KINDS)
 
@@ -87,25 +87,27 @@ def test_an_event_is_one_line() -> None:
     assert all(b"\n" not in encode(event) for event in EVENTS)
 
 
-def test_reading_goes_on_from_any_cursor(path: Path) -> None:
+def test_reading_resumes_from_any_cursor(path: Path) -> None:
     cursors = write(path, EVENTS)
     for index, cursor in enumerate(cursors):
         assert [event for _, event in read(path, cursor)] == EVENTS[index + 1 :]
 
 
-def test_a_cursor_that_is_not_one_is_refused(path: Path) -> None:
+def test_invalid_cursors_are_rejected(path: Path) -> None:
     cursors = write(path, EVENTS)
     for wrong in (1, cursors[0] - 1, cursors[-1] + 5, -3):
         with pytest.raises(JournalError):
             list(read(path, wrong))
 
 
-def test_reading_ends_where_it_is_told_to(path: Path) -> None:
+def test_reading_stops_at_the_given_end(path: Path) -> None:
     cursors = write(path, EVENTS)
     assert [cursor for cursor, _ in read_lines(path, cursors[0], cursors[2])] == cursors[1:3]
 
 
-def test_a_journal_cut_at_any_byte_reads_and_goes_on(path: Path, tmp_path: Path) -> None:
+def test_a_journal_truncated_at_any_byte_is_readable_and_appendable(
+    path: Path, tmp_path: Path
+) -> None:
     cursors = write(path, EVENTS)
     whole = path.read_bytes()
     for cut in range(len(whole) + 1):
@@ -119,7 +121,7 @@ def test_a_journal_cut_at_any_byte_reads_and_goes_on(path: Path, tmp_path: Path)
 
 
 @pytest.mark.parametrize("torn", [b"\x00" * 9000, b"{", b'{"kind": "no"}', b"\xff"])
-def test_a_last_line_without_its_end_is_cut_off(path: Path, torn: bytes) -> None:
+def test_an_incomplete_last_line_is_truncated(path: Path, torn: bytes) -> None:
     write(path, EVENTS)
     with path.open("ab") as file:
         file.write(torn)
@@ -128,7 +130,7 @@ def test_a_last_line_without_its_end_is_cut_off(path: Path, torn: bytes) -> None
     assert [event for _, event in read(path)] == [*EVENTS, EVENTS[1]]
 
 
-def test_its_last_event_is_known_without_reading_it_all(path: Path) -> None:
+def test_the_last_event_is_found_without_a_full_read(path: Path) -> None:
     write(path, EVENTS)
     assert ends_with(path, RunEnded)
     write(path, [EVENTS[2]])
@@ -138,12 +140,12 @@ def test_its_last_event_is_known_without_reading_it_all(path: Path) -> None:
     assert not ends_with(path, RunEnded)
 
 
-def test_an_empty_journal_is_a_journal(path: Path) -> None:
+def test_an_empty_journal_is_valid(path: Path) -> None:
     path.touch()
     assert list(read(path)) == []
 
 
-def test_a_journal_is_made_with_its_first_event(path: Path) -> None:
+def test_a_journal_is_created_with_its_first_event(path: Path) -> None:
     journal = Journal(path)
     with limit_file_size(0), pytest.raises(OSError, match="too large"):
         journal.append(EVENTS[0])
@@ -154,7 +156,7 @@ def test_a_journal_is_made_with_its_first_event(path: Path) -> None:
     assert [event for _, event in read(path)] == EVENTS[:1]
 
 
-def test_a_follower_is_woken_for_each_event_until_it_lets_go(path: Path) -> None:
+def test_followers_are_notified_of_each_event_until_they_unsubscribe(path: Path) -> None:
     journal, woken = Journal(path), []
     unfollow = journal.subscribe(lambda: woken.append(journal.end))
     for event in EVENTS[:3]:
@@ -165,7 +167,7 @@ def test_a_follower_is_woken_for_each_event_until_it_lets_go(path: Path) -> None
     assert woken == [cursor for cursor, _ in read(path)][:3]
 
 
-def test_an_event_that_could_not_be_written_leaves_nothing(path: Path) -> None:
+def test_a_failed_write_leaves_no_partial_event(path: Path) -> None:
     journal = Journal(path)
     journal.append(EVENTS[1])
     with limit_file_size(journal.end + 100), pytest.raises(OSError, match="too large"):

@@ -17,7 +17,7 @@ def test_a_short_output_stays_in_the_journal(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_long_one_is_whole_in_its_file_and_short_in_the_journal(tmp_path: Path) -> None:
+def test_a_long_output_is_complete_in_its_file_and_short_in_the_journal(tmp_path: Path) -> None:
     outputs = LongOutputs(tmp_path)
     parts = [f"{n}:" + "x" * 1000 + "\n" for n in range(100)]
     kept = [outputs.truncate(output(part)) for part in parts]
@@ -29,7 +29,7 @@ def test_a_long_one_is_whole_in_its_file_and_short_in_the_journal(tmp_path: Path
     assert kept[-1].text == parts[-1]
 
 
-def test_one_huge_piece_leaves_only_its_end_in_the_journal(tmp_path: Path) -> None:
+def test_a_huge_chunk_leaves_only_its_tail_in_the_journal(tmp_path: Path) -> None:
     outputs = LongOutputs(tmp_path)
     event = outputs.truncate(output("é" * 1_000_000 + "end"))
     outputs.end_call()
@@ -37,7 +37,7 @@ def test_one_huge_piece_leaves_only_its_end_in_the_journal(tmp_path: Path) -> No
     assert event.text.endswith("end")
 
 
-def test_streams_are_kept_apart(tmp_path: Path) -> None:
+def test_streams_are_stored_separately(tmp_path: Path) -> None:
     outputs = LongOutputs(tmp_path)
     long = outputs.truncate(output("x" * (MAX_JOURNAL_BYTES + 1)))
     short = outputs.truncate(output("error", "stderr"))
@@ -46,7 +46,7 @@ def test_streams_are_kept_apart(tmp_path: Path) -> None:
     assert not short.output_file
 
 
-def test_a_gap_is_told_in_the_file(tmp_path: Path) -> None:
+def test_a_gap_is_noted_in_the_file(tmp_path: Path) -> None:
     outputs = LongOutputs(tmp_path)
     outputs.truncate(output("x" * (MAX_JOURNAL_BYTES + 1)))
     event = outputs.truncate(output("tail", skipped=12_345))
@@ -54,7 +54,7 @@ def test_a_gap_is_told_in_the_file(tmp_path: Path) -> None:
     assert "[12,345 bytes left out]\ntail" in (tmp_path / event.output_file).read_text()
 
 
-def test_a_call_id_cannot_lead_out_of_the_folder(tmp_path: Path) -> None:
+def test_a_call_id_cannot_escape_the_folder(tmp_path: Path) -> None:
     folder = tmp_path / "outputs"
     folder.mkdir()
     outputs = LongOutputs(folder)
@@ -63,14 +63,14 @@ def test_a_call_id_cannot_lead_out_of_the_folder(tmp_path: Path) -> None:
     assert [path.parent for path in tmp_path.rglob("*stdout")] == [folder]
 
 
-def test_the_next_call_begins_anew(tmp_path: Path) -> None:
+def test_the_next_call_starts_a_new_file(tmp_path: Path) -> None:
     outputs = LongOutputs(tmp_path)
     outputs.truncate(output("x" * (MAX_JOURNAL_BYTES + 1)))
     outputs.end_call()
     assert not outputs.truncate(output("short")).output_file
 
 
-def test_calls_whose_ids_look_alike_have_files_of_their_own(tmp_path: Path) -> None:
+def test_similar_call_ids_have_separate_files(tmp_path: Path) -> None:
     outputs, text = LongOutputs(tmp_path), "x" * (MAX_JOURNAL_BYTES + 1)
     names = set()
     for call_id in ("call:1", "call_1", "c" * 80 + "1", "c" * 80 + "2"):

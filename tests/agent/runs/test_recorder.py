@@ -108,11 +108,11 @@ def begun(run: RecordedRun) -> list[int]:
     return [event.step for event in kept(run) if isinstance(event, StepStarted)]
 
 
-def test_the_journal_holds_what_was_yielded(run: RecordedRun) -> None:
+def test_the_journal_contains_every_yielded_event(run: RecordedRun) -> None:
     assert play(run, bash("echo hi"), SUBMIT) == kept(run)
 
 
-def test_a_task_of_bytes_that_are_no_text_is_asked_all_the_same(run: RecordedRun) -> None:
+def test_a_task_that_is_not_valid_utf8_is_still_sent(run: RecordedRun) -> None:
     """As a command line brings it; a message may, too."""
     model = ScriptedModel([ScriptedTurn(text="one"), ScriptedTurn(text="two")])
     (*_, first) = run.start(Task("caf\udce9"), model, Limits(reminders=None))
@@ -121,12 +121,12 @@ def test_a_task_of_bytes_that_are_no_text_is_asked_all_the_same(run: RecordedRun
     assert [each.text for each in run.state.rounds] == ["caf�", "�"]
 
 
-def test_the_journal_is_written_as_it_happens(run: RecordedRun) -> None:
+def test_events_are_written_immediately(run: RecordedRun) -> None:
     for event in run.start(Task("t", GENERAL), scripted([bash("true"), SUBMIT]), Limits(), Stop()):
         assert kept(run)[-1] == event
 
 
-def test_a_follow_up_goes_on_in_the_same_shell_and_conversation(run: RecordedRun) -> None:
+def test_a_follow_up_continues_in_the_same_shell_and_conversation(run: RecordedRun) -> None:
     play(run, bash("cd /tmp; x=41"), SUBMIT)
     model = ScriptedModel([bash("echo $((x + 1)); pwd"), SUBMIT])
     events = list(run.follow_up("And now?", model, Limits(), Stop()))
@@ -138,7 +138,7 @@ def test_a_follow_up_goes_on_in_the_same_shell_and_conversation(run: RecordedRun
     assert run.state.totals.steps == 4
 
 
-def test_a_run_begins_once_and_is_followed_up_only_at_rest(run: RecordedRun) -> None:
+def test_a_run_starts_once_and_accepts_messages_only_when_idle(run: RecordedRun) -> None:
     with pytest.raises(RunError):
         run.follow_up("too early", scripted([]), Limits(), Stop())
     play(run, SUBMIT)
@@ -146,7 +146,7 @@ def test_a_run_begins_once_and_is_followed_up_only_at_rest(run: RecordedRun) -> 
         run.start(Task("again", GENERAL), scripted([]), Limits(), Stop())
 
 
-def test_a_run_taken_up_again_has_its_picture_and_its_conversation(
+def test_a_reopened_run_has_its_state_and_conversation(
     run: RecordedRun, computers: LocalComputers
 ) -> None:
     play(run, bash("echo hi > output/a.txt"), SUBMIT)
@@ -161,7 +161,7 @@ def test_a_run_taken_up_again_has_its_picture_and_its_conversation(
     assert any(isinstance(event, ToolOutput) and event.text == "hi\n" for event in events)
 
 
-def test_a_run_whose_process_died_is_closed_as_interrupted_and_can_go_on(
+def test_a_run_of_a_dead_process_is_interrupted_and_can_be_continued(
     run: RecordedRun, computers: LocalComputers
 ) -> None:
     events = run.start(Task("t", GENERAL), scripted([bash("true"), bash("true")]), Limits(), Stop())
@@ -189,7 +189,7 @@ def test_a_step_whose_turn_was_stopped_keeps_its_number(run: RecordedRun) -> Non
     assert begun(run) == [1, 2, 3]
 
 
-def test_at_a_start_the_runs_that_a_dead_process_left_alive_are_closed(
+def test_startup_closes_the_runs_of_a_dead_process(
     run: RecordedRun, computers: LocalComputers
 ) -> None:
     draft, whole = computers.new_folder(), RecordedRun(computers.new_folder(), computers)
@@ -205,7 +205,7 @@ def test_at_a_start_the_runs_that_a_dead_process_left_alive_are_closed(
     assert not draft.journal.exists()
 
 
-def test_a_sandbox_that_cannot_be_had_fails_the_run_with_the_reason(tmp_path: Path) -> None:
+def test_a_sandbox_that_cannot_be_created_fails_the_run_with_the_reason(tmp_path: Path) -> None:
     computers = LocalComputers(tmp_path, EngineError("Start the engine: dockerd"))
     run = RecordedRun(computers.new_folder(), computers)
     ended = play(run)[-1]
@@ -214,7 +214,7 @@ def test_a_sandbox_that_cannot_be_had_fails_the_run_with_the_reason(tmp_path: Pa
     assert (ended.status, ended.reason) == ("failed", "Start the engine: dockerd")
 
 
-def test_stop_while_the_sandbox_is_made_ends_the_run(run: RecordedRun) -> None:
+def test_stop_during_sandbox_creation_ends_the_run(run: RecordedRun) -> None:
     stop = Stop()
     stop.set()
     events = list(run.start(Task("t", GENERAL), scripted([]), Limits(), stop))
@@ -222,7 +222,7 @@ def test_stop_while_the_sandbox_is_made_ends_the_run(run: RecordedRun) -> None:
     assert events[-1].status == "stopped"
 
 
-def test_a_defect_of_ours_ends_the_run_too(run: RecordedRun) -> None:
+def test_an_internal_error_ends_the_run(run: RecordedRun) -> None:
     class Broken(ScriptedModel):
         def stream(self, request: ModelRequest, stop: Stop) -> Iterator[Piece]:
             raise ZeroDivisionError("oops")
@@ -233,7 +233,7 @@ def test_a_defect_of_ours_ends_the_run_too(run: RecordedRun) -> None:
     assert "oops" in events[-1].reason
 
 
-def test_each_step_says_what_it_did_to_the_workspace(run: RecordedRun) -> None:
+def test_each_step_reports_its_workspace_changes(run: RecordedRun) -> None:
     (run.folder.workspace / "input" / "given.txt").write_text("x")
     events = play(
         run,
@@ -251,7 +251,7 @@ def test_each_step_says_what_it_did_to_the_workspace(run: RecordedRun) -> None:
     ]
 
 
-def test_the_versions_give_back_every_step(run: RecordedRun, computers: LocalComputers) -> None:
+def test_versions_restore_every_step(run: RecordedRun, computers: LocalComputers) -> None:
     play(run, bash("echo 1 > a"), bash("echo 22 > a"), bash("rm a"), SUBMIT)
     versions = ManifestLog(run.folder.manifests)
     texts = []
@@ -264,7 +264,7 @@ def test_the_versions_give_back_every_step(run: RecordedRun, computers: LocalCom
     assert "a" not in versions.manifest(3).nodes
 
 
-def test_a_long_output_is_kept_beside_the_journal(run: RecordedRun) -> None:
+def test_a_long_output_is_stored_beside_the_journal(run: RecordedRun) -> None:
     play(run, bash("seq 100000"), SUBMIT)
     outputs = [event for event in kept(run) if isinstance(event, ToolOutput)]
     assert run.folder.journal.stat().st_size < 200_000
@@ -289,12 +289,12 @@ def test_plain_mode_pastes_the_documents_and_needs_no_sandbox(tmp_path: Path) ->
     assert (events[-1].status, events[-1].answer) == ("answered", "Closed.")
 
 
-def test_the_conversation_follows_from_the_journal_alone(run: RecordedRun) -> None:
+def test_the_conversation_is_rebuilt_from_the_journal_alone(run: RecordedRun) -> None:
     play(run, bash("echo hi"), ScriptedTurn(text="hm"), SUBMIT)
     assert Conversation(kept(run)).messages == run.conversation.messages
 
 
-def test_a_reader_follows_while_the_run_goes_on(run: RecordedRun) -> None:
+def test_a_reader_follows_a_live_run(run: RecordedRun) -> None:
     seen: list[int] = []
     unfollow = run.journal.subscribe(lambda: seen.append(run.journal.end))
     worker = threading.Thread(target=play, args=(run, bash("true"), SUBMIT))
@@ -304,39 +304,39 @@ def test_a_reader_follows_while_the_run_goes_on(run: RecordedRun) -> None:
     assert seen == [cursor for cursor, _ in journal.read(run.folder.journal)]
 
 
-def test_no_process_outlives_the_round_that_started_it(run: RecordedRun) -> None:
+def test_no_process_outlives_its_round(run: RecordedRun) -> None:
     play(run, bash("sleep 1000 & echo $! > output/pid"), SUBMIT)
     pid = (run.folder.workspace / "output" / "pid").read_text().strip()
     assert not Path("/proc", pid).exists()
 
 
-def test_a_commands_time_limit_is_a_setting(run: RecordedRun) -> None:
+def test_the_command_time_limit_is_configurable(run: RecordedRun) -> None:
     limits = Limits(command_seconds=0.3)
     events = run.start(Task("t", GENERAL), scripted([bash("sleep 1000"), SUBMIT]), limits)
     endings = [event.ending for event in events if isinstance(event, ToolEnded)]
     assert endings == ["timeout", "exit"]
 
 
-def test_files_that_cannot_be_looked_at_do_not_end_the_run(run: RecordedRun) -> None:
+def test_unreadable_files_do_not_end_the_run(run: RecordedRun) -> None:
     events = play(run, bash("mv ../workspace ../elsewhere"), bash("echo still here"), SUBMIT)
     assert isinstance(events[-1], RunEnded)
     assert events[-1].status == "submitted"
     assert any(isinstance(event, Notice) and "not known" in event.text for event in events)
 
 
-def test_folders_alone_are_no_change_that_is_told(run: RecordedRun) -> None:
+def test_new_folders_alone_are_not_reported_as_changes(run: RecordedRun) -> None:
     events = play(run, bash("mkdir -p a/b"), SUBMIT)
     assert not [event for event in events if isinstance(event, WorkspaceChanged)]
 
 
-def test_a_run_without_room_for_its_record_is_refused(run: RecordedRun) -> None:
+def test_a_run_without_disk_space_for_its_record_is_refused(run: RecordedRun) -> None:
     with limit_file_size(0), pytest.raises(RunError, match="Make room"):
         play(run, SUBMIT)
     assert not run.folder.journal.exists()
     assert [type(event) for event in play(run, SUBMIT)][-1] is RunEnded
 
 
-def test_a_round_that_finds_no_room_to_begin_leaves_nothing_behind(run: RecordedRun) -> None:
+def test_a_round_refused_for_disk_space_leaves_nothing_behind(run: RecordedRun) -> None:
     """Not an end without a beginning, nor one that takes the place of the last round's."""
     with limit_file_size(20_000), pytest.raises(RunError, match="Make room"):
         list(run.start(Task("x" * 30_000, GENERAL), scripted([SUBMIT])))
@@ -349,7 +349,7 @@ def test_a_round_that_finds_no_room_to_begin_leaves_nothing_behind(run: Recorded
     assert list(run.follow_up("Go on.", scripted([SUBMIT])))[-1].kind == "run_ended"
 
 
-def test_a_step_whose_files_found_no_room_is_made_up_for_by_the_next(
+def test_the_next_step_records_files_that_a_full_disk_left_out(
     run: RecordedRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     append = ManifestLog.append
@@ -367,7 +367,7 @@ def test_a_step_whose_files_found_no_room_is_made_up_for_by_the_next(
     assert {"output/one", "output/two"} <= set(known)
 
 
-def test_what_a_step_used_before_it_was_cut_off_counts(
+def test_usage_of_an_interrupted_step_is_counted(
     run: RecordedRun, computers: LocalComputers
 ) -> None:
     play(run, SUBMIT)
@@ -391,7 +391,7 @@ def test_a_round_has_its_own_limits(run: RecordedRun) -> None:
     assert run.state.limits["steps"] == 7
 
 
-def test_a_stop_before_there_is_a_sandbox_keeps_its_reason(run: RecordedRun) -> None:
+def test_a_stop_before_the_sandbox_exists_keeps_its_reason(run: RecordedRun) -> None:
     stop = Stop()
     stop.reason = "The studio was closed meanwhile."
     stop.set()
@@ -400,12 +400,12 @@ def test_a_stop_before_there_is_a_sandbox_keeps_its_reason(run: RecordedRun) -> 
     assert (ended.status, ended.reason) == ("stopped", stop.reason)
 
 
-def test_a_task_begins_also_where_nobody_left_a_folder_for_input(run: RecordedRun) -> None:
+def test_a_task_starts_without_an_input_folder(run: RecordedRun) -> None:
     (run.folder.workspace / "input").rmdir()
     assert [type(event) for event in play(run, SUBMIT)][-1] is RunEnded
 
 
-def test_an_end_for_which_there_was_no_room_is_kept_before_anything_else(
+def test_an_end_delayed_by_a_full_disk_is_written_first(
     run: RecordedRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     append = run.journal.append
@@ -428,7 +428,7 @@ def test_an_end_for_which_there_was_no_room_is_kept_before_anything_else(
     assert list(run.follow_up("Go on.", scripted([SUBMIT])))[-1].kind == "run_ended"
 
 
-def test_an_error_of_the_system_that_is_no_full_disk_is_not_told_as_one(
+def test_other_os_errors_are_not_reported_as_a_full_disk(
     run: RecordedRun, computers: LocalComputers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def take(folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
@@ -443,7 +443,7 @@ def test_an_error_of_the_system_that_is_no_full_disk_is_not_told_as_one(
     assert "room" not in ended.reason
 
 
-def test_a_run_that_can_not_be_recorded_ends_and_says_why(
+def test_a_run_that_cannot_be_recorded_ends_with_the_reason(
     run: RecordedRun, computers: LocalComputers
 ) -> None:
     with limit_file_size(20_000):
@@ -458,7 +458,7 @@ def test_a_run_that_can_not_be_recorded_ends_and_says_why(
 
 
 @pytest.mark.parametrize("leave", ["close", "interrupt"])
-def test_a_round_that_is_broken_off_has_an_end(run: RecordedRun, leave: str) -> None:
+def test_an_aborted_round_has_an_end(run: RecordedRun, leave: str) -> None:
     events = run.start(Task("Go.", GENERAL), scripted([bash("echo on"), SUBMIT]))
     for event in events:
         if isinstance(event, ToolEnded):

@@ -66,27 +66,27 @@ def picture(*events: Event) -> RunState:
         (9, "waiting_model"),
     ],
 )
-def test_states_are_told_apart_as_a_step_goes_on(count: int, state: str) -> None:
+def test_a_step_passes_through_distinct_states(count: int, state: str) -> None:
     assert picture(STARTED, *STEP[:count]).state == state
 
 
-def test_a_command_that_runs_is_named() -> None:
+def test_a_running_command_is_shown() -> None:
     assert picture(STARTED, *STEP[:6]).detail == "wc -l"
 
 
-def test_the_preparation_is_shown_with_its_progress() -> None:
+def test_preparation_is_shown_with_its_progress() -> None:
     shown = picture(STARTED, Preparing(state="preparing_image", detail="Step 3/9", progress=0.4))
     assert (shown.state, shown.detail, shown.progress) == ("preparing_image", "Step 3/9", 0.4)
     ready = picture(STARTED, SandboxReady(sandbox="box", seconds=0.1, pooled=True))
     assert (ready.state, ready.sandbox) == ("waiting_model", "box")
 
 
-def test_a_retry_says_why_and_forgets_what_was_streamed() -> None:
+def test_a_retry_states_the_reason_and_discards_streamed_text() -> None:
     shown = picture(STARTED, *STEP[:3], Retrying(step=1, attempt=2, reason="busy", wait=3))
     assert (shown.state, shown.detail, shown.steps[0].text) == ("retrying", "busy", "")
 
 
-def test_a_step_in_a_few_lines() -> None:
+def test_a_step_summary_has_a_few_lines() -> None:
     head = picture(STARTED, *STEP).steps[0]
     assert (head.thought, head.text, head.usage) == ("Let me see", "I count.", Usage(9, 2))
     call = head.calls[0]
@@ -94,7 +94,7 @@ def test_a_step_in_a_few_lines() -> None:
     assert (head.changes, head.changed, head.ended) == ([FileChange("a.txt", "added", 3)], 1, True)
 
 
-def test_what_a_round_s_end_did_to_the_files_is_added_to_its_last_step() -> None:
+def test_changes_at_the_end_of_a_round_belong_to_its_last_step() -> None:
     late = WorkspaceChanged(
         step=1,
         changes=(FileChange("a.txt", "changed", 4), FileChange("b.txt", "added", 1)),
@@ -105,19 +105,19 @@ def test_what_a_round_s_end_did_to_the_files_is_added_to_its_last_step() -> None
     assert head.changed == 9
 
 
-def test_a_step_knows_where_its_events_are_in_the_journal() -> None:
+def test_a_step_has_the_journal_range_of_its_events() -> None:
     events = [STARTED, *STEP, StepStarted(step=2, note=""), TextDelta(step=2, text="x")]
     first, second = picture(*events).steps
     assert (first.begin, first.end) == (10, 100)
     assert (second.begin, second.end) == (100, 120)
 
 
-def test_heads_stay_short_however_long_the_text() -> None:
+def test_step_headings_stay_short_for_long_text() -> None:
     long = [TextDelta(step=1, text="x" * 1000)] * 50
     assert len(picture(STARTED, STEP[0], *long).steps[0].text) <= 200
 
 
-def test_a_call_that_could_not_be_read_is_shown_too() -> None:
+def test_a_malformed_call_is_shown() -> None:
     ended = ToolEnded(
         step=1, call_id="z", name="nonsense", ok=False, exit_code=None, ending="exit",
         seconds=0, observation="no such tool",
@@ -125,7 +125,7 @@ def test_a_call_that_could_not_be_read_is_shown_too() -> None:
     assert picture(STARTED, STEP[0], ended).steps[0].calls[0].name == "nonsense"
 
 
-def test_rounds_follow_each_other() -> None:
+def test_rounds_are_in_order() -> None:
     over = RunEnded(status="submitted", reason="", answer="4", totals=TOTALS)
     more = RunContinued(text="And?", model="m2", metered=True)
     shown = picture(STARTED, *STEP, over, more)

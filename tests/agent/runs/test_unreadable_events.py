@@ -99,9 +99,7 @@ def without_numbers(line: bytes) -> bytes:
 
 @pytest.mark.parametrize("garbage", GARBAGE, ids=lambda line: repr(line[:20]))
 @pytest.mark.parametrize("place", [1, 4, len(LINES) // 2, len(LINES)])
-def test_a_line_that_cannot_be_read_hides_nothing(
-    tmp_path: Path, garbage: bytes, place: int
-) -> None:
+def test_an_unreadable_line_hides_no_other_line(tmp_path: Path, garbage: bytes, place: int) -> None:
     path = journal_of(tmp_path / "j", [*LINES[:place], garbage, *LINES[place:]])
     found = [event for _, event in read(path)]
     assert isinstance(found[place], UnreadableEvent)
@@ -110,7 +108,7 @@ def test_a_line_that_cannot_be_read_hides_nothing(
 
 
 @pytest.mark.parametrize("garbage", GARBAGE, ids=lambda line: repr(line[:20]))
-def test_opening_a_journal_removes_no_whole_line(tmp_path: Path, garbage: bytes) -> None:
+def test_opening_a_journal_removes_no_complete_line(tmp_path: Path, garbage: bytes) -> None:
     path = journal_of(tmp_path / "j", [*LINES, garbage])
     before = path.read_bytes()
     path.write_bytes(before + b'{"at":1,"ki')
@@ -121,7 +119,7 @@ def test_opening_a_journal_removes_no_whole_line(tmp_path: Path, garbage: bytes)
     assert isinstance([event for _, event in read(path)][-1], RunContinued)
 
 
-def test_a_record_that_a_forged_frame_damaged_reads_as_it_was(tmp_path: Path) -> None:
+def test_a_record_damaged_by_a_forged_frame_is_readable(tmp_path: Path) -> None:
     damaged = [*LINES[:6], *map(without_numbers, LINES[6:])]
     picture = folded(journal_of(tmp_path / "j", damaged))
     assert (picture.state, len(picture.steps)) == ("submitted", 5)
@@ -134,7 +132,7 @@ def test_a_record_that_a_forged_frame_damaged_reads_as_it_was(tmp_path: Path) ->
     ("change", "status", "reason"),
     [({"status": "cancelled"}, "failed", "cannot be read"), ({"totals": 7}, "submitted", "")],
 )
-def test_the_end_of_a_round_that_a_newer_version_wrote_is_an_end(
+def test_a_round_end_of_a_newer_version_is_recognized(
     tmp_path: Path, change: dict[str, object], status: str, reason: str
 ) -> None:
     line = json.dumps({**json.loads(LINES[-1]), **change}).encode()
@@ -148,7 +146,7 @@ def test_the_end_of_a_round_that_a_newer_version_wrote_is_an_end(
     assert picture.rounds[-1].ended == 99.0
 
 
-def test_a_run_whose_first_line_is_damaged_is_a_run(tmp_path: Path) -> None:
+def test_a_run_with_a_damaged_first_line_is_listed(tmp_path: Path) -> None:
     folder = write_ended_run(tmp_path)
     lines = folder.journal.read_bytes().splitlines()
     journal_of(folder.journal, [b"garbage", *lines[1:]])
@@ -158,7 +156,7 @@ def test_a_run_whose_first_line_is_damaged_is_a_run(tmp_path: Path) -> None:
     assert [place.round for place in find(Feed(folder).events(), "done")] == [1]
 
 
-def test_a_damaged_record_goes_on_with_a_message(tmp_path: Path) -> None:
+def test_a_damaged_run_can_be_continued(tmp_path: Path) -> None:
     folder = write_ended_run(tmp_path)
     journal_of(folder.journal, [*LINES[:4], b"{}", *LINES[4:], FUTURE])
     feed = Feed(folder)
@@ -176,7 +174,7 @@ def test_a_damaged_record_goes_on_with_a_message(tmp_path: Path) -> None:
     assert len(folded(folder.journal).rounds) == 2
 
 
-def test_what_a_browser_is_sent_is_json_whatever_the_line_holds(tmp_path: Path) -> None:
+def test_browsers_receive_valid_json_for_any_line(tmp_path: Path) -> None:
     folder = write_ended_run(tmp_path)
     nan = LINES[3].replace(b'"command":"ls"', b'"command":NaN')
     assert nan != LINES[3]
@@ -208,7 +206,7 @@ def test_every_call_has_one_result_in_a_damaged_conversation() -> None:
     assert not any(isinstance(m, UserMessage) for m in begun)
 
 
-def test_exports_name_what_cannot_be_read(tmp_path: Path) -> None:
+def test_exports_mention_unreadable_lines(tmp_path: Path) -> None:
     path = journal_of(tmp_path / "j", [*LINES[:4], FUTURE, *LINES[4:]])
     events = [event for _, event in read(path)]
     assert build_trajectory(events)["metadata"]["unreadable_events"] == 1
@@ -232,7 +230,7 @@ def test_runs_with_damaged_records_are_counted(tmp_path: Path) -> None:
     assert kept.unreadable == 2
 
 
-def test_a_round_names_the_format_that_it_is_written_in(tmp_path: Path) -> None:
+def test_a_round_records_its_format_version(tmp_path: Path) -> None:
     newer = json.dumps({**json.loads(LINES[0]), "format": 9}).encode()
     assert folded(journal_of(tmp_path / "j", LINES)).format == 1
     assert folded(journal_of(tmp_path / "j", [newer, *LINES[1:]])).format == 9

@@ -40,7 +40,7 @@ class WarmMachine(LocalSandboxProvider):
         return (yield from super().acquire(folder, stop))
 
 
-def test_a_file_in_the_place_of_a_folder_comes_along(tmp_path: Path) -> None:
+def test_a_file_that_replaces_a_folder_is_transferred(tmp_path: Path) -> None:
     machine = WarmMachine(tmp_path)
     folder = RunFolder.create(tmp_path, machine.create_workspace())
     (folder.workspace / "output").rmdir()
@@ -72,7 +72,7 @@ def bash(command: str) -> ScriptedTurn:
 SUBMIT = ScriptedTurn(calls=(ToolCall("", "submit", "{}"),))
 
 
-def test_the_next_observation_tells_of_it_once(recorded: RecordedRun) -> None:
+def test_the_next_observation_reports_a_change_once(recorded: RecordedRun) -> None:
     model = ScriptedModel([bash("true"), bash("true"), SUBMIT])
     for event in recorded.start(Task("t", get_bundled("general")), model, Limits(), Stop()):
         if isinstance(event, StepStarted) and event.step == 1:
@@ -83,7 +83,7 @@ def test_the_next_observation_tells_of_it_once(recorded: RecordedRun) -> None:
     assert TOLD not in third
 
 
-def test_between_rounds_it_comes_with_the_next_message(recorded: RecordedRun) -> None:
+def test_changes_between_rounds_come_with_the_next_message(recorded: RecordedRun) -> None:
     for _ in recorded.start(Task("t", get_bundled("general")), ScriptedModel([SUBMIT])):
         continue
     recorded.user_changes.add([REPORT])
@@ -93,7 +93,7 @@ def test_between_rounds_it_comes_with_the_next_message(recorded: RecordedRun) ->
     assert f"And now?\n\n{TOLD}" in model.requests[0].messages[-1].text
 
 
-def test_a_run_taken_up_again_agrees_on_what_was_told(recorded: RecordedRun) -> None:
+def test_a_reopened_run_knows_which_changes_were_reported(recorded: RecordedRun) -> None:
     recorded.user_changes.add([REPORT])
     for _ in recorded.start(
         Task("t", get_bundled("general")), ScriptedModel([bash("true"), SUBMIT])
@@ -157,7 +157,7 @@ def followed(programs: Client, run: str) -> dict[str, Any]:
     return states[-1]
 
 
-def test_files_that_are_added_replaced_moved_and_removed_while_it_works_are_told(
+def test_changes_during_a_step_are_reported(
     http: httpx.Client, programs: Client, script: Script
 ) -> None:
     script.turns = [until("[ -e input/go ]")]
@@ -193,7 +193,7 @@ def test_files_that_are_added_replaced_moved_and_removed_while_it_works_are_told
         assert words in told
 
 
-def test_what_comes_between_rounds_is_told_with_the_next_message(
+def test_uploads_between_rounds_are_reported_with_the_next_message(
     http: httpx.Client, programs: Client, script: Script
 ) -> None:
     run = programs.predict("Work", api_name="/start")
@@ -204,7 +204,7 @@ def test_what_comes_between_rounds_is_told_with_the_next_message(
     assert "Look at it\n\n[The person added input/late.txt (7 bytes).]" in script.last(-1)
 
 
-def test_an_upload_into_a_draft_outlives_the_move_into_a_warm_sandbox(
+def test_an_upload_into_a_draft_survives_the_move_to_a_warm_sandbox(
     http: httpx.Client, programs: Client, script: Script
 ) -> None:
     script.turns = [until("[ -e input/big ]")]
@@ -228,7 +228,7 @@ def test_an_upload_into_a_draft_outlives_the_move_into_a_warm_sandbox(
     assert http.get(f"/api/runs/{run}/files/input/big").content == b"12345678"
 
 
-def test_a_body_that_is_on_its_way_while_the_files_move_arrives(
+def test_an_upload_in_progress_survives_the_move(
     http: httpx.Client, programs: Client, script: Script
 ) -> None:
     script.turns = [until("[ -e input/slow ]")]

@@ -162,7 +162,7 @@ def _global() -> int:
         (lambda: _toolset(weather), "in a list"),
     ],
 )
-def test_what_cannot_be_a_tool_is_told(make: Any, words: str) -> None:
+def test_functions_that_cannot_be_tools_are_rejected(make: Any, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         make()
 
@@ -181,7 +181,7 @@ def test_what_cannot_be_a_tool_is_told(make: Any, words: str) -> None:
         ('{"city": ', "not valid JSON"),
     ],
 )
-def test_wrong_arguments_are_told_to_the_model(
+def test_wrong_arguments_are_reported_to_the_model(
     sandbox: ProcessSandbox, arguments: str, words: str
 ) -> None:
     toolbox = Toolbox(sandbox, custom=toolset([weather]))
@@ -191,13 +191,13 @@ def test_wrong_arguments_are_told_to_the_model(
     assert "Nothing was done" in mistake.text
 
 
-def test_an_unknown_tool_is_answered_with_all_that_there_are(sandbox: ProcessSandbox) -> None:
+def test_an_unknown_tool_is_answered_with_the_list_of_tools(sandbox: ProcessSandbox) -> None:
     mistake = Toolbox(sandbox, custom=toolset([weather])).parse(ToolCall("1", "wether", "{}"))
     assert isinstance(mistake, InvalidCall)
     assert "str_replace_editor, execute_bash, weather and submit" in mistake.text
 
 
-def test_a_call_has_a_head_and_its_arguments(sandbox: ProcessSandbox) -> None:
+def test_a_call_has_a_heading_and_its_arguments(sandbox: ProcessSandbox) -> None:
     toolbox = Toolbox(sandbox, custom=toolset([weather]))
     action = toolbox.parse(ToolCall("1", "weather", '{"city": "Bern", "days": 2}'))
     assert isinstance(action, Action)
@@ -231,7 +231,7 @@ def _long() -> str:
         (_nothing, "", "null"),
     ],
 )
-def test_a_tool_of_the_host_returns_text_or_json(
+def test_a_host_tool_returns_text_or_json(
     sandbox: ProcessSandbox, own: Any, arguments: str, text: str
 ) -> None:
     outcome, _ = use(sandbox, own, arguments)
@@ -244,7 +244,7 @@ def test_a_long_result_is_clipped(sandbox: ProcessSandbox) -> None:
     assert "truncated" in outcome.text
 
 
-def test_what_a_function_raises_is_told_to_the_model(sandbox: ProcessSandbox) -> None:
+def test_exceptions_are_reported_to_the_model(sandbox: ProcessSandbox) -> None:
     def divide(a: int, b: int) -> float:
         return a / b
 
@@ -255,7 +255,7 @@ def test_what_a_function_raises_is_told_to_the_model(sandbox: ProcessSandbox) ->
     )
 
 
-def test_a_tool_of_the_host_has_a_time_limit_and_is_left_at_a_stop(
+def test_a_host_tool_has_a_time_limit_and_is_abandoned_at_a_stop(
     sandbox: ProcessSandbox,
 ) -> None:
     gate = threading.Event()
@@ -300,7 +300,7 @@ def test_a_tool_is_executed_in_the_sandbox(sandbox: ProcessSandbox) -> None:
     assert outcome.seconds > 0
 
 
-def test_what_a_tool_raises_in_the_sandbox_is_told(sandbox: ProcessSandbox) -> None:
+def test_exceptions_in_the_sandbox_are_reported(sandbox: ProcessSandbox) -> None:
     outcome, printed = use(sandbox, count, '{"path": "nothing", "words": []}')
     assert not outcome.ok
     assert "Error: count failed with exit code 1." in outcome.text

@@ -38,12 +38,12 @@ def shown_lines(text: str) -> list[tuple[int, str]]:
 class TestBytes:
     @untimed
     @given(st.binary(max_size=200))
-    def test_any_bytes_survive_being_read_as_text(self, data: bytes) -> None:
+    def test_any_bytes_survive_decoding(self, data: bytes) -> None:
         assert TextFile.decode(data).encode() == data
 
     @untimed
     @given(st.binary(max_size=40), st.sampled_from([b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf"]))
-    def test_byte_order_marks_survive_whatever_follows(self, data: bytes, bom: bytes) -> None:
+    def test_byte_order_marks_survive_edits(self, data: bytes, bom: bytes) -> None:
         assert TextFile.decode(bom + data).encode() == bom + data
 
     @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ class TestView:
     def test_an_empty_file_is_called_empty(self) -> None:
         assert view(b"", P) == f"(empty file: {P})"
 
-    def test_a_range_shows_just_these_lines(self) -> None:
+    def test_a_range_shows_only_its_lines(self) -> None:
         data = b"".join(b"line %d\n" % n for n in range(1, 11))
         assert shown_lines(view(data, P, (3, 4))) == [(3, "line 3"), (4, "line 4")]
         assert shown_lines(view(data, P, (9, -1))) == [(9, "line 9"), (10, "line 10")]
@@ -108,34 +108,34 @@ class TestView:
             view_range = int(following[1]), int(following[2])
         assert seen == [(n, f"line {n}") for n in range(1, 3001)]
 
-    def test_one_line_of_ten_megabytes_is_cut_and_counted(self) -> None:
+    def test_a_line_of_ten_megabytes_is_truncated_with_its_length(self) -> None:
         page = view(b"x" * 10_000_000 + b"\nend\n", P)
         left = 10_000_000 - page.count("x", page.index("1\t"), page.index("[…"))
         assert f"[… {left} more characters in this line]" in page
         assert "Line 1 is too long" in page
         assert len(page) < MAX_VIEW_CHARACTERS + 500
 
-    def test_a_file_of_ten_megabytes_is_shown_at_any_place(self) -> None:
+    def test_any_range_of_a_ten_megabyte_file_is_shown(self) -> None:
         data = b"0123456789\n" * 1_000_000
         page = view(data, P, (999_999, -1))
         assert shown_lines(page) == [(999_999, "0123456789"), (1_000_000, "0123456789")]
 
-    def test_what_the_lines_cannot_show_is_said(self) -> None:
+    def test_encoding_and_line_endings_are_mentioned(self) -> None:
         assert "(lines end in CRLF)" in view(b"a\r\nb\r\n", P)
         assert "(1 of 2 lines end in CRLF)" in view(b"a\r\nb\n", P)
         assert "(no line end after the last line)" in view(b"a\nb", P)
         assert "(� stands for a byte that is not text)" in view("é€ñ\n".encode() + b"\xff", P)
 
-    def test_control_characters_are_drawn_not_sent(self) -> None:
+    def test_control_characters_are_escaped(self) -> None:
         assert shown_lines(view(b"\x1b[31mred\x07\rover\n", P)) == [(1, "␛[31mred␇␍over")]
 
-    def test_a_binary_file_is_named_as_one(self) -> None:
+    def test_a_binary_file_is_reported_as_binary(self) -> None:
         with pytest.raises(ToolError, match=r"is a binary file \(6 bytes, beginning with 89 50"):
             view(b"\x89PNG\x00\x01", P)
 
     @untimed
     @given(texts())
-    def test_a_view_shows_the_lines_that_splitting_at_line_ends_gives(self, text: str) -> None:
+    def test_a_view_matches_splitting_at_line_endings(self, text: str) -> None:
         if "\0" in text or not text:
             return
         wanted = [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
@@ -151,7 +151,7 @@ class TestCreate:
     def test_a_file_holds_exactly_the_text(self, text: str) -> None:
         assert create(P, text).data == text.encode()
 
-    def test_the_text_is_counted_not_echoed(self) -> None:
+    def test_create_reports_size_without_echoing_the_text(self) -> None:
         message = create(P, "first\nsecond é").message
         assert message.startswith(f"File created at {P}. ")
         assert "2 lines, 15 bytes, without a line end after the last line" in message
@@ -172,7 +172,7 @@ class TestStrReplace:
 
     @untimed
     @given(texts(), st.lists(LINES, min_size=1, max_size=4), texts(), LINES)
-    def test_a_crlf_file_stays_one_and_is_matched_by_lf(
+    def test_a_crlf_file_keeps_crlf_and_matches_lf(
         self, before: str, old: list[str], after: str, new: str
     ) -> None:
         def crlf(text: str) -> str:
@@ -183,39 +183,39 @@ class TestStrReplace:
         edited = str_replace(data, P, old_str, new_str)
         assert edited.data == crlf(f"\n{before}{new_str}{after}\n").encode()
 
-    def test_lines_that_stay_the_same_keep_their_own_line_ends(self) -> None:
+    def test_unchanged_lines_keep_their_line_endings(self) -> None:
         data = b"a\r\nb\nc\r\nd\n"
         assert str_replace(data, P, "a\nb\nc\nd", "a\nb\nC\nd").data == b"a\r\nb\nC\r\nd\n"
 
-    def test_a_line_end_of_crlf_is_never_split(self) -> None:
+    def test_a_crlf_line_ending_is_never_split(self) -> None:
         assert str_replace(b"a\r\nb\r\n", P, "\nb", "X").data == b"aX\r\n"
 
-    def test_line_ends_can_be_changed_on_purpose(self) -> None:
+    def test_line_endings_can_be_changed_explicitly(self) -> None:
         assert str_replace(b"a\r\nb\r\n", P, "a\r\nb", "a\nb").data == b"a\nb\r\n"
         assert str_replace(b"a\nb\n", P, "a\nb", "a\r\nb").data == b"a\r\nb\n"
 
-    def test_new_lines_in_one_line_get_the_line_end_of_that_line(self) -> None:
+    def test_new_lines_take_the_line_ending_of_the_edited_line(self) -> None:
         assert str_replace(b"a\r\nKEY", P, "KEY", "x\ny").data == b"a\r\nx\r\ny"
 
-    def test_no_occurrence_is_said(self) -> None:
+    def test_a_missing_occurrence_is_reported(self) -> None:
         with pytest.raises(ToolError, match=f"^No occurrences of old_str found in {P} for repl"):
             str_replace(b"abc", P, "x", "y")
 
-    def test_bytes_that_cannot_be_matched_are_hinted_at(self) -> None:
+    def test_undecodable_bytes_are_mentioned_if_nothing_matches(self) -> None:
         with pytest.raises(ToolError, match="cannot be matched"):
             str_replace("é€ñ".encode() + b"\xff", P, "ñ�", "y")
 
-    def test_several_occurrences_are_counted_with_their_lines(self) -> None:
+    def test_multiple_occurrences_are_reported_with_their_lines(self) -> None:
         with pytest.raises(ToolError, match=r"^Multiple occurrences \(3\) .* in lines 1, 1, 3\. "):
             str_replace(b"x x\n\nx\n", P, "x", "y")
         with pytest.raises(ToolError, match=r"\(100\) .* in lines 1, 2, 3, 4, 5, …\."):
             str_replace(b"x\n" * 100, P, "x", "y")
 
-    def test_occurrences_that_overlap_are_several_too(self) -> None:
+    def test_overlapping_occurrences_are_counted(self) -> None:
         with pytest.raises(ToolError, match=r"Multiple occurrences \(2\)"):
             str_replace(b"aaa", P, "aa", "y")
 
-    def test_an_edit_that_changes_nothing_is_no_success(self) -> None:
+    def test_an_edit_that_changes_nothing_is_an_error(self) -> None:
         with pytest.raises(ToolError, match="nothing would change"):
             str_replace(b"a\n", P, "a", "a")
         with pytest.raises(ToolError, match="nothing would change"):
@@ -225,7 +225,7 @@ class TestStrReplace:
         with pytest.raises(ToolError, match="old_str is empty"):
             str_replace(b"", P, "", "a")
 
-    def test_the_snippet_shows_four_lines_around(self) -> None:
+    def test_the_snippet_has_four_lines_of_context(self) -> None:
         data = b"".join(b"line %d\n" % n for n in range(1, 21))
         message = str_replace(data, P, "line 10\n", "ten\n").message
         assert message.startswith(f"The file {P} has been edited. Here's a snippet of {P}:\n")
@@ -237,11 +237,11 @@ class TestStrReplace:
         data = b"x" * 10_000_000 + b"KEY"
         assert len(str_replace(data, P, "KEY", "y").message) < MAX_SNIPPET_CHARACTERS
 
-    def test_a_file_emptied_by_an_edit_is_called_empty(self) -> None:
+    def test_an_edit_that_empties_a_file_reports_it_as_empty(self) -> None:
         edited = str_replace(b"all", P, "all", "")
         assert (edited.data, edited.message.endswith("It is empty now.")) == (b"", True)
 
-    def test_utf8_put_between_broken_bytes_is_said(self) -> None:
+    def test_utf8_inserted_between_invalid_bytes_is_reported(self) -> None:
         broken = "é€ñ KEY".encode() + b"\xff"
         edited = str_replace(broken, P, "KEY", "Zoë")
         assert edited.data == "é€ñ Zoë".encode() + b"\xff"
@@ -273,19 +273,19 @@ class TestOlderEncodings:
         assert "�" not in edited.message
         assert insert(data, P, 0, new).data.decode(codec).splitlines() == [new, *text.splitlines()]
 
-    def test_a_character_that_the_encoding_lacks_is_refused(self) -> None:
+    def test_a_character_missing_from_the_encoding_is_refused(self) -> None:
         with pytest.raises(ToolError, match=r"windows-1251, which does not have the character 漢"):
             str_replace("Привет, мир\n".encode("cp1251"), P, "мир", "漢字")
 
     @pytest.mark.parametrize("data", [b"\x89PNG\r\n\x1a\n\x00\x00", b"\x81\x8d\xff KEY \xfe\x90"])
-    def test_bytes_that_are_no_text_stay_as_they_are(self, data: bytes) -> None:
+    def test_undecodable_bytes_are_unchanged(self, data: bytes) -> None:
         assert TextFile.decode(data).encode() == data
 
 
 class TestInsert:
     @untimed
     @given(texts(), st.integers(min_value=0, max_value=10), LINES)
-    def test_a_line_is_inserted_as_into_a_list(self, text: str, at: int, new: str) -> None:
+    def test_insert_behaves_like_list_insert(self, text: str, at: int, new: str) -> None:
         text = text.replace("\r\n", "\n")
         lines = text.split("\n")
         count = len(lines) - (lines[-1] == "")
@@ -300,7 +300,7 @@ class TestInsert:
 
     @untimed
     @given(texts(), st.integers(min_value=0, max_value=3), LINES)
-    def test_every_byte_around_stays(self, text: str, at: int, new: str) -> None:
+    def test_surrounding_bytes_are_unchanged(self, text: str, at: int, new: str) -> None:
         data = text.encode()
         if at > TextFile.decode(data).line_count:
             return
@@ -309,15 +309,15 @@ class TestInsert:
         assert edited.startswith(text[:start])
         assert edited.endswith(text[start:])
 
-    def test_the_line_end_is_the_neighbours(self) -> None:
+    def test_inserted_lines_take_the_neighbours_line_ending(self) -> None:
         assert insert(b"a\r\nb\n", P, 1, "x\ny").data == b"a\r\nx\r\ny\r\nb\n"
         assert insert(b"a\nb\r\n", P, 1, "x").data == b"a\nx\nb\r\n"
         assert insert(b"a\r\nb", P, 2, "x").data == b"a\r\nb\r\nx"
 
-    def test_a_byte_order_mark_stays_in_front(self) -> None:
+    def test_a_byte_order_mark_stays_first(self) -> None:
         assert insert(b"\xef\xbb\xbfa\n", P, 0, "x").data == b"\xef\xbb\xbfx\na\n"
 
-    def test_the_success_text_shows_the_place(self) -> None:
+    def test_the_success_message_shows_the_changed_lines(self) -> None:
         message = insert(b"a\nb\n", P, 1, "x").message
         assert message.startswith(f"The file {P} has been edited. ")
         assert shown_lines(message) == [(1, "a"), (2, "x"), (3, "b")]

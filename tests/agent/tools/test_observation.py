@@ -41,20 +41,20 @@ def shown(*pieces: bytes, clip: OutputLimits | None = None) -> str:
 
 
 class TestLayout:
-    def test_is_the_references_without_its_backslashes(self) -> None:
+    def test_format_equals_the_reference_without_backslashes(self) -> None:
         assert observed(b"out\n") == (
             "Exit code: 0\nExecution output of [execute_bash]:\n[STDOUT]\nout"
         )
 
-    def test_stderr_has_its_part_where_it_is_not_blank(self) -> None:
+    def test_stderr_is_shown_if_it_is_not_blank(self) -> None:
         assert observed(b"out\n", b"bad\n").endswith("[STDOUT]\nout\n[STDERR]\nbad")
         assert "[STDERR]" not in observed(b"out\n", b" \n\n")
 
-    def test_a_failure_begins_with_error(self) -> None:
+    def test_a_failure_starts_with_error(self) -> None:
         text = observed(finished=CommandEnd(3, "exit", 0.1))
         assert text.startswith("Error: Exit code 3\n")
 
-    def test_a_command_that_exits_with_124_by_itself_did_not_time_out(self) -> None:
+    def test_exit_code_124_is_not_reported_as_a_timeout(self) -> None:
         assert observed(finished=CommandEnd(124, "exit", 0.1)).startswith("Error: Exit code 124\n")
 
     @pytest.mark.parametrize(
@@ -65,12 +65,12 @@ class TestLayout:
             ("lost", "Error: the sandbox was lost"),
         ],
     )
-    def test_what_came_before_an_early_end_is_kept(self, ending: EndReason, said: str) -> None:
+    def test_output_before_an_early_end_is_kept(self, ending: EndReason, said: str) -> None:
         text = observed(b"so far", finished=CommandEnd(None, ending, 120.0))
         assert text.startswith(said)
         assert text.endswith("so far")
 
-    def test_the_sandboxs_note_is_passed_on(self) -> None:
+    def test_the_sandbox_note_is_included(self) -> None:
         note = "The shell was restored."
         text = observed(b"x", finished=CommandEnd(0, "exit", 0.1, note))
         assert text.endswith("x\nNote: The shell was restored.")
@@ -96,7 +96,7 @@ class TestReadable:
             pytest.param(b"\tindented\n\x0c", "\tindented\n\x0c", id="tabs and form feeds"),
         ],
     )
-    def test_in_whatever_pieces_it_comes(self, written: bytes, read: str) -> None:
+    def test_chunk_boundaries_do_not_change_the_text(self, written: bytes, read: str) -> None:
         assert shown(written) == read
         assert shown(*(bytes([byte]) for byte in written)) == read
 
@@ -107,13 +107,15 @@ class TestReadable:
         ),
         st.integers(min_value=1, max_value=5),
     )
-    def test_the_pieces_make_no_difference(self, characters: list[str], size: int) -> None:
+    def test_chunk_boundaries_do_not_change_the_result(
+        self, characters: list[str], size: int
+    ) -> None:
         data = "".join(characters).encode()
         assert shown(*(data[at : at + size] for at in range(0, len(data), size))) == shown(data)
 
     @untimed
     @given(st.text())
-    def test_nothing_that_acts_on_a_terminal_comes_through(self, text: str) -> None:
+    def test_terminal_control_sequences_are_removed(self, text: str) -> None:
         assert not re.search("[\x00-\x08\x0b\x0d-\x1f\x7f-\x9f]", shown(text.encode()))
 
     @untimed
@@ -121,7 +123,7 @@ class TestReadable:
     def test_legible_text_keeps_its_length(self, text: str) -> None:
         assert len(sanitize(text)) == len(text)
 
-    def test_a_long_control_string_is_not_held_in_memory(self) -> None:
+    def test_a_long_control_string_is_not_buffered(self) -> None:
         escapes = EscapeFilter()
         assert escapes.feed("\x1b]1337;File=") == ""
         for _ in range(100):
@@ -130,23 +132,23 @@ class TestReadable:
 
 
 class TestClipping:
-    def test_eighty_lines_are_shown_whole(self) -> None:
+    def test_eighty_lines_are_shown_completely(self) -> None:
         text = "".join(f"line {n}\n" for n in range(80))
         assert shown(text.encode()) == text.removesuffix("\n")
 
-    def test_of_more_lines_the_first_and_last_forty_are_shown(self) -> None:
+    def test_longer_output_shows_the_first_and_last_forty_lines(self) -> None:
         text = shown(b"".join(b"line %d\n" % n for n in range(100)))
         before, cut, after = CUT.split(text)
         assert before.splitlines() == [f"line {n}" for n in range(40)]
         assert after.splitlines() == [f"line {n}" for n in range(60, 100)]
         assert cut == "160 characters (20 whole lines)"
 
-    def test_one_endless_line_is_cut_by_characters(self) -> None:
+    def test_a_very_long_line_is_truncated_by_characters(self) -> None:
         before, cut, after = CUT.split(shown(b"x" * 300_000))
         assert (len(before) - 1, len(after)) == (5_000, 5_000)
         assert cut == "290000 characters (0 whole lines)"
 
-    def test_each_stream_has_its_own_share(self) -> None:
+    def test_each_stream_has_its_own_limit(self) -> None:
         text = observed(b"o" * 20_000, b"e" * 20_000)
         assert (text.count("o" * 5_000), text.count("e" * 5_000)) == (2, 2)
         assert len(CUT.findall(text)) == 2
@@ -159,7 +161,7 @@ class TestClipping:
         st.integers(min_value=2, max_value=60),
         st.integers(min_value=1, max_value=50),
     )
-    def test_what_is_shown_and_what_is_said_to_be_left_out_make_the_whole(
+    def test_shown_and_omitted_counts_add_up_to_the_total(
         self, lines: list[str], ended: bool, most: int, characters: int, size: int
     ) -> None:
         whole = "\n".join(lines) + "\n" * ended
@@ -189,7 +191,7 @@ class TestClipping:
         )
         assert left_lines == whole_lines
 
-    def test_what_the_sandbox_left_out_is_said_at_its_place(self) -> None:
+    def test_gaps_are_reported_where_they_occur(self) -> None:
         collector = OutputCollector()
         collector.feed(OutputChunk("stdout", b"first\n"))
         collector.feed(OutputChunk("stdout", b"last\n", skipped=12_345))
@@ -198,7 +200,7 @@ class TestClipping:
         assert (before, after) == ("first\n", "last")
         assert cut == "12345 bytes that the sandbox did not keep"
 
-    def test_a_gap_is_never_shown_as_if_nothing_were_missing(self) -> None:
+    def test_a_gap_is_never_hidden(self) -> None:
         collector = OutputCollector()
         for n in range(3):
             collector.feed(OutputChunk("stdout", b"part %d" % n, skipped=1000 * n))
@@ -223,7 +225,7 @@ class TestClipping:
 class TestLiveText:
     @untimed
     @given(st.text(st.characters(exclude_categories=["Cs"])), st.integers(1, 5))
-    def test_characters_split_over_chunks_come_out_whole(self, text: str, size: int) -> None:
+    def test_characters_split_across_chunks_are_decoded(self, text: str, size: int) -> None:
         data, live = text.encode(), OutputDecoder()
         pieces = [OutputChunk("stdout", data[at : at + size]) for at in range(0, len(data), size)]
         assert "".join(map(live.decode, pieces)) + live.flush("stdout") == text
@@ -238,12 +240,12 @@ class TestLiveText:
         ]
         assert [live.decode(OutputChunk(*half)) for half in halves] == ["", "e", "é", "è"]
 
-    def test_an_unfinished_character_is_told_at_the_end(self) -> None:
+    def test_an_incomplete_character_is_flushed_at_the_end(self) -> None:
         live = OutputDecoder()
         assert live.decode(OutputChunk("stdout", b"a\xf0\x9f")) == "a"
         assert live.flush("stdout") == "�"
 
-    def test_a_character_cut_by_a_gap_does_not_spoil_what_follows(self) -> None:
+    def test_a_character_truncated_by_a_gap_does_not_corrupt_later_text(self) -> None:
         live = OutputDecoder()
         live.decode(OutputChunk("stdout", b"\xf0\x9f"))
         assert live.decode(OutputChunk("stdout", b"ok", skipped=5)) == "ok"

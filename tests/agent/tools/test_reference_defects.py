@@ -73,7 +73,7 @@ def stdout(outcome: ToolOutcome) -> str:
 
 
 class TestCalls:
-    def test_02_malformed_json_is_answered_with_what_is_wrong(self) -> None:
+    def test_02_malformed_json_is_answered_with_the_error(self) -> None:
         """It was taken for no call at all, and scolded."""
         found = read("execute_bash", '{"command": "ls}')
         assert isinstance(found, InvalidCall)
@@ -89,7 +89,7 @@ class TestCalls:
             (EDITOR, {"command": ["view"], "path": "/a"}),
         ],
     )
-    def test_04_wrong_types_are_answered_and_end_nothing(
+    def test_04_wrong_types_are_answered_and_the_run_continues(
         self, name: str, arguments: dict[str, Any]
     ) -> None:
         """A TypeError ended the run, and all of its record was lost."""
@@ -97,7 +97,7 @@ class TestCalls:
 
     @pytest.mark.parametrize("arguments", ["[]", '"ls"', "5", "true"])
     @pytest.mark.parametrize("name", ["execute_bash", "submit", EDITOR])
-    def test_05_arguments_that_are_no_object_never_succeed(self, name: str, arguments: str) -> None:
+    def test_05_non_object_arguments_never_succeed(self, name: str, arguments: str) -> None:
         """A command was told "Exit code: 0", and submit counted."""
         assert isinstance(read(name, arguments), InvalidCall)
 
@@ -152,7 +152,7 @@ class TestEditor:
             key, value = ("KEY".encode("utf-16-le"), "VAL".encode("utf-16-le"))
         assert path.read_bytes() == data.replace(key, value)
 
-    def test_18_no_line_end_is_added_by_an_edit(self, bench: ToolRunner) -> None:
+    def test_18_an_edit_adds_no_line_ending(self, bench: ToolRunner) -> None:
         """Every write appended one."""
         path = put(bench, "a", b"one\ntwo")
         for old, new in (("one", "1"), ("two", "2"), ("1", "eins")):
@@ -160,7 +160,7 @@ class TestEditor:
         assert path.read_bytes() == b"eins\n2"
 
     @pytest.mark.parametrize("text", ["-n", "-e", "-n -e\\n", "\\", "'", "$(id)", "`id`", "%s", ""])
-    def test_18_text_is_written_as_it_is(self, bench: ToolRunner, text: str) -> None:
+    def test_18_text_is_written_unchanged(self, bench: ToolRunner, text: str) -> None:
         """What looked like an option of echo vanished."""
         assert bench.edit("create", "a", file_text=text).ok
         assert (bench.folder / "a").read_text() == text
@@ -173,7 +173,7 @@ class TestEditor:
         assert "Path not found" in outcome.text
         assert not (bench.folder / "no").exists()
 
-    def test_20_a_write_that_failed_is_no_success(self, bench: ToolRunner) -> None:
+    def test_20_a_failed_write_is_reported_as_an_error(self, bench: ToolRunner) -> None:
         """Success was told although nothing was written."""
         outcome = bench.edit("create", "x" * 300, file_text="x")
         assert not outcome.ok
@@ -203,7 +203,7 @@ class TestEditor:
             "ä*?",
         ],
     )
-    def test_22_paths_are_taken_as_they_are(self, bench: ToolRunner, name: str) -> None:
+    def test_22_paths_are_used_unchanged(self, bench: ToolRunner, name: str) -> None:
         """Unquoted, they named other files or ran as commands."""
         assert bench.edit("create", name, file_text="one\n").ok
         assert bench.edit("str_replace", name, old_str="one", new_str="two").ok
@@ -219,20 +219,20 @@ class TestEditor:
 
 
 class TestExecution:
-    def test_24_output_comes_live_and_is_bounded(self, bench: ToolRunner) -> None:
+    def test_24_output_is_streamed_and_bounded(self, bench: ToolRunner) -> None:
         """All of it was held in the host's memory, and shown at the end."""
         outcome = bench.bash("yes | head -c 20000000")
         assert sum(len(item.data) for item in bench.output) <= KEEP + 65_536
         assert sum(item.skipped for item in bench.output) > 18_000_000
         assert "bytes that the sandbox did not keep left out" in outcome.text
 
-    def test_25_one_long_line_is_cut(self, bench: ToolRunner) -> None:
+    def test_25_a_long_line_is_truncated(self, bench: ToolRunner) -> None:
         """Output was cut by lines only."""
         outcome = bench.bash("head -c 300000 /dev/zero | tr '\\0' x")
         assert len(outcome.text) < 10_500
         assert "290000 characters (0 whole lines) left out" in outcome.text
 
-    def test_26_a_command_that_ignores_term_is_ended_and_its_output_kept(
+    def test_26_a_command_that_ignores_sigterm_is_killed_and_its_output_kept(
         self, bench: ToolRunner
     ) -> None:
         """It ran on without bound, and what it had printed was thrown away."""
@@ -240,13 +240,13 @@ class TestExecution:
         assert outcome.end_reason == "timeout"
         assert "begun" in outcome.text
 
-    def test_26_an_exit_code_of_124_is_no_time_limit(self, bench: ToolRunner) -> None:
+    def test_26_exit_code_124_is_not_a_timeout(self, bench: ToolRunner) -> None:
         """A command that exits with 124 by itself was told that it took too long."""
         outcome = bench.bash("(exit 124)")
         assert (outcome.end_reason, outcome.exit_code) == ("exit", 124)
         assert outcome.text.startswith("Error: Exit code 124\n")
 
-    def test_27_a_background_process_does_not_hold_the_call(self, bench: ToolRunner) -> None:
+    def test_27_a_background_process_does_not_block_the_call(self, bench: ToolRunner) -> None:
         """It added two seconds to every call."""
         outcome = bench.bash("sleep 300 & echo $!")
         assert outcome.ok
@@ -256,7 +256,7 @@ class TestExecution:
         bench.sandbox.end_processes()
         assert stdout(bench.bash(alive)).startswith("gone")
 
-    def test_28_the_shells_state_lasts(self, bench: ToolRunner) -> None:
+    def test_28_shell_state_persists(self, bench: ToolRunner) -> None:
         """Every call had a new shell."""
         bench.bash(f"cd {bench.path('input')}; export NAME=value; greet() {{ echo hello; }}")
         outcome = bench.bash("pwd; echo $NAME; greet")
@@ -264,19 +264,19 @@ class TestExecution:
 
 
 class TestPrompts:
-    def test_40_the_biomedical_prompt_knows_ten_choices(self) -> None:
+    def test_40_the_biomedical_prompt_covers_ten_choices(self) -> None:
         """It said A, B, C or D to questions with ten."""
         prompt = prompts.get_bundled("biomed")
         assert "from A to J" in prompt.system
         assert "D)" not in prompt.system
 
     @pytest.mark.parametrize("name", prompts.list_names())
-    def test_42_no_prompt_doubles_a_backslash(self, name: str) -> None:
+    def test_42_no_prompt_has_doubled_backslashes(self, name: str) -> None:
         r"""The model was shown ``\\boxed{}``."""
         prompt = prompts.get_bundled(name)
         assert "\\\\" not in prompt.system + prompt.user_message("T") + prompt.plain_message("T")
 
-    def test_braces_in_a_prompt_of_ones_own_are_safe(self, tmp_path: Path) -> None:
+    def test_braces_in_a_custom_prompt_are_safe(self, tmp_path: Path) -> None:
         """A KeyError ended the run before it began."""
         own = tmp_path / "own.md"
         own.write_text("Answer as {x}.")

@@ -61,7 +61,7 @@ def bench(tmp_path: Path) -> Iterator[ToolRunner]:
 
 
 class TestSchemas:
-    def test_names_and_parameters_are_the_references(self) -> None:
+    def test_names_and_parameters_match_the_reference(self) -> None:
         editor, bash, submit = tool_schemas(LIMITS, OutputLimits())
         assert [tool.name for tool in (editor, bash, submit)] == [EDITOR, "execute_bash", "submit"]
         assert editor.parameters["required"] == ["command", "path"]
@@ -80,7 +80,7 @@ class TestSchemas:
         assert set(bash.parameters["properties"]) == {"command", "timeout"}
         assert submit.parameters == {"type": "object", "properties": {}}
 
-    def test_descriptions_name_the_limits_that_hold(self) -> None:
+    def test_descriptions_state_the_actual_limits(self) -> None:
         _, bash, _ = tool_schemas(
             TimeLimits(default=7, maximum=99), OutputLimits(lines=3, characters=500)
         )
@@ -131,39 +131,41 @@ class TestCallsThatAreRead:
             ("submit", {"security_risk": "LOW"}, Submit()),
         ],
     )
-    def test_meanings_that_are_certain(self, name: str, arguments: Any, work: Operation) -> None:
+    def test_unambiguous_variants_are_accepted(
+        self, name: str, arguments: Any, work: Operation
+    ) -> None:
         assert action(name, arguments) == Action(work)
 
-    def test_unknown_parameters_are_told_and_not_fatal(self) -> None:
+    def test_unknown_parameters_are_reported_but_not_fatal(self) -> None:
         found = action("execute_bash", {"command": "ls", "cwd": "/tmp"})
         assert found == Action(Bash("ls"), ("the unknown parameter cwd was ignored",))
 
-    def test_input_for_a_running_program_is_told_as_ignored(self) -> None:
+    def test_ignored_process_input_is_reported(self) -> None:
         found = action("execute_bash", {"command": "y", "is_input": "true"})
         assert found == Action(Bash("y"), ("the unknown parameter is_input was ignored",))
 
-    def test_insert_text_beside_new_str_is_told_as_ignored(self) -> None:
+    def test_insert_text_beside_new_str_is_reported_as_ignored(self) -> None:
         given = {"command": "insert", "path": "/a", "insert_line": 1, "new_str": "x"}
         found = action(EDITOR, {**given, "insert_text": "y"})
         ignored = "the unknown parameter insert_text was ignored"
         assert found == Action(Insert("/a", 1, "x"), (ignored,))
 
-    def test_parameters_of_another_command_are_told_where_they_say_something(self) -> None:
+    def test_nonempty_parameters_of_another_command_are_reported(self) -> None:
         found = action(EDITOR, {"command": "view", "path": "/a", "old_str": "", "file_text": "x"})
         assert found.notes == ("file_text has no meaning for view and was ignored",)
 
-    def test_a_timeout_over_the_longest_is_bounded_and_told(self) -> None:
+    def test_a_timeout_above_the_maximum_is_clamped_and_reported(self) -> None:
         found = action("execute_bash", {"command": "ls", "timeout": 1e9})
         assert found.operation == Bash("ls", 3600.0)
         assert found.notes == ("the longest time limit is 3600 s, which was used",)
 
-    def test_a_relative_path_is_told(self) -> None:
+    def test_a_relative_path_is_reported(self) -> None:
         found = action(EDITOR, {"command": "view", "path": "a.txt"})
         assert found.notes == ("a.txt is not absolute; it was taken from /workspace",)
 
 
 class TestCallsThatAreMistaken:
-    def test_malformed_json_says_where_and_what_the_rule_is(self) -> None:
+    def test_malformed_json_is_answered_with_position_and_rule(self) -> None:
         said = mistake("execute_bash", '{"command": "echo "hi""}')
         assert said.startswith("Error: the arguments of execute_bash are not valid JSON: ")
         assert "line 1, column 20, near `" in said
@@ -171,21 +173,21 @@ class TestCallsThatAreMistaken:
         assert "Nothing was done" in said
 
     @pytest.mark.parametrize("text", ['{"command": "cat > a', '{"command": "ls"', '{"command":'])
-    def test_json_that_was_cut_off_is_suspected(self, text: str) -> None:
+    def test_truncated_json_is_recognized(self, text: str) -> None:
         assert "may have been cut off" in mistake("execute_bash", text)
 
     @pytest.mark.parametrize("text", ["[" * 200_000, "9" * 10_000, '{"a":' * 100_000])
-    def test_json_that_is_out_of_bounds_is_answered(self, text: str) -> None:
+    def test_json_beyond_the_limits_is_answered(self, text: str) -> None:
         assert "Error: the arguments of submit are" in mistake("submit", text)
 
     @pytest.mark.parametrize(
         ("text", "kind"),
         [("[]", "an array"), ('"ls"', "a string"), ("5", "a number"), ("true", "true or false")],
     )
-    def test_arguments_that_are_no_object(self, text: str, kind: str) -> None:
+    def test_arguments_that_are_not_an_object_are_answered(self, text: str, kind: str) -> None:
         assert mistake("submit", text).startswith(f"Error: the arguments of submit are {kind}. ")
 
-    def test_an_unknown_tool_is_answered_with_the_three(self) -> None:
+    def test_an_unknown_tool_is_answered_with_the_tool_names(self) -> None:
         said = mistake("python\n", "{}")
         assert said == (
             "Unknown action: python␊. The tools are str_replace_editor, execute_bash and submit."
@@ -246,7 +248,7 @@ class TestCallsThatAreMistaken:
             (EDITOR, {"command": "view", "path": "/a\0b"}, "NUL"),
         ],
     )
-    def test_says_which_parameter_and_what_is_wanted(
+    def test_errors_name_the_parameter_and_the_expected_type(
         self, name: str, arguments: Any, said: str
     ) -> None:
         text = mistake(name, arguments)
@@ -269,7 +271,7 @@ class TestCallsThatAreMistaken:
             max_leaves=10,
         ),
     )
-    def test_any_json_is_read_or_answered_with_text_that_can_be_sent(
+    def test_any_json_is_parsed_or_answered_with_encodable_text(
         self, name: str, arguments: Any
     ) -> None:
         found = read(name, arguments)
@@ -280,7 +282,7 @@ class TestCallsThatAreMistaken:
 
     @settings(deadline=None)
     @given(st.text(), st.text())
-    def test_any_text_is_read_or_answered(self, name: str, arguments: str) -> None:
+    def test_any_text_is_parsed_or_answered(self, name: str, arguments: str) -> None:
         read(name, arguments)
         read("execute_bash", arguments)
 
@@ -306,10 +308,10 @@ class TestHeads:
             (Submit(), "submit"),
         ],
     )
-    def test_are_one_line_for_a_person(self, work: Operation, head: str) -> None:
+    def test_headings_are_one_line(self, work: Operation, head: str) -> None:
         assert Action(work).summary == head
 
-    def test_arguments_are_kept_as_they_were_understood(self) -> None:
+    def test_arguments_are_stored_as_parsed(self) -> None:
         assert Action(Bash("ls")).arguments == {"command": "ls"}
         assert Action(View("/a", (1, -1))).arguments == {
             "command": "view",
@@ -321,7 +323,7 @@ class TestHeads:
 
 
 class TestBash:
-    def test_output_comes_live_and_as_the_models_text(self, bench: ToolRunner) -> None:
+    def test_output_is_streamed_as_the_model_sees_it(self, bench: ToolRunner) -> None:
         outcome = bench.bash("echo out; echo bad >&2")
         assert b"".join(item.data for item in bench.output if item.stream == "stdout") == b"out\n"
         assert outcome.text == (
@@ -329,18 +331,18 @@ class TestBash:
         )
         assert (outcome.ok, outcome.exit_code, outcome.end_reason) == (True, 0, "exit")
 
-    def test_a_failure_is_one(self, bench: ToolRunner) -> None:
+    def test_a_failing_command_is_an_error(self, bench: ToolRunner) -> None:
         outcome = bench.bash("exit 3")
         assert (outcome.ok, outcome.exit_code) == (False, 3)
         assert outcome.text.startswith("Error: Exit code 3\n")
 
-    def test_a_command_that_takes_too_long_keeps_its_output(self, bench: ToolRunner) -> None:
+    def test_a_timed_out_command_keeps_its_output(self, bench: ToolRunner) -> None:
         outcome = bench.bash("echo begun; sleep 60", timeout=0.5)
         assert (outcome.ok, outcome.end_reason) == (False, "timeout")
         assert "after its time limit of 0.5 s" in outcome.text
         assert "begun" in outcome.text
 
-    def test_the_time_that_a_run_has_left_bounds_a_command(self, bench: ToolRunner) -> None:
+    def test_the_remaining_run_time_limits_a_command(self, bench: ToolRunner) -> None:
         items = bench.toolbox.run(Action(Bash("sleep 60")), Stop(), max_seconds=0.2)
         outcome = list(items)[-1]
         assert isinstance(outcome, ToolOutcome)
@@ -356,12 +358,12 @@ class TestBash:
         assert (outcome.ok, outcome.end_reason) == (False, "stop")
         assert "begun" in outcome.text
 
-    def test_a_command_too_long_for_any_shell_is_answered(self, bench: ToolRunner) -> None:
+    def test_a_command_too_long_for_the_shell_is_answered(self, bench: ToolRunner) -> None:
         outcome = bench.bash("true " + "x" * 100_000_000)
         assert not outcome.ok
         assert "too long" in outcome.text
 
-    def test_remarks_on_the_call_follow_its_result(self, bench: ToolRunner) -> None:
+    def test_notes_on_a_call_follow_its_result(self, bench: ToolRunner) -> None:
         outcome = bench.bash("echo x", mood="good")
         assert outcome.text.endswith("x\nNote: the unknown parameter mood was ignored.")
 
@@ -404,7 +406,7 @@ class TestEditor:
         assert "unseen" not in text
         assert ".hidden" not in text
 
-    def test_a_large_folder_says_how_much_it_left_out(self, bench: ToolRunner) -> None:
+    def test_a_large_folder_reports_omitted_entries(self, bench: ToolRunner) -> None:
         for n in range(700):
             (bench.folder / f"input/{n:04}.txt").touch()
         text = bench.edit("view", "input").text
@@ -414,7 +416,7 @@ class TestEditor:
             (bench.folder / f"input/{n:04}.txt").touch()
         assert "at least" in bench.edit("view", "input").text
 
-    def test_an_empty_folder_is_called_so(self, bench: ToolRunner) -> None:
+    def test_an_empty_folder_is_reported_as_empty(self, bench: ToolRunner) -> None:
         assert bench.edit("view", "output").text.endswith("excluding hidden:\n(nothing)")
 
     def test_a_file_over_the_limit_is_refused(self, bench: ToolRunner) -> None:
@@ -430,7 +432,7 @@ class TestSubmit:
         outcome = bench.call("submit")
         assert (outcome.text, outcome.submitted, outcome.ok) == ("<<< Finished >>>", True, True)
 
-    def test_the_answer_is_the_answer_files(self, bench: ToolRunner) -> None:
+    def test_the_answer_is_read_from_the_answer_file(self, bench: ToolRunner) -> None:
         assert bench.toolbox.read_answer() == ""
         (bench.folder / "output/answer.txt").write_bytes(b" 42\x1b\xff\n")
         assert bench.toolbox.read_answer() == "42␛�"
@@ -438,10 +440,10 @@ class TestSubmit:
         (bench.folder / "output/answer.txt").mkdir()
         assert bench.toolbox.read_answer() == ""
 
-    def test_an_answer_too_large_to_be_told_is_told_to_be(self, bench: ToolRunner) -> None:
+    def test_an_oversized_answer_is_reported_as_too_large(self, bench: ToolRunner) -> None:
         (bench.folder / "output/answer.txt").write_bytes(b"x" * 5_000_000)
         assert "larger than what can be read" in bench.toolbox.read_answer()
 
-    def test_an_answer_that_is_no_file_is_none(self, bench: ToolRunner) -> None:
+    def test_an_answer_path_that_is_not_a_file_is_ignored(self, bench: ToolRunner) -> None:
         bench.bash("mkfifo output/answer.txt")
         assert bench.toolbox.read_answer() == ""
