@@ -64,7 +64,7 @@ class ModelSuite(ABC):
     def model(self, *turns: ScriptedTurn) -> AbstractContextManager[Model]:
         """A model that plays these turns."""
 
-    def test_a_turn_ends_in_exactly_one_finish(self) -> None:
+    def test_a_turn_ends_with_exactly_one_finish(self) -> None:
         with self.model(ScriptedTurn(text="Hello there.")) as model:
             pieces = list(model.stream(REQUEST, Stop()))
         assert said(pieces) == "Hello there."
@@ -72,14 +72,14 @@ class ModelSuite(ABC):
         assert isinstance(pieces[-1], Finish)
         assert pieces[-1].reason == "stop"
 
-    def test_reasoning_and_text_stay_apart_and_whole(self) -> None:
+    def test_reasoning_and_text_are_separate_and_complete(self) -> None:
         turn = ScriptedTurn(text="Ångström 🙂\n" * 40, reasoning="Let me see …\n" * 40)
         with self.model(turn) as model:
             pieces = list(model.stream(REQUEST, Stop()))
         assert said(pieces) == turn.text
         assert thought(pieces) == turn.reasoning
 
-    def test_calls_keep_their_order_and_have_ids_of_their_own(self) -> None:
+    def test_calls_keep_their_order_and_have_unique_ids(self) -> None:
         calls = [ToolCall("", "execute_bash", f'{{"command": "ls {n}"}}') for n in range(5)]
         with self.model(ScriptedTurn(calls=calls)) as model:
             pieces = list(model.stream(REQUEST, Stop()))
@@ -90,7 +90,7 @@ class ModelSuite(ABC):
         assert isinstance(pieces[-1], Finish)
         assert pieces[-1].reason == "tool_calls"
 
-    def test_arguments_come_as_written_even_where_they_are_no_json(self) -> None:
+    def test_arguments_are_passed_unchanged_even_if_invalid_json(self) -> None:
         with self.model(ScriptedTurn(calls=[ToolCall("", "execute_bash", '{"comm')])) as model:
             assert called(list(model.stream(REQUEST, Stop())))[0].arguments == '{"comm'
 
@@ -99,18 +99,18 @@ class ModelSuite(ABC):
         with self.model(ScriptedTurn(text="Yes.", usage=usage)) as model:
             assert list(model.stream(REQUEST, Stop()))[-1] == Finish("stop", usage)
 
-    def test_an_answer_cut_by_its_budget_says_so(self) -> None:
+    def test_an_answer_truncated_by_max_tokens_is_marked(self) -> None:
         with self.model(ScriptedTurn(text="Once upon", finish="length")) as model:
             finish = list(model.stream(REQUEST, Stop()))[-1]
         assert isinstance(finish, Finish)
         assert finish.reason == "length"
 
-    def test_turns_follow_each_other(self) -> None:
+    def test_several_turns_in_sequence(self) -> None:
         with self.model(ScriptedTurn(text="one"), ScriptedTurn(text="two")) as model:
             answers = [said(list(model.stream(REQUEST, Stop()))) for _ in range(2)]
         assert answers == ["one", "two"]
 
-    def test_a_failure_that_may_pass_comes_after_what_was_said(self) -> None:
+    def test_a_transient_failure_comes_after_streamed_text(self) -> None:
         error = ModelUnavailable("The endpoint is overloaded.")
         with self.model(ScriptedTurn(text="Well, ", error=error)) as model:
             pieces: list[Piece] = []
@@ -118,7 +118,7 @@ class ModelSuite(ABC):
                 pieces.extend(_kept(model.stream(REQUEST, Stop()), pieces))
         assert said(pieces)
 
-    def test_nothing_left_to_say_is_refused(self) -> None:
+    def test_a_request_without_a_next_turn_is_refused(self) -> None:
         with self.model() as model, pytest.raises(ModelRefused):
             list(model.stream(REQUEST, Stop()))
 
@@ -132,7 +132,7 @@ class ModelSuite(ABC):
             assert time.monotonic() - began < 3.0
             timer.join()
 
-    def test_a_stop_midway_ends_the_turn_without_a_finish(self) -> None:
+    def test_a_stop_during_a_turn_ends_it_without_a_finish(self) -> None:
         stop = Stop()
         with self.model(ScriptedTurn(text="word " * 20_000)) as model:
             pieces = []
@@ -142,13 +142,13 @@ class ModelSuite(ABC):
         assert pieces
         assert not any(isinstance(piece, Finish) for piece in pieces)
 
-    def test_a_stop_that_came_before_says_nothing(self) -> None:
+    def test_an_earlier_stop_yields_nothing(self) -> None:
         stop = Stop()
         stop.set()
         with self.model(ScriptedTurn(text="Hello")) as model:
             assert list(model.stream(REQUEST, stop)) == []
 
-    def test_a_turn_left_in_the_middle_does_not_disturb_the_next(self) -> None:
+    def test_an_abandoned_turn_does_not_affect_the_next(self) -> None:
         with self.model(ScriptedTurn(text="a " * 5000), ScriptedTurn(text="next")) as model:
             first = iter(model.stream(REQUEST, Stop()))
             next(first)

@@ -24,7 +24,7 @@ class SandboxFilesSuite:
         "name",
         ["a b.txt", 'it\'s "so"', "new\nline", "$(touch owned)", "`x`;&|", "-rf", "é☃", "*"],
     )
-    def test_any_name_will_do(self, sandbox: Sandbox, name: str) -> None:
+    def test_any_file_name_works(self, sandbox: Sandbox, name: str) -> None:
         sandbox.write(f"odd/{name}", b"content")
         assert sandbox.read(f"odd/{name}", limit=100) == b"content"
         assert [entry.path.rpartition("/")[2] for entry in found(sandbox, "odd")] == [name]
@@ -32,19 +32,19 @@ class SandboxFilesSuite:
         sandbox.remove(f"odd/{name}")
         assert sandbox.kind(f"odd/{name}") == "missing"
 
-    def test_a_name_that_is_no_text_is_listed_and_read(self, sandbox: Sandbox) -> None:
+    def test_a_non_utf8_name_is_listed_and_read(self, sandbox: Sandbox) -> None:
         say(sandbox, "mkdir odd; echo x > odd/$'\\xff'")
         (entry,) = found(sandbox, "odd")
         assert sandbox.read(entry.path, limit=10) == b"x\n"
 
-    def test_a_read_takes_no_more_than_its_limit(self, sandbox: Sandbox) -> None:
+    def test_a_read_is_limited(self, sandbox: Sandbox) -> None:
         sandbox.write("f", b"12345")
         assert sandbox.read("f", limit=5) == b"12345"
         with pytest.raises(ToolError, match="larger"):
             sandbox.read("f", limit=4)
 
     @pytest.mark.parametrize("path", ["/dev/zero", "pipe", "link-to-pipe"])
-    def test_what_is_no_file_is_refused_without_waiting(self, sandbox: Sandbox, path: str) -> None:
+    def test_special_files_are_refused_without_blocking(self, sandbox: Sandbox, path: str) -> None:
         say(sandbox, "mkfifo pipe; ln -s pipe link-to-pipe")
         assert sandbox.kind(path) == "other"
         with pytest.raises(ToolError, match="not a regular file"):
@@ -52,7 +52,7 @@ class SandboxFilesSuite:
         with pytest.raises(ToolError, match="not a regular file"):
             sandbox.write(path, b"x")
 
-    def test_what_is_missing_or_a_folder_is_told_by_name(self, sandbox: Sandbox) -> None:
+    def test_missing_files_and_folders_raise_named_errors(self, sandbox: Sandbox) -> None:
         assert sandbox.kind("none") == "missing"
         assert sandbox.kind("input") == "folder"
         with pytest.raises(ToolError, match="none does not exist"):
@@ -67,16 +67,14 @@ class SandboxFilesSuite:
     @pytest.mark.parametrize(
         ("path", "why"), [("file/below", "not a folder"), ("new/folder/", "is a folder")]
     )
-    def test_where_no_file_can_be_nothing_is_made(
-        self, sandbox: Sandbox, path: str, why: str
-    ) -> None:
+    def test_a_failed_write_creates_nothing(self, sandbox: Sandbox, path: str, why: str) -> None:
         say(sandbox, "echo > file")
         for exclusive in (True, False):
             with pytest.raises(ToolError, match=why):
                 sandbox.write(path, b"x", exclusive=exclusive)
         assert say(sandbox, "ls -A") == "file\ninput\noutput"
 
-    def test_a_written_file_keeps_its_mode_and_a_new_one_is_ordinary(
+    def test_a_rewritten_file_keeps_its_mode_and_a_new_one_has_the_default(
         self, sandbox: Sandbox
     ) -> None:
         say(sandbox, "echo old > script; chmod 751 script")
@@ -91,7 +89,7 @@ class SandboxFilesSuite:
         sandbox.write("dangling", b"made")
         assert say(sandbox, "readlink link dangling; cat target later") == "target\nlater\nnewmade"
 
-    def test_an_exclusive_write_takes_no_existing_name(self, sandbox: Sandbox) -> None:
+    def test_an_exclusive_write_refuses_an_existing_name(self, sandbox: Sandbox) -> None:
         sandbox.write("new", b"1", exclusive=True)
         say(sandbox, "ln -s nowhere dangling")
         for name in ("new", "dangling", "input"):
@@ -119,7 +117,7 @@ class SandboxFilesSuite:
         assert [e.path[-4:] for e in found(sandbox, "many", limit=3)] == ["1000", "1001", "1002"]
         assert len(found(sandbox, "many", limit=10_000)) == 2000
 
-    def test_a_folder_goes_with_all_it_holds_and_links_are_not_followed(
+    def test_a_folder_is_removed_recursively_without_following_links(
         self, sandbox: Sandbox
     ) -> None:
         say(sandbox, "mkdir -p gone/deep; touch gone/{1..1500} keep; ln -s ../keep gone/deep/l")
@@ -135,7 +133,7 @@ class SandboxFilesSuite:
         sandbox.write("gate", b"")
         assert gather(items).code == 0
 
-    def test_two_threads_may_use_the_files_at_once(self, sandbox: Sandbox) -> None:
+    def test_two_threads_can_use_files_concurrently(self, sandbox: Sandbox) -> None:
         def use(name: str) -> None:
             for round_ in range(20):
                 sandbox.write(name, name.encode() * round_)

@@ -23,17 +23,13 @@ def job(
 class SandboxJobsSuite:
     """Subclasses provide the fixture ``sandbox``: a fresh one, with default limits."""
 
-    def test_a_job_has_the_folder_variables_and_input_that_are_given(
-        self, sandbox: Sandbox
-    ) -> None:
+    def test_a_job_has_the_given_folder_variables_and_input(self, sandbox: Sandbox) -> None:
         done = job(
             sandbox, "pwd; echo $A; cat", cwd="/tmp", env={"A": "two words"}, input=b"in\0put"
         )
         assert (done.stdout, done.stderr, done.code) == (b"/tmp\ntwo words\nin\0put", b"", 0)
 
-    def test_without_options_a_job_begins_in_the_workspace_with_no_input(
-        self, sandbox: Sandbox
-    ) -> None:
+    def test_a_job_starts_in_the_workspace_without_input_by_default(self, sandbox: Sandbox) -> None:
         assert job(sandbox, "ls; cat; echo no >&2; exit 3").stdout == b"input\noutput\n"
         assert job(sandbox, "echo no >&2; exit 3").stderr == b"no\n"
         assert job(sandbox, "exit 3").code == 3
@@ -44,7 +40,7 @@ class SandboxJobsSuite:
         assert job(sandbox, "echo $x$X; x=3; cd /tmp").stdout == b"\n"
         assert say(sandbox, "echo $x; basename $PWD") == "1\ninput"
 
-    def test_eight_jobs_and_the_shell_work_at_the_same_time(self, sandbox: Sandbox) -> None:
+    def test_eight_jobs_and_the_shell_run_concurrently(self, sandbox: Sandbox) -> None:
         names = [f"gate{number}" for number in range(8)]
         await_all = " && ".join(f"[ -e {name} ]" for name in names)
         meet = f"until {await_all}; do sleep 0.02; done"
@@ -67,7 +63,7 @@ class SandboxJobsSuite:
         assert run(sandbox, f"pgrep -f '^sleep {mine}'").code == 1
         assert run(sandbox, f"pgrep -f '^sleep {other}'; echo $x").stdout.endswith(b"kept\n")
 
-    def test_a_stop_ends_that_job_alone(self, sandbox: Sandbox) -> None:
+    def test_a_stop_ends_only_its_job(self, sandbox: Sandbox) -> None:
         stop, late = Stop(), own_seconds()
         with ThreadPoolExecutor(2) as threads:
             other = threads.submit(job, sandbox, "until [ -e gate ]; do sleep 0.02; done; echo on")
@@ -79,7 +75,7 @@ class SandboxJobsSuite:
             run(sandbox, "touch gate")
             assert other.result().stdout == b"on\n"
 
-    def test_who_leaves_a_jobs_output_ends_it(self, sandbox: Sandbox) -> None:
+    def test_closing_the_output_ends_the_job(self, sandbox: Sandbox) -> None:
         late = own_seconds()
         items = sandbox.spawn(f"echo up; sleep {late}", timeout=60, stop=Stop())
         next(items)
@@ -105,7 +101,7 @@ class SandboxJobsSuite:
             ({"env": {"A=B": "c"}}, errno.EINVAL, "equals sign"),
         ],
     )
-    def test_what_cannot_be_begun_is_told_with_its_number(
+    def test_a_job_that_cannot_start_reports_its_errno(
         self, sandbox: Sandbox, options: dict[str, Any], number: int, words: str
     ) -> None:
         with pytest.raises(ToolError, match=words) as error:

@@ -24,7 +24,7 @@ class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
 
     # The shell keeps what a command leaves
 
-    def test_the_folder_variables_and_functions_last(self, sandbox: Sandbox) -> None:
+    def test_folder_variables_and_functions_persist(self, sandbox: Sandbox) -> None:
         run(sandbox, "mkdir -p a/b && cd a/b && x=1 && export Y='two words'")
         run(sandbox, "greet() { echo \"hello $1\"; }; alias there='echo here'; list=(1 '2 3')")
         assert say(sandbox, "basename $PWD; echo $x $Y ${#list[@]}; greet you; there") == (
@@ -34,13 +34,13 @@ class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
     def test_a_command_starts_in_the_workspace(self, sandbox: Sandbox) -> None:
         assert say(sandbox, "ls") == "input\noutput"
 
-    def test_an_activated_environment_lasts(self, sandbox: Sandbox) -> None:
+    def test_an_activated_environment_persists(self, sandbox: Sandbox) -> None:
         say(sandbox, "python3 -m venv --without-pip env && . env/bin/activate")
         assert say(sandbox, "command -v python") == say(sandbox, "echo $PWD/env/bin/python")
         say(sandbox, "deactivate")
         assert "env/bin" not in say(sandbox, "command -v python3")
 
-    def test_shell_options_and_the_umask_last(self, sandbox: Sandbox) -> None:
+    def test_shell_options_and_umask_persist(self, sandbox: Sandbox) -> None:
         run(sandbox, "set -o pipefail; shopt -s nullglob; umask 077")
         assert run(sandbox, "false | true").code == 1
         assert say(sandbox, "set +o pipefail; echo none*; umask") == "0077"
@@ -49,32 +49,32 @@ class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
         text = "cat > f <<'END'\n$(no) `no` \\n\ttab\nEND\ncat f\necho after"
         assert say(sandbox, text) == "$(no) `no` \\n\ttab\nafter"
 
-    def test_a_command_of_a_megabyte_arrives_whole(self, sandbox: Sandbox) -> None:
+    def test_a_one_megabyte_command_works(self, sandbox: Sandbox) -> None:
         body = "x" * 99 + "\n"
         assert say(sandbox, f"wc -c <<'END'\n{body * 10_000}END") == "1000000"
 
-    def test_a_nul_character_in_a_command_is_told_to_the_model(self, sandbox: Sandbox) -> None:
+    def test_a_nul_character_in_a_command_is_reported(self, sandbox: Sandbox) -> None:
         with pytest.raises(ToolError, match="NUL"):
             run(sandbox, "echo a\0b")
 
     # Output
 
-    def test_the_two_streams_come_apart(self, sandbox: Sandbox) -> None:
+    def test_stdout_and_stderr_are_separate(self, sandbox: Sandbox) -> None:
         result = run(sandbox, "echo out; echo err >&2; exit_code() { return 7; }; exit_code")
         assert (result.stdout, result.stderr, result.code) == (b"out\n", b"err\n", 7)
 
-    def test_output_is_seen_before_the_command_ends(self, sandbox: Sandbox) -> None:
+    def test_output_is_streamed_before_the_command_ends(self, sandbox: Sandbox) -> None:
         command = "echo first; until [ -e gate ]; do sleep 0.01; done; echo second"
         items = sandbox.execute(command, timeout=30, stop=Stop())
         assert next(items) == OutputChunk("stdout", b"first\n")
         (sandbox.workspace / "gate").touch()
         assert gather(items).stdout == b"second\n"
 
-    def test_any_bytes_come_through_as_they_are(self, sandbox: Sandbox) -> None:
+    def test_any_output_bytes_are_unchanged(self, sandbox: Sandbox) -> None:
         result = run(sandbox, "head -c 300000 /dev/urandom > r; cat r; cat r >&2")
         assert result.stdout == result.stderr == sandbox.read("r", limit=300_000)
 
-    def test_of_100_mb_the_beginning_and_the_end_are_kept(self, sandbox: Sandbox) -> None:
+    def test_beginning_and_end_of_100_mb_are_kept(self, sandbox: Sandbox) -> None:
         result = run(sandbox, "seq 12500000; echo the end")  # 101 MB
         assert result.code == 0
         assert result.stdout.startswith(b"1\n2\n3\n")
@@ -82,30 +82,30 @@ class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
         assert 8 * MEGABYTE < len(result.stdout) < 9 * MEGABYTE
         assert len(result.stdout) + result.skipped == SEQ_BYTES + len("the end\n")
 
-    def test_output_takes_no_memory_however_much_it_is(self, sandbox: Sandbox) -> None:
+    def test_large_output_does_not_use_memory(self, sandbox: Sandbox) -> None:
         highest = "awk '/VmHWM/ {print $2}' /proc/$PPID/status"
         before = int(say(sandbox, highest))
         run(sandbox, f"head -c {300 * MEGABYTE} /dev/zero")
         assert int(say(sandbox, highest)) - before < 16 * 1024  # KiB
 
-    def test_a_line_of_10_mb_does_no_harm(self, sandbox: Sandbox) -> None:
+    def test_a_line_of_10_mb_works(self, sandbox: Sandbox) -> None:
         result = run(sandbox, f"head -c {10 * MEGABYTE} /dev/zero | tr '\\0' x")
         assert len(result.stdout) + result.skipped == 10 * MEGABYTE
         assert set(result.stdout) == {ord("x")}
 
-    def test_a_background_process_that_holds_the_output_delays_nothing(
+    def test_a_background_process_holding_the_output_causes_no_delay(
         self, sandbox: Sandbox
     ) -> None:
         held = "(until [ -e gate ]; do sleep 0.01; done; echo late; touch said) & echo now"
         assert run(sandbox, held).stdout == b"now\n"
         assert run(sandbox, "touch gate; until [ -e said ]; do sleep 0.01; done").stdout == b""
 
-    def test_a_background_process_that_floods_delays_nothing(self, sandbox: Sandbox) -> None:
+    def test_a_flooding_background_process_causes_no_delay(self, sandbox: Sandbox) -> None:
         assert run(sandbox, "yes & sleep 0.1; echo there").code == 0
         assert run(sandbox, "echo next").stdout == b"next\n"
         sandbox.end_processes()
 
-    def test_a_slow_reader_makes_the_command_wait_and_loses_nothing(self, sandbox: Sandbox) -> None:
+    def test_a_slow_reader_blocks_the_command_without_loss(self, sandbox: Sandbox) -> None:
         items = sandbox.execute(f"head -c {7 * MEGABYTE} /dev/zero", timeout=60, stop=Stop())
         first = next(items)
         assert isinstance(first, OutputChunk)
@@ -113,25 +113,25 @@ class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
 
     # Time limits
 
-    def test_a_time_limit_ends_the_command_and_keeps_what_it_said(self, sandbox: Sandbox) -> None:
+    def test_a_time_limit_ends_the_command_and_keeps_its_output(self, sandbox: Sandbox) -> None:
         run(sandbox, "x=kept")
         result = run(sandbox, "echo before; sleep 1000; echo never", timeout=0.3)
         assert (result.stdout, result.code, result.ending) == (b"before\n", None, "timeout")
         assert say(sandbox, "echo $x") == "kept"
 
-    def test_a_background_job_outlives_a_time_limit(self, sandbox: Sandbox) -> None:
+    def test_a_background_job_survives_a_time_limit(self, sandbox: Sandbox) -> None:
         run(sandbox, "sleep 1000 & echo $! > job")
         late = own_seconds()
         assert run(sandbox, f"sleep {late} | cat", timeout=0.3).ending == "timeout"
         assert run(sandbox, "kill -0 $(cat job)").code == 0
         assert run(sandbox, f"pgrep -f '^sleep {late}'").code == 1
 
-    def test_what_ignores_term_is_killed(self, sandbox: Sandbox) -> None:
+    def test_a_process_that_ignores_sigterm_is_killed(self, sandbox: Sandbox) -> None:
         command = "bash -c 'trap \"\" TERM; echo $$ > pid; while :; do sleep 0.1; done'"
         assert run(sandbox, command, timeout=0.5).ending == "timeout"
         assert run(sandbox, "kill -0 $(cat pid)").code != 0
 
-    def test_term_comes_first_so_that_a_command_can_clean_up(self, sandbox: Sandbox) -> None:
+    def test_sigterm_comes_first_so_that_a_command_can_clean_up(self, sandbox: Sandbox) -> None:
         command = "bash -c 'trap \"echo cleaned; exit\" TERM; echo up; sleep 1000 & wait'"
         assert run(sandbox, command, timeout=2).stdout == b"up\ncleaned\n"
 
@@ -148,14 +148,12 @@ class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
             "sleep 1000 & wait",
         ],
     )
-    def test_whatever_the_shell_is_busy_with_a_time_limit_ends_it(
-        self, sandbox: Sandbox, busy: str
-    ) -> None:
+    def test_a_time_limit_ends_shell_builtins(self, sandbox: Sandbox, busy: str) -> None:
         run(sandbox, "x=kept")
         assert run(sandbox, busy, timeout=0.3).ending == "timeout"
         assert say(sandbox, "echo $x") == "kept"
 
-    def test_what_changed_before_the_time_was_up_is_kept(self, sandbox: Sandbox) -> None:
+    def test_state_changes_before_a_timeout_are_kept(self, sandbox: Sandbox) -> None:
         result = run(sandbox, "x=new; cd input; sleep 1000", timeout=0.3)
         assert "kept" in result.note
         assert say(sandbox, "echo $x; basename $PWD") == "new\ninput"
@@ -197,9 +195,7 @@ class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
         assert (result.stdout, result.note) == (b"input\nf kept\n", "")
 
     @pytest.mark.parametrize("name", ["__studio", "__studio_text"])
-    def test_a_state_that_no_shell_can_live_with_is_dropped(
-        self, sandbox: Sandbox, name: str
-    ) -> None:
+    def test_an_unusable_shell_state_is_dropped(self, sandbox: Sandbox, name: str) -> None:
         run(sandbox, f"x=1; readonly {name}=1")
         result = run(sandbox, "echo ${x-gone}")
         assert (result.stdout, result.code) == (b"gone\n", 0)
@@ -207,11 +203,11 @@ class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
         assert "kept" not in result.note
         assert run(sandbox, "true").note == ""
 
-    def test_what_changed_before_exit_is_kept(self, sandbox: Sandbox) -> None:
+    def test_state_changes_before_exit_are_kept(self, sandbox: Sandbox) -> None:
         run(sandbox, "x=new; exit 3")
         assert say(sandbox, "echo $x") == "new"
 
-    def test_a_variable_of_any_kind_survives_the_end_of_the_shell(self, sandbox: Sandbox) -> None:
+    def test_variables_of_any_type_survive_a_shell_restart(self, sandbox: Sandbox) -> None:
         run(sandbox, "declare -A m=([a b]='c \"d\"'); readonly r=1; n=$'new\\nline'; unset HOME")
         run(sandbox, "exit")
         assert say(sandbox, 'echo "${m[a b]} $r $n ${HOME-unset}"') == 'c "d" 1 new\nline unset'
@@ -221,7 +217,7 @@ class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
 
     # The note is missing now and then where the processors are more than busy; the rest never is.
     @pytest.mark.flaky(reruns=3)
-    def test_a_shell_killed_between_commands_is_there_for_the_next(self, sandbox: Sandbox) -> None:
+    def test_a_shell_killed_between_commands_is_restarted(self, sandbox: Sandbox) -> None:
         dead = "grep -q '^State:.[ZX]' /proc/$$/status || [ ! -e /proc/$$ ]"
         killed = f"kill -9 $$; until {dead}; do sleep 0.01; done; touch done"
         run(sandbox, f"x=kept; (until [ -e gate ]; do sleep 0.01; done; {killed}) &")
@@ -247,27 +243,27 @@ class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
         assert seconds < 1.0
         assert say(sandbox, "echo $x") == "kept"
 
-    def test_stop_finds_what_left_its_group(self, sandbox: Sandbox) -> None:
+    def test_stop_ends_processes_that_left_the_group(self, sandbox: Sandbox) -> None:
         late = own_seconds()
         run(sandbox, f"sleep {late} & setsid sleep {late} & (setsid sleep {late} &)")
         stubborn = f"setsid bash -c 'trap \"\" TERM; while :; do sleep 0.1; done' {late} & echo up"
         stopping_at_first_output(sandbox, f"{stubborn}; sleep {late}")
         assert run(sandbox, f"pgrep -f {late}$").stdout == b""
 
-    def test_a_stop_that_came_before_ends_the_command_at_once(self, sandbox: Sandbox) -> None:
+    def test_an_earlier_stop_ends_the_command_immediately(self, sandbox: Sandbox) -> None:
         stop = Stop()
         stop.set()
         assert run(sandbox, "sleep 1000", stop=stop).ending == "stop"
         assert run(sandbox, "echo on").stdout == b"on\n"
 
-    def test_leaving_the_output_early_ends_the_command(self, sandbox: Sandbox) -> None:
+    def test_closing_the_output_ends_the_command(self, sandbox: Sandbox) -> None:
         late = own_seconds()
         items = sandbox.execute(f"echo up; sleep {late}", timeout=60, stop=Stop())
         next(items)
         items.close()  # type: ignore[attr-defined]
         assert run(sandbox, f"pgrep -f '^sleep {late}'").code == 1
 
-    def test_a_second_command_at_the_same_time_is_refused(self, sandbox: Sandbox) -> None:
+    def test_a_concurrent_command_is_refused(self, sandbox: Sandbox) -> None:
         items = sandbox.execute(
             "echo up; until [ -e gate ]; do sleep 0.01; done", timeout=30, stop=Stop()
         )
@@ -277,7 +273,9 @@ class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
         (sandbox.workspace / "gate").touch()
         assert gather(items).code == 0
 
-    def test_end_processes_ends_the_background_and_keeps_the_shell(self, sandbox: Sandbox) -> None:
+    def test_end_processes_ends_background_processes_and_keeps_the_shell(
+        self, sandbox: Sandbox
+    ) -> None:
         late = own_seconds()
         run(sandbox, f"x=1; sleep {late} & setsid sleep {late} &")
         sandbox.end_processes()
@@ -286,7 +284,9 @@ class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
 
     # The end
 
-    def test_a_closed_sandbox_says_so_and_leaves_the_workspace(self, sandbox: Sandbox) -> None:
+    def test_a_closed_sandbox_raises_an_error_and_keeps_the_workspace(
+        self, sandbox: Sandbox
+    ) -> None:
         sandbox.write("kept", b"1")
         sandbox.close()
         sandbox.close()

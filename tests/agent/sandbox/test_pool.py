@@ -47,7 +47,7 @@ def test_a_sandbox_is_handed_out_once_and_replaced(create: Create) -> None:
     assert say(first, "echo on") == "on"
 
 
-def test_an_error_of_the_system_does_not_end_the_filling(
+def test_an_os_error_does_not_end_the_refill(
     create: Create, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pool_module, "_RETRY_SECONDS", 0.0)
@@ -63,15 +63,13 @@ def test_an_error_of_the_system_does_not_end_the_filling(
     pool.close()
 
 
-def test_an_empty_pool_gives_none_at_once(create: Create) -> None:
+def test_an_empty_pool_returns_none_immediately(create: Create) -> None:
     pool = SandboxPool(create, 0)
     assert pool.take() is None
     pool.close()
 
 
-def test_closing_ends_the_idle_ones_and_spares_those_taken(
-    create: Create, made: list[ProcessSandbox]
-) -> None:
+def test_closing_ends_only_idle_sandboxes(create: Create, made: list[ProcessSandbox]) -> None:
     pool = SandboxPool(create, 2)
     assert pool.wait_full(20)
     taken = pool.take()
@@ -86,9 +84,7 @@ def test_closing_ends_the_idle_ones_and_spares_those_taken(
     assert say(taken, "echo on") == "on"
 
 
-def test_a_failure_to_make_one_is_tried_again(
-    create: Create, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_creation_is_retried(create: Create, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool_module, "_RETRY_SECONDS", 0.0)
     failures = iter([SandboxError("no engine")])
 

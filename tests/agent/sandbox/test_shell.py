@@ -39,13 +39,13 @@ class TestProcessSandbox(SandboxSuite):
         ("ls x/workspace /workspaces ./workspace", "ls x/workspace /workspaces ./workspace"),
     ],
 )
-def test_the_workspace_of_a_plain_process_has_the_name_that_models_know(
+def test_a_process_sandbox_has_the_usual_workspace_path(
     sandbox: ProcessSandbox, said: str, means: str
 ) -> None:
     assert sandbox._translate(said) == means.format(home=sandbox.workspace)
 
 
-def test_a_plain_process_is_given_no_key_of_ours(
+def test_a_process_sandbox_receives_no_api_keys(
     sandbox: ProcessSandbox, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-mine")
@@ -54,7 +54,7 @@ def test_a_plain_process_is_given_no_key_of_ours(
     other.close()
 
 
-def test_a_lost_supervisor_is_started_again_with_the_shells_state(sandbox: ProcessSandbox) -> None:
+def test_a_lost_supervisor_is_restarted_with_the_shell_state(sandbox: ProcessSandbox) -> None:
     run(sandbox, "x=kept; cd input")
     result = run(sandbox, "kill -9 $PPID; sleep 1000")
     assert (result.ending, result.code) == ("lost", None)
@@ -73,18 +73,18 @@ def test_a_supervisor_lost_between_commands_is_noted_with_the_next(
     assert run(sandbox, "true").note == ""
 
 
-def test_a_half_written_state_is_never_used(sandbox: ProcessSandbox) -> None:
+def test_a_partial_state_file_is_never_used(sandbox: ProcessSandbox) -> None:
     run(sandbox, "x=kept")
     run(sandbox, "trap - EXIT; x=new; printf 'x=half' > ../state/shell.new; exec true")
     assert say(sandbox, "echo $x") == "kept"
 
 
-def test_without_a_state_the_note_says_what_is_lost(sandbox: ProcessSandbox) -> None:
+def test_without_a_saved_state_the_note_names_what_is_lost(sandbox: ProcessSandbox) -> None:
     assert "are lost" in run(sandbox, "x=1; rm -rf ../state; kill -9 $$").note
     assert say(sandbox, "echo ${x-gone}") == "gone"
 
 
-def test_what_is_kept_of_each_stream_is_a_limit(tmp_path: Path) -> None:
+def test_the_kept_output_of_each_stream_is_limited(tmp_path: Path) -> None:
     small = ProcessSandbox(tmp_path, SandboxLimits(keep_bytes=1000))
     result = run(small, "seq 100000; seq 100000 >&2")
     small.close()
@@ -178,9 +178,7 @@ def finished(code: int = 0, ending: int = 0, seconds: float = 1.0, note: bytes =
         out(b"x" * 1000)[:50],
     ],
 )
-def test_an_answer_that_is_none_ends_in_an_error(
-    hostile: Callable[[Play], Link], answer: bytes
-) -> None:
+def test_an_invalid_response_is_an_error(hostile: Callable[[Play], Link], answer: bytes) -> None:
     def play(peer: socket.socket) -> None:
         request(peer)
         peer.sendall(answer)
@@ -189,7 +187,7 @@ def test_an_answer_that_is_none_ends_in_an_error(
         execute(hostile(play))
 
 
-def test_a_note_from_the_container_cannot_act_on_a_terminal(
+def test_notes_from_the_container_contain_no_control_sequences(
     hostile: Callable[[Play], Link],
 ) -> None:
     def play(peer: socket.socket) -> None:
@@ -225,7 +223,7 @@ def data(payload: bytes) -> bytes:
         (files.end_processes, data(b"x")),
     ],
 )
-def test_an_answer_about_files_that_is_malformed_breaks_the_link(
+def test_a_malformed_file_response_breaks_the_link(
     hostile: Callable[[Play], Link], ask: Callable[[Link], object], answer: bytes
 ) -> None:
     def play(peer: socket.socket) -> None:
@@ -238,7 +236,7 @@ def test_an_answer_about_files_that_is_malformed_breaks_the_link(
         ask(hostile(play))
 
 
-def test_an_endless_flood_is_cut_off(hostile: Callable[[Play], Link]) -> None:
+def test_a_flood_is_cut_off(hostile: Callable[[Play], Link]) -> None:
     def play(peer: socket.socket) -> None:
         request(peer)
         while True:
@@ -248,7 +246,7 @@ def test_an_endless_flood_is_cut_off(hostile: Callable[[Play], Link]) -> None:
         execute(hostile(play))
 
 
-def test_an_endless_flood_that_nobody_reads_is_cut_off(hostile: Callable[[Play], Link]) -> None:
+def test_an_unread_flood_is_cut_off(hostile: Callable[[Play], Link]) -> None:
     cut = threading.Event()
 
     def play(peer: socket.socket) -> None:
@@ -266,7 +264,7 @@ def test_an_endless_flood_that_nobody_reads_is_cut_off(hostile: Callable[[Play],
     assert "more was sent" in link.failure
 
 
-def test_silence_past_the_time_limit_ends_in_an_error(
+def test_silence_beyond_the_time_limit_is_an_error(
     hostile: Callable[[Play], Link], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shell, "_GRACE_SECONDS", -4.9)
@@ -279,7 +277,7 @@ def test_silence_past_the_time_limit_ends_in_an_error(
         execute(hostile(play))
 
 
-def test_an_engines_stream_is_taken_apart_however_it_is_cut() -> None:
+def test_the_engine_stream_is_demultiplexed_across_any_chunks() -> None:
     ours, theirs = socket.socketpair()
     connection = EngineConnection(ours)
     pieces = [(1, b"one"), (2, b"noise"), (1, b""), (1, b"two" * 1000), (2, b"!")]

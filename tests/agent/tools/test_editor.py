@@ -120,7 +120,7 @@ class TestView:
         page = view(data, P, (999_999, -1))
         assert shown_lines(page) == [(999_999, "0123456789"), (1_000_000, "0123456789")]
 
-    def test_encoding_and_line_endings_are_mentioned(self) -> None:
+    def test_line_endings_and_undecodable_bytes_are_mentioned(self) -> None:
         assert "(lines end in CRLF)" in view(b"a\r\nb\r\n", P)
         assert "(1 of 2 lines end in CRLF)" in view(b"a\r\nb\n", P)
         assert "(no line end after the last line)" in view(b"a\nb", P)

@@ -29,7 +29,7 @@ def staged(workspace: Workspace) -> list[Path]:
     return list(folder.iterdir()) if folder.exists() else []
 
 
-def test_a_listing_has_folders_first_and_calls_a_link_a_link(workspace: Workspace) -> None:
+def test_a_listing_has_folders_first_and_marks_links(workspace: Workspace) -> None:
     root = workspace.root
     (root / "Zoo").mkdir()
     (root / "b.txt").write_text("bb")
@@ -48,7 +48,7 @@ def test_a_listing_has_folders_first_and_calls_a_link_a_link(workspace: Workspac
     assert workspace.stat(RelPath("out")).kind == "link"
 
 
-def test_names_that_are_no_utf8_are_listed_read_and_removed(workspace: Workspace) -> None:
+def test_non_utf8_names_are_listed_read_and_removed(workspace: Workspace) -> None:
     raw = b"caf\xe9 \xff\n\xe2\x80\xae"
     (workspace.root / os.fsdecode(raw)).write_bytes(b"x")
     (entry,) = workspace.list(ROOT)
@@ -61,7 +61,7 @@ def test_names_that_are_no_utf8_are_listed_read_and_removed(workspace: Workspace
 
 
 @pytest.mark.parametrize("path", ["out", "out/passwd", "pipe", "folder", "missing"])
-def test_what_is_no_file_of_the_workspace_cannot_be_read(workspace: Workspace, path: str) -> None:
+def test_only_files_of_the_workspace_can_be_read(workspace: Workspace, path: str) -> None:
     (workspace.root / "out").symlink_to("/etc")
     (workspace.root / "folder").mkdir()
     os.mkfifo(workspace.root / "pipe")
@@ -75,7 +75,7 @@ def test_listing_through_a_link_is_refused(workspace: Workspace) -> None:
         workspace.list(RelPath("out"))
 
 
-def test_an_upload_is_seen_only_when_it_is_whole(workspace: Workspace) -> None:
+def test_an_upload_is_visible_only_when_complete(workspace: Workspace) -> None:
     with workspace.open_write(RelPath("input/paper.pdf")) as upload:
         upload.write(b"one ")
         assert names(workspace) == []
@@ -85,7 +85,7 @@ def test_an_upload_is_seen_only_when_it_is_whole(workspace: Workspace) -> None:
     assert staged(workspace) == []
 
 
-def test_an_upload_that_is_given_up_leaves_nothing(workspace: Workspace) -> None:
+def test_an_aborted_upload_leaves_nothing(workspace: Workspace) -> None:
     def broken() -> Iterator[bytes]:
         yield b"part"
         raise ConnectionResetError
@@ -96,7 +96,7 @@ def test_an_upload_that_is_given_up_leaves_nothing(workspace: Workspace) -> None
     assert staged(workspace) == []
 
 
-def test_a_name_that_exists_keeps_both(workspace: Workspace) -> None:
+def test_an_existing_name_keeps_both_files(workspace: Workspace) -> None:
     path = RelPath("data.tar.gz")
     assert workspace.write(path, [b"1"]) == "data.tar.gz"
     assert workspace.write(path, [b"2"]) == "data.tar (2).gz"
@@ -106,7 +106,7 @@ def test_a_name_that_exists_keeps_both(workspace: Workspace) -> None:
     assert (workspace.root / "data.tar.gz").read_bytes() == b"1"
 
 
-def test_the_second_of_a_longest_name_still_fits(workspace: Workspace) -> None:
+def test_a_numbered_copy_of_the_longest_name_fits(workspace: Workspace) -> None:
     path = RelPath("ä" * 125 + ".txt")
     workspace.write(path, [b"1"])
     second = workspace.write(path, [b"2"])
@@ -114,7 +114,7 @@ def test_the_second_of_a_longest_name_still_fits(workspace: Workspace) -> None:
     assert len(os.fsencode(second)) <= 255
 
 
-def test_a_link_at_the_target_is_neither_followed_nor_replaced(workspace: Workspace) -> None:
+def test_a_link_at_the_destination_is_neither_followed_nor_replaced(workspace: Workspace) -> None:
     victim = workspace.root.parent / "victim"
     victim.write_text("safe")
     (workspace.root / "report").symlink_to(victim)
@@ -122,7 +122,7 @@ def test_a_link_at_the_target_is_neither_followed_nor_replaced(workspace: Worksp
     assert victim.read_text() == "safe"
 
 
-def test_a_folder_that_is_a_link_receives_nothing(workspace: Workspace, tmp_path: Path) -> None:
+def test_nothing_is_written_through_a_linked_folder(workspace: Workspace, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (workspace.root / "input").symlink_to(outside)
@@ -134,7 +134,7 @@ def test_a_folder_that_is_a_link_receives_nothing(workspace: Workspace, tmp_path
     assert staged(workspace) == []
 
 
-def test_what_does_not_fit_is_said_and_leaves_nothing(workspace: Workspace) -> None:
+def test_a_full_disk_is_reported_and_leaves_nothing(workspace: Workspace) -> None:
     """A limit on file size stands in for a full disk: the kernel refuses the write."""
     with limit_file_size(1000), pytest.raises(WorkspaceError, match="larger"):
         workspace.write(RelPath("big"), [b"x" * 2000])
@@ -142,7 +142,7 @@ def test_what_does_not_fit_is_said_and_leaves_nothing(workspace: Workspace) -> N
     assert staged(workspace) == []
 
 
-def test_making_a_folder_makes_those_before_it_and_may_be_repeated(workspace: Workspace) -> None:
+def test_making_a_folder_creates_parents_and_is_idempotent(workspace: Workspace) -> None:
     workspace.make_folder(RelPath("a/b/c"))
     workspace.make_folder(RelPath("a/b/c"))
     assert (workspace.root / "a" / "b" / "c").is_dir()
@@ -151,7 +151,7 @@ def test_making_a_folder_makes_those_before_it_and_may_be_repeated(workspace: Wo
         workspace.make_folder(RelPath("file/x"))
 
 
-def test_removing_takes_the_link_and_leaves_what_it_points_to(workspace: Workspace) -> None:
+def test_removing_a_link_keeps_its_target(workspace: Workspace) -> None:
     victim = workspace.root.parent / "victim"
     victim.mkdir()
     (victim / "file").write_text("safe")
@@ -168,7 +168,7 @@ def test_removing_takes_the_link_and_leaves_what_it_points_to(workspace: Workspa
         workspace.remove(ROOT)
 
 
-def test_a_tree_deeper_than_any_path_can_be_removed(workspace: Workspace) -> None:
+def test_a_tree_deeper_than_the_path_limit_can_be_removed(workspace: Workspace) -> None:
     make_deep(workspace.root, 3000)
     workspace.remove(RelPath("deep"))
     assert names(workspace) == []
@@ -185,7 +185,7 @@ def make_deep(root: Path, levels: int) -> None:
     os.close(at)
 
 
-def test_what_a_dead_process_left_half_done_is_tidied(workspace: Workspace) -> None:
+def test_leftovers_of_a_dead_process_are_removed(workspace: Workspace) -> None:
     dead = workspace.open_write(RelPath("never-finished"))
     (workspace.staging.folder / "ruin-1" / "x").mkdir(parents=True)
     workspace.staging.clean_up()
@@ -216,7 +216,7 @@ def closed_file(workspace: Workspace, name: str) -> None:
     file.chmod(0)
 
 
-def test_what_the_user_may_not_read_comes_through_the_sandbox(workspace: Workspace) -> None:
+def test_files_unreadable_on_the_host_are_read_through_the_sandbox(workspace: Workspace) -> None:
     closed_file(workspace, "secret")
     closed_file(workspace, "refused")
     open_parents(workspace.root)
@@ -236,7 +236,9 @@ def open_parents(path: Path) -> None:
             parent.chmod(stat.S_IMODE(parent.stat().st_mode) | 0o111)
 
 
-def test_what_the_user_may_not_remove_goes_through_the_sandbox(workspace: Workspace) -> None:
+def test_files_unremovable_on_the_host_are_removed_through_the_sandbox(
+    workspace: Workspace,
+) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root can make what an ordinary user may not remove")
     workspace.staging.folder.mkdir()
@@ -254,7 +256,7 @@ def test_what_the_user_may_not_remove_goes_through_the_sandbox(workspace: Worksp
     assert (workspace.root / "mine" / "closed" / "file").exists()
 
 
-def test_a_sparse_file_of_a_terabyte_is_only_a_number(workspace: Workspace) -> None:
+def test_a_sparse_terabyte_file_costs_nothing(workspace: Workspace) -> None:
     with (workspace.root / "huge").open("wb") as file:
         try:
             file.truncate(1024**4)

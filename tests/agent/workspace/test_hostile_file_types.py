@@ -62,7 +62,7 @@ def special(request: pytest.FixtureRequest) -> Callable[[Path], None]:
     return made
 
 
-def test_what_is_no_file_is_never_opened_as_one(
+def test_special_files_are_never_opened(
     workspace: Workspace,
     snapshots: SnapshotTracker,
     special: Callable[[Path], None],
@@ -84,7 +84,7 @@ def test_what_is_no_file_is_never_opened_as_one(
     assert operations.rename(workspace, FILE_PATH, "g").paths == ("output/g",)
 
 
-def test_what_is_no_folder_is_never_entered_as_one(
+def test_non_folders_are_never_entered(
     workspace: Workspace, special: Callable[[Path], None], tmp_path: Path
 ) -> None:
     special(workspace.root / "away")
@@ -110,7 +110,7 @@ def test_what_is_no_folder_is_never_entered_as_one(
 
 
 @pytest.mark.parametrize("what", [a_fifo, a_device, a_link, a_folder])
-def test_what_stands_in_for_input_does_not_break_the_start(
+def test_a_replaced_input_folder_does_not_break_the_start(
     workspace: Workspace, what: Callable[[Path], None], tmp_path: Path
 ) -> None:
     """The person's files go into ``input``, which the model may have replaced."""
@@ -124,9 +124,7 @@ def test_what_stands_in_for_input_does_not_break_the_start(
             copy_in(workspace, given, RelPath("input"))
 
 
-def test_a_folder_given_is_read_without_following_what_is_in_it(
-    workspace: Workspace, tmp_path: Path
-) -> None:
+def test_links_in_a_given_folder_are_not_followed(workspace: Workspace, tmp_path: Path) -> None:
     given = tmp_path / "given"
     given.mkdir()
     for make in (a_fifo, a_socket, a_link, a_folder):

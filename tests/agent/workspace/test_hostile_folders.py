@@ -24,7 +24,7 @@ from tests.support.hostile.hostile_workspace import FILE_PATH, read_omission_not
 from tests.support.hostile.ordinary_user import NOBODY, as_ordinary_user
 
 
-def test_a_file_with_two_names_is_replaced_under_one_only(workspace: Workspace) -> None:
+def test_replacing_a_hard_link_changes_one_name_only(workspace: Workspace) -> None:
     workspace.write(FILE_PATH, [b"old"])
     (workspace.root / "other").hardlink_to(workspace.root / FILE_PATH)
     with workspace.open_write(FILE_PATH) as upload:
@@ -34,7 +34,7 @@ def test_a_file_with_two_names_is_replaced_under_one_only(workspace: Workspace) 
     assert (workspace.root / FILE_PATH).read_bytes() == b"new"
 
 
-def test_a_file_with_two_names_is_written_into_by_no_change(workspace: Workspace) -> None:
+def test_hard_linked_files_are_never_written_in_place(workspace: Workspace) -> None:
     """Such as one that a sandbox might link from elsewhere on the same disk."""
     outside = workspace.root.parent / "outside"
     outside.write_bytes(b"mine")
@@ -60,7 +60,7 @@ def closed(workspace: Workspace) -> None:
         at.chmod(0)
 
 
-def test_root_enters_closed_folders(
+def test_root_reads_folders_without_permissions(
     workspace: Workspace, snapshots: SnapshotTracker, tmp_path: Path
 ) -> None:
     if os.geteuid() != 0:
@@ -90,7 +90,7 @@ def ordinary(workspace: Workspace) -> Workspace:
     return workspace
 
 
-def test_an_ordinary_user_is_told_what_is_closed(
+def test_an_ordinary_user_is_told_which_folders_are_unreadable(
     ordinary: Workspace, snapshots: SnapshotTracker, tmp_path: Path
 ) -> None:
     path = RelPath("output/closed")
@@ -106,14 +106,14 @@ def test_an_ordinary_user_is_told_what_is_closed(
         )
 
 
-def test_an_ordinary_user_removes_closed_folders_of_their_own(ordinary: Workspace) -> None:
+def test_an_ordinary_user_removes_their_own_unreadable_folders(ordinary: Workspace) -> None:
     with as_ordinary_user():
         ordinary.remove(RelPath("output/closed"))
         assert ordinary.list(RelPath("output")) == []
         assert list(ordinary.staging.folder.iterdir()) == []
 
 
-def test_a_workspace_that_became_a_link_is_not_followed(
+def test_a_workspace_replaced_by_a_link_is_not_followed(
     workspace: Workspace, snapshots: SnapshotTracker, tmp_path: Path
 ) -> None:
     outside = tmp_path / "outside"
@@ -144,7 +144,7 @@ def test_a_workspace_that_became_a_link_is_not_followed(
     assert not list((tmp_path / "blobs").rglob("*-*"))
 
 
-def test_a_workspace_that_is_gone_or_a_file_is_told_so(workspace: Workspace) -> None:
+def test_a_missing_or_replaced_workspace_is_reported(workspace: Workspace) -> None:
     volume.discard(workspace.root)
     with pytest.raises(WorkspaceError, match="not there"):
         workspace.list(ROOT)
@@ -153,7 +153,7 @@ def test_a_workspace_that_is_gone_or_a_file_is_told_so(workspace: Workspace) -> 
         workspace.list(ROOT)
 
 
-def test_moving_into_a_sandbox_follows_no_link_in_either(tmp_path: Path) -> None:
+def test_moving_into_a_sandbox_follows_no_links(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     folder = RunFolder.create(tmp_path / "data", "draft")

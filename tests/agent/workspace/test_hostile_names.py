@@ -54,7 +54,7 @@ ALIKE = [
 
 
 @pytest.mark.parametrize(("one", "other"), ALIKE)
-def test_names_that_look_alike_are_two_files(
+def test_similar_looking_names_are_different_files(
     workspace: Workspace, snapshots: SnapshotTracker, one: str, other: str
 ) -> None:
     for name in (one, other):
@@ -71,7 +71,7 @@ def test_names_that_look_alike_are_two_files(
     assert [entry.name for entry in workspace.list(RelPath("output"))] == [other]
 
 
-def test_a_name_of_255_bytes_is_used_and_a_longer_one_refused(workspace: Workspace) -> None:
+def test_names_are_limited_to_255_bytes(workspace: Workspace) -> None:
     longest = "n" * 251 + ".txt"
     assert workspace.write(RelPath(longest), [b"x"]) == longest
     second = workspace.write(RelPath(longest), [b"x"])
@@ -81,7 +81,7 @@ def test_a_name_of_255_bytes_is_used_and_a_longer_one_refused(workspace: Workspa
         operations.rename(workspace, RelPath(longest), "n" * 256)
 
 
-def test_what_lies_deeper_than_a_path_can_tell_is_left_out_and_removed(
+def test_files_beyond_the_path_limit_are_omitted_and_removable(
     workspace: Workspace, snapshots: SnapshotTracker, tmp_path: Path
 ) -> None:
     deep(workspace.root / "output", 3000)
@@ -94,7 +94,7 @@ def test_what_lies_deeper_than_a_path_can_tell_is_left_out_and_removed(
     assert not (workspace.root / "output" / "d").exists()
 
 
-def test_a_name_too_long_for_a_path_spoils_no_listing(workspace: Workspace) -> None:
+def test_a_name_beyond_the_path_limit_does_not_break_a_listing(workspace: Workspace) -> None:
     folder = RelPath("/".join(["d" * 200] * 20))
     workspace.make_folder(folder)
     with workspace.open_root(folder) as root:
@@ -110,7 +110,7 @@ def test_a_name_too_long_for_a_path_spoils_no_listing(workspace: Workspace) -> N
         RelPath.from_url(rows[0]["path"])
 
 
-def test_nothing_is_moved_where_its_path_would_be_too_long(workspace: Workspace) -> None:
+def test_a_move_beyond_the_path_limit_is_refused(workspace: Workspace) -> None:
     folder = RelPath("/".join(["d" * 200] * 20))
     workspace.make_folder(folder)
     name = workspace.write(RelPath("n" * 200), [b"x"])
@@ -120,7 +120,7 @@ def test_nothing_is_moved_where_its_path_would_be_too_long(workspace: Workspace)
     assert workspace.list(folder) == []
 
 
-def test_a_whole_sandbox_is_removed_however_deep(tmp_path: Path) -> None:
+def test_a_sandbox_of_any_depth_is_removed(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     sandbox = tmp_path / "data" / "sandboxes" / "some"
@@ -132,7 +132,7 @@ def test_a_whole_sandbox_is_removed_however_deep(tmp_path: Path) -> None:
     assert outside.is_dir()
 
 
-def test_a_run_whose_files_lie_very_deep_gets_a_sandbox_of_its_own(
+def test_a_run_with_very_deep_files_gets_a_cold_sandbox(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Moving them into one that is there would take longer; nothing is brought down by it."""

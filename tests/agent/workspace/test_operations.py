@@ -50,7 +50,7 @@ def rel(*names: str) -> list[RelPath]:
 # New names
 
 
-def test_a_new_folder_and_a_new_file_keep_what_has_their_name(workspace: Workspace) -> None:
+def test_new_files_and_folders_do_not_overwrite(workspace: Workspace) -> None:
     made = [
         operations.new_folder(workspace, RelPath("a/b")).paths,
         operations.new_folder(workspace, RelPath("a/b")).paths,
@@ -67,7 +67,7 @@ def test_a_new_folder_and_a_new_file_keep_what_has_their_name(workspace: Workspa
 # Moves
 
 
-def test_files_links_and_folders_move_and_a_taken_name_keeps_both(workspace: Workspace) -> None:
+def test_moves_keep_both_files_if_the_name_is_taken(workspace: Workspace) -> None:
     make(workspace, a="a", b__inner="b", to__a="old")
     (workspace.root / "link").symlink_to("/etc")
     moved = operations.move(workspace, rel("a", "b", "link", "to/a"), RelPath("to"))
@@ -79,7 +79,7 @@ def test_files_links_and_folders_move_and_a_taken_name_keeps_both(workspace: Wor
     }  # fmt: skip
 
 
-def test_undoing_a_move_leaves_out_what_was_removed_meanwhile(workspace: Workspace) -> None:
+def test_undoing_a_move_skips_files_removed_meanwhile(workspace: Workspace) -> None:
     for name in ("a", "b", "c"):
         workspace.write(RelPath(name), [name.encode()])
     moved = operations.move(workspace, [RelPath("a"), RelPath("b"), RelPath("c")], RelPath("to"))
@@ -92,7 +92,7 @@ def test_undoing_a_move_leaves_out_what_was_removed_meanwhile(workspace: Workspa
         operations.undo(workspace, moved.undo_token)
 
 
-def test_a_move_is_undone(workspace: Workspace) -> None:
+def test_a_move_can_be_undone(workspace: Workspace) -> None:
     make(workspace, a="a", b__inner="b", to__a="old")
     before = tree(workspace)
     moved = operations.move(workspace, rel("a", "b"), RelPath("to"))
@@ -103,21 +103,21 @@ def test_a_move_is_undone(workspace: Workspace) -> None:
         operations.undo(workspace, moved.undo_token)
 
 
-def test_what_lies_in_a_folder_that_is_moved_goes_with_it(workspace: Workspace) -> None:
+def test_a_moved_folder_keeps_its_contents(workspace: Workspace) -> None:
     make(workspace, d__x="x")
     operations.move(workspace, rel("d/x", "d", "d"), RelPath("to"))
     assert tree(workspace) == {"to": None, "to/d": None, "to/d/x": "x"}
 
 
 @pytest.mark.parametrize("to", ["d", "d/inner", "d/inner/deeper"])
-def test_a_folder_does_not_move_into_itself(workspace: Workspace, to: str) -> None:
+def test_a_folder_cannot_be_moved_into_itself(workspace: Workspace, to: str) -> None:
     make(workspace, d__inner__x="x")
     with pytest.raises(WorkspaceError, match="into itself"):
         operations.move(workspace, rel("d"), RelPath(to))
     assert "d/inner/x" in tree(workspace)
 
 
-def test_a_name_changes_and_changes_back(workspace: Workspace) -> None:
+def test_a_rename_can_be_undone(workspace: Workspace) -> None:
     make(workspace, d__a="a", d__b="b")
     renamed = operations.rename(workspace, RelPath("d/a"), "b")
     assert renamed.paths == ("d/b (2)",)
@@ -131,7 +131,7 @@ def test_a_name_changes_and_changes_back(workspace: Workspace) -> None:
 # Removals
 
 
-def test_what_is_removed_comes_back_as_it_was(workspace: Workspace) -> None:
+def test_a_removal_can_be_undone(workspace: Workspace) -> None:
     make(workspace, a="a", d__x="x")
     (workspace.root / "d" / "link").symlink_to("/etc")
     removed = operations.remove(workspace, rel("a", "d", "d/x"))
@@ -145,7 +145,7 @@ def test_what_is_removed_comes_back_as_it_was(workspace: Workspace) -> None:
     assert (workspace.root / "d" / "link").readlink() == Path("/etc")
 
 
-def test_a_folder_that_is_gone_meanwhile_is_made_for_what_comes_back(workspace: Workspace) -> None:
+def test_undo_recreates_a_missing_parent_folder(workspace: Workspace) -> None:
     make(workspace, d__e__x="x")
     removed = operations.remove(workspace, rel("d/e/x"))
     operations.remove(workspace, rel("d"))
@@ -154,7 +154,7 @@ def test_a_folder_that_is_gone_meanwhile_is_made_for_what_comes_back(workspace: 
     assert tree(workspace) == {"d": None, "d/e": None, "d/e/x": "x"}
 
 
-def test_all_or_nothing_is_removed(workspace: Workspace) -> None:
+def test_removal_is_all_or_nothing(workspace: Workspace) -> None:
     make(workspace, a="a")
     with pytest.raises(WorkspaceError, match="missing"):
         operations.remove(workspace, rel("a", "missing"))
@@ -162,7 +162,7 @@ def test_all_or_nothing_is_removed(workspace: Workspace) -> None:
     assert list(workspace.staging.folder.iterdir()) == []
 
 
-def test_what_was_removed_is_kept_for_ten_minutes(workspace: Workspace) -> None:
+def test_removed_files_are_kept_for_ten_minutes(workspace: Workspace) -> None:
     make(workspace, a="a")
     removed = operations.remove(workspace, rel("a"))
     now = workspace.staging.folder.stat().st_mtime
@@ -175,7 +175,7 @@ def test_what_was_removed_is_kept_for_ten_minutes(workspace: Workspace) -> None:
         operations.undo(workspace, removed.undo_token)
 
 
-def test_nothing_is_done_without_a_name_or_to_the_workspace_itself(workspace: Workspace) -> None:
+def test_empty_names_and_the_workspace_root_are_rejected(workspace: Workspace) -> None:
     acts: list[Callable[[], object]] = [
         lambda: operations.new_folder(workspace, ROOT),
         lambda: operations.new_file(workspace, ROOT),
@@ -194,7 +194,7 @@ def test_nothing_is_done_without_a_name_or_to_the_workspace_itself(workspace: Wo
     assert tree(workspace) == {}
 
 
-def test_a_link_on_the_way_is_not_followed(workspace: Workspace, tmp_path: Path) -> None:
+def test_links_in_the_path_are_not_followed(workspace: Workspace, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "x").write_text("safe")
@@ -228,7 +228,7 @@ class InTheSandbox:
         self.removed.append(path)
 
 
-def test_what_only_root_in_the_sandbox_may_remove_is_removed_there_for_good(
+def test_files_only_root_may_remove_are_deleted_permanently_in_the_sandbox(
     workspace: Workspace,
 ) -> None:
     if os.geteuid() != 0:
@@ -258,7 +258,7 @@ def replace(workspace: Workspace, path: str, version: str) -> None:
         upload.replace(version)
 
 
-def test_a_file_is_replaced_with_its_mode_if_it_is_still_the_one_that_was_seen(
+def test_an_unchanged_file_is_replaced_with_its_mode(
     workspace: Workspace,
 ) -> None:
     make(workspace, a="old")
@@ -273,7 +273,7 @@ def test_a_file_is_replaced_with_its_mode_if_it_is_still_the_one_that_was_seen(
     assert list(workspace.staging.folder.iterdir()) == []
 
 
-def test_what_is_no_file_any_more_is_not_replaced(workspace: Workspace) -> None:
+def test_only_files_are_replaced(workspace: Workspace) -> None:
     (workspace.root / "link").symlink_to("/etc/hostname")
     (workspace.root / "folder").mkdir()
     for name in ("link", "folder", "missing"):

@@ -40,7 +40,7 @@ def resolution(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
         ("\ud800", "not valid text"),
     ],
 )
-def test_a_path_that_could_leave_or_break_is_refused_with_the_reason(text: str, why: str) -> None:
+def test_unsafe_paths_are_refused_with_the_reason(text: str, why: str) -> None:
     with pytest.raises(WorkspaceError, match=why):
         RelPath(text)
 
@@ -52,7 +52,7 @@ NAMES = st.binary(min_size=1, max_size=40).filter(
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(NAMES, min_size=1, max_size=5))
-def test_any_name_that_linux_allows_travels_through_a_url(names: list[bytes]) -> None:
+def test_any_linux_name_survives_a_url(names: list[bytes]) -> None:
     path = RelPath(b"/".join(names))
     assert path.to_url().isascii()
     assert RelPath.from_url(path.to_url()) == path
@@ -70,7 +70,7 @@ def test_the_parts_of_a_path() -> None:
         RelPath.from_url("%2e%2e/secret")
 
 
-def test_a_name_that_is_no_utf8_can_be_shown() -> None:
+def test_a_non_utf8_name_can_be_shown() -> None:
     assert RelPath(b"caf\xe9/\xff").display == "caf%E9/%FF"
 
 
@@ -89,7 +89,7 @@ def test_a_file_below_the_root_is_opened(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("resolution")
-def test_a_link_is_never_followed_wherever_it_stands(tmp_path: Path) -> None:
+def test_links_are_never_followed(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.mkdir()
     (secret / "file").write_text("secret")
@@ -107,7 +107,7 @@ def test_a_link_is_never_followed_wherever_it_stands(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("resolution")
-def test_a_fifo_a_socket_and_a_folder_are_no_files_and_do_not_block(tmp_path: Path) -> None:
+def test_special_files_are_rejected_without_blocking(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "folder").mkdir()
     for name in ("fifo", "folder"):
@@ -117,7 +117,7 @@ def test_a_fifo_a_socket_and_a_folder_are_no_files_and_do_not_block(tmp_path: Pa
 
 
 @pytest.mark.usefixtures("resolution")
-def test_a_device_is_not_even_opened(tmp_path: Path) -> None:
+def test_devices_are_never_opened(tmp_path: Path) -> None:
     """A terminal device would answer an open with ENXIO, were it tried."""
     try:
         os.mknod(tmp_path / "device", 0o600 | 0o020000, os.makedev(4, 250))
@@ -127,7 +127,7 @@ def test_a_device_is_not_even_opened(tmp_path: Path) -> None:
         opened_text(tmp_path, "device")
 
 
-def test_a_lease_that_a_program_holds_does_not_make_anyone_wait(tmp_path: Path) -> None:
+def test_file_leases_do_not_block(tmp_path: Path) -> None:
     file = tmp_path / "leased"
     file.write_text("x")
     holder = os.open(file, os.O_RDWR)
@@ -142,7 +142,7 @@ def test_a_lease_that_a_program_holds_does_not_make_anyone_wait(tmp_path: Path) 
         signal.signal(signal.SIGIO, before)
 
 
-def test_no_descriptor_is_left_open_by_what_fails(tmp_path: Path) -> None:
+def test_failures_leave_no_descriptor_open(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("/etc")
     os.mkfifo(tmp_path / "fifo")
     before = len(list(Path("/proc/self/fd").iterdir()))

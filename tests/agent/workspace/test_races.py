@@ -256,7 +256,9 @@ def weigh_it(arena: Arena) -> None:
         weigh_it,
     ],
 )
-def test_no_moment_leads_outside(arena: Arena, rounds: int, act: Callable[[Arena], None]) -> None:
+def test_swapped_folders_never_lead_outside(
+    arena: Arena, rounds: int, act: Callable[[Arena], None]
+) -> None:
     with arena.hostile(rounds) as attempts:
         for _ in attempts:
             with suppress(WorkspaceError):
@@ -264,7 +266,7 @@ def test_no_moment_leads_outside(arena: Arena, rounds: int, act: Callable[[Arena
     assert arena.untouched()
 
 
-def test_removing_the_very_folder_that_is_swapped(arena: Arena, rounds: int) -> None:
+def test_removing_a_swapped_folder_stays_inside(arena: Arena, rounds: int) -> None:
     with arena.hostile(rounds) as attempts:
         for _ in attempts:
             with suppress(WorkspaceError, OSError):
@@ -276,7 +278,7 @@ def test_removing_the_very_folder_that_is_swapped(arena: Arena, rounds: int) -> 
     assert arena.untouched()
 
 
-def test_output_is_copied_without_anything_from_outside(arena: Arena, rounds: int) -> None:
+def test_copied_output_contains_nothing_from_outside(arena: Arena, rounds: int) -> None:
     with arena.hostile(rounds // 10) as attempts:
         for number in attempts:
             out = arena.folder / f"out{number}"
@@ -288,7 +290,7 @@ def test_output_is_copied_without_anything_from_outside(arena: Arena, rounds: in
 
 
 @pytest.mark.parametrize("watched", [True, False])
-def test_a_snapshot_holds_nothing_from_outside(arena: Arena, rounds: int, watched: bool) -> None:
+def test_a_snapshot_contains_nothing_from_outside(arena: Arena, rounds: int, watched: bool) -> None:
     blobs = BlobStore(arena.folder / "blobs")
     watch = WorkspaceWatcher(arena.root.parent) if watched else None
     snapshots = SnapshotTracker(arena.root, blobs, watch, sweep_below=0)
@@ -306,7 +308,7 @@ def test_a_snapshot_holds_nothing_from_outside(arena: Arena, rounds: int, watche
     assert snapshots.manifest.nodes["d"].kind == "folder"
 
 
-def test_a_whole_sandbox_is_removed_and_nothing_outside(arena: Arena, rounds: int) -> None:
+def test_removing_a_sandbox_removes_nothing_outside(arena: Arena, rounds: int) -> None:
     with arena.hostile(rounds // 10) as attempts:
         for _ in attempts:
             volume.discard(arena.root / "d")
@@ -315,9 +317,7 @@ def test_a_whole_sandbox_is_removed_and_nothing_outside(arena: Arena, rounds: in
     assert arena.untouched()
 
 
-def test_what_a_run_made_is_told_of_without_anything_from_outside(
-    tmp_path: Path, rounds: int
-) -> None:
+def test_output_lists_contain_nothing_from_outside(tmp_path: Path, rounds: int) -> None:
     """``output/`` itself is what is swapped."""
     arena = Arena(tmp_path)
     (arena.root / "output").mkdir()

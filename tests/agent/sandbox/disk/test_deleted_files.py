@@ -38,30 +38,30 @@ def hold(tmp_path: Path) -> Iterator[Hold]:
         each.communicate()
 
 
-def test_an_open_file_counts_once_it_is_deleted(hold: Hold, tmp_path: Path) -> None:
+def test_an_open_file_is_counted_after_deletion(hold: Hold, tmp_path: Path) -> None:
     process = hold(OPEN)
     assert deleted_size([process], [tmp_path]) == 0
     (tmp_path / "held").unlink()
     assert deleted_size([process], [tmp_path]) == SIZE
 
 
-def test_a_file_counts_once_however_many_hold_it(hold: Hold, tmp_path: Path) -> None:
+def test_a_file_held_by_several_processes_is_counted_once(hold: Hold, tmp_path: Path) -> None:
     process = hold(f"{OPEN}; os.unlink('held'); os.dup(file.fileno())")
     assert deleted_size([process, process], [tmp_path]) == SIZE
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may look into mappings")
-def test_a_mapped_file_counts_though_it_was_closed(hold: Hold, tmp_path: Path) -> None:
+def test_a_mapped_file_is_counted_after_closing(hold: Hold, tmp_path: Path) -> None:
     process = hold(f"{OPEN}; m = mmap.mmap(file.fileno(), 0); os.unlink('held'); file.close()")
     assert deleted_size([process], [tmp_path]) == SIZE
 
 
-def test_a_file_that_never_had_a_name_counts(hold: Hold, tmp_path: Path) -> None:
+def test_an_anonymous_file_is_counted(hold: Hold, tmp_path: Path) -> None:
     process = hold("os.write(fd := os.open('.', os.O_TMPFILE | os.O_RDWR), bytes(SIZE))")
     assert deleted_size([process], [tmp_path]) == SIZE
 
 
-def test_files_in_memory_and_processes_that_ended_do_not_count(hold: Hold, tmp_path: Path) -> None:
+def test_memory_files_and_ended_processes_are_not_counted(hold: Hold, tmp_path: Path) -> None:
     process = hold("os.write(os.memfd_create('memory'), bytes(SIZE))")
     ended = subprocess.Popen(["true"])
     ended.wait()

@@ -61,14 +61,14 @@ def folder(data: DataFolder) -> Path:
 
 
 @own_disk
-def test_it_is_full_where_the_quota_says_and_not_before(folder: Path) -> None:
+def test_the_disk_is_full_exactly_at_the_quota(folder: Path) -> None:
     (folder / "most").write_bytes(bytes(int(SIZE * 0.85)))
     with (folder / "more").open("wb") as file, pytest.raises(OSError, match="No space left"):
         os.posix_fallocate(file.fileno(), 0, int(SIZE * 0.15))
 
 
 @own_disk
-def test_what_is_not_used_takes_nothing_of_the_host(folder: Path) -> None:
+def test_unused_space_takes_nothing_from_the_host(folder: Path) -> None:
     assert bytes_on_disk(volume.disk_image(folder).parent) < 5 * MEGABYTE
     (folder / "file").write_bytes(os.urandom(20 * MEGABYTE))
     os.sync()
@@ -79,7 +79,7 @@ def test_what_is_not_used_takes_nothing_of_the_host(folder: Path) -> None:
 
 
 @own_disk
-def test_a_run_s_size_is_what_deleting_it_frees(data: DataFolder) -> None:
+def test_a_runs_size_is_what_its_deletion_frees(data: DataFolder) -> None:
     run = write_ended_run(data.path)
     shutil.rmtree(run.sandbox_folder)
     assert volume.create(run.sandbox_folder, SIZE)
@@ -92,7 +92,7 @@ def test_a_run_s_size_is_what_deleting_it_frees(data: DataFolder) -> None:
 
 
 @own_disk
-def test_nothing_on_it_is_a_device_or_gives_rights(folder: Path) -> None:
+def test_the_disk_is_mounted_nodev_and_nosuid(folder: Path) -> None:
     os.mknod(folder / "null", 0o666 | 0o020000, os.makedev(1, 3))
     with pytest.raises(PermissionError):
         (folder / "null").read_bytes()
@@ -101,7 +101,7 @@ def test_nothing_on_it_is_a_device_or_gives_rights(folder: Path) -> None:
 
 
 @own_disk
-def test_a_killed_process_leaves_nothing_that_the_next_does_not_find(folder: Path) -> None:
+def test_disks_of_a_killed_process_are_found_by_the_next(folder: Path) -> None:
     (folder / "file").write_text("kept")
     volume.detach(folder)
     assert not volume.is_attached(folder)
@@ -117,7 +117,7 @@ def test_a_killed_process_leaves_nothing_that_the_next_does_not_find(folder: Pat
 
 
 @own_disk
-def test_a_file_that_is_read_stays_whole_while_its_disk_is_taken_away(folder: Path) -> None:
+def test_an_open_file_stays_readable_while_its_disk_is_detached(folder: Path) -> None:
     (folder / "file").write_text("kept")
     with (folder / "file").open() as file:
         volume.detach(folder, idle=True)
@@ -128,7 +128,7 @@ def test_a_file_that_is_read_stays_whole_while_its_disk_is_taken_away(folder: Pa
 
 
 @own_disk
-def test_discarding_leaves_neither_mount_nor_file(folder: Path) -> None:
+def test_discarding_removes_mount_and_image(folder: Path) -> None:
     (folder / "deep" / "er").mkdir(parents=True)
     image = volume.disk_image(folder)
     volume.discard(folder)
@@ -139,7 +139,7 @@ def test_discarding_leaves_neither_mount_nor_file(folder: Path) -> None:
 
 
 @own_disk
-def test_it_moves_with_its_folder(folder: Path, tmp_path: Path) -> None:
+def test_the_disk_moves_with_its_folder(folder: Path, tmp_path: Path) -> None:
     (folder / "file").write_text("kept")
     there = tmp_path / "data" / "headless" / "0" / "sandboxes" / "one"
     there.parent.mkdir(parents=True)
@@ -150,7 +150,7 @@ def test_it_moves_with_its_folder(folder: Path, tmp_path: Path) -> None:
     volume.discard(there)
 
 
-def test_without_the_means_a_folder_is_a_plain_one(
+def test_without_loop_devices_a_plain_folder_is_used(
     data: DataFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(volume, "_TOOL_PATH", str(data.path))
@@ -164,7 +164,7 @@ def test_without_the_means_a_folder_is_a_plain_one(
     assert not folder.exists()
 
 
-def test_an_upload_beyond_the_disk_is_refused_with_a_sentence(tmp_path: Path) -> None:
+def test_an_upload_larger_than_the_disk_is_refused(tmp_path: Path) -> None:
     app = create_app(
         replace(load({}), data=tmp_path, disk=MEGABYTE), LocalSandboxProvider(tmp_path)
     )
@@ -243,7 +243,7 @@ FILL = "for i in 1 2 3 4; do head -c 40M /dev/zero > big$i; done; sleep 20"
 
 
 @pytest.mark.engine
-def test_filling_the_workspace_is_stopped_and_told_and_it_goes_on(make: Make, own: bool) -> None:
+def test_filling_the_workspace_is_stopped_and_reported(make: Make, own: bool) -> None:
     sandbox = make(own).sandbox
     inside = say(sandbox, "findmnt -n -o OPTIONS /workspace").split(",")
     assert ({"nosuid", "nodev"} <= set(inside)) == own
@@ -258,7 +258,7 @@ def test_filling_the_workspace_is_stopped_and_told_and_it_goes_on(make: Make, ow
 
 
 @pytest.mark.engine
-def test_filling_the_containers_own_layer_is_stopped_too(make: Make, own: bool) -> None:
+def test_filling_the_container_layer_is_stopped(make: Make, own: bool) -> None:
     sandbox = make(own).sandbox
     fill = "for i in $(seq 50); do head -c 50M /dev/zero > /opt/$i; done; sleep 20"
     result = run(sandbox, fill)
@@ -285,7 +285,7 @@ time.sleep(20)
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may inspect a container's processes")
 @pytest.mark.engine
 @pytest.mark.parametrize("place", ["/opt", "/var/tmp", "/workspace"])
-def test_deleted_files_that_stay_open_count(make: Make, own: bool, place: str) -> None:
+def test_deleted_open_files_are_counted(make: Make, own: bool, place: str) -> None:
     sandbox = make(own).sandbox
     sandbox.write("hold.py", HOLD.encode())
     result = run(sandbox, f"python3 hold.py {place}")
@@ -301,7 +301,7 @@ def test_deleted_files_that_stay_open_count(make: Make, own: bool, place: str) -
 @own_disk
 @pytest.mark.engine
 @pytest.mark.parametrize("place", scratch.SCRATCH_DIRECTORIES)
-def test_temporary_files_homes_and_caches_lie_on_the_own_disk(make: Make, place: str) -> None:
+def test_temporary_files_homes_and_caches_are_on_the_sandbox_disk(make: Make, place: str) -> None:
     sandbox = make(True).sandbox
     result = run(
         sandbox, f"for i in 1 2 3 4; do head -c 40M /dev/zero > {place}/$i; done; sleep 20"
@@ -315,7 +315,9 @@ def test_temporary_files_homes_and_caches_lie_on_the_own_disk(make: Make, place:
 
 
 @pytest.mark.engine
-def test_directories_begin_as_the_image_has_them(make: Make, own: bool, image: str) -> None:
+def test_directories_start_with_the_contents_of_the_image(
+    make: Make, own: bool, image: str
+) -> None:
     folder, sandbox, _ = make(own)
     owned = "%p %m %U %G"  # the size of a directory is a matter of its file system
     tell = f"-type d -printf '{owned}\\n' -o -printf '{owned} %s %l\\n'"
@@ -327,7 +329,7 @@ def test_directories_begin_as_the_image_has_them(make: Make, own: bool, image: s
 
 @own_disk
 @pytest.mark.engine
-def test_directories_that_an_image_has_otherwise_stay_its_own(
+def test_directories_that_differ_in_an_image_are_left_alone(
     engine: docker.DockerClient, image: str, data: DataFolder
 ) -> None:
     """Much in a home is not copied for each sandbox, and a link is not mounted over."""
@@ -348,7 +350,7 @@ def test_directories_that_an_image_has_otherwise_stay_its_own(
 
 @own_disk
 @pytest.mark.engine
-def test_directories_stay_with_a_sandbox_that_rests_and_are_new_with_a_new_one(
+def test_directories_survive_a_stop_and_are_fresh_in_a_new_sandbox(
     machine: Machine, make: Make
 ) -> None:
     folder, sandbox, _ = make(True)
@@ -365,7 +367,7 @@ def test_directories_stay_with_a_sandbox_that_rests_and_are_new_with_a_new_one(
 
 
 @pytest.mark.engine
-def test_what_goes_on_in_the_background_is_stopped_between_commands(make: Make, own: bool) -> None:
+def test_background_writers_are_stopped_between_commands(make: Make, own: bool) -> None:
     folder, sandbox, _ = make(own)
     run(sandbox, "(until [ -e go ]; do sleep 0.05; done; cat /dev/zero > big) & echo $! > job")
     (folder.workspace / "go").touch()
@@ -374,7 +376,7 @@ def test_what_goes_on_in_the_background_is_stopped_between_commands(make: Make, 
 
 @pytest.mark.long
 @pytest.mark.engine
-def test_who_stops_the_supervisor_is_stopped_by_force(make: Make) -> None:
+def test_a_process_that_freezes_the_supervisor_is_killed(make: Make) -> None:
     sandbox = make(False).sandbox
     fill = "while :; do head -c 20M /dev/zero > /opt/$RANDOM; done"
     result = run(sandbox, f"kill -STOP $PPID; {fill}", timeout=60)
@@ -383,7 +385,7 @@ def test_who_stops_the_supervisor_is_stopped_by_force(make: Make) -> None:
 
 
 @pytest.mark.engine
-def test_a_file_larger_than_the_disk_is_refused_at_once(make: Make, own: bool) -> None:
+def test_a_file_larger_than_the_disk_is_refused_immediately(make: Make, own: bool) -> None:
     sandbox = make(own).sandbox
     for place in ("/opt/large", "large"):
         assert b"File size limit" in run(sandbox, f"truncate -s 101M {place}").stderr
@@ -391,7 +393,7 @@ def test_a_file_larger_than_the_disk_is_refused_at_once(make: Make, own: bool) -
 
 
 @pytest.mark.engine
-def test_below_the_hosts_floor_commands_are_stopped_and_can_delete(
+def test_low_host_space_stops_commands_but_allows_deletion(
     engine: docker.DockerClient, image: str, tmp_path: Path
 ) -> None:
     floor = 2 * shutil.disk_usage(tmp_path).free
@@ -419,14 +421,14 @@ def test_a_few_files_are_copied_into_a_warm_sandbox(
 
 @own_disk
 @pytest.mark.engine
-def test_many_bytes_stay_where_they_are(make: Make) -> None:
+def test_large_files_are_not_copied(make: Make) -> None:
     folder, sandbox, draft = make(True, 1, large=70 * MEGABYTE)
     assert say(sandbox, "wc -c < input/large") == str(70 * MEGABYTE)
     assert draft == folder.sandbox
 
 
 @own_disk
-def test_a_run_that_is_being_given_a_file_is_not_moved(data: DataFolder) -> None:
+def test_a_run_with_an_upload_in_progress_is_not_moved(data: DataFolder) -> None:
     computers = DockerSandboxProvider(replace(load({}), warm_sandboxes=0), data)
     folder = RunFolder.create(data.path, computers.create_workspace())
     staging = folder.sandbox_folder / STAGING

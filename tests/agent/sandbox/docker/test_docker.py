@@ -69,7 +69,7 @@ class TestDockerSandbox(SandboxSuite):
 # Coming back
 
 
-def test_what_a_model_put_in_the_place_of_its_folders_does_not_keep_it_from_coming_back(
+def test_replaced_folders_do_not_prevent_a_restart(
     engine: docker.DockerClient, image: str, instance: str, tmp_path: Path
 ) -> None:
     workspace = tmp_path / "workspace"
@@ -85,7 +85,7 @@ def test_what_a_model_put_in_the_place_of_its_folders_does_not_keep_it_from_comi
     assert not (tmp_path / "made-outside").exists()
 
 
-def test_killing_every_process_brings_the_container_back(sandbox: DockerSandbox) -> None:
+def test_the_container_restarts_after_all_processes_are_killed(sandbox: DockerSandbox) -> None:
     run(sandbox, "x=kept; cd input; touch /root/mark")
     result = run(sandbox, "kill -9 -1")
     assert (result.ending, result.code) == ("lost", None)
@@ -93,7 +93,7 @@ def test_killing_every_process_brings_the_container_back(sandbox: DockerSandbox)
     assert say(sandbox, "echo $x; basename $PWD; ls /root") == "kept\ninput\nmark"
 
 
-def test_a_container_stopped_from_outside_is_started_again(
+def test_an_externally_stopped_container_is_restarted(
     sandbox: DockerSandbox, engine: docker.DockerClient
 ) -> None:
     run(sandbox, "x=kept")
@@ -104,13 +104,13 @@ def test_a_container_stopped_from_outside_is_started_again(
     assert "started again" in result.note
 
 
-def test_a_killed_supervisor_is_started_again(sandbox: DockerSandbox) -> None:
+def test_a_killed_supervisor_is_restarted(sandbox: DockerSandbox) -> None:
     run(sandbox, "x=kept; setsid sleep 1006 &")
     assert run(sandbox, "kill -9 $PPID; sleep 1006").ending == "lost"
     assert run(sandbox, "echo $x; pgrep -f '^sleep 1006'").stdout == b"kept\n"
 
 
-def test_stop_gets_past_a_supervisor_that_was_frozen(sandbox: DockerSandbox) -> None:
+def test_stop_works_with_a_frozen_supervisor(sandbox: DockerSandbox) -> None:
     run(sandbox, "x=kept")
     stop = Stop()
     freeze = "until [ -e gate ]; do sleep 0.01; done; kill -STOP $PPID; touch frozen; sleep 1009"
@@ -123,7 +123,7 @@ def test_stop_gets_past_a_supervisor_that_was_frozen(sandbox: DockerSandbox) -> 
     assert say(sandbox, "echo $x") == "kept"
 
 
-def test_a_removed_container_is_an_error_for_a_person(
+def test_a_removed_container_is_a_clear_error(
     sandbox: DockerSandbox, engine: docker.DockerClient
 ) -> None:
     engine.api.remove_container(sandbox.container, force=True)
@@ -134,12 +134,12 @@ def test_a_removed_container_is_an_error_for_a_person(
     sandbox.close()
 
 
-def test_a_sandbox_without_a_shell_says_what_it_lacks(sandbox: DockerSandbox) -> None:
+def test_a_sandbox_without_a_shell_reports_what_is_missing(sandbox: DockerSandbox) -> None:
     with pytest.raises(SandboxError, match="no shell can be started"):
         run(sandbox, "rm -f /bin/bash /usr/bin/bash; exit")
 
 
-def test_a_sandbox_without_python_says_what_it_lacks(sandbox: DockerSandbox) -> None:
+def test_a_sandbox_without_python_reports_what_is_missing(sandbox: DockerSandbox) -> None:
     with pytest.raises(SandboxError, match="/usr/bin/python3"):
         run(sandbox, "rm -f /usr/bin/python3*; kill -9 $PPID; sleep 100")
 
@@ -158,7 +158,7 @@ def test_a_broken_python_does_not_end_the_shell(sandbox: DockerSandbox) -> None:
 @pytest.mark.parametrize(
     "bomb", [":(){ :|:& };:", ":(){ :|: & wait; };:", "while :; do sleep 1007 & done"]
 )
-def test_a_fork_bomb_ends_and_the_sandbox_goes_on(make: Make, bomb: str) -> None:
+def test_the_sandbox_survives_a_fork_bomb(make: Make, bomb: str) -> None:
     sandbox = make(SandboxLimits(pids=100))
     run(sandbox, "x=kept")
     run(sandbox, bomb, timeout=2)
@@ -173,7 +173,7 @@ def test_a_fork_bomb_is_stopped(make: Make) -> None:
     assert int(say(sandbox, "ls -d /proc/[0-9]* | wc -l")) < 10
 
 
-def test_a_command_that_runs_out_of_memory_is_told_so(make: Make) -> None:
+def test_an_out_of_memory_command_is_reported(make: Make) -> None:
     sandbox = make(SandboxLimits(memory=200 * MEGABYTE))
     run(sandbox, "x=kept")
     result = run(sandbox, "python3 -c 'x = bytearray(1 << 30)'")
@@ -185,7 +185,7 @@ def test_a_command_that_runs_out_of_memory_is_told_so(make: Make) -> None:
     assert 100 * MEGABYTE < peak <= 200 * MEGABYTE
 
 
-def test_a_shell_that_runs_out_of_memory_itself_comes_back(make: Make) -> None:
+def test_a_shell_killed_for_memory_is_restarted(make: Make) -> None:
     sandbox = make(SandboxLimits(memory=200 * MEGABYTE))
     run(sandbox, "x=kept")
     result = run(sandbox, "big=x; while :; do big=$big$big; done", timeout=60)
@@ -196,7 +196,7 @@ def test_a_shell_that_runs_out_of_memory_itself_comes_back(make: Make) -> None:
 # What holds it in
 
 
-def test_the_container_has_its_limits_labels_and_no_rights_to_spare(
+def test_the_container_has_limits_labels_and_minimal_privileges(
     make: Make, engine: docker.DockerClient, instance: str
 ) -> None:
     sandbox = make(SandboxLimits(memory=512 * MEGABYTE, cpus=0.5, pids=64, open_files=128))
@@ -215,7 +215,7 @@ def test_the_container_has_its_limits_labels_and_no_rights_to_spare(
     assert say(sandbox, "ulimit -n") == "128"
 
 
-def test_the_supervisors_code_cannot_be_changed_from_inside(sandbox: DockerSandbox) -> None:
+def test_the_supervisor_code_is_read_only_inside(sandbox: DockerSandbox) -> None:
     assert run(sandbox, "echo x > /opt/studio/supervisor/service.py").code != 0
     assert run(sandbox, "mount -o remount,rw /opt/studio/supervisor").code != 0
 
@@ -227,7 +227,7 @@ def test_a_job_runs_as_another_user_of_the_container(sandbox: DockerSandbox) -> 
     assert job(sandbox, "id -u", user="0").stdout == b"0\n"
 
 
-def test_a_job_of_a_container_that_was_stopped_is_lost_and_the_next_one_runs(
+def test_a_job_is_lost_with_its_container_and_the_next_one_runs(
     engine: docker.DockerClient, sandbox: DockerSandbox
 ) -> None:
     items = sandbox.spawn("echo up; sleep 100", timeout=60, stop=Stop())
@@ -258,7 +258,7 @@ def test_the_hosts_certificates_are_trusted_inside(make: Make) -> None:
 # The places that recorded commands name
 
 
-def test_recorded_paths_lead_to_the_workspace_and_its_input(sandbox: DockerSandbox) -> None:
+def test_reference_paths_lead_to_the_workspace_and_its_input(sandbox: DockerSandbox) -> None:
     (sandbox.workspace / "input" / "a.txt").write_text("given\n")
     assert say(sandbox, "cat /testbed/documents/a.txt /testbed/input/a.txt") == "given\ngiven"
     assert say(sandbox, "cd /testbed && echo made > made; cat /workspace/made") == "made"
@@ -271,13 +271,13 @@ def test_recorded_paths_lead_to_the_workspace_and_its_input(sandbox: DockerSandb
     assert sorted(p.name for p in sandbox.workspace.iterdir()) == ["input", "made", "output"]
 
 
-def test_a_documents_folder_of_their_own_is_left_to_them(sandbox: DockerSandbox) -> None:
+def test_a_users_own_documents_folder_is_left_alone(sandbox: DockerSandbox) -> None:
     sandbox.write("documents/b.txt", b"theirs")
     assert say(sandbox, "cat /testbed/documents/b.txt") == "theirs"
     assert sandbox.read("/testbed/documents/b.txt", limit=10) == b"theirs"
 
 
-def test_names_that_only_look_like_it_are_not_touched(sandbox: DockerSandbox) -> None:
+def test_similar_names_are_not_touched(sandbox: DockerSandbox) -> None:
     look = "/testbed/documents.txt /testbed/documents-2 /x/testbed/documents"
     assert say(sandbox, f"echo {look}") == look
 
@@ -285,7 +285,7 @@ def test_names_that_only_look_like_it_are_not_touched(sandbox: DockerSandbox) ->
 # Who owns what
 
 
-def test_containers_of_an_instance_are_reaped_and_no_others(
+def test_only_containers_of_the_instance_are_reaped(
     make: Make, engine: docker.DockerClient, instance: str
 ) -> None:
     other = f"test-{uuid.uuid4().hex}"
@@ -306,7 +306,7 @@ def test_a_closed_sandbox_leaves_no_container(
     assert engine.api.containers(all=True, filters={"label": label}) == []
 
 
-def test_a_container_that_can_not_be_made_leaves_nothing(
+def test_a_failed_container_creation_leaves_nothing_behind(
     engine: docker.DockerClient, instance: str, tmp_path: Path
 ) -> None:
     spec = ContainerSpec("no-such-image:none", instance, "x", tmp_path / "workspace")

@@ -59,7 +59,7 @@ def refused(sandbox: DockerSandbox) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_it_is_refused(refused: dict[str, str], attack: str) -> None:
+def test_each_attack_is_refused(refused: dict[str, str], attack: str) -> None:
     assert refused[attack]
 
 
@@ -74,7 +74,7 @@ for ident in range(1, 1000):
 """
 
 
-def test_a_command_cannot_forge_its_own_end(sandbox: DockerSandbox) -> None:
+def test_a_command_cannot_forge_its_end_marker(sandbox: DockerSandbox) -> None:
     sandbox.write("forge.py", FORGE.encode())
     *_, last = sandbox.execute("python3 forge.py", timeout=30, stop=Stop())
     assert isinstance(last, CommandEnd)
@@ -83,7 +83,7 @@ def test_a_command_cannot_forge_its_own_end(sandbox: DockerSandbox) -> None:
     assert run(sandbox, "echo on").stdout == b"on\n"
 
 
-def test_another_sandbox_is_not_seen(sandbox: DockerSandbox, engine: docker.DockerClient) -> None:
+def test_other_sandboxes_are_invisible(sandbox: DockerSandbox, engine: docker.DockerClient) -> None:
     other_id = uuid.uuid4().hex
     image = engine.api.inspect_container(sandbox.container)["Image"]
     spec = ContainerSpec(image, "test", other_id, sandbox.workspace.parent / "other" / "workspace")
@@ -97,13 +97,13 @@ def test_another_sandbox_is_not_seen(sandbox: DockerSandbox, engine: docker.Dock
         other.close()
 
 
-def test_what_mounts_allow_is_as_little_as_can_be(sandbox: DockerSandbox) -> None:
+def test_mount_options_are_minimal(sandbox: DockerSandbox) -> None:
     read_only = ("/opt/studio/supervisor", "/proc/sys", "/sys")
     for place in read_only:
         assert "ro" in say(sandbox, f"findmnt -n -o OPTIONS {place}").split(","), place
 
 
-def test_of_the_host_only_the_workspace_is_writable(sandbox: DockerSandbox) -> None:
+def test_only_the_workspace_of_the_host_is_writable(sandbox: DockerSandbox) -> None:
     """Whatever else were writable there would lie on the host's disk outside of any quota."""
     kinds = "notmpfs,nooverlay,noproc,nosysfs,nocgroup,nocgroup2,nomqueue,nodevpts"
     listed = say(sandbox, f"findmnt -n -l -o TARGET,OPTIONS -t {kinds}").splitlines()
@@ -112,7 +112,7 @@ def test_of_the_host_only_the_workspace_is_writable(sandbox: DockerSandbox) -> N
     assert [target for target, options in mounts.items() if "rw" in options] == ["/workspace"]
 
 
-def test_its_own_name_is_known_inside(sandbox: DockerSandbox) -> None:
+def test_the_sandbox_resolves_its_own_hostname(sandbox: DockerSandbox) -> None:
     assert say(sandbox, "hostname && getent hosts sandbox").split() == [
         "sandbox",
         "127.0.1.1",
@@ -149,12 +149,12 @@ def small(
         ("head -c 300M /dev/zero > /dev/shm/large", "File size limit exceeded"),
     ],
 )
-def test_a_limit_is_met(small: DockerSandbox, command: str, refusal: str) -> None:
+def test_each_limit_is_enforced(small: DockerSandbox, command: str, refusal: str) -> None:
     result = run(small, f"({command}) 2>&1; pkill -f '^sleep 5'; rm -f /dev/shm/large /tmp/large")
     assert refusal in result.stdout.decode() + result.stderr.decode() + result.note
 
 
-def test_processors_are_shared_out(small: DockerSandbox) -> None:
+def test_processors_are_shared(small: DockerSandbox) -> None:
     places = "/sys/fs/cgroup/cpu.stat /sys/fs/cgroup/cpu/cpu.stat"
     throttled = f"cat {places} 2> /dev/null | awk '/nr_throttled/ {{print $2}}'"
     before = int(say(small, throttled))
@@ -162,7 +162,7 @@ def test_processors_are_shared_out(small: DockerSandbox) -> None:
     assert int(say(small, throttled)) > before
 
 
-def test_there_is_no_swap_to_be_had(small: DockerSandbox, engine: docker.DockerClient) -> None:
+def test_swap_is_not_available(small: DockerSandbox, engine: docker.DockerClient) -> None:
     host = engine.api.inspect_container(small.container)["HostConfig"]
     assert host["MemorySwap"] == host["Memory"] == 200 * MEGABYTE
 
@@ -170,7 +170,7 @@ def test_there_is_no_swap_to_be_had(small: DockerSandbox, engine: docker.DockerC
 # The runtime
 
 
-def test_a_runtime_is_used_by_its_name(
+def test_a_runtime_is_selected_by_name(
     engine: docker.DockerClient, image: str, tmp_path: Path
 ) -> None:
     check_runtime(engine, "runc")
@@ -184,7 +184,7 @@ def test_a_runtime_is_used_by_its_name(
         sandbox.close()
 
 
-def test_a_runtime_that_the_engine_does_not_have_is_refused_with_those_it_has(
+def test_an_unknown_runtime_is_refused_with_the_available_ones(
     engine: docker.DockerClient, image: str, tmp_path: Path
 ) -> None:
     settings = replace(load({}), image=image, runtime="stronger", data=tmp_path)

@@ -62,12 +62,12 @@ def nothing_usual(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_an_engine_that_answers_is_ready(tmp_path: Path) -> None:
+def test_a_responding_engine_is_ready(tmp_path: Path) -> None:
     with listening(tmp_path / "engine.sock", OK) as url:
         assert find_engine(url).state == "ready"
 
 
-def test_the_systems_socket_comes_before_the_users_own(nothing_usual: Path) -> None:
+def test_the_system_socket_takes_precedence_over_the_users(nothing_usual: Path) -> None:
     user = nothing_usual / "user"
     user.mkdir()
     wanted = ["docker.sock", "user/docker.sock"]
@@ -81,18 +81,18 @@ def test_the_systems_socket_comes_before_the_users_own(nothing_usual: Path) -> N
         (nothing_usual / wanted.pop()).unlink()
 
 
-def test_a_host_that_is_given_is_the_only_one_asked(tmp_path: Path) -> None:
+def test_a_configured_host_is_the_only_one_tried(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match=r"not running .*nowhere\.sock"):
         connect(f"unix://{tmp_path}/nowhere.sock")
 
 
-def test_no_engine_at_all_says_how_to_install_one(nothing_usual: Path) -> None:
+def test_a_missing_engine_explains_how_to_install_one(nothing_usual: Path) -> None:
     finding = find_engine(None, str(nothing_usual))
     assert finding.state == "absent"
     assert "apt-get install docker.io" in finding.advice()
 
 
-def test_an_installed_engine_that_does_not_run_says_how_to_start_it(nothing_usual: Path) -> None:
+def test_a_stopped_engine_explains_how_to_start_it(nothing_usual: Path) -> None:
     daemon = nothing_usual / "dockerd"
     daemon.write_text("#!/bin/sh\n")
     daemon.chmod(0o755)
@@ -101,7 +101,7 @@ def test_an_installed_engine_that_does_not_run_says_how_to_start_it(nothing_usua
     assert "systemctl start docker" in finding.advice()
 
 
-def test_a_socket_that_nobody_listens_at_is_an_engine_that_does_not_run(tmp_path: Path) -> None:
+def test_a_dead_socket_is_a_stopped_engine(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as left_behind:
         left_behind.bind(str(tmp_path / "stale.sock"))
     finding = probe(f"unix://{tmp_path}/stale.sock")
@@ -111,7 +111,7 @@ def test_a_socket_that_nobody_listens_at_is_an_engine_that_does_not_run(tmp_path
 @pytest.mark.parametrize(
     "answer", [b"SSH-2.0-OpenSSH_9.2\r\n", b"HTTP/1.1 404 Not Found\r\n\r\n", b""]
 )
-def test_something_else_at_the_address_is_told_apart(tmp_path: Path, answer: bytes) -> None:
+def test_another_service_at_the_address_is_recognized(tmp_path: Path, answer: bytes) -> None:
     with (
         listening(tmp_path / "other.sock", answer) as url,
         pytest.raises(EngineError, match="not as a container engine does"),
@@ -119,15 +119,13 @@ def test_something_else_at_the_address_is_told_apart(tmp_path: Path, answer: byt
         connect(url)
 
 
-def test_a_server_that_never_answers_is_not_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_silent_server_times_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(discovery, "PROBE_SECONDS", 0.2)
     with listening(tmp_path / "silent.sock", None) as url:
         assert probe(url).state == "strange"
 
 
-def test_an_engine_that_pings_but_knows_nothing_else_is_a_clear_error(tmp_path: Path) -> None:
+def test_an_engine_that_only_answers_ping_is_a_clear_error(tmp_path: Path) -> None:
     with (
         listening(tmp_path / "hollow.sock", OK) as url,
         pytest.raises(EngineError, match="does not answer as it should"),
@@ -136,7 +134,7 @@ def test_an_engine_that_pings_but_knows_nothing_else_is_a_clear_error(tmp_path: 
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-def test_an_ordinary_user_without_the_group_is_told_to_join_it(tmp_path: Path) -> None:
+def test_a_user_without_the_docker_group_is_told_to_join_it(tmp_path: Path) -> None:
     for folder in (tmp_path, *tmp_path.parents[:2]):
         folder.chmod(folder.stat().st_mode | 0o055)
     path = tmp_path / "engine.sock"
@@ -173,7 +171,7 @@ def test_a_remote_engine_is_refused_with_the_reason(host: str) -> None:
 @pytest.mark.parametrize(
     "host", ["engine", "tcp://127.0.0.1", "tcp://127.0.0.1:x", "npipe:////./x"]
 )
-def test_what_is_no_address_is_named(host: str) -> None:
+def test_an_invalid_address_is_reported(host: str) -> None:
     with pytest.raises(EngineError, match="no address of a container engine"):
         connect(host)
 
@@ -187,17 +185,17 @@ def test_what_is_no_address_is_named(host: str) -> None:
         ("tcp://[::1]:2375", "tcp://[::1]:2375"),
     ],
 )
-def test_addresses_of_this_machine_are_taken(host: str, url: str) -> None:
+def test_local_addresses_are_accepted(host: str, url: str) -> None:
     assert normalize_address(host) == url
 
 
 @pytest.mark.engine
-def test_the_real_engine_answers_its_version(engine: docker.DockerClient) -> None:
+def test_the_real_engine_reports_its_version(engine: docker.DockerClient) -> None:
     assert engine.version()["ApiVersion"]
 
 
 @pytest.mark.engine
-def test_the_set_up_does_nothing_where_an_engine_answers(engine: docker.DockerClient) -> None:
+def test_setup_does_nothing_if_an_engine_responds(engine: docker.DockerClient) -> None:
     said: list[str] = []
     finding = install.ensure_engine(
         os.environ.get("DOCKER_HOST"), os.environ.get("XDG_RUNTIME_DIR"), said.append
@@ -206,7 +204,7 @@ def test_the_set_up_does_nothing_where_an_engine_answers(engine: docker.DockerCl
     assert said == []
 
 
-def test_the_set_up_starts_no_engine_at_an_address_that_was_given(tmp_path: Path) -> None:
+def test_setup_starts_no_engine_at_a_configured_address(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "agent.sandbox.engine.install", "--host"]
     done = subprocess.run(
         [*command, f"unix://{tmp_path}/nowhere.sock"], capture_output=True, text=True, check=False
@@ -216,7 +214,7 @@ def test_the_set_up_starts_no_engine_at_an_address_that_was_given(tmp_path: Path
     assert done.stdout == ""
 
 
-def test_the_set_up_reads_nothing_heavy() -> None:
+def test_setup_imports_no_heavy_packages() -> None:
     program = (
         "import json, sys, agent.sandbox.engine.install;"
         "print(json.dumps([name for name in ('docker', 'requests') if name in sys.modules]))"
@@ -229,7 +227,7 @@ def test_the_set_up_reads_nothing_heavy() -> None:
 def test_a_machine_without_an_engine_skips_but_fails_in_ci(
     tmp_path: Path, ci: str, outcome: str, code: int
 ) -> None:
-    wanted = f"{__file__}::test_the_real_engine_answers_its_version"
+    wanted = f"{__file__}::test_the_real_engine_reports_its_version"
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", wanted],
         env=os.environ | {"CI": ci, "DOCKER_HOST": f"unix://{tmp_path}/nowhere.sock"},

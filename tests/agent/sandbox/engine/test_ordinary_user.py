@@ -65,7 +65,7 @@ def user() -> Iterator[OrdinaryUser]:
         yield user
 
 
-def test_an_ordinary_user_of_the_engine_reads_and_removes_what_root_inside_hid(
+def test_an_ordinary_user_reads_and_removes_files_hidden_by_root(
     engine: docker.DockerClient, image: str, user: OrdinaryUser
 ) -> None:
     instance = f"test-{uuid.uuid4().hex}"
@@ -151,7 +151,7 @@ def networks(engine: docker.DockerClient, of: str) -> list[Any]:
 
 
 @pytest.mark.timeout(300)
-def test_a_run_its_files_quota_restart_and_removal(
+def test_a_complete_run_with_quota_restart_and_removal(
     program: Program, turns: list[Turn], engine: docker.DockerClient
 ) -> None:
     turns += [bash(HIDDEN), bash(ASK), bash(FILL), SUBMIT]
@@ -191,7 +191,7 @@ def kept(program: Program, engine: docker.DockerClient) -> list[Any]:
 
 
 @pytest.mark.parametrize(("network", "answer"), [("none", "000"), ("pypi.org", "403")])
-def test_a_run_of_the_command_line_under_a_network_policy(
+def test_a_command_line_run_under_a_network_policy(
     user: OrdinaryUser,
     model: dict[str, str],
     turns: list[Turn],
@@ -212,7 +212,7 @@ def test_a_run_of_the_command_line_under_a_network_policy(
 # What is left at the engine
 
 
-def test_a_killed_program_takes_its_proxy_along(
+def test_the_proxy_ends_with_a_killed_application(
     program: Program, engine: docker.DockerClient
 ) -> None:
     wait_until(lambda: [each.state for each in kept(program, engine)] == ["running"])
@@ -220,7 +220,7 @@ def test_a_killed_program_takes_its_proxy_along(
     wait_until(lambda: [each.state for each in kept(program, engine)] == ["exited"])
 
 
-def test_what_a_deleted_data_folder_left_is_removed_by_the_next_start_of_another(
+def test_the_next_start_removes_leftovers_of_a_deleted_data_folder(
     program: Program,
     turns: list[Turn],
     engine: docker.DockerClient,

@@ -98,7 +98,7 @@ def begin_without_network(client: Client) -> str:
     return str(client.predict("Do it.", network="none", api_name="/start"))
 
 
-def test_a_run_without_network_its_files_quota_restart_and_removal(
+def test_a_complete_run_without_network(
     program: Program, turns: list[Turn], client: docker.DockerClient
 ) -> None:
     assert is_podman(client)
@@ -134,7 +134,7 @@ def test_a_run_without_network_its_files_quota_restart_and_removal(
     assert "Traceback" not in program.log()
 
 
-def test_a_run_with_a_network_is_refused_and_the_start_says_so(
+def test_a_run_with_a_network_is_refused_and_the_start_message_says_so(
     program: Program, client: docker.DockerClient
 ) -> None:
     to_its_end(program, begin)
@@ -147,7 +147,7 @@ def test_a_run_with_a_network_is_refused_and_the_start_says_so(
     assert "ready: This container engine is Podman" in program.log()
 
 
-def test_images_that_podman_builds_are_found_by_their_names(client: docker.DockerClient) -> None:
+def test_images_built_by_podman_are_found_by_name(client: docker.DockerClient) -> None:
     base, tag = "debian:trixie-slim", "llm-in-sandbox-studio:test"
     assert not image_exists(client, base)
     meter = ProgressReporter(lambda _: None)

@@ -98,7 +98,7 @@ def program(
             yield program
 
 
-def test_a_run_its_files_quota_restart_and_removal(
+def test_a_complete_run_with_quota_restart_and_removal(
     program: Program, turns: list[Turn], rootless: docker.DockerClient
 ) -> None:
     turns += [bash(HIDDEN), bash(FILL), bash("id -u; su nobody -s /bin/sh -c 'id -un'"), SUBMIT]
@@ -134,9 +134,7 @@ def test_a_run_its_files_quota_restart_and_removal(
     assert not list((program.data / "sandboxes").iterdir())
 
 
-def test_nothing_of_this_machine_is_reached_from_a_sandbox(
-    program: Program, turns: list[Turn]
-) -> None:
+def test_the_host_is_unreachable_from_a_sandbox(program: Program, turns: list[Turn]) -> None:
     hosts = [each for each in own_addresses() if not each.startswith("127.") and ":" not in each]
     with listening(socket.SOCK_STREAM, port=8080) as port:
         asked = REACH.format(hosts=" ".join([*hosts, "10.0.2.2", "10.0.2.3"]), port=port)
@@ -146,7 +144,7 @@ def test_nothing_of_this_machine_is_reached_from_a_sandbox(
     assert answers == ["403 000"] * (len(hosts) + 2), observations(program)[0]
 
 
-def test_deleted_files_of_the_users_other_programs_are_not_counted(
+def test_deleted_files_of_other_programs_are_not_counted(
     program: Program, turns: list[Turn], user: OrdinaryUser
 ) -> None:
     command = [user.python, "-c", HOLD]
@@ -163,9 +161,7 @@ def test_deleted_files_of_the_users_other_programs_are_not_counted(
     assert "\ndone" in observations(program)[0], observations(program)[0]
 
 
-def test_limits_that_are_not_enforced_are_said(
-    program: Program, rootless: docker.DockerClient
-) -> None:
+def test_unenforced_limits_are_reported(program: Program, rootless: docker.DockerClient) -> None:
     wait_until(lambda: httpx.get(f"{program.address}/healthz").json()["ok"])
     said = httpx.get(f"{program.address}/healthz").json()["engine"]["detail"]
     names = unenforced_limits(rootless)

@@ -94,7 +94,7 @@ def small(tmp_path: Path, engine: docker.DockerClient, image: str) -> Iterator[C
     "library",
     ["numpy", "scipy.stats", "sympy", "matplotlib.pyplot", "pandas", "PIL.Image", "pypdf"],
 )
-def test_every_promised_library_is_there(shell: Shell, library: str) -> None:
+def test_every_documented_library_is_installed(shell: Shell, library: str) -> None:
     shell(f"python3 -W error -c 'import {library}' && python -c 'import {library}'")
 
 
@@ -116,14 +116,14 @@ assert Image.open("/tmp/plot.png").size == (640, 480)
 
 
 @pytest.mark.engine
-def test_the_first_plot_finds_the_fonts_already_listed(shell: Shell) -> None:
+def test_the_font_cache_is_prebuilt(shell: Shell) -> None:
     listed = shell("stat -c %y ~/.cache/matplotlib/fontlist*.json")
     shell("cd /tmp && python3 -c 'import pylab; pylab.plot([1]); pylab.savefig(\"a.png\")'")
     assert shell("stat -c %y ~/.cache/matplotlib/fontlist*.json") == listed
 
 
 @pytest.mark.engine
-def test_a_pdfs_text_can_be_read(shell: Shell) -> None:
+def test_pdf_text_can_be_extracted(shell: Shell) -> None:
     shell(
         "cd /tmp && python3 -c '"
         'import pylab; pylab.figtext(0.5, 0.5, "words in a page"); pylab.savefig("a.pdf")\''
@@ -134,7 +134,7 @@ def test_a_pdfs_text_can_be_read(shell: Shell) -> None:
 
 
 @pytest.mark.engine
-def test_c_compiles_alone_and_for_python(shell: Shell) -> None:
+def test_c_and_python_extensions_compile(shell: Shell) -> None:
     shell("printf 'int puts(const char*);int main(){puts(\"compiled\");}' > /tmp/a.c")
     assert shell("cd /tmp && make -s a && ./a") == "compiled\n"
     shell("echo '#include <Python.h>' > /tmp/b.c && gcc $(python3-config --includes) -c /tmp/b.c")
@@ -142,7 +142,7 @@ def test_c_compiles_alone_and_for_python(shell: Shell) -> None:
 
 @pytest.mark.engine
 @pytest.mark.parametrize("program", ["git", "curl", "wget", "gcc", "make", "pdftotext", "file"])
-def test_every_promised_program_is_there(shell: Shell, program: str) -> None:
+def test_every_documented_program_is_installed(shell: Shell, program: str) -> None:
     assert shell(f"command -v {program}").startswith("/usr/bin/")
 
 
@@ -154,7 +154,7 @@ def test_pip_installs(shell: Shell) -> None:
 
 
 @pytest.mark.engine
-def test_pip_renews_and_gives_back_what_debian_installed(shell: Shell) -> None:
+def test_pip_upgrades_and_restores_debian_packages(shell: Shell) -> None:
     where = "python3 -c 'import pypdf; print(pypdf.__file__)'"
     debian = shell(where)
     shell("pip install --quiet --upgrade pypdf")
@@ -164,7 +164,7 @@ def test_pip_renews_and_gives_back_what_debian_installed(shell: Shell) -> None:
 
 
 @pytest.mark.engine
-def test_apt_installs_under_the_sandboxs_capabilities(shell: Shell) -> None:
+def test_apt_installs_with_the_capabilities_of_the_sandbox(shell: Shell) -> None:
     shell("apt-get update && apt-get install -y tree")
     assert shell("tree --version").startswith("tree v")
 
@@ -179,29 +179,29 @@ def test_package_scripts_can_link_a_manual_page(shell: Shell) -> None:
 
 
 @pytest.mark.engine
-def test_the_references_folder_leads_to_the_workspace(shell: Shell) -> None:
+def test_the_reference_folder_leads_to_the_workspace(shell: Shell) -> None:
     assert shell("pwd && readlink -f /testbed") == "/workspace\n/workspace\n"
 
 
 @pytest.mark.engine
-def test_text_is_utf8(shell: Shell) -> None:
+def test_the_locale_is_utf8(shell: Shell) -> None:
     assert shell("python3 -c 'print(\"→ ü 音\")'") == "→ ü 音\n"
 
 
 @pytest.mark.engine
-def test_the_image_stays_below_its_bar(engine: docker.DockerClient, image: str) -> None:
+def test_the_image_stays_below_its_size_limit(engine: docker.DockerClient, image: str) -> None:
     assert engine.images.get(image).attrs["Size"] < SIZE_BAR
 
 
 @pytest.mark.engine
-def test_an_image_that_is_there_is_not_built(engine: docker.DockerClient, image: str) -> None:
+def test_an_existing_image_is_not_rebuilt(engine: docker.DockerClient, image: str) -> None:
     said: list[BuildProgress] = []
     assert ensure_image(engine, dockerfile_path(), said.append) == image
     assert said == []
 
 
 @pytest.mark.engine
-def test_progress_names_each_step_and_never_falls(
+def test_progress_names_each_step_and_never_decreases(
     engine: docker.DockerClient, small: Callable[..., Path]
 ) -> None:
     dockerfile = small("echo first line", "echo second line")
@@ -227,7 +227,7 @@ def test_a_step_that_fails_is_an_error_with_its_last_lines(
 
 
 @pytest.mark.engine
-def test_of_two_processes_one_builds_and_both_have_the_image(
+def test_concurrent_builds_build_once(
     engine: docker.DockerClient, small: Callable[..., Path]
 ) -> None:
     dockerfile = small("echo built once")
@@ -252,14 +252,14 @@ def test_of_two_processes_one_builds_and_both_have_the_image(
 
 
 @pytest.mark.engine
-def test_a_base_that_nobody_has_is_named(engine: docker.DockerClient, tmp_path: Path) -> None:
+def test_a_missing_base_image_is_reported(engine: docker.DockerClient, tmp_path: Path) -> None:
     dockerfile = tmp_path / "Dockerfile"
     dockerfile.write_text("FROM registry.invalid/nothing:here AS sandbox\n")
     with pytest.raises(ImageError, match=r"registry\.invalid/nothing:here could not be pulled"):
         ensure_image(engine, dockerfile, lambda _: None)
 
 
-def test_another_text_is_another_tag(tmp_path: Path) -> None:
+def test_the_tag_depends_on_the_dockerfile(tmp_path: Path) -> None:
     dockerfile = tmp_path / "Dockerfile"
     dockerfile.write_text("FROM a:b AS sandbox\n")
     before = image_tag(dockerfile)
@@ -280,7 +280,7 @@ def test_each_image_has_its_own_part_of_the_dockerfile_and_its_own_tag(tmp_path:
         image_tag(dockerfile)
 
 
-def test_instructions_are_told_from_comments_and_continued_lines() -> None:
+def test_instructions_are_distinguished_from_comments_and_continuations() -> None:
     text = "# A comment\nFROM a:b\n\nRUN one \\\n    # inside\n    && two\n"
     assert parse_instructions(text) == ["FROM a:b", "RUN one && two"]
 
@@ -295,7 +295,7 @@ APT = [
 ]
 
 
-def test_apts_lines_fill_their_step() -> None:
+def test_apt_output_advances_its_step() -> None:
     said: list[BuildProgress] = []
     reader = BuildOutputParser(
         "FROM a:b\nRUN apt-get install x\nCMD true\n", ProgressReporter(said.append)
@@ -326,7 +326,7 @@ def test_progress_stays_within_its_bounds_whatever_is_printed(lines: list[str]) 
     assert not any("\n" in progress.line for progress in said)
 
 
-def test_this_machines_own_mirrors_are_used(tmp_path: Path) -> None:
+def test_the_mirrors_of_the_host_are_used(tmp_path: Path) -> None:
     (tmp_path / "sources.list").write_text("# deb http://old.example/debian bookworm main\n")
     folder = tmp_path / "sources.list.d"
     folder.mkdir()
@@ -348,7 +348,7 @@ def test_security_updates_are_looked_for_beside_the_mirror(tmp_path: Path) -> No
     )
 
 
-def test_a_machine_that_names_none_for_debian_leaves_it_to_debootstrap(tmp_path: Path) -> None:
+def test_a_host_without_debian_mirrors_uses_the_default_of_debootstrap(tmp_path: Path) -> None:
     (tmp_path / "sources.list").write_text("deb https://archive.example/ubuntu noble main\n")
     assert debian_mirrors(tmp_path) is None
 
@@ -357,7 +357,7 @@ def test_a_machine_that_names_none_for_debian_leaves_it_to_debootstrap(tmp_path:
 @pytest.mark.long
 @pytest.mark.timeout(1800)
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a base image")
-def test_base_and_image_are_built_from_nothing(engine: docker.DockerClient) -> None:
+def test_base_and_image_are_built_from_scratch(engine: docker.DockerClient) -> None:
     name = f"studio-test-{uuid.uuid4().hex[:12]}"
     # A repository of its own: the base that others build on is not touched.
     base, tag = f"{name}:trixie-slim", f"{name}:image"

@@ -85,7 +85,7 @@ def computers(
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_packages_are_installed_and_work(computers: DockerSandboxProvider, group: str) -> None:
+def test_installed_packages_work(computers: DockerSandboxProvider, group: str) -> None:
     packages, commands = GROUPS[group]
     folder = RunFolder.create(computers.data.path, computers.create_workspace())
     with closing(taken(computers, folder)) as sandbox:

@@ -130,7 +130,7 @@ def codes(sandbox: DockerSandbox, *addresses: str, direct: bool = False) -> list
 # What works
 
 
-def test_packages_of_python_and_debian_come_through(make: Make) -> None:
+def test_python_and_debian_packages_are_reachable(make: Make) -> None:
     sandbox = make(READY)
     assert run(sandbox, "pip download -q --no-deps -d /tmp/x six && ls /tmp/x").code == 0
     assert said(sandbox, "apt-get update -qq && echo done").strip().endswith("done")
@@ -146,7 +146,7 @@ def test_apt_and_pip_install_inside(make: Make) -> None:
     assert result.code == 0, result
 
 
-def test_what_was_fetched_is_measured(make: Make) -> None:
+def test_transferred_bytes_are_measured(make: Make) -> None:
     sandbox = make()
     assert run(sandbox, "pip download -q --no-deps -d /tmp/x six").code == 0
     asked = sandbox.take_network_requests()
@@ -155,7 +155,7 @@ def test_what_was_fetched_is_measured(make: Make) -> None:
     assert sandbox.take_network_requests() == []
 
 
-def test_of_a_request_host_and_port_are_written_down_and_no_more(make: Make, egress: Proxy) -> None:
+def test_only_host_and_port_of_a_request_are_logged(make: Make, egress: Proxy) -> None:
     sandbox = make()
     long, six = f"http://{METADATA}/secret{'x' * 4000}", "http://[2606:4700::1]:8080/secret"
     codes(sandbox, long, six, "https://pypi.org/secret")
@@ -170,7 +170,7 @@ def test_of_a_request_host_and_port_are_written_down_and_no_more(make: Make, egr
 # What the policy refuses
 
 
-def test_a_host_that_is_not_listed_is_refused_and_told(make: Make) -> None:
+def test_an_unlisted_host_is_refused_and_reported(make: Make) -> None:
     sandbox = make(NetworkPolicy("listed", ("pypi.org", ".pythonhosted.org")))
     assert codes(sandbox, "http://deb.debian.org/") == ["403"]
     (asked,) = sandbox.take_network_requests()
@@ -179,7 +179,7 @@ def test_a_host_that_is_not_listed_is_refused_and_told(make: Make) -> None:
     assert run(sandbox, "pip download -q --no-deps -d /tmp/x six").code == 0
 
 
-def test_a_program_that_is_refused_prints_a_line_and_no_page(make: Make) -> None:
+def test_a_refusal_is_one_line_of_text(make: Make) -> None:
     sandbox = make()
     assert said(sandbox, f"curl -s http://{METADATA}/").splitlines() == [
         f"{METADATA} refused: the network of this sandbox does not lead there."
@@ -189,7 +189,7 @@ def test_a_program_that_is_refused_prints_a_line_and_no_page(make: Make) -> None
     ]
 
 
-def test_nothing_is_allowed_before_a_policy_says_so(
+def test_everything_is_denied_without_a_policy(
     engine: docker.DockerClient, image: str, egress: Proxy, instance: str, tmp_path: Path
 ) -> None:
     spec = ContainerSpec(image, instance, uuid.uuid4().hex, tmp_path / "workspace", proxy=egress)
@@ -207,7 +207,7 @@ def test_nothing_is_allowed_before_a_policy_says_so(
 # What nobody may reach
 
 
-def test_the_host_is_out_of_reach_by_any_of_its_addresses(make: Make) -> None:
+def test_the_host_is_unreachable_by_any_address(make: Make) -> None:
     sandbox = make()
     four = [each for each in own_addresses() if ":" not in each]
     number = int.from_bytes(socket.inet_aton(four[-1]))
@@ -220,7 +220,7 @@ def test_the_host_is_out_of_reach_by_any_of_its_addresses(make: Make) -> None:
         assert set(codes(sandbox, *spelled[: len(four)], direct=True)) == {"000"}
 
 
-def test_the_gateway_of_its_own_network_is_nobody(make: Make) -> None:
+def test_the_gateway_does_not_respond(make: Make) -> None:
     sandbox = make()
     own = said(sandbox, "hostname -I").split()[0]
     gateway = f"{own.rpartition('.')[0]}.{int(own.rpartition('.')[2]) - 2}"
@@ -228,7 +228,7 @@ def test_the_gateway_of_its_own_network_is_nobody(make: Make) -> None:
         assert codes(sandbox, f"http://{gateway}:{port}/", direct=True) == ["000"]
 
 
-def test_another_sandbox_is_out_of_reach(make: Make) -> None:
+def test_other_sandboxes_are_unreachable(make: Make) -> None:
     one, other = make(), make()
     run(one, "(cd /tmp && python3 -m http.server 8000 --bind 0.0.0.0 >/dev/null 2>&1 &)")
     wait_until(lambda: codes(one, "http://127.0.0.1:8000/") == ["200"])
@@ -237,7 +237,7 @@ def test_another_sandbox_is_out_of_reach(make: Make) -> None:
     assert codes(other, f"http://{address}:8000/", direct=True) == ["000"]
 
 
-def test_addresses_that_are_not_the_public_internets_are_refused(make: Make) -> None:
+def test_non_public_addresses_are_refused(make: Make) -> None:
     sandbox = make()
     refused = [
         METADATA,
@@ -252,13 +252,13 @@ def test_addresses_that_are_not_the_public_internets_are_refused(make: Make) -> 
     assert {each.host for each in sandbox.take_network_requests() if each.refused} == set(refused)
 
 
-def test_the_machines_beside_the_host_are_refused_whatever_their_addresses(make: Make) -> None:
+def test_the_hosts_neighbours_are_refused_by_any_address(make: Make) -> None:
     sandbox = make()
     beside = [str(each[-2]) for each in own_networks() if each.version == 4 and each.prefixlen < 31]
     assert codes(sandbox, *(f"http://{each}/" for each in beside)) == ["403"] * len(beside)
 
 
-def test_only_the_web_leaves(make: Make) -> None:
+def test_only_http_and_https_leave_the_sandbox(make: Make) -> None:
     sandbox = make()
     ports = " ".join(f"deb.debian.org:{port}" for port in (22, 25, 53, 5432))
     tried = run(
@@ -271,7 +271,7 @@ def test_only_the_web_leaves(make: Make) -> None:
     assert "Error" in said(sandbox, f'python3 -c "{connect}" 2>&1 | tail -1')
 
 
-def test_a_tunnel_leads_to_ports_of_https_alone(make: Make) -> None:
+def test_tunnels_are_limited_to_https_ports(make: Make) -> None:
     """What is inside of one is not looked at: at other ports it would be any protocol."""
     sandbox = make()
     ports = " ".join(f"deb.debian.org:{port}" for port in (80, 8000, 8080))
@@ -335,7 +335,7 @@ def statuses(sandbox: DockerSandbox, requests: list[str]) -> dict[str, str]:
     return dict(zip(requests, said(sandbox, command).split(), strict=True))
 
 
-def test_the_proxy_tells_nothing_about_itself(make: Make) -> None:
+def test_the_proxy_reveals_nothing_about_itself(make: Make) -> None:
     """Its cache manager knows the hosts and connections of every sandbox."""
     assert statuses(make(), INTERNAL) == dict.fromkeys(INTERNAL, "403")
 
@@ -349,7 +349,7 @@ def test_only_plain_http_and_tunnels_pass(make: Make) -> None:
     assert answers == dict.fromkeys(OTHER[:-2], "403") | dict.fromkeys(OTHER[-2:], "501")
 
 
-def test_the_filter_refuses_even_what_the_proxy_itself_would_ask(
+def test_the_firewall_refuses_requests_of_the_proxy_itself(
     egress: Proxy, engine: docker.DockerClient
 ) -> None:
     address = next(each for each in own_addresses() if each.startswith("172."))
@@ -367,7 +367,7 @@ def test_the_filter_refuses_even_what_the_proxy_itself_would_ask(
     subprocess.run(["id", "-u"], capture_output=True, check=True).stdout != b"0\n",
     reason="only root can listen where name servers do",
 )
-def test_names_are_looked_up_by_nobody_but_the_proxy(make: Make) -> None:
+def test_only_the_proxy_resolves_names(make: Make) -> None:
     sandbox = make()
     ask = (
         "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(3);"
@@ -385,7 +385,7 @@ def test_names_are_looked_up_by_nobody_but_the_proxy(make: Make) -> None:
 # What is left behind
 
 
-def test_a_sandbox_takes_its_network_with_it(
+def test_a_network_is_removed_with_its_sandbox(
     make: Make, engine: docker.DockerClient, instance: str
 ) -> None:
     label = f"{INSTANCE_LABEL}={instance}"
@@ -393,7 +393,7 @@ def test_a_sandbox_takes_its_network_with_it(
     assert engine.api.networks(filters={"label": label}) == []
 
 
-def test_the_networks_of_a_process_that_died_are_removed(
+def test_networks_of_a_dead_process_are_removed(
     egress: Proxy, engine: docker.DockerClient, proxy_image: str, tmp_path: Path
 ) -> None:
     label = (INSTANCE_LABEL, f"test-{uuid.uuid4().hex}")
@@ -405,7 +405,7 @@ def test_the_networks_of_a_process_that_died_are_removed(
     assert engine.api.networks(filters={"label": "=".join(label)}) == []
 
 
-def test_a_proxy_that_cannot_start_says_why(
+def test_a_proxy_that_cannot_start_reports_the_reason(
     engine: docker.DockerClient, image: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(way_out, "_READY_SECONDS", 3.0)
@@ -417,7 +417,7 @@ def test_a_proxy_that_cannot_start_says_why(
 
 
 @pytest.mark.long
-def test_a_hundred_networks_stand_side_by_side(egress: Proxy) -> None:
+def test_a_hundred_networks_coexist(egress: Proxy) -> None:
     places = [egress.create_network() for _ in range(100)]
     assert len({place.address for place in places}) == 100
     assert all(place.proxy_url.endswith(f":{PROXY_PORT}") for place in places)

@@ -47,11 +47,11 @@ ASKED = NetworkRequest(1795169356.143, "pypi.org", 443, 13538, 2368)
         ("", "pypi.org", False),
     ],
 )
-def test_a_line_names_a_host_or_a_domain(line: str, host: str, allowed: bool) -> None:
+def test_a_rule_is_a_host_or_a_domain(line: str, host: str, allowed: bool) -> None:
     assert matches(line, host) is allowed
 
 
-def test_each_sandbox_has_a_list_of_its_own(tmp_path: Path) -> None:
+def test_each_sandbox_has_its_own_rules(tmp_path: Path) -> None:
     (tmp_path / ONE).write_text("\n".join(NetworkPolicy("listed", ("pypi.org",)).host_patterns()))
     assert answer_query(tmp_path, f"7 {ONE} pypi.org -\n") == "7 OK"
     assert answer_query(tmp_path, f"8 {ONE} example.org -\n") == "8 ERR"
@@ -59,27 +59,27 @@ def test_each_sandbox_has_a_list_of_its_own(tmp_path: Path) -> None:
 
 
 @given(st.text())
-def test_no_line_of_the_proxys_makes_it_fail_or_allow(line: str) -> None:
+def test_malformed_helper_input_never_fails_or_allows(line: str) -> None:
     assert answer_query(Path("/nonexistent"), line).endswith("ERR")
 
 
-def test_hosts_are_read_as_a_person_types_them() -> None:
+def test_hosts_are_parsed_as_users_type_them() -> None:
     assert parse_hosts("PyPI.org, .debian.org\n pypi.org") == ("pypi.org", ".debian.org")
     assert parse_hosts(" ".join(PACKAGE_HOSTS)) == PACKAGE_HOSTS
 
 
 @pytest.mark.parametrize("text", ["http://pypi.org", "*", "a..b", "-x.org", "x" * 300, "a/b"])
-def test_what_is_no_host_is_named(text: str) -> None:
+def test_invalid_hosts_are_reported(text: str) -> None:
     with pytest.raises(ValueError, match="not the name of a host"):
         parse_hosts(text)
 
 
-def test_a_list_has_an_end() -> None:
+def test_a_list_has_a_maximum_length() -> None:
     with pytest.raises(ValueError, match=str(MAX_HOSTS)):
         parse_hosts(" ".join(f"h{number}.org" for number in range(MAX_HOSTS + 1)))
 
 
-def test_the_log_is_read_as_it_grows_each_sandbox_by_itself(tmp_path: Path) -> None:
+def test_the_log_is_read_incrementally_per_sandbox(tmp_path: Path) -> None:
     path = tmp_path / "access.log"
     log = AccessLog(path)
     assert log.take(ONE) == []
@@ -92,7 +92,7 @@ def test_the_log_is_read_as_it_grows_each_sandbox_by_itself(tmp_path: Path) -> N
     assert log.take(OTHER) == [ASKED]
 
 
-def test_a_log_that_grew_large_is_begun_anew(tmp_path: Path) -> None:
+def test_a_large_log_is_truncated(tmp_path: Path) -> None:
     path = tmp_path / "access.log"
     log = AccessLog(path)
     path.write_text(LINE.format(OTHER) * (MAX_LOG_BYTES // len(LINE.format(OTHER)) + 1))
@@ -102,7 +102,7 @@ def test_a_log_that_grew_large_is_begun_anew(tmp_path: Path) -> None:
     assert log.take(ONE) == [ASKED]
 
 
-def test_lines_that_end_between_two_pieces_are_read_whole(tmp_path: Path) -> None:
+def test_lines_split_across_reads_are_joined(tmp_path: Path) -> None:
     path = tmp_path / "access.log"
     count = 2 * CHUNK_BYTES // len(LINE.format(ONE))
     path.write_text(LINE.format(ONE) * count + LINE.format(ONE)[:20])
@@ -113,13 +113,13 @@ def test_lines_that_end_between_two_pieces_are_read_whole(tmp_path: Path) -> Non
     assert log.take(ONE) == [ASKED]
 
 
-def test_what_is_no_line_is_passed_over(tmp_path: Path) -> None:
+def test_malformed_lines_are_skipped(tmp_path: Path) -> None:
     path = tmp_path / "access.log"
     path.write_text("x" * 3 * CHUNK_BYTES + "\n" + LINE.format(ONE))
     assert AccessLog(path).take(ONE) == [ASKED]
 
 
-def test_no_host_hides_behind_a_thousand_requests(tmp_path: Path) -> None:
+def test_frequent_requests_do_not_hide_other_hosts(tmp_path: Path) -> None:
     path, harmless = tmp_path / "access.log", LINE.format(ONE)
     other = harmless.replace("pypi.org", "other.example")
     refused = other.replace("TCP_TUNNEL", "TCP_DENIED")
@@ -134,7 +134,7 @@ def test_no_host_hides_behind_a_thousand_requests(tmp_path: Path) -> None:
     ]
 
 
-def test_hosts_without_end_are_counted_together(tmp_path: Path) -> None:
+def test_hosts_beyond_the_limit_are_counted_together(tmp_path: Path) -> None:
     path = tmp_path / "access.log"
     hosts = range(MAX_REQUESTS + MAX_SUMMED_HOSTS + 5)
     path.write_text("".join(LINE.format(ONE).replace("pypi", f"h{each}") for each in hosts))
@@ -143,7 +143,7 @@ def test_hosts_without_end_are_counted_together(tmp_path: Path) -> None:
     assert (asked[-1].host, asked[-1].sent) == (OTHER_HOSTS, 5 * ASKED.sent)
 
 
-def test_of_many_refusals_the_model_is_told_how_many_more() -> None:
+def test_the_model_is_told_the_number_of_further_refusals() -> None:
     refused = [
         NetworkRequest(1.0, f"h{each}.org", 80, 0, 0, "no")
         for each in range(MAX_LISTED_REFUSALS + 7)
@@ -165,18 +165,18 @@ def test_of_many_refusals_the_model_is_told_how_many_more() -> None:
         f"x {ONE} TCP_MISS a.org:80 1 1",
     ],
 )
-def test_what_is_no_request_is_none(line: str) -> None:
+def test_other_entries_are_not_requests(line: str) -> None:
     assert parse_line(line)[1] is None
 
 
-def test_a_refusal_is_told_as_one() -> None:
+def test_a_refusal_is_reported_as_denied() -> None:
     request = parse_line(f"1.0 {ONE} TCP_DENIED 10.0.0.1:8080 3338 129")[1]
     assert request is not None
     assert (request.host, request.port) == ("10.0.0.1", 8080)
     assert request.refused
 
 
-def test_an_address_of_ipv6_is_read_without_its_brackets() -> None:
+def test_ipv6_addresses_are_parsed_without_brackets() -> None:
     request = parse_line(f"1.0 {ONE} TCP_TUNNEL %5B2606:4700::1%5D:443 0 120")[1]
     assert request is not None
     assert (request.host, request.port) == ("2606:4700::1", 443)

@@ -43,7 +43,7 @@ def checked(data: bytes) -> zipfile.ZipFile:
     return archive
 
 
-def test_a_folder_comes_with_its_name_modes_and_empty_folders(workspace: Workspace) -> None:
+def test_a_folder_keeps_its_name_modes_and_empty_folders(workspace: Workspace) -> None:
     top = workspace.root / "output"
     (top / "sub" / "empty").mkdir(parents=True)
     (top / "a b é.txt").write_bytes(b"text")
@@ -61,7 +61,7 @@ def test_a_folder_comes_with_its_name_modes_and_empty_folders(workspace: Workspa
     assert archive.getinfo("output/a b é.txt").date_time[0] == 1980
 
 
-def test_a_selection_is_named_from_where_it_parts_and_holds_nothing_twice(
+def test_a_selection_is_relative_to_its_common_folder_without_duplicates(
     workspace: Workspace,
 ) -> None:
     (workspace.root / "d" / "e").mkdir(parents=True)
@@ -73,7 +73,7 @@ def test_a_selection_is_named_from_where_it_parts_and_holds_nothing_twice(
 
 
 @pytest.mark.skipif(not shutil.which("unzip"), reason="unzip is not installed")
-def test_others_can_unpack_it(workspace: Workspace, tmp_path: Path) -> None:
+def test_other_programs_can_extract_it(workspace: Workspace, tmp_path: Path) -> None:
     (workspace.root / "d").mkdir()
     (workspace.root / "d" / "日本 ﷽.txt").write_text("content")
     (workspace.root / "link").symlink_to("/etc")
@@ -83,7 +83,7 @@ def test_others_can_unpack_it(workspace: Workspace, tmp_path: Path) -> None:
     assert "No errors detected" in done.stdout
 
 
-def test_links_and_special_files_stay_out_and_the_archive_says_so(workspace: Workspace) -> None:
+def test_links_and_special_files_are_omitted_with_a_note(workspace: Workspace) -> None:
     (workspace.root / "passwd").symlink_to("/etc/passwd")
     (workspace.root / "etc").symlink_to("/etc")
     os.mkfifo(workspace.root / "pipe")
@@ -97,7 +97,7 @@ def test_links_and_special_files_stay_out_and_the_archive_says_so(workspace: Wor
     assert unzipped(workspace, "etc").read(NOTE_NAME) == b"etc: a link\n"
 
 
-def test_names_stay_apart_and_cannot_lead_out_on_any_system(workspace: Workspace) -> None:
+def test_names_are_unique_and_safe_on_every_system(workspace: Workspace) -> None:
     for name, content in ((b"\xff", "raw"), (b"%FF", "plain"), (b"..\\..\\x", "up")):
         (workspace.root / os.fsdecode(name)).write_text(content)
     (workspace.root / NOTE_NAME).write_text("mine")
@@ -112,7 +112,7 @@ def test_names_stay_apart_and_cannot_lead_out_on_any_system(workspace: Workspace
     }
 
 
-def test_files_that_change_meanwhile_leave_a_valid_archive_of_the_size_that_was_said(
+def test_files_changing_during_the_download_keep_the_archive_valid(
     workspace: Workspace,
 ) -> None:
     size = 4 * 1024**2
@@ -136,7 +136,7 @@ def test_files_that_change_meanwhile_leave_a_valid_archive_of_the_size_that_was_
     assert "“vanishes” is not there" in note
 
 
-def test_more_than_can_be_noted_is_cut_and_the_size_still_holds(workspace: Workspace) -> None:
+def test_long_omission_notes_are_truncated_and_the_size_is_correct(workspace: Workspace) -> None:
     for number in range(300):
         (workspace.root / f"{number}").touch()
     (workspace.root / "zz").write_bytes(b"stays")
@@ -150,7 +150,7 @@ def test_more_than_can_be_noted_is_cut_and_the_size_still_holds(workspace: Works
     assert "is not there" in archive.read(NOTE_NAME).decode()
 
 
-def test_memory_does_not_grow_with_the_files(workspace: Workspace) -> None:
+def test_memory_does_not_grow_with_file_size(workspace: Workspace) -> None:
     with (workspace.root / "large").open("wb") as file:
         file.truncate(300 * 1024**2)
     made = packed(workspace)
@@ -202,14 +202,14 @@ def test_more_than_four_gigabytes_and_more_than_65535_names(
         assert archive.testzip() is None
 
 
-def test_a_reader_who_leaves_early_is_no_trouble(workspace: Workspace) -> None:
+def test_an_aborted_download_is_handled(workspace: Workspace) -> None:
     (workspace.root / "a").write_bytes(os.urandom(2 * 1024**2))
     stream = packed(workspace).chunks()
     assert next(stream)
     stream.close()  # type: ignore[attr-defined]
 
 
-def test_what_is_not_there_is_refused(workspace: Workspace) -> None:
+def test_missing_files_are_refused(workspace: Workspace) -> None:
     (workspace.root / "link").symlink_to("/etc")
     for path in ("missing", "link/passwd"):
         with pytest.raises(WorkspaceError, match=path):

@@ -41,7 +41,7 @@ def test_a_file_and_a_folder_are_copied_in(workspace: Workspace, tmp_path: Path)
     assert (root / "given" / "sub" / "empty").is_dir()
 
 
-def test_links_inside_a_given_folder_stay_outside_and_are_reported(
+def test_links_in_a_given_folder_are_skipped_and_reported(
     workspace: Workspace, tmp_path: Path
 ) -> None:
     given = tmp_path / "given"
@@ -53,23 +53,21 @@ def test_links_inside_a_given_folder_stay_outside_and_are_reported(
     assert files(workspace.root) == {}
 
 
-def test_a_link_that_the_person_names_is_what_it_points_to(
-    workspace: Workspace, tmp_path: Path
-) -> None:
+def test_an_explicitly_named_link_is_followed(workspace: Workspace, tmp_path: Path) -> None:
     (tmp_path / "real").write_text("real")
     (tmp_path / "named.txt").symlink_to(tmp_path / "real")
     copy_in(workspace, tmp_path / "named.txt", INPUT)
     assert files(workspace.root) == {"input/named.txt": b"real"}
 
 
-def test_what_is_not_there_is_said(workspace: Workspace, tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(workspace: Workspace, tmp_path: Path) -> None:
     with pytest.raises(WorkspaceError, match="missing"):
         copy_in(workspace, tmp_path / "missing", INPUT)
     with pytest.raises(WorkspaceError, match="output"):
         copy_out(workspace, OUTPUT, tmp_path / "out")
 
 
-def test_output_never_brings_what_a_link_points_to(workspace: Workspace, tmp_path: Path) -> None:
+def test_copying_output_never_follows_links(workspace: Workspace, tmp_path: Path) -> None:
     output = workspace.root / "output"
     (output / "sub").mkdir(parents=True)
     (output / "answer.txt").symlink_to("/etc/hostname")
@@ -86,13 +84,13 @@ def test_output_never_brings_what_a_link_points_to(workspace: Workspace, tmp_pat
     ]
 
 
-def test_output_that_is_a_link_is_refused(workspace: Workspace, tmp_path: Path) -> None:
+def test_an_output_folder_that_is_a_link_is_refused(workspace: Workspace, tmp_path: Path) -> None:
     (workspace.root / "output").symlink_to("/etc")
     with pytest.raises(WorkspaceError, match="output"):
         copy_out(workspace, OUTPUT, tmp_path / "out")
 
 
-def test_hard_links_become_files_and_setuid_does_not_travel(
+def test_hard_links_become_files_and_setuid_is_dropped(
     workspace: Workspace, tmp_path: Path
 ) -> None:
     output = workspace.root / "output"
@@ -108,7 +106,7 @@ def test_hard_links_become_files_and_setuid_does_not_travel(
         assert info.st_nlink == 1
 
 
-def test_nothing_at_the_destination_is_overwritten(workspace: Workspace, tmp_path: Path) -> None:
+def test_existing_files_are_not_overwritten(workspace: Workspace, tmp_path: Path) -> None:
     output = workspace.root / "output"
     (output / "folder").mkdir(parents=True)
     (output / "folder" / "x").write_bytes(b"new")

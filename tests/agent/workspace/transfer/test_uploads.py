@@ -35,7 +35,7 @@ def send(workspace: Workspace, upload: str, *data: bytes) -> None:
         part.close()
 
 
-def test_it_goes_on_where_it_was_and_appears_when_it_is_whole(workspace: Workspace) -> None:
+def test_an_upload_resumes_and_appears_when_complete(workspace: Workspace) -> None:
     upload = uploads.start(workspace, BIG, 6).id
     send(workspace, upload, b"ab", b"c")
     assert uploads.find(workspace, upload).offset == 3
@@ -50,7 +50,7 @@ def test_it_goes_on_where_it_was_and_appears_when_it_is_whole(workspace: Workspa
     assert (workspace.root / "input" / "big").exists()
 
 
-def test_a_name_that_was_taken_meanwhile_keeps_both(workspace: Workspace) -> None:
+def test_a_name_taken_meanwhile_keeps_both_files(workspace: Workspace) -> None:
     upload = uploads.start(workspace, BIG, 1).id
     send(workspace, upload, b"2")
     workspace.write(BIG, [b"1"])
@@ -58,7 +58,7 @@ def test_a_name_that_was_taken_meanwhile_keeps_both(workspace: Workspace) -> Non
     assert (workspace.root / BIG).read_bytes() == b"1"
 
 
-def test_more_than_was_said_is_refused(workspace: Workspace) -> None:
+def test_bytes_beyond_the_declared_size_are_refused(workspace: Workspace) -> None:
     upload = uploads.start(workspace, BIG, 2).id
     with pytest.raises(WorkspaceError, match="More came than the 2 bytes"):
         send(workspace, upload, b"abc")
@@ -69,7 +69,7 @@ def test_more_than_was_said_is_refused(workspace: Workspace) -> None:
     ("room", "floor", "words"),
     [(99, 0, "this run can take 99 bytes more"), (None, 1 << 60, "the disk can take 0 bytes")],
 )
-def test_what_would_not_fit_is_refused_before_a_byte_is_sent(
+def test_an_upload_larger_than_the_free_space_is_refused_at_the_start(
     workspace: Workspace, room: int | None, floor: int, words: str
 ) -> None:
     with pytest.raises(StorageFull, match=words):
@@ -78,12 +78,12 @@ def test_what_would_not_fit_is_refused_before_a_byte_is_sent(
 
 
 @pytest.mark.parametrize("name", ["", "x", "0" * 24, "../../etc/passwd", "A" * 24])
-def test_an_id_that_is_none_is_refused(workspace: Workspace, name: str) -> None:
+def test_an_invalid_id_is_refused(workspace: Workspace, name: str) -> None:
     with pytest.raises(WorkspaceError, match="not known"):
         uploads.find(workspace, name)
 
 
-def test_where_it_may_not_lie_nothing_is_left(workspace: Workspace) -> None:
+def test_a_forbidden_destination_leaves_nothing(workspace: Workspace) -> None:
     (workspace.root / "input").symlink_to("/tmp")
     upload = uploads.start(workspace, BIG, 0).id
     with pytest.raises(WorkspaceError):
@@ -91,7 +91,7 @@ def test_where_it_may_not_lie_nothing_is_left(workspace: Workspace) -> None:
     assert staged(workspace) == []
 
 
-def test_it_outlives_the_process_and_is_forgotten_after_a_day(workspace: Workspace) -> None:
+def test_an_upload_survives_a_restart_and_expires_after_a_day(workspace: Workspace) -> None:
     upload = uploads.start(workspace, BIG, 6).id
     send(workspace, upload, b"abc")
     workspace.open_write(RelPath("never finished"))
@@ -103,7 +103,7 @@ def test_it_outlives_the_process_and_is_forgotten_after_a_day(workspace: Workspa
     assert staged(workspace) == []
 
 
-def test_housekeeping_leaves_what_is_being_written(workspace: Workspace) -> None:
+def test_cleanup_keeps_uploads_in_progress(workspace: Workspace) -> None:
     with workspace.open_write(RelPath("a")) as upload:
         workspace.staging.clean_up(exclusive=False)
         upload.write(b"x")
@@ -111,7 +111,7 @@ def test_housekeeping_leaves_what_is_being_written(workspace: Workspace) -> None
     assert (workspace.root / "a").read_bytes() == b"x"
 
 
-def test_more_than_there_is_room_for_ends_a_plain_upload(workspace: Workspace) -> None:
+def test_a_plain_upload_beyond_the_free_space_is_aborted(workspace: Workspace) -> None:
     upload = workspace.open_write(BIG, max_size=5)
     upload.write(b"abc", b"de")
     with pytest.raises(StorageFull, match="more than the 5 bytes that there is room for"):
@@ -137,7 +137,7 @@ def small_disk(tmp_path: Path) -> Iterator[Workspace]:
         subprocess.run(["umount", str(place)], check=True)
 
 
-def test_a_disk_that_fills_up_meanwhile_is_said_and_nothing_is_left(small_disk: Workspace) -> None:
+def test_a_disk_that_fills_up_is_reported_and_leaves_nothing(small_disk: Workspace) -> None:
     size = 3 * 1024**2
     upload = uploads.start(small_disk, BIG, size, min_free=0).id
     (small_disk.root / "other").write_bytes(bytes(2 * 1024**2))
@@ -147,14 +147,14 @@ def test_a_disk_that_fills_up_meanwhile_is_said_and_nothing_is_left(small_disk: 
     assert staged(small_disk) == []
 
 
-def test_a_full_disk_ends_a_plain_upload_too(small_disk: Workspace) -> None:
+def test_a_full_disk_aborts_a_plain_upload(small_disk: Workspace) -> None:
     with pytest.raises(StorageFull, match="the disk is full"):
         small_disk.write(BIG, [bytes(1024**2)] * 5)
     assert staged(small_disk) == []
     assert list(small_disk.root.iterdir()) == []
 
 
-def test_a_killed_writer_leaves_what_had_come(workspace: Workspace) -> None:
+def test_a_killed_writer_keeps_the_received_bytes(workspace: Workspace) -> None:
     upload = uploads.start(workspace, BIG, 100).id
     program = (
         "import os, signal, sys\n"

@@ -18,7 +18,7 @@ def put(store: BlobStore, content: bytes, limit: int = MANY) -> tuple[str, int]:
 
 
 @pytest.mark.parametrize("size", [0, 1, 1024**2 - 1, 1024**2, 1024**2 + 1, 3 * 1024**2])
-def test_a_content_is_found_again_by_its_sha256(tmp_path: Path, size: int) -> None:
+def test_content_is_addressed_by_sha256(tmp_path: Path, size: int) -> None:
     store = BlobStore(tmp_path / "blobs")
     content = b"x" * size
     digest, count = put(store, content)
@@ -29,14 +29,16 @@ def test_a_content_is_found_again_by_its_sha256(tmp_path: Path, size: int) -> No
     assert store.size == size
 
 
-def test_a_content_is_kept_once(tmp_path: Path) -> None:
+def test_equal_content_is_stored_once(tmp_path: Path) -> None:
     store = BlobStore(tmp_path)
     assert put(store, b"same") == put(store, b"same")
     assert store.size == 4
 
 
 @pytest.mark.parametrize("size", [11, 2 * 1024**2])
-def test_more_than_the_limit_is_not_kept_and_not_read_on(tmp_path: Path, size: int) -> None:
+def test_content_over_the_limit_is_neither_stored_nor_read_further(
+    tmp_path: Path, size: int
+) -> None:
     store = BlobStore(tmp_path)
     limit = size - 1
     file = io.BytesIO(b"x" * (size + 5 * 1024**2))
@@ -45,7 +47,7 @@ def test_more_than_the_limit_is_not_kept_and_not_read_on(tmp_path: Path, size: i
     assert file.tell() == limit + 1
 
 
-def test_a_full_store_says_so_and_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_full_store_is_reported_and_leaves_nothing(tmp_path: Path) -> None:
     store = BlobStore(tmp_path, limit=10)
     put(store, b"12345678")
     for content in (b"too much", b"x" * 2 * 1024**2):
@@ -57,7 +59,7 @@ def test_a_full_store_says_so_and_leaves_nothing_behind(tmp_path: Path) -> None:
     assert store.size == 8
 
 
-def test_the_size_is_counted_again_after_a_restart_and_parts_are_swept_away(
+def test_a_restart_recounts_the_size_and_removes_partial_files(
     tmp_path: Path,
 ) -> None:
     put(BlobStore(tmp_path), b"12345")
@@ -66,7 +68,7 @@ def test_the_size_is_counted_again_after_a_restart_and_parts_are_swept_away(
     assert not (tmp_path / "part-dead").exists()
 
 
-def test_what_was_not_kept_and_what_is_no_hash_is_refused(tmp_path: Path) -> None:
+def test_unknown_and_invalid_hashes_are_refused(tmp_path: Path) -> None:
     store = BlobStore(tmp_path)
     assert not store.has("ab" * 32)
     with pytest.raises(JournalError, match="not kept"):
@@ -76,7 +78,7 @@ def test_what_was_not_kept_and_what_is_no_hash_is_refused(tmp_path: Path) -> Non
             store.open(digest)
 
 
-def test_several_threads_may_keep_the_same_contents(tmp_path: Path) -> None:
+def test_several_threads_can_store_the_same_content(tmp_path: Path) -> None:
     store = BlobStore(tmp_path)
     contents = [b"%d" % number * 1000 for number in range(50)]
     threads = [

@@ -31,7 +31,7 @@ MANIFESTS = st.dictionaries(PATHS, NODES, max_size=8)
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(MANIFESTS, MANIFESTS)
-def test_a_delta_leads_from_one_manifest_to_the_other_through_a_journal(
+def test_a_delta_survives_json_and_yields_the_next_manifest(
     before: dict[str, Node], after: dict[str, Node]
 ) -> None:
     delta = Manifest(before).diff(after)
@@ -45,7 +45,7 @@ def test_a_delta_leads_from_one_manifest_to_the_other_through_a_journal(
     assert delta.added == after.keys() - before.keys()
 
 
-def test_what_did_not_change_is_not_in_a_delta() -> None:
+def test_a_delta_contains_only_changes() -> None:
     node = Node("file", 1, 0o644, "ab" * 32)
     delta = Manifest({"a": node, "b": node}).diff({"a": node})
     assert not delta.changed
@@ -53,7 +53,7 @@ def test_what_did_not_change_is_not_in_a_delta() -> None:
     assert not Manifest({"a": node}).diff({"a": node})
 
 
-def test_deltas_from_the_first_on_make_the_manifest() -> None:
+def test_applying_all_deltas_yields_the_manifest() -> None:
     first = Manifest().diff({"a": Node("folder"), "a/b": Node("file", 1)})
     second = Manifest.from_deltas([first]).diff({"a": Node("file", 2)})
     assert Manifest.from_deltas([first, second]).nodes == {"a": Node("file", 2)}
@@ -70,6 +70,6 @@ def test_deltas_from_the_first_on_make_the_manifest() -> None:
         {"changed": {}, "removed": None},
     ],
 )
-def test_a_damaged_record_is_called_that(data: dict[str, object]) -> None:
+def test_a_damaged_record_is_reported(data: dict[str, object]) -> None:
     with pytest.raises(JournalError):
         Delta.from_json(data)

@@ -34,16 +34,14 @@ def test_each_step_has_its_node(past: FileVersions, manifests: Path) -> None:
     assert past.last_changed_step(RelPath("never there")) is None
 
 
-def test_of_two_versions_of_one_step_the_last_counts(past: FileVersions, manifests: Path) -> None:
+def test_the_last_version_of_a_step_wins(past: FileVersions, manifests: Path) -> None:
     versions = ManifestLog(manifests)
     versions.append(2, Delta({"a": A}))
     versions.append(2, Delta({"a": B}))
     assert (past.node(PATH, 1), past.node(PATH, 2)) == (None, B)
 
 
-def test_it_grows_with_its_file_and_reads_no_line_twice(
-    past: FileVersions, manifests: Path
-) -> None:
+def test_the_index_grows_incrementally(past: FileVersions, manifests: Path) -> None:
     versions = ManifestLog(manifests)
     versions.append(1, Delta({"a": A}))
     assert past.node(PATH, 9) == A
@@ -54,7 +52,7 @@ def test_it_grows_with_its_file_and_reads_no_line_twice(
     assert [past.node(PATH, step) for step in (1, 2)] == [A, B]
 
 
-def test_a_line_that_is_not_whole_waits(past: FileVersions, manifests: Path) -> None:
+def test_an_incomplete_line_is_read_later(past: FileVersions, manifests: Path) -> None:
     ManifestLog(manifests).append(1, Delta({"a": A}))
     whole = manifests.read_bytes()
     manifests.write_bytes(whole + whole[:20])

@@ -63,7 +63,7 @@ def watched(tmp_path: Path) -> Iterator[Scene]:
     found.close()
 
 
-def test_the_first_snapshot_finds_what_was_there_before(tmp_path: Path) -> None:
+def test_the_first_snapshot_contains_existing_files(tmp_path: Path) -> None:
     (tmp_path / "workspace" / "input").mkdir(parents=True)
     (tmp_path / "workspace" / "input" / "paper.txt").write_text("words")
     snapshots = SnapshotTracker(tmp_path / "workspace", BlobStore(tmp_path / "blobs"))
@@ -71,7 +71,7 @@ def test_the_first_snapshot_finds_what_was_there_before(tmp_path: Path) -> None:
     assert snapshots.manifest.nodes == full_scan(tmp_path / "workspace")
 
 
-def test_every_kind_of_file_is_recorded_and_no_link_followed(scene: Scene) -> None:
+def test_every_file_type_is_recorded_without_following_links(scene: Scene) -> None:
     root = scene.root
     (root / "empty").mkdir()
     (root / "out").symlink_to("/etc")
@@ -95,7 +95,7 @@ def test_every_kind_of_file_is_recorded_and_no_link_followed(scene: Scene) -> No
     assert Delta.from_json(delta.to_json()) == delta
 
 
-def test_a_step_that_changed_nothing_is_empty(scene: Scene) -> None:
+def test_a_step_without_changes_is_empty(scene: Scene) -> None:
     (scene.root / "a").write_text("x")
     assert scene.step()
     assert not scene.step()
@@ -126,7 +126,7 @@ def settle(scene: Scene) -> None:
         scene.step(final=True)
 
 
-def test_a_change_that_keeps_size_and_mtime_is_seen_by_its_ctime(scene: Scene) -> None:
+def test_a_change_with_equal_size_and_mtime_is_detected_by_ctime(scene: Scene) -> None:
     file = scene.root / "a"
     file.write_text("one")
     settle(scene)
@@ -136,14 +136,14 @@ def test_a_change_that_keeps_size_and_mtime_is_seen_by_its_ctime(scene: Scene) -
     assert list(scene.step().changed) == ["a"]
 
 
-def test_two_changes_within_one_tick_of_the_clock_are_both_seen(scene: Scene) -> None:
+def test_two_changes_within_one_clock_tick_are_detected(scene: Scene) -> None:
     file = scene.root / "a"
     for number in range(50):
         file.write_text(f"{number:03}")
         scene.step(final=True)
 
 
-def test_a_touched_file_is_no_change(scene: Scene) -> None:
+def test_touching_a_file_is_not_a_change(scene: Scene) -> None:
     (scene.root / "a").write_text("x")
     scene.step()
     os.utime(scene.root / "a")
@@ -164,7 +164,7 @@ def test_renames_of_files_and_folders(scene: Scene) -> None:
     scene.step()
 
 
-def test_names_that_change_their_kind(scene: Scene) -> None:
+def test_a_path_can_change_its_file_type(scene: Scene) -> None:
     (scene.root / "folder" / "inner").mkdir(parents=True)
     (scene.root / "folder" / "inner" / "x").write_text("x")
     (scene.root / "file").write_text("x")
@@ -188,7 +188,7 @@ def test_a_change_of_mode_alone_is_a_change(scene: Scene) -> None:
     assert set(scene.step().changed) == {"folder", "folder/tool"}
 
 
-def test_files_in_folders_made_a_moment_ago_are_found(scene: Scene) -> None:
+def test_files_in_new_folders_are_found(scene: Scene) -> None:
     deep = scene.root
     for number in range(40):
         deep = deep / f"d{number}"
@@ -199,7 +199,7 @@ def test_files_in_folders_made_a_moment_ago_are_found(scene: Scene) -> None:
     scene.step()
 
 
-def test_writing_through_another_hard_link_is_seen(watched: Scene) -> None:
+def test_a_write_through_another_hard_link_is_detected(watched: Scene) -> None:
     root = watched.root
     (root / "a").write_text("one")
     watched.step()
@@ -210,7 +210,7 @@ def test_writing_through_another_hard_link_is_seen(watched: Scene) -> None:
     assert set(watched.step().changed) == {"a", "b"}
 
 
-def test_writing_through_a_hard_link_that_is_gone_again_is_seen(watched: Scene) -> None:
+def test_a_write_through_a_removed_hard_link_is_detected(watched: Scene) -> None:
     root = watched.root
     (root / "a").write_text("one")
     watched.step()
@@ -225,7 +225,7 @@ def test_writing_through_a_hard_link_that_is_gone_again_is_seen(watched: Scene) 
     assert set(watched.step().changed) == {"a"}
 
 
-def test_writing_through_a_descriptor_whose_name_has_gone_is_seen(watched: Scene) -> None:
+def test_a_write_through_a_descriptor_without_a_name_is_detected(watched: Scene) -> None:
     root = watched.root
     with (root / "a").open("w") as file:
         file.write("one")
@@ -238,7 +238,7 @@ def test_writing_through_a_descriptor_whose_name_has_gone_is_seen(watched: Scene
         assert set(watched.step().changed) == {"b"}
 
 
-def test_a_memory_map_is_seen_by_the_sweep_at_the_end(watched: Scene) -> None:
+def test_a_write_through_a_memory_map_is_detected_by_the_final_sweep(watched: Scene) -> None:
     file = watched.root / "a"
     file.write_bytes(b"one")
     settle(watched)
@@ -249,7 +249,7 @@ def test_a_memory_map_is_seen_by_the_sweep_at_the_end(watched: Scene) -> None:
         assert list(watched.step(final=True).changed) == ["a"]
 
 
-def test_hints_are_used_and_spare_the_sweep(watched: Scene) -> None:
+def test_hints_avoid_a_sweep(watched: Scene) -> None:
     (watched.root / "d").mkdir()
     watched.step()
     sweeps = watched.snapshots.sweeps
@@ -265,7 +265,7 @@ def test_hints_are_used_and_spare_the_sweep(watched: Scene) -> None:
     assert watched.snapshots.sweeps == sweeps + 1
 
 
-def test_a_small_workspace_is_swept_without_asking(tmp_path: Path) -> None:
+def test_a_small_workspace_is_always_swept(tmp_path: Path) -> None:
     (tmp_path / "workspace").mkdir()
     with WorkspaceWatcher(tmp_path) as watch:
         snapshots = SnapshotTracker(tmp_path / "workspace", BlobStore(tmp_path / "blobs"), watch)
@@ -274,7 +274,7 @@ def test_a_small_workspace_is_swept_without_asking(tmp_path: Path) -> None:
             assert snapshots.sweeps == expected
 
 
-def test_a_content_too_large_is_recorded_and_a_terabyte_of_nothing_costs_nothing(
+def test_oversized_and_sparse_files_are_recorded_without_content(
     scene: Scene,
 ) -> None:
     with (scene.root / "huge").open("wb") as file:
@@ -294,7 +294,7 @@ def test_a_full_store_is_recorded_with_the_hash(tmp_path: Path) -> None:
     assert not snapshots.take(final=True)
 
 
-def test_what_may_not_be_read_is_recorded_as_that(scene: Scene) -> None:
+def test_unreadable_files_are_recorded_as_unreadable(scene: Scene) -> None:
     (scene.root / "closed").write_text("x")
     (scene.root / "closed").chmod(0)
     (scene.root / "shut").mkdir()
@@ -333,7 +333,7 @@ class open_way:
             path.chmod(mode)
 
 
-def test_a_file_that_changes_all_the_time_is_recorded_as_that_or_read_whole(scene: Scene) -> None:
+def test_a_constantly_changing_file_is_recorded_as_unstable_or_consistent(scene: Scene) -> None:
     file = scene.root / "busy"
     file.write_text("here from the start")
     ended = threading.Event()
@@ -365,7 +365,7 @@ def test_a_file_that_changes_all_the_time_is_recorded_as_that_or_read_whole(scen
     scene.step(final=True)
 
 
-def test_a_tree_deeper_than_any_path_is_cut_and_says_so(scene: Scene) -> None:
+def test_a_tree_beyond_the_depth_limit_is_truncated_and_reported(scene: Scene) -> None:
     at = os.open(scene.root, os.O_RDONLY)
     for _ in range(50):
         os.mkdir("x" * 200, dir_fd=at)
@@ -379,7 +379,7 @@ def test_a_tree_deeper_than_any_path_is_cut_and_says_so(scene: Scene) -> None:
     assert "too long" in nodes[cut].reason
 
 
-def test_a_tree_of_too_many_names_is_cut_and_says_so(tmp_path: Path) -> None:
+def test_a_tree_with_too_many_names_is_truncated_and_reported(tmp_path: Path) -> None:
     root = tmp_path / "workspace"
     for number in range(10):
         (root / f"d{number}").mkdir(parents=True)
@@ -392,7 +392,7 @@ def test_a_tree_of_too_many_names_is_cut_and_says_so(tmp_path: Path) -> None:
     assert any("too many" in node.reason for node in nodes.values() if node.kind == "folder")
 
 
-def test_a_workspace_that_is_gone_is_an_error_and_no_empty_manifest(tmp_path: Path) -> None:
+def test_a_missing_workspace_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "workspace").mkdir()
     (tmp_path / "workspace" / "a").touch()
     snapshots = SnapshotTracker(tmp_path / "workspace", BlobStore(tmp_path / "blobs"))
@@ -403,7 +403,7 @@ def test_a_workspace_that_is_gone_is_an_error_and_no_empty_manifest(tmp_path: Pa
     assert "a" in snapshots.manifest.nodes
 
 
-def test_a_run_that_goes_on_begins_with_the_manifest_it_had(tmp_path: Path) -> None:
+def test_a_continued_run_starts_with_its_last_manifest(tmp_path: Path) -> None:
     (tmp_path / "workspace").mkdir()
     (tmp_path / "workspace" / "a").write_text("x")
     blobs = BlobStore(tmp_path / "blobs")
@@ -509,15 +509,13 @@ def play(scene: Scene, seed: int, steps: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_after_random_work_the_manifest_is_what_a_full_scan_finds(scene: Scene, seed: int) -> None:
+def test_manifest_equals_a_full_scan_after_random_changes(scene: Scene, seed: int) -> None:
     play(scene, seed, 25)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(100, 140))
-def test_after_much_random_work_the_manifest_is_what_a_full_scan_finds(
-    watched: Scene, seed: int
-) -> None:
+def test_manifest_equals_a_full_scan_after_many_random_changes(watched: Scene, seed: int) -> None:
     play(watched, seed, 100)
 
 
@@ -550,7 +548,7 @@ def test_a_storm_of_a_hundred_thousand_events_loses_nothing(watched: Scene) -> N
         watched.step()
 
 
-def test_a_watch_set_while_folders_move_follows_them(tmp_path: Path) -> None:
+def test_a_watcher_started_during_moves_follows_them(tmp_path: Path) -> None:
     root = tmp_path / "workspace"
     for number in range(100):
         (root / f"a{number}" / "b" / "c").mkdir(parents=True)
@@ -572,7 +570,7 @@ def test_a_watch_set_while_folders_move_follows_them(tmp_path: Path) -> None:
         assert snapshots.manifest.nodes == full_scan(root)
 
 
-def test_a_watch_can_be_closed_in_the_middle_of_a_storm(tmp_path: Path) -> None:
+def test_a_watcher_can_be_closed_during_an_event_storm(tmp_path: Path) -> None:
     (tmp_path / "workspace").mkdir()
     ended = threading.Event()
 

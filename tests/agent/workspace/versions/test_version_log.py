@@ -24,18 +24,18 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-def test_each_step_comes_back(path: Path) -> None:
+def test_each_step_is_restored(path: Path) -> None:
     assert list(ManifestLog(path).read()) == STEPS
 
 
-def test_the_workspace_can_be_had_as_of_any_step(path: Path) -> None:
+def test_the_workspace_of_any_step_is_available(path: Path) -> None:
     versions = ManifestLog(path)
     assert versions.manifest(0).nodes == {"input/given": A}
     assert versions.manifest(2).nodes == {"input/given": A, "a": A}
     assert versions.manifest().nodes == {"a": B, "b\udcff": A}
 
 
-def test_a_file_cut_at_any_byte_reads_and_goes_on(path: Path, tmp_path: Path) -> None:
+def test_a_log_truncated_at_any_byte_is_readable_and_appendable(path: Path, tmp_path: Path) -> None:
     whole = path.read_bytes()
     for cut in range(0, len(whole) + 1, 5):
         torn = tmp_path / "torn"
@@ -46,5 +46,5 @@ def test_a_file_cut_at_any_byte_reads_and_goes_on(path: Path, tmp_path: Path) ->
         assert list(ManifestLog(torn).read()) == [*STEPS[:survived], STEPS[0]]
 
 
-def test_a_run_that_changed_nothing_has_no_versions(tmp_path: Path) -> None:
+def test_a_run_without_changes_has_no_versions(tmp_path: Path) -> None:
     assert ManifestLog(tmp_path / "none").manifest().nodes == {}

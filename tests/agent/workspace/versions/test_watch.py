@@ -36,16 +36,14 @@ def dirty(watch: WorkspaceWatcher) -> DirtySet:
     return hints
 
 
-def test_all_that_happened_before_the_question_is_in_the_answer(
-    folder: Path, watch: WorkspaceWatcher
-) -> None:
+def test_a_query_includes_all_earlier_events(folder: Path, watch: WorkspaceWatcher) -> None:
     for number in range(200):
         (folder / "workspace" / f"f{number}").write_text("x")
         assert f"f{number}" in dirty(watch).entries
     assert dirty(watch) == DirtySet()
 
 
-def test_looking_and_reading_is_no_change(folder: Path, watch: WorkspaceWatcher) -> None:
+def test_reading_is_not_a_change(folder: Path, watch: WorkspaceWatcher) -> None:
     (folder / "workspace" / "a").write_text("x")
     dirty(watch)
     (folder / "workspace" / "a").read_text()
@@ -53,7 +51,9 @@ def test_looking_and_reading_is_no_change(folder: Path, watch: WorkspaceWatcher)
     assert dirty(watch) == DirtySet()
 
 
-def test_writing_is_told_from_moving_and_removing(folder: Path, watch: WorkspaceWatcher) -> None:
+def test_writes_are_distinguished_from_moves_and_removals(
+    folder: Path, watch: WorkspaceWatcher
+) -> None:
     root = folder / "workspace"
     (root / "a").write_text("x")
     (root / "b").write_text("x")
@@ -63,9 +63,7 @@ def test_writing_is_told_from_moving_and_removing(folder: Path, watch: Workspace
     assert dirty(watch).entries == {"a": False, "c": False, "b": True}
 
 
-def test_a_new_folder_is_a_tree_to_be_looked_through_and_watched_from_then_on(
-    folder: Path, watch: WorkspaceWatcher
-) -> None:
+def test_a_new_folder_is_scanned_and_watched(folder: Path, watch: WorkspaceWatcher) -> None:
     deep = folder / "workspace" / "a" / "b" / "c"
     deep.mkdir(parents=True)
     (deep / "early").write_text("x")
@@ -86,7 +84,7 @@ def test_a_renamed_folder_is_followed_under_its_new_name(
     assert dirty(watch).entries == {"z/b/x": True}
 
 
-def test_a_folder_moved_into_one_made_a_moment_ago_is_followed(
+def test_a_folder_moved_into_a_new_folder_is_followed(
     folder: Path, watch: WorkspaceWatcher
 ) -> None:
     root = folder / "workspace"
@@ -100,7 +98,7 @@ def test_a_folder_moved_into_one_made_a_moment_ago_is_followed(
     assert set(dirty(watch).entries) == {f"new{number}/y/file" for number in range(50)}
 
 
-def test_a_folder_that_became_a_link_is_not_followed(folder: Path, watch: WorkspaceWatcher) -> None:
+def test_a_folder_replaced_by_a_link_is_not_followed(folder: Path, watch: WorkspaceWatcher) -> None:
     outside = folder / "outside"
     outside.mkdir()
     (folder / "workspace" / "d").mkdir()
@@ -112,9 +110,7 @@ def test_a_folder_that_became_a_link_is_not_followed(folder: Path, watch: Worksp
     assert dirty(watch) == DirtySet()
 
 
-def test_a_folder_that_opens_up_is_watched_from_then_on(
-    folder: Path, watch: WorkspaceWatcher
-) -> None:
+def test_a_folder_that_becomes_readable_is_watched(folder: Path, watch: WorkspaceWatcher) -> None:
     (folder / "workspace" / "d").mkdir(mode=0)
     dirty(watch)
     (folder / "workspace" / "d").chmod(0o755)
@@ -123,7 +119,7 @@ def test_a_folder_that_opens_up_is_watched_from_then_on(
     assert "d" in hints.trees or "d/x" in hints.entries
 
 
-def test_an_overflow_of_the_kernels_queue_asks_for_a_sweep_and_heals(
+def test_a_queue_overflow_requests_a_sweep_and_recovers(
     folder: Path, watch: WorkspaceWatcher
 ) -> None:
     """The reader is held up until the queue ran over; then it goes on as before."""
@@ -157,21 +153,19 @@ def test_an_overflow_of_the_kernels_queue_asks_for_a_sweep_and_heals(
     assert dirty(watch).entries == {"lost/file": True}
 
 
-def test_a_watch_that_does_not_answer_asks_for_a_sweep(
-    folder: Path, watch: WorkspaceWatcher
-) -> None:
+def test_an_unresponsive_watcher_requests_a_sweep(folder: Path, watch: WorkspaceWatcher) -> None:
     shutil.rmtree(folder / "marker")
     assert isinstance(watch.take_changes(timeout=0.05), SweepNeeded)
 
 
-def test_a_closed_watch_asks_for_a_sweep(folder: Path) -> None:
+def test_a_closed_watcher_requests_a_sweep(folder: Path) -> None:
     watch = WorkspaceWatcher(folder)
     watch.close()
     watch.close()
     assert isinstance(watch.take_changes(), SweepNeeded)
 
 
-def test_more_folders_than_may_be_watched_mean_sweeps_and_that_is_said(folder: Path) -> None:
+def test_too_many_folders_require_sweeps_and_are_reported(folder: Path) -> None:
     root = folder / "workspace"
     with WorkspaceWatcher(folder, max_folders=5) as watch:
         for number in range(10):
@@ -188,7 +182,7 @@ def test_more_folders_than_may_be_watched_mean_sweeps_and_that_is_said(folder: P
 @pytest.mark.parametrize(
     ("code", "said"), [(errno.ENOSPC, "max_user_watches"), (errno.EMFILE, "max_user_instances")]
 )
-def test_a_kernel_without_watches_left_means_sweeps_and_that_is_said(
+def test_an_exhausted_watch_limit_requires_sweeps_and_is_reported(
     folder: Path, monkeypatch: pytest.MonkeyPatch, code: int, said: str
 ) -> None:
     """The kernel's limits are the machine's; so its refusal is put in at the one call."""
@@ -210,7 +204,7 @@ def test_a_kernel_without_watches_left_means_sweeps_and_that_is_said(
         assert news.get(timeout=10) == {ROOT}
 
 
-def test_the_page_hears_of_the_folders_whose_listing_changed(folder: Path) -> None:
+def test_the_page_is_notified_of_changed_folders(folder: Path) -> None:
     news: queue.Queue[frozenset[RelPath]] = queue.Queue()
     root = folder / "workspace"
     (root / "a").mkdir()
@@ -222,7 +216,7 @@ def test_the_page_hears_of_the_folders_whose_listing_changed(folder: Path) -> No
             heard |= news.get(timeout=10)
 
 
-def test_many_changes_are_told_in_few_words(folder: Path) -> None:
+def test_many_changes_are_summarized(folder: Path) -> None:
     news: queue.Queue[frozenset[RelPath]] = queue.Queue()
     (folder / "workspace" / "a").mkdir()
     with WorkspaceWatcher(folder, news.put, interval=0.3) as watch:
@@ -233,13 +227,13 @@ def test_many_changes_are_told_in_few_words(folder: Path) -> None:
         assert news.qsize() <= 20
 
 
-def test_names_that_are_no_utf8_are_told_as_they_are(folder: Path, watch: WorkspaceWatcher) -> None:
+def test_non_utf8_names_are_reported_unchanged(folder: Path, watch: WorkspaceWatcher) -> None:
     name = os.fsdecode(b"\xff\n")
     (folder / "workspace" / name).write_text("x")
     assert name in dirty(watch).entries
 
 
-def test_hints_beyond_counting_become_a_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_hints_become_a_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agent.workspace.versions.dirty_set.MAX_HINTS", 10)
     gathered = HintCollector()
     for number in range(12):
