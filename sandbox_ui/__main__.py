@@ -14,9 +14,11 @@ def main(arguments: list[str] | None = None) -> int:
     """Print a ``STUDIO_USERS`` line or a new operator token; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m sandbox_ui", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    password = commands.add_parser("password", help="a line for STUDIO_USERS; asks for a password")
+    password = commands.add_parser(
+        "password", help="ask for a password and print a line for STUDIO_USERS"
+    )
     password.add_argument("name")
-    token = commands.add_parser("token", help="a token of the operator's, for programs")
+    token = commands.add_parser("token", help="create an operator token for programs and print it")
     token.add_argument("label", nargs="?", default="command line")
     chosen = parser.parse_args(arguments)
     if chosen.command == "password":
@@ -32,11 +34,11 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _password(name: str) -> int:
     if sys.stdin.isatty():
-        typed, again = getpass.getpass("Password: "), getpass.getpass("Once more: ")
+        typed, again = getpass.getpass("Password: "), getpass.getpass("Repeat password: ")
     else:
         typed = again = sys.stdin.readline().rstrip("\n")
     if not typed or typed != again:
-        print("The two are not the same." if typed else "A password is needed.", file=sys.stderr)
+        print("The passwords differ." if typed else "The password is empty.", file=sys.stderr)
         return 1
     print(f"{name}:{hash_password(typed)}")
     return 0

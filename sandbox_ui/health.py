@@ -53,9 +53,9 @@ def report(
 
 def _model(settings: Settings) -> dict[str, Any]:
     if not settings.base_url and settings.builtin and find_files():
-        return {"ok": True, "name": BUILTIN_NAME, "detail": "No endpoint: small tasks only."}
+        return {"ok": True, "name": BUILTIN_NAME, "detail": "No endpoint: only small tasks."}
     return {
         "ok": bool(settings.base_url and settings.model),
         "name": settings.model,
-        "detail": "" if settings.base_url else "No endpoint: demonstrations only.",
+        "detail": "" if settings.base_url else "No endpoint: only demonstrations.",
     }

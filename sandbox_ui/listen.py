@@ -27,8 +27,9 @@ def bind_sockets(host: str, port: int) -> Iterator[list[socket.socket]]:
                 _bind(sockets[-1], address)
         except OSError as error:
             raise AddressUnusable(
-                f"The page can't be served at {host}, port {port}: {_reason(error)}. Choose "
-                "another with GRADIO_SERVER_PORT and GRADIO_SERVER_NAME, or end what uses it."
+                f"The page cannot be served at {host}, port {port}: {_reason(error)}. Choose "
+                "another with GRADIO_SERVER_PORT and GRADIO_SERVER_NAME, or stop the program "
+                "that uses it."
             ) from error
         yield sockets
 

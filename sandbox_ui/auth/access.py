@@ -56,7 +56,7 @@ class Access:
     def user(self) -> User:
         """The user. Raises ``SignInRequired`` for a guest."""
         if self._user is None:
-            raise SignInRequired("Sign in to do this. What was shown to you can be looked at.")
+            raise SignInRequired("Sign in to do this. Shared runs are read-only.")
         return self._user
 
     @property
@@ -92,7 +92,7 @@ class Access:
         """
         if not self.can_edit(run):
             self.require_view(run)
-            raise ReadOnly("This run is another's, and was shown to you to be looked at.")
+            raise ReadOnly("This run belongs to another user and was shared with you read-only.")
 
     @property
     def has_valid_link(self) -> bool:
@@ -118,6 +118,6 @@ def get_access(request: Request | gr.Request) -> Access:
     """Return the permissions of a request, set by ``auth.middleware``."""
     http_request = request.request if isinstance(request, gr.Request) else request
     if http_request is None:
-        raise SignInRequired("Only requests over HTTP are answered.")
+        raise SignInRequired("Only HTTP requests are supported.")
     access: Access = http_request.state.access
     return access

@@ -14,7 +14,7 @@ _MAX_CHARACTERS = 1000
 
 
 class WrongPassword(StudioError):
-    """The name or the password is wrong."""
+    """Wrong name or password."""
 
 
 class TooManyAttempts(StudioError):
@@ -26,7 +26,7 @@ class TooManyAttempts(StudioError):
 
     def __init__(self, seconds: float) -> None:
         self.seconds = int(seconds) + 1
-        super().__init__(f"Too many tries. Try again in {self.seconds} seconds.")
+        super().__init__(f"Too many attempts. Try again in {self.seconds} seconds.")
 
 
 class Accounts:
@@ -81,7 +81,7 @@ class Accounts:
         matches = verify_password(password[:_MAX_CHARACTERS], self._hash_or_decoy(name))
         user = self.get(name)
         if user is None or not matches:
-            raise WrongPassword("The name or the password is wrong.")
+            raise WrongPassword("Wrong name or password.")
         self._by_address.refund(address_key)
         self._by_name.refund(name)
         return user

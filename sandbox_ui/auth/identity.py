@@ -65,12 +65,14 @@ def _password_hashes(settings: Settings) -> dict[str, str]:
     for name, hashed in settings.users:
         if not is_hash(hashed):
             raise SettingError(
-                f"STUDIO_USERS: what stands behind {name}: is no hash of a password. "
-                f"Make one with: python -m sandbox_ui password {name}"
+                f"STUDIO_USERS: the value after “{name}:” is not a password hash. "
+                f"Create one with: python -m sandbox_ui password {name}"
             )
     names = [name for name, _ in settings.users]
     if unknown := set(settings.operators).difference(names):
-        raise SettingError(f"STUDIO_OPERATORS names {min(unknown)!r}, whom STUDIO_USERS lacks.")
+        raise SettingError(
+            f"STUDIO_OPERATORS names {min(unknown)!r}, which is not in STUDIO_USERS."
+        )
     return dict(settings.users)
 
 

@@ -26,9 +26,9 @@ _PROXY_MESSAGE = (
 )
 _SIGN_IN_MESSAGE = (
     "Nobody is signed in. A browser opens the page first; a program sends a token: "
-    "`Authorization: Bearer studio_…` (Settings → Access)."
+    "`Authorization: Bearer studio_…` (Settings → Account)."
 )
-_UNKNOWN_TOKEN_MESSAGE = "This token is not known here. It may have been revoked."
+_UNKNOWN_TOKEN_MESSAGE = "This token is unknown or was revoked."
 
 
 class _Refused(StudioError):

@@ -59,7 +59,7 @@ def _load_or_create_secret(file: Path) -> bytes:
     if len(stored) == _SECRET_BYTES:
         return stored
     if file.exists():
-        rename_damaged(file, "it is no secret of 32 bytes. Everybody has to sign in again.")
+        rename_damaged(file, "it is not a secret of 32 bytes. All users have to sign in again.")
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     fresh = secrets.token_bytes(_SECRET_BYTES)
     partial = file.with_suffix(".new")

@@ -64,7 +64,7 @@ class Tokens:
         with self._write_lock():
             known = self._read_or_reset()
             if sum(each.owner == owner for each in known) >= _MAX_TOKENS:
-                raise StudioError(f"There are {_MAX_TOKENS} tokens already. Revoke one first.")
+                raise StudioError(f"You already have {_MAX_TOKENS} tokens. Revoke one first.")
             self._write([*known, token])
         return token, text
 
@@ -106,7 +106,9 @@ class Tokens:
             return self._load()
         except ValidationError:
             # The error's message quotes the file's content, so it is left out.
-            rename_damaged(self._file, "it is no list of tokens. Make new ones in the settings.")
+            rename_damaged(
+                self._file, "it is not a list of tokens. Create new tokens in the settings."
+            )
             return []
 
     def _load(self) -> list[Token]:

@@ -192,4 +192,6 @@ class Catalog:
                 if self._closing.is_set():
                     return
         except (OSError, StudioError):
-            _log.exception("Not every run could be summarised; it is done when it is listed.")
+            _log.exception(
+                "Some runs were not summarised; they are summarised when they are listed."
+            )

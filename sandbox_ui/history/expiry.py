@@ -60,10 +60,10 @@ class ExpiryJob:
         try:
             freed = self._catalog.delete_expired(expired.run)
         except RunError as error:  # in use, pinned, or not removable at the moment
-            _log.warning("Run %s is not deleted: %s", expired.run, error)
+            _log.warning("Run %s was not deleted: %s", expired.run, error)
             return False
         _log.warning(
-            "Run %s (%r) was deleted because %s; that freed %d bytes.",
+            "Run %s (%r) was deleted because %s; %d bytes were freed.",
             expired.run, expired.title[:80], expired.reason, freed,
         )  # fmt: skip
         return True
@@ -73,6 +73,6 @@ class ExpiryJob:
             try:
                 self.run_once()
             except (OSError, StudioError):
-                _log.exception("Old runs could not be looked for; it is tried again.")
+                _log.exception("The search for expired runs failed; it will be repeated.")
             if self._closing.wait(_INTERVAL_SECONDS):
                 return

@@ -31,8 +31,7 @@ class Quota:
         """
         if self.remaining(owner) == 0:
             raise QuotaExceeded(
-                f"Your runs take all of the {format_size(self._limit or 0)} that one person may "
-                "use. "
-                "Delete some: History, “Space and limits” shows which take the most. "
+                f"Your runs use your entire quota of {format_size(self._limit or 0)}. Delete some: "
+                "“Storage and limits” under History shows which use the most. "
                 "Drafts are deleted after a week."
             )

@@ -13,7 +13,9 @@ MAX_BODY_BYTES = 8 * 1024**2
 
 # These stream to the disk and have other limits: the disk's, the run's and the user's.
 _UPLOAD_PATHS = re.compile(r"/api/runs/[^/]+/(files/|uploads/)")
-_MESSAGE = f"A request has at most {MAX_BODY_BYTES // 1024**2} MB. Give what is longer as a file."
+_MESSAGE = (
+    f"A request may have at most {MAX_BODY_BYTES // 1024**2} MB. Upload longer texts as files."
+)
 
 
 class BodyLimit:

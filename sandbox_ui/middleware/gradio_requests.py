@@ -16,7 +16,7 @@ from sandbox_ui.middleware.path_prefix import path_without_prefix
 _DIRECT_CALL = re.compile(r"/gradio_api/(run|api)/[^/]+/?")
 _BY_NAME = re.compile(r"/gradio_api/(?:run|api|call)/([^/]+)/?")
 _NOT_JSON = JSONResponse(
-    {"error": "The request's body must be JSON, without NaN, infinite numbers or lone surrogates."},
+    {"error": "The request body must be JSON without NaN, infinity or lone surrogates."},
     400,
 )
 

@@ -41,5 +41,5 @@ class RouteAllowlist:
         elif path == _SUMMARY_PATH:
             await JSONResponse({"functions": {}})(scope, receive, send)
         else:
-            nothing = JSONResponse({"error": "There is nothing at this address."}, 404)
+            nothing = JSONResponse({"error": "Not found."}, 404)
             await nothing(scope, receive, send)

@@ -79,7 +79,9 @@ class SecurityHeaders:
             refusal = JSONResponse({"error": _WRONG_HOST_MESSAGE}, 421)
             await refusal(scope, receive, with_headers)
         elif _is_forbidden_cross_origin(scope):
-            refusal = JSONResponse({"error": "This request came from another page."}, 403)
+            refusal = JSONResponse(
+                {"error": "This request came from another site and was refused."}, 403
+            )
             await refusal(scope, receive, with_headers)
         else:
             await self._app(scope, receive, with_headers)

@@ -1,9 +1,9 @@
 """Request and response types of previews.
 
-Each kind of file has a module in this package with a function ``view(file, ask)`` and a
+Each kind of file has a module in this package with a function ``view(file, request)`` and a
 counterpart in ``static/preview/`` that renders the result. The function runs in a separate
 process with resource limits (``worker``), because its input is untrusted. It reads no other
-file and raises ``Unreadable`` if it cannot show the file.
+file and raises ``PreviewError`` if it cannot show the file.
 """
 
 from collections.abc import Mapping
@@ -71,5 +71,5 @@ class Renderer(Protocol):
         """Render a preview of a seekable file opened for reading.
 
         Raises:
-            Unreadable: The file cannot be shown.
+            PreviewError: The file cannot be shown.
         """

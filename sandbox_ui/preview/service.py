@@ -100,7 +100,9 @@ class PreviewService:
                     except (BrokenPipeError, ConnectionResetError):
                         self._kill()
                         if last:
-                            raise WorkspaceError("Files cannot be shown just now.") from None
+                            raise WorkspaceError(
+                                "Files cannot be shown at the moment. Try again later."
+                            ) from None
         finally:
             for each in opened:
                 os.close(each)
@@ -148,7 +150,7 @@ def _receive_all(reply: socket.socket) -> bytes:
             parts.append(part)
             size += len(part)
             if size > MAX_RESPONSE_BYTES:
-                raise WorkspaceError("What there is to see of this file is too much.")
+                raise WorkspaceError("This file is too large to be shown.")
     except TimeoutError:
         return b""
     return b"".join(parts)
@@ -157,16 +159,16 @@ def _receive_all(reply: socket.socket) -> bytes:
 def _parse_response(reply: bytes, seconds: float, what: str) -> PreviewResult:
     if len(reply) < LENGTH_PREFIX.size:
         late = seconds >= TIMEOUT_SECONDS
-        _log.warning("The look at %s ended %s.", what, "at its time limit" if late else "early")
+        _log.warning("The preview of %s ended %s.", what, "at its time limit" if late else "early")
         if late:
             raise WorkspaceError(
-                f"Looking at this file took longer than {TIMEOUT_SECONDS} seconds."
+                f"The preview of this file took longer than {TIMEOUT_SECONDS} seconds."
             )
-        raise WorkspaceError("This file cannot be read: it made its reader fail.")
+        raise WorkspaceError("This file cannot be read: it crashed the preview.")
     (length,) = LENGTH_PREFIX.unpack_from(reply)
     head = json.loads(reply[LENGTH_PREFIX.size : LENGTH_PREFIX.size + length])
     if "error" in head:
         if "why" in head:
-            _log.warning("The look at %s failed: %a", what, head["why"])
+            _log.warning("The preview of %s failed: %a", what, head["why"])
         raise WorkspaceError(head["error"])
     return PreviewResult(reply[LENGTH_PREFIX.size + length :], head.get("media", ""))

@@ -3,7 +3,7 @@
 A child has no network, limits on time and memory and, where possible, an unprivileged user
 id. A file that crashes it affects no other request, and no state survives to the next one.
 A child may be unable to read even Python's own modules, so a kind imports what it needs with
-its module or in an optional ``prepare(ask)``, which runs before the limits apply and sees
+its module or in an optional ``prepare(request)``, which runs before the limits apply and sees
 only the file's name.
 """
 
@@ -32,9 +32,9 @@ MAX_REQUEST_BYTES = 64 * 1024
 LENGTH_PREFIX = struct.Struct("!I")
 """Length prefix of a response's header."""
 
-_UNREADABLE_MESSAGE = "This file cannot be read; it may be broken."
+_UNREADABLE_MESSAGE = "This file cannot be read; it may be damaged."
 _MISSING_MODULE_MESSAGE = (
-    "Files of this kind cannot be shown here: a part of the application is missing."
+    "Files of this kind cannot be shown: a part of the application is missing."
 )
 
 
@@ -95,7 +95,7 @@ def _handle_request(
         except PreviewError as error:
             head, content = {"error": str(error)}, b""
         except MemoryError:
-            head, content = {"error": "This file needs more memory to be shown than it may."}, b""
+            head, content = {"error": "This file needs too much memory to be shown."}, b""
         except ImportError as error:
             head, content = {"error": _MISSING_MODULE_MESSAGE, "why": _describe_error(error)}, b""
         except Exception as error:  # noqa: BLE001 - the boundary: any library, any file

@@ -19,12 +19,14 @@ def open_checked_zip(file: BinaryIO, most: int) -> zipfile.ZipFile:
     Checks the declared sizes and, where those are doubtful, the actual ones.
 
     Raises:
-        Unreadable: The file is not a zip file, or unpacks to more than ``most`` bytes.
+        PreviewError: The file is not a zip file, or unpacks to more than ``most`` bytes.
     """
     try:
         archive = zipfile.ZipFile(file)
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
-        raise PreviewError(f"It cannot be unpacked; it may be cut or broken ({error}).") from None
+        raise PreviewError(
+            f"The file cannot be unpacked; it may be damaged or truncated ({error})."
+        ) from None
     members = archive.infolist()
     if len(members) > MAX_MEMBERS or sum(member.file_size for member in members) > most:
         raise _too_large_error(most)
@@ -47,7 +49,7 @@ def is_open_document(archive: zipfile.ZipFile) -> bool:
 
 def _too_large_error(most: int) -> PreviewError:
     return PreviewError(
-        f"It would unpack to more than {most >> 20} MB, which is too much to be shown."
+        f"The file would unpack to more than {most >> 20} MB, which is too large to be shown."
     )
 
 

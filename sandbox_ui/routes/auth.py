@@ -103,7 +103,7 @@ class AuthRoutes:
         """Create a token with a ``label``; only this response contains its ``text``."""
         label = (await read_json(request)).get("label", "")
         if not isinstance(label, str):
-            raise StudioError("A token's label is a text.")
+            raise StudioError("The token's label must be a string.")
         owner = get_access(request).user.id
         token, text = await run_sync(
             self._identities.tokens.create, owner, label.strip() or "token"
@@ -120,11 +120,11 @@ class AuthRoutes:
 async def _read_form(request: Request) -> dict[str, str]:
     raw = await read_body(request, _MAX_FORM_BYTES)
     if raw is None:
-        raise StudioError("That is too much for a name and a password.")
+        raise StudioError("The name or the password is too long.")
     try:
         fields = parse_qs(raw.decode("utf-8", "replace"), max_num_fields=10)
     except ValueError as error:
-        raise StudioError("The form holds a name and a password, and nothing else.") from error
+        raise StudioError("The form must contain only a name and a password.") from error
     return {key: values[-1] for key, values in fields.items()}
 
 

@@ -43,7 +43,9 @@ _STATUS_BY_ERROR: dict[type[Exception], int] = {
 }
 DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
 """The disk is full, or its quota is used up."""
-_DISK_FULL_MESSAGE = "The studio's disk is full, so nothing was saved. Make room and try again."
+_DISK_FULL_MESSAGE = (
+    "The studio's disk is full, and nothing was saved. Free some space and try again."
+)
 Permission = Literal["see", "change"]
 
 
@@ -107,7 +109,7 @@ def get_step(request: Request) -> int | None:
     """
     step = request.query_params.get("step", "")
     if step and not (step.isascii() and step.isdecimal() and len(step) < 10):
-        raise WorkspaceError(f"“{step[:40]}” is not the number of a step.")
+        raise WorkspaceError(f"“{step[:40]}” is not a step number.")
     return int(step) if step else None
 
 
@@ -129,13 +131,13 @@ async def read_json(request: Request) -> dict[str, Any]:
     """
     raw = await read_body(request, _MAX_JSON_BYTES)
     if raw is None:
-        raise WorkspaceError("That is too much for one request.")
+        raise WorkspaceError("The request body is too large.")
     try:
         value = json.loads(raw)
     except (ValueError, RecursionError) as error:
-        raise WorkspaceError("The request's body is not JSON.") from error
+        raise WorkspaceError("The request body is not JSON.") from error
     if not isinstance(value, dict):
-        raise WorkspaceError("The request's body is not a JSON object.")
+        raise WorkspaceError("The request body is not a JSON object.")
     return value
 
 

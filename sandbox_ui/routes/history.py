@@ -57,7 +57,7 @@ class HistoryRoutes:
         query = request.query_params
         limit = query.get("most", "50")
         if not re.fullmatch("[0-9]{1,4}", limit) or not 1 <= int(limit) <= _MAX_PAGE_SIZE:
-            raise StudioError(f"“most” is a number from 1 to {_MAX_PAGE_SIZE}.")
+            raise StudioError(f"“most” must be a number from 1 to {_MAX_PAGE_SIZE}.")
         words, before = query.get("q", "")[:_MAX_QUERY], query.get("before", "")
         owner, pinned = get_access(request).owner_filter, query.get("pinned", "") == "1"
         list_page = partial(
@@ -80,9 +80,9 @@ class HistoryRoutes:
         body, run = await read_json(request), get_run_id(request)
         title, pinned = body.get("title", ""), body.get("pinned", False)
         if not body.keys() & {"title", "pinned"}:
-            raise StudioError("What can be changed is the title, and whether it is pinned.")
+            raise StudioError("Only “title” and “pinned” can be changed.")
         if not isinstance(title, str) or not isinstance(pinned, bool):
-            raise StudioError("It is changed with JSON: {“title”: “…”, “pinned”: true}.")
+            raise StudioError("“title” must be a string and “pinned” true or false.")
         changed: dict[str, Any] = {}
         if "title" in body:
             changed["title"] = await run_sync(self._catalog.rename, run, title)
@@ -149,7 +149,7 @@ async def _get_run_ids(request: Request) -> list[str]:
     """Return the runs in the query; the user must be allowed to change all of them."""
     runs = request.query_params.getlist("run")
     if len(runs) > _MAX_RUNS:
-        raise StudioError(f"At most {_MAX_RUNS} runs at once.")
+        raise StudioError(f"At most {_MAX_RUNS} runs per request.")
     access = get_access(request)
     for run in runs:
         await run_sync(access.require_edit, run)

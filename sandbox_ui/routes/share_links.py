@@ -11,7 +11,7 @@ from sandbox_ui.auth.identity import Identities
 from sandbox_ui.routes.helpers import RUN_PATH, get_run_id, json_response, route
 from sandbox_ui.runs.manager import RunManager
 
-_GONE = "This link shows nothing any more. Ask whoever sent it for a new one."
+_GONE = "This link is no longer valid. Ask the sender for a new one."
 
 
 class ShareLinkRoutes:

@@ -126,7 +126,7 @@ class Feed:
             RunError: if the run has not started.
         """
         if not self._path.exists():
-            raise RunError("Nothing has happened in this run yet.")
+            raise RunError("This run has not started yet.")
         return (event for _, event in journal.read(self._path))
 
     def steps_csv(self) -> str:

@@ -66,7 +66,9 @@ class LiveRun:
             try:
                 recorded.stop_sandbox()
             except StudioError as error:
-                _log.warning("The sandbox of run %s: %s", self.folder.id, error)
+                _log.warning(
+                    "The sandbox of run %s could not be stopped: %s", self.folder.id, error
+                )
 
     def start_worker(self, events: Iterator[Event], slot: Slot) -> "Future[None]":
         """Run a round in its own thread.

@@ -64,7 +64,7 @@ class Maintenance:
             try:
                 self.run_once()
             except (OSError, StudioError):
-                _log.exception("Tidying up failed; it is tried again in a minute.")
+                _log.exception("Maintenance failed; it will be repeated in a minute.")
 
     def run_once(self, now: float | None = None) -> None:
         """Stop idle sandboxes; remove those stopped for too long, and unused drafts.

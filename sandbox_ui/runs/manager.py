@@ -35,7 +35,7 @@ _JOIN_TIMEOUT_SECONDS = 10.0
 _CLOSE_THREADS = 8
 GRACE_SECONDS = 5.0
 """Seconds that steps in progress have to finish when the application shuts down."""
-CLOSED_MESSAGE = "The studio was closed meanwhile."
+CLOSED_MESSAGE = "The studio was closed before the run started."
 _log = logging.getLogger(__name__)
 _RoundStarter = Callable[[RecordedRun, Stop, recorder.Ticket], Iterator[Event]]
 
@@ -124,7 +124,9 @@ class RunManager:
         except OSError as error:
             why = error.strerror or error
             kind = StorageFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else RunError
-            raise kind(f"No run can be made: {why}. Make room on the studio's disk.") from error
+            raise kind(
+                f"The run cannot be created: {why}. Free some space on the studio's disk."
+            ) from error
         self.admission.record_draft(folder)
         return self._registry.get(folder.id).folder.id
 
@@ -286,9 +288,9 @@ class RunManager:
         run.wait_for_exit()
         with run.sandbox_lock, self._registry.lock:
             if self._closing.is_set():
-                raise RunError("The studio is being closed.")
+                raise RunError("The studio is shutting down.")
             if run.active:
-                raise RunError("This run is at work. Stop it, or wait for its end.")
+                raise RunError("This run is in progress. Stop it or wait until it ends.")
             if run.recorded is None:
                 run.recorded = RecordedRun(run.folder, self._provider, run.user_changes)
                 run.recorded.journal.subscribe(run.feed.notify)
@@ -308,5 +310,5 @@ class RunManager:
         return [run for run in known if run.idle]
 
     def run_maintenance(self, now: float | None = None) -> None:
-        """Stop idle sandboxes and remove unused data; see ``Maintenance.tidy``."""
+        """Stop idle sandboxes and remove unused data; see ``Maintenance.run_once``."""
         self._maintenance.run_once(now)

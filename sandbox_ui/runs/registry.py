@@ -83,9 +83,9 @@ class Registry:
             run.wait_for_exit()
         with self.lock:
             if any(run.active for run in live_runs):
-                raise RunActive("A run that is at work cannot be deleted. Stop it first.")
+                raise RunActive("A run in progress cannot be deleted. Stop it first.")
             if refuse_followed and any(run.feed.has_followers for run in live_runs):
-                raise RunActive("Somebody looks at this run.")
+                raise RunActive("This run is open on a page.")
             self._blocked.update(run_ids)
             for run in live_runs:
                 self._runs.pop(run.folder.id, None)

@@ -27,7 +27,7 @@ def get_cursor(request: Request) -> int | None:
     if not text:
         return None
     if not text.isdecimal() or len(text) > 18:
-        raise JournalError("The cursor is not a number.")
+        raise JournalError("The cursor must be a number.")
     return int(text)
 
 

@@ -60,8 +60,8 @@ class Admission:
             self._drafts[owner] = drafts
         if len(drafts) >= MAX_DRAFTS:
             raise QuotaExceeded(
-                f"{MAX_DRAFTS} of your runs have no task yet. Give one of these drafts a task, "
-                "or delete some: History lists them."
+                f"You already have {MAX_DRAFTS} drafts. Give one of them a task, "
+                "or delete some under History."
             )
 
     def record_draft(self, folder: RunFolder) -> None:
@@ -77,8 +77,8 @@ class Admission:
         """
         if len(text) > MAX_TEXT:
             raise QuotaExceeded(
-                f"A task or message has at most {MAX_TEXT:,} characters, and this has "
-                f"{len(text):,}. Give the longer part as a file."
+                f"A task or message may have at most {MAX_TEXT:,} characters; this one has "
+                f"{len(text):,}. Upload the text as a file."
             )
         self._check_quota(owner)
 
@@ -111,7 +111,7 @@ class Slot:
     free_sandbox_slot: Callable[[], None]
 
     def wait(self, stop: Stop) -> Generator[Event, None, bool]:
-        """See ``agent.runs.recorder.Turn``."""
+        """See ``agent.runs.recorder.Ticket``."""
         admitted = yield from self.ticket.wait(stop)
         if admitted:
             self.free_sandbox_slot()

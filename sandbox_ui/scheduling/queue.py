@@ -100,13 +100,12 @@ class RunQueue:
             theirs = sum(each.owner == owner for each in self._waiting)
             if theirs >= MAX_WAITING // 10:
                 raise QuotaExceeded(
-                    f"{theirs} of your runs are waiting for their turn already. "
-                    "Wait until some of them have ended, or stop some."
+                    f"{theirs} of your runs are already waiting. "
+                    "Wait until some have ended, or stop some."
                 )
             if len(self._waiting) >= MAX_WAITING:
                 raise QuotaExceeded(
-                    f"The queue is full: {len(self._waiting)} runs are waiting for their turn. "
-                    "Try again when some of them have ended."
+                    f"The queue is full: {len(self._waiting)} runs are waiting. Try again later."
                 )
             self._entered_count += 1
             ticket = Ticket(self, owner, self._entered_count)
@@ -153,10 +152,10 @@ class RunQueue:
         if position is None:
             return ""
         own = sum(each.owner == ticket.owner for each in self._active)
-        words = f"{ordinal(position)} in line"
+        words = f"{ordinal(position)} in the queue"
         if own < self._max_active_for(ticket.owner) or len(self._active) >= self.max_active:
             return words
-        return f"{words}; one person may have {_runs(own)} at work at once"
+        return f"{words}; each user may have {_runs(own)} in progress"
 
     def _max_active_for(self, owner: str) -> int:
         return self.max_active_per_user if owner else self.max_active

@@ -108,7 +108,7 @@ def _inline_type(file: BinaryIO, name: str) -> str:
     head = file.read(_SNIFF)
     if b"\0" in head or not _is_text(head):
         file.close()
-        raise WorkspaceError("This kind of file is not shown here; it can be downloaded.")
+        raise WorkspaceError("This kind of file cannot be shown; download it.")
     return _TEXT_TYPE
 
 

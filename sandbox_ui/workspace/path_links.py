@@ -22,7 +22,7 @@ def find_linked_files(workspace: Workspace, words: Sequence[str]) -> dict[str, s
         workspace: The run's files.
         words: Paths as users and programs write them: relative to the workspace, or starting
             with ``/workspace``. A bare name may also refer to a file in ``output/`` or
-            ``input/``. Only the first ``MOST`` words are used.
+            ``input/``. Only the first ``MAX_WORDS`` words are used.
     """
     links = {}
     with workspace.open_root(ROOT) as root:

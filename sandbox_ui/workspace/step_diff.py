@@ -67,12 +67,10 @@ class StepComparer:
         """
         step = versions.last_changed_step(path) if step is None else step
         if step is None:
-            raise WorkspaceError(f"No step is known to have changed “{path.display}”.")
+            raise WorkspaceError(f"No step changed “{path.display}”.")
         before, after = versions.node_before(path, step), versions.node(path, step)
         if before is None and after is None:
-            raise WorkspaceError(
-                f"“{path.display}” was there neither before step {step} nor after."
-            )
+            raise WorkspaceError(f"“{path.display}” existed neither before nor after step {step}.")
         with ExitStack() as files:
             try:
                 old = _open_version(versions, path, step - 1, before, files)

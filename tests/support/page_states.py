@@ -139,11 +139,13 @@ def draft(studio: StudioTab, stage: ScriptedStudio) -> None:
 
 
 def queued(studio: StudioTab, stage: ScriptedStudio) -> None:
-    detail = "2nd in line; one person may have 3 runs at work at once"
+    detail = "2nd in the queue; each user may have 3 runs in progress"
     stage.provider.stages = [Preparing(state="queued", detail=detail)]
     studio.send("Chart the length of the day")
     expect(studio.state).to_contain_text("2nd in line")
-    expect(studio.timeline).to_contain_text("2nd in line; one person may have 3 runs at work")
+    expect(studio.timeline).to_contain_text(
+        "2nd in the queue; each user may have 3 runs in progress"
+    )
 
 
 def preparing_image(studio: StudioTab, stage: ScriptedStudio) -> None:

@@ -40,14 +40,14 @@ def view(file: BinaryIO, request: PreviewRequest) -> Preview:
     remaining options.
 
     Raises:
-        Unreadable: The file is not an archive, or the member cannot be read.
+        PreviewError: The file is not an archive, or the member cannot be read.
     """
     archive = open_archive(file, request.name)
     if "member" not in request.options:
         return JsonPreview(_listing(archive, request.int_option("start", 0)))
     at = request.int_option("member", 0)
     if at >= len(archive.entries):
-        raise PreviewError("This member is not there any more.")
+        raise PreviewError("This file is no longer in the archive.")
     entry = archive.entries[at]
     content = _read_member(archive, at, entry)
     name = entry.name.replace("\\", "/").rstrip("/").rpartition("/")[2] or "file"
@@ -91,10 +91,10 @@ def _notes(archive: Archive) -> list[str]:
     notes = []
     out = sum(1 for entry in archive.entries if _escapes_archive(entry.name))
     if out:
-        lead, be = ("One name leads", "is") if out == 1 else (f"{out:,} names lead", "are")
-        notes.append(f"{lead} out of the archive, and {be} only shown.")
+        lead, be = ("One name points", "is") if out == 1 else (f"{out:,} names point", "are")
+        notes.append(f"{lead} outside the archive and {be} only listed.")
     if any(entry.kind == "locked" for entry in archive.entries):
-        notes.append("What is protected with a password can be listed, not opened.")
+        notes.append("Files protected with a password can be listed but not opened.")
     if archive.truncated:
         notes.append(f"Only the first {len(archive.entries):,} entries are listed.")
     return notes
@@ -107,15 +107,15 @@ def _escapes_archive(name: str) -> bool:
 
 def _read_member(archive: Archive, at: int, entry: ArchiveEntry) -> bytes:
     if entry.kind:
-        why = {"locked": "It is protected with a password.", "folder": "This is a folder."}
-        raise PreviewError(why.get(entry.kind, f"This is a {entry.kind}, no file."))
+        why = {"locked": "This file is protected with a password.", "folder": "This is a folder."}
+        raise PreviewError(why.get(entry.kind, f"This is a {entry.kind}, not a file."))
     if entry.size > MAX_MEMBER_BYTES:
         raise _too_large_error()
     try:
         with archive.unpack(at) as member:
             content = member.read(MAX_MEMBER_BYTES + 1)
     except READ_ERRORS:
-        raise PreviewError("This member is broken or cut and cannot be unpacked.") from None
+        raise PreviewError("This file is damaged or truncated and cannot be unpacked.") from None
     if len(content) > MAX_MEMBER_BYTES:
         raise _too_large_error()
     return content
@@ -123,7 +123,7 @@ def _read_member(archive: Archive, at: int, entry: ArchiveEntry) -> bytes:
 
 def _too_large_error() -> PreviewError:
     return PreviewError(
-        f"This member has more than {MAX_MEMBER_BYTES >> 20} MB; to see it, download the archive."
+        f"This file is larger than {MAX_MEMBER_BYTES >> 20} MB; download the archive to see it."
     )
 
 
@@ -133,7 +133,7 @@ def _render_member(name: str, content: bytes, request: PreviewRequest) -> Previe
     if request.options.get("inner") in KINDS:
         kind = request.options["inner"]
     if kind == "archive":
-        raise PreviewError("An archive within an archive is not opened here; it can be taken.")
+        raise PreviewError("An archive inside an archive cannot be opened here; download it.")
     options = {
         key: value for key, value in request.options.items() if key not in ("member", "inner")
     }

@@ -53,7 +53,7 @@ _TAR_KINDS = {
     tarfile.FIFOTYPE: "pipe",
 }
 _ENCRYPTED = 1
-_TRUNCATED_NOTE = "It is cut or broken: what comes after the last entry here cannot be read."
+_TRUNCATED_NOTE = "The archive is damaged or truncated: nothing after the last entry can be read."
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def open_archive(file: BinaryIO, name: str) -> Archive:
     """List an archive; a compressed tar must be unpacked completely for this.
 
     Raises:
-        Unreadable: The file is not an archive, or is corrupt before its first entry.
+        PreviewError: The file is not an archive, or is corrupt before its first entry.
     """
     head = file.read(512)
     file.seek(0)
@@ -96,7 +96,7 @@ def open_archive(file: BinaryIO, name: str) -> Archive:
         return _open_compressed(file, cast(BinaryIO, opener(file)), form, name)
     if head[257:262] == b"ustar" or name.lower().endswith(".tar"):
         return _open_tar(file, "tar")
-    raise PreviewError("This is no archive that can be opened here.")
+    raise PreviewError("This is not an archive of a supported format.")
 
 
 def _open_zip(file: BinaryIO) -> Archive:
@@ -104,7 +104,7 @@ def _open_zip(file: BinaryIO) -> Archive:
         archive = zipfile.ZipFile(file)
     except READ_ERRORS:
         raise PreviewError(
-            "This archive is cut or broken: the list of what it holds, at its end, is not there."
+            "This archive is damaged or truncated: the list of its contents at its end is missing."
         ) from None
     members = archive.infolist()
     listed = members[:MAX_ENTRIES]
@@ -160,7 +160,7 @@ def _open_compressed(file: BinaryIO, inside: BinaryIO, form: str, name: str) -> 
         head = inside.read(512)
         inside.seek(0)
     except READ_ERRORS:
-        raise PreviewError("This archive is cut or broken.") from None
+        raise PreviewError("This archive is damaged or truncated.") from None
     if head[257:262] == b"ustar":
         return _open_tar(cast(BinaryIO, _LimitedReader(inside)), f"tar, {form}")
     stem, _, ending = name.rpartition(".")
@@ -195,17 +195,17 @@ def _open_tar(file: BinaryIO, form: str) -> Archive:
             notes.append(_TRUNCATED_NOTE)
     except _LimitExceeded:
         more = True
-        notes.append("It unpacks to so much that only its beginning is listed.")
+        notes.append("The archive is so large when unpacked that only its beginning is listed.")
     except READ_ERRORS:
         if not entries:
-            raise PreviewError("This archive is cut or broken.") from None
+            raise PreviewError("This archive is damaged or truncated.") from None
         notes.append(_TRUNCATED_NOTE)
     opened = archive
 
     def unpack(at: int) -> BinaryIO:
         content = opened.extractfile(members[at]) if opened else None
         if content is None:
-            raise PreviewError("This is no file.")
+            raise PreviewError("This is not a file.")
         return cast(BinaryIO, content)
 
     return Archive(form, entries, unpack, notes, more)

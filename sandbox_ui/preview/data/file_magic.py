@@ -14,7 +14,7 @@ _SIGNATURES = (
     (b"\xcf\xfa\xed\xfe", "A program or library for macOS."),
     (b"\xce\xfa\xed\xfe", "A program or library for macOS."),
     (b"dex\n", "Code of an Android app."),
-    (b"BC\xc0\xde", "LLVM bitcode, a program half compiled."),
+    (b"BC\xc0\xde", "LLVM bitcode (a partly compiled program)."),
     (b"\x1bLua", "A compiled Lua program."),
     (b"!<arch>\ndebian", "A package for Debian or Ubuntu."),
     (b"!<arch>\n", "An archive of compiled code."),
@@ -22,18 +22,18 @@ _SIGNATURES = (
     (b"\xd4\xc3\xb2\xa1", "Packets captured from a network (pcap)."),
     (b"\xa1\xb2\xc3\xd4", "Packets captured from a network (pcap)."),
     (b"\x0a\x0d\x0d\x0a", "Packets captured from a network (pcapng)."),
-    (b"7\x7f\x06\x82", "SQLite's log of changes, which belongs to the database beside it."),
-    (b"7\x7f\x06\x83", "SQLite's log of changes, which belongs to the database beside it."),
-    (b"\xd9\xd5\x05\xf9 \xa1c\xd7", "SQLite's journal, which belongs to the database beside it."),
+    (b"7\x7f\x06\x82", "A write-ahead log of the SQLite database next to it."),
+    (b"7\x7f\x06\x83", "A write-ahead log of the SQLite database next to it."),
+    (b"\xd9\xd5\x05\xf9 \xa1c\xd7", "A rollback journal of the SQLite database next to it."),
     (b"\x89HDF\r\n\x1a\n", "Arrays of numbers in HDF5 (also Keras models and NetCDF 4)."),
     (b"CDF\x01", "Arrays of numbers in NetCDF."),
     (b"CDF\x02", "Arrays of numbers in NetCDF."),
     (b"MATLAB 5.0", "Variables saved by MATLAB."),
-    (b"ARROW1", "A table in Arrow's file format (Feather)."),
+    (b"ARROW1", "A table in Arrow format (Feather)."),
     (b"Obj\x01", "Records in Avro."),
     (b"ORC", "A table in ORC."),
     (b"RDX", "Variables saved by R."),
-    (b"GGUF", "The weights of a language model (GGUF, as llama.cpp reads them)."),
+    (b"GGUF", "Weights of a language model (GGUF, for llama.cpp)."),
     (b"(\xb5/\xfd", "Compressed with Zstandard."),
     (b"\x04\"M\x18", "Compressed with LZ4."),
     (b"7z\xbc\xaf\x27\x1c", "A 7-Zip archive."),
@@ -42,31 +42,31 @@ _SIGNATURES = (
     (b"070701", "A cpio archive."),
     (b"\x1f\x9d", "Compressed with compress."),
     (b"hsqs", "A SquashFS file system."),
-    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "An Office file of before 2007 (doc, xls, ppt or msg)."),
-    (b"8BPS", "A Photoshop picture."),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "An old Office file (doc, xls, ppt or msg)."),
+    (b"8BPS", "A Photoshop image."),
     (b"BLENDER", "A Blender scene."),
     (b"glTF", "A 3D model in binary glTF."),
     (b"ply\n", "A 3D model or point cloud in PLY."),
-    (b"LASF", "A point cloud of a laser scan (LAS)."),
-    (b"v/1\x01", "A picture in OpenEXR."),
-    (b"DDS ", "A texture in DirectDraw's format."),
-    (b"\x00\x00\x27\x0a", "Shapes of a map (a shapefile)."),
-    (b"SIMPLE  =", "An astronomer's image or table (FITS)."),
+    (b"LASF", "A point cloud from a laser scan (LAS)."),
+    (b"v/1\x01", "An OpenEXR image."),
+    (b"DDS ", "A DirectDraw texture."),
+    (b"\x00\x00\x27\x0a", "Map shapes (a shapefile)."),
+    (b"SIMPLE  =", "An astronomical image or table (FITS)."),
     (b"AT&TFORM", "A scanned document in DjVu."),
-    (b"PACK", "Objects of a Git repository, packed."),
+    (b"PACK", "Packed objects of a Git repository."),
     (b"DIRC", "The index of a Git repository."),
-    (b"\xde\x12\x04\x95", "Translations for gettext, compiled."),
-    (b"\x95\x04\x12\xde", "Translations for gettext, compiled."),
+    (b"\xde\x12\x04\x95", "Compiled gettext translations."),
+    (b"\x95\x04\x12\xde", "Compiled gettext translations."),
     (b"L\x00\x00\x00\x01\x14\x02\x00", "A Windows shortcut."),
     (b"ElfFile\x00", "A Windows event log."),
     (b"SQLite format 3", "An SQLite database."),
-    (b"\xff\x4f\xff\x51", "A picture in JPEG 2000."),
-    (b"\xff\x0a", "A picture in JPEG XL."),
-    (b"RIFF", "Sound, pictures or film in a RIFF container."),
+    (b"\xff\x4f\xff\x51", "A JPEG 2000 image."),
+    (b"\xff\x0a", "A JPEG XL image."),
+    (b"RIFF", "Audio, images or video in a RIFF container."),
 )  # fmt: skip
 _MACHINES = {3: "32-bit x86", 40: "32-bit ARM", 62: "x86-64", 183: "64-bit ARM", 243: "RISC-V"}
-_ELF = {1: "Compiled code not yet linked", 2: "A program", 3: "A program or shared library",
-        4: "The memory of a program that crashed (a core dump)"}  # fmt: skip
+_ELF = {1: "Compiled code, not linked", 2: "A program", 3: "A program or shared library",
+        4: "The memory of a crashed program (a core dump)"}  # fmt: skip
 _MAX_TENSORS = 12
 
 
@@ -83,7 +83,7 @@ def identify(head: bytes, size: int) -> tuple[str, Facts]:
     if head[128:132] == b"DICM":
         return "A medical image (DICOM).", []
     if head[32769:32774] == b"CD001":
-        return "The image of a CD or DVD (ISO 9660).", []
+        return "A CD or DVD image (ISO 9660).", []
     plain = next((said for sign, said in _SIGNATURES if head.startswith(sign)), "")
     return plain or _describe_content(head), []
 
@@ -103,7 +103,7 @@ def _java(head: bytes, _size: int) -> tuple[str, Facts] | None:
         return None
     (version,) = struct.unpack_from(">H", head, 6)
     if version < 45:
-        return "A program for macOS, for several processors.", []
+        return "A macOS program for several processor types.", []
     return "A compiled Java class.", [("made for", f"Java {version - 44}")]
 
 
@@ -125,10 +125,10 @@ def _numpy(head: bytes, size: int) -> tuple[str, Facts] | None:
         facts = [("shape", " × ".join(str(int(each)) for each in shape) or "a single value")]
         facts.append(("numbers", str(kind)[:200]))
     except (ValueError, SyntaxError, KeyError, TypeError, MemoryError, RecursionError):
-        return "An array of NumPy whose header cannot be read.", []
+        return "A NumPy array whose header cannot be read.", []
     if size < start + length:
-        facts.append(("note", "cut off in its header"))
-    return "An array of NumPy.", facts
+        facts.append(("note", "truncated in its header"))
+    return "A NumPy array.", facts
 
 
 def _tensors(head: bytes, size: int) -> tuple[str, Facts] | None:
@@ -136,7 +136,7 @@ def _tensors(head: bytes, size: int) -> tuple[str, Facts] | None:
     if head[8:9] != b"{" or not 2 <= length < min(size, 100 * 1024**2):
         return None
     if length > len(head) - 8:
-        return "The weights of a model (safetensors).", []
+        return "Model weights (safetensors).", []
     try:
         said = json.loads(head[8 : 8 + length])
     except (ValueError, RecursionError):
@@ -149,14 +149,14 @@ def _tensors(head: bytes, size: int) -> tuple[str, Facts] | None:
         shape = each["shape"] if isinstance(each["shape"], list) else []
         written = " × ".join(str(number)[:20] for number in shape[:8])
         facts.append((str(name)[:80], f"{written} {str(each.get('dtype', ''))[:12]}"))
-    return "The weights of a model (safetensors).", facts
+    return "Model weights (safetensors).", facts
 
 
 def _pickle(head: bytes, _size: int) -> tuple[str, Facts] | None:
     if len(head) > 2 and head[0] == 0x80 and 2 <= head[1] <= 5 and head[2] in b"\x95}](cXKJGNU\x8c":
         sentence = (
-            "An object saved by Python (pickle). Loading one can run any program, "
-            "so it is not loaded here."
+            "A Python object (pickle). It is not loaded here, because loading it can execute "
+            "any code."
         )
         return sentence, [("protocol", str(head[1]))]
     return None
@@ -174,13 +174,13 @@ def _describe_content(head: bytes) -> str:
     if not head:
         return ""
     if not head.strip(b"\0"):
-        return "Nothing but zeros, at least at its beginning."
+        return "Only zeros, at least at its beginning."
     printable = sum(1 for byte in head[:4096] if 32 <= byte < 127 or byte in b"\t\n\r")
     if printable > 0.95 * len(head[:4096]):
-        return "Mostly plain text, with bytes in it that are no text."
+        return "Mostly plain text with some binary data."
     if len(head) >= 4096 and _entropy(head) > 7.9:
-        return "Of no known kind; its bytes are as random as compressed or encrypted ones are."
-    return "Of no known kind."
+        return "Unknown type; the bytes look compressed or encrypted."
+    return "Unknown type."
 
 
 def _entropy(content: bytes) -> float:

@@ -48,7 +48,9 @@ def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
     form = "yaml" if request.extension in ("yaml", "yml") else "json"
     if request.size > MAX_FILE_BYTES[form]:
         most = MAX_FILE_BYTES[form] // 1024**2
-        return JsonPreview({"form": form, "large": f"Up to {most} MB are shown as a tree."})
+        return JsonPreview(
+            {"form": form, "large": f"Files of up to {most} MB are shown as a tree."}
+        )
     text = _read_text(file, text_format)
     if not text.strip():
         return JsonPreview({"form": form, "empty": True})
@@ -126,7 +128,7 @@ def _json_lines_response(
     file: BinaryIO, text_format: TextFormat, request: PreviewRequest, address: Sequence[str]
 ) -> dict[str, Any]:
     if text_format.unit_size > 1:
-        raise PreviewError("JSON lines in UTF-16 are not shown as a tree; look at the source.")
+        raise PreviewError("JSON Lines in UTF-16 cannot be shown as a tree; view the source.")
     if address:
         file.seek(int(address[0][1:]))
         text = text_format.decode(file.readline(MAX_LINE_BYTES))

@@ -17,7 +17,7 @@ Key = str | int
 _TAG = "tag:yaml.org,2002:"
 _TYPES = {"str": "string", "int": "number", "float": "number", "bool": "boolean", "null": "null"}
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_TOO_DEEP = "This file is nested too deep to be shown as a tree."
+_TOO_DEEP = "This file is nested too deeply to be shown as a tree."
 _DEPTH_CHECK_THRESHOLD = 200
 MAX_DEPTH = 400
 """Maximum nesting depth."""
@@ -58,7 +58,7 @@ def parse_json(text: str) -> Any:
 
     Raises:
         Wrong: The text is not valid JSON.
-        Unreadable: The nesting is too deep.
+        PreviewError: The nesting is too deep.
     """
     gc.disable()  # parsing allocates millions of objects; this process does nothing else
     try:
@@ -82,7 +82,7 @@ def parse_yaml(text: str) -> Any:
 
     Raises:
         Wrong: The text is not valid YAML.
-        Unreadable: The nesting is too deep.
+        PreviewError: The nesting is too deep.
     """
     gc.disable()
     try:
@@ -154,7 +154,7 @@ def value_at(value: Any, address: Sequence[str]) -> Any:
     """Return the value at an address.
 
     Raises:
-        Unreadable: The address does not exist.
+        PreviewError: The address does not exist.
     """
     for token in address[:MAX_DEPTH]:
         children = children_of(value) or ()
@@ -165,7 +165,7 @@ def value_at(value: Any, address: Sequence[str]) -> Any:
                 else _child_by_token(children, token)
             )
         except (ValueError, IndexError):
-            raise PreviewError("This place is not in the file any more.") from None
+            raise PreviewError("This part is no longer in the file.") from None
     return value
 
 
@@ -173,7 +173,7 @@ def to_json_text(value: Any, most: int) -> str:
     """Return a value as JSON with numbers as written; a string as plain text.
 
     Raises:
-        Unreadable: The result is longer than ``most`` characters.
+        PreviewError: The result is longer than ``most`` characters.
     """
     if children_of(value) is None:
         return scalar_text(value)
@@ -202,7 +202,7 @@ def _write(value: Any, indent: str, parts: list[str], left: list[int]) -> None:
 def _append_part(part: str, parts: list[str], left: list[int]) -> None:
     left[0] -= len(part)
     if left[0] < 0 or (len(part) > MAX_DEPTH * 2 and not part.strip(" \n,")):
-        raise PreviewError("This is too much to be copied from here; take it from the source.")
+        raise PreviewError("This is too much to copy here; copy it from the source view.")
     parts.append(part)
 
 

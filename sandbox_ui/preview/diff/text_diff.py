@@ -34,7 +34,7 @@ def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
     text alternate, starting with equal.
 
     Raises:
-        Unreadable: A version is too large to compare.
+        PreviewError: A version is too large to compare.
     """
     after = _read_lines(file)
     if "from" in request.options:
@@ -55,7 +55,7 @@ def _read_lines(file: BinaryIO) -> list[str]:
     """Return lines with terminators, so that a missing last one is a difference."""
     content = file.read(MAX_FILE_BYTES + 1)
     if len(content) > MAX_FILE_BYTES:
-        raise PreviewError(f"Texts up to {MAX_FILE_BYTES // 1024**2} MB are compared line by line.")
+        raise PreviewError(f"Only texts of up to {MAX_FILE_BYTES // 1024**2} MB are compared.")
     *lines, last = _decode(content).split("\n")
     return [f"{line}\n" for line in lines] + [last] * bool(last)
 

@@ -52,7 +52,7 @@ def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
     """Return ``html``, the number of ``words`` and of omitted ``pictures``.
 
     Raises:
-        Unreadable: The file is not a Word document, or too large.
+        PreviewError: The file is not a Word document, or too large.
     """
     head = file.read(4)
     if not head:
@@ -62,17 +62,15 @@ def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
     archive = open_checked_zip(file, MAX_UNPACKED_BYTES)
     if _MAIN_PART not in archive.namelist() and not _is_document(archive):
         if is_open_document(archive):
-            raise PreviewError(
-                "This is an OpenDocument file, which cannot be shown here; download it."
-            )
-        raise PreviewError("This is no Word document, whatever its name says.")
+            raise PreviewError("This is an OpenDocument file, which cannot be shown; download it.")
+        raise PreviewError("This is not a Word document, despite its name.")
     size = max(
         (each.file_size for each in archive.infolist() if _is_text(each.filename)), default=0
     )
     if size > MAX_XML_BYTES:
-        raise PreviewError(f"The text of this document has more than {MAX_XML_BYTES >> 20} MB.")
+        raise PreviewError(f"The text of this document is larger than {MAX_XML_BYTES >> 20} MB.")
     if request.size > MAX_FILE_BYTES:
-        raise PreviewError(f"A document of more than {MAX_FILE_BYTES >> 20} MB is not shown.")
+        raise PreviewError(f"Documents larger than {MAX_FILE_BYTES >> 20} MB are not shown.")
     file.seek(0)
     content = io.BytesIO(
         file.read(MAX_FILE_BYTES)
@@ -83,10 +81,10 @@ def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
             content, convert_image=mammoth.images.img_element(pictures), style_map=_STYLES
         )
     except _READ_ERRORS:
-        raise PreviewError("This document is cut or broken.") from None
+        raise PreviewError("This document is damaged or truncated.") from None
     html = clean(converted.value)
     if len(html) > MAX_HTML_LENGTH:
-        raise PreviewError("What there is to see of this document is too much.")
+        raise PreviewError("This document is too large to be shown.")
     words = len(_WORDS.findall(_MARKUP.sub(" ", html)))
     return JsonPreview(
         {"html": html, "words": words, "omitted": pictures.omitted, "empty": not has_content(html)}
@@ -129,4 +127,4 @@ def _is_text(name: str) -> bool:
 def _legacy_format_message(file: BinaryIO) -> str:
     if "EncryptedPackage".encode("utf-16-le") in file.read(1024**2):
         return "This document is protected with a password and cannot be shown."
-    return "This is a document of an old kind (.doc), which cannot be shown here; download it."
+    return "This is a document in an old format (.doc), which cannot be shown; download it."

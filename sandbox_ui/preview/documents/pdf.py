@@ -26,22 +26,22 @@ MAX_FILE_BYTES = 2 * 1024**3
 _MAX_OUTLINE_ENTRIES = 2000
 _TAIL_BYTES = 2048
 _ERROR_MESSAGES = {
-    raw.FPDF_ERR_PASSWORD: "This PDF is locked with a password; it can be opened elsewhere.",
-    raw.FPDF_ERR_SECURITY: "This PDF is locked in a way that is not known here.",
+    raw.FPDF_ERR_PASSWORD: "This PDF is protected with a password; download it to open it.",
+    raw.FPDF_ERR_SECURITY: "This PDF is protected in an unsupported way.",
 }
-_UNREADABLE_MESSAGE = "This PDF cannot be read; it is broken, cut off or without pages."
+_UNREADABLE_MESSAGE = "This PDF cannot be read; it is damaged, truncated or has no pages."
 
 
 def view(file: BinaryIO, request: PreviewRequest) -> Preview:
     """Return the requested part of a PDF.
 
     Raises:
-        Unreadable: The file is corrupt, encrypted or empty, or the page cannot be rendered.
+        PreviewError: The file is corrupt, encrypted or empty, or the page cannot be rendered.
     """
     if request.size == 0:
         raise PreviewError("This file is empty.")
     if request.size > MAX_FILE_BYTES:
-        raise PreviewError(f"A PDF of more than {MAX_FILE_BYTES // 1024**3} GB is not shown.")
+        raise PreviewError(f"PDFs larger than {MAX_FILE_BYTES // 1024**3} GB are not shown.")
     with _open_pdf(file) as pdf:
         options = request.options
         if "thumb" in options:

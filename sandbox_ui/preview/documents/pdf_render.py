@@ -27,7 +27,7 @@ def render_page(pdf: pypdfium2.PdfDocument, at: int, request: PreviewRequest) ->
     """Render a page ``width`` pixels wide or less, cropped to ``clip=x,y,w,h``.
 
     Raises:
-        Unreadable: The page does not exist, is corrupt, or took too long.
+        PreviewError: The page does not exist, is corrupt, or took too long.
     """
     page = _page(pdf, at)
     width, height = (max(1.0, side) for side in page.get_size())
@@ -45,7 +45,7 @@ def render_thumbnail(pdf: pypdfium2.PdfDocument, max_side: int) -> BinaryPreview
     """Render a thumbnail of the first page.
 
     Raises:
-        Unreadable: The page cannot be rendered.
+        PreviewError: The page cannot be rendered.
     """
     page = _page(pdf, 0)
     width, height = (max(1.0, side) for side in page.get_size())
@@ -56,13 +56,13 @@ def render_thumbnail(pdf: pypdfium2.PdfDocument, max_side: int) -> BinaryPreview
 
 def _page(pdf: pypdfium2.PdfDocument, at: int) -> pypdfium2.PdfPage:
     if at >= len(pdf):
-        raise PreviewError("There is no such page in this PDF.")
+        raise PreviewError("This PDF has no such page.")
     if pdf.get_formtype() != raw.FORMTYPE_NONE:
         pdf.init_forms()
     try:
         return pdf[at]
     except pypdfium2.PdfiumError:
-        raise PreviewError("This page cannot be read; it is broken.") from None
+        raise PreviewError("This page cannot be read; it is damaged.") from None
 
 
 def _clip(text: str) -> tuple[int, int, int, int] | None:
@@ -95,9 +95,9 @@ def _render_clip(
     status = raw.FPDF_RenderPageBitmap_Start(bitmap, page, *place, flags, ctypes.byref(pause))
     raw.FPDF_RenderPage_Close(page)
     if status == raw.FPDF_RENDER_TOBECONTINUED:
-        raise PreviewError(f"Drawing this page takes longer than {TIMEOUT_SECONDS:.0f} seconds.")
+        raise PreviewError(f"Rendering this page takes longer than {TIMEOUT_SECONDS:.0f} seconds.")
     if status == raw.FPDF_RENDER_FAILED:
-        raise PreviewError("This page cannot be drawn; it is broken.")
+        raise PreviewError("This page cannot be rendered; it is damaged.")
     if pdf.formenv:
         raw.FPDF_FFLDraw(pdf.formenv, bitmap, page, *place, flags)
     image: Image.Image = bitmap.to_pil()

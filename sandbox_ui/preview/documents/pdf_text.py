@@ -28,7 +28,7 @@ def read_words(pdf: pypdfium2.PdfDocument, at: int) -> dict[str, object]:
     ``[left, top, width, height, page]``, for links to a page only.
 
     Raises:
-        Unreadable: The page does not exist.
+        PreviewError: The page does not exist.
     """
     page = _page(pdf, at)
     place = _box_converter(page)
@@ -77,11 +77,11 @@ def _search_page(
 
 def _page(pdf: pypdfium2.PdfDocument, at: int) -> pypdfium2.PdfPage:
     if at >= len(pdf):
-        raise PreviewError("There is no such page in this PDF.")
+        raise PreviewError("This PDF has no such page.")
     try:
         return pdf[at]
     except pypdfium2.PdfiumError:
-        raise PreviewError("This page cannot be read; it is broken.") from None
+        raise PreviewError("This page cannot be read; it is damaged.") from None
 
 
 def _box_converter(page: pypdfium2.PdfPage) -> Callable[[float, float, float, float], Box]:

@@ -56,22 +56,20 @@ def view(file: BinaryIO, request: PreviewRequest) -> Preview:
     ``image`` is ``slide,shape,nested shape…``.
 
     Raises:
-        Unreadable: The file is not a presentation, or too large.
+        PreviewError: The file is not a presentation, or too large.
     """
     head = file.read(4)
     if not head:
-        raise PreviewError("This presentation is empty: the file has no bytes.")
+        raise PreviewError("This presentation is empty.")
     if head == _OLE_SIGNATURE:
         raise PreviewError(_legacy_format_message(file))
     if request.size > MAX_FILE_BYTES:
-        raise PreviewError(f"A presentation of more than {MAX_FILE_BYTES >> 20} MB is not shown.")
+        raise PreviewError(f"Presentations larger than {MAX_FILE_BYTES >> 20} MB are not shown.")
     archive = open_checked_zip(file, MAX_UNPACKED_BYTES)
     if not any(posixpath.dirname(name) == "ppt" for name in archive.namelist()):
         if is_open_document(archive):
-            raise PreviewError(
-                "This is an OpenDocument file, which cannot be shown here; download it."
-            )
-        raise PreviewError("This is no presentation, whatever its name says.")
+            raise PreviewError("This is an OpenDocument file, which cannot be shown; download it.")
+        raise PreviewError("This is not a presentation, despite its name.")
     file.seek(0)
     try:
         deck = Presentation(file)
@@ -80,7 +78,7 @@ def view(file: BinaryIO, request: PreviewRequest) -> Preview:
             return _slide_image(slides, request.options["image"])
         return _slides_response(deck, slides, request.int_option("start", 0))
     except _READ_ERRORS:
-        raise PreviewError("This presentation is cut or broken.") from None
+        raise PreviewError("This presentation is damaged or truncated.") from None
 
 
 def _slides_response(deck: Any, slides: list[Any], start: int) -> JsonPreview:
@@ -201,4 +199,4 @@ def _slide_image(slides: list[Any], path_text: str) -> BinaryPreview:
 def _legacy_format_message(file: BinaryIO) -> str:
     if "EncryptedPackage".encode("utf-16-le") in file.read(1024**2):
         return "This presentation is protected with a password and cannot be shown."
-    return "This is a presentation of an old kind (.ppt), which cannot be shown here; download it."
+    return "This is a presentation in an old format (.ppt), which cannot be shown; download it."

@@ -14,7 +14,7 @@ def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
     """Return ``format`` and optional ``rate``, ``channels``, ``seconds``, ``peaks``.
 
     Raises:
-        Unreadable: The file is empty, or a WAV file without samples.
+        PreviewError: The file is empty, or a WAV file without samples.
     """
     if not request.size:
         raise PreviewError("This file is empty.")
@@ -27,7 +27,7 @@ def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
 def _wav_metadata(file: BinaryIO, size: int) -> dict[str, Any]:
     wave = read_wav_header(file, size)
     if not wave.data_size:
-        raise PreviewError("This wav file holds no sound: it ends after its header.")
+        raise PreviewError("This WAV file contains no audio: it ends after its header.")
     missing = (
         wave.missing_bytes / (wave.sample_rate * wave.frame_size)
         if wave.sample_rate * wave.frame_size

@@ -22,7 +22,7 @@ def view(file: BinaryIO, _request: PreviewRequest) -> JsonPreview:
     """Return names, style and supported characters.
 
     Raises:
-        Unreadable: The file is not a font, corrupt or too large.
+        PreviewError: The file is not a font, corrupt or too large.
     """
     font = read_font(file, _TABLE_TAGS)
     names = font.names()

@@ -19,7 +19,7 @@ _WOFF2_TAGS = (
     "gvar hsty just lcar mort morx opbd prop trak Zapf Silf Glat Gloc Feat Sill "
 )
 _TAGS = [_WOFF2_TAGS[at : at + 4] for at in range(0, len(_WOFF2_TAGS), 5)]
-_BROKEN = "This font cannot be read; it is broken or cut off."
+_BROKEN = "This font cannot be read; it is damaged or truncated."
 _FORMATS = {
     b"\0\1\0\0": "TrueType", b"true": "TrueType", b"OTTO": "OpenType",
     b"wOFF": "WOFF", b"wOF2": "WOFF2",
@@ -106,16 +106,16 @@ def read_font(file: BinaryIO, tags: set[str]) -> Font:
     """Read the tables with the wanted tags.
 
     Raises:
-        Unreadable: The file is not a font, or its table offsets are invalid.
+        PreviewError: The file is not a font, or its table offsets are invalid.
     """
     content = file.read(MAX_FILE_BYTES + 1)
     if not content:
         raise PreviewError("This file is empty.")
     if len(content) > MAX_FILE_BYTES:
-        raise PreviewError(f"Fonts of more than {MAX_FILE_BYTES // 1024**2} MB are not shown here.")
+        raise PreviewError(f"Fonts larger than {MAX_FILE_BYTES // 1024**2} MB are not shown.")
     form = _FORMATS.get(content[:4])
     if form is None:
-        raise PreviewError("There is no font in this file that browsers know.")
+        raise PreviewError("This file contains no font that browsers support.")
     readers = {b"wOFF": _read_woff, b"wOF2": _read_woff2}
     try:
         tables = dict(readers.get(content[:4], _read_sfnt)(content, tags))

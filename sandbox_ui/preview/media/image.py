@@ -42,7 +42,7 @@ def view(file: BinaryIO, request: PreviewRequest) -> Preview:
     ``original`` returns the file's bytes with its actual media type, for a misleading name.
 
     Raises:
-        Unreadable: The file is not an image, or too large to open.
+        PreviewError: The file is not an image, or too large to open.
     """
     image = open_image(file)
     try:
@@ -58,7 +58,7 @@ def view(file: BinaryIO, request: PreviewRequest) -> Preview:
             return BinaryPreview(file.read(_MAX_ORIGINAL_BYTES), Image.MIME[str(image.format)])
         return JsonPreview(_metadata(image, file, request))
     except (OSError, SyntaxError, ValueError, EOFError) as error:
-        raise PreviewError(f"This picture cannot be decoded: {str(error)[:200]}.") from error
+        raise PreviewError(f"This image cannot be decoded: {str(error)[:200]}.") from error
 
 
 def _metadata(image: ImageFile, file: BinaryIO, request: PreviewRequest) -> dict[str, object]:
@@ -131,7 +131,7 @@ def _select_frame(image: ImageFile, at: int) -> None:
         try:
             image.seek(at)
         except EOFError:
-            raise PreviewError("There is no such page in this picture.") from None
+            raise PreviewError("This image has no such page.") from None
 
 
 def _is_truncated(image: ImageFile, file: BinaryIO, size: int) -> bool:

@@ -26,7 +26,7 @@ def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
     ``track`` and ``family`` (16: drums). ``left`` describes what was not read.
 
     Raises:
-        Unreadable: The file is not MIDI.
+        PreviewError: The file is not MIDI.
     """
     if not request.size:
         raise PreviewError("This file is empty.")
@@ -47,7 +47,7 @@ def _music(score: MidiScore, clock: TickConverter) -> dict[str, Any]:
     for start, end, pitch, loud, track, program in score.notes:
         begins, ends = clock(start), clock(end)
         if begins > MAX_DURATION_SECONDS:
-            score.stop_reason = score.stop_reason or "what comes after six hours is left out"
+            score.stop_reason = score.stop_reason or "everything after six hours is left out"
             break
         row = (
             round(begins, 4),

@@ -56,11 +56,11 @@ def read_score(content: bytes) -> MidiScore:
             score.stop_reason = f"only its first {MAX_TRACKS} tracks were read"
             break
         if at + size > len(content):
-            score.stop_reason = "it is cut off"
+            score.stop_reason = "the file is truncated"
         try:
             _TrackReader(content, at, min(at + size, len(content)), score).read(end)
         except _TruncatedData:
-            score.stop_reason = score.stop_reason or "it is cut off"
+            score.stop_reason = score.stop_reason or "the file is truncated"
         if (
             len(score.notes) >= MAX_NOTES
             or score.event_count >= MAX_EVENTS

@@ -42,7 +42,7 @@ def view(file: BinaryIO, request: PreviewRequest) -> Preview:
     ``wrong`` says why it cannot be drawn; the page then shows its source only.
 
     Raises:
-        Unreadable: The file is empty or too large.
+        PreviewError: The file is empty or too large.
     """
     content = _read_svg(file)
     drawing = _Drawing(content)
@@ -59,11 +59,9 @@ def _read_svg(file: BinaryIO) -> bytes:
         try:
             content = zlib.decompressobj(31).decompress(content, MAX_FILE_BYTES + 1)
         except zlib.error:
-            raise PreviewError("This drawing is packed and cannot be unpacked.") from None
+            raise PreviewError("This compressed drawing cannot be decompressed.") from None
     if len(content) > MAX_FILE_BYTES:
-        raise PreviewError(
-            f"Drawings of more than {MAX_FILE_BYTES // 1024**2} MB are not drawn here."
-        )
+        raise PreviewError(f"Drawings larger than {MAX_FILE_BYTES // 1024**2} MB are not shown.")
     if not content.strip():
         raise PreviewError("This file is empty.")
     return content
@@ -88,20 +86,18 @@ class _Drawing:
         try:
             self._parser.Parse(content, True)
         except expat.ExpatError as error:
-            what = expat.ErrorString(error.code) or "it is broken"
+            what = expat.ErrorString(error.code) or "it is damaged"
             if what in ("no element found", "unclosed token"):
-                what = "it ends before the drawing does"
+                what = "it is truncated"
             self.error = f"This drawing cannot be read from line {error.lineno:,} on: {what}."
         self._check()
 
     def _check(self) -> None:
         self._counter.add_style_sheet(self._style)
         if self._name and self._name.rpartition(":")[2] != "svg":
-            self.error = "There is no drawing in this file: it is XML of another kind."
+            self.error = "This file contains no drawing, but another kind of XML."
         elif not self.error and self._counter.count_drawn(MAX_DRAWN_ELEMENTS) > MAX_DRAWN_ELEMENTS:
-            self.error = (
-                "This drawing repeats its parts millions of times, which is not drawn here."
-            )
+            self.error = "This drawing repeats its parts millions of times and is not shown."
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         local = name.rpartition(":")[2]

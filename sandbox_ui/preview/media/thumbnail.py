@@ -28,7 +28,7 @@ def open_image(file: BinaryIO) -> OpenedImage:
     """Open an image and read its header only.
 
     Raises:
-        Unreadable: The file is not an image, or its declared size is too large.
+        PreviewError: The file is not an image, or its declared size is too large.
     """
     if file.seek(0, 2) == 0:
         raise PreviewError("This file is empty.")
@@ -36,7 +36,7 @@ def open_image(file: BinaryIO) -> OpenedImage:
     try:
         image = Image.open(file, formats=FORMATS)
     except UnidentifiedImageError:
-        raise PreviewError("No picture can be read in this file; it may be broken.") from None
+        raise PreviewError("This file contains no readable image; it may be damaged.") from None
     _check_pixels(image)
     return image
 
@@ -54,7 +54,7 @@ def scale_down(image: OpenedImage, max_side: int) -> Image.Image:
     grey or black.
 
     Raises:
-        Unreadable: Decoding would take too much memory.
+        PreviewError: Decoding would take too much memory.
     """
     orientation = _orientation(image)
     image.draft("RGB", (max_side * 2, max_side * 2))

@@ -17,7 +17,7 @@ def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
     """Return the video ``codec``, if found at the start or end of the file.
 
     Raises:
-        Unreadable: The file is empty.
+        PreviewError: The file is empty.
     """
     if not request.size:
         raise PreviewError("This file is empty.")

@@ -66,7 +66,7 @@ def read_wav_header(file: BinaryIO, size: int) -> WavHeader:
     """Read the chunk headers of a WAV file.
 
     Raises:
-        Unreadable: The file has no valid format or data chunk.
+        PreviewError: The file has no valid format or data chunk.
     """
     file.seek(12)
     coding = bits = channels = rate = pace = 0
@@ -85,12 +85,12 @@ def read_wav_header(file: BinaryIO, size: int) -> WavHeader:
                 coding, bits, channels, rate, at, there, max(0, promised - there), pace
             )
         file.seek(at + length + length % 2)
-    raise PreviewError("This file says that it is a wav, and holds no sound.")
+    raise PreviewError("This WAV file contains no audio.")
 
 
 def _format(chunk: bytes) -> tuple[int, int, int, int, int]:
     if len(chunk) < 16:
-        raise PreviewError("This wav file does not say how its sound is written.")
+        raise PreviewError("This WAV file does not state its audio format.")
     coding, channels, rate, pace, _, bits = struct.unpack_from("<HHIIHH", chunk)
     if coding == _EXTENSIBLE and len(chunk) >= 26:
         (coding,) = struct.unpack_from("<H", chunk, 24)

@@ -57,7 +57,7 @@ def load(file: BinaryIO, request: PreviewRequest) -> Grid:
     """Load the first rows of a table.
 
     Raises:
-        Unreadable: The file is not text.
+        PreviewError: The file is not text.
     """
     first = file.read(FIRST_READ_BYTES)
     dialect = detect_dialect(first, request)
@@ -78,13 +78,13 @@ def detect_dialect(first: bytes, request: PreviewRequest) -> Dialect:
     """Detect the dialect of a file's first bytes; option ``header`` overrides it.
 
     Raises:
-        Unreadable: The bytes are not text.
+        PreviewError: The bytes are not text.
     """
     encoding, label, begins = detect_encoding(first)
     text = first[begins : begins + _SAMPLE].decode(encoding, "replace")
     signs = sum(1 for sign in text if (sign < " " and sign not in "\t\n\r\f\0") or sign == "\ufffd")
     if signs > 0.1 * len(text):
-        raise PreviewError("This is no table: it is not text.")
+        raise PreviewError("This is not a table, because it is not text.")
     delimiter = _detect_delimiter(text, request.extension)
     named = Dialect(encoding, label, begins, delimiter, True, False, 0, 0)
     quoted = not _has_unclosed_quote(first, named, complete=len(first) == request.size)
@@ -218,15 +218,15 @@ def _estimate_rows(first: bytes, dialect: Dialect, request: PreviewRequest) -> i
 def _notes(first: bytes, dialect: Dialect, request: PreviewRequest) -> list[str]:
     notes = []
     if not dialect.quoted:
-        notes.append("A quote is never closed, so quotes are shown as they stand.")
+        notes.append("A quotation mark is never closed, so quotation marks are shown as they are.")
     if b"\0" in first and not dialect.encoding.startswith("utf-16"):
-        notes.append("It holds NUL bytes, shown as ␀.")
+        notes.append("The file contains NUL bytes, shown as ␀.")
     if request.size > len(first) and b"\n" not in first and b"\r" not in first:
-        notes.append("Its first line is longer than 1 MB.")
+        notes.append("The first line is longer than 1 MB.")
     if dialect.width > MAX_COLUMNS:
         notes.append(f"Only the first {MAX_COLUMNS:,} columns are shown.")
     if request.extension in ("xlsx", "xlsm", "xls", "ods", "parquet"):
-        notes.append(f"Its name ends in .{request.extension}, but it is text.")
+        notes.append(f"The file's name ends in .{request.extension}, but it is text.")
     return notes
 
 

@@ -93,11 +93,11 @@ def requested_cell(request: PreviewRequest) -> tuple[int, int]:
     """Return the row and column of the requested cell.
 
     Raises:
-        Unreadable: The cell does not exist.
+        PreviewError: The cell does not exist.
     """
     numbers = _numbers(request, "cell")
     if len(numbers) != 2:
-        raise PreviewError("This cell is not there any more.")
+        raise PreviewError("This cell no longer exists.")
     return numbers[0], numbers[1]
 
 
@@ -215,7 +215,7 @@ def _cell_response(
     try:
         value = rows[row][1][column]
     except IndexError:
-        raise PreviewError("This cell is not there any more.") from None
+        raise PreviewError("This cell no longer exists.") from None
     if isinstance(value, bytes | bytearray | memoryview):
         return {
             "text": bytes(value[: MAX_FULL_CELL_LENGTH // 3]).hex(" "),
@@ -245,7 +245,7 @@ def _copy_response(
         lines.append("\t".join(_quote_tsv(cell_text(value)) for value in row[left : right + 1]))
         size += len(lines[-1])
         if size > MAX_COPY_LENGTH:
-            raise PreviewError("This is too much to be copied at once.")
+            raise PreviewError("This is too much to copy at once.")
     return {"text": "\n".join(lines)}
 
 

@@ -15,7 +15,7 @@ def load(file: BinaryIO, request: PreviewRequest) -> Grid:
     """Load the first rows of a table.
 
     Raises:
-        Unreadable: The file is not a Parquet table.
+        PreviewError: The file is not a Parquet table.
     """
     from pyarrow import ArrowException, parquet
 

@@ -41,10 +41,10 @@ _FORBIDDEN_FUNCTIONS = frozenset(
 )
 _WAL = 2
 _TOO_LARGE = (
-    "This database is larger than 512 MB, which this studio cannot look into. Download it, or ask "
+    "This database is larger than 512 MB, too large for this studio to read. Download it, or ask "
     "the model for what is in it."
 )
-_NO_TABLES = "It holds no tables."
+_NO_TABLES = "This database has no tables."
 
 
 def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
@@ -54,15 +54,15 @@ def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
     its row count, with a longer time limit.
 
     Raises:
-        Unreadable: The file is not a database, or it is corrupt or encrypted.
+        PreviewError: The file is not a database, or it is corrupt or encrypted.
     """
     head = file.read(100)
     if not head:
         return JsonPreview(
-            {"tables": [], "notes": ["This file is empty: a database without tables."]}
+            {"tables": [], "notes": ["This file is empty (a database without tables)."]}
         )
     if not head.startswith(b"SQLite format 3\0"):
-        raise PreviewError("This is no SQLite database, or it is encrypted.")
+        raise PreviewError("This is not an SQLite database, or it is encrypted.")
     try:
         connection = open_read_only(file, head)
         with _TimeLimit(connection, READ_TIMEOUT_SECONDS):
@@ -106,7 +106,7 @@ def open_read_only(file: BinaryIO, head: bytes) -> sqlite3.Connection:
         head: Its first 100 bytes.
 
     Raises:
-        Unreadable: The file cannot be opened in place and is too large to copy. This is usual
+        PreviewError: The file cannot be opened in place and is too large to copy. This is usual
             for an unprivileged worker: SQLite opens by name, and the worker cannot traverse the
             folders of the path.
     """
@@ -177,8 +177,7 @@ def _describe_tables(
     notes = []
     if head[18] == _WAL or head[19] == _WAL:
         notes.append(
-            "It keeps a write-ahead log beside it, which is not read:"
-            " the newest rows may be missing."
+            "The database has a write-ahead log, which is not read: the newest rows may be missing."
         )
     end = time.monotonic() + COUNT_TIMEOUT_SECONDS
     described = []
@@ -287,7 +286,7 @@ def _cell(
         shown = grid_response(_grid(connection, table, every), every)["rows"]
         row = shown[0][0] - 1 if shown else row
     if column >= len(table.columns):
-        raise PreviewError("This cell is not there any more.")
+        raise PreviewError("This cell no longer exists.")
     name = quote_identifier(table.columns[column].name)
     query = f"SELECT {name} FROM {quote_identifier(table.name)} LIMIT 1 OFFSET ?"
     found = connection.execute(query, (row,)).fetchall()
@@ -323,9 +322,9 @@ class _BlobSize(bytes):
 def _error_message(error: sqlite3.DatabaseError) -> str:
     text = str(error)
     if "interrupted" in text:
-        return f"Its rows take longer than {READ_TIMEOUT_SECONDS:.0f} seconds to be found."
+        return f"Reading the rows takes longer than {READ_TIMEOUT_SECONDS:.0f} seconds."
     if "not a database" in text:
-        return "This is no SQLite database, or it is encrypted."
+        return "This is not an SQLite database, or it is encrypted."
     if "prohibited" in text or "not authorized" in text or "unsafe use" in text:
-        return "This asks for more than reading, and is not run."
+        return "This query does more than read and was not executed."
     return f"This database cannot be read: {text[:200]}."

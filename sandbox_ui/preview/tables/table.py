@@ -23,7 +23,7 @@ def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
     ``count`` requests the row count of a long CSV file and continues from the last response.
 
     Raises:
-        Unreadable: The file is not a table, or empty.
+        PreviewError: The file is not a table, or empty.
     """
     if not request.size:
         raise PreviewError("This file is empty.")

@@ -16,8 +16,8 @@ MAX_UNPACKED_BYTES = 400 * 1024**2
 
 _OLE_SIGNATURE = b"\xd0\xcf\x11\xe0"
 _NOT_COMPUTED = (
-    "The program that wrote this workbook did not compute all formulas: those without a value "
-    "are shown as formulas. A spreadsheet program computes them when it opens the file."
+    "The program that wrote this workbook did not calculate all formulas: those without a value "
+    "are shown as formulas. A spreadsheet program calculates them when it opens the file."
 )
 _LOCKED = "This workbook is protected with a password and cannot be shown."
 
@@ -26,7 +26,7 @@ def load(file: BinaryIO, request: PreviewRequest) -> Grid:
     """Load the first rows of one sheet; ``sheet`` is its index.
 
     Raises:
-        Unreadable: The file is not a workbook, too large, or password-protected.
+        PreviewError: The file is not a workbook, too large, or password-protected.
     """
     if file.read(4) == _OLE_SIGNATURE:
         file.seek(0)

@@ -58,7 +58,7 @@ def view(file: BinaryIO, request: PreviewRequest) -> Preview:
     """Return cells from ``start`` on, or the image ``image`` (``cell,output,type``).
 
     Raises:
-        Unreadable: The file is not a notebook, or too large.
+        PreviewError: The file is not a notebook, or too large.
     """
     notebook = _read(file, request)
     cells = list(_cells(notebook))
@@ -79,7 +79,7 @@ def view(file: BinaryIO, request: PreviewRequest) -> Preview:
 
 def _read(file: BinaryIO, request: PreviewRequest) -> dict[str, Any]:
     if request.size > MAX_FILE_BYTES:
-        raise PreviewError(f"A notebook of more than {MAX_FILE_BYTES >> 20} MB is not shown.")
+        raise PreviewError(f"Notebooks larger than {MAX_FILE_BYTES >> 20} MB are not shown.")
     content = file.read(MAX_FILE_BYTES)
     if not content.strip():
         raise PreviewError("This notebook is empty.")
@@ -87,13 +87,13 @@ def _read(file: BinaryIO, request: PreviewRequest) -> dict[str, Any]:
         notebook = json.loads(content.decode("utf-8-sig", "replace"))
     except json.JSONDecodeError as error:
         raise PreviewError(
-            f"This notebook is cut or broken: it is no JSON from line {error.lineno} on."
+            f"This notebook is damaged or truncated: invalid JSON from line {error.lineno} on."
         ) from None
     except RecursionError:
         raise PreviewError("This notebook is nested too deeply to be read.") from None
     if isinstance(notebook, dict) and ("cells" in notebook or "worksheets" in notebook):
         return notebook
-    raise PreviewError("This is JSON, but no notebook.")
+    raise PreviewError("This is JSON, but not a notebook.")
 
 
 def _cells(notebook: dict[str, Any]) -> Iterator[_Cell]:
@@ -195,7 +195,7 @@ def _image(cells: list[_Cell], path: str) -> BinaryPreview:
             return BinaryPreview(content.encode(), media)
         return BinaryPreview(base64.b64decode(content), media)
     except (KeyError, IndexError, ValueError, binascii.Error):
-        raise PreviewError("This picture is not there, or it is broken.") from None
+        raise PreviewError("This image is missing or damaged.") from None
 
 
 def _text(value: Any) -> str:

@@ -45,7 +45,7 @@ class FileOperationRoutes:
         body = await read_json(request)
         do = body.get("do")
         if not isinstance(do, str) or do not in _OPERATIONS:
-            raise WorkspaceError(f"What is to be done is one of: {', '.join(_OPERATIONS)}.")
+            raise WorkspaceError(f"“do” must be one of: {', '.join(_OPERATIONS)}.")
         done = await run_sync(self._change, get_run_id(request), _OPERATIONS[do], body)
         paths = [path.to_url() for path in done.paths]
         return JSONResponse({"paths": paths, "undo": done.undo_token, "missing": done.failures})
@@ -117,12 +117,12 @@ def _move_changes(done: ChangeResult) -> list[UserChange]:
 def _path(body: _Body, key: str) -> RelPath:
     value = body.get(key)
     if not isinstance(value, str):
-        raise WorkspaceError(f"“{key}” is missing; it is a path, percent-encoded.")
+        raise WorkspaceError(f"“{key}” is missing; give a percent-encoded path.")
     return RelPath.from_url(value)
 
 
 def _paths(body: _Body) -> list[RelPath]:
     values = body.get("paths")
     if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
-        raise WorkspaceError("“paths” is missing; it is a list of paths, percent-encoded.")
+        raise WorkspaceError("“paths” is missing; give a list of percent-encoded paths.")
     return [RelPath.from_url(each) for each in values]

@@ -88,7 +88,7 @@ class FrameTokens:
             InvalidFrameToken: if ``base`` is not a valid URL.
         """
         if not _BASE_URL.fullmatch(base):
-            raise InvalidFrameToken("Pages cannot be shown at this address of the studio.")
+            raise InvalidFrameToken("HTML files cannot be shown at this address of the studio.")
         until = int(time.time()) + LIFETIME_SECONDS
         frame_token = FrameToken(run, page.parent.to_url(), base, allowed, until, scripts, step)
         return self._signer.sign("pass", encode_base64url(json.dumps(asdict(frame_token)).encode()))
@@ -101,8 +101,8 @@ class FrameTokens:
         """
         payload = self._signer.verify("pass", token)
         if payload is None:
-            raise InvalidFrameToken("This view is not known here; press Reload.")
+            raise InvalidFrameToken("This view is unknown; press Reload.")
         frame_token = FrameToken(**json.loads(decode_base64url(payload)))
         if frame_token.until < time.time():
-            raise InvalidFrameToken("This view has been open for long and has ended; press Reload.")
+            raise InvalidFrameToken("This view has expired; press Reload.")
         return frame_token

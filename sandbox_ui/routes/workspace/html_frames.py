@@ -100,7 +100,7 @@ class FrameRoutes:
         try:
             body = _FrameRequest.model_validate_json(await request.body())
         except ValidationError:
-            raise WorkspaceError("“path” and “base” are needed.") from None
+            raise WorkspaceError("“path” and “base” are required.") from None
         page = RelPath.from_url(body.path)
         token = self._tokens.create(
             run, page, body.base,
@@ -111,14 +111,14 @@ class FrameRoutes:
     async def file(self, request: Request) -> Response:
         """Return a workspace file, if the token in the URL permits it."""
         if request.headers.get("sec-fetch-dest") == "document":
-            return _refusal("A page of a run is shown inside the studio only.", 403)
+            return _refusal("HTML files of a run are shown only inside the studio.", 403)
         token = request.path_params["token"]
         try:
             frame_token = self._tokens.verify(token)
             path = _path(request, token)
             if not frame_token.allows(path):
                 raise WorkspaceError(
-                    f"“{path.display}” is kept from a page that can reach the outside."
+                    f"“{path.display}” is not available to an HTML file with access to other hosts."
                 )
             file = await run_sync(self._runs.open_file, frame_token.run, path, frame_token.step)
         except StudioError as error:
@@ -195,7 +195,7 @@ def _page_response(file: BinaryIO, helper: bytes) -> Response:
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         if size > _MAX_RECODED_BYTES:
             file.close()
-            return _refusal("This page is too large for its encoding.", 413)
+            return _refusal("This page is too large to be converted to UTF-8.", 413)
         head, charset, size = _to_utf8(head + file.read(_MAX_RECODED_BYTES)), "utf-8", len(head)
     else:
         charset = _charset(head)

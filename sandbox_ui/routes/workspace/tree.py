@@ -72,7 +72,7 @@ def _is_folder(workspace: Workspace, path: RelPath) -> bool:
 def _listing_query(query: QueryParams) -> ListingQuery:
     sort = next((each for each in SORTS if each == query.get("sort", "name")), None)
     if sort is None:
-        raise WorkspaceError("Files are ordered by name, time or size.")
+        raise WorkspaceError("Files can be sorted by name, time or size.")
     return ListingQuery(
         sort=sort,
         first=_get_number(query, "from", 0),
@@ -88,5 +88,5 @@ def _listing_query(query: QueryParams) -> ListingQuery:
 def _get_number(query: QueryParams, name: str, default: int) -> int:
     text = query.get(name) or str(default)
     if not (text.isascii() and text.isdecimal() and len(text) < 10):
-        raise WorkspaceError(f"“{text[:40]}” is no number of rows.")
+        raise WorkspaceError(f"“{text[:40]}” is not a number of rows.")
     return int(text)

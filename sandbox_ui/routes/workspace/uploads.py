@@ -119,7 +119,7 @@ class UploadRoutes:
         about = await read_json(request)
         path, size = about.get("path"), about.get("size")
         if not isinstance(path, str) or not isinstance(size, int) or not 0 <= size < _MAX_BYTES:
-            raise WorkspaceError("An upload needs a path and the number of its bytes.")
+            raise WorkspaceError("An upload needs a path and its size in bytes.")
         pending = await run_sync(self._begin, get_run_id(request), RelPath.from_url(path), size)
         return JSONResponse({"upload": pending.id, "offset": 0}, 201)
 
@@ -136,7 +136,7 @@ class UploadRoutes:
             try:
                 return await self._receive(request, run, upload, offset, claim)
             except _Superseded:
-                return _conflict("Another request goes on with this upload.")
+                return _conflict("Another request continues this upload.")
             except StorageFull:
                 await run_sync(self._cancel, run, upload)
                 raise
@@ -157,7 +157,9 @@ class UploadRoutes:
             return JSONResponse(await run_sync(self._status, run, upload), 201)
         try:
             if pending.offset != offset:
-                return _conflict(f"It goes on at {pending.offset}.", pending.offset)
+                return _conflict(
+                    f"The upload continues at offset {pending.offset}.", pending.offset
+                )
 
             def write(*data: bytes) -> None:
                 with claim.hold():
@@ -212,7 +214,9 @@ def _get_upload_id(request: Request) -> str:
 def _get_offset(request: Request) -> int:
     header = request.headers.get("upload-offset", "")
     if not header.isdecimal() or len(header) > 20:
-        raise WorkspaceError("The header Upload-Offset says where the upload goes on.")
+        raise WorkspaceError(
+            "The header Upload-Offset must give the offset at which the upload continues."
+        )
     return int(header)
 
 

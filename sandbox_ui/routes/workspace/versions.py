@@ -90,7 +90,7 @@ async def _body(request: Request) -> bytes:
     async for chunk in request.stream():
         body += chunk
         if len(body) > _MAX_BODY_BYTES:
-            raise WorkspaceError("These are too many words to be looked up at once.")
+            raise WorkspaceError("Too many words in one request.")
     return body
 
 
@@ -100,5 +100,5 @@ def _parse_words(body: bytes) -> list[str]:
     except (ValueError, RecursionError):
         words = None
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-        raise WorkspaceError("A list of words is wanted, as JSON.")
+        raise WorkspaceError("The request body must be a JSON list of words.")
     return words

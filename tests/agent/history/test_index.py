@@ -567,7 +567,7 @@ def test_a_place_that_is_held_and_a_run_that_goes_on_are_left_alone(
     tmp_path: Path, within: Path
 ) -> None:
     store = BlobStore(tmp_path / "blobs")
-    folder = write_ended_run(within, "at work")
+    folder = write_ended_run(within, "in progress")
     with DataFolder(within):
         move_cli_runs(tmp_path, store)
     assert titles(History(tmp_path)) == []
@@ -577,7 +577,7 @@ def test_a_place_that_is_held_and_a_run_that_goes_on_are_left_alone(
     move_cli_runs(tmp_path, store)
     assert titles(History(tmp_path)) == []
     move_cli_runs(tmp_path, store, ended=False)
-    assert titles(History(tmp_path)) == ["at work"]
+    assert titles(History(tmp_path)) == ["in progress"]
 
 
 # Over HTTP

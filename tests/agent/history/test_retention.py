@@ -176,7 +176,7 @@ def test_a_run_that_is_followed_or_at_work_stays_however_old(tmp_path: Path) -> 
         late = time.time() + 900 * DAY
         assert shelf.in_use() == {working, seen.id}
         assert ExpiryJob(shelf, Retention(days=30, size=1)).run_once(late) == 0
-        with pytest.raises(RunError, match="looks at"):
+        with pytest.raises(RunError, match="open on a page"):
             shelf.delete_expired(seen.id)
         unfollow()
         assert ExpiryJob(shelf, Retention(days=30)).run_once(late) == 1

@@ -393,7 +393,7 @@ def test_a_round_has_its_own_limits(run: RecordedRun) -> None:
 
 def test_a_stop_before_the_sandbox_exists_keeps_its_reason(run: RecordedRun) -> None:
     stop = Stop()
-    stop.reason = "The studio was closed meanwhile."
+    stop.reason = "The studio was closed before the run started."
     stop.set()
     *_, ended = run.start(Task("t", GENERAL), scripted([SUBMIT]), Limits(), stop)
     assert isinstance(ended, RunEnded)

@@ -195,7 +195,7 @@ def test_a_wrong_password_is_told_as_little_as_an_unknown_name(
 ) -> None:
     answer = browser(accounts).post("/login", data={"name": name, "password": password})
     assert answer.status_code == 401
-    assert "The name or the password is wrong." in answer.text
+    assert "Wrong name or password." in answer.text
     assert "set-cookie" not in answer.headers
 
 

@@ -76,7 +76,7 @@ def test_so_is_what_it_offers_beside_its_functions(bob: httpx.Client, path: str)
     answer = bob.get(path)
     assert (answer.status_code, answer.json()["error"]) == (
         404,
-        "There is nothing at this address.",
+        "Not found.",
     )
 
 

@@ -114,12 +114,12 @@ SAMPLES: dict[str, list[Sample]] = {
         Sample("empty.png", b"", "empty"),
         Sample("cut.png", half(PNG), "cut"),
         Sample("evil.png", PNG[:33] + SCRIPT.encode() + PNG[33:], "broken"),
-        Sample("mislabelled.png", b"just words\n", "No picture"),
+        Sample("mislabelled.png", b"just words\n", "no readable image"),
     ],
     "drawing": [
         Sample("good.svg", svg("<circle r='30'/>"), "200 × 100", "img"),
         Sample("empty.svg", b"", "empty"),
-        Sample("cut.svg", half(svg("<circle r='30'/>" * 9)), "ends before the drawing does"),
+        Sample("cut.svg", half(svg("<circle r='30'/>" * 9)), "truncated"),
         Sample("evil.svg", svg(f"{SCRIPT[:32]}<image href='{FOREIGN}'/>"), "200 × 100"),
         Sample("mislabelled.svg", PNG, "400 × 300", "img"),
     ],
@@ -175,7 +175,7 @@ SAMPLES: dict[str, list[Sample]] = {
         Sample("empty.db", b"", "empty"),
         Sample("cut.db", database()[:5000], "malformed"),
         Sample("evil.db", database()[:100] + SCRIPT.encode() * 99, "cannot"),
-        Sample("mislabelled.db", b"just words\n", "no SQLite database"),
+        Sample("mislabelled.db", b"just words\n", "not an SQLite database"),
     ],
     "tree": [
         Sample("good.json", b'{"lakes": [1, 2], "name": "Como"}', "lakes"),
@@ -189,9 +189,9 @@ SAMPLES: dict[str, list[Sample]] = {
     "notebook": [
         Sample("good.ipynb", NOTEBOOK, "Lakes"),
         Sample("empty.ipynb", b"", "empty"),
-        Sample("cut.ipynb", half(NOTEBOOK), "cut or broken"),
+        Sample("cut.ipynb", half(NOTEBOOK), "damaged or truncated"),
         Sample("evil.ipynb", EVIL_NOTEBOOK, "<script>"),
-        Sample("mislabelled.ipynb", b"just words\n", "cut or broken"),
+        Sample("mislabelled.ipynb", b"just words\n", "damaged or truncated"),
     ],
     "document": [
         Sample("good.docx", DOCUMENT, "First part", "table"),
@@ -205,7 +205,7 @@ SAMPLES: dict[str, list[Sample]] = {
         Sample("empty.pptx", b"", "empty"),
         Sample("cut.pptx", half(test_pptx.deck()), "cannot"),
         Sample("evil.pptx", test_pptx.deck(), NAME),
-        Sample("mislabelled.pptx", ZIP, "no presentation"),
+        Sample("mislabelled.pptx", ZIP, "not a presentation"),
     ],
     "archive": [
         Sample("good.zip", ZIP, "a.txt"),
@@ -214,7 +214,7 @@ SAMPLES: dict[str, list[Sample]] = {
         Sample("cut.zip", half(ZIP), "cut"),
         Sample("cut.gz", half(gzip.compress(bytes(range(256)) * 999)), "cut"),
         Sample("evil.zip", test_archive.zipped({f"../{NAME}": b"x", "/etc/passwd": b"x"}), NAME),
-        Sample("mislabelled.zip", b"just words\n", "no archive"),
+        Sample("mislabelled.zip", b"just words\n", "not an archive"),
     ],
     "font": [
         Sample("good.ttf", serif(), "DejaVu Serif"),

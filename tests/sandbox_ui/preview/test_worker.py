@@ -49,11 +49,11 @@ def test_bytes_that_are_no_file_are_looked_at_alike(workshop: PreviewService) ->
 @pytest.mark.parametrize(
     ("kind", "says"),
     [
-        ("crash", "made its reader fail"),
-        ("eat", "more memory"),
+        ("crash", "crashed the preview"),
+        ("eat", "too much memory"),
         ("refuse", "This one is refused."),
-        ("fail", "may be broken"),
-        ("flood", "too much"),
+        ("fail", "may be damaged"),
+        ("flood", "too large"),
         ("missing", "a part of the application is missing"),
     ],
 )

@@ -241,7 +241,7 @@ def test_of_a_draft_there_is_no_conversation_yet(client: httpx.Client, run: str)
     answer = client.get(f"/api/runs/{run}/conversation.md")
     assert (answer.status_code, answer.json()) == (
         404,
-        {"error": "Nothing has happened in this run yet."},
+        {"error": "This run has not started yet."},
     )
 
 
@@ -312,7 +312,7 @@ def test_what_is_neither_is_not_shown(client: httpx.Client, run: str, workspace:
     (workspace / "b.bin").write_bytes(b"\0\1\2")
     got = client.get(f"/api/runs/{run}/files/b.bin?inline=1")
     assert got.status_code == 400
-    assert "downloaded" in got.json()["error"]
+    assert "download it" in got.json()["error"]
 
 
 @pytest.mark.parametrize(

@@ -99,9 +99,9 @@ def test_a_run_begins_in_its_draft_and_ends_by_itself(runs: RunManager) -> None:
 def test_a_run_begins_once_and_takes_no_message_while_it_is_at_work(runs: RunManager) -> None:
     run = start(runs, bash("echo up; sleep 60"), SUBMIT)
     wait_for_output(runs, run)
-    with pytest.raises(RunError, match="at work"):
+    with pytest.raises(RunError, match="in progress"):
         runs.start(run, TASK, ScriptedModel([SUBMIT]), Limits())
-    with pytest.raises(RunError, match="at work"):
+    with pytest.raises(RunError, match="in progress"):
         runs.follow_up(run, "More", ScriptedModel([SUBMIT]), Limits())
     runs.stop(run)
     wait_for_end(runs, run)
@@ -157,7 +157,7 @@ def test_closing_stops_what_does_not_end_by_itself(
     runs.close()
     end = wait_for_end(runs, run)
     assert (end.status, end.reason) == ("stopped", CLOSED_MESSAGE)
-    with pytest.raises(RunError, match="closed"):
+    with pytest.raises(RunError, match="shutting down"):
         runs.follow_up(run, "More", ScriptedModel([SUBMIT]), Limits())
 
 

@@ -45,7 +45,7 @@ def runs(tmp_path: Path) -> Iterator[RunManager]:
 
 def test_a_person_leaves_so_many_drafts_and_no_more(runs: RunManager) -> None:
     drafts = [runs.create_draft("ann") for _ in range(MAX_DRAFTS)]
-    with pytest.raises(QuotaExceeded, match="have no task yet"):
+    with pytest.raises(QuotaExceeded, match="already have"):
         runs.create_draft("ann")
     assert runs.create_draft("bob")
     runs.start(drafts[0], Task("Do it."), ScriptedModel([]), Limits())
@@ -91,7 +91,7 @@ def test_whose_runs_take_all_they_may_begins_no_more_until_something_is_deleted(
     with signed_in(people, "ann") as ann:
         refused = ann.post("/api/runs")
         assert refused.status_code == 429
-        assert "take all of the 3.8 MB that one person may use" in refused.json()["error"]
+        assert "use your entire quota of 3.8 MB" in refused.json()["error"]
         (row,) = ann.get("/api/runs").json()["runs"]
         upload = {"path": "input/b", "size": 1_000}
         assert ann.post(f"/api/runs/{row['run']}/uploads", json=upload).status_code == 507

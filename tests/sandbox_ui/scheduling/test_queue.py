@@ -101,7 +101,7 @@ def test_a_thousand_wait_and_more_are_refused_with_a_sentence() -> None:
     line = RunQueue(1)
     for _ in range(MAX_WAITING // 10 + 1):
         line.enter("ann")
-    with pytest.raises(RunError, match="100 of your runs are waiting"):
+    with pytest.raises(RunError, match="100 of your runs are already waiting"):
         line.enter("ann")
     assert line.enter("bob")
 
@@ -190,15 +190,15 @@ def test_a_run_waits_and_is_told_its_place_as_the_line_moves(tmp_path: Path) -> 
         first = start(runs, SLEEP, SUBMIT)
         wait_for(runs, first, "running_tool")
         second, third = start(runs, SUBMIT), start(runs, ANSWER, plain=True)
-        wait_for(runs, second, "queued: 1st in line")
-        wait_for(runs, third, "queued: 2nd in line")
-        with pytest.raises(RunError, match="at work"):
+        wait_for(runs, second, "queued: 1st in the queue")
+        wait_for(runs, third, "queued: 2nd in the queue")
+        with pytest.raises(RunError, match="in progress"):
             runs.follow_up(third, "More", ScriptedModel([SUBMIT]), Limits())
         runs.stop(first)
         wait_for(runs, third, "answered")
         wait_for(runs, second, "submitted")
         told = [each.detail for each in events(runs, third) if isinstance(each, Preparing)]
-        assert told[0] == "2nd in line"
+        assert told[0] == "2nd in the queue"
         assert sum(isinstance(each, RunEnded) for each in events(runs, third)) == 1
 
 
@@ -250,7 +250,7 @@ def test_a_person_hears_why_they_wait_where_the_machine_is_free(tmp_path: Path) 
             task = Task("Do it.", prompts.get_bundled("general"))
             runs.start(folder.id, task, ScriptedModel([SLEEP, SUBMIT]), Limits())
             owned.append(folder.id)
-        wait_for(runs, owned[1], "queued: 1st in line; one person may have 1 run at work at once")
+        wait_for(runs, owned[1], "queued: 1st in the queue; each user may have 1 run in progress")
         runs.stop(owned[0])
         wait_for(runs, owned[1], "running_tool")
         runs.stop(owned[1])
@@ -314,12 +314,12 @@ def test_the_page_shows_the_place_and_stop_gives_it_up(tmp_path: Path) -> None:
             tab.send(task)
             expect(tab.state).to_contain_text("waiting for the model" if tab is tabs[0] else "line")
         first, second, third = tabs
-        expect(second.state).to_contain_text("1st in line")
-        expect(third.state).to_contain_text("2nd in line")
-        expect(third.timeline).to_contain_text("2nd in line. It starts automatically.")
+        expect(second.state).to_contain_text("1st in the queue")
+        expect(third.state).to_contain_text("2nd in the queue")
+        expect(third.timeline).to_contain_text("2nd in the queue. It starts automatically.")
         second.button("Stop").click()
         expect(second.state).to_have_text("stopped")
-        expect(third.state).to_contain_text("1st in line")
+        expect(third.state).to_contain_text("1st in the queue")
         gates[0].set()
         expect(first.state).to_contain_text("submitted")
         expect(third.state).to_contain_text("waiting for the model")

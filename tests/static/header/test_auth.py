@@ -64,7 +64,7 @@ def test_a_wrong_password_is_said_and_the_right_one_leads_back(address: str, pag
     page.get_by_label("Name").fill("ann")
     page.get_by_label("Password").fill("wrong")
     page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_role("alert")).to_have_text("The name or the password is wrong.")
+    expect(page.get_by_role("alert")).to_have_text("Wrong name or password.")
     expect(page.get_by_label("Name")).to_have_value("ann")
     sign_in(page)
     StudioTab(page).task.wait_for()

@@ -106,7 +106,7 @@ def test_a_member_is_seen_by_its_kind_and_taken_as_bytes() -> None:
 def test_an_archive_within_is_not_opened_but_taken() -> None:
     inner = zipped({"x": b"y"})
     content = zipped({"inner.zip": inner})
-    with pytest.raises(PreviewError, match="within an archive"):
+    with pytest.raises(PreviewError, match="inside an archive"):
         told(content, member="0")
     taken = asked(content, member="0", take="1")
     assert isinstance(taken, BinaryPreview)
@@ -121,7 +121,7 @@ def test_names_that_lead_out_or_come_twice_are_only_shown() -> None:
     content = written.getvalue().replace(b"twicf", b"twice")
     data = told(content)
     assert [row[0] for row in data["entries"]] == ["../../x", "/abs", "twice", "twice"]
-    assert data["notes"] == ["2 names lead out of the archive, and are only shown."]
+    assert data["notes"] == ["2 names point outside the archive and are only listed."]
     assert [told(content, member=at)["size"] for at in "23"] == [1, 1]
     taken = asked(content, member="3", take="1")
     assert isinstance(taken, BinaryPreview)
@@ -131,10 +131,10 @@ def test_names_that_lead_out_or_come_twice_are_only_shown() -> None:
 def test_a_bomb_is_listed_and_not_unpacked() -> None:
     content = zipped({"bomb": bytes(archive_reader.MAX_MEMBER_BYTES + 1)})
     assert told(content)["unpacked"] == archive_reader.MAX_MEMBER_BYTES + 1
-    with pytest.raises(PreviewError, match="more than 40 MB"):
+    with pytest.raises(PreviewError, match="larger than 40 MB"):
         asked(content, member="0", take="1")
     alone = gzip.compress(bytes(archive_reader.MAX_MEMBER_BYTES + 1))
-    with pytest.raises(PreviewError, match="more than 40 MB"):
+    with pytest.raises(PreviewError, match="larger than 40 MB"):
         asked(alone, "bomb.gz", member="0", take="1")
 
 
@@ -165,18 +165,18 @@ def test_a_locked_member_says_so() -> None:
 def test_a_member_that_is_broken_says_so() -> None:
     content = bytearray(zipped({"a.txt": b"hello " * 100}))
     content[36:40] = b"\xff" * 4
-    with pytest.raises(PreviewError, match="broken or cut"):
+    with pytest.raises(PreviewError, match="damaged or truncated"):
         told(bytes(content), member="0")
 
 
 def test_what_is_cut_is_listed_as_far_as_it_goes() -> None:
-    with pytest.raises(PreviewError, match="cut or broken"):
+    with pytest.raises(PreviewError, match="damaged or truncated"):
         told(zipped({"a": b"x" * 100})[:-30])
     whole = tarred()
     cut = told(whole[:1200], "a.tar")
     assert cut["total"] in (1, 2)
-    assert "cut or broken" in cut["notes"][0]
-    with pytest.raises(PreviewError, match="cut or broken"):
+    assert "damaged or truncated" in cut["notes"][0]
+    with pytest.raises(PreviewError, match="damaged or truncated"):
         told(gzip.compress(TABLE)[:12], "t.csv.gz")
 
 
@@ -255,9 +255,9 @@ def test_a_hundred_thousand_entries_are_few_elements(looker: Looker) -> None:
     [
         ("empty.zip", zipped({}), "empty"),
         ("nothing.zip", b"", "This file is empty."),
-        ("cut.zip", zipped({"a": b"x" * 99})[:-25], "cut or broken"),
-        ("text.tar", b"hello " * 200, "cut or broken"),
-        ("cut.tgz", tarred("w:gz")[:60], "cut or broken"),
+        ("cut.zip", zipped({"a": b"x" * 99})[:-25], "damaged or truncated"),
+        ("text.tar", b"hello " * 200, "damaged or truncated"),
+        ("cut.tgz", tarred("w:gz")[:60], "damaged or truncated"),
     ],
     ids=["empty", "nothing", "cut zip", "text", "cut tar"],
 )

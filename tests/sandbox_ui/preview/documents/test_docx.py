@@ -126,12 +126,12 @@ def test_entities_do_not_grow() -> None:
     ("content", "says"),
     [
         (b"", "empty"),
-        (made(letter)[:4000], "cut or broken"),
+        (made(letter)[:4000], "damaged or truncated"),
         (
             changed(made(letter), "word/document.xml", lambda content: content[:300]),
-            "cut or broken",
+            "damaged or truncated",
         ),
-        (b"\xd0\xcf\x11\xe0" + bytes(600), "old kind"),
+        (b"\xd0\xcf\x11\xe0" + bytes(600), "old format"),
         (b"\xd0\xcf\x11\xe0" + "EncryptedPackage".encode("utf-16-le"), "password"),
         (b"plain text", "cannot be unpacked"),
     ],
@@ -145,7 +145,7 @@ def test_another_zip_is_no_document() -> None:
     written = io.BytesIO()
     with zipfile.ZipFile(written, "w") as archive:
         archive.writestr("x", "y")
-    with pytest.raises(PreviewError, match="no Word document"):
+    with pytest.raises(PreviewError, match="not a Word document"):
         told(written.getvalue())
 
 
@@ -165,7 +165,7 @@ def test_a_bomb_is_not_unpacked() -> None:
     written = io.BytesIO()
     with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         archive.writestr("word/document.xml", bytes(docx_preview.MAX_XML_BYTES + 1))
-    with pytest.raises(PreviewError, match="more than 24 MB"):
+    with pytest.raises(PreviewError, match="larger than 24 MB"):
         told(written.getvalue())
 
 
@@ -196,7 +196,7 @@ def test_a_change_is_shown_in_place(looker: Looker) -> None:
     [
         ("empty.docx", b"", "empty"),
         ("blank.docx", made(lambda _: None), "no text"),
-        ("cut.docx", made(letter)[:4000], "cut or broken"),
+        ("cut.docx", made(letter)[:4000], "damaged or truncated"),
         ("long.docx", made(long), "word word"),
     ],
 )  # fmt: skip

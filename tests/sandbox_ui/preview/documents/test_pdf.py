@@ -164,11 +164,11 @@ def test_what_cannot_be_opened_says_why(tmp_path: Path) -> None:
     good = paper([Sheet(["x"])])
     for content, why in (
         (b"", "empty"),
-        (b"%PDF-1.7\nnothing", "broken, cut off"),
-        (b"no pdf at all", "broken, cut off"),
-        (paper([]), "without pages"),
-        (good[:200], "broken, cut off"),
-        (paper([Sheet(["x"])], password="secret"), "locked with a password"),
+        (b"%PDF-1.7\nnothing", "damaged, truncated"),
+        (b"no pdf at all", "damaged, truncated"),
+        (paper([]), "has no pages"),
+        (good[:200], "damaged, truncated"),
+        (paper([Sheet(["x"])], password="secret"), "protected with a password"),
     ):
         with pytest.raises(PreviewError, match=why):
             data_of(view, written(tmp_path, content))
@@ -408,8 +408,8 @@ def test_hostile_and_broken_papers_say_why(looker: Looker) -> None:
     looker.open()
     expect(drawn(looker.look("script.pdf"), 1)).to_contain_text("It has scripts")
     for name, why in (
-        ("locked.pdf", "locked with a password"),
-        ("broken.pdf", "broken, cut off"),
+        ("locked.pdf", "protected with a password"),
+        ("broken.pdf", "damaged, truncated"),
         ("empty.pdf", "empty"),
     ):
         canvas = looker.look(name)

@@ -119,11 +119,11 @@ class Counting(FileIO):
     ("content", "why"),
     [
         (b"", "empty"),
-        (tone()[:30], "does not say how"),
-        (tone()[:20], "does not say how"),
-        (tone()[:12], "holds no sound"),
+        (tone()[:30], "does not state"),
+        (tone()[:20], "does not state"),
+        (tone()[:12], "contains no audio"),
         (tone()[:44], "ends after its header"),
-        (wav(1, 16, b"")[:-8], "holds no sound"),
+        (wav(1, 16, b"")[:-8], "contains no audio"),
     ],
 )
 def test_a_wav_without_a_sound_says_so(tmp_path: Path, content: bytes, why: str) -> None:

@@ -40,12 +40,12 @@ def test_an_ordinary_font(tmp_path: Path) -> None:
     [
         (b"", "empty"),
         (b"no font", "no font"),
-        (plain(named("Cut"))[:-10], "broken or cut off"),
-        (woff(named("Cut"))[:-10], "broken or cut off"),
-        (woff2(named("Cut"))[:70], "broken or cut off"),
-        (b"\0\1\0\0\xff\xff", "broken or cut off"),
-        (b"\0\1\0\0\0\0" + b"\0" * 20, "broken or cut off"),
-        (b"wOF2" + b"\xff" * 60, "broken or cut off"),
+        (plain(named("Cut"))[:-10], "damaged or truncated"),
+        (woff(named("Cut"))[:-10], "damaged or truncated"),
+        (woff2(named("Cut"))[:70], "damaged or truncated"),
+        (b"\0\1\0\0\xff\xff", "damaged or truncated"),
+        (b"\0\1\0\0\0\0" + b"\0" * 20, "damaged or truncated"),
+        (b"wOF2" + b"\xff" * 60, "damaged or truncated"),
     ],
 )
 def test_what_is_no_font_is_said(tmp_path: Path, content: bytes, why: str) -> None:
@@ -93,7 +93,7 @@ def test_a_text_of_ones_own_is_tried(looker: Looker) -> None:
     expect(canvas.locator(".line")).to_have_text(["Grüße 東"] * 6)
     expect(canvas.get_by_role("status")).to_contain_text("shown in a fallback font: 東")
     looker.replace("serif.ttf", serif() + b"\0\0\0\0")
-    expect(looker.preview.locator(".hd small")).to_contain_text("just now")
+    expect(looker.preview.locator(".hd small")).to_contain_text("at the moment")
     expect(field).to_have_value("Grüße 東")
 
 
@@ -121,7 +121,7 @@ def test_what_the_browser_refuses_says_so(looker: Looker) -> None:
     canvas = looker.look("shapeless.ttf")
     expect(canvas.get_by_role("alert")).to_contain_text("cannot display this font")
     for name, why in (
-        ("cut.ttf", "broken or cut off"),
+        ("cut.ttf", "damaged or truncated"),
         ("empty.otf", "empty"),
         ("letter.woff2", "no font"),
     ):

@@ -90,7 +90,7 @@ def test_what_the_library_reads_is_what_is_read_here(tmp_path: Path) -> None:
 def test_a_cut_file_gives_what_is_there(tmp_path: Path, cut: int) -> None:
     found = seen(tmp_path, written(tune(12))[:cut])
     if cut >= 22:
-        assert found["left"] == "it is cut off"
+        assert found["left"] == "the file is truncated"
 
 
 def test_more_notes_than_can_be_shown_are_left_out_and_said(tmp_path: Path) -> None:

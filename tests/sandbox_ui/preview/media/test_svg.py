@@ -130,7 +130,7 @@ def test_entities_that_grow_are_refused(tmp_path: Path) -> None:
     ("content", "why"),
     [
         (drawing()[:-9], "cannot be read from line 1 on"),
-        ("<html><body/></html>", "XML of another kind"),
+        ("<html><body/></html>", "another kind of XML"),
         ("no drawing", "cannot be read from line 1 on: syntax error"),
     ],
 )
@@ -140,7 +140,11 @@ def test_what_is_wrong_is_said(tmp_path: Path, content: str, why: str) -> None:
 
 def test_what_is_empty_too_much_or_packed_wrongly_is_refused(tmp_path: Path) -> None:
     packed = gzip.compress(b" " * (MAX_FILE_BYTES + 1))
-    for content, why in ((b"", "empty"), (packed, "more than 32 MB"), (b"\x1f\x8bxx", "unpacked")):
+    for content, why in (
+        (b"", "empty"),
+        (packed, "larger than 32 MB"),
+        (b"\x1f\x8bxx", "decompressed"),
+    ):
         with pytest.raises(PreviewError, match=why):
             data_of(view, written(tmp_path, content))
 

@@ -134,9 +134,9 @@ def read_so_far() -> int:
     ("view", "says"),
     [
         (ENDLESS, "longer than"),
-        ("SELECT load_extension('/tmp/x')", "more than reading"),
-        ("SELECT writefile('/tmp/x', 'y')", "cannot be read|more than reading"),
-        ("SELECT * FROM pragma_database_list", "more than reading"),
+        ("SELECT load_extension('/tmp/x')", "more than read"),
+        ("SELECT writefile('/tmp/x', 'y')", "cannot be read|more than read"),
+        ("SELECT * FROM pragma_database_list", "more than read"),
         ("SELECT missing FROM nowhere", "cannot be read"),
     ],
 )
@@ -196,9 +196,9 @@ def test_names_that_are_sql_are_only_names(made: Make) -> None:
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (b"SQLite format 3\x00" + bytes(200), "cannot be read|no SQLite database"),
+        (b"SQLite format 3\x00" + bytes(200), "cannot be read|not an SQLite database"),
         (b"\x8a\x01" * 3000, "encrypted"),
-        (b"no database at all", "no SQLite database"),
+        (b"no database at all", "not an SQLite database"),
     ],
 )
 def test_what_is_no_database_says_so(tmp_path: Path, content: bytes, says: str) -> None:

@@ -148,7 +148,7 @@ def test_an_area_is_had_as_tsv() -> None:
 def test_one_line_of_many_megabytes_is_a_cell() -> None:
     data = told(b"x" * (FIRST_READ_BYTES * 3))
     assert data["rows"][0][1]["size"] == FIRST_READ_BYTES * 3
-    assert data["notes"] == ["Its first line is longer than 1 MB."]
+    assert data["notes"] == ["The first line is longer than 1 MB."]
 
 
 def test_a_huge_file_is_read_by_its_beginning_only() -> None:
@@ -236,7 +236,7 @@ def test_text_that_is_named_as_a_workbook_is_shown_as_what_it_is() -> None:
 
 def test_a_truncated_workbook_says_so() -> None:
     content = book(figures)
-    with pytest.raises(PreviewError, match="cut or broken"):
+    with pytest.raises(PreviewError, match="damaged or truncated"):
         told(content[: len(content) // 2], "b.xlsx")
 
 
@@ -386,7 +386,7 @@ def test_a_change_keeps_the_place_and_the_order(looker: Looker) -> None:
         ("hostile.csv", f"{HOSTILE},b\n{HOSTILE},=cmd()\n".encode(), HOSTILE),
         ("empty.csv", b"", "This file is empty."),
         ("noise.csv", bytes(range(1, 256)) * 20, "not text"),
-        ("cut.xlsx", book(figures)[:3000], "cut or broken"),
+        ("cut.xlsx", book(figures)[:3000], "damaged or truncated"),
         ("empty.xlsx", b"", "This file is empty."),
         ("t.parquet", b"PAR1junk", "cannot be read"),
         ("huge.csv", rows(40_000, 40), "c39"),

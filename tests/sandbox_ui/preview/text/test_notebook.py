@@ -151,10 +151,10 @@ def test_many_cells_come_in_pages() -> None:
     ("content", "says"),
     [
         (b"", "empty"),
-        (written(markdown("x"))[:-9], "cut or broken"),
-        (b'{"a": 1}', "no notebook"),
-        (b"[1]", "no notebook"),
-        (b"[" * 100_000, "deeply|cut or broken"),
+        (written(markdown("x"))[:-9], "damaged or truncated"),
+        (b'{"a": 1}', "not a notebook"),
+        (b"[1]", "not a notebook"),
+        (b"[" * 100_000, "deeply|damaged or truncated"),
     ],
 )
 def test_what_is_no_notebook_says_so(content: bytes, says: str) -> None:
@@ -211,8 +211,8 @@ def test_a_long_notebook_goes_on_where_it_is_scrolled(looker: Looker) -> None:
     [
         ("empty.ipynb", b"", "empty"),
         ("none.ipynb", written(), "no cells"),
-        ("cut.ipynb", written(markdown("x"))[:-5], "cut or broken"),
-        ("other.ipynb", b'{"a": [1, 2]}', "no notebook"),
+        ("cut.ipynb", written(markdown("x"))[:-5], "damaged or truncated"),
+        ("other.ipynb", b'{"a": [1, 2]}', "not a notebook"),
     ],
 )
 def test_something_right_is_shown_of_everything(

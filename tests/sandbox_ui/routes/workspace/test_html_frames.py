@@ -244,5 +244,5 @@ def test_a_pass_cannot_be_forged_and_ends(monkeypatch: pytest.MonkeyPatch) -> No
             passes.verify(forged)
     later = time.time() + 3601
     monkeypatch.setattr(time, "time", lambda: later)
-    with pytest.raises(InvalidFrameToken, match="ended"):
+    with pytest.raises(InvalidFrameToken, match="expired"):
         passes.verify(token)

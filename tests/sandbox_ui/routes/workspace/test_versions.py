@@ -99,9 +99,9 @@ def test_what_is_not_to_be_had_is_said_in_a_sentence(steps: Steps, what: str) ->
             "large.bin", 2,
             "“large.bin” as it was after step 2 was not kept: it is larger than 64 MB.",
         ),
-        ("a.txt", "-1", "“-1” is not the number of a step."),
-        ("a.txt", "²", "“²” is not the number of a step."),
-        ("a.txt", "1" * 99, f"“{'1' * 40}” is not the number of a step."),
+        ("a.txt", "-1", "“-1” is not a step number."),
+        ("a.txt", "²", "“²” is not a step number."),
+        ("a.txt", "1" * 99, f"“{'1' * 40}” is not a step number."),
     ):  # fmt: skip
         refused = steps.get(what, path, step=step)
         assert (refused.status_code, refused.json()) == (400, {"error": sentence})
@@ -213,7 +213,7 @@ def test_what_cannot_be_compared_says_why_and_keeps_the_facts(steps: Steps) -> N
     steps.take()
     long = differs(steps, "a.log", step=1)
     assert (long["shows"], long["why"]) == (
-        "facts", "Texts up to 8 MB are compared line by line.",
+        "facts", "Only texts of up to 8 MB are compared.",
     )  # fmt: skip
     assert long["after"]["size"] == 10_000_000
     unkept = differs(steps, "large.bin", step=1)
@@ -234,9 +234,9 @@ def test_a_file_that_became_a_link_is_told_as_facts(steps: Steps) -> None:
 
 def test_what_no_step_changed_is_said_to_be_so(steps: Steps) -> None:
     for path, options, sentence in (
-        ("nothing", {}, "No step is known to have changed “nothing”."),
-        ("nothing", {"step": 3}, "“nothing” was there neither before step 3 nor after."),
-        ("a", {"step": "x"}, "“x” is not the number of a step."),
+        ("nothing", {}, "No step changed “nothing”."),
+        ("nothing", {"step": 3}, "“nothing” existed neither before nor after step 3."),
+        ("a", {"step": "x"}, "“x” is not a step number."),
     ):
         refused = steps.get("difference", path, **options)
         assert (refused.status_code, refused.json()) == (400, {"error": sentence})
