@@ -74,7 +74,7 @@ TURNS = st.builds(
         st.builds(Call, st.sampled_from(["execute_bash", "submit"]), st.dictionaries(TEXT, TEXT)),
         max_size=3,
     ),
-    chunking=st.integers(1, 9),
+    fragment_length=st.integers(1, 9),
     reasoning_field=st.sampled_from(["reasoning_content", "think"]),
 )
 ENDS = st.sampled_from(["\n", "\r\n", "\r"])

@@ -112,7 +112,7 @@ def test_a_path_leads_to_what_a_walk_without_links_finds(
     """By the kernel's resolution and by ours, in trees full of links in, out, up and around."""
     with (
         tempfile.TemporaryDirectory() as folder,
-        patch.object(paths, "KERNEL_RESOLVES", kernel and paths.HAS_OPENAT2),
+        patch.object(paths, "HAS_OPENAT2", kernel and paths.HAS_OPENAT2),
     ):
         root, outside = Path(folder, "root"), Path(folder, "outside")
         outside.mkdir()

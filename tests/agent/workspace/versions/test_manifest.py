@@ -22,7 +22,11 @@ NODES = st.one_of(
         hash=st.just("ab" * 32) | st.none(),
     ),
     st.builds(
-        Node, kind=st.just("file"), kept=st.just(False), why=st.text(min_size=1), size=st.just(5)
+        Node,
+        kind=st.just("file"),
+        stored=st.just(False),
+        reason=st.text(min_size=1),
+        size=st.just(5),
     ),
     st.builds(Node, kind=st.sampled_from(["fifo", "socket", "device"])),
 )
