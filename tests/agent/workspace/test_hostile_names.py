@@ -132,7 +132,7 @@ def test_a_sandbox_of_any_depth_is_removed(tmp_path: Path) -> None:
     assert outside.is_dir()
 
 
-def test_a_run_with_very_deep_files_gets_a_cold_sandbox(
+def test_very_deep_files_are_not_cheap_to_move(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Moving them into one that is there would take longer; nothing is brought down by it."""

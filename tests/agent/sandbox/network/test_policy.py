@@ -169,7 +169,7 @@ def test_other_entries_are_not_requests(line: str) -> None:
     assert parse_line(line)[1] is None
 
 
-def test_a_refusal_is_reported_as_denied() -> None:
+def test_a_denied_request_is_parsed_as_refused() -> None:
     request = parse_line(f"1.0 {ONE} TCP_DENIED 10.0.0.1:8080 3338 129")[1]
     assert request is not None
     assert (request.host, request.port) == ("10.0.0.1", 8080)
