@@ -148,7 +148,9 @@ class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
             "sleep 1000 & wait",
         ],
     )
-    def test_a_time_limit_ends_whatever_the_shell_executes(self, sandbox: Sandbox, busy: str) -> None:
+    def test_a_time_limit_ends_whatever_the_shell_executes(
+        self, sandbox: Sandbox, busy: str
+    ) -> None:
         run(sandbox, "x=kept")
         assert run(sandbox, busy, timeout=0.3).ending == "timeout"
         assert say(sandbox, "echo $x") == "kept"

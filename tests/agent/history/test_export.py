@@ -69,11 +69,11 @@ def test_each_step_is_a_row() -> None:
     assert (row["model_seconds"], row["sandbox_seconds"]) == ("1.5", "0.25")
 
 
-def test_a_spreadsheet_sees_text_and_no_formula() -> None:
+def test_csv_cells_are_never_formulas() -> None:
     assert rows(run(text='=HYPERLINK("http://x")'))[0]["text"].startswith("'=")
 
 
-def test_the_conversation_has_all_that_was_said_and_seen() -> None:
+def test_the_conversation_is_complete() -> None:
     text = markdown(run())
     for part in ("# Count them.", "> Hm.\n> Yes.", "I look.", "$ ls -l\ncat a", "out", "42",
                  "## And now?"):  # fmt: skip
@@ -86,7 +86,7 @@ def edit(head: str, **arguments: str) -> Event:
     )
 
 
-def test_the_conversation_has_what_the_editor_wrote() -> None:
+def test_the_conversation_contains_editor_edits() -> None:
     text = markdown(
         [
             edit("create a.py +2", command="create", path="a.py", file_text="x = 1\ny = 2\n"),
@@ -97,10 +97,10 @@ def test_the_conversation_has_what_the_editor_wrote() -> None:
     assert "edit a.py +1 −1\n-x = 1\n+x = 3\n" in text
 
 
-def test_a_code_block_cannot_be_ended_by_what_is_in_it() -> None:
+def test_code_fences_cannot_be_closed_by_their_content() -> None:
     text = markdown(run(observation="```\n# not a heading\n````"))
     assert "\n`````\n```\n# not a heading\n````\n`````\n" in text
 
 
-def test_control_sequences_are_drawn() -> None:
+def test_control_sequences_are_escaped() -> None:
     assert "\x1b" not in markdown(run(text="\x1b[2J", observation="\x1b]0;x\x07"))

@@ -49,7 +49,7 @@ def titles(history: History, words: str = "") -> list[str]:
 # What is said of a run
 
 
-def test_a_demonstration_is_listed_and_found_under_its_own_title(tmp_path: Path) -> None:
+def test_a_demonstration_is_listed_under_its_title(tmp_path: Path) -> None:
     script = demonstration.load("journey")
     write_ended_run(tmp_path, script.task, model="Demonstration", metered=False)
     history = History(tmp_path)
@@ -68,12 +68,12 @@ def test_a_demonstration_is_listed_and_found_under_its_own_title(tmp_path: Path)
         ("*" * 5000, "*" * MAX_TITLE),
     ],
 )
-def test_a_title_has_no_markdown_marks(tmp_path: Path, task: str, title: str) -> None:
+def test_a_title_has_no_markdown(tmp_path: Path, task: str, title: str) -> None:
     write_ended_run(tmp_path, task)
     assert titles(History(tmp_path)) == [title]
 
 
-def test_a_list_says_what_a_run_was_and_what_it_made(tmp_path: Path) -> None:
+def test_a_list_entry_describes_task_and_results(tmp_path: Path) -> None:
     files = {"output/b.png": b"p", "output/a.txt": b"t", "input/given.csv": b"c", "notes": b"n"}
     folder = write_ended_run(
         tmp_path, "Chart the data.\nIn blue.", answer="See b.png.", at=100.0, files=files
@@ -97,7 +97,7 @@ def _size(path: Path) -> int:
     return path.stat().st_blocks * 512
 
 
-def test_the_newest_stands_first_and_a_message_makes_a_run_new_again(tmp_path: Path) -> None:
+def test_runs_are_sorted_by_last_activity(tmp_path: Path) -> None:
     write_ended_run(tmp_path, "old", at=1_000.0)
     write_ended_run(tmp_path, "new", at=2_000.0)
     assert titles(History(tmp_path)) == ["new", "old"]
@@ -105,13 +105,13 @@ def test_the_newest_stands_first_and_a_message_makes_a_run_new_again(tmp_path: P
     assert titles(History(tmp_path)) == ["gone on with", "new", "old"]
 
 
-def test_a_draft_is_no_run_and_neither_is_a_stray_folder(tmp_path: Path) -> None:
+def test_drafts_and_stray_folders_are_not_listed(tmp_path: Path) -> None:
     RunFolder.create(tmp_path, "sandbox")
     (tmp_path / "runs" / "not a run").mkdir()
     assert History(tmp_path).page().total == 0
 
 
-def test_a_list_is_handed_out_in_parts_each_run_once(tmp_path: Path) -> None:
+def test_a_list_is_paginated_without_duplicates(tmp_path: Path) -> None:
     for number in range(7):
         write_ended_run(tmp_path, str(number), at=1_000.0 + number // 2)  # some at the same moment
     history, seen, before = History(tmp_path), list[str](), ""
@@ -126,7 +126,7 @@ def test_a_list_is_handed_out_in_parts_each_run_once(tmp_path: Path) -> None:
         history.page(cursor="yesterday")
 
 
-def test_a_summary_is_read_again_when_the_journal_has_grown(tmp_path: Path) -> None:
+def test_a_summary_is_refreshed_when_the_journal_grows(tmp_path: Path) -> None:
     folder = write_ended_run(tmp_path, "t")
     history = History(tmp_path)
     (before,) = history.page().entries
@@ -137,7 +137,7 @@ def test_a_summary_is_read_again_when_the_journal_has_grown(tmp_path: Path) -> N
     assert (totals, after.summary and after.summary.steps) == (1, 2)
 
 
-def test_the_first_page_reads_only_the_journals_that_it_shows(tmp_path: Path) -> None:
+def test_the_first_page_reads_only_its_own_journals(tmp_path: Path) -> None:
     for number in range(30):
         write_ended_run(tmp_path, str(number), at=float(number))
     read: list[str] = []
@@ -162,7 +162,7 @@ def test_the_first_page_reads_only_the_journals_that_it_shows(tmp_path: Path) ->
     [b"", b"{", b"null", b'{"journal": "x"}', bytes(range(256))],
     ids=["empty", "cut", "null", "wrong", "bytes"],
 )
-def test_a_summary_that_is_spoiled_is_made_again(tmp_path: Path, spoiled: bytes) -> None:
+def test_a_damaged_summary_is_rebuilt(tmp_path: Path, spoiled: bytes) -> None:
     folder = write_ended_run(tmp_path, "whole")
     History(tmp_path).page()
     folder.summary.write_bytes(spoiled)
@@ -171,7 +171,7 @@ def test_a_summary_that_is_spoiled_is_made_again(tmp_path: Path, spoiled: bytes)
     assert entry.title == "whole"
 
 
-def test_a_summary_stays_small_whatever_was_said_and_made(tmp_path: Path) -> None:
+def test_a_summary_stays_small(tmp_path: Path) -> None:
     files = {f"output/{number}.png": b"" for number in range(MAX_NAMES + 50)}
     folder = write_ended_run(
         tmp_path, "x" * 10**6, answer="y" * 10**6, messages=("z" * 10**6,), files=files
@@ -201,7 +201,7 @@ def test_a_summary_stays_small_whatever_was_said_and_made(tmp_path: Path) -> Non
         "ＬＡＫＥ",
     ],
 )
-def test_words_are_found_wherever_they_stand(tmp_path: Path, words: str) -> None:
+def test_search_covers_every_field(tmp_path: Path, words: str) -> None:
     write_ended_run(tmp_path, "something else")
     write_ended_run(
         tmp_path, "Lake survey", answer="Mostly trout. Ein GROẞER Fisch.", model="Qwen3",
@@ -210,7 +210,7 @@ def test_words_are_found_wherever_they_stand(tmp_path: Path, words: str) -> None
     assert titles(History(tmp_path), words) == ["Lake survey"]
 
 
-def test_all_words_have_to_be_there_and_a_title_counts(tmp_path: Path) -> None:
+def test_search_requires_all_words_and_includes_the_title(tmp_path: Path) -> None:
     folder = write_ended_run(tmp_path, "Lake survey")
     history = History(tmp_path)
     assert titles(history, "lake mountain") == []
@@ -219,7 +219,7 @@ def test_all_words_have_to_be_there_and_a_title_counts(tmp_path: Path) -> None:
     assert titles(history, "   ") == ["Mountain"]
 
 
-def test_where_words_were_found_is_shown_where_the_title_does_not_say_it(tmp_path: Path) -> None:
+def test_a_match_outside_the_title_has_an_excerpt(tmp_path: Path) -> None:
     write_ended_run(tmp_path, "Survey", answer="On the one hand. " * 5 + "The trout\nis a fish.")
     history = History(tmp_path)
     assert history.page("survey").entries[0].excerpt == ""
@@ -243,7 +243,7 @@ def test_where_words_were_found_is_shown_where_the_title_does_not_say_it(tmp_pat
         ("", ""),
     ],
 )
-def test_a_title_is_one_line_of_what_was_given(tmp_path: Path, given: str, kept: str) -> None:
+def test_a_title_is_one_line(tmp_path: Path, given: str, kept: str) -> None:
     folder = write_ended_run(tmp_path, "The task")
     folder.set_title(given)
     assert RunFolder.open(tmp_path, folder.id).title == kept
@@ -251,7 +251,7 @@ def test_a_title_is_one_line_of_what_was_given(tmp_path: Path, given: str, kept:
     assert read_run_json(folder)["used"] is True
 
 
-def test_a_record_of_another_version_is_read_as_far_as_it_is_known(tmp_path: Path) -> None:
+def test_a_record_of_another_version_is_read_as_far_as_possible(tmp_path: Path) -> None:
     folder = write_ended_run(tmp_path, "The task")
     (folder.path / "run.json").write_text(
         f'{{"created": 1, "sandbox": "{folder.sandbox}", "to_come": 1}}'
@@ -262,7 +262,7 @@ def test_a_record_of_another_version_is_read_as_far_as_it_is_known(tmp_path: Pat
 # What a person keeps
 
 
-def test_what_is_pinned_is_found_among_the_pinned_and_is_not_removed_unasked(
+def test_pinned_runs_are_listed_and_not_deleted_automatically(
     client: httpx.Client, tmp_path: Path
 ) -> None:
     pinned, other = write_ended_run(tmp_path, "Keep this"), write_ended_run(tmp_path, "Not this")
@@ -292,7 +292,7 @@ def test_a_run_is_pinned_or_not(client: httpx.Client, tmp_path: Path, wish: dict
     assert not RunFolder.open(tmp_path, folder.id).pinned
 
 
-def test_what_several_runs_share_is_counted_once_in_all(tmp_path: Path) -> None:
+def test_shared_content_is_counted_once(tmp_path: Path) -> None:
     for name in ("one", "two"):
         write_ended_run(tmp_path, name, files={"output/same": b"x" * 400_000})
     list(History(tmp_path).derive_missing())
@@ -310,7 +310,7 @@ GARBAGE = [b"", b"\0" * 100, b"{", b"[]", b'{"created": "x", "sandbox": 1}', b'{
 
 
 @pytest.mark.parametrize("garbage", GARBAGE, ids=repr)
-def test_a_run_whose_record_is_garbage_is_shown_as_such(tmp_path: Path, garbage: bytes) -> None:
+def test_a_run_with_a_garbage_record_is_shown_as_broken(tmp_path: Path, garbage: bytes) -> None:
     write_ended_run(tmp_path, "whole", at=1.0)
     folder = write_ended_run(tmp_path, "broken")
     (folder.path / "run.json").write_bytes(garbage)
@@ -319,7 +319,7 @@ def test_a_run_whose_record_is_garbage_is_shown_as_such(tmp_path: Path, garbage:
     assert (whole.title, whole.problem) == ("whole", "")
 
 
-def test_a_run_whose_record_is_garbage_keeps_its_files_and_can_be_removed(tmp_path: Path) -> None:
+def test_a_run_with_a_garbage_record_keeps_files_and_can_be_deleted(tmp_path: Path) -> None:
     folder = write_ended_run(tmp_path, files={"output/a": b"mine"})
     other = write_ended_run(tmp_path, files={"output/b": b"theirs"})
     (folder.path / "run.json").write_bytes(b"{")
@@ -329,7 +329,7 @@ def test_a_run_whose_record_is_garbage_keeps_its_files_and_can_be_removed(tmp_pa
     assert (other.workspace / "output/b").read_bytes() == b"theirs"
 
 
-def test_what_a_model_wrote_names_no_sandbox_to_be_removed(tmp_path: Path) -> None:
+def test_model_output_cannot_name_a_sandbox_for_removal(tmp_path: Path) -> None:
     other = write_ended_run(tmp_path, files={"output/b": b"theirs"})
     folder = write_ended_run(tmp_path, f'{{"kind":"sandbox_ready","sandbox":"{other.sandbox}"}}')
     (folder.path / "run.json").write_bytes(b"{")
@@ -342,7 +342,7 @@ def test_what_a_model_wrote_names_no_sandbox_to_be_removed(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("kept", [0, 1, 10])
-def test_a_run_without_a_whole_event_is_shown_as_broken(tmp_path: Path, kept: int) -> None:
+def test_a_run_without_a_complete_event_is_broken(tmp_path: Path, kept: int) -> None:
     folder = write_ended_run(tmp_path)
     folder.journal.write_bytes(folder.journal.read_bytes()[:kept])
     (entry,) = History(tmp_path).page().entries
@@ -356,7 +356,7 @@ def removal(data: Path, empty: Callable[[str], None] = lambda _: None) -> RunDel
     return RunDeleter(data, BlobStore(data / "blobs"), empty)
 
 
-def test_removing_frees_what_it_said_and_leaves_nothing(tmp_path: Path) -> None:
+def test_deletion_frees_the_announced_size(tmp_path: Path) -> None:
     folder = write_ended_run(
         tmp_path, files={"output/a": os.urandom(100_000), "input/deep/b": b"b"}
     )
@@ -374,7 +374,7 @@ def test_removing_frees_what_it_said_and_leaves_nothing(tmp_path: Path) -> None:
     assert list((tmp_path / "deleted").iterdir()) == []
 
 
-def test_a_content_that_another_run_names_stays(tmp_path: Path) -> None:
+def test_content_of_another_run_is_kept(tmp_path: Path) -> None:
     first = write_ended_run(tmp_path, files={"output/a": b"shared", "output/b": b"first's"})
     second = write_ended_run(tmp_path, files={"output/c": b"shared"})
     remover = removal(tmp_path)
@@ -384,7 +384,7 @@ def test_a_content_that_another_run_names_stays(tmp_path: Path) -> None:
     assert stored_hashes(tmp_path) == set()
 
 
-def test_runs_removed_together_free_what_only_they_share(tmp_path: Path) -> None:
+def test_runs_deleted_together_free_their_shared_content(tmp_path: Path) -> None:
     runs = [write_ended_run(tmp_path, files={"output/a": b"shared"}).id for _ in range(3)]
     remover = removal(tmp_path)
     assert remover.freed_bytes(runs) > sum(remover.freed_bytes([run]) for run in runs)
@@ -392,7 +392,7 @@ def test_runs_removed_together_free_what_only_they_share(tmp_path: Path) -> None
     assert stored_hashes(tmp_path) == set()
 
 
-def test_a_content_stays_where_another_runs_manifests_are_broken_or_cannot_be_read(
+def test_content_is_kept_if_other_manifests_are_unreadable(
     tmp_path: Path,
 ) -> None:
     first = write_ended_run(tmp_path, files={"output/a": b"shared"})
@@ -403,7 +403,7 @@ def test_a_content_stays_where_another_runs_manifests_are_broken_or_cannot_be_re
     assert stored_hashes(tmp_path) == {digest_of(b"shared")}
 
 
-def test_links_are_removed_and_not_followed(tmp_path: Path) -> None:
+def test_deletion_does_not_follow_links(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "precious").write_bytes(b"x" * 50_000)
@@ -430,7 +430,7 @@ def test_a_tree_of_any_depth_is_removed(tmp_path: Path) -> None:
     assert not folder.sandbox_folder.exists()
 
 
-def test_what_was_cut_off_in_the_middle_is_finished_at_the_next_start(tmp_path: Path) -> None:
+def test_an_interrupted_deletion_is_finished_at_the_next_start(tmp_path: Path) -> None:
     folder = write_ended_run(tmp_path, files={"output/a": b"mine"})
     (tmp_path / "deleted").mkdir()
     folder.path.rename(tmp_path / "deleted" / folder.id)
@@ -440,7 +440,7 @@ def test_what_was_cut_off_in_the_middle_is_finished_at_the_next_start(tmp_path: 
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make what another may not remove")
-def test_what_this_user_may_not_remove_is_removed_inside_or_the_run_stays(tmp_path: Path) -> None:
+def test_files_of_root_are_removed_in_the_sandbox_or_the_run_stays(tmp_path: Path) -> None:
     folder = write_ended_run(tmp_path, files={"output/mine/a": b"a"})
     for path in (tmp_path, *tmp_path.rglob("*")):
         if path.name != "mine":
@@ -470,7 +470,7 @@ def refuse(_: str) -> None:
 # What others rely on while something is removed
 
 
-def test_a_content_that_is_put_while_names_are_looked_for_stays(tmp_path: Path) -> None:
+def test_content_stored_during_deletion_is_kept(tmp_path: Path) -> None:
     gone = write_ended_run(tmp_path, files={"output/a": b"shared"})
     store, kept = BlobStore(tmp_path / "blobs"), digest_of(b"shared")
 
@@ -486,7 +486,7 @@ def test_a_content_that_is_put_while_names_are_looked_for_stays(tmp_path: Path) 
     assert gone.manifests.exists()
 
 
-def test_a_content_that_was_put_and_is_not_yet_named_stays(tmp_path: Path) -> None:
+def test_content_not_yet_referenced_is_kept(tmp_path: Path) -> None:
     write_ended_run(tmp_path, files={"output/a": b"shared"})
     store = BlobStore(tmp_path / "blobs")
     with store.protected():
@@ -495,7 +495,7 @@ def test_a_content_that_was_put_and_is_not_yet_named_stays(tmp_path: Path) -> No
     assert stored_hashes(tmp_path) == {digest_of(b"shared")}
 
 
-def test_no_content_is_lost_while_runs_are_recorded_and_removed_at_once(tmp_path: Path) -> None:
+def test_concurrent_recording_and_deletion_lose_no_content(tmp_path: Path) -> None:
     store = BlobStore(tmp_path / "blobs")
     remover = RunDeleter(tmp_path, store, lambda _: None)
     words = [f"content {number}".encode() for number in range(12)]
@@ -547,9 +547,7 @@ def within(tmp_path: Path) -> Path:
     return place
 
 
-def test_what_the_command_line_did_meanwhile_is_brought_home_whole(
-    tmp_path: Path, within: Path
-) -> None:
+def test_command_line_runs_are_adopted_completely(tmp_path: Path, within: Path) -> None:
     folder = write_ended_run(within, "by hand", files={"output/a": b"made", "output/b": b"known"})
     store = BlobStore(tmp_path / "blobs")
     store.put(io.BytesIO(b"known"), limit=100)
@@ -563,9 +561,7 @@ def test_what_the_command_line_did_meanwhile_is_brought_home_whole(
     move_cli_runs(tmp_path, store)
 
 
-def test_a_place_that_is_held_and_a_run_that_goes_on_are_left_alone(
-    tmp_path: Path, within: Path
-) -> None:
+def test_locked_folders_and_active_runs_are_not_adopted(tmp_path: Path, within: Path) -> None:
     store = BlobStore(tmp_path / "blobs")
     folder = write_ended_run(within, "in progress")
     with DataFolder(within):
@@ -620,9 +616,7 @@ def listed(client: httpx.Client, **asked: str) -> list[dict[str, Any]]:
     return rows
 
 
-def test_a_run_is_listed_while_it_is_at_work_and_after(
-    client: httpx.Client, played: Played
-) -> None:
+def test_a_run_is_listed_during_and_after_its_work(client: httpx.Client, played: Played) -> None:
     played.turns = [bash("touch output/up.png; sleep 60"), SUBMIT]
     run = begin(client, "Wait a while")
     wait_until(lambda: listed(client)[0]["state"] == "running_tool")
@@ -638,9 +632,7 @@ def test_a_run_is_listed_while_it_is_at_work_and_after(
     assert row["size"] > 0
 
 
-def test_a_run_is_renamed_and_the_name_is_told_to_who_looks_at_it(
-    client: httpx.Client, tmp_path: Path
-) -> None:
+def test_renaming_a_run_notifies_its_followers(client: httpx.Client, tmp_path: Path) -> None:
     folder = write_ended_run(tmp_path, "The task")
     answer = client.patch(f"/api/runs/{folder.id}", json={"title": " A\nname "})
     assert answer.json() == {"title": "A name"}
@@ -656,9 +648,7 @@ def test_a_run_is_renamed_and_the_name_is_told_to_who_looks_at_it(
     assert client.patch("/api/runs/nosuchrun1", json={"title": "x"}).status_code == 404
 
 
-def test_runs_are_deleted_and_what_that_frees_is_told_before(
-    client: httpx.Client, tmp_path: Path
-) -> None:
+def test_the_freed_size_is_shown_before_deletion(client: httpx.Client, tmp_path: Path) -> None:
     first, second, third = (
         write_ended_run(tmp_path, name, files={f"output/{name}": os.urandom(50_000)})
         for name in "abc"
@@ -675,7 +665,7 @@ def test_runs_are_deleted_and_what_that_frees_is_told_before(
 
 
 @pytest.mark.parametrize("run", ["..", "%2e%2e", "..%2f..", "a", "nosuchrun1", "x" * 5000])
-def test_nothing_but_a_run_is_deleted(client: httpx.Client, tmp_path: Path, run: str) -> None:
+def test_only_runs_can_be_deleted(client: httpx.Client, tmp_path: Path, run: str) -> None:
     write_ended_run(tmp_path)
     before = sorted(tmp_path.iterdir())
     client.delete(f"/api/runs/{run}")
@@ -684,7 +674,7 @@ def test_nothing_but_a_run_is_deleted(client: httpx.Client, tmp_path: Path, run:
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_who_follows_a_run_that_is_deleted_is_let_go(client: httpx.Client, tmp_path: Path) -> None:
+def test_deletion_ends_the_streams_of_followers(client: httpx.Client, tmp_path: Path) -> None:
     folder = write_ended_run(tmp_path, files={"output/a": b"a"})
     with follow_run(client, folder.id) as told:
         assert next(told).name == "picture"
@@ -693,9 +683,7 @@ def test_who_follows_a_run_that_is_deleted_is_let_go(client: httpx.Client, tmp_p
     assert client.get(f"/api/runs/{folder.id}/events").status_code == 404
 
 
-def test_a_run_that_is_deleted_takes_its_sandbox_along(
-    client: httpx.Client, played: Played, tmp_path: Path
-) -> None:
+def test_deletion_removes_the_sandbox(client: httpx.Client, played: Played, tmp_path: Path) -> None:
     played.turns = [bash("sleep 600 &"), SUBMIT]
     run = begin(client, "Leave something at work")
     wait_until(lambda: listed(client)[0]["state"] == "submitted")
@@ -717,7 +705,7 @@ def test_a_program_lists_runs(client: httpx.Client, tmp_path: Path) -> None:
     assert [row["title"] for row in program.predict("survey", api_name="/runs")] == ["Lake survey"]
 
 
-def test_after_a_restart_everything_is_there_again(tmp_path: Path) -> None:
+def test_everything_survives_a_restart(tmp_path: Path) -> None:
     for number in range(3):
         write_ended_run(
             tmp_path, f"task {number}", at=time.time() + number, files={"output/a": b"a"}
@@ -732,7 +720,7 @@ def test_after_a_restart_everything_is_there_again(tmp_path: Path) -> None:
     assert [row["title"] for row in rows[0]] == ["task 2", "task 1", "task 0"]
 
 
-def test_an_interrupted_run_took_as_long_as_it_was_seen_to(tmp_path: Path) -> None:
+def test_an_interrupted_run_lasts_until_its_last_event(tmp_path: Path) -> None:
     folder = write_ended_run(tmp_path, at=1_000.0)
     whole = folder.journal.read_bytes()
     folder.journal.write_bytes(whole[: whole.rindex(b'{"at"')])
@@ -742,7 +730,7 @@ def test_an_interrupted_run_took_as_long_as_it_was_seen_to(tmp_path: Path) -> No
     assert (row["state"], row["seconds"], row["at"]) == ("failed", 4.0, 1_004.0)
 
 
-def test_a_folder_that_no_one_can_read_does_not_keep_the_application_from_starting(
+def test_an_unreadable_folder_does_not_prevent_startup(
     tmp_path: Path,
 ) -> None:
     write_ended_run(tmp_path, "whole")

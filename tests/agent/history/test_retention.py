@@ -56,14 +56,14 @@ def test_without_limits_everything_is_kept(tmp_path: Path) -> None:
     assert titles(tmp_path, Retention(), used=10**15) == []
 
 
-def test_what_is_too_old_goes_by_its_last_end(tmp_path: Path) -> None:
+def test_runs_expire_by_the_time_of_their_last_end(tmp_path: Path) -> None:
     for name, days in (("older", 40), ("old", 31), ("young", 29)):
         old(tmp_path, name, days)
     write_ended_run(tmp_path, "gone on with", at=NOW - 31 * DAY, messages=("more",) * 2000)
     assert titles(tmp_path, Retention(days=30)) == ["older", "old"]
 
 
-def test_of_what_is_too_much_the_oldest_go_and_no_more_than_needed(tmp_path: Path) -> None:
+def test_over_the_size_limit_the_oldest_runs_go_and_no_more(tmp_path: Path) -> None:
     for number in range(5):
         old(tmp_path, str(number), 50 - number, size=500_000)
     sizes = [entry.summary.size for entry in entries(tmp_path) if entry.summary]
@@ -72,7 +72,7 @@ def test_of_what_is_too_much_the_oldest_go_and_no_more_than_needed(tmp_path: Pat
     assert titles(tmp_path, rule, used=rule.size or 0) == []
 
 
-def test_who_takes_the_most_gives_first(tmp_path: Path) -> None:
+def test_the_heaviest_user_loses_runs_first(tmp_path: Path) -> None:
     old(tmp_path, "ann's oldest", 90, size=100_000)._update(owner="u:ann")
     for number in range(3):
         old(tmp_path, f"bob's {number}", 50 - number, size=500_000)._update(owner="u:bob")
@@ -86,7 +86,7 @@ def test_who_takes_the_most_gives_first(tmp_path: Path) -> None:
     )
 
 
-def test_pinned_busy_broken_and_just_ended_runs_never_go(tmp_path: Path) -> None:
+def test_pinned_busy_broken_and_recent_runs_are_never_deleted(tmp_path: Path) -> None:
     old(tmp_path, "pinned", 90).set_pinned(True)
     busy = old(tmp_path, "busy", 90)
     broken = old(tmp_path, "broken", 90)
@@ -118,7 +118,7 @@ def test_pinned_busy_broken_and_just_ended_runs_never_go(tmp_path: Path) -> None
         ),
     ],
 )
-def test_the_rule_is_said_in_words(rule: Retention, words: str) -> None:
+def test_the_rule_is_described_in_words(rule: Retention, words: str) -> None:
     assert rule.description == words
 
 
@@ -145,7 +145,7 @@ def studio(data: Path) -> Iterator[tuple[RunManager, Catalog]]:
     runs.close()
 
 
-def test_what_went_is_gone_with_all_that_was_its_own_and_is_logged(
+def test_expired_runs_are_removed_completely_and_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     gone = old(tmp_path, "gone\x1b[2J", 40)
@@ -164,7 +164,7 @@ def test_what_went_is_gone_with_all_that_was_its_own_and_is_logged(
     assert "\x1b" not in said
 
 
-def test_a_run_that_is_followed_or_at_work_stays_however_old(tmp_path: Path) -> None:
+def test_followed_and_active_runs_are_kept_at_any_age(tmp_path: Path) -> None:
     seen = old(tmp_path, "seen", 90)
     entries(tmp_path)
     with studio(tmp_path) as (runs, shelf):
@@ -185,7 +185,7 @@ def test_a_run_that_is_followed_or_at_work_stays_however_old(tmp_path: Path) -> 
     assert RunFolder.ids(tmp_path) == [working]
 
 
-def test_a_run_that_is_pinned_just_before_it_would_go_stays(tmp_path: Path) -> None:
+def test_a_run_pinned_just_before_deletion_is_kept(tmp_path: Path) -> None:
     folder = old(tmp_path, "precious", 90)
     entries(tmp_path)
     with studio(tmp_path) as (_, shelf):
@@ -195,9 +195,7 @@ def test_a_run_that_is_pinned_just_before_it_would_go_stays(tmp_path: Path) -> N
     assert RunFolder.ids(tmp_path) == [folder.id]
 
 
-def test_a_clock_that_jumps_ahead_lets_nothing_go(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_clock_jump_deletes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_ended_run(tmp_path, "yesterday's", at=time.time() - DAY)
     entries(tmp_path)
     with studio(tmp_path) as (_, shelf):
@@ -206,7 +204,7 @@ def test_a_clock_that_jumps_ahead_lets_nothing_go(
         assert ExpiryJob(shelf, Retention(days=30)).run_once() == 0
 
 
-def test_the_application_deletes_what_is_too_old_by_itself(tmp_path: Path) -> None:
+def test_the_application_deletes_expired_runs_automatically(tmp_path: Path) -> None:
     write_ended_run(tmp_path, "ancient", at=NOW)
     young = write_ended_run(tmp_path, "young")
     entries(tmp_path)

@@ -63,13 +63,13 @@ def test_words_are_found_in_every_round_step_and_answer() -> None:
     assert places(run, "crows") == places(run, "") == []
 
 
-def test_words_that_came_in_pieces_are_found_whole() -> None:
+def test_words_split_across_deltas_are_found() -> None:
     text = [TextDelta(step=1, text="a gu"), TextDelta(step=1, text="ll")]
     run = [STARTED, *step(1, *text), *step(2, *called(2, "ls", "gull.txt", ""))]
     assert places(run, "gull")[1:] == [(1, 1), (1, 2)]
 
 
-def test_a_command_its_output_and_a_result_without_output_are_looked_at() -> None:
+def test_commands_outputs_and_empty_results_are_searched() -> None:
     run = [
         *step(1, *called(1, "cat list", "one\n", "shown")),
         *step(2, *called(2, "x", "", "kept")),
@@ -80,7 +80,7 @@ def test_a_command_its_output_and_a_result_without_output_are_looked_at() -> Non
     assert places(run, "kept") == [(0, 2)]
 
 
-def test_the_line_around_is_short_and_legible() -> None:
+def test_the_excerpt_is_short_and_legible() -> None:
     output = f"before\n{'x' * 90}\x1b[31mgull{'y' * 200}\nafter"
     (found,) = find(step(1, *called(1, "ls", output, "")), "gull")
     assert found == SearchMatch("step", 0, 1, found.line)
@@ -91,7 +91,7 @@ def test_the_line_around_is_short_and_legible() -> None:
     assert "\x1b" not in found.line
 
 
-def test_what_looks_like_a_pattern_is_taken_as_it_is_written() -> None:
+def test_queries_are_literal() -> None:
     run = step(1, TextDelta(step=1, text="f(x) = [a-z]*"))
     assert places(run, "[A-Z]*") == [(0, 1)]
     assert places(run, "f.x") == []

@@ -40,7 +40,7 @@ def ended(call_id: str, text: str) -> ToolEnded:
 LIST = ToolCall("a", "execute_bash", '{"command": "ls"}')
 
 
-def test_a_step_has_the_references_fields() -> None:
+def test_a_step_has_the_fields_of_the_reference() -> None:
     events: list[Event] = [
         STARTED,
         StepStarted(step=1, note=""),
@@ -58,7 +58,7 @@ def test_a_step_has_the_references_fields() -> None:
     assert made["metadata"]["total_steps"] == 1
 
 
-def test_it_says_what_the_reference_leaves_out() -> None:
+def test_it_contains_what_the_reference_omits() -> None:
     over = RunEnded(status="step_limit", reason="why", answer="4", totals=Totals(steps=1))
     made = build_trajectory([STARTED, answered(1, LIST), ended("a", "files"), over])
     assert made["steps"][0]["metadata"]["usage"]["prompt"] == 10
@@ -74,7 +74,7 @@ def test_every_call_of_a_turn_is_an_entry() -> None:
     assert [step["metadata"]["step"] for step in made["steps"]] == [1, 1]
 
 
-def test_arguments_that_are_no_object_are_kept_as_written() -> None:
+def test_non_object_arguments_are_kept_as_written() -> None:
     made = build_trajectory([STARTED, answered(1, ToolCall("a", "execute_bash", '{"command": '))])
     assert made["steps"][0]["action"]["parameters"] == {"unparsed": '{"command": '}
 
@@ -86,7 +86,7 @@ def test_a_plain_answer_and_its_reminder_are_a_step() -> None:
 
 
 @pytest.mark.parametrize("nested", ['{"a": ' + "[" * 200 + "]" * 200 + "}", "[" * 100_000])
-def test_arguments_nested_too_deep_to_be_written_are_kept_as_they_are(nested: str) -> None:
+def test_too_deeply_nested_arguments_are_kept_as_text(nested: str) -> None:
     made = build_trajectory([STARTED, answered(1, ToolCall("a", "execute_bash", nested))])
     assert made["steps"][0]["action"]["parameters"] == {"unparsed": nested}
     json.dumps(made, indent=2)

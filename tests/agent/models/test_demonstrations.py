@@ -124,17 +124,17 @@ def test_a_turn_ends_in_one_finish_without_usage(greeting: Demonstration) -> Non
     assert not DemonstrationModel(greeting).metered
 
 
-def test_its_place_is_read_from_the_conversation(greeting: Demonstration) -> None:
+def test_its_position_is_read_from_the_conversation(greeting: Demonstration) -> None:
     names = [piece.name for piece in turn(greeting, played()) if isinstance(piece, CallPiece)]
     assert names[0] == "submit"
 
 
-def test_another_answer_of_the_sandbox_stops_it_with_a_reason(greeting: Demonstration) -> None:
+def test_an_unexpected_result_stops_it_with_a_reason(greeting: Demonstration) -> None:
     with pytest.raises(ModelRefused, match="stops here: the sandbox answered otherwise"):
         turn(greeting, played("hello\ntee: hello.txt: Read-only file system"))
 
 
-def test_an_expectation_is_held_against_the_last_results_only(greeting: Demonstration) -> None:
+def test_expectations_apply_to_the_last_results_only(greeting: Demonstration) -> None:
     again = (ToolCall("c", "execute_bash", "{}"),)
     messages = [*played(), AssistantMessage("", calls=again), ToolResult("c", "execute_bash", "no")]
     del messages[2:5]
@@ -142,26 +142,26 @@ def test_an_expectation_is_held_against_the_last_results_only(greeting: Demonstr
         turn(greeting, messages)
 
 
-def test_after_its_last_turn_it_says_that_it_is_over(greeting: Demonstration) -> None:
+def test_it_reports_its_end_after_the_last_turn(greeting: Demonstration) -> None:
     over = [*played(), AssistantMessage("Done."), ToolResult("c", "submit", "<<< Finished >>>")]
     with pytest.raises(ModelRefused, match="ends here"):
         turn(greeting, over)
 
 
 @pytest.mark.parametrize("so_far", [played(), [*played(), AssistantMessage("Done.")]])
-def test_a_follow_up_is_answered_with_how_to_connect_a_model(
+def test_a_follow_up_explains_how_to_connect_a_model(
     greeting: Demonstration, so_far: list[Message]
 ) -> None:
     with pytest.raises(ModelRefused, match=r"cannot answer this; connect a model.*OPENAI_BASE_URL"):
         turn(greeting, [*so_far, UserMessage("And in blue?")])
 
 
-def test_without_a_demonstration_every_task_is_answered_so() -> None:
+def test_unknown_tasks_explain_how_to_connect_a_model() -> None:
     with pytest.raises(ModelRefused, match="connect a model"):
         turn(None, TASK)
 
 
-def test_a_stop_ends_the_stream_at_once_and_without_a_finish(greeting: Demonstration) -> None:
+def test_a_stop_ends_the_stream_immediately_without_a_finish(greeting: Demonstration) -> None:
     stop = Stop()
     pieces = DemonstrationModel(greeting, pace=0.01).stream(ModelRequest(TASK), stop)
     stop.set()
@@ -173,7 +173,7 @@ def test_a_stop_ends_the_stream_at_once_and_without_a_finish(greeting: Demonstra
 # The files
 
 
-def test_each_is_there_and_found_by_the_text_of_its_task() -> None:
+def test_each_demonstration_is_found_by_its_task() -> None:
     assert tuple(each.name for each in load_all()) == NAMES
     for each in load_all():
         assert load(each.name) is each
@@ -192,7 +192,7 @@ def test_each_is_there_and_found_by_the_text_of_its_task() -> None:
         (SCRIPT.replace("title: Greet", "title: [Greet"), "line"),
     ],
 )
-def test_a_broken_file_is_named_with_what_is_wrong(tmp_path: Path, broken: str, says: str) -> None:
+def test_an_invalid_file_is_reported_with_the_error(tmp_path: Path, broken: str, says: str) -> None:
     path = tmp_path / "odd.yaml"
     path.write_text(broken, encoding="utf-8")
     with pytest.raises(ValueError, match=rf"(?s)odd\.yaml is not a demonstration.*{says}"):
@@ -200,7 +200,7 @@ def test_a_broken_file_is_named_with_what_is_wrong(tmp_path: Path, broken: str, 
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_call_is_one_that_the_tools_take_without_a_remark(name: str) -> None:
+def test_every_call_is_valid_without_notes(name: str) -> None:
     for each in load(name).turns:
         for call in each.calls:
             action = parse(ToolCall("a", call.tool, json.dumps(call.arguments)), TimeLimits())
@@ -209,7 +209,7 @@ def test_every_call_is_one_that_the_tools_take_without_a_remark(name: str) -> No
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_script_fails_once_mends_it_and_submits_last(name: str) -> None:
+def test_every_script_has_an_error_a_fix_and_a_final_submit(name: str) -> None:
     turns = load(name).turns
     assert [call.tool for call in turns[-1].calls] == ["submit"]
     edits = [call.arguments.get("command") for each in turns for call in each.calls]

@@ -103,7 +103,7 @@ def test_the_music_is_of_cd_quality_and_below_clipping(
 
 
 @pytest.mark.engine
-def test_the_documents_are_answered_rightly(sandbox: DockerSandbox, workspace: Path) -> None:
+def test_the_document_answers_are_correct(sandbox: DockerSandbox, workspace: Path) -> None:
     results = play("documents", sandbox)
     (failed,) = failures(results)
     assert "UnicodeDecodeError" in failed.observation
@@ -116,15 +116,13 @@ def test_the_documents_are_answered_rightly(sandbox: DockerSandbox, workspace: P
 
 
 @pytest.mark.engine
-def test_the_documents_are_answered_without_reading_them_whole(
-    sandbox: DockerSandbox, workspace: Path
-) -> None:
+def test_the_documents_are_not_read_completely(sandbox: DockerSandbox, workspace: Path) -> None:
     seen = sum(len(result.observation) for result in play("documents", sandbox))
     assert seen < sum(path.stat().st_size for path in load("documents").inputs) / 20
 
 
 @pytest.mark.engine
-def test_the_stars_keep_their_energy_and_come_home(sandbox: DockerSandbox, workspace: Path) -> None:
+def test_the_orbits_conserve_energy_and_close(sandbox: DockerSandbox, workspace: Path) -> None:
     (failed,) = failures(play("physics", sandbox))
     assert "energy must stay the same" in failed.observation
     answer = (workspace / "output" / "answer.txt").read_text(encoding="utf-8")
@@ -168,9 +166,7 @@ def time_of_a_loop() -> float:
 
 
 @pytest.mark.engine
-def test_the_survey_is_cleaned_and_what_is_real_is_kept(
-    sandbox: DockerSandbox, workspace: Path
-) -> None:
+def test_cleaning_the_survey_keeps_valid_values(sandbox: DockerSandbox, workspace: Path) -> None:
     (failed,) = failures(play("survey", sandbox))
     assert "a bath and not a lake" in failed.observation
     celsius = readings()
@@ -240,9 +236,7 @@ def apart(one: Image.Image, other: Image.Image) -> float:
 
 
 @pytest.mark.engine
-def test_the_walk_is_as_long_as_the_track_without_its_two_wild_points(
-    sandbox: DockerSandbox, workspace: Path
-) -> None:
+def test_the_walk_length_ignores_the_two_outliers(sandbox: DockerSandbox, workspace: Path) -> None:
     (failed,) = failures(play("journey", sandbox))
     assert "nobody walks" in failed.observation
     page = (workspace / "output" / "journey.html").read_text(encoding="utf-8")
@@ -257,9 +251,7 @@ def test_the_walk_is_as_long_as_the_track_without_its_two_wild_points(
 
 @pytest.mark.engine
 @pytest.mark.browser
-def test_the_walk_is_stepped_through_by_keyboard_and_asks_nothing_of_the_network(
-    sandbox: DockerSandbox, workspace: Path
-) -> None:
+def test_the_walk_is_keyboard_operable_and_offline(sandbox: DockerSandbox, workspace: Path) -> None:
     if not CHROMIUM.exists():
         pytest.skip(f"{CHROMIUM} is not installed")
     play("journey", sandbox)
@@ -310,9 +302,7 @@ def test_the_poster_is_printed_twice_alike_under_the_true_sky(
 
 
 @pytest.mark.engine
-def test_the_molecules_have_the_steps_that_books_give(
-    sandbox: DockerSandbox, workspace: Path
-) -> None:
+def test_the_molecules_match_textbook_values(sandbox: DockerSandbox, workspace: Path) -> None:
     (failed,) = failures(play("molecule", sandbox))
     assert "should be 8.000 beta" in failed.observation
     answer = (workspace / "output" / "answer.txt").read_text(encoding="utf-8")

@@ -51,7 +51,7 @@ def _served(turn: ScriptedTurn) -> Turn:
 # Stop, and what is left behind
 
 
-def test_a_stop_hangs_up_on_the_endpoint() -> None:
+def test_a_stop_closes_the_connection() -> None:
     stop = Stop()
     with Endpoint([Turn(text="Hello", fault="silent")]) as endpoint:
         model = OpenAIModel(ModelConfig(endpoint.url, "test-model"))
@@ -62,7 +62,7 @@ def test_a_stop_hangs_up_on_the_endpoint() -> None:
         assert endpoint.wait_for_connections(0)
 
 
-def test_a_stop_ends_the_wait_for_an_address_that_takes_no_connection() -> None:
+def test_a_stop_ends_the_wait_for_a_connection() -> None:
     stop = Stop()
     model = OpenAIModel(ModelConfig("http://192.0.2.1/v1", "test-model"))
     timer = threading.Timer(0.2, stop.set)
@@ -75,7 +75,7 @@ def test_a_stop_ends_the_wait_for_an_address_that_takes_no_connection() -> None:
     timer.join()
 
 
-def test_turns_leave_no_thread_and_no_connection_behind() -> None:
+def test_turns_leave_no_threads_or_connections() -> None:
     turns = [Turn(text="Hi"), Turn(fault="500"), Turn(fault="cut"), Turn(text="s", fault="silent")]
     with Endpoint(turns * 14) as endpoint:
         for number in range(56):
@@ -110,12 +110,12 @@ def test_models_are_listed() -> None:
         assert list_models(ModelConfig(endpoint.url, "")) == ["a", "b"]
 
 
-def test_a_wrong_key_is_told_when_models_are_listed() -> None:
+def test_listing_models_reports_a_wrong_key() -> None:
     with Endpoint(key="right") as endpoint, pytest.raises(ModelRefused, match="key is missing"):
         list_models(ModelConfig(endpoint.url, "", api_key="wrong-key-1234567"))
 
 
-def test_the_check_says_what_works_or_what_is_wrong() -> None:
+def test_the_check_reports_success_or_the_error() -> None:
     turns = [Turn(calls=[("ready", {})]), Turn(text="I am ready."), Turn(fault="503")]
     with Endpoint(turns) as endpoint:
         config = ModelConfig(endpoint.url, "test-model")

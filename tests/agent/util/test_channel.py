@@ -12,7 +12,7 @@ def letters(window: float = 0.025) -> Channel[str]:
     return Channel(lambda a, b: a.islower() and b.islower(), "".join, window)
 
 
-def test_what_is_there_is_merged_by_kind_and_in_order() -> None:
+def test_pending_items_are_merged_by_kind_in_order() -> None:
     channel = letters()
     for letter in "abCDef":
         channel.put(letter)
@@ -20,7 +20,7 @@ def test_what_is_there_is_merged_by_kind_and_in_order() -> None:
     assert list(channel) == ["ab", "C", "D", "ef"]
 
 
-def test_the_reader_waits_for_more_of_the_same_kind_only_so_long() -> None:
+def test_the_reader_waits_a_limited_time_for_items_of_the_same_kind() -> None:
     channel = letters(window=0.01)
     channel.put("a")
     items = iter(channel)
@@ -30,7 +30,7 @@ def test_the_reader_waits_for_more_of_the_same_kind_only_so_long() -> None:
     assert list(items) == ["b"]
 
 
-def test_another_kind_or_the_end_flushes_at_once() -> None:
+def test_another_kind_or_the_end_flushes_immediately() -> None:
     channel = letters(window=3600)
     items = iter(channel)
     channel.put("a")

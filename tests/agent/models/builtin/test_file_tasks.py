@@ -113,7 +113,7 @@ def done(studio: StudioTab, address: str, chore: FileTask) -> bool:
 
 
 @pytest.mark.parametrize("family", families())
-def test_a_chore_of_each_family_is_done_on_the_page(
+def test_a_task_of_each_family_succeeds_on_the_page(
     studio: StudioTab, address: str, family: str
 ) -> None:
     asked = list(generate_file_tasks("parameters", 3, 20261121, family))
@@ -122,7 +122,9 @@ def test_a_chore_of_each_family_is_done_on_the_page(
 
 
 @pytest.mark.parametrize("offered", OFFERED, ids=lambda each: each.title)
-def test_each_offered_task_is_done_right(studio: StudioTab, address: str, offered: Example) -> None:
+def test_each_offered_task_is_solved_correctly(
+    studio: StudioTab, address: str, offered: Example
+) -> None:
     path, right = RIGHT[offered.title]
     made = (after_offer(studio, address, offered) for _ in range(2))
     assert any(right(files.get(path, b"")) for files in made)

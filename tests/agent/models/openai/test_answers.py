@@ -19,14 +19,14 @@ def fragment(**parts: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning", "think"])
-def test_reasoning_is_found_where_servers_put_it(field: str) -> None:
+def test_reasoning_is_read_from_every_known_field(field: str) -> None:
     turn = Turn(text="42", reasoning="Six by seven.", reasoning_field=field, fragment_length=1)
     with Endpoint([turn]) as endpoint:
         pieces = stream_request(endpoint)
     assert (thought(pieces).strip(), said(pieces)) == ("Six by seven.", "42")
 
 
-def test_reasoning_sent_under_both_names_is_taken_once() -> None:
+def test_reasoning_sent_in_two_fields_is_used_once() -> None:
     assert thought(stream_chunks({"reasoning": "Hm.", "reasoning_content": "Hm."})) == "Hm."
 
 
@@ -94,7 +94,7 @@ FRAGMENTS: dict[str, list[dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("deltas", FRAGMENTS.values(), ids=FRAGMENTS.keys())
-def test_calls_are_put_together_from_every_kind_of_fragments(deltas: list[Any]) -> None:
+def test_calls_are_assembled_from_any_fragments(deltas: list[Any]) -> None:
     pieces = stream_chunks(*deltas)
     one, two = called(pieces)
     assert (one.name, one.arguments.replace(" ", "")) == ("one", '{"x":1}')
@@ -109,7 +109,7 @@ def test_a_call_without_a_name_is_still_a_call() -> None:
     assert call.id
 
 
-def test_a_call_written_as_text_stays_text_with_native_calls() -> None:
+def test_text_calls_remain_text_beside_native_calls() -> None:
     written = '<tool_call>{"name": "execute_bash", "arguments": {"command": "ls"}}</tool_call>'
     pieces = stream_chunks({"content": written})
     assert said(pieces) == written
@@ -145,7 +145,7 @@ def test_a_call_written_as_text_stays_text_with_native_calls() -> None:
         (None, None),
     ],
 )
-def test_usage_is_read_in_the_shapes_that_servers_give(usage: Any, expected: Usage | None) -> None:
+def test_usage_is_read_in_every_known_shape(usage: Any, expected: Usage | None) -> None:
     pieces = stream_chunks({"content": "Hi"}, {"choices": [], "usage": usage})
     assert pieces[-1] == Finish("stop", expected)
 
@@ -155,7 +155,7 @@ def test_usage_before_the_answer_does_not_end_it() -> None:
     assert said(stream_chunks(usage, {"content": "Hi"}, usage, {"content": " there"})) == "Hi there"
 
 
-def test_a_server_that_gives_no_finish_reason_ends_with_its_usage() -> None:
+def test_usage_ends_an_answer_without_a_finish_reason() -> None:
     usage = {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 1}}
     with Endpoint([Turn(chunks=[{"choices": [{"delta": {"content": "Hi"}}]}, usage])]) as endpoint:
         assert stream_request(endpoint)[-1] == Finish("stop", Usage(9, 1))
@@ -176,7 +176,7 @@ def test_a_server_that_gives_no_finish_reason_ends_with_its_usage() -> None:
         '{"choices": [{"index": 1, "delta": {"content": "another choice"}}]}',
     ],
 )
-def test_chunks_of_any_shape_do_no_harm(junk: str) -> None:
+def test_unexpected_chunks_are_ignored(junk: str) -> None:
     assert said(stream_chunks(junk, {"content": "Hi"})) == "Hi"
 
 
@@ -189,11 +189,11 @@ def test_chunks_of_any_shape_do_no_harm(junk: str) -> None:
         ("odd", "other"),
     ],
 )
-def test_finish_reasons_are_told(finish: str, reason: str) -> None:
+def test_finish_reasons_are_reported(finish: str, reason: str) -> None:
     assert stream_chunks({"content": "Hi"}, finish=finish)[-1] == Finish(reason, None)  # type: ignore[arg-type]
 
 
-def test_a_server_that_does_not_stream_is_understood() -> None:
+def test_a_response_without_streaming_is_accepted() -> None:
     turn = Turn(text="Hi", reasoning="Hm.", calls=[("execute_bash", {})], unstreamed=True)
     with Endpoint([turn]) as endpoint:
         pieces = stream_request(endpoint)
@@ -202,19 +202,19 @@ def test_a_server_that_does_not_stream_is_understood() -> None:
     assert pieces[-1] == Finish("tool_calls", Usage(100, 20))
 
 
-def test_an_answer_counts_as_finished_though_the_connection_stays_open() -> None:
+def test_an_answer_is_finished_even_if_the_connection_stays_open() -> None:
     with Endpoint([Turn(text="Hi", fault="endless")]) as endpoint:
         assert stream_request(endpoint)[-1] == Finish("stop", Usage(100, 20))
 
 
-def test_small_fragments_are_handed_on_merged() -> None:
+def test_small_fragments_are_merged() -> None:
     with Endpoint([Turn(text="x" * 20_000, fragment_length=4)]) as endpoint:
         pieces = stream_request(endpoint)
     assert said(pieces) == "x" * 20_000
     assert len(pieces) < 1000
 
 
-def test_a_first_fragment_brings_id_and_name() -> None:
+def test_the_first_fragment_has_id_and_name() -> None:
     pieces = stream_chunks(*FRAGMENTS["as the protocol says"])
     first = next(piece for piece in pieces if isinstance(piece, CallPiece))
     assert (first.id, first.name) == ("a", "one")

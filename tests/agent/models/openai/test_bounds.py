@@ -49,7 +49,7 @@ def ask_at(url: str) -> list[Piece]:
 
 
 @pytest.mark.parametrize("flood", FLOODS)
-def test_an_answer_without_an_end_is_cut_off_with_an_error(flood: str) -> None:
+def test_an_endless_answer_is_aborted_with_an_error(flood: str) -> None:
     head, body = FLOODS[flood]
     with FloodServer(head, body()) as server:
         tracemalloc.start()
@@ -62,14 +62,14 @@ def test_an_answer_without_an_end_is_cut_off_with_an_error(flood: str) -> None:
     assert peak < 8 * MAX_BODY_BYTES
 
 
-def test_a_list_of_models_without_an_end_is_cut_off_with_an_error() -> None:
+def test_an_endless_model_list_is_aborted_with_an_error() -> None:
     with FloodServer(JSON, repeat(BLOCK, GIGABYTE)) as server:
         assert "sent more than 8 MB" in check_endpoint(ModelConfig(server.url, ""))
         assert "sent more than 8 MB" in check_endpoint(ModelConfig(server.url, "m"))
     assert server.sent < 16 * MAX_BODY_BYTES
 
 
-def test_an_events_stream_in_place_of_a_list_of_models_is_cut_off() -> None:
+def test_an_event_stream_instead_of_a_model_list_is_aborted() -> None:
     with (
         FloodServer(EVENTS, repeat(b"data: []\n\n" * 6554, GIGABYTE)) as server,
         pytest.raises(ModelRefused, match="sent more than 8 MB"),
@@ -79,7 +79,7 @@ def test_an_events_stream_in_place_of_a_list_of_models_is_cut_off() -> None:
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_of_an_error_the_beginning_is_read(packed: bool) -> None:
+def test_only_the_beginning_of_an_error_is_read(packed: bool) -> None:
     head = f"{ERROR}\nContent-Encoding: gzip" if packed else ERROR
     body = [gzip.compress(b"overloaded, " + bytes(2**27))] if packed else repeat(BLOCK, GIGABYTE)
     with (
@@ -90,7 +90,7 @@ def test_of_an_error_the_beginning_is_read(packed: bool) -> None:
     assert server.sent < 2 * MAX_BODY_BYTES
 
 
-def test_a_stream_of_events_is_bounded_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_total_size_of_a_stream_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agent.models.openai.transport.bounds.MAX_STREAM_BYTES", 2**20)
     with (
         FloodServer(EVENTS, repeat(b'data: {"choices": []}\n\n' * 2849, GIGABYTE)) as server,
@@ -100,7 +100,7 @@ def test_a_stream_of_events_is_bounded_as_a_whole(monkeypatch: pytest.MonkeyPatc
     assert server.sent < 2 * MAX_BODY_BYTES
 
 
-def test_a_packed_answer_is_unpacked_where_a_server_packs_unasked() -> None:
+def test_unrequested_compression_is_decoded() -> None:
     body = {"choices": [{"message": {"content": "Hello"}, "finish_reason": "stop"}]}
     packed = gzip.compress(json.dumps(body).encode())
     with FloodServer(f"{JSON}\nContent-Encoding: GZIP", [packed]) as server:
@@ -108,7 +108,7 @@ def test_a_packed_answer_is_unpacked_where_a_server_packs_unasked() -> None:
 
 
 @pytest.mark.parametrize("encoding", ["br", "gzip, gzip"])
-def test_another_packing_is_refused(encoding: str) -> None:
+def test_an_unknown_content_encoding_is_refused(encoding: str) -> None:
     with (
         FloodServer(f"{JSON}\nContent-Encoding: {encoding}", [b"x"]) as server,
         pytest.raises(ModelUnavailable, match="cannot be read"),
@@ -116,14 +116,14 @@ def test_another_packing_is_refused(encoding: str) -> None:
         ask_at(server.url)
 
 
-def test_no_packing_is_asked_for() -> None:
+def test_no_compression_is_requested() -> None:
     with Endpoint([Turn(text="Hi")]) as endpoint:
         stream_request(endpoint)
         list_models(ModelConfig(endpoint.url, ""))
     assert {received.headers["accept-encoding"] for received in endpoint.received} == {"identity"}
 
 
-def test_an_answer_of_many_fragments_is_bounded_as_a_whole() -> None:
+def test_the_total_size_of_an_answer_is_limited() -> None:
     text = "x" * 2**20
     with pytest.raises(ModelRefused, match="longer than 8 MB"):
         stream_chunks(*[{"content": text}] * 9)
@@ -134,19 +134,19 @@ def _call(index: int, name: str) -> dict[str, Any]:
     return {"tool_calls": [{"index": index, "id": f"call_{index}", "function": function}]}
 
 
-def test_as_many_calls_as_are_allowed_are_read() -> None:
+def test_the_maximum_number_of_calls_is_accepted() -> None:
     deltas = [_call(index, "execute_bash") for index in range(MAX_CALLS)]
     assert len(called(stream_chunks(*deltas))) == MAX_CALLS
 
 
 @pytest.mark.parametrize("name", ["execute_bash", ""])
-def test_more_calls_end_the_answer(name: str) -> None:
+def test_more_calls_than_allowed_end_the_answer(name: str) -> None:
     deltas = [_call(index, name) for index in range(3000)]
     with pytest.raises(ModelUnavailable, match="128 tool calls"):
         stream_chunks(*deltas)
 
 
-def test_more_calls_in_the_text_end_the_answer() -> None:
+def test_more_text_calls_than_allowed_end_the_answer() -> None:
     call = '<tool_call>{"name": "execute_bash", "arguments": {}}</tool_call>\n'
     with pytest.raises(ModelError, match="128 tool calls"):
         stream_chunks({"content": call * 3000}, tool_call_style="text")

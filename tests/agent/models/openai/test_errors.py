@@ -41,7 +41,7 @@ def meant(status: int | None, message: str, **fields: Any) -> ModelError:
     "fault",
     ["408", "409", "429", "500", "503", "529", "html status=502", "cut", "overloaded", "no-finish"],
 )
-def test_what_may_pass_is_told_as_unavailable(fault: str) -> None:
+def test_transient_errors_are_unavailable(fault: str) -> None:
     assert isinstance(failing(Turn(text="some text", fault=fault)), ModelUnavailable)
 
 
@@ -59,25 +59,25 @@ def test_what_may_pass_is_told_as_unavailable(fault: str) -> None:
         ("nonsense", "end in /v1"),
     ],
 )
-def test_what_waiting_does_not_mend_is_told_as_refused(fault: str, says: str) -> None:
+def test_permanent_errors_are_refused(fault: str, says: str) -> None:
     error = failing(Turn(fault=fault))
     assert isinstance(error, ModelRefused)
     assert says in str(error)
     assert "<" not in str(error)
 
 
-def test_a_json_body_that_is_no_answer_is_refused() -> None:
+def test_an_unexpected_json_body_is_an_error() -> None:
     assert isinstance(failing(Turn(unstreamed=True, chunks=[{"status": "ok"}])), ModelRefused)
 
 
-def test_an_error_sent_as_a_success_is_an_error() -> None:
+def test_an_error_with_status_200_is_an_error() -> None:
     busy = {"error": {"message": "Too busy", "code": 503}}
     assert isinstance(failing(Turn(unstreamed=True, chunks=[busy])), ModelUnavailable)
     wrong = {"error": {"message": "No such model", "code": 404}}
     assert isinstance(failing(Turn(unstreamed=True, chunks=[wrong])), ModelRefused)
 
 
-def test_a_used_up_quota_is_no_rate_limit() -> None:
+def test_an_exhausted_quota_is_not_a_rate_limit() -> None:
     error = {"message": "You exceeded your current quota.", "code": "insufficient_quota"}
     assert isinstance(failing(Turn(fault="429", error=error)), ModelRefused)
 
@@ -85,13 +85,13 @@ def test_a_used_up_quota_is_no_rate_limit() -> None:
 @pytest.mark.parametrize(
     ("asked", "seconds"), [("0.1", 0.1), ("7", 7), ("-3", 0), ("1e999", 3600), ("soon", None)]
 )
-def test_the_wait_that_was_asked_for_is_told(asked: str, seconds: float | None) -> None:
+def test_retry_after_is_reported(asked: str, seconds: float | None) -> None:
     error = failing(Turn(fault=f"429 retry-after={asked}"))
     assert isinstance(error, ModelUnavailable)
     assert error.retry_after == seconds
 
 
-def test_the_wait_may_be_a_date() -> None:
+def test_retry_after_can_be_a_date() -> None:
     date = format_datetime(datetime.now(UTC) + timedelta(seconds=90), usegmt=True)
     error = failing(Turn(fault=f"503 retry-after={date.replace(' ', '_')}"))
     assert isinstance(error, ModelUnavailable)
@@ -99,31 +99,31 @@ def test_the_wait_may_be_a_date() -> None:
     assert 60 < error.retry_after < 91
 
 
-def test_the_wait_may_stand_in_the_text() -> None:
+def test_the_retry_delay_can_be_in_the_message() -> None:
     error = meant(429, "Rate limit reached. Please try again in 250ms.")
     assert isinstance(error, ModelUnavailable)
     assert error.retry_after == 0.25
 
 
 @pytest.mark.parametrize("at", [0, 3])
-def test_silence_breaks_a_stream(at: int) -> None:
+def test_a_silent_stream_is_an_error(at: int) -> None:
     error = failing(Turn(text="x" * 100, fault=f"silent at={at}"), read_timeout=0.3)
     assert isinstance(error, ModelUnavailable)
     assert "said nothing for 0.3 s" in str(error)
 
 
 @pytest.mark.parametrize("end", ["error", "abort", "insufficient_system_resource"])
-def test_an_answer_that_ends_in_a_failure_is_no_answer(end: str) -> None:
+def test_an_answer_that_ends_with_an_error_is_not_accepted(end: str) -> None:
     with pytest.raises(ModelUnavailable, match=end):
         stream_chunks({"content": "Well,"}, finish=end)
 
 
-def test_a_line_that_is_no_json_breaks_a_stream() -> None:
+def test_invalid_json_breaks_a_stream() -> None:
     with pytest.raises(ModelUnavailable, match="cannot be read"):
         stream_chunks({"content": "Well,"}, '{"choices": [')
 
 
-def test_an_error_inside_a_stream_means_what_its_code_says() -> None:
+def test_errors_in_a_stream_are_classified_by_code() -> None:
     error = {"message": "maximum context length is 4096 tokens", "code": 400}
     with pytest.raises(ContextTooLong):
         stream_chunks({"content": "Well,"}, {"error": error, "choices": []})
@@ -137,7 +137,7 @@ def test_an_error_inside_a_stream_means_what_its_code_says() -> None:
         ("http://no-such-host.invalid/v1", "name is not known"),
     ],
 )
-def test_an_unreachable_endpoint_says_why(url: str, says: str) -> None:
+def test_an_unreachable_endpoint_reports_the_reason(url: str, says: str) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = url.format(port=free.getsockname()[1])
@@ -146,7 +146,7 @@ def test_an_unreachable_endpoint_says_why(url: str, says: str) -> None:
             list(model.stream(REQUEST, Stop()))
 
 
-def test_plain_http_where_tls_was_expected_says_so() -> None:
+def test_plain_http_instead_of_tls_is_reported() -> None:
     with Endpoint([Turn(text="Hi")]) as endpoint:
         model = OpenAIModel(ModelConfig(endpoint.url.replace("http:", "https:"), "m"))
         with pytest.raises(ModelUnavailable, match="SSL_CERT_FILE"):
@@ -244,7 +244,7 @@ CONTEXT = [
 
 @pytest.mark.parametrize(("message", "limit", "used"), CONTEXT)
 @pytest.mark.parametrize("status", [400, 413, 422])
-def test_every_servers_way_to_say_that_the_context_is_full(
+def test_context_overflow_is_recognized_for_every_server(
     status: int, message: str, limit: int | None, used: int | None
 ) -> None:
     error = meant(status, message)
@@ -252,19 +252,19 @@ def test_every_servers_way_to_say_that_the_context_is_full(
     assert (error.limit, error.used) == (limit, used)
 
 
-def test_numbers_in_fields_of_their_own_go_first() -> None:
+def test_structured_numbers_take_precedence() -> None:
     fields = {"type": "exceed_context_size_error", "n_prompt_tokens": 1407, "n_ctx": 256}
     error = meant(500, "the request exceeds the available context size.", **fields)
     assert isinstance(error, ContextTooLong)
     assert (error.limit, error.used) == (256, 1407)
 
 
-def test_a_code_is_enough_to_say_that_the_context_is_full() -> None:
+def test_a_code_alone_indicates_context_overflow() -> None:
     error = meant(400, "Please reduce it.", code="context_length_exceeded")
     assert isinstance(error, ContextTooLong)
 
 
-def test_more_than_a_minutes_quota_in_one_request_is_too_long_whatever_the_status() -> None:
+def test_a_request_over_the_minute_quota_is_too_long_for_any_status() -> None:
     message = "Request too large for gpt on tokens per min (TPM): Limit 30000, Requested 40000."
     assert isinstance(meant(429, message), ContextTooLong)
 
@@ -293,7 +293,7 @@ def test_more_than_a_minutes_quota_in_one_request_is_too_long_whatever_the_statu
         (400, "`max_tokens` must be less than or equal to `32768`", 32768),
     ],
 )
-def test_every_servers_way_to_say_that_the_answer_is_too_long(
+def test_an_excessive_max_tokens_is_recognized_for_every_server(
     status: int, message: str, affordable: int
 ) -> None:
     error = meant(status, message)
@@ -310,26 +310,26 @@ def test_every_servers_way_to_say_that_the_answer_is_too_long(
         (500, "tools param requires --jinja flag"),
     ],
 )
-def test_a_server_without_tools_names_the_setting(status: int, message: str) -> None:
+def test_missing_tool_support_names_the_setting(status: int, message: str) -> None:
     error = meant(status, message)
     assert isinstance(error, ModelRefused)
     assert "Set the tool-call style to “text”" in str(error)
 
 
-def test_an_error_in_a_list_is_understood() -> None:
+def test_an_error_in_a_list_is_recognized() -> None:
     body = [{"error": {"code": 401, "message": "API key not valid."}}]
     error = to_model_error(Failure(401, body), Named("http://host/v1", "m", ""))
     assert str(error).endswith("It said: API key not valid.")
 
 
 @pytest.mark.parametrize("number", ["9" * 13, "9" * 5000, "٣" * 4])
-def test_absurd_numbers_are_no_limits(number: str) -> None:
+def test_absurd_numbers_are_not_used_as_limits(number: str) -> None:
     error = meant(400, f"maximum context length is {number} tokens.")
     assert isinstance(error, ModelError)
     assert getattr(error, "limit", None) is None or number.isdecimal()
 
 
-def test_what_an_endpoint_says_is_short_and_in_one_line() -> None:
+def test_endpoint_messages_are_short_and_on_one_line() -> None:
     error = str(meant(400, "a\x1b[31m\n\u202eb" + "x" * 100_000))
     assert len(error) < 600
     assert error.isprintable()

@@ -27,16 +27,16 @@ KEY = "sk-proj-Abcdefgh0123456789ijkl"
 HOME = "https://models.example.com/v1"
 
 
-def test_the_environments_key_goes_to_the_environments_endpoint() -> None:
+def test_the_environment_key_is_sent_to_the_environment_endpoint() -> None:
     assert resolve_key(HOME, "", HOME, KEY) == KEY
 
 
-def test_the_environments_endpoint_is_the_sdks_own_where_none_is_named() -> None:
+def test_the_default_endpoint_is_that_of_the_sdk() -> None:
     assert resolve_key("https://api.openai.com/v1", "", "", KEY) == KEY
     assert resolve_key(HOME, "", "", KEY) == ""
 
 
-def test_an_entered_key_goes_where_it_was_entered_for() -> None:
+def test_an_entered_key_is_sent_to_its_endpoint() -> None:
     assert resolve_key("https://other.example/v1", " sk-entered ", HOME, KEY) == "sk-entered"
 
 
@@ -49,7 +49,7 @@ def test_an_entered_key_goes_where_it_was_entered_for() -> None:
         "https://models.example.com:443/v1",
     ],
 )
-def test_another_spelling_of_the_same_endpoint_is_the_same(spelling: str) -> None:
+def test_equivalent_urls_are_the_same_endpoint(spelling: str) -> None:
     assert resolve_key(spelling, "", HOME, KEY) == KEY
 
 
@@ -94,7 +94,7 @@ def test_another_spelling_of_the_same_endpoint_is_the_same(spelling: str) -> Non
         "https://[::1/v1",
     ],
 )
-def test_the_environments_key_goes_to_no_other_endpoint(url: str) -> None:
+def test_the_environment_key_is_sent_to_no_other_endpoint(url: str) -> None:
     assert resolve_key(url, "", HOME, KEY) == ""
 
 
@@ -108,25 +108,25 @@ def test_the_environments_key_goes_to_no_other_endpoint(url: str) -> None:
         ("https://fass.de/v1", "https://faß.de/v1"),
     ],
 )
-def test_what_only_a_resolver_could_know_to_be_the_same_is_different(one: str, other: str) -> None:
+def test_hosts_that_differ_before_resolution_are_different(one: str, other: str) -> None:
     assert not same_endpoint(one, other)
 
 
 @settings(deadline=None)
 @given(st.text(max_size=40), st.sampled_from(["https://", "http://", "", "https://a@"]))
-def test_two_addresses_are_the_same_only_as_the_client_would_ask_them(tail: str, head: str) -> None:
+def test_urls_are_equal_only_if_the_client_requests_them_equally(tail: str, head: str) -> None:
     url = head + tail
     if same_endpoint(url, HOME):
         assert parse_base_url(url).url == HOME
 
 
 @pytest.mark.parametrize("url", ["", "localhost:8000", "ftp://host/v1", "http://", "http://a b/v1"])
-def test_an_address_that_cannot_be_used_says_what_to_enter(url: str) -> None:
+def test_an_invalid_url_explains_what_to_enter(url: str) -> None:
     with pytest.raises(ModelRefused, match=r"address"):
         OpenAIModel(ModelConfig(url, "m"))
 
 
-def test_a_password_in_an_address_is_not_repeated() -> None:
+def test_a_password_in_a_url_is_not_shown() -> None:
     with pytest.raises(ModelRefused) as caught:
         OpenAIModel(ModelConfig("https://me:hunter2@host/v1", "m"))
     assert "hunter2" not in str(caught.value)
@@ -143,7 +143,7 @@ def test_a_redirect_is_not_followed() -> None:
         assert other.received == []
 
 
-def test_no_key_sends_no_header() -> None:
+def test_without_a_key_no_header_is_sent() -> None:
     with Endpoint([Turn(text="Hi")]) as endpoint:
         list(OpenAIModel(ModelConfig(endpoint.url, "m", api_key="  ")).stream(REQUEST, Stop()))
         list_models(ModelConfig(endpoint.url, ""))
@@ -151,7 +151,7 @@ def test_no_key_sends_no_header() -> None:
 
 
 @pytest.mark.parametrize("key", ["sk-\nX: y", "clé", "sk-\x00"])
-def test_a_key_that_is_none_is_told_and_not_repeated(key: str) -> None:
+def test_an_invalid_key_is_reported_without_showing_it(key: str) -> None:
     with pytest.raises(ModelRefused, match="key") as caught:
         OpenAIModel(ModelConfig("http://127.0.0.1:1/v1", "m", api_key=key))
     assert key not in str(caught.value)
@@ -194,7 +194,7 @@ def _elsewhere(url: str, key: str, **environment: str) -> "subprocess.CompletedP
 
 
 @pytest.mark.parametrize("key", ["", KEY])
-def test_the_sdk_takes_nothing_from_the_environment(key: str) -> None:
+def test_the_sdk_reads_nothing_from_the_environment(key: str) -> None:
     with Endpoint([Turn(text="Hi")]) as endpoint:
         asked = _elsewhere(endpoint.url, key, **AMBIENT)
     assert asked.stdout == "Hi\n", asked.stderr
@@ -203,7 +203,7 @@ def test_the_sdk_takes_nothing_from_the_environment(key: str) -> None:
     assert KEY not in asked.stderr
 
 
-def test_other_hosts_are_asked_through_the_environments_proxy() -> None:
+def test_other_hosts_use_the_environment_proxy() -> None:
     with Endpoint([Turn(text="Hi")]) as proxy:
         address = proxy.url.removesuffix("/v1")
         asked = _elsewhere("http://models.example.com/v1", "", HTTP_PROXY=address, NO_PROXY="")
@@ -211,14 +211,14 @@ def test_other_hosts_are_asked_through_the_environments_proxy() -> None:
     assert proxy.requests[0].path == "http://models.example.com/v1/chat/completions"
 
 
-def test_one_models_cookies_are_not_anothers() -> None:
+def test_models_do_not_share_cookies() -> None:
     with Endpoint([Turn(fault="429 set-cookie=session=abc"), Turn(text="Hi")]) as endpoint:
         for _ in range(2):
             check_endpoint(ModelConfig(endpoint.url, "m"))
     assert "cookie" not in endpoint.requests[1].headers
 
 
-def test_a_configuration_does_not_show_its_key() -> None:
+def test_the_repr_of_a_configuration_hides_its_key() -> None:
     config = ModelConfig(HOME, "m", api_key=KEY)
     assert KEY not in repr(config) + repr(replace(config, model="n"))
     assert KEY not in repr(OpenAIModel(config))
@@ -233,7 +233,7 @@ ECHOES = [
 
 
 @pytest.mark.parametrize("echo", ECHOES)
-def test_a_key_that_an_endpoint_echoes_is_taken_out(
+def test_a_key_echoed_by_an_endpoint_is_redacted(
     echo: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -246,7 +246,7 @@ def test_a_key_that_an_endpoint_echoes_is_taken_out(
     assert KEY not in told
 
 
-def test_redacting_leaves_the_rest_of_the_text() -> None:
+def test_redaction_keeps_the_rest_of_the_text() -> None:
     text = "This model's maximum context length is 4096 tokens. See https://example.com/docs."
     assert redact(text, KEY) == text
     assert redact("The key test is wrong, testing is not.", "test") == (
@@ -263,7 +263,7 @@ def test_redacting_leaves_the_rest_of_the_text() -> None:
         "Incorrect API key provided: sk-no***ired.",
     ],
 )
-def test_words_that_share_letters_with_a_placeholder_key_stay(text: str) -> None:
+def test_words_similar_to_a_placeholder_key_are_not_redacted(text: str) -> None:
     assert redact(text, "sk-no-key-required") == text
 
 
@@ -278,9 +278,7 @@ def test_a_transformed_key_is_not_recognized() -> None:
     st.lists(st.integers(1, 12), min_size=1),
 )
 @settings(deadline=None)
-def test_a_key_is_taken_out_of_a_stream_wherever_it_is_cut(
-    parts: list[str], cuts: list[int]
-) -> None:
+def test_a_key_is_redacted_across_chunk_boundaries(parts: list[str], cuts: list[int]) -> None:
     text, pieces, at = "".join(parts), list[Piece](), 0
     while at < len(text):
         size = cuts[len(pieces) % len(cuts)]
@@ -299,7 +297,7 @@ def test_a_key_is_taken_out_of_a_stream_wherever_it_is_cut(
         Turn(calls=[Call("execute_bash", {"command": f"curl -H 'Authorization: Bearer {KEY}'"})]),
     ],
 )
-def test_an_endpoint_that_says_the_key_in_its_answer_does_not_get_it_into_the_run(
+def test_a_key_in_an_answer_is_not_recorded(
     turn: Turn,
 ) -> None:
     with Endpoint([turn]) as endpoint:
@@ -310,7 +308,7 @@ def test_an_endpoint_that_says_the_key_in_its_answer_does_not_get_it_into_the_ru
 
 
 @pytest.mark.parametrize("call", [Call("go", {}, id=f"call-{KEY}"), Call(f"go-{KEY}", {})])
-def test_nor_into_what_a_call_is_called(call: Call) -> None:
+def test_a_key_in_a_tool_name_is_not_recorded(call: Call) -> None:
     with Endpoint([Turn(calls=[call])]) as endpoint:
         model = OpenAIModel(ModelConfig(endpoint.url, "m", api_key=KEY))
         said = str(list(model.stream(REQUEST, Stop())))
@@ -318,7 +316,7 @@ def test_nor_into_what_a_call_is_called(call: Call) -> None:
     assert "[key]" in said
 
 
-def test_a_line_of_five_megabytes_is_an_answer_like_any_other() -> None:
+def test_a_five_megabyte_line_is_accepted() -> None:
     with Endpoint([Turn(text="x" * 5_000_000, fragment_length=5_000_000)]) as endpoint:
         pieces = list(OpenAIModel(ModelConfig(endpoint.url, "m")).stream(REQUEST, Stop()))
     assert sum(len(piece.text) for piece in pieces if isinstance(piece, TextPiece)) == 5_000_000

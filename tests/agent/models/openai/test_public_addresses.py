@@ -50,18 +50,18 @@ def test_local_and_special_networks_are_not_public(address: str) -> None:
 
 
 @pytest.mark.parametrize("address", ["1.1.1.1", "172.32.0.1", "203.0.113.7", "2606:4700::1"])
-def test_the_rest_is(address: str) -> None:
+def test_other_addresses_are_public(address: str) -> None:
     assert is_public(address)
 
 
-def test_the_sandboxes_proxy_refuses_the_same_networks() -> None:
+def test_the_sandbox_proxy_refuses_the_same_networks() -> None:
     script = (Path(__file__).parents[4] / "agent/sandbox/network/squid/start.sh").read_text()
     lists = re.findall(r'^(?:four|six)="([^"]*)"', script, re.MULTILINE)
     mapped = "::ffff:0:0/96"  # addresses of IPv4 in IPv6, which are looked at as those of IPv4
     assert {*" ".join(lists).split()} - {mapped} == {str(each) for each in NON_PUBLIC_NETWORKS}
 
 
-def test_this_machine_is_not_public_by_any_of_its_addresses() -> None:
+def test_no_address_of_the_host_is_public() -> None:
     assert not [address for address in own_addresses() if is_public(address)]
 
 
@@ -96,7 +96,7 @@ def public_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.skipif(sys.byteorder == "big", reason="the tables are of the usual machines")
 @pytest.mark.usefixtures("public_machine")
-def test_a_network_that_this_machine_is_in_is_not_public_whatever_its_addresses() -> None:
+def test_networks_of_the_host_are_not_public() -> None:
     assert [str(each) for each in own_networks()] == [
         "203.0.113.0/26", "192.168.0.0/24", "2001:db8:0:1::/64"
     ]  # fmt: skip
@@ -108,7 +108,7 @@ def test_a_network_that_this_machine_is_in_is_not_public_whatever_its_addresses(
 
 @pytest.mark.skipif(sys.byteorder == "big", reason="the tables are of the usual machines")
 @pytest.mark.usefixtures("public_machine")
-def test_the_sandboxes_proxy_is_told_each_of_these_once() -> None:
+def test_the_sandbox_proxy_receives_each_network_once() -> None:
     """What lies within another, or is refused anyway, is left out."""
     assert own_addresses_and_networks() == [
         "198.51.100.9/32",
@@ -117,7 +117,7 @@ def test_the_sandboxes_proxy_is_told_each_of_these_once() -> None:
     ]
 
 
-def test_without_tables_there_are_no_networks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_routing_tables_there_are_no_networks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ip_addresses, "_read_lines", lambda _: [])
     assert own_addresses_and_networks() == []
 
@@ -133,9 +133,7 @@ def endpoint() -> Iterator[Endpoint]:
     ["127.0.0.1", "localhost", "127.1", "2130706433", "0x7f000001", "0.0.0.0", "[::1]",
      "[::ffff:127.0.0.1]", socket.gethostname(), "LOCALHOST"],
 )  # fmt: skip
-def test_a_visitor_does_not_reach_this_machine_however_it_is_spelt(
-    endpoint: Endpoint, host: str
-) -> None:
+def test_a_visitor_cannot_reach_the_host_by_any_spelling(endpoint: Endpoint, host: str) -> None:
     port = endpoint.url.rpartition(":")[2]
     config = ModelConfig(f"http://{host}:{port}", "m", public_only=True)
     with pytest.raises(ModelRefused, match="private network"):
@@ -151,7 +149,7 @@ print(probe.check_endpoint(ModelConfig("http://169.254.169.254/v1", "m", public_
 """
 
 
-def test_a_proxy_of_the_environment_is_no_way_around(endpoint: Endpoint) -> None:
+def test_the_environment_proxy_is_not_a_bypass(endpoint: Endpoint) -> None:
     environment = os.environ | {"HTTP_PROXY": endpoint.url.removesuffix("/v1")}
     command = [sys.executable, "-c", VISIT]
     said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
@@ -159,7 +157,7 @@ def test_a_proxy_of_the_environment_is_no_way_around(endpoint: Endpoint) -> None
     assert endpoint.requests == []
 
 
-def test_a_public_name_is_asked_through_the_environments_proxy(endpoint: Endpoint) -> None:
+def test_a_public_name_uses_the_environment_proxy(endpoint: Endpoint) -> None:
     address = endpoint.url.removesuffix("/v1")
     environment = os.environ | {"HTTP_PROXY": address, "NO_PROXY": ""}
     visit = VISIT.replace("169.254.169.254", "models.example.com")
@@ -169,7 +167,7 @@ def test_a_public_name_is_asked_through_the_environments_proxy(endpoint: Endpoin
     assert endpoint.requests[0].path == "http://models.example.com/v1/chat/completions"
 
 
-def test_visitors_reach_the_operators_endpoint_wherever_it_is(
+def test_visitors_can_use_the_operators_endpoint_anywhere(
     endpoint: Endpoint, tmp_path: Path
 ) -> None:
     settings = Settings(data=tmp_path, base_url=endpoint.url, model="m", api_key="secret")
@@ -179,7 +177,7 @@ def test_visitors_reach_the_operators_endpoint_wherever_it_is(
 
 
 @pytest.mark.parametrize("url", ["https://api.openai.com/v1", "https://API.openai.com:443/v1/"])
-def test_a_key_without_an_endpoint_is_the_operators_alone(tmp_path: Path, url: str) -> None:
+def test_only_the_operator_may_omit_the_endpoint_of_a_key(tmp_path: Path, url: str) -> None:
     settings = Settings(data=tmp_path, api_key="secret")
     chosen = RunOptions(base_url=url, model="m")
     assert choosing.model_config(chosen, settings, user_for_visitor("x")).api_key == ""
@@ -187,7 +185,7 @@ def test_a_key_without_an_endpoint_is_the_operators_alone(tmp_path: Path, url: s
     assert choosing.model_config(chosen, settings, OPERATOR).api_key == "secret"
 
 
-def test_only_the_operator_names_endpoints_of_private_networks(tmp_path: Path) -> None:
+def test_only_the_operator_may_use_private_endpoints(tmp_path: Path) -> None:
     settings = Settings(data=tmp_path, base_url="http://10.0.0.1/v1")
     chosen = RunOptions(base_url="http://10.0.0.2/v1", model="m")
     assert choosing.model_config(chosen, settings, user_for_visitor("x")).public_only

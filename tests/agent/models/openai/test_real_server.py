@@ -64,7 +64,7 @@ def test_a_real_model_answers_and_its_tokens_are_counted(url: str) -> None:
     assert 0 < finish.usage.generated <= 40
 
 
-def test_its_second_look_at_a_conversation_is_cached(url: str) -> None:
+def test_a_repeated_prompt_is_cached(url: str) -> None:
     request = ModelRequest(
         [UserMessage("Tell me of the sea, of ships and of the harbour in the evening.")]
     )
@@ -75,7 +75,7 @@ def test_its_second_look_at_a_conversation_is_cached(url: str) -> None:
     assert finish.usage.cached > 0
 
 
-def test_tools_are_taken(url: str) -> None:
+def test_tools_are_accepted(url: str) -> None:
     pieces = ask(url, ModelRequest([UserMessage("List the files.")], [BASH]), max_tokens=30)
     assert isinstance(pieces[-1], Finish)
 
@@ -91,7 +91,7 @@ def test_calls_are_read_from_its_text(url: str) -> None:
     ]
 
 
-def test_a_conversation_past_its_context_is_told_with_its_numbers(url: str) -> None:
+def test_a_conversation_beyond_the_context_is_an_error_with_numbers(url: str) -> None:
     with pytest.raises(ContextTooLong) as caught:
         ask(url, ModelRequest([UserMessage("word " * 3000)]), max_tokens=10)
     assert caught.value.limit == CONTEXT
@@ -99,7 +99,7 @@ def test_a_conversation_past_its_context_is_told_with_its_numbers(url: str) -> N
     assert caught.value.used > 3000
 
 
-def test_a_stop_ends_its_answer_and_the_next_one_comes(url: str) -> None:
+def test_a_stop_ends_its_answer_and_the_next_request_works(url: str) -> None:
     stop = Stop()
     model = OpenAIModel(ModelConfig(url, "smollm2"))
     pieces = []

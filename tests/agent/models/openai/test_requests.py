@@ -28,7 +28,7 @@ from tests.support.models.endpoint import Endpoint, Turn
 # What is sent
 
 
-def test_only_what_is_set_is_sent() -> None:
+def test_only_configured_parameters_are_sent() -> None:
     with Endpoint([Turn(text="Hi")]) as endpoint:
         stream_request(endpoint, ModelRequest([UserMessage("Hi")]))
     assert endpoint.requests[0].body == {
@@ -40,7 +40,7 @@ def test_only_what_is_set_is_sent() -> None:
     assert "authorization" not in endpoint.requests[0].headers
 
 
-def test_settings_are_sent_and_the_extra_body_may_replace_them() -> None:
+def test_the_extra_body_overrides_settings() -> None:
     with Endpoint([Turn(text="Hi")] * 2) as endpoint:
         model = OpenAIModel(
             ModelConfig(
@@ -61,7 +61,7 @@ def test_settings_are_sent_and_the_extra_body_may_replace_them() -> None:
     assert first["stream"] is True
 
 
-def test_a_history_passes_a_strict_server() -> None:
+def test_the_history_is_valid_for_a_strict_server() -> None:
     with Endpoint([Turn(text="Hi")]) as endpoint:
         stream_request(endpoint, ModelRequest(HISTORY, [BASH]))
     assert endpoint.history_errors == []
@@ -70,14 +70,14 @@ def test_a_history_passes_a_strict_server() -> None:
     assert call["reasoning_content"] == "Let me look."
 
 
-def test_earlier_reasoning_stays_here_where_it_is_not_to_be_sent() -> None:
+def test_earlier_reasoning_is_sent_only_if_configured() -> None:
     with Endpoint([Turn(text="Hi")]) as endpoint:
         stream_request(endpoint, ModelRequest(HISTORY, [BASH]), send_reasoning=False)
     assert "Let me look" not in str(endpoint.requests[0].body)
 
 
 @pytest.mark.parametrize("arguments", ["", '{"comm', "[1]", '"ls"', "[" * 100_000])
-def test_a_malformed_call_in_the_history_does_not_spoil_the_conversation(arguments: str) -> None:
+def test_a_malformed_call_in_the_history_is_sent_in_valid_form(arguments: str) -> None:
     call = ToolCall("a", "bash; rm -rf", arguments)
     messages: list[Message] = [
         UserMessage("Go."),
@@ -90,13 +90,13 @@ def test_a_malformed_call_in_the_history_does_not_spoil_the_conversation(argumen
     assert endpoint.requests[0].body["messages"][1]["tool_calls"][0]["function"]["name"].isascii()
 
 
-def test_text_that_no_encoder_takes_is_sent_all_the_same() -> None:
+def test_unencodable_text_is_still_sent() -> None:
     with Endpoint([Turn(text="Hi")]) as endpoint:
         stream_request(endpoint, ModelRequest([UserMessage("broken \udcff byte")]))
     assert "broken" in endpoint.requests[0].body["messages"][0]["content"]
 
 
-def test_calls_read_from_the_text_reach_the_loop_as_any_others() -> None:
+def test_text_calls_reach_the_loop_like_native_calls() -> None:
     text = 'Looking.\n```tool_call\n{"name": "execute_bash", "arguments": {"command": "ls"}}\n```'
     with Endpoint([Turn(text=text, fragment_length=1)]) as endpoint:
         pieces = stream_request(endpoint, ModelRequest(HISTORY, [BASH]), tool_call_style="text")
@@ -119,7 +119,7 @@ def _refusing(*names: str, message: str = "Unsupported parameter: '{}'") -> Any:
     return look
 
 
-def test_the_newer_name_of_the_answers_budget_is_found_and_remembered() -> None:
+def test_max_completion_tokens_is_detected_and_remembered() -> None:
     message = "Unsupported parameter: '{}' is not supported. Use 'max_completion_tokens' instead."
     turn = Turn(text="Hi", reject_if=_refusing("max_tokens", message=message))
     with Endpoint([turn] * 3) as endpoint:
@@ -135,7 +135,7 @@ def test_the_newer_name_of_the_answers_budget_is_found_and_remembered() -> None:
     assert [r.body.get("max_completion_tokens") for r in endpoint.requests] == [None, 50, 50]
 
 
-def test_what_is_taken_under_no_name_is_left_out() -> None:
+def test_an_unsupported_token_limit_is_omitted() -> None:
     turn = Turn(text="Hi", reject_if=_refusing("max_tokens", "max_completion_tokens"))
     with Endpoint([turn] * 3) as endpoint:
         pieces = stream_request(endpoint, max_tokens=50)
@@ -143,7 +143,7 @@ def test_what_is_taken_under_no_name_is_left_out() -> None:
     assert len(endpoint.requests) == 3
 
 
-def test_parameters_that_are_not_taken_are_left_out_one_by_one() -> None:
+def test_rejected_parameters_are_omitted_one_by_one() -> None:
     names = ("temperature", "top_p", "stream_options", "parallel_tool_calls")
     with Endpoint([Turn(text="Hi", reject_if=_refusing(*names))] * 5) as endpoint:
         pieces = stream_request(
@@ -161,13 +161,13 @@ def test_parameters_that_are_not_taken_are_left_out_one_by_one() -> None:
         {"message": [{"loc": ["body", "temperature"], "msg": "Extra inputs are not permitted"}]},
     ],
 )
-def test_the_field_that_names_a_parameter_is_understood(error: dict[str, Any]) -> None:
+def test_the_param_field_of_an_error_is_used(error: dict[str, Any]) -> None:
     with Endpoint([Turn(fault="422", error=error), Turn(text="Hi")]) as endpoint:
         assert said(stream_request(endpoint, temperature=0.2)) == "Hi"
 
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
-def test_a_server_that_takes_no_reasoning_back_is_sent_none(field: ReasoningField) -> None:
+def test_reasoning_is_omitted_for_servers_that_reject_it(field: ReasoningField) -> None:
     def look(body: dict[str, Any]) -> str | None:
         sent = any(field in message for message in body["messages"])
         return f"property 'messages.2.{field}' is unsupported" if sent else None
@@ -181,7 +181,7 @@ def test_a_server_that_takes_no_reasoning_back_is_sent_none(field: ReasoningFiel
 
 
 @pytest.mark.parametrize("status", [400, 500])
-def test_a_model_without_a_system_prompt_is_told_it_by_the_user(status: int) -> None:
+def test_without_system_role_the_prompt_is_sent_as_user(status: int) -> None:
     refusal = Turn(fault=str(status), message="Jinja error: System role not supported")
     with Endpoint([refusal, Turn(text="Hi")]) as endpoint:
         assert said(stream_request(endpoint, ModelRequest(HISTORY, [BASH]))) == "Hi"
@@ -189,14 +189,14 @@ def test_a_model_without_a_system_prompt_is_told_it_by_the_user(status: int) -> 
     assert first == {"role": "user", "content": "You are careful.\n\nList it."}
 
 
-def test_an_address_may_hold_a_query() -> None:
+def test_a_base_url_can_have_a_query() -> None:
     with Endpoint([Turn(text="Hi")]) as endpoint:
         model = OpenAIModel(ModelConfig(f"{endpoint.url}?api-version=1", "m"))
         assert said(list(model.stream(REQUEST, Stop()))) == "Hi"
     assert endpoint.requests[0].path == "/v1/chat/completions?api-version=1"
 
 
-def test_a_refusal_of_what_was_not_sent_is_a_refusal() -> None:
+def test_a_rejection_of_an_unsent_parameter_is_an_error() -> None:
     turn = Turn(fault="400", message="Unsupported parameter: 'temperature'")
     with Endpoint([turn] * 2) as endpoint, pytest.raises(ModelRefused, match="temperature"):
         stream_request(endpoint)

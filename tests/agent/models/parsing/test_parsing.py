@@ -67,7 +67,7 @@ def read(parts: Iterable[str]) -> tuple[str, list[tuple[str, str]]]:
         ("<think>x</thin", "x</thin", ""),
     ],
 )
-def test_reasoning_is_told_from_text(text: str, reasoning: str, answer: str) -> None:
+def test_reasoning_is_separated_from_text(text: str, reasoning: str, answer: str) -> None:
     assert parted([text]) == (reasoning, answer)
     assert parted(text) == (reasoning, answer)
 
@@ -75,7 +75,7 @@ def test_reasoning_is_told_from_text(text: str, reasoning: str, answer: str) -> 
 @given(
     st.lists(st.sampled_from(BITS), max_size=12).map("".join), st.lists(st.integers(0), max_size=8)
 )
-def test_reasoning_does_not_depend_on_how_the_text_is_cut(text: str, places: list[int]) -> None:
+def test_reasoning_does_not_depend_on_chunk_boundaries(text: str, places: list[int]) -> None:
     assert parted(cut(text, places)) == parted([text])
 
 
@@ -112,7 +112,9 @@ LS = ("execute_bash", '{"command": "ls"}')
         ("a\n```to", "a\n```to", []),
     ],
 )
-def test_calls_are_told_from_text(text: str, answer: str, calls: list[tuple[str, str]]) -> None:
+def test_calls_are_separated_from_text(
+    text: str, answer: str, calls: list[tuple[str, str]]
+) -> None:
     assert read([text]) == (answer, calls)
     assert read(text) == (answer, calls)
 
@@ -122,7 +124,7 @@ def test_calls_are_told_from_text(text: str, answer: str, calls: list[tuple[str,
     st.lists(st.sampled_from(CALL_BITS), max_size=12).map("".join),
     st.lists(st.integers(0), max_size=8),
 )
-def test_calls_do_not_depend_on_how_the_text_is_cut(text: str, places: list[int]) -> None:
+def test_calls_do_not_depend_on_chunk_boundaries(text: str, places: list[int]) -> None:
     assert read(cut(text, places)) == read([text])
 
 
@@ -139,7 +141,7 @@ JSON = st.recursive(
     st.lists(st.integers(0), max_size=8),
     st.booleans(),
 )
-def test_a_call_written_in_the_format_is_read_back(
+def test_a_formatted_call_is_parsed_back(
     arguments: dict[str, object], places: list[int], fenced: bool
 ) -> None:
     body = json.dumps({"name": "f", "arguments": arguments})
@@ -151,7 +153,7 @@ def test_a_call_written_in_the_format_is_read_back(
     assert [(name, json.loads(written)) for name, written in calls] == [("f", arguments)]
 
 
-def test_arguments_are_shown_as_they_are_written() -> None:
+def test_arguments_are_streamed_as_written() -> None:
     splitter = TextCallSplitter()
     pieces = [
         *splitter.feed('<tool_call>{"name": "create", "arguments": {"text": "abc'),
@@ -160,7 +162,7 @@ def test_arguments_are_shown_as_they_are_written() -> None:
     assert [piece for piece in pieces if isinstance(piece, CallPiece)][-1].arguments == "def"
 
 
-def test_the_conversation_is_told_without_tool_messages() -> None:
+def test_the_conversation_is_formatted_without_tool_messages() -> None:
     call = ToolCall("a", "execute_bash", '{"command": "ls"}')
     told = to_text_messages(
         [
@@ -183,7 +185,7 @@ def test_the_conversation_is_told_without_tool_messages() -> None:
     )
 
 
-def test_the_description_holds_names_words_and_schemas() -> None:
+def test_the_description_contains_names_descriptions_and_schemas() -> None:
     text = describe_tools([BASH])
     assert "execute_bash" in text
     assert "Run a command." in text
