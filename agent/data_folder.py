@@ -38,16 +38,16 @@ class DataFolder:
             self._lock = os.open(path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise DataFolderUnusable(
-                f"The data folder {path} can't be used: {_reason(error)}. Choose another folder, "
-                "which this user may write, with STUDIO_DATA."
+                f"The data folder {path} cannot be used: {_reason(error)}. Set STUDIO_DATA to a "
+                "folder that this user may write to."
             ) from error
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(self._lock)
             raise DataFolderLocked(
-                f"{path} is used by another instance of this program. "
-                "Stop that one, or choose another data folder."
+                f"Another instance of this program uses {path}. "
+                "Stop it, or choose another data folder."
             ) from None
         self.instance_id = self._load_or_create_instance_id()
 
@@ -58,7 +58,7 @@ class DataFolder:
         fresh, file = uuid.uuid4().hex, self.path / "instance"
         if file.exists():
             rename_damaged(
-                file, "it is no instance's id. Containers of before are not known any more."
+                file, "it is not an instance id. Earlier containers are no longer recognized."
             )
         partial = file.with_suffix(".new")
         partial.write_text(fresh + "\n")
@@ -126,11 +126,11 @@ def lock_unused_subfolders(own: DataFolder) -> Iterator[DataFolder]:
     Each is locked while the caller handles it; a process that wants one takes the next free one.
     """
     within = own.path.parent.name == _SUBFOLDERS
-    for place in candidate_folders(own.path.parent.parent if within else own.path)[1:]:
-        if not (place / "instance").is_file():
+    for path in candidate_folders(own.path.parent.parent if within else own.path)[1:]:
+        if not (path / "instance").is_file():
             continue
         try:
-            folder = DataFolder(place)
+            folder = DataFolder(path)
         except DataFolderLocked:
             continue
         with folder:

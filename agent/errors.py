@@ -4,7 +4,7 @@ The branch determines the audience:
 
     StudioError                  the user reads ``str(error)``: what happened and what to do
     ├── SettingError             a setting has a wrong value; the message names its key
-    ├── UsageError               the Python API got a wrong argument, or a call at a wrong time
+    ├── UsageError               a wrong argument of the Python API, or a call at the wrong time
     ├── DataFolderLocked         another instance holds the data folder
     ├── DataFolderUnusable       the data folder can't be created or written
     ├── AddressUnusable          the page can't be served at its address, such as a port in use
@@ -16,7 +16,7 @@ The branch determines the audience:
     │   ├── EditConflict         the file changed since the request was made
     │   ├── StorageFull          the disk is full, or the run's quota is used up
     │   ├── NotStored            an upload or a removal that is no longer stored
-    │   └── NoSuchFile           a run's files have none with this name; also a ``KeyError``
+    │   └── NoSuchFile           a run has no file with this name; also a ``KeyError``
     ├── JournalError             a journal cannot be read
     ├── TaskError                a file of tasks or answers is wrong; names file, line and key
     ├── TrainError               a recipe is wrong, or training cannot continue
@@ -45,7 +45,7 @@ class SettingError(StudioError):
 
 
 class UsageError(StudioError):
-    """The Python API was called with a wrong argument or at a wrong time."""
+    """The Python API was called with a wrong argument or at the wrong time."""
 
 
 class DataFolderLocked(StudioError):
@@ -105,7 +105,7 @@ class NotStored(WorkspaceError):
 
 
 class NoSuchFile(WorkspaceError, KeyError):
-    """A run's files have none with this name."""
+    """A run has no file with this name."""
 
     def __str__(self) -> str:
         return str(self.args[0])

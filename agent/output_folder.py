@@ -22,18 +22,19 @@ def check_folder(folder: Path, *, overwrite: bool = False) -> None:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        held = find_results(folder)
+        results = find_results(folder)
         with tempfile.TemporaryFile(dir=folder):
             pass
     except (FileExistsError, NotADirectoryError) as error:
-        why = "it is a file, or lies below one"
+        why = "it or one of its parents is a file"
         raise WorkspaceError(f"{folder} cannot be written: {why}. Choose another.") from error
     except OSError as error:
         why = error.strerror or str(error)
         raise WorkspaceError(f"{folder} cannot be written: {why}. Choose another.") from error
-    if held and not overwrite:
+    if results and not overwrite:
         raise WorkspaceError(
-            f"{folder} holds the results of another run ({', '.join(path.name for path in held)}). "
+            f"{folder} contains the results of another run "
+            f"({', '.join(path.name for path in results)}). "
             "Choose another folder, or replace them with --overwrite."
         )
 
@@ -45,7 +46,7 @@ def check_file(file: Path) -> None:
         WorkspaceError: It is a folder, or its parent is missing or cannot be written.
     """
     if file.is_dir():
-        raise WorkspaceError(f"{file} is a folder. Name a file in it.")
+        raise WorkspaceError(f"{file} is a folder. Give the path of a file.")
     try:
         with tempfile.TemporaryFile(dir=file.parent):
             pass

@@ -100,12 +100,12 @@ def parse_proxy_address(text: str) -> str:
 
 def parse_root_path(text: str) -> str:
     """Parse a path such as ``/studio``; strip a trailing slash."""
-    found = f"/{text.strip().strip('/')}".rstrip("/")
-    if not re.fullmatch(r"(/[\w.~-]+)*", found) or {".", ".."} & set(found.split("/")):
+    path = f"/{text.strip().strip('/')}".rstrip("/")
+    if not re.fullmatch(r"(/[\w.~-]+)*", path) or {".", ".."} & set(path.split("/")):
         raise ValueError("a path such as /studio")
-    if found.split("/")[1:2] and found.split("/")[1] in _RESERVED_PATHS:
-        raise ValueError("another path: the studio's own addresses begin so")
-    return found
+    if path.split("/")[1:2] and path.split("/")[1] in _RESERVED_PATHS:
+        raise ValueError("another path: the studio's own paths begin with this one")
+    return path
 
 
 def parse_names(text: str) -> tuple[str, ...]:
@@ -120,13 +120,13 @@ def parse_users(text: str) -> tuple[tuple[str, str], ...]:
             text = parse_path(text).read_text()
         except (OSError, ValueError) as error:
             raise ValueError(
-                f"name:hash lines, or a file of them that can be read: {error}"
+                f"name:hash lines, or a readable file of such lines: {error}"
             ) from error
     lines = (line for line in text.splitlines() if not line.lstrip().startswith("#"))
-    found = [each.partition(":")[::2] for line in lines for each in line.split()]
-    if not found or any(not _NAME.fullmatch(name) or not hashed for name, hashed in found):
-        raise ValueError("name:hash lines, as `python -m sandbox_ui password NAME` makes them")
-    return tuple(found)
+    users = [each.partition(":")[::2] for line in lines for each in line.split()]
+    if not users or any(not _NAME.fullmatch(name) or not hashed for name, hashed in users):
+        raise ValueError("name:hash lines, as `python -m sandbox_ui password NAME` prints them")
+    return tuple(users)
 
 
 def parse_path(text: str) -> Path:

@@ -57,7 +57,7 @@ def test_a_data_folder_that_cannot_be_one_is_named(tmp_path: Path, where: str) -
     done = start({"STUDIO_DATA": str(folder)})
     assert done.returncode == 1
     assert done.stdout == ""
-    assert done.stderr.startswith(f"The data folder {folder} can't be used: ")
+    assert done.stderr.startswith(f"The data folder {folder} cannot be used: ")
     assert "STUDIO_DATA" in done.stderr
     assert done.stderr.count("\n") == 1
 

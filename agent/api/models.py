@@ -16,10 +16,10 @@ from agent.settings import Settings
 DEMONSTRATION = "demonstration"
 _ENDPOINT = "openai:"
 _UNCONNECTED = (
-    "No model is connected. Set OPENAI_BASE_URL, OPENAI_MODEL and OPENAI_API_KEY, or give the run "
-    "a model=ModelConfig(base_url, model, api_key), or model='builtin'."
+    "No model is connected. Set OPENAI_BASE_URL, OPENAI_MODEL and OPENAI_API_KEY, or pass "
+    "model=ModelConfig(base_url, model, api_key) or model='builtin'."
 )
-_NAMELESS = "Which model? Set OPENAI_MODEL, or name it: model='openai:NAME'."
+_NAMELESS = "The model has no name. Set OPENAI_MODEL, or pass model='openai:NAME'."
 
 
 Wanted = Model | ModelConfig | str | None
@@ -86,7 +86,7 @@ def _resolve(
     known = {each.name: each for each in demonstration.load_all()} if scripted else {}
     script = (demonstration.find_by_task(task) or known.get(task)) if scripted else None
     text, inputs = (script.task, script.inputs) if script else (task, ())
-    playable = " Without one, these demonstrations can be run: " + ", ".join(known)
+    playable = " These demonstrations run without a model: " + ", ".join(known)
     model = resolve_model(
         text,
         config,

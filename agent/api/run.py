@@ -126,7 +126,7 @@ class Run:
         picture = self._recorded.state
         last = picture.rounds[-1] if len(picture.rounds) >= self._rounds else None
         if last is None or last.status is None:
-            raise UsageError("The run has not come to its end: iterate it, or call wait().")
+            raise UsageError("The run has not ended yet. Iterate it, or call wait().")
         return RunResult(last.status, last.answer, self.files, picture.totals, last.reason, self.id)
 
     def send(
@@ -148,7 +148,7 @@ class Run:
         """
         arguments.text("text", text)
         if self._recorded.closed:
-            raise RunError("The run was closed; a closed run takes no further message.")
+            raise RunError("The run was closed. A closed run accepts no more messages.")
         stop = Stop()
         self._events = self._proceed(text, model, limits, stop)
         self._stop, self._rounds = stop, len(self._recorded.state.rounds) + 1

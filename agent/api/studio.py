@@ -35,7 +35,7 @@ from agent.util.cancellation import Stop
 from agent.workspace.files import Workspace
 from agent.workspace.transfer.copy import CopyReport, copy_in
 
-_UNOPENED = "A studio works in a with block: with Studio() as studio: …"
+_UNOPENED = "Use the studio in a with block: with Studio() as studio: …"
 
 
 class ClosableSandboxProvider(recorder.SandboxProvider, Protocol):
@@ -300,5 +300,5 @@ def _data_folder(path: Path) -> Iterator[DataFolder]:
             yield folder
         return
     raise DataFolderLocked(
-        f"{path} and all candidate_folders beside it are in use. Wait for a run to end."
+        f"{path} and all of its subfolders for further processes are in use. Wait for a run to end."
     )

@@ -188,9 +188,9 @@ def run_task(options: argparse.Namespace, settings: Settings) -> int:
                 _print_skipped(run.save(options.output, overwrite=options.overwrite).skipped)
     folder = run.recorded.folder
     if not options.output and folder.data == settings.data:
-        print(f"The run's folder: {folder.path}", file=sys.stderr)
+        print(f"Run folder: {folder.path}", file=sys.stderr)
     elif not options.output:
-        print("The run is listed by the page that is open, under History.", file=sys.stderr)
+        print("The open page lists the run under History.", file=sys.stderr)
     return EXIT_CODES[run.result.status]
 
 
@@ -202,9 +202,9 @@ def _chosen(options: argparse.Namespace, settings: Settings) -> Choice:
         options.task,
         wanted,
         settings,
-        no_endpoint_message="Connect a model for this: set OPENAI_BASE_URL, OPENAI_MODEL and "
-        "OPENAI_API_KEY, or give --base-url and --model.",
-        no_name_message="Which model? Set OPENAI_MODEL, or give --model.",
+        no_endpoint_message="No model is connected. Set OPENAI_BASE_URL, OPENAI_MODEL and "
+        "OPENAI_API_KEY, or use --base-url and --model.",
+        no_name_message="The model has no name. Set OPENAI_MODEL, or use --model.",
     )
 
 

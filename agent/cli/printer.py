@@ -95,7 +95,7 @@ class EventPrinter:
                 self._print_line("The model was reminded to use a tool.", _DIM)
             case ObservationsCleared():
                 count = len(event.call_ids)
-                self._print_line(f"{count} older outputs were left out to make room.", _DIM)
+                self._print_line(f"{count} older outputs were removed to free space.", _DIM)
             case _:
                 pass
 

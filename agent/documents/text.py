@@ -124,7 +124,7 @@ def decode(raw: bytes, name: str) -> str:
 
 
 def _not_text_error(name: str) -> WorkspaceError:
-    return WorkspaceError(f"“{name}” cannot be pasted as text: it is neither text nor a document.")
+    return WorkspaceError(f"“{name}” contains no text: it is neither a text file nor a document.")
 
 
 def _extract_in_subprocess(file: BinaryIO, name: str, kind: str) -> Document:
@@ -147,15 +147,15 @@ def _extract_in_subprocess(file: BinaryIO, name: str, kind: str) -> Document:
         )
         answer = json.loads(done.stdout)
         if answer.get("too_large"):
-            raise WorkspaceError(f"“{name}” holds more than {MAX_TEXT // 1024**2} MB of text.")
+            raise WorkspaceError(f"“{name}” contains more than {MAX_TEXT // 1024**2} MB of text.")
         text, pages = answer["text"], answer["pages"]
     except subprocess.TimeoutExpired as error:
-        raise WorkspaceError(f"“{name}” took too long to read; it may be damaged.") from error
+        raise WorkspaceError(f"Reading “{name}” took too long; it may be damaged.") from error
     except (ValueError, KeyError, TypeError) as error:
         raise WorkspaceError(f"“{name}” cannot be read as a {kind}; it may be damaged.") from error
     if not text.strip():
         many = f"{pages} pages" if pages else "pages"
-        raise WorkspaceError(f"“{name}” has {many} but no text in it; it may be a scan.")
+        raise WorkspaceError(f"“{name}” has {many} but contains no text; it may be a scan.")
     return Document(name, text, pages)
 
 

@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 
 
 def move_cli_runs(data: Path, blobs: BlobStore, *, ended: bool = True) -> None:
-    """Move the runs of unlocked ``places`` to the data folder; skip failures.
+    """Move the runs of unlocked ``candidate_folders`` to the data folder; skip failures.
 
     Args:
         data: The data folder, locked by this process.

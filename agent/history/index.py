@@ -272,7 +272,7 @@ def _parse_cursor(cursor: str) -> tuple[float, str]:
     try:
         return float(at), run
     except ValueError as error:
-        raise StudioError("This is no place in the list of runs.") from error
+        raise StudioError("This is not a cursor of the list of runs.") from error
 
 
 def _normalize(text: str) -> str:

@@ -31,12 +31,12 @@ class Retention:
         """The limits as a sentence for the user."""
         old = f"{self.days:g} days after their end" if self.days else ""
         much = (
-            f"when all take more than {format_size(self.size)}, the oldest first"
+            f"when all runs together take more than {format_size(self.size)}, the oldest first"
             if self.size
             else ""
         )
         if not old and not much:
-            return "Runs are kept until they are deleted."
+            return "Runs are kept until a user deletes them."
         when = ", or ".join(filter(None, (old, much)))
         return f"Runs that are not pinned are deleted {when}."
 

@@ -24,7 +24,7 @@ def check_claimed_files(message: str, sandbox: Sandbox) -> str:
     for path in _DONE_PATTERN.findall(message):
         if problem := _file_problem(path, sandbox):
             return (
-                f"The model said that {path} is done, but {problem}. Ask again in other words, or "
+                f"The model reported that {path} is done, but {problem}. Rephrase the task, or "
                 "connect a larger model."
             )
     return ""

@@ -22,8 +22,8 @@ from agent.models.base import (
     UserMessage,
 )
 
-_INTERRUPTED_RESULT = "Error: this call was interrupted before it had a result."
-_MISSING_RESULT = "Error: the result of this call is missing in the run's record."
+_INTERRUPTED_RESULT = "Error: this call was interrupted before it returned a result."
+_MISSING_RESULT = "Error: the result of this call is missing from the run's record."
 _MIN_CLEARED_CHARACTERS = 400
 
 

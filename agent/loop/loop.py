@@ -39,14 +39,18 @@ REMINDER = (
     "YOU MUST USE A FUNCTION CALL IN EACH RESPONSE.\n"
     "IMPORTANT: YOU SHOULD NEVER ASK FOR HUMAN HELP. If the task is done, call submit."
 )
-LAST_TURN_NOTE = "\nThis is your last turn: {why} Put the answer in place now and call submit."
-ANSWER_TRUNCATED = "The model's answer was cut at its token limit."
-EMPTY_ANSWER = "The model said nothing and called no tool. Try again, or try another model."
-NO_TOOLS_MESSAGE = (
-    "The model called tools, twice in a row, where it has none. Start the run with a sandbox, or "
-    "choose another model."
+LAST_TURN_NOTE = (
+    "\nThis is your last turn: {why} Write your answer to its place and call submit now."
 )
-_SANDBOX_LOST_RESULT = "Error: the sandbox was lost while this ran; how far it came is not known."
+ANSWER_TRUNCATED = "The model's answer was cut off at its token limit."
+EMPTY_ANSWER = "The model wrote no text and called no tool. Try again, or choose another model."
+NO_TOOLS_MESSAGE = (
+    "The model called tools twice in a row, but a run in plain mode has none. Start the run with a "
+    "sandbox, or choose another model."
+)
+_SANDBOX_LOST_RESULT = (
+    "Error: the sandbox was lost during this call; it may have been executed in part."
+)
 _MAX_TOOLLESS_TURNS = 2
 _COMPLETED_STATUSES: set[Status] = {"submitted", "answered"}
 _NOT_EXECUTED_RESULT = "Error: not executed, because {why}."
@@ -120,7 +124,9 @@ class _RoundRunner:
         try:
             outcome = self._check_claims((yield from self._run_steps()))
         except ContextTooLong as error:
-            outcome = _Outcome("token_limit", f"The conversation fits the model no more: {error}")
+            outcome = _Outcome(
+                "token_limit", f"The conversation no longer fits the model's context: {error}"
+            )
         except TurnTimeout:
             outcome = _Outcome("time_limit", LIMIT_REASONS["time_limit"])
         except StudioError as error:
@@ -128,7 +134,7 @@ class _RoundRunner:
             outcome = self._stopped_outcome() if self._stop.is_set else failed
         except Exception as error:  # noqa: BLE001 - boundary: every round ends in RunEnded
             _log.exception("The loop failed")
-            outcome = _Outcome("failed", f"The studio itself failed ({error!r}); see its log.")
+            outcome = _Outcome("failed", f"Internal error ({error!r}); see the studio's log.")
         answer = self._read_answer_file()
         if answer in ("", old_answer):
             # The last text of a stopped or failed run is not an answer.
@@ -231,7 +237,7 @@ class _RoundRunner:
             elif submitted:
                 yield self._not_executed(call, "the run was already submitted")
             elif call is not answer.calls[0] and self._is_out_of_time_for(call):
-                yield self._not_executed(call, "the limit on time was reached")
+                yield self._not_executed(call, "the time limit was reached")
             else:
                 try:
                     submitted = yield from self._execute(call, cut=answer.finish == "length")
@@ -252,7 +258,11 @@ class _RoundRunner:
             return False
         action = toolbox.parse(call)
         if isinstance(action, InvalidCall):
-            why = " Your answer was cut at its token limit; write less in one call." if cut else ""
+            why = (
+                " Your answer was cut off at its token limit; write less in one call."
+                if cut
+                else ""
+            )
             yield self._tool_ended(call, ToolOutcome.failed(action.text + why))
             return False
         yield ToolStarted(

@@ -19,10 +19,10 @@ def estimate_tokens(text: str) -> int:
 
 LimitStatus = Literal["step_limit", "token_limit", "time_limit", "budget_limit"]
 LIMIT_REASONS: dict[Status, str] = {
-    "step_limit": "The limit on steps was reached.",
-    "token_limit": "The limit on the conversation's tokens was reached.",
-    "time_limit": "The limit on time was reached.",
-    "budget_limit": "The limit on money was reached.",
+    "step_limit": "The step limit was reached.",
+    "token_limit": "The token limit of the conversation was reached.",
+    "time_limit": "The time limit was reached.",
+    "budget_limit": "The cost limit was reached.",
 }
 
 

@@ -39,7 +39,7 @@ _MIN_ANSWER_TOKENS = 256
 _FALLBACK_BUDGET_TOKENS = 8192
 _BUDGET_MARGIN_TOKENS = 100
 CLEARED_OBSERVATION = (
-    "[This output was left out to make room in the context. Run it again if you need it.]"
+    "[This output was removed to free space in the context. Run the command again if you need it.]"
 )
 
 
@@ -159,7 +159,7 @@ class TurnRunner:
             if self._stop.is_set:
                 return None
             self._check_time()
-            raise ModelUnavailable("The model's answer broke off before its end.")
+            raise ModelUnavailable("The model's answer ended early.")
         answer = self._build_answer(step, partial, partial.finish, time.monotonic() - started)
         yield answer
         return answer
@@ -219,7 +219,7 @@ class TurnRunner:
         smaller = _smaller_budget(self._budget, error)
         if smaller is not None:
             self._budget = smaller
-            text = f"The context is nearly full: this answer may have {smaller} tokens."
+            text = f"The context is nearly full: this answer is limited to {smaller} tokens."
             return Notice(step=step, text=text)
         call_ids = self._conversation.clearable_call_ids()
         if not call_ids:
@@ -233,7 +233,7 @@ class TurnRunner:
         if smaller < _MIN_ANSWER_TOKENS or (self._budget is not None and smaller >= self._budget):
             raise error
         self._granted_budget = self._budget = smaller
-        text = f"The endpoint grants no longer answer: this one may have {smaller} tokens."
+        text = f"The endpoint allows no longer answers: this one is limited to {smaller} tokens."
         return Notice(step=step, text=text)
 
 

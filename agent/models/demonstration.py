@@ -179,11 +179,12 @@ class DemonstrationModel:
             or sum(isinstance(each, UserMessage) for each in conversation) > 1
         ):
             raise ModelRefused(
-                f"The demonstration is scripted and cannot answer this; {CONNECT_HINT}."
+                "The demonstration is scripted and cannot answer this. "
+                f"To continue, {CONNECT_HINT}."
             )
         turn_index = sum(isinstance(message, AssistantMessage) for message in conversation)
         if turn_index >= len(self._demonstration.turns):
-            raise ModelRefused(f"The demonstration ends here. To go on, {CONNECT_HINT}.")
+            raise ModelRefused(f"The demonstration ends here. To continue, {CONNECT_HINT}.")
         turn = self._demonstration.turns[turn_index]
         _check_expectations(turn, _last_results(conversation))
         return turn_index, turn
@@ -211,7 +212,7 @@ def _pieces(turn_index: int, turn: DemonstrationTurn) -> Iterator[Piece]:
 
 
 def _messages_from_task(messages: Sequence[Message]) -> Sequence[Message]:
-    starts = (at for at, message in enumerate(messages) if isinstance(message, UserMessage))
+    starts = (index for index, message in enumerate(messages) if isinstance(message, UserMessage))
     return messages[next(starts, 0) :]
 
 
@@ -228,8 +229,8 @@ def _check_expectations(turn: DemonstrationTurn, results: str) -> None:
     for pattern in turn.expect:
         if not pattern.search(results):
             raise ModelRefused(
-                "The demonstration stops here: the sandbox answered otherwise than "
-                f"expected (looked for {pattern.pattern!r} in {_shorten(results)!r})."
+                "The demonstration stops here: the sandbox did not return the expected result "
+                f"({pattern.pattern!r} does not match {_shorten(results)!r})."
             )
 
 

@@ -83,7 +83,7 @@ class ScriptedModel:
         self.requests.append(request)
         turn = next(self._turns, None)
         if turn is None:
-            raise ModelRefused("The script has no further turn.")
+            raise ModelRefused("The script has no more turns.")
         _wait(turn.gate, stop)
         for piece in self._pieces(turn):
             if stop.is_set:

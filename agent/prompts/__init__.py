@@ -83,8 +83,8 @@ class Prompt:
 
 def list_names() -> tuple[str, ...]:
     """Return the names of the bundled prompts, ``general`` first."""
-    found = sorted(path.stem for path in _FOLDER.glob("*.yaml"))
-    return (_DEFAULT, *(name for name in found if name != _DEFAULT))
+    names = sorted(path.stem for path in _FOLDER.glob("*.yaml"))
+    return (_DEFAULT, *(name for name in names if name != _DEFAULT))
 
 
 def get_bundled(name: str) -> Prompt:
@@ -94,7 +94,7 @@ def get_bundled(name: str) -> Prompt:
         SettingError: there is no such prompt.
     """
     if name not in list_names():
-        raise SettingError(f"prompt: there is none named {name!r}; {_valid_names()}")
+        raise SettingError(f"prompt: there is no prompt named {name!r}; {_valid_names()}")
     return _parse(name, (_FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
 
 
@@ -112,7 +112,9 @@ def load(name_or_path: str) -> Prompt:
         return get_bundled(name_or_path)
     path = Path(name_or_path)
     if not path.is_file():
-        raise SettingError(f"prompt: no prompt and no file {name_or_path!r}; {_valid_names()}")
+        raise SettingError(
+            f"prompt: there is no prompt and no file named {name_or_path!r}; {_valid_names()}"
+        )
     try:
         if path.stat().st_size > _MAX_FILE_BYTES:
             raise SettingError(f"prompt: {path} is larger than {_MAX_FILE_BYTES} bytes.")
@@ -137,12 +139,15 @@ def _parse(name: str, text: str, default: Prompt | None = None) -> Prompt:
         fields = reference.convert_fields(fields)
     if not isinstance(fields, dict) or "system" not in fields:
         raise SettingError(
-            f"prompt: {name} needs a field named system, and may have user, plain; "
-            "or system_prompt, and may have instance_prompt."
+            f"prompt: {name} needs the field system (optional: user, plain), or the field "
+            "system_prompt (optional: instance_prompt)."
         )
     for key, value in fields.items():
         if key not in _FIELDS or not isinstance(value, str):
-            raise SettingError(f"prompt: {name} may have the texts {', '.join(_FIELDS)}; {key}?")
+            raise SettingError(
+                f"prompt: {name}: the field {key} is unknown or not a text; "
+                f"the fields are {', '.join(_FIELDS)}."
+            )
     return _build_prompt(name, fields, default)
 
 
@@ -172,7 +177,7 @@ def _render(template: str, values: Mapping[str, str]) -> str:
 
 def _file_list(inputs: Sequence[str]) -> str:
     rows = _limit_rows([f"- {one_line(name)}" for name in inputs], "- ")
-    return "\n".join([f"Files given, in {INPUT_DIR}:", *rows]) if rows else ""
+    return "\n".join([f"Input files in {INPUT_DIR}:", *rows]) if rows else ""
 
 
 def _quoted_paths(inputs: Sequence[str]) -> str:
@@ -181,6 +186,6 @@ def _quoted_paths(inputs: Sequence[str]) -> str:
 
 
 def _limit_rows(rows: list[str], prefix: str) -> list[str]:
-    """Return at most ``_LISTED`` rows, plus a row with the number of further ones."""
+    """Return at most ``_MAX_LISTED_FILES`` rows, plus a row with the number of further ones."""
     more = len(rows) - _MAX_LISTED_FILES
     return [*rows[:_MAX_LISTED_FILES], f"{prefix}and {more} more"] if more > 0 else rows

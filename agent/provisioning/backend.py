@@ -34,13 +34,14 @@ from agent.util.cancellation import Stop
 
 _log = logging.getLogger(__name__)
 _UNENFORCED_WARNING = (
-    "This container engine does not enforce these limits on sandboxes: {names}. A command can take "
-    "all that the machine has. Use a rootful engine, or a rootless one on a system with cgroup v2 "
-    "that delegates its controllers (https://docs.docker.com/engine/security/rootless/tips/)."
+    "This container engine does not enforce these limits on sandboxes: {names}. A command can use "
+    "all of the machine's resources. Use a rootful engine, or a rootless one on a system with "
+    "cgroup v2 that delegates its controllers "
+    "(https://docs.docker.com/engine/security/rootless/tips/)."
 )
 _PODMAN_WARNING = (
-    "This container engine is Podman, which cannot keep a sandbox off this machine's network: only "
-    "runs whose Network is None work. Use Docker for runs with a network."
+    "This container engine is Podman, which cannot isolate a sandbox from this machine's network. "
+    "Only runs with Network set to None work. Use Docker for runs with a network."
 )
 _POLL_SECONDS = 0.25
 _TIMEOUT_SECONDS = 10.0
@@ -119,7 +120,7 @@ class Backend:
             self._worker.start()
 
     def cancel_setup(self) -> None:
-        """Prevent further setup; a setup in progress no longer calls ``opened``."""
+        """Prevent further setup; a setup in progress no longer calls ``on_open``."""
         with self._changed:
             self._closed = True
 
@@ -175,7 +176,7 @@ class Backend:
             SandboxError: the engine refused.
         """
         assert self._client is not None
-        with engine_errors("The sandbox image can't be looked for"):
+        with engine_errors("The sandbox image cannot be looked up"):
             return image_exists(self._client, self._setup_status.image)
 
     def rebuild_image(self) -> None:
@@ -191,7 +192,7 @@ class Backend:
         except StudioError as error:
             self._set_status(SetupStatus("failed", str(error)))
         except Exception as error:  # noqa: BLE001 - the boundary of a thread that others wait for
-            _log.exception("The computers could not be set up")
+            _log.exception("The sandboxes could not be set up")
             self._set_status(SetupStatus("failed", f"The sandboxes could not be set up: {error!r}"))
 
     def _connect(self) -> None:
@@ -217,7 +218,7 @@ class Backend:
     def _publish(self, proxy: Proxy | None, tag: str) -> bool:
         """Publish the proxy and image, so that sandboxes can be created.
 
-        Returns False and closes the proxy if ``shut`` was called meanwhile.
+        Returns False and closes the proxy if ``cancel_setup`` was called meanwhile.
         """
         with self._changed:
             if self._closed:
@@ -245,8 +246,8 @@ class Backend:
             return ensure_image(client, dockerfile_path(), self._report_build)
         if not image_exists(client, self._settings.image):
             raise ImageError(
-                f"The engine has no image {self._settings.image!r}, which STUDIO_IMAGE names. "
-                "Pull or build it, or unset STUDIO_IMAGE to use the studio's own."
+                f"STUDIO_IMAGE is {self._settings.image!r}, but the engine has no such image. "
+                "Pull or build it, or unset STUDIO_IMAGE to use the studio's own image."
             )
         return self._settings.image
 

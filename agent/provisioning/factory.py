@@ -63,7 +63,7 @@ class SandboxFactory:
         """
         if not self._backend.has_image():
             self._backend.rebuild_image()
-            raise ImageError("The sandbox image was removed; it is made again.")
+            raise ImageError("The sandbox image was removed; it is being built again.")
         sandbox_id = self.create_folder()
         with ExitStack() as on_failure:
             on_failure.callback(volume.discard, self._data.path / "sandboxes" / sandbox_id)
@@ -90,7 +90,7 @@ class SandboxFactory:
         return bool(containers) or self._backend.has_image()
 
     def create_or_restart(self, folder: RunFolder) -> tuple[Sandbox, SandboxOrigin]:
-        """Create or restart the run's sandbox; the caller must hold its ``turn``.
+        """Create or restart the run's sandbox; the caller holds its ``container_lock``.
 
         Raises:
             SandboxError: the engine refused.
@@ -109,7 +109,9 @@ class SandboxFactory:
             StudioError: no container can be created.
         """
         if self._backend.client is None:
-            raise EngineError("The container engine, which could remove them, is not reached.")
+            raise EngineError(
+                "The container engine, which is needed to remove the files, cannot be reached."
+            )
         with closing(self._create(sandbox_id, network=False)) as sandbox:
             for _ in sandbox.execute(_EMPTY_COMMAND, timeout=_TIMEOUT_SECONDS, stop=Stop()):
                 pass
@@ -117,7 +119,7 @@ class SandboxFactory:
     def remove_container(self, sandbox_id: str) -> None:
         """Remove a sandbox's stopped container if the engine is reachable.
 
-        Otherwise ``tidy`` or the next start removes it.
+        Otherwise ``remove_expired`` or the next start removes it.
         """
         if self._backend.client is None:
             return

@@ -22,7 +22,7 @@ def is_cheap_to_move(folder: RunFolder) -> bool:
     """Return whether moving a run's files between disks, which copies them, is worthwhile.
 
     It is not if there are many or large files, or while an upload is being written. The caller
-    must hold ``folder.settling`` during this call and the move.
+    must hold ``folder.workspace_lock`` during this call and the move.
     """
     if not volume.disk_image(folder.sandbox_folder).exists():
         return True  # only a rename, which does not disturb uploads in progress

@@ -32,7 +32,7 @@ def remove_orphans(client: Client) -> None:
             reap(client, instance)
             reap_networks(client, (INSTANCE_LABEL, instance))
         except SandboxError as error:
-            _log.warning("Containers of a deleted data folder are left: %s", error)
+            _log.warning("Containers of a deleted data folder cannot be removed: %s", error)
 
 
 def orphaned_instances(client: Client) -> set[str]:
@@ -44,7 +44,7 @@ def orphaned_instances(client: Client) -> set[str]:
     Raises:
         SandboxError: the engine refused.
     """
-    with engine_errors("The containers can't be listed"):
+    with engine_errors("The containers cannot be listed"):
         found = client.api.containers(all=True, filters={"label": INSTANCE_LABEL})
     folders = {
         each["Labels"][INSTANCE_LABEL]: path for each in found for path in _data_folders(each)

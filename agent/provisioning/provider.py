@@ -23,8 +23,8 @@ from agent.workspace.versions.blobs import BlobStore
 
 _log = logging.getLogger(__name__)
 _PODMAN_NO_NETWORK = (
-    "Podman cannot keep a sandbox off this machine's network. Start a new run with Network set to "
-    "None, or use Docker."
+    "Podman cannot isolate a sandbox from this machine's network. Start a new run with Network set "
+    "to None, or use Docker."
 )
 
 
@@ -80,15 +80,15 @@ class DockerSandboxProvider:
         return sandbox_id
 
     def empty_workspace(self, sandbox_id: str) -> None:
-        """Empty a sandbox's workspace; see ``Workshop.empty``."""
+        """Empty a sandbox's workspace; see ``SandboxFactory.empty_workspace``."""
         self._factory.empty_workspace(sandbox_id)
 
     def remove_container(self, sandbox_id: str) -> None:
-        """Remove a sandbox's stopped container; see ``Workshop.discard``."""
+        """Remove a sandbox's stopped container; see ``SandboxFactory.remove_container``."""
         self._factory.remove_container(sandbox_id)
 
     def remove_expired(self) -> None:
-        """See ``Workshop.tidy``."""
+        """See ``SandboxFactory.remove_expired``."""
         self._factory.remove_expired()
 
     def inventory(self) -> Inventory:
@@ -104,7 +104,7 @@ class DockerSandboxProvider:
         return read_inventory(client, self.data.instance_id, images)
 
     def acquire(self, folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
-        """Return the run's sandbox; see ``agent.runs.recorder.Computers``.
+        """Return the run's sandbox; see ``agent.runs.recorder.SandboxProvider``.
 
         Raises:
             EngineError: the run asks for a network, and the engine is Podman.

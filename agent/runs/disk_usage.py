@@ -54,7 +54,7 @@ def run_sandbox_ids(data: Path, run_id: str) -> set[str]:
 
 
 def all_sandbox_ids(data: Path) -> set[str]:
-    """Return the ids of all runs' sandboxes, in the data folder and its ``places``."""
+    """Return the ids of all runs' sandboxes, in the data folder and its ``candidate_folders``."""
     return {
         sandbox
         for place in candidate_folders(data)

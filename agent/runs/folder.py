@@ -225,4 +225,4 @@ class RunFolder:
 def _check(about: _Metadata) -> None:
     """Refuse a record whose fields are present but invalid."""
     if "/" in about.sandbox or about.sandbox in ("", ".", ".."):
-        raise ValueError(f"{about.sandbox[:50]!r} is no sandbox")
+        raise ValueError(f"{about.sandbox[:50]!r} is not a sandbox id")

@@ -5,12 +5,12 @@ reading on does not depend on the events before it. A last line without a newlin
 was killed while writing) is not part of the journal and is truncated when the journal is opened
 for writing. Nothing else is ever removed.
 
-The format has a version (``agent.events.FORMAT``), which each round names; version 1 has no
-name. Version 2 adds one rule: every reader keeps a line that it cannot read, shows it as
-``UnreadableEvent``, and continues with the next line. Version 3 renames some kinds, fields and
-values; ``agent.runs.earlier_events`` holds the earlier names. A newer version may add kinds of
-events, fields and values; it raises the version number if an older reader would show something
-wrong without them. It never changes the meaning of existing ones.
+The format has a version (``agent.events.FORMAT``), which the first event of each round states; a
+round without it has version 1. Version 2 adds one rule: a reader keeps every line that it cannot
+read, shows it as an ``UnreadableEvent``, and continues with the next line. Version 3 renames some
+kinds, fields and values; ``agent.runs.earlier_events`` has the earlier names. A newer version may
+add kinds of events, fields and values; it increases the version number if an older reader would
+otherwise show something wrong. It never changes the meaning of existing kinds, fields and values.
 """
 
 import os

@@ -20,13 +20,16 @@ from agent.sandbox.disk import volume
 from agent.workspace.files import Workspace
 
 RECORD_NOT_WRITABLE = (
-    "The run's record cannot be written: {why}. Make room on the studio's disk, then send a "
-    "message to go on."
+    "The run's record cannot be written: {why}. Free some space on the studio's disk, then send a "
+    "message to continue."
 )
-ABORTED = "The run was broken off before it came to its end. Send a message to go on."
-SYSTEM_ERROR = "The studio failed: {why}. Its log has the details. Send a message to try again."
+ABORTED = "The run was aborted before its end. Send a message to continue."
+SYSTEM_ERROR = (
+    "A system error stopped the run: {why}. The studio's log has the details. Send a message to "
+    "try again."
+)
 _DISK_FULL_ERRNOS = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
-INTERRUPTED = "The application was ended in the middle of the run. Send a message to go on."
+INTERRUPTED = "The application stopped during the run. Send a message to continue."
 _log = logging.getLogger(__name__)
 
 
@@ -99,7 +102,7 @@ class Record:
                     for each in expand(event):
                         yield self._write(each)
         except OSError as error:
-            _log.error("Run %s cannot go on", self._folder.id, exc_info=error)
+            _log.error("Run %s cannot continue", self._folder.id, exc_info=error)
             if not self.state.is_running:  # there is no round to end
                 raise RunError(_error_message(error)) from error
             yield self._end_early("failed", _error_message(error))
@@ -112,7 +115,7 @@ class Record:
                 raise
             _log.exception("Run %s failed", self._folder.id)
             yield self._end_early(
-                "failed", f"The studio itself failed ({error!r}); its log has the details."
+                "failed", f"Internal error ({error!r}); the studio's log has the details."
             )
         finally:
             self._reserve.release()

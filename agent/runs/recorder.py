@@ -146,7 +146,7 @@ class RecordedRun:
             RunError: The run has already begun, or the disk has no space for its record.
         """
         if self.state.rounds:
-            raise RunError("This run has begun already; send a message to go on.")
+            raise RunError("This run has already begun. Send a message to continue it.")
         self._record.reserve_space()
         stop = stop or Stop()
         events = self._first_round(task, model, limits or Limits(), stop, ticket)
@@ -167,7 +167,7 @@ class RecordedRun:
                 for its record.
         """
         if not self.state.rounds or self.state.is_running:
-            raise RunError("A message can follow when the run has begun and has come to an end.")
+            raise RunError("The run takes a message only after its current round has ended.")
         self._record.reserve_space()
         limits, stop = limits or Limits(), stop or Stop()
         opening = RunContinued(
@@ -319,7 +319,7 @@ class RecordedRun:
             lost.stop()
 
     def _take_model_notes(self) -> str:
-        """Return the news for the model since its last step, the sandbox's restart first."""
+        """Return the notes for the model since its last step, the sandbox's restart first."""
         self._restart_notice, self._restart_message = self._restart_message, ""
         return "\n".join(
             filter(

@@ -1,4 +1,4 @@
-"""A run's session: its sandbox, the watch on its files, and their versions."""
+"""A run's session: its sandbox, the watcher of its files, and their versions."""
 
 import logging
 import threading
@@ -66,7 +66,7 @@ class SandboxSession:
                 )
                 self._append(self._next_step, replace(delta, by_user=True))
         except (WorkspaceError, OSError) as error:
-            _log.warning("What a user did to the files may be told as a step's: %s", error)
+            _log.warning("A user's file changes may be attributed to a step: %s", error)
 
     def record_version(self, step: int, *, final: bool = False) -> Iterator[Event]:
         """Record a version of the workspace; if that fails, the run continues.
@@ -84,7 +84,7 @@ class SandboxSession:
                 self._append(step, delta)
                 self._next_step = step + 1
         except WorkspaceError as error:
-            yield Notice(step=step, text=f"What this step did to the files is not known: {error}")
+            yield Notice(step=step, text=f"The file changes of this step are unknown: {error}")
             return
         if delta:
             change = workspace_changed(step, delta)
@@ -113,7 +113,7 @@ class SandboxSession:
             self.sandbox.end_processes()
 
     def stop(self) -> None:
-        """Stop the sandbox so that it can be restarted; see ``Sandbox.rest``."""
+        """Stop the sandbox so that it can be restarted; see ``Sandbox.stop``."""
         self._watch.close()
         self.sandbox.stop()
 

@@ -1,7 +1,7 @@
 """Replacement events for journal lines that this version cannot read.
 
 A line may be damaged or written by a newer version. It is never deleted and never hides the
-lines after it. It is read as an ``Unreadable`` event. If the line is an event of a known kind
+lines after it. It is read as an ``UnreadableEvent``. If the line is an event of a known kind
 with some invalid fields, that event follows with those fields replaced, so that the counts of
 rounds, steps and calls stay correct.
 """
@@ -18,7 +18,7 @@ from agent.util.text import one_line
 
 UNREADABLE_TEXT = "(This message cannot be read.)"
 _NO_RESULT = "Error: the result of this call cannot be read in the run's record."
-_NO_ENDING = "How this round ended cannot be read in the run's record."
+_NO_ENDING = "The end of this round cannot be read in the run's record."
 _MAX_KIND_CHARS = 40
 
 _STARTED: dict[str, Any] = {
@@ -85,12 +85,12 @@ def _placeholder(data: dict[str, Any]) -> UnreadableEvent:
 
 def _text(kind: str) -> str:
     if not kind:
-        return "A line of the run's record cannot be read. It is kept as it is."
+        return "A line of the run's record cannot be read. It is kept unchanged."
     if kind in KIND_NAMES:
-        return f"A part of the run's record (“{kind}”) is damaged. It is kept as it is."
+        return f"A part of the run's record (“{kind}”) is damaged. It is kept unchanged."
     return (
-        f"The run's record holds an event (“{kind}”) that this version does not know. It is kept; "
-        "open the run with a newer version to see it."
+        f"The run's record contains an event (“{kind}”) that this version does not know. It is "
+        "kept; open the run with a newer version to see it."
     )
 
 

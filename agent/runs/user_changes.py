@@ -18,6 +18,8 @@ from agent.util.text import format_size, one_line
 from agent.workspace.paths import RelPath
 
 ChangeKind = Literal["added", "changed", "removed", "moved", "put back", "made the folder"]
+_VERBS: dict[ChangeKind, str] = {"put back": "restored", "made the folder": "created the folder"}
+"""The verbs for the model, where the stored kind is not the verb."""
 _MAX_LISTED = 8
 """Maximum paths listed individually; of more, only the number and the folder are listed."""
 
@@ -41,7 +43,7 @@ class UserChange:
 
 @dataclass(frozen=True, slots=True)
 class _StoredChange:
-    """An item as stored, with its paths as URLs."""
+    """A change as stored, with its paths as URLs."""
 
     deed: ChangeKind
     path: str
@@ -96,22 +98,22 @@ def _to_json(item: UserChange) -> dict[str, object]:
 def _from_json(line: bytes) -> UserChange | None:
     """Return the item of a line; None if the line is damaged."""
     try:
-        kept = _STORED_CHANGE_ADAPTER.validate_json(line)
-        to = RelPath.from_url(kept.to) if kept.to else None
-        return UserChange(kept.deed, RelPath.from_url(kept.path), kept.size, to)
+        stored = _STORED_CHANGE_ADAPTER.validate_json(line)
+        new_path = RelPath.from_url(stored.to) if stored.to else None
+        return UserChange(stored.deed, RelPath.from_url(stored.path), stored.size, new_path)
     except (ValidationError, WorkspaceError):
         return None
 
 
 def _sentences(items: list[UserChange]) -> Iterator[str]:
-    for deed, group in groupby(_without_undone(items), lambda item: item.kind):
+    for kind, group in groupby(_without_undone(items), lambda item: item.kind):
         same = list(group)
-        words = _describe_many(same) if len(same) > _MAX_LISTED else ", ".join(map(_describe, same))
-        yield f"[The person {deed} {words}.]"
+        paths = _describe_many(same) if len(same) > _MAX_LISTED else ", ".join(map(_describe, same))
+        yield f"[The user {_VERBS.get(kind, kind)} {paths}.]"
 
 
 def _without_undone(items: list[UserChange]) -> list[UserChange]:
-    """Leave out what was added and removed again before the model was notified."""
+    """Return the changes except files added and removed again before the model was notified."""
     left: list[UserChange] = []
     for item in items:
         if item.kind == "removed":
@@ -140,9 +142,9 @@ def _describe(item: UserChange) -> str:
 
 def _describe_many(items: list[UserChange]) -> str:
     folder = os.path.commonpath([item.path.parent for item in items])
-    below = f"below {_display_path(RelPath.trusted(folder))}" if folder else "in all"
+    below = f" below {_display_path(RelPath.trusted(folder))}" if folder else ""
     size = sum(item.size or 0 for item in items)
-    return f"{len(items):,} things {below}" + (f" ({format_size(size)})" if size else "")
+    return f"{len(items):,} files or folders{below}" + (f" ({format_size(size)})" if size else "")
 
 
 def _display_path(path: RelPath) -> str:

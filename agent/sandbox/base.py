@@ -127,7 +127,7 @@ class Sandbox(Protocol):
     ) -> Iterator[OutputChunk | CommandEnd]:
         """Run ``command`` in a process of its own and yield its output as it arrives.
 
-        Any number of these run at the same time, also beside ``execute``. The shell's folder,
+        Any number of these run at the same time, also during ``execute``. The shell's folder,
         variables and functions are neither seen nor changed.
 
         Args:

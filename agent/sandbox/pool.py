@@ -74,7 +74,7 @@ class SandboxPool:
             try:
                 sandbox = self._create()
             except (StudioError, OSError) as error:
-                _log.warning("No sandbox could be kept ready: %s", error)
+                _log.warning("A sandbox for the pool could not be created: %s", error)
                 with self._changed:
                     self._changed.wait_for(lambda: self._closed, _RETRY_SECONDS)
                 continue

@@ -21,8 +21,8 @@ from agent.sandbox.client.transport import SUPERVISOR_CODE, SocketConnection
 from agent.sandbox.remote import SupervisedSandbox
 
 NO_ISOLATION_WARNING = (
-    "The sandboxes are plain processes, which isolate nothing: what a model runs has your rights "
-    "on this machine."
+    "The sandboxes are plain processes without isolation: the model's commands have your rights on "
+    "this machine."
 )
 _WORKSPACE_PATH = re.compile(r"(?<![\w./-])/workspace(?![\w.-])")
 _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

@@ -28,7 +28,7 @@ _ANSWER_SECONDS = 2.5
 _CHECK_SECONDS = 4.0
 _STOP_GRACE_SECONDS = 6.0
 _SHELL_RESTARTED = (
-    "The shell was lost and was started again; its folder, variables and functions are {what}."
+    "The shell was lost and has been restarted; its folder, variables and functions are {what}."
 )
 
 
@@ -60,15 +60,15 @@ class SupervisedSandbox(ABC):
         self._stop = Stop()
 
     def set_network_policy(self, policy: NetworkPolicy) -> None:  # noqa: B027 - nothing to apply without a network
-        """See ``Sandbox.allow``."""
+        """See ``Sandbox.set_network_policy``."""
 
     def take_network_requests(self) -> list[NetworkRequest]:
-        """See ``Sandbox.requests``."""
+        """See ``Sandbox.take_network_requests``."""
         return []
 
     @abstractmethod
     def _connect(self) -> Connection:
-        """Start a supervisor, and first the computer that it runs on if that was lost.
+        """Start a supervisor; if its container was lost, start that first.
 
         Raises:
             OSError: a failure that may be transient.
@@ -77,10 +77,10 @@ class SupervisedSandbox(ABC):
 
     @abstractmethod
     def _dispose(self) -> None:
-        """Remove the computer permanently."""
+        """Remove the sandbox's resources permanently."""
 
     def _suspend(self) -> None:
-        """Stop the computer so that it can be restarted; remove it if that is unsupported."""
+        """Stop the sandbox so that it can be restarted; remove it if that is unsupported."""
         self._dispose()
 
     @property
@@ -103,7 +103,7 @@ class SupervisedSandbox(ABC):
         """See ``Sandbox.execute``; ``ToolError`` for a command that no shell can take."""
         text = files.encode(self._translate(command))
         if b"\0" in text:
-            raise ToolError("The command contains a NUL character, which a shell cannot take.")
+            raise ToolError("The command contains a NUL character, which a shell does not accept.")
         if len(text) > frames.MAX_COMMAND_BYTES - frames.EXECUTE_HEAD.size:
             raise ToolError("The command is too long; write the data to a file instead.")
         return self._execute_exclusively(text, timeout, stop)
@@ -123,9 +123,11 @@ class SupervisedSandbox(ABC):
         text = files.encode(self._translate(command))
         job = shell.Job(text, self._absolute_path(cwd or self._home), user, env or {}, input)
         if b"\0" in text or job.encode_options().count(b"\0") != 2 + len(job.environment):
-            raise ToolError("A command, its folder, user and variables have no NUL.", errno.EINVAL)
+            raise ToolError(
+                "The command, its folder, user or variables contain a NUL character.", errno.EINVAL
+            )
         if any(not name or "=" in name for name in job.environment):
-            raise ToolError("A variable needs a name without an equals sign.", errno.EINVAL)
+            raise ToolError("A variable's name is empty or contains “=”.", errno.EINVAL)
         if (
             len(job.encode_options()) + len(input)
             > frames.MAX_COMMAND_BYTES - frames.SPAWN_HEAD.size
@@ -156,7 +158,7 @@ class SupervisedSandbox(ABC):
             self._command_lock.release()
 
     def ensure_responsive(self) -> None:
-        """See ``Sandbox.check``."""
+        """See ``Sandbox.ensure_responsive``."""
         link = self._ensure_link()
         timer = threading.Timer(_CHECK_SECONDS, link.fail, ("It did not answer.",))
         timer.start()
@@ -168,7 +170,7 @@ class SupervisedSandbox(ABC):
             timer.cancel()
 
     def set_stop(self, stop: Stop) -> None:
-        """See ``Sandbox.attend``."""
+        """See ``Sandbox.set_stop``."""
         self._stop = stop
 
     @property
@@ -232,7 +234,7 @@ class SupervisedSandbox(ABC):
             self._link, self._restored = self._open_link()
             self._raise_if_closed()  # closed during the reconnect, which close does not wait for
             if reconnected:
-                what = "as they were before that" if self._restored else "lost"
+                what = "unchanged" if self._restored else "lost"
                 self._note = " ".join(
                     filter(None, (self._note, _SHELL_RESTARTED.format(what=what)))
                 )
@@ -252,7 +254,7 @@ class SupervisedSandbox(ABC):
                 return link, link.wait_until_ready(_GREETING_SECONDS)
             except (OSError, LinkLost) as error:
                 failure = str(error)
-        raise SandboxError(f"The sandbox's shell can't be started: {failure}")
+        raise SandboxError(f"The sandbox's shell cannot be started: {failure}")
 
     def _call_with_retry(self, call: Callable[[Link], T]) -> T:
         """Call ``call`` with the link; retry once if the link is lost."""
@@ -297,7 +299,7 @@ class SupervisedSandbox(ABC):
         self._call_with_retry(lambda link: files.write(link, inside, data, exclusive))
 
     def list_folder(self, path: str, *, depth: int, limit: int) -> list[FolderEntry]:
-        """See ``Sandbox.entries``."""
+        """See ``Sandbox.list_folder``."""
         inside = self._absolute_path(path)
         return self._call_with_retry(lambda link: files.list_folder(link, inside, depth, limit))
 
@@ -321,7 +323,7 @@ class SupervisedSandbox(ABC):
         self._shut_down(self._dispose)
 
     def stop(self) -> None:
-        """See ``Sandbox.rest``."""
+        """See ``Sandbox.stop``."""
         self._shut_down(self._suspend)
 
     def _shut_down(self, action: Callable[[], None]) -> None:

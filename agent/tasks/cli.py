@@ -76,7 +76,7 @@ def run_file_tasks(args: argparse.Namespace) -> int:
     check_file(args.demonstrations)
     tasks = generate_file_tasks(args.split, args.count, args.seed, args.family)
     count = write_demonstrations(args.demonstrations, tasks)
-    print(f"{count} demonstrations in {args.demonstrations}", file=sys.stderr)
+    print(f"{count} demonstrations written to {args.demonstrations}", file=sys.stderr)
     return 0
 
 
@@ -90,7 +90,7 @@ def run_tasks(args: argparse.Namespace) -> int:
     levels = args.level or LEVELS
     records = generate_tasks(args.split, args.count, args.seed, args.family, levels)
     count = write_tasks(args.output, records)
-    print(f"{count} tasks in {args.output}", file=sys.stderr)
+    print(f"{count} tasks written to {args.output}", file=sys.stderr)
     return 0
 
 

@@ -79,7 +79,9 @@ def _format_line(task: TaskRecord, path: Path) -> str:
     here = path.parent.resolve()
     for name, content in task.input_files.items():
         if isinstance(content, HostFile) and content.folder.resolve() != here:
-            raise TaskError(f"{path}: {quote(name)} of {quote(task.id)} does not lie beside it.")
+            raise TaskError(
+                f"{path}: {quote(name)} of {quote(task.id)} is not below the folder of this file."
+            )
     return json.dumps(to_json(task), ensure_ascii=False) + "\n"
 
 
@@ -90,7 +92,9 @@ def _parse_lines(path: Path) -> Iterator[tuple[int, object]]:
             while line := file.readline(MAX_LINE_BYTES + 1):
                 number += 1
                 if len(line) > MAX_LINE_BYTES:
-                    raise TaskError(f"{path}, line {number}: longer than {MAX_LINE_BYTES} bytes.")
+                    raise TaskError(
+                        f"{path}, line {number}: the line exceeds {MAX_LINE_BYTES} bytes."
+                    )
                 if line.strip():
                     yield number, _parse_line(line, f"{path}, line {number}")
     except OSError as error:
@@ -103,8 +107,8 @@ def _parse_line(line: bytes, where: str) -> object:
     except InvalidRecord as error:
         raise TaskError(f"{where}: {error}") from error
     except (ValueError, RecursionError) as error:
-        why = "nested too deep" if isinstance(error, RecursionError) else str(error)
-        raise TaskError(f"{where}: no JSON: {why}") from error
+        why = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise TaskError(f"{where}: not valid JSON: {why}") from error
 
 
 def _object_without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -113,13 +117,13 @@ def _object_without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(result) < len(pairs):
         names = [name for name, _ in pairs]
         duplicate = next(name for name in names if names.count(name) > 1)
-        raise InvalidRecord(quote(duplicate), "stands there twice")
+        raise InvalidRecord(quote(duplicate), "is a duplicate key")
     return result
 
 
 def _parse_answer(value: object) -> tuple[str, str | None]:
     if not isinstance(value, dict) or not isinstance(value.get("id"), str):
-        raise InvalidRecord("id", "is missing, or no text")
+        raise InvalidRecord("id", "is missing or not a text")
     answer = value.get("answer")
     if answer is not None and not isinstance(answer, str):
         raise InvalidRecord("answer", f"must be a text or null, not {type(answer).__name__}")
@@ -128,5 +132,5 @@ def _parse_answer(value: object) -> tuple[str, str | None]:
 
 def _check_unique_id(name: str, seen: dict[str, int], number: int) -> None:
     if name in seen:
-        raise InvalidRecord("id", f"{quote(name)} is that of line {seen[name]}, too")
+        raise InvalidRecord("id", f"{quote(name)} is also the id of line {seen[name]}")
     seen[name] = number

@@ -59,8 +59,8 @@ def is_expression(truth: str) -> bool:
 def expressions_equal(answer: str, truth: str) -> bool:
     """Return whether an answer is an expression equal to the correct one.
 
-    Expressions are not extracted from sentences: an answer (see ``final``) that contains words
-    is not equal to any expression.
+    Expressions are not extracted from sentences: an answer (see ``extract_final_answer``) that
+    contains words is not equal to any expression.
 
     Raises:
         TaskError: ``math-verify`` is not installed and the correct answer is an expression.
@@ -69,7 +69,7 @@ def expressions_equal(answer: str, truth: str) -> bool:
         return False
     if find_spec("math_verify") is None:
         raise TaskError(
-            "To compare mathematical answers, math-verify is needed: "
+            "Comparing mathematical answers needs math-verify. Run: "
             + pip_install("requirements-train.txt")
         )
     expression = extract_final_answer(answer)
@@ -152,7 +152,7 @@ class _ComparisonWorker:
         if process is None or process.poll() is not None:
             self._process = process = _start_process()
             if _read_reply(process, STARTUP_TIMEOUT_SECONDS) != b"ready\n":
-                raise TaskError("math-verify does not start; install it again.")
+                raise TaskError("math-verify does not start. Reinstall it.")
         return process
 
 

@@ -49,16 +49,16 @@ def score_answers(
         rewards.setdefault(task.domain, []).append(reward(task, answer))
         answered[task.domain] = answered.get(task.domain, 0) + (answer is not None)
     if unmatched:
-        raise TaskError(f"answers: {quoted(min(unmatched))} is the id of no task.")
+        raise TaskError(f"answers: no task has the id {quoted(min(unmatched))}.")
     if not rewards:
-        raise TaskError("tasks: there are none.")
+        raise TaskError("tasks: there are no tasks.")
     return score_domains(rewards, answered)
 
 
 def score_domains(
     rewards: Mapping[str, list[float]], answered: Mapping[str, int]
 ) -> dict[str, Score]:
-    """Score the rewards of each domain and of all, in the format of ``scored``."""
+    """Score the rewards of each domain and of all, in the format of ``score_answers``."""
     scores = {name: score_rewards(each, answered[name]) for name, each in sorted(rewards.items())}
     everything = [value for each in rewards.values() for value in each]
     return {**scores, "": score_rewards(everything, sum(answered.values()))}

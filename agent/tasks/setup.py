@@ -35,7 +35,7 @@ def write_inputs(task: TaskRecord, workspace: Workspace) -> None:
         except WorkspaceError as error:
             raise TaskError(f"{quote(task.id)}: input_files[{quote(name)}]: {error}") from error
         if written != path:
-            raise TaskError(f"{quote(task.id)}: input_files[{quote(name)}] is there already.")
+            raise TaskError(f"{quote(task.id)}: input_files[{quote(name)}] already exists.")
 
 
 def build_task(task: TaskRecord, mode: Mode = "sandbox") -> Task:

@@ -89,10 +89,10 @@ def from_json(value: object, folder: Path) -> TaskRecord:
         InvalidRecord: the record is invalid; the error has the key.
     """
     if not isinstance(value, dict):
-        raise InvalidRecord("the line", "is no JSON object")
+        raise InvalidRecord("the line", "is not a JSON object")
     for key in value:
         if key not in _KEYS:
-            raise InvalidRecord(quote(key), f"there is no such key; known are {', '.join(_KEYS)}")
+            raise InvalidRecord(quote(key), f"unknown key; the keys are {', '.join(_KEYS)}")
     for key in _REQUIRED:
         if not _get_text(value, key).strip():
             raise InvalidRecord(key, "is missing or empty")
@@ -136,13 +136,13 @@ def _check_encodable(text: str, key: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise InvalidRecord(key, "holds half a character, which is no text") from error
+        raise InvalidRecord(key, "contains a lone surrogate, which is not valid text") from error
     return text
 
 
 def _qa_type(text: str) -> QaType:
     if text not in get_args(QaType):
-        raise InvalidRecord("qa_type", f"{quote(text)} is none of {', '.join(get_args(QaType))}")
+        raise InvalidRecord("qa_type", f"{quote(text)} is not one of {', '.join(get_args(QaType))}")
     return cast(QaType, text)
 
 
@@ -161,7 +161,7 @@ def _parse_files(value: object, folder: Path) -> dict[str, Content]:
     if not isinstance(value, dict):
         raise InvalidRecord("input_files", "must be an object: name → text, path or base64")
     if len(value) > MAX_FILES:
-        raise InvalidRecord("input_files", f"are {len(value)}; {MAX_FILES} is the most")
+        raise InvalidRecord("input_files", f"has {len(value)} files; the maximum is {MAX_FILES}")
     found = {
         _check_file_name(name): _parse_content(name, each, folder) for name, each in value.items()
     }
@@ -176,7 +176,7 @@ def _parse_json_text(text: str) -> object:
     try:
         found: object = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InvalidRecord("input_files", "is a text that holds no JSON") from error
+        raise InvalidRecord("input_files", "is a text that is not valid JSON") from error
     return found
 
 

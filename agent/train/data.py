@@ -26,7 +26,7 @@ def training_tasks(recipe: Recipe) -> list[TaskRecord]:
     if tasks.file:
         selected = list(islice(read_tasks(Path(tasks.file)), tasks.count))
         if not selected:
-            raise TrainError(f"tasks.file: {tasks.file} holds no tasks.")
+            raise TrainError(f"tasks.file: {tasks.file} contains no tasks.")
         return selected
     if not tasks.kinds:
         return []
@@ -60,7 +60,7 @@ def _generate(
     generated = [task for row in zip(*columns, strict=True) for task in row][:count]
     if len({problem.id for problem in generated}) < len(generated):
         raise TrainError(
-            f"tasks.{'unseen' if split == 'family' else 'kinds'}: one stands there twice."
+            f"tasks.{'unseen' if split == 'family' else 'kinds'}: the list contains a duplicate."
         )
     return generated
 

@@ -45,7 +45,7 @@ class TrainingLog:
                 found = json.loads(line)
             except ValueError as error:
                 if line.endswith("}"):
-                    raise TrainError(f"{self.path}, line {number}: no JSON.") from error
+                    raise TrainError(f"{self.path}, line {number}: not valid JSON.") from error
                 continue
             if found.get("kind") == kind:
                 yield found
@@ -78,7 +78,7 @@ class Progress:
         each = (time.monotonic() - self._began) / max(1, step - self._first)
         left = format_duration(each * (self._steps - step))
         print_line(
-            f"{self._stage} {step}/{self._steps}: {message}; {each:.1f} s a step, {left} left"
+            f"{self._stage} {step}/{self._steps}: {message}; {each:.1f} s per step, {left} left"
         )
 
 

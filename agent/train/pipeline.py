@@ -103,7 +103,7 @@ class Training:
         )
 
     def _create_demonstrations(self) -> list[TokenSequence]:
-        print_line("Demonstrations are carried out …")
+        print_line("Running the demonstrations …")
         return demonstrations.create_demonstrations(
             self._recipe, self._tasks, self.policy, self._runner
         )
@@ -151,7 +151,7 @@ def train(recipe: Recipe, output: Path, *, resume: bool, studio: Studio | None =
     _silence_libraries()
     recipe = replace(recipe, model=weights.resolve_dtype(recipe.model))
     if state.is_main_process:
-        print_line(f"It computes in {recipe.model.dtype}.")
+        print_line(f"Data type: {recipe.model.dtype}.")
     set_seed(recipe.seed)
     if recipe.threads:
         torch.set_num_threads(recipe.threads)
@@ -184,7 +184,7 @@ def _prepare_folder(recipe: Recipe, output: Path, *, resume: bool) -> None:
     try:
         if path.exists():
             if not resume:
-                raise TrainError(f"{output} holds a training; --resume goes on with it.")
+                raise TrainError(f"{output} contains a training. Continue it with --resume.")
             _check_same(json.loads(path.read_text(encoding="utf-8")), recipe_json, output)
             return
         output.mkdir(parents=True, exist_ok=True)
@@ -197,4 +197,7 @@ def _check_same(found: Any, wanted: dict[str, Any], output: Path) -> None:
     old = found if isinstance(found, dict) else {}
     other = sorted(key for key in old.keys() | wanted.keys() if old.get(key) != wanted.get(key))
     if other:
-        raise TrainError(f"{output} holds the training of another recipe: {', '.join(other)}.")
+        raise TrainError(
+            f"{output} contains the training of another recipe, which differs in: "
+            f"{', '.join(other)}."
+        )

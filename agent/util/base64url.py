@@ -9,5 +9,5 @@ def encode_base64url(data: bytes) -> str:
 
 
 def decode_base64url(text: str) -> bytes:
-    """Decode the output of ``letters``. Raises ``ValueError`` on other text."""
+    """Decode the output of ``encode_base64url``. Raises ``ValueError`` on other text."""
     return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))

@@ -10,9 +10,9 @@ from types import FrameType
 
 from agent.util.cancellation import Stop
 
-_STOPPING_MESSAGE = "Stopping. Once more breaks off what is at work."
+_STOPPING_MESSAGE = "Stopping. Press Ctrl-C again to abort the active runs."
 _CLEANUP_MESSAGE = (
-    "Cleaning up. Once more ends the program at once, and may leave a container behind."
+    "Cleaning up. Press Ctrl-C again to exit now, which may leave a container behind."
 )
 
 

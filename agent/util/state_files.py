@@ -23,5 +23,5 @@ def rename_damaged(file: Path, reason: object) -> Path:
     names = (file.with_name(f"{file.name}.damaged-{number}") for number in count(1))
     damaged = next(name for name in names if not name.exists())
     file.rename(damaged)
-    _log.error("%s cannot be read, and was renamed to %s: %s", file, damaged.name, reason)
+    _log.error("%s cannot be read and was renamed to %s: %s", file, damaged.name, reason)
     return damaged

@@ -30,7 +30,7 @@ def replace_surrogates(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return ``legible`` text without newlines, so that a name stays on one line."""
+    """Return sanitized text without newlines, so that a name stays on one line."""
     return sanitize(text).replace("\n", "␊").replace("\f", "␌")
 
 

@@ -42,7 +42,7 @@ class _BackgroundCall(Generic[T]):
         self.done.set()
 
     def abandon(self) -> bool:
-        """Pass a future result to ``late``; return False if the result already exists."""
+        """Pass a later result to ``on_late_result``; return False if the result exists already."""
         with self._lock:
             self._abandoned = not self.results
             return self._abandoned
@@ -75,7 +75,7 @@ def run_cancellable(
     thread.start()
     while not work.done.wait(_POLL_SECONDS):
         if stop.is_set and stop.seconds_since_set() >= grace_seconds and work.abandon():
-            raise WaitCancelled("It was not waited for, since the run was stopped.")
+            raise WaitCancelled("The wait was cancelled because the run was stopped.")
     if work.error is not None:
         raise work.error
     return work.results[0]

@@ -117,7 +117,7 @@ class Workspace:
     def open_read(self, path: RelPath) -> BinaryIO:
         """Open the regular file ``path``, seekable; the caller closes it.
 
-        Files that the application's user may not read are read by ``rescue``, up to 64 MB.
+        Files that the application's user may not read are read by ``fallback``, up to 64 MB.
         """
         with self.open_root(path) as root:
             try:
@@ -137,7 +137,7 @@ class Workspace:
             max_size: Maximum size in bytes; None for no limit but the disk.
         """
         if not path:
-            raise WorkspaceError("A file needs a name.")
+            raise WorkspaceError("The file has no name. Enter one.")
         return FileWriter(self, path, max_size)
 
     def write(self, path: RelPath, chunks: Iterable[bytes]) -> RelPath:

@@ -31,7 +31,7 @@ class ChangeResult:
 
     Attributes:
         paths: Current paths; for a removal, the former paths.
-        undo_token: Token for ``undo_token``; None if the operation cannot be undone.
+        undo_token: Token for ``undo``; None if the operation cannot be undone.
         old_paths: Former paths, if the operation moved files or moved them back.
         failures: Error messages for paths that could not be moved back; the others were.
     """
@@ -59,7 +59,7 @@ def new_folder(workspace: Workspace, path: RelPath, *, merge: bool = False) -> C
             with suppress(FileExistsError):
                 os.mkdir(name, 0o755, dir_fd=folder)
                 return ChangeResult((_join_unchecked(path.parent, name),))
-    raise WorkspaceError(f"“{path.display}” and all names like it are taken.")
+    raise WorkspaceError(f"“{path.display}” and all similar names are taken.")
 
 
 def new_file(workspace: Workspace, path: RelPath) -> ChangeResult:
@@ -180,9 +180,11 @@ def _check_not_root(path: RelPath) -> RelPath:
 def _without_nested(selected: Sequence[RelPath]) -> list[RelPath]:
     """Return the paths without duplicates and without paths inside other given paths."""
     if not selected:
-        raise WorkspaceError("Nothing was named.")
+        raise WorkspaceError("No file was selected.")
     if len(selected) > MAX_PATHS:
-        raise WorkspaceError(f"These are {len(selected)} at once; {MAX_PATHS} are the most.")
+        raise WorkspaceError(
+            f"{len(selected)} files were selected; the maximum is {MAX_PATHS} at once."
+        )
     selected_set = set(selected)
     return [
         path

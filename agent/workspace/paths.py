@@ -127,7 +127,7 @@ def _check(text: str) -> None:
             f"“{display_text(text[:200])}” is absolute; a path below the folder is needed."
         )
     if len(raw) > MAX_PATH:
-        raise WorkspaceError(f"The path is {len(raw)} bytes long; {MAX_PATH} is the most.")
+        raise WorkspaceError(f"The path is too long: {len(raw)} bytes; the maximum is {MAX_PATH}.")
     for name in raw.split(b"/"):
         if name in (b"", b".", b".."):
             raise WorkspaceError(
@@ -135,7 +135,7 @@ def _check(text: str) -> None:
             )
         if len(name) > MAX_NAME:
             raise WorkspaceError(
-                f"A name of {len(name)} bytes is too long; {MAX_NAME} is the most."
+                f"A name in the path is too long: {len(name)} bytes; the maximum is {MAX_NAME}."
             )
 
 
@@ -253,17 +253,17 @@ def to_workspace_error(error: OSError, path: str) -> WorkspaceError:
     """Convert an ``OSError`` about ``path`` to an error with a message for the user."""
     name = f"“{display_text(path[-200:])}”" if path else "The workspace"
     reasons = {
-        errno.ENOENT: "is not there",
-        errno.ELOOP: "is a link, or lies behind one; links are not followed",
-        errno.EXDEV: "leads out of the workspace",
-        errno.ENOTDIR: "is not a folder, or lies behind something that is not one",
+        errno.ENOENT: "does not exist",
+        errno.ELOOP: "is a link, or its path contains one; links are not followed",
+        errno.EXDEV: "is outside the workspace",
+        errno.ENOTDIR: "is not a folder, or its path contains a name that is not a folder",
         errno.EISDIR: "is a folder",
         errno.EINVAL: "is not a regular file",
         errno.ENAMETOOLONG: "has a name that is too long",
-        errno.EACCES: "may not be read or changed by the application",
-        errno.EPERM: "may not be read or changed by the application",
-        errno.EAGAIN: "is held by a program in the sandbox; try again",
-        errno.EEXIST: "is there already",
+        errno.EACCES: "cannot be read or changed by the application: permission denied",
+        errno.EPERM: "cannot be read or changed by the application: not permitted",
+        errno.EAGAIN: "is locked by a program in the sandbox; try again",
+        errno.EEXIST: "already exists",
         errno.ENOSPC: "does not fit: the disk is full",
         errno.EDQUOT: "does not fit: the quota is used up",
         errno.EFBIG: "is larger than the file system or a limit allows",

@@ -59,7 +59,7 @@ class StagingFolder:
         """Move ``name`` out of an opened folder, then remove it with its contents.
 
         A process that still writes into the folder can slow the removal down but cannot
-        redirect it. A folder that keeps being refilled stays in staging until ``tidy``.
+        redirect it. A folder that keeps being refilled stays in staging until ``clean_up``.
 
         Raises:
             OSError: it cannot be removed; it is moved back if possible.
@@ -113,7 +113,7 @@ class UploadDestination(Protocol):
 class FileWriter:
     """A file being written to the workspace; invisible before ``commit``.
 
-    The context manager aborts it unless it was committed. Created by ``Workspace.begin``.
+    The context manager aborts it unless it was committed. Created by ``Workspace.open_write``.
 
     Args:
         workspace: The workspace.
@@ -151,8 +151,8 @@ class FileWriter:
         if self._max_size is not None and self._size > self._max_size:
             self.abort()
             raise StorageFull(
-                f"“{self._path.display}” does not fit: it has more than the "
-                f"{format_size(self._max_size)} that there is room for."
+                f"“{self._path.display}” does not fit: it has more than "
+                f"{format_size(self._max_size)}, which is the space left."
             )
         with self._convert_errors():
             for each in data:
@@ -242,7 +242,7 @@ def move_to_free_name(source: int, source_name: str, folder: int, wanted: str) -
         except FileExistsError:
             continue
         return name
-    raise WorkspaceError(f"“{paths.display_text(wanted)}” and all names like it are taken.")
+    raise WorkspaceError(f"“{paths.display_text(wanted)}” and all similar names are taken.")
 
 
 def _replace_file(
@@ -273,8 +273,8 @@ def _check_version(folder: int, name: str, path: RelPath, version: str) -> None:
     try:
         info = paths.lstat_below(folder, name)
     except FileNotFoundError as error:
-        raise EditConflict(f"“{path.display}” is not there any more.") from error
+        raise EditConflict(f"“{path.display}” no longer exists.") from error
     if not stat.S_ISREG(info.st_mode):
-        raise EditConflict(f"“{path.display}” is not a file any more.")
+        raise EditConflict(f"“{path.display}” is no longer a file.")
     if version not in (ANY_VERSION, version_tag(info)):
-        raise EditConflict(f"“{path.display}” has changed since it was opened here.")
+        raise EditConflict(f"“{path.display}” has changed since you opened it.")

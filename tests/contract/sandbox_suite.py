@@ -165,12 +165,12 @@ class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
     @pytest.mark.parametrize(
         ("command", "code", "noted"),
         [
-            ("exit 3", 3, "exited and was started again"),
-            ("exec true", 0, "exited and was started again"),
-            ("set -e; false; echo never", 1, "exited and was started again"),
-            ("echo ${nothing?really}", 127, "exited and was started again"),
-            ("kill -9 $$", 137, "ended by signal 9 and was started again"),
-            ("kill $$; sleep 10", 143, "was started again"),
+            ("exit 3", 3, "exited and has been restarted"),
+            ("exec true", 0, "exited and has been restarted"),
+            ("set -e; false; echo never", 1, "exited and has been restarted"),
+            ("echo ${nothing?really}", 127, "exited and has been restarted"),
+            ("kill -9 $$", 137, "terminated by signal 9 and has been restarted"),
+            ("kill $$; sleep 10", 143, "has been restarted"),
             ("exec >&- 2>&-", 0, ""),
             ("exec > /dev/null", 0, ""),
             ("echo 'unmatched", 2, ""),
@@ -178,9 +178,9 @@ class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
             ("false", 1, ""),
             ("continue", 0, ""),
             ("for i in 1 2; do break 2; done", 0, ""),
-            ("break 9", 0, "exited and was started again"),
+            ("break 9", 0, "exited and has been restarted"),
             ("enable -n eval", 0, ""),
-            ("trap 'echo bye' EXIT; exit 4", 4, "was started again"),
+            ("trap 'echo bye' EXIT; exit 4", 4, "has been restarted"),
             ('for i in $(seq 3 255); do eval "exec $i>&-"; done', 0, ""),
             ("set -C; set -u; set -f; set -x; IFS=0123456789", 0, ""),
         ],
@@ -226,7 +226,7 @@ class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
         (sandbox.workspace / "gate").touch()
         assert eventually((sandbox.workspace / "done").exists)
         result = run(sandbox, "echo $x")
-        assert (result.stdout, "was started again" in result.note) == (b"kept\n", True), result
+        assert (result.stdout, "has been restarted" in result.note) == (b"kept\n", True), result
 
     def test_hundreds_of_commands_leak_no_descriptors(self, sandbox: Sandbox) -> None:
         before = say(sandbox, "ls /proc/$PPID/fd | wc -l")

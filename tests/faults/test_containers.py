@@ -52,7 +52,7 @@ def test_killed_it_is_started_again_and_the_run_goes_on(world: World) -> None:
     assert world.end(run).status == "submitted"
     first, second = world.found(run, ToolEnded)[:2]
     assert first.ending == "lost"
-    assert "started again" in first.observation
+    assert "restarted" in first.observation
     assert "x=kept" not in second.observation
 
 
@@ -61,9 +61,9 @@ def test_removed_it_ends_the_run_and_a_message_makes_another(world: World) -> No
     world.container(run).remove(force=True)
     end = world.end(run)
     assert end.status == "failed"
-    assert "not there any more" in end.reason
+    assert "no longer exists" in end.reason
     assert world.go_on(run, bash("echo on"), SUBMIT).status == "submitted"
-    assert "made anew" in world.conversation(run)
+    assert "recreated" in world.conversation(run)
     assert len(world.networks()) == 1
 
 
@@ -136,7 +136,7 @@ def test_a_warm_sandbox_that_was_is_not_given_to_a_run(
         wait_until(lambda: warm.id not in world.running())
         run = world.do(bash("echo on"), SUBMIT)
         assert "[STDERR]" not in world.observations(run)[0]
-        assert "started again" not in world.observations(run)[0]
+        assert "restarted" not in world.observations(run)[0]
         assert not world.found(run, SandboxReady)[0].pooled
 
 

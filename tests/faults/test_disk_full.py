@@ -73,11 +73,11 @@ def test_the_run_ends_with_what_to_do_and_goes_on_once_there_is_room(
 ) -> None:
     run = filled(world, small)
     end = world.end(run)
-    assert (end.status, "Make room" in end.reason) == ("failed", True)
+    assert (end.status, "Free some space" in end.reason) == ("failed", True)
     fill(small)
-    with pytest.raises(RunError, match="Make room"):
+    with pytest.raises(RunError, match="Free some space"):
         world.runs.follow_up(run, "Go on.", ScriptedModel([SUBMIT]), Limits())
-    with pytest.raises(StorageFull, match="Make room"):
+    with pytest.raises(StorageFull, match="Free some space"):
         world.runs.create_draft()
     empty(small)
     end = world.go_on(run, bash("pgrep -c sleep; echo on"), SUBMIT)

@@ -113,6 +113,6 @@ def test_one_that_stays_away_ends_the_run_with_what_to_do(world: World, own: Own
     own.end()
     end = world.end(run)
     assert end.status == "failed"
-    assert "Start it again" in end.reason
+    assert "Restart it" in end.reason
     own.start()
     assert world.go_on(run, USE, SUBMIT).status == "submitted"

@@ -33,5 +33,5 @@ def test_a_full_disk_is_told_under_its_step(browser: Browser, image: str, tmp_pa
             expect(card.locator(".state")).to_contain_text("disk full")
             expect(card.locator(".foot .bad")).to_contain_text("of 60 MB are used")
         told = str(endpoint.requests[-1].body["messages"])
-        assert "Delete what is not needed any more before you go on." in told
+        assert "Delete files that are no longer needed before you continue." in told
         assert "room again" in told

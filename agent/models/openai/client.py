@@ -50,7 +50,7 @@ _DECODE_ERRORS = (json.JSONDecodeError, UnicodeDecodeError, RecursionError)
 class OpenAIModel:
     """A model behind an OpenAI-compatible endpoint.
 
-    A request field that the endpoint rejects is dropped or renamed; an ``ModelNotice`` piece
+    A request field that the endpoint rejects is dropped or renamed; a ``ModelNotice`` piece
     reports this once, and this object remembers it. Other failures are not retried. Text, reasoning
     and arguments that arrive within 25 ms are merged into one piece.
 
@@ -131,7 +131,7 @@ class OpenAIModel:
                 f"The endpoint {url} ended the answer: “{parser.failure_reason}”."
             )
         if not parser.is_complete:
-            raise ModelUnavailable(f"The endpoint {url} broke the answer off before its end.")
+            raise ModelUnavailable(f"The endpoint {url} ended the answer early.")
         self._connection.has_answered = True
         return parser.finish()
 
@@ -214,7 +214,7 @@ class _EndpointConnection:
         """Send a chat request and yield the chunks of its response, which is closed after.
 
         Raises:
-            _Refusal: the endpoint returned an error.
+            _EndpointRefused: the endpoint returned an error.
             ModelError: the endpoint is unreachable, or its response is not an answer.
         """
         with _convert_errors(self.endpoint, self._read_timeout):
@@ -293,7 +293,7 @@ def _convert_errors(endpoint: Endpoint, read_timeout: float) -> Iterator[None]:
 def _create_client(address: BaseUrl, config: ModelConfig) -> _Client:
     key, read_timeout = config.api_key, config.read_timeout
     if not key.isascii() or not key.isprintable():
-        raise ModelRefused("The API key holds characters that no key has. Enter it again.")
+        raise ModelRefused("The API key contains invalid characters. Enter it again.")
     try:
         return _Client(
             api_key=key,

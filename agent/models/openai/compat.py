@@ -61,13 +61,13 @@ class Adaptation:
             return ""
         if name == _SYSTEM_PROMPT:
             self._dropped.add(name)
-            return "This model takes no system prompt: it is sent with the first message."
+            return "This model accepts no system prompt; it is sent with the first message instead."
         alternative = _ALTERNATIVE_NAMES.get(name, "")
         if alternative and name not in self._renamed.values() and alternative not in sent:
             self._renamed[name] = alternative
-            return f"This endpoint does not take “{name}”: “{alternative}” is sent instead."
+            return f"This endpoint does not accept “{name}”; “{alternative}” is sent instead."
         self._dropped.add(name)
-        return f"This endpoint does not take “{name}”: it is left out from here on."
+        return f"This endpoint does not accept “{name}”; it is no longer sent."
 
 
 def _rejected_field(failure: Failure, sent: Body) -> str:

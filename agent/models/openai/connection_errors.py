@@ -31,24 +31,25 @@ def connection_error(
 
 def _describe(causes: list[BaseException], names: str, text: str, read_timeout: float) -> str:
     if "ConnectTimeout" in names:
-        return f"did not take a connection within {min(CONNECT_TIMEOUT_SECONDS, read_timeout):g} s."
+        seconds = min(CONNECT_TIMEOUT_SECONDS, read_timeout)
+        return f"did not accept a connection within {seconds:g} s."
     if "Timeout" in names:
-        return f"said nothing for {read_timeout:g} s."
+        return f"sent nothing for {read_timeout:g} s."
     if any(isinstance(cause, socket.gaierror) for cause in causes) or "getaddrinfo" in text:
-        return "cannot be found: its name is not known. Is the address right?"
+        return "cannot be found: its host name does not exist. Check the address."
     if any(isinstance(cause, ssl.SSLError) for cause in causes) or "CERTIFICATE" in text:
         return (
-            "cannot be reached securely. Where your network has its own certificate "
-            f"authority, name it in SSL_CERT_FILE. ({_innermost_message(causes)})"
+            "cannot be reached securely. If your network has its own certificate authority, "
+            f"set SSL_CERT_FILE to its certificates. ({_innermost_message(causes)})"
         )
     if "ProxyError" in names:
         reason = _innermost_message(causes)
-        return f"cannot be reached through the proxy that the environment names. ({reason})"
+        return f"cannot be reached through the proxy set in the environment. ({reason})"
     if "Connect" in names:
-        return "cannot be reached. Is it running, and is the address right?"
+        return "cannot be reached. Check that it is running and that the address is correct."
     if any(name in names for name in ("JSON", "Unicode", "Recursion", "Decoding")):
-        return "sent something in the answer that cannot be read."
-    return "broke the connection off before the answer's end."
+        return "sent an answer that cannot be decoded."
+    return "closed the connection before the end of the answer."
 
 
 def _causes(error: BaseException) -> list[BaseException]:

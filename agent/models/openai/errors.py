@@ -13,8 +13,8 @@ from agent.models.openai.context_errors import ErrorDetails, length_error
 from agent.models.openai.redaction import redact
 
 NO_TOOLS_MESSAGE = (
-    "The endpoint {where} takes no tool calls for the model {model}. Set the tool-call "
-    "style to “text”, then calls are read from the model's text."
+    "The endpoint {where} does not support tool calls for the model {model}. Set the tool-call "
+    "style to “text”, so that calls are parsed from the model's text."
 )
 
 _MAX_PARSED_CHARACTERS, _MAX_MESSAGE_CHARACTERS = 4000, 400
@@ -74,7 +74,7 @@ def to_model_error(failure: Failure, endpoint: Endpoint) -> ModelError:
             return error
     if status in _TOOLS_STATUSES and _NO_TOOLS_PATTERN.search(details.text):
         hint = NO_TOOLS_MESSAGE.format(where=endpoint.display_url, model=endpoint.model)
-        return ModelRefused(f"{hint} It said: {message}")
+        return ModelRefused(f"{hint} Its message: {message}")
     if _is_temporary(failure, details):
         return ModelUnavailable(
             _error_message(failure, endpoint, message), _retry_after(failure.headers, details.text)
@@ -100,17 +100,17 @@ def invalid_response_error(endpoint: Endpoint, *, answered_before: bool) -> Mode
         answered_before: Whether the endpoint has sent a valid answer before. If so, a gateway
             in front of it probably failed, which is temporary; otherwise the URL is wrong.
     """
-    what = f"The endpoint {endpoint.display_url} answered with something that is no model's answer"
+    what = f"The endpoint {endpoint.display_url} sent a response that is not a model's answer"
     if answered_before:
-        return ModelUnavailable(f"{what}, as gateways do that have lost their server.")
-    return ModelRefused(f"{what}. Is the address complete? Most end in /v1.")
+        return ModelUnavailable(f"{what}; a gateway may have lost its server.")
+    return ModelRefused(f"{what}. Check that the address is complete; most end in /v1.")
 
 
 def too_large_error(endpoint: Endpoint, limit: str) -> ModelRefused:
     """Return the error for a response over a size limit; ``limit`` names the limit."""
     return ModelRefused(
-        f"The endpoint {endpoint.display_url} sent {limit}, and the connection was closed. Is it a "
-        "model's endpoint? If it is, ask whoever runs it why its answers are this long."
+        f"The endpoint {endpoint.display_url} sent {limit}, and the connection was closed. Check "
+        "that it is a model's endpoint. If it is, ask its operator why its answers are this long."
     )
 
 
@@ -127,28 +127,27 @@ def _is_temporary(failure: Failure, details: ErrorDetails) -> bool:
 def _error_message(failure: Failure, endpoint: Endpoint, detail: str) -> str:
     reason = detail or "no reason given"
     if failure.streaming:
-        return f"The endpoint {endpoint.display_url} broke the answer off: {reason}"
+        return f"The endpoint {endpoint.display_url} ended the answer with an error: {reason}"
     return f"The endpoint {endpoint.display_url} answered {failure.status}: {reason}"
 
 
 def _with_advice(status: int | None, endpoint: Endpoint, message: str) -> str:
     """Return the user's options after a refusal, then the endpoint's message."""
-    message = f" It said: {message}" if message else ""
+    message = f" Its message: {message}" if message else ""
     if status is not None and 300 <= status < 400:
         return (
-            "it leads to another address, and a key is never sent on. Enter the address "
-            "it leads to, if you trust it." + message
+            "it redirects to another address, and the key is never sent there. If you trust that "
+            "address, enter it instead." + message
         )
     advice = {
         401: "the API key is missing or wrong. Enter the key of this endpoint.",
-        402: "the account has no credit left there.",
+        402: "the account has no credit left.",
         403: "this key may not use this model or endpoint.",
-        404: f"it does not know the model {endpoint.model}, or the address is not "
-        "complete (most end in /v1).",
-        405: "the address is not that of a chat endpoint (most end in /v1).",
+        404: f"it has no model {endpoint.model}, or the address is incomplete (most end in /v1).",
+        405: "the address is not a chat endpoint's (most end in /v1).",
         429: "the account's quota is used up.",
     }.get(status or 0)
-    return advice + message if advice else message.removeprefix(" It said: ")
+    return advice + message if advice else message.removeprefix(" Its message: ")
 
 
 def error_object(body: object) -> object:

@@ -39,7 +39,7 @@ def list_models(config: ModelConfig) -> list[str]:
     except TimeoutError:
         future.cancel()
         raise ModelUnavailable(
-            f"The endpoint did not list its models within {_LIST_SECONDS:g} s."
+            f"The endpoint did not return its model list within {_LIST_SECONDS:g} s."
         ) from None
     return sorted(set(_model_names(response)), key=str.lower)[:_MAX_MODELS]
 
@@ -68,8 +68,8 @@ def check_endpoint(config: ModelConfig) -> str:
 
 def _models_message(names: list[str]) -> str:
     if not names:
-        return "The endpoint answers, but it lists no models: enter a model's name."
-    return f"The endpoint answers and offers {len(names)} models: choose one."
+        return "The endpoint answers, but lists no models. Enter a model name."
+    return f"The endpoint answers and offers {len(names)} models. Choose one."
 
 
 def _try_turn(config: ModelConfig) -> str:
@@ -84,11 +84,11 @@ def _try_turn(config: ModelConfig) -> str:
 
 def _result_message(config: ModelConfig, pieces: list[Piece], seconds: float) -> str:
     if not any(isinstance(piece, Finish) for piece in pieces):
-        return f"{config.model} did not finish an answer within {_CHECK_SECONDS:g} s."
+        return f"{config.model} did not complete an answer within {_CHECK_SECONDS:g} s."
     if any(isinstance(piece, CallPiece) and piece.name == _READY_TOOL.name for piece in pieces):
         return f"{config.model} works: it answered and called a tool ({seconds:.1f} s)."
     other = "text" if config.tool_call_style == "native" else "native"
     return (
-        f"{config.model} answers ({seconds:.1f} s), but did not call a tool when asked to. If it "
-        f"does not in a run either, set the tool-call style to “{other}”."
+        f"{config.model} answers ({seconds:.1f} s), but did not call the test tool. If it calls "
+        f"no tools in a run either, set the tool-call style to “{other}”."
     )

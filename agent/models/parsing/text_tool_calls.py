@@ -48,15 +48,15 @@ _BLOCK_END_CHARACTERS = " \t\r\n}`"
 
 _INSTRUCTIONS = """\
 # Tools
-You have the tools below. To call one, write a block exactly like this, and nothing after \
+You have the tools below. To call a tool, write a block exactly like this, and nothing after \
 the last block:
 
 ```tool_call
 {"name": "the tool's name", "arguments": {"parameter": "value"}}
 ```
 
-The block holds one JSON object; line breaks inside a value are written as \\n. The result \
-comes in the next message. Never write a result yourself.
+The block contains one JSON object; write line breaks inside a value as \\n. The next message \
+contains the result. Never write a result yourself.
 """
 
 

@@ -153,7 +153,7 @@ class TokenModel:
         context = self._sampler.context
         room = context - used
         if room < _MIN_ANSWER_TOKENS:
-            message = f"The conversation has {used} tokens; the model takes {context}."
+            message = f"The conversation has {used} tokens; the model's context has {context}."
             raise ContextTooLong(message, context, used)
         requested = request.max_tokens if request.max_tokens is not None else self._max_tokens
         return room if requested is None else min(requested, room)
@@ -179,7 +179,7 @@ class _AnswerBuilder:
         if len(sampled.ids) != len(sampled.logprobs) or not all(
             map(math.isfinite, sampled.logprobs)
         ):
-            raise ModelRefused("The model's probabilities are no numbers: its weights are broken.")
+            raise ModelRefused("The model's probabilities are not finite: its weights are damaged.")
         self.ids += sampled.ids
         self.logprobs += sampled.logprobs
 

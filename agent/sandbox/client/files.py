@@ -27,14 +27,14 @@ _ERROR_MESSAGES = {
     errno.ENODEV: "{path} is not a regular file.",
     errno.ENOTDIR: "{path} is not a folder, or a part of it is not.",
     errno.EEXIST: "{path} already exists.",
-    errno.EACCES: "No permission to use {path}.",
-    errno.EPERM: "No permission to use {path}.",
-    errno.EROFS: "{path} is on a part of the sandbox that cannot be written.",
-    errno.ENOSPC: "The disk is full: {path} was left as it was.",
-    errno.EDQUOT: "The disk is full: {path} was left as it was.",
-    errno.EFBIG: "{path} is larger than what can be read here{limit}.",
+    errno.EACCES: "Permission denied: {path}.",
+    errno.EPERM: "Permission denied: {path}.",
+    errno.EROFS: "{path} is in a read-only part of the sandbox.",
+    errno.ENOSPC: "The disk is full; {path} was not changed.",
+    errno.EDQUOT: "The disk is full; {path} was not changed.",
+    errno.EFBIG: "{path} is larger than can be read at once{limit}.",
     errno.ELOOP: "{path} is a link that leads back to itself.",
-    errno.ENAMETOOLONG: "{path}: this name is too long.",
+    errno.ENAMETOOLONG: "{path}: the name is too long.",
 }
 
 
@@ -52,7 +52,7 @@ def tool_error(payload: bytes, path: str, limit: int | None = None) -> ToolError
     size = "" if limit is None else f" ({limit} bytes)"
     message = _ERROR_MESSAGES.get(number)
     if message is None:
-        message = "{path}: " + (os.strerror(number) if number < 4096 else "it can't be used")
+        message = "{path}: " + (os.strerror(number) if number < 4096 else "it cannot be used")
     return ToolError(message.replace("{limit}", size).replace("{path}", path), number)
 
 
@@ -148,7 +148,7 @@ def write(link: Link, path: str, data: bytes, exclusive: bool) -> None:
 
 
 def list_folder(link: Link, path: str, depth: int, limit: int) -> list[FolderEntry]:
-    """See ``Sandbox.entries``."""
+    """See ``Sandbox.list_folder``."""
     found: list[FolderEntry] = []
     arguments = encode(path), str(depth).encode(), str(limit).encode()
     with link.open_exchange() as exchange:

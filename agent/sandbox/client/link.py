@@ -1,8 +1,8 @@
-"""The host's side of the frame protocol: a reader thread and conversations.
+"""The host's side of the frame protocol: a reader thread and exchanges.
 
 Data from the sandbox is untrusted: a malformed frame, an id that was never issued, more unread
-bytes than a conversation allows, or silence beyond a deadline breaks the link, and every
-waiting conversation is notified at once.
+bytes than an exchange allows, or silence beyond a deadline breaks the link, and every waiting
+exchange is notified at once.
 """
 
 import itertools
@@ -16,7 +16,7 @@ from agent.errors import SandboxError
 from agent.sandbox.supervisor import frames
 from agent.util.text import one_line
 
-UNREADABLE_ANSWER = "The sandbox sent an answer that cannot be read."
+UNREADABLE_ANSWER = "The sandbox sent an invalid answer."
 _FRAME_OVERHEAD_BYTES = 64
 _MAX_QUOTED_CHARS = 200
 
@@ -64,7 +64,7 @@ class Exchange:
         self._bytes_left = max_unread_bytes
 
     def send(self, kind: int, payload: bytes = b"") -> None:
-        """Send one frame in this conversation."""
+        """Send one frame of this exchange."""
         self._link.send(kind, self.ident, payload)
 
     def receive(self, seconds: float) -> tuple[int, bytes] | None:
@@ -87,7 +87,7 @@ class Exchange:
         """Return the next answer; break the link if none arrives in time."""
         answer = self.receive(seconds)
         if answer is None:
-            self._link.fail(f"The sandbox gave no answer for {seconds:.0f} s.")
+            self._link.fail(f"The sandbox did not answer for {seconds:.0f} s.")
             raise LinkLost(self._link.failure)
         return answer
 
@@ -106,7 +106,7 @@ class Exchange:
 
 
 class Link:
-    """Concurrent conversations with one supervisor over one connection.
+    """Concurrent exchanges with one supervisor over one connection.
 
     Attributes:
         failure: Why the link broke, as text for the user; empty while it works.
@@ -127,7 +127,7 @@ class Link:
         """Wait until the supervisor is ready; return whether it restored a shell's state."""
         kind, payload = self._exchanges[0].receive_or_fail(seconds)
         if kind != frames.READY or payload not in (b"", b"1"):
-            self.fail("The sandbox began with something else than its greeting.")
+            self.fail("The sandbox did not begin with the expected READY frame.")
             raise LinkLost(self.failure)
         return payload == b"1"
 
@@ -135,7 +135,7 @@ class Link:
     def open_exchange(
         self, max_unread_bytes: int = 4 * frames.MAX_PAYLOAD_BYTES
     ) -> Iterator[Exchange]:
-        """Open a conversation; answers that arrive after the block are discarded."""
+        """Open an exchange; answers that arrive after the block are discarded."""
         with self._lock:
             if self.failure:
                 raise LinkLost(self.failure)
@@ -157,7 +157,7 @@ class Link:
             with self._send_lock:
                 self._connection.send(frames.pack(kind, ident, payload))
         except OSError as error:
-            self.fail(f"The sandbox takes no more requests: {error}")
+            self.fail(f"The sandbox accepts no more requests: {error}")
         if self.failure:
             raise LinkLost(self.failure)
 
@@ -183,9 +183,9 @@ class Link:
                 for kind, ident, payload in parser.feed(data):
                     self._dispatch(kind, ident, payload)
         except (OSError, frames.ProtocolError) as error:
-            self.fail(f"The sandbox's supervisor broke off: {error}")
+            self.fail(f"The connection to the sandbox's supervisor failed: {error}")
         else:
-            self.fail(f"The sandbox's supervisor has ended{self._last_diagnostic()}.")
+            self.fail(f"The sandbox's supervisor has exited{self._last_diagnostic()}.")
         finally:
             self._connection.close()
 
@@ -198,6 +198,6 @@ class Link:
             exchange = self._exchanges.get(ident)
             issued = self._last_id
         if exchange is None and ident > issued:
-            raise frames.ProtocolError("an answer to nothing that was asked")
+            raise frames.ProtocolError("an answer to an unknown request")
         if exchange is not None and not exchange.deliver(kind, payload):
-            raise frames.ProtocolError("more was sent than agreed on")
+            raise frames.ProtocolError("more unread bytes than allowed")

@@ -1,4 +1,4 @@
-"""Client of the shell and of commands beside it: sends one, yields its output and result."""
+"""Client of the shell and of separate commands: sends one, yields its output and result."""
 
 import contextlib
 import errno
@@ -98,7 +98,7 @@ class _RunningCommand:
         if answer is not None:
             return self._parse_frame(*answer)
         if time.monotonic() >= self._deadline:
-            self._fail_link("The sandbox did not end a command whose time was up.")
+            self._fail_link("The sandbox did not end a command after its time limit.")
         return None
 
     def _parse_frame(self, kind: int, payload: bytes) -> OutputChunk | CommandEnd:
@@ -121,7 +121,7 @@ class _RunningCommand:
         data = payload[frames.OUTPUT_HEAD.size :]
         self._bytes_left[stream] -= len(data)
         if not data or self._bytes_left[stream] < 0 or skipped > _MAX_SKIPPED:
-            self._fail_link("The sandbox sent no output, or more than it was asked to keep.")
+            self._fail_link("The sandbox sent an empty output frame, or more than the keep limit.")
         return OutputChunk(stream, data, skipped)
 
     def _fail_link(self, reason: str) -> NoReturn:
@@ -139,7 +139,7 @@ def _parse_result(payload: bytes, max_seconds: float) -> CommandEnd:
     note = payload[frames.FINISHED_HEAD.size :]
     # The comparison also rejects NaN, which JSON, and so an event, cannot represent.
     if not 0 <= seconds <= max_seconds or code not in _EXIT_CODES or len(note) > _MAX_NOTE_BYTES:
-        raise ValueError("a field is out of its range")
+        raise ValueError("a field is out of range")
     reason = _END_REASONS[frames.END_REASONS[ending]]
     exit_code = code if reason == "exit" and code >= 0 else None
     return CommandEnd(exit_code, reason, seconds, sanitize(note.decode(errors="replace")))
@@ -170,7 +170,7 @@ def execute(
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A command to run beside the shell.
+    """A command to run outside the shell.
 
     Attributes:
         command: The shell command.
@@ -205,7 +205,7 @@ class Job:
 def spawn(
     link: Link, job: Job, *, timeout: float, keep_bytes: int, stop: Stop
 ) -> Generator[OutputChunk | CommandEnd, None, None]:
-    """Run a command beside the shell; see ``Sandbox.spawn`` and ``execute``.
+    """Run a command outside the shell; see ``Sandbox.spawn`` and ``execute``.
 
     Raises:
         LinkLost: the supervisor is gone or broke the protocol.
@@ -224,7 +224,7 @@ def _max_unread_bytes(keep: int) -> int:
 
 
 def _cancel(exchange: Exchange) -> None:
-    with contextlib.suppress(LinkLost):  # the conversation itself reports it
+    with contextlib.suppress(LinkLost):  # the exchange itself reports it
         exchange.send(frames.CANCEL)
 
 
@@ -258,7 +258,7 @@ def request_end(link: Link) -> None:
         with link.open_exchange() as exchange:
             exchange.send(frames.END)
     except LinkLost:
-        return  # the command's own conversation is notified
+        return  # the command's own exchange is notified
 
 
 def _coalesce(run: _RunningCommand) -> Iterator[OutputChunk | CommandEnd]:

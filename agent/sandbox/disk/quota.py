@@ -117,7 +117,7 @@ class DiskMonitor:
                 self._thread.start()
 
     def message(self) -> str:
-        """Return what was full since ``begin``, as a sentence; empty if nothing was."""
+        """Return what was full since ``start``, as a sentence; empty if nothing was."""
         with self._changed:
             if not self._message and self._own_disk and self._own_disk_full():
                 self._count_usage()
@@ -138,7 +138,7 @@ class DiskMonitor:
                 if force is not None:
                     self._halt(force)
             except (OSError, SandboxError) as error:  # removed, or being moved
-                _log.debug("A sandbox's disk cannot be looked at: %s", error)
+                _log.debug("A sandbox's disk usage cannot be read: %s", error)
             with self._changed:
                 near = self._message or self._usage.total > self._limit - _NEAR_LIMIT_BYTES
                 self._changed.wait(_POLL_NEAR_LIMIT_SECONDS if near else _POLL_SECONDS)
@@ -169,8 +169,8 @@ class DiskMonitor:
         ):
             left = format_size(max(0, min(free.values())))
             return (
-                f"The disk of the machine itself is nearly full ({left} are left). "
-                "Delete what is not needed any more, wherever it is, before you go on."
+                f"The disk of the host machine is nearly full ({left} free). "
+                "Delete files that are no longer needed, wherever they are, before you continue."
             )
         if self._own_disk and self._own_disk_full():
             self._full_since = self._full_since or time.monotonic()
@@ -196,10 +196,10 @@ class DiskMonitor:
         deleted = f", {format_size(use.deleted)} in deleted files that were still open"
         return (
             f"The sandbox's disk is full: {format_size(use.total)} of {format_size(self._limit)} "
-            "are used, "
+            "used, "
             f"{format_size(use.workspace)} in {own} and {format_size(use.elsewhere)} elsewhere"
             f"{deleted if use.deleted else ''}. "
-            "Delete what is not needed any more before you go on."
+            "Delete files that are no longer needed before you continue."
         )
 
     def _count_usage(self) -> None:

@@ -110,7 +110,7 @@ def _unpack(archive: bytes, home: Path) -> Path:
             tar.extractall(home, filter=_keep_mode, numeric_owner=True)
             return home / tar.getnames()[0]
     except (OSError, tarfile.TarError) as error:
-        raise SandboxError(f"The sandbox's directories can't be made: {error}") from error
+        raise SandboxError(f"The sandbox's directories cannot be created: {error}") from error
 
 
 def _keep_mode(member: tarfile.TarInfo, home: str) -> tarfile.TarInfo:

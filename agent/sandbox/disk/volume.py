@@ -59,9 +59,7 @@ def create(folder: Path, size: int) -> bool:
         folder.chmod(0o700)
         (folder / "lost+found").rmdir()
     except (OSError, SandboxError) as error:
-        _log.warning(
-            "A sandbox's disk is only watched, since it can have none of its own: %s", error
-        )
+        _log.warning("A sandbox has no disk of its own; its usage is only monitored: %s", error)
         discard(folder)
         return False
     return True
@@ -124,7 +122,7 @@ def remove(folder: Path) -> None:
     """Remove a folder with its contents at any depth; do nothing if it is missing.
 
     Raises:
-        SandboxError: some of it is left.
+        SandboxError: some of it could not be removed.
     """
     _run_tool(
         "rm", "-rf", "--one-file-system", "--", str(folder)
@@ -171,7 +169,7 @@ def _run_tool(name: str, *arguments: str) -> None:
             check=False,
         )
     except subprocess.TimeoutExpired as error:
-        raise SandboxError(f"{name} did not end.") from error
+        raise SandboxError(f"{name} did not end in time.") from error
     if done.returncode != 0:
         output = " ".join((done.stderr or done.stdout).split())
         raise SandboxError(f"{name} failed: {output or done.returncode}")

@@ -197,7 +197,7 @@ def _etc_files(folder: Path) -> list[Path]:
             copy.write_bytes((_ETC_FOLDER / copy.name).read_bytes())
             copy.chmod(0o644)
     except OSError as error:
-        raise SandboxError(f"The sandbox's files for /etc can't be made: {error}") from error
+        raise SandboxError(f"The sandbox's files for /etc cannot be created: {error}") from error
     return copies
 
 

@@ -56,7 +56,7 @@ def read_inventory(client: Client, instance: str, images: Iterable[str]) -> Inve
         SandboxError: the engine refused.
     """
     label = f"{lifecycle.INSTANCE_LABEL}={instance}"
-    with engine_errors("What the sandboxes take can't be told"):
+    with engine_errors("The sandboxes' resource usage cannot be read"):
         found = client.api.containers(all=True, size=True, filters={"label": label})
         sandboxes = [_sandbox_usage(client, each) for each in found]
         sizes = [_image_size(client, tag) for tag in dict.fromkeys(images) if tag]

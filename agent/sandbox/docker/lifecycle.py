@@ -47,7 +47,7 @@ def list_containers(client: Client, instance: str, sandbox: str = "") -> list[Co
     labels = [f"{INSTANCE_LABEL}={instance}"]
     if sandbox:
         labels.append(f"{SANDBOX_LABEL}={sandbox}")
-    with engine_errors("The sandboxes that are there can't be listed"):
+    with engine_errors("The sandboxes cannot be listed"):
         found = client.api.containers(all=True, filters={"label": labels})
     return [_container_info(each) for each in sorted(found, key=lambda each: -each["Created"])]
 
@@ -67,7 +67,7 @@ def stop(client: Client, container: str, network: SandboxNetwork | None) -> None
     Raises:
         SandboxError: the engine refused.
     """
-    with engine_errors("The sandbox can't be stopped"), _ignore_missing():
+    with engine_errors("The sandbox cannot be stopped"), _ignore_missing():
         if client.api.inspect_container(container)["State"]["Paused"]:
             client.api.unpause(container)
         client.api.stop(container, timeout=0)
@@ -82,7 +82,7 @@ def remove(client: Client, container: str) -> None:
     Raises:
         SandboxError: the engine refused.
     """
-    with engine_errors("The sandbox can't be removed"), _ignore_missing():
+    with engine_errors("The sandbox cannot be removed"), _ignore_missing():
         try:
             client.api.remove_container(container, force=True, v=True)
         except docker.errors.APIError as error:
@@ -96,7 +96,7 @@ def stopped_at(client: Client, container: str) -> float | None:
     Raises:
         SandboxError: the engine refused, or the container is gone.
     """
-    with engine_errors("The sandbox can't be looked at"):
+    with engine_errors("The sandbox cannot be inspected"):
         state = client.api.inspect_container(container)["State"]
     if state["Status"] != "exited":
         return None

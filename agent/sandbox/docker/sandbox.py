@@ -37,10 +37,10 @@ from agent.sandbox.network.subnets import SandboxNetwork
 from agent.sandbox.remote import SupervisedSandbox
 
 _CONTAINER_REMOVED = (
-    "The sandbox's container is not there any more: something else removed it. Send a message to "
-    "go on in a new one, with the same files."
+    "The sandbox's container no longer exists: another program removed it. Send a message to "
+    "continue in a new one, with the same files."
 )
-_OUT_OF_MEMORY = "The sandbox ran out of memory and ended."
+_OUT_OF_MEMORY = "The sandbox ran out of memory and was terminated."
 _SHELL_LOST = "The shell of this sandbox was lost; this is a new one, in /workspace."
 _SHELL_STATE_PATH = "/run/studio/shell"
 
@@ -86,13 +86,13 @@ class DockerSandbox(SupervisedSandbox):
                 with contextlib.suppress(FileExistsError):  # may be the model's link or file
                     (spec.workspace / name).mkdir(parents=True)
         except OSError as error:
-            raise SandboxError(f"The workspace can't be made: {error}") from error
+            raise SandboxError(f"The workspace cannot be created: {error}") from error
         with contextlib.ExitStack() as on_failure:
             network = None
             if spec.proxy is not None:
                 network = spec.proxy.create_network()
                 on_failure.callback(spec.proxy.remove_network, network)
-            with engine_errors("The sandbox can't be created"):
+            with engine_errors("The sandbox cannot be created"):
                 container = create_container(client, spec, network)
             on_failure.pop_all()
         sandbox = cls(client, container, spec, network)
@@ -129,7 +129,7 @@ class DockerSandbox(SupervisedSandbox):
             lifecycle.stop(self._client, info.id, info.network)
         if info.network is not None and self._proxy is not None:
             self._proxy.recreate_network(info.network)
-            with engine_errors("The sandbox's network can't be joined"):
+            with engine_errors("The sandbox cannot be connected to its network"):
                 self._api.connect_container_to_network(
                     info.id, info.network.name, ipv4_address=info.network.address
                 )
@@ -138,7 +138,7 @@ class DockerSandbox(SupervisedSandbox):
             self._note = _SHELL_LOST
 
     def _start_container(self) -> None:
-        with engine_errors("The sandbox can't be started"):
+        with engine_errors("The sandbox cannot be started"):
             self._api.start(self._container)
             self._disk_monitor = self._create_disk_monitor()
         self.start()
@@ -161,7 +161,7 @@ class DockerSandbox(SupervisedSandbox):
 
     def _layer_size(self) -> int:
         """Return the bytes that the container wrote outside its mounts, from the engine."""
-        with engine_errors("The sandbox's size is not known"):
+        with engine_errors("The sandbox's size cannot be read"):
             found = self._api.containers(all=True, size=True, filters={"id": self._container})
         return int(found[0].get("SizeRw") or 0) if found else 0
 
@@ -169,7 +169,7 @@ class DockerSandbox(SupervisedSandbox):
         """Terminate all processes of commands; with ``force``, kill the container."""
         link = self._link
         if force or link is None:
-            with engine_errors("The sandbox can't be stopped"):
+            with engine_errors("The sandbox cannot be stopped"):
                 self._api.kill(self._container)
         else:
             shell.request_end(link)
@@ -186,12 +186,12 @@ class DockerSandbox(SupervisedSandbox):
         return super().peak_memory()
 
     def set_network_policy(self, policy: NetworkPolicy) -> None:
-        """See ``Sandbox.allow``; no effect on a sandbox that was created without a network."""
+        """See ``Sandbox.set_network_policy``; no effect on a sandbox without a network."""
         if self._proxy is not None and self._network is not None:
             self._proxy.set_policy(self._network, policy)
 
     def take_network_requests(self) -> list[NetworkRequest]:
-        """See ``Sandbox.requests``."""
+        """See ``Sandbox.take_network_requests``."""
         if self._proxy is None or self._network is None:
             return []
         return self._proxy.take_requests(self._network)
@@ -204,7 +204,7 @@ class DockerSandbox(SupervisedSandbox):
             )  # wait only once per outage
             wait_for_engine(self._client, self._stop, seconds)
             self._recovery_seconds = RECOVERY_SECONDS
-        with engine_errors("The sandbox's shell can't be started"):
+        with engine_errors("The sandbox's shell cannot be started"):
             if self._connected:
                 self._ensure_running()
             self._connected = True

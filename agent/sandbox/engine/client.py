@@ -28,14 +28,14 @@ _LIMIT_NAMES = {"MemoryLimit": "memory", "CpuCfsQuota": "processors", "PidsLimit
 RECOVERY_SECONDS = 30.0
 _POLL_SECONDS = 0.25
 ENGINE_UNAVAILABLE = (
-    "The container engine does not answer any more. Start it again, then send a message to go on."
+    "The container engine no longer answers. Restart it, then send a message to continue."
 )
 
 
 def connect(
     host: str | None = None, runtime_dir: str | None = None, *, timeout: float = 60.0
 ) -> docker.DockerClient:
-    """Connect to the engine that ``discovery.find`` finds; the caller closes the client.
+    """Connect to the engine that ``discovery.find_engine`` finds; the caller closes the client.
 
     Args:
         host: The only address to try, as in ``DOCKER_HOST``.
@@ -52,7 +52,7 @@ def connect(
         return docker.DockerClient(base_url=finding.url, version="auto", timeout=int(timeout))
     except ENGINE_ERRORS as error:
         raise EngineError(
-            f"The container engine at {finding.url} does not answer as it should: {error}"
+            f"The container engine at {finding.url} sent an unexpected answer: {error}"
         ) from error
 
 
@@ -65,7 +65,7 @@ def is_podman(client: Client) -> bool:
     Raises:
         SandboxError: the engine refused.
     """
-    with engine_errors("The engine's name is not known"):
+    with engine_errors("The container engine's name cannot be read"):
         parts = client.version().get("Components") or []
     return any(part.get("Name") == "Podman Engine" for part in parts)
 
@@ -76,12 +76,12 @@ def check_runtime(client: docker.DockerClient, name: str) -> None:
     Raises:
         EngineError: it does not; the message lists the available runtimes.
     """
-    with engine_errors("The engine's runtimes are not known"):
+    with engine_errors("The container engine's runtimes cannot be read"):
         available = sorted(client.info().get("Runtimes") or {})
     if name and name not in available:
         raise EngineError(
             f"STUDIO_RUNTIME is {name!r}, which this engine does not have. "
-            f"It has: {', '.join(available) or 'none that it names'}. "
+            f"Its runtimes: {', '.join(available) or 'none'}. "
             "Register it with the engine, or unset STUDIO_RUNTIME."
         )
 
@@ -96,7 +96,7 @@ def unenforced_limits(client: Client) -> tuple[str, ...]:
     Raises:
         SandboxError: the engine refused.
     """
-    with engine_errors("The engine's abilities are not known"):
+    with engine_errors("The container engine's capabilities cannot be read"):
         known = client.info()
     return tuple(name for key, name in _LIMIT_NAMES.items() if not known.get(key))
 
@@ -111,7 +111,7 @@ def engine_errors(prefix: str) -> Iterator[None]:
     try:
         yield
     except docker.errors.NotFound as error:
-        raise SandboxError(f"{prefix}: its container or image is not there any more.") from error
+        raise SandboxError(f"{prefix}: its container or image no longer exists.") from error
     except docker.errors.APIError as error:
         raise SandboxError(f"{prefix}: {error.explanation or error}") from error
     except ENGINE_ERRORS as error:

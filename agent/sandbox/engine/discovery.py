@@ -27,11 +27,11 @@ _ADVICE: dict[EngineState, str] = {
     "sudo apt-get install docker.io",
     "down": "The container engine is installed, but it is not running ({url}: {detail}). "
     "Start it: sudo systemctl start docker (or, without systemd: sudo service docker start)",
-    "denied": "The container engine is running, but this user may not talk to it "
+    "denied": "The container engine is running, but this user may not access it "
     "({url}: permission denied). Join its group: sudo usermod -aG docker $USER, "
     "then log in again",
-    "strange": "Something answers at {url}, but not as a container engine does ({detail}). "
-    "Look at what listens there, or set DOCKER_HOST to the engine's own address.",
+    "strange": "A program answers at {url}, but it is not a container engine ({detail}). "
+    "Check which program listens there, or set DOCKER_HOST to the engine's address.",
 }
 # Most informative for the user first.
 _STATES_BY_PRIORITY: tuple[EngineState, ...] = ("denied", "strange", "down", "absent")
@@ -70,7 +70,7 @@ def find_engine(host: str | None = None, runtime_dir: str | None = None) -> Prob
     if chosen.state == "absent" and host:
         return ProbeResult(chosen.url, "down", chosen.detail)
     if chosen.state == "absent" and shutil.which("dockerd"):
-        return ProbeResult(chosen.url, "down", "no socket there")
+        return ProbeResult(chosen.url, "down", "no such socket")
     return chosen
 
 
@@ -87,7 +87,7 @@ def normalize_address(host: str) -> str:
         raise EngineError(_REMOTE_MESSAGE.format(host=host))
     if parts.scheme not in ("tcp", "http") or not parts.hostname or _port(parts) is None:
         raise EngineError(
-            f"{host!r} is no address of a container engine. DOCKER_HOST takes "
+            f"{host!r} is not the address of a container engine. Set DOCKER_HOST to "
             "unix:///path/to/socket or tcp://127.0.0.1:port."
         )
     if not _is_loopback(parts.hostname):
@@ -102,7 +102,7 @@ def probe(url: str) -> ProbeResult:
             connection.sendall(b"GET /_ping HTTP/1.0\r\nHost: localhost\r\n\r\n")
             answer = _read_head(connection)
     except FileNotFoundError:
-        return ProbeResult(url, "absent", "no socket there")
+        return ProbeResult(url, "absent", "no such socket")
     except PermissionError:
         return ProbeResult(url, "denied")
     except TimeoutError:
@@ -111,7 +111,7 @@ def probe(url: str) -> ProbeResult:
         return ProbeResult(url, "down", (error.strerror or str(error)).lower())
     if answer.startswith(b"HTTP/1.") and answer.split(b" ")[1:2] == [b"200"]:
         return ProbeResult(url, "ready")
-    return ProbeResult(url, "strange", f"it said {answer[:60].decode('latin-1')!r}")
+    return ProbeResult(url, "strange", f"answer: {answer[:60].decode('latin-1')!r}")
 
 
 def _default_addresses(runtime_dir: str | None) -> list[str]:

@@ -43,7 +43,9 @@ def ensure_base(client: docker.DockerClient, base: str, reporter: ProgressReport
     failure = _pull(client, repository, tag, reporter)
     if not failure:
         return
-    reporter.report(f"No image registry can be reached ({failure}); making {base} with debootstrap")
+    reporter.report(
+        f"No image registry can be reached ({failure}); building {base} with debootstrap"
+    )
     if repository != "debian" or not tag.endswith("-slim"):
         raise ImageError(f"The base image {base} could not be pulled: {failure}")
     try:
@@ -116,14 +118,14 @@ def _ensure_debootstrap(reporter: ProgressReporter) -> list[str]:
     prefix = root_prefix()
     if prefix is None:
         raise ImageError(
-            f"It can be made from a Debian mirror, but only by root. Type: sudo {build_command()}"
+            f"Only root can build it from a Debian mirror. Run: sudo {build_command()}"
         )
     if shutil.which("debootstrap") or Path("/usr/sbin/debootstrap").exists():
         return prefix
     if not can_install():
         raise ImageError(
-            "It can be made from a Debian mirror with the program debootstrap, which is not "
-            "installed here. Install it and try again."
+            "debootstrap, which builds it from a Debian mirror, is not installed. Install it and "
+            "try again."
         )
     reporter.report("Installing debootstrap")
     if failure := install_packages(["debootstrap", "debian-archive-keyring"]):
@@ -213,6 +215,6 @@ def _import_image(
         try:
             client.api.import_image_from_stream(stream, changes=['CMD ["bash"]'], **name)
         except ENGINE_ERRORS as error:
-            raise ImageError(f"The engine did not take the base image: {error}") from error
+            raise ImageError(f"The engine refused the base image: {error}") from error
     if process.returncode:
-        raise ImageError("The base image could not be packed; is the disk full?")
+        raise ImageError("The base image could not be packed. Check that the disk is not full.")

@@ -39,8 +39,8 @@ def dockerfile_path() -> Path:
     found = find_file("Dockerfile")
     if found is None:
         raise ImageError(
-            "The Dockerfile of the sandbox image is missing: the program was moved after it was "
-            "installed, or in part. Install it again with pip, or set STUDIO_IMAGE to an image."
+            "The Dockerfile of the sandbox image is missing: the installation is incomplete or was "
+            "moved. Reinstall the program with pip, or set STUDIO_IMAGE to an image."
         )
     return found
 
@@ -75,7 +75,7 @@ def image_exists(client: docker.DockerClient, tag: str) -> bool:
     except docker.errors.NotFound:
         return False
     except ENGINE_ERRORS as error:
-        raise EngineError(f"The container engine refused to look for an image: {error}") from error
+        raise EngineError(f"The container engine refused to look up an image: {error}") from error
     return True
 
 
@@ -104,7 +104,7 @@ def ensure_image(
         return tag
     text = extract_stage(dockerfile, target)
     reporter = ProgressReporter(progress)
-    reporter.report(f"Waiting for another build of the {target} image, if there is one")
+    reporter.report(f"Waiting for any other build of the {target} image")
     with _build_lock(dockerfile):
         if not image_exists(client, tag):
             build_image(client, text, tag, reporter)
@@ -164,8 +164,8 @@ def _failure_message(output: list[str], reason: str) -> str:
     return (
         f"The sandbox image could not be built: {reason.strip()}\n"
         f"{last_lines(chr(10).join(output))}\n"
-        "If a Debian mirror could not be reached, or the disk is full, mend that. Steps that are "
-        f"done are kept; try again with: {build_command()}"
+        "Check that a Debian mirror can be reached and that the disk is not full. Completed steps "
+        f"are cached; try again with: {build_command()}"
     )
 
 

@@ -12,7 +12,7 @@ MAX_REQUESTS = 1000
 """Maximum requests of one sandbox to keep individually until they are taken."""
 
 MAX_SUMMED_HOSTS = 10_000
-"""Maximum hosts of one sandbox for which requests beyond ``MOST`` are summed."""
+"""Maximum hosts of one sandbox for which further requests are summed."""
 
 OTHER_HOSTS = "(other hosts)"
 """Host name reported for the requests to hosts beyond ``MAX_SUMMED_HOSTS``."""
@@ -23,7 +23,7 @@ MAX_LOG_BYTES = 16 * 1024**2
 CHUNK_BYTES = 1024**2
 """Bytes to read at once; far more than any line."""
 
-_REFUSED = "it is not among the hosts that this run may reach, or not on the public internet"
+_REFUSED = "this run may not reach it, or it is not on the public internet"
 
 
 class AccessLog:

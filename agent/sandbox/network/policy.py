@@ -52,9 +52,9 @@ def parse_hosts(text: str) -> tuple[str, ...]:
     found = [each for each in re.split(r"[\s,]+", text) if each]
     for each in found:
         if not _HOST.fullmatch(each) or len(each) > 253:
-            raise ValueError(f"“{each[:80]}” is not the name of a host, such as pypi.org.")
+            raise ValueError(f"“{each[:80]}” is not a host name such as pypi.org.")
     if len(found) > MAX_HOSTS:
-        raise ValueError(f"At most {MAX_HOSTS} hosts can be named.")
+        raise ValueError(f"A run may list at most {MAX_HOSTS} hosts.")
     return tuple(dict.fromkeys(each.lower() for each in found))
 
 

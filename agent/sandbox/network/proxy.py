@@ -75,7 +75,7 @@ class Proxy:
         """
         with contextlib.ExitStack() as on_failure:
             on_failure.callback(self.close)
-            with engine_errors("The sandboxes' proxy can't be started"):
+            with engine_errors("The sandboxes' proxy cannot be started"):
                 self._folder.prepare()
                 self._start()
             self._wait_until_listening()
@@ -86,7 +86,7 @@ class Proxy:
         """Remove the proxy."""
         self._closing.set()
         gone = contextlib.suppress(docker.errors.NotFound)
-        with self._lock, engine_errors("The proxy can't be removed"), gone:
+        with self._lock, engine_errors("The proxy cannot be removed"), gone:
             if self._container:
                 self._client.api.remove_container(self._container, force=True, v=True)
             self._container = ""
@@ -100,7 +100,7 @@ class Proxy:
         Raises:
             SandboxError: the engine refused; nothing is left behind.
         """
-        with self._lock, engine_errors("The sandbox's network can't be made"):
+        with self._lock, engine_errors("The sandbox's network cannot be created"):
             self._ensure_running()
             network = subnets.create_on_free_subnet(self._client, self._label, self._reserved)
             self._add_network(network)
@@ -112,7 +112,7 @@ class Proxy:
         Raises:
             SandboxError: the engine refused, or its subnet is in use by now.
         """
-        with self._lock, engine_errors("The sandbox's network can't be made again"):
+        with self._lock, engine_errors("The sandbox's network cannot be recreated"):
             self._ensure_running()
             subnets.remove(self._client, network.name)
             subnets.create(self._client, network, self._label)
@@ -155,7 +155,7 @@ class Proxy:
             if not is_responding(self._client):
                 continue
             try:
-                with self._lock, engine_errors("The proxy can't be started again"):
+                with self._lock, engine_errors("The proxy cannot be restarted"):
                     self._ensure_running()
                 last_error = ""
             except SandboxError as error:
@@ -197,7 +197,7 @@ class Proxy:
         self._networks.pop(network.name, None)
         self._folder.remove_policy(network.address)
         self.take_requests(network)
-        with engine_errors("The sandbox's network can't be removed"):
+        with engine_errors("The sandbox's network cannot be removed"):
             with contextlib.suppress(docker.errors.APIError):  # the proxy itself may be gone
                 self._client.api.disconnect_container_from_network(
                     self._container, network.name, force=True
@@ -245,5 +245,5 @@ class Proxy:
         with engine_errors("The proxy did not start"):
             output = self._client.api.logs(self._container, tail=5).decode(errors="replace")
         raise SandboxError(
-            f"The sandboxes' proxy did not start: {output.strip() or 'no word of it'}"
+            f"The sandboxes' proxy did not start: {output.strip() or 'it printed nothing'}"
         )

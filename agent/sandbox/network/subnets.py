@@ -67,7 +67,7 @@ def create_on_free_subnet(
         except docker.errors.APIError as error:
             if not left or "overlap" not in str(error).lower():
                 raise
-    raise AssertionError("the last try returns or raises")
+    raise AssertionError("the last attempt returns or raises")
 
 
 def _random_address(reserved: Container[str]) -> str:
@@ -86,7 +86,7 @@ def _subnet(address: str) -> ipaddress.IPv4Network:
 
 
 def create(client: docker.DockerClient, network: SandboxNetwork, label: tuple[str, str]) -> None:
-    """Create a place's network, without a route to anywhere.
+    """Create a sandbox's network, without a route to other networks.
 
     Raises:
         docker.errors.APIError: the engine refused, for example because the subnet is in use.
@@ -122,6 +122,6 @@ def reap(client: docker.DockerClient, label: tuple[str, str]) -> None:
     Raises:
         SandboxError: the engine refused.
     """
-    with engine_errors("Networks of an earlier start can't be removed"):
+    with engine_errors("Networks of an earlier process cannot be removed"):
         for found in client.api.networks(filters={"label": "=".join(label)}):
             remove(client, found["Id"])

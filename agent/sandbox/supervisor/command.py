@@ -89,7 +89,7 @@ class Command:
     """A command that the host requested.
 
     Attributes:
-        ident: The id of its conversation.
+        ident: The id of its exchange.
         text: The shell command.
         started: Start time, on the monotonic clock.
         deadline: Time at which its limit expires, on the monotonic clock.

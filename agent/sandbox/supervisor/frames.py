@@ -1,8 +1,8 @@
 """The frame protocol between host and supervisor.
 
-A frame is a header (payload length, kind, conversation id; network order, 4 + 1 + 4 bytes)
-and a payload of at most ``MAX_PAYLOAD_BYTES`` bytes. The host opens conversations with strictly
-increasing ids; every answer carries the id of its request. Id 0 belongs to the supervisor.
+A frame is a header (payload length, kind, exchange id; network order, 4 + 1 + 4 bytes) and a
+payload of at most ``MAX_PAYLOAD_BYTES`` bytes. The host opens exchanges with strictly increasing
+ids; every answer carries the id of its request. Id 0 belongs to the supervisor.
 
 Host to supervisor:
     EXECUTE   ``!dQ`` time limit in seconds, bytes to keep per stream; then the command

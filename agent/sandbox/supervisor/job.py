@@ -1,4 +1,4 @@
-"""A command in a process of its own, beside the shell: with a folder, a user and an input.
+"""A command in its own process, outside the shell: with a folder, a user and an input.
 
 Several jobs run at the same time. None sees the shell's variables or changes its state.
 """
@@ -22,7 +22,7 @@ class Job:
     """A command that runs in its own process and session.
 
     Attributes:
-        ident: The id of its conversation.
+        ident: The id of its exchange.
         pid: The process id of its first process.
         exit_code: Its exit code, in shell convention; None until it has one.
         started: Start time, on the monotonic clock.

@@ -41,7 +41,7 @@ _GRACE_SECONDS = {"timeout": 2.0, "stop": 0.4}
 _EXIT_SECONDS = 0.3
 _POLL_SECONDS = 0.5
 
-_OUT_OF_MEMORY = "The sandbox ran out of memory and the kernel ended a process."
+_OUT_OF_MEMORY = "The sandbox ran out of memory, and the kernel killed a process."
 
 
 class Supervisor:

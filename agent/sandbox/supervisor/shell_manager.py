@@ -9,9 +9,11 @@ from .processes import Activity, ProcessTable, read_process_table, terminate, wa
 from .wire import CallbackSelector
 
 _SHELL_RESTARTED = (
-    "The shell {how} and was started again; its folder, variables and functions are {what}."
+    "The shell {how} and has been restarted; its folder, variables and functions are {what}."
 )
-_PROCESSES_ENDED = "Almost no process was left to the sandbox: its background processes were ended."
+_PROCESSES_ENDED = (
+    "The sandbox had nearly reached its process limit: its background processes were terminated."
+)
 _START_SECONDS = 5.0
 
 
@@ -50,7 +52,7 @@ class ShellManager:
     def on_shell_exit(self, code: int) -> None:
         """Record that the shell exited with ``code``, an exit code or a negated signal number."""
         self._bash.mark_exited()
-        self._exit_cause = "exited" if code >= 0 else f"was ended by signal {-code}"
+        self._exit_cause = "exited" if code >= 0 else f"was terminated by signal {-code}"
         self.exit_code = code if code >= 0 else 128 - code
 
     def ensure_shell(self) -> Activity:
@@ -68,7 +70,7 @@ class ShellManager:
             )
             if self._bash.is_ready():
                 how = "was interrupted" if self.interrupted else self._exit_cause
-                what = ("kept" if fresh else "as before this command") if restore else "lost"
+                what = ("unchanged" if fresh else "as before this command") if restore else "lost"
                 self.notes.append(_SHELL_RESTARTED.format(how=how, what=what))
                 return
             yield from self.stop_shell(0.0)

@@ -86,10 +86,15 @@ def generate_tasks(
     """
     if family and family not in families(split):
         known = ", ".join(families(split))
-        raise TaskError(f"family: the split {split} has none named {family!r}; it has {known}.")
+        raise TaskError(
+            f"family: the split {split} has no family {family!r}; its families are {known}."
+        )
     if question and question not in load_wordings().get(family, {}):
         known = ", ".join(load_wordings().get(family, {}))
-        raise TaskError(f"question: {family or 'no family'} asks no {question!r}, but {known}.")
+        raise TaskError(
+            f"question: {family or 'without a family there'} has no question {question!r}; "
+            f"the questions are {known}."
+        )
     seen: set[str] = set()
     chosen = [family] if family else families(split)
     for number in range(count):
@@ -117,7 +122,7 @@ def _generate_one(
         )
         if task.problem_statement not in seen:
             return task
-    raise TaskError(f"{family}: there are no {len(seen) + 1} different tasks of this kind.")
+    raise TaskError(f"{family}: there are only {len(seen)} different tasks of this kind.")
 
 
 def generate_draft(family: str, split: Split, level: int, rng: Rng) -> TaskDraft:

@@ -45,10 +45,10 @@ def read_conversations(recipe: Recipe, sampler: Sampler) -> list[TokenSequence]:
         only_first = rng.randbelow(1000) < config.first_answers * 1000
         current = to_token_sequence(messages, sampler, only_first=only_first)
         if not current.prompt:
-            raise TrainError(f"{path}, line {number}: messages: nothing is answered.")
+            raise TrainError(f"{path}, line {number}: messages: there is no answer.")
         sequences.append(current)
     if not sequences:
-        raise TrainError(f"supervised.file: {path} holds no conversations.")
+        raise TrainError(f"supervised.file: {path} contains no conversations.")
     return sequences
 
 
@@ -91,7 +91,7 @@ def _parse_messages(line: str, where: str) -> list[Message]:
     try:
         value = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise TrainError(f"{where}: no JSON: {error}") from error
+        raise TrainError(f"{where}: not valid JSON: {error}") from error
     messages = value.get("messages") if isinstance(value, dict) else None
     if not isinstance(messages, list):
         raise TrainError(f"{where}: messages: must be a list")

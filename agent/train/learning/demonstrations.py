@@ -46,7 +46,7 @@ class ScriptedSampler:
         return self._sampler.encode(text)
 
     def control_token_id(self, name: str) -> int:
-        """See ``Sampler.control``."""
+        """See ``Sampler.control_token_id``."""
         return self._sampler.control_token_id(name)
 
     def sample(self, ids: Sequence[int], max_tokens: int, stop: Stop) -> Iterator[SampledTokens]:
@@ -54,7 +54,7 @@ class ScriptedSampler:
         del ids, max_tokens, stop
         turn = next(self._turns, None)
         if turn is None:
-            raise ModelRefused("The script has no further turn.")
+            raise ModelRefused("The script has no more turns.")
         text = render_answer(turn)
         ids_out = (*self.encode(text), self.control_token_id(END_TOKEN.name))
         yield SampledTokens(ids_out, (0.0,) * len(ids_out), text)
@@ -71,7 +71,7 @@ def load_or_create(path: Path, make: Callable[[], list[TokenSequence]]) -> list[
             rows = json.loads(path.read_text(encoding="utf-8"))
             return [TokenSequence(tuple(i), tuple(m), (0.0,) * len(i), p) for i, m, p in rows]
     except (ValueError, TypeError) as error:
-        raise TrainError(f"{path} holds no demonstrations; remove it.") from error
+        raise TrainError(f"{path} is not a file of demonstrations. Delete it.") from error
     sequences = make()
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_suffix(".draft")
@@ -92,7 +92,7 @@ def create_demonstrations(
     assert recipe.supervised is not None
     scripts = list(islice(_scripts(recipe, tasks), recipe.supervised.demonstrations))
     if not scripts:
-        raise TrainError("supervised: there are no demonstrations of any of these tasks.")
+        raise TrainError("supervised: none of these tasks has a demonstration.")
     turns = {task.id: script for task, script in scripts}
 
     def model(task: TaskRecord) -> Model:

@@ -71,7 +71,7 @@ def _gguf_name(name: str, config: Any) -> tuple[str, int]:
     found = _ADAPTER_NAME.search(name)
     layer = _GGUF_NAMES.get(found[2]) if found else None
     if not found or not layer:
-        raise TrainError(f"model.lora.targets: {name} has no place in a GGUF adapter.")
+        raise TrainError(f"model.lora.targets: a GGUF adapter cannot contain {name}.")
     heads = {"attn_q": config.num_attention_heads, "attn_k": config.num_key_value_heads}
     permuted_heads = heads.get(layer, 0) if found[3] == "B" else 0
     return f"blk.{found[1]}.{layer}.weight.lora_{found[3].lower()}", permuted_heads

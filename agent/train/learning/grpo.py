@@ -107,11 +107,13 @@ class ReinforcementStage:
         self._last_statistics: dict[str, float] = {}
         if len(self._by_id) < self._settings.prompts:
             raise TrainError(
-                f"reinforced.prompts: a step takes {self._settings.prompts} tasks, and there are "
-                f"{len(self._by_id)} different ones."
+                f"reinforced.prompts: a step needs {self._settings.prompts} different tasks, but "
+                f"there are only {len(self._by_id)}."
             )
         if self._settings.vllm and not find_spec("vllm"):
-            raise TrainError("reinforced.vllm: vLLM is not installed: pip install vllm, or false.")
+            raise TrainError(
+                "reinforced.vllm: vLLM is not installed. Run pip install vllm, or set it to false."
+            )
 
     def train(self, folder: Path, on_step: Any = lambda _: None) -> None:
         """Train to the end, resuming from the last checkpoint in ``folder``, if any.

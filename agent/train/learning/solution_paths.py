@@ -64,7 +64,7 @@ def _answer_file(task: TaskRecord) -> tuple[str, list[str]]:
     names = sorted(task.input_files)
     found = [name for name in names if f"-{_stem(name)}-" in question_slug]
     if len(found) != 1:
-        raise NoSolution(f"There is no demonstration of {task.id}.")
+        raise NoSolution(f"The task {task.id} has no scripted solution.")
     return found[0], [name for name in names if name != found[0]]
 
 

@@ -39,7 +39,7 @@ def parse_groups(arguments: Sequence[str]) -> list[Group]:
     """
     found = [_parse_group(each) for each in arguments]
     if len({group.name for group in found}) < len(found):
-        raise TrainError("Each group is to have a name of its own.")
+        raise TrainError("Two groups have the same name. Give each its own.")
     return found
 
 
@@ -47,7 +47,7 @@ def _parse_group(argument: str) -> Group:
     name, _, folders = argument.partition("=")
     if not name or not folders:
         raise TrainError(
-            f"{argument}: must be NAME=FOLDER,FOLDER, trainings that differ in the seed."
+            f"{argument}: must be NAME=FOLDER,FOLDER: trainings that differ in their seed."
         )
     logs = [TrainingLog(Path(folder) / "log.jsonl") for folder in folders.split(",")]
     for log in logs:
@@ -61,9 +61,9 @@ def _check_ended(log: TrainingLog) -> None:
     try:
         stages = json.loads((folder / "recipe.json").read_text(encoding="utf-8"))["stages"]
     except (OSError, ValueError, TypeError, KeyError) as error:
-        raise TrainError(f"{folder}: there is no training in it.") from error
+        raise TrainError(f"{folder} contains no training.") from error
     if not stages or not any(each["stage"] == stages[-1] for each in log.lines("evaluation")):
-        raise TrainError(f"{folder}: the training in it has not ended, or nothing was measured.")
+        raise TrainError(f"{folder}: its training has not ended, or was not evaluated.")
 
 
 def draw(groups: Sequence[Group], path: Path) -> None:
@@ -81,9 +81,9 @@ def draw(groups: Sequence[Group], path: Path) -> None:
         if (lines := [line for log in group.logs if (line := step_rewards(log))])
     }
     if not rewarded:
-        raise TrainError("No training of these was rewarded: there is no curve.")
+        raise TrainError("None of these trainings has rewards to plot.")
     if len(rewarded) > len(_COLOURS):
-        raise TrainError(f"A picture shows at most {len(_COLOURS)} groups that were rewarded.")
+        raise TrainError(f"A plot shows at most {len(_COLOURS)} groups with rewards.")
     picture = RewardPlot(max(line[-1][0] for lines in rewarded.values() for line in lines))
     for (name, lines), (strong, pale) in zip(rewarded.items(), _COLOURS, strict=False):
         for line in lines:
@@ -93,7 +93,7 @@ def draw(groups: Sequence[Group], path: Path) -> None:
     try:
         picture.save(path)
     except (OSError, ValueError) as error:
-        raise TrainError(f"{path}: the picture cannot be written: {error}") from error
+        raise TrainError(f"{path}: the plot cannot be written: {error}") from error
 
 
 def table(groups: Sequence[Group]) -> str:

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from agent.train.rollouts.rollouts import RolloutPlan
 
 NOT_CONNECTED = (
-    "Connect a model for this: set OPENAI_BASE_URL, OPENAI_MODEL and OPENAI_API_KEY, or give "
-    "--base-url and --model; --model builtin is the built-in one."
+    "No model is connected. Set OPENAI_BASE_URL, OPENAI_MODEL and OPENAI_API_KEY, or use "
+    "--base-url and --model; --model builtin selects the built-in model."
 )
 
 
@@ -83,7 +83,7 @@ def run_command(args: argparse.Namespace, settings: Settings) -> int:
 
     tasks = list(read_tasks(args.tasks))
     if not tasks:
-        raise TaskError(f"{args.tasks}: there are no tasks in it.")
+        raise TaskError(f"{args.tasks} contains no tasks.")
     make_model, stop = _model_factory(args, settings), Stop()
     # Fail before any work if no model is available.
     plan = _rollout_plan(args, settings, make_model(tasks[0]))
@@ -107,7 +107,7 @@ def _model_factory(args: argparse.Namespace, settings: Settings) -> "Callable[[T
     base_url = args.base_url or settings.base_url
     key = resolve_key(base_url, "", settings.base_url, settings.api_key)
     config = ModelConfig(base_url, args.model or settings.model, key)
-    nameless = "Which model? Set OPENAI_MODEL, or give --model."
+    nameless = "The model has no name. Set OPENAI_MODEL, or use --model."
 
     def make(task: "TaskRecord") -> Model:
         return resolve_model(

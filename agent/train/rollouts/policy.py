@@ -51,7 +51,7 @@ class Policy:
         return ids
 
     def control_token_id(self, name: str) -> int:
-        """See ``Sampler.control``."""
+        """See ``Sampler.control_token_id``."""
         return int(self.tokenizer.convert_tokens_to_ids(name))
 
     @contextmanager
@@ -82,7 +82,7 @@ class Policy:
 
     def sample(self, ids: Sequence[int], max_tokens: int, stop: Stop) -> Iterator[SampledTokens]:
         """See ``Sampler.sample``; yields the whole answer at once."""
-        assert self._batcher is not None, "nobody is asked outside of at_work"
+        assert self._batcher is not None, "sample must be called inside sampling()"
         row = SamplingRow(ids, max_tokens, self._request_seed(ids))
         if not self._batcher.wait_for(row, stop):
             return

@@ -100,7 +100,7 @@ class Results:
                 path.open("x", encoding="utf-8", errors="replace")
             )
         except FileExistsError as error:
-            raise TaskError(f"{path} is there already; give another folder.") from error
+            raise TaskError(f"{path} already exists. Choose another folder.") from error
         except OSError as error:
             raise TaskError(f"{path} cannot be written: {error.strerror}.") from error
 
@@ -113,9 +113,9 @@ def format_throughput(finished: Sequence[Rollout], seconds: float) -> str:
     sandbox = sum(each.totals.sandbox_seconds for each in finished)
     return (
         f"{len(finished)} rollouts in {_format_duration(seconds)}, "
-        f"{len(finished) / seconds * 60:.1f} a minute; of "
-        f"their time {model / total:.1%} the model, {sandbox / total:.1%} commands and files, "
-        f"{setup / total:.1%} until the sandbox was ready"
+        f"{len(finished) / seconds * 60:.1f} per minute; share of "
+        f"their time: model {model / total:.1%}, commands and files {sandbox / total:.1%}, "
+        f"sandbox start {setup / total:.1%}"
     )
 
 

@@ -31,7 +31,7 @@ from agent.train.rollouts.sequence import TokenSequence, sequence_from_events
 from agent.util.cancellation import Stop
 
 SUCCESS_STATUSES: tuple[Status, ...] = ("submitted", "answered")
-TRUNCATED = "The conversation did not fit the model: a part of it was left out."
+TRUNCATED = "The conversation did not fit the model's context: a part of it was removed."
 _MAX_ANSWER_BYTES = 1024**2
 
 

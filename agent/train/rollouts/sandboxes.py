@@ -18,7 +18,7 @@ from agent.util.cancellation import Stop
 from agent.workspace.versions.blobs import BlobStore
 
 _NETWORK_MUST_BE_OPEN = (
-    "A plain process has this machine's network: the run's network must be open, as it is."
+    "A plain process has full access to this machine's network. Set the run's network to open."
 )
 
 
@@ -47,7 +47,7 @@ class ProcessSandboxProvider:
         """Do nothing: no resources are held."""
 
     def create_workspace(self) -> str:
-        """See ``agent.api.studio.Source``."""
+        """See ``agent.api.studio.ClosableSandboxProvider``."""
         sandbox = uuid.uuid4().hex
         for name in ("input", "output"):
             (self._data.workspace(sandbox) / name).mkdir(parents=True)
@@ -58,7 +58,7 @@ class ProcessSandboxProvider:
         folder: RunFolder,
         stop: Stop,  # noqa: ARG002 - there is nothing to wait for
     ) -> Generator[Event, None, Sandbox | None]:
-        """See ``agent.runs.recorder.Computers``.
+        """See ``agent.runs.recorder.SandboxProvider``.
 
         Raises:
             EngineError: if the run restricts the network, which a plain process cannot enforce.

@@ -77,7 +77,7 @@ def copy_out(workspace: Workspace, folder: RelPath, destination: Path) -> CopyRe
     try:
         destination.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise WorkspaceError(f"{destination} cannot be made: {error.strerror}.") from error
+        raise WorkspaceError(f"{destination} cannot be created: {error.strerror}.") from error
     with workspace.open_root(folder) as root, paths.folder_fd(root, folder):
         _copy_folder_out(workspace, root, folder, destination, report)
     return report
@@ -113,7 +113,7 @@ def _copy_folder_in(workspace: Workspace, source: Path, path: RelPath, report: C
 def _copy_folder_out(
     workspace: Workspace, root: int, folder: RelPath, destination: Path, report: CopyReport
 ) -> None:
-    """Copy ``folder``; ``places`` maps each folder in it to its copy on the host."""
+    """Copy ``folder``; ``copies`` maps each folder in it to its copy on the host."""
     copies = {str(folder): destination}
     for path, info in walk(root, folder):
         parent, _, name = path.rpartition("/")
@@ -180,7 +180,7 @@ def _new_folder(parent: Path, name: str) -> Path:
             except FileExistsError:
                 continue
             return parent / free
-    raise WorkspaceError(f"{parent / name} and all names like it are taken.")
+    raise WorkspaceError(f"{parent / name} and all similar names are taken.")
 
 
 def _new_file(parent: Path, name: str, mode: int) -> int:
@@ -190,7 +190,7 @@ def _new_file(parent: Path, name: str, mode: int) -> int:
             return os.open(parent / free, flags, mode)
         except FileExistsError:
             continue
-    raise OSError(errno.EEXIST, "all names like it are taken")
+    raise OSError(errno.EEXIST, "all similar names are taken")
 
 
 @contextmanager

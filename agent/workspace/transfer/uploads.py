@@ -62,7 +62,7 @@ class UploadWriter:
             WorkspaceError: the data exceeds the declared size or cannot be written.
         """
         if self.offset + sum(map(len, data)) > self._pending.size:
-            raise WorkspaceError(f"More came than the {self._pending.size} bytes that were said.")
+            raise WorkspaceError(f"The upload exceeds its stated size, {self._pending.size} bytes.")
         try:
             for each in data:
                 rest = memoryview(each)
@@ -100,7 +100,7 @@ def start(
         WorkspaceError: the file cannot be written.
     """
     if not path:
-        raise WorkspaceError("A file needs a name.")
+        raise WorkspaceError("The file has no name. Enter one.")
     check_space(workspace, path, size, quota_left=quota_left, min_free=min_free)
     pending = UploadState(secrets.token_hex(12), path, size, 0)
     try:
@@ -121,7 +121,7 @@ def check_space(
     quota_left: int | None = None,
     min_free: int = MIN_FREE_BYTES,
 ) -> int:
-    """Raise ``StorageFull`` if ``size`` more bytes do not fit; arguments as for ``begin``.
+    """Raise ``StorageFull`` if ``size`` more bytes do not fit; arguments as for ``start``.
 
     Returns:
         The number of bytes available.
@@ -218,4 +218,4 @@ def _write_record(staging: StagingFolder, pending: UploadState) -> None:
 
 
 def _unknown_upload() -> NotStored:
-    return NotStored("This upload is not known; it may have been left for a day. Begin anew.")
+    return NotStored("This upload is unknown; it may have expired after a day. Start it again.")

@@ -132,7 +132,7 @@ class ZipStream:
             return None
 
     def _read(self, member: Member, file: BinaryIO) -> Iterator[bytes]:
-        left, why = member.size, "it became shorter"
+        left, why = member.size, "the file became shorter"
         with file:
             try:
                 while left and (piece := file.read(min(_CHUNK, left))):
@@ -141,7 +141,7 @@ class ZipStream:
             except OSError as error:
                 why = str(error)
         if left:
-            self._skipped.append(f"{member.name}: its last {left} bytes, since {why}")
+            self._skipped.append(f"{member.name}: its last {left} bytes, because {why}")
 
     def _trailer(self, written: list[_DirectoryEntry], offset: int) -> Iterator[bytes]:
         """Yield the note (cut to the space left), the padding and the central directory."""

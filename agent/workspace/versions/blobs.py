@@ -62,7 +62,7 @@ class BlobStore:
             JournalError: ``digest`` is not a SHA-256 in hex.
         """
         if len(digest) != 64 or not _HEX.issuperset(digest):
-            raise JournalError("This is not the hash of a content.")
+            raise JournalError("This is not a content hash.")
         return self.folder / digest[:2] / digest
 
     def has(self, digest: str) -> bool:
@@ -78,7 +78,7 @@ class BlobStore:
         try:
             return self.path(digest).open("rb")
         except FileNotFoundError as error:
-            raise JournalError("The content of this file was not kept.") from error
+            raise JournalError("The content of this file version is not stored.") from error
 
     def put(self, file: BinaryIO, *, limit: int) -> tuple[str, int]:
         """Store ``file`` from its current position, if it is at most ``limit`` bytes.

@@ -50,7 +50,7 @@ class HintCollector:
         with self._lock:
             self._dirty.entries[path] = written or self._dirty.entries.get(path, False)
             if len(self._dirty.entries) > MAX_HINTS:
-                self._dirty, self._incomplete_reason = DirtySet(), "too much changed to list it"
+                self._dirty, self._incomplete_reason = DirtySet(), "too many paths changed"
 
     def add_tree(self, path: str) -> None:
         """Add a new folder."""
@@ -89,7 +89,7 @@ class DirtyFolderNotifier:
             self._thread.start()
 
     def add(self, folder: str) -> None:
-        """Add a folder; it is reported within ``pause`` seconds."""
+        """Add a folder; it is reported within ``interval`` seconds."""
         if self._on_dirty is None or folder in self._folders:
             return
         with self._changed:

@@ -52,7 +52,7 @@ class Node:
         """Parse the output of ``to_json``. Raises ``JournalError`` if it is invalid."""
         kind, size, mode = data.get("kind"), data.get("size", 0), data.get("mode")
         if kind not in _KINDS or not isinstance(size, int) or not isinstance(mode, int):
-            raise JournalError(f"This is no record of a file: {str(data)[:200]}")
+            raise JournalError(f"This is not a record of a file: {str(data)[:200]}")
         return cls(
             kind=kind,
             size=size,

@@ -109,7 +109,7 @@ class WorkspaceWatcher:
         return self._hints.degraded_reason
 
     def take_changes(self, *, timeout: float = 1.0) -> DirtySet | SweepNeeded:
-        """Return all changes since the last call (or ``forget``, or the start).
+        """Return all changes since the last call (or ``discard_hints``, or the start).
 
         Args:
             timeout: Timeout in seconds for the watch to catch up.
@@ -118,7 +118,7 @@ class WorkspaceWatcher:
             return SweepNeeded(self.degraded_reason)
         if not self._wait_until_current(timeout):
             self._hints.take()
-            return SweepNeeded("the watch did not catch up in time")
+            return SweepNeeded("the watcher did not catch up in time")
         return self._hints.take()
 
     def discard_hints(self) -> None:
@@ -155,12 +155,14 @@ class WorkspaceWatcher:
 
     def _degrade(self, error: OSError) -> None:
         limits = {
-            errno.ENOSPC: "fs.inotify.max_user_watches is used up",
-            errno.EMFILE: "fs.inotify.max_user_instances is used up",
+            errno.ENOSPC: "the limit fs.inotify.max_user_watches is reached",
+            errno.EMFILE: "the limit fs.inotify.max_user_instances is reached",
             errno.E2BIG: "there are too many folders to watch",
         }
         reason = limits.get(error.errno or 0, str(error))
-        self._hints.degraded_reason = f"Changes are found at the end of a step only: {reason}."
+        self._hints.degraded_reason = (
+            f"File changes are detected only at the end of a step: {reason}."
+        )
 
     def _wait_until_current(self, timeout: float) -> bool:
         """Return whether all events before this call have been read."""

@@ -55,7 +55,7 @@ def test_events_are_iterated_and_a_loop_that_was_left_goes_on(studio: Studio) ->
     for event in run:
         if isinstance(event, ToolStarted):
             break
-    with pytest.raises(UsageError, match="has not come to its end"):
+    with pytest.raises(UsageError, match="has not ended yet"):
         _ = run.result
     rest = list(run)
     assert isinstance(rest[-1], RunEnded)
@@ -77,7 +77,7 @@ def test_results_are_saved_in_a_folder(studio: Studio, tmp_path: Path) -> None:
         run.wait()
         assert run.save(str(tmp_path / "out")).skipped == []
     assert (tmp_path / "out" / "files" / "answer.txt").read_text() == "1\n"
-    with pytest.raises(WorkspaceError, match="holds the results of another run"):
+    with pytest.raises(WorkspaceError, match="contains the results of another run"):
         run.save(tmp_path / "out")
 
 
@@ -184,7 +184,9 @@ def test_a_model_is_named_or_configured(studio: Studio, settings: Settings, tmp_
 def test_without_an_endpoint_a_demonstration_brings_its_task_and_files(studio: Studio) -> None:
     run = studio.run("survey", model="demonstration")
     assert [name for name in run.files if name.startswith("input/")]
-    with pytest.raises(StudioError, match=r"No model is connected.*demonstrations can be run: "):
+    with pytest.raises(
+        StudioError, match=r"No model is connected.*demonstrations run without a model: "
+    ):
         studio.run("What no demonstration plays.", model="demonstration")
 
 
@@ -235,7 +237,7 @@ def test_limits_are_given(studio: Studio) -> None:
         ({"model": 7}, "model must be"),
         ({"prompt": 7}, "prompt must be"),
         ({"network": 7}, "network must be"),
-        ({"network": "not a host!"}, "network: .*not the name of a host"),
+        ({"network": "not a host!"}, "network: .*not a host name"),
         ({"mode": "fast"}, "mode must be"),
         ({"limits": {"steps": 3}}, "limits must be Limits"),
         ({"max_steps": 0}, "max_steps must be a number"),

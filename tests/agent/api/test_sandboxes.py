@@ -144,7 +144,7 @@ def test_closing_a_sandbox_removes_its_files(
 def test_a_sandbox_that_cannot_be_started_leaves_nothing(
     studio: Studio, settings: Settings
 ) -> None:
-    with pytest.raises(StudioError, match="network must be open"):
+    with pytest.raises(StudioError, match="run's network to open"):
         studio.sandbox(network="none")
     assert not list((settings.data / "sandboxes").iterdir())
     assert not list((settings.data / "runs").iterdir())

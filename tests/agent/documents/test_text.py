@@ -74,7 +74,7 @@ def test_an_empty_file_costs_nothing() -> None:
     "raw", [b"\x89PNG\r\n\x1a\n\0\0", bytes(range(256)), b"\xff\xfe\x00", b"PK\x03\x04\0"]
 )
 def test_what_is_no_text_is_refused_in_plain_words(raw: bytes) -> None:
-    with pytest.raises(WorkspaceError, match=r"“a\.bin” cannot be pasted as text"):
+    with pytest.raises(WorkspaceError, match=r"“a\.bin” contains no text"):
         extract_text(io.BytesIO(raw), "a.bin")
 
 
@@ -97,7 +97,7 @@ def test_a_pdf_gives_its_text_page_by_page(tmp_path: Path) -> None:
 
 
 def test_a_pdf_without_text_is_called_a_scan() -> None:
-    with pytest.raises(WorkspaceError, match="2 pages but no text"):
+    with pytest.raises(WorkspaceError, match="2 pages but contains no text"):
         extract_text(io.BytesIO(pdf_of(["", ""])), "scan.pdf")
 
 

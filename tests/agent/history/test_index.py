@@ -122,7 +122,7 @@ def test_a_list_is_paginated_without_duplicates(tmp_path: Path) -> None:
         before = page.next
     assert sorted(seen) == list("0123456")
     assert before == ""
-    with pytest.raises(StudioError, match="no place"):
+    with pytest.raises(StudioError, match="not a cursor"):
         history.page(cursor="yesterday")
 
 

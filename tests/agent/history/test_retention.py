@@ -104,17 +104,17 @@ def test_pinned_busy_broken_and_recent_runs_are_never_deleted(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("rule", "words"),
     [
-        (Retention(), "Runs are kept until they are deleted."),
+        (Retention(), "Runs are kept until a user deletes them."),
         (Retention(days=30), "Runs that are not pinned are deleted 30 days after their end."),
         (
             Retention(size=200 * 1024**3),
-            "Runs that are not pinned are deleted when all take more than 200 GB, the oldest "
-            "first.",
+            "Runs that are not pinned are deleted when all runs together take more than "
+            "200 GB, the oldest first.",
         ),
         (
             Retention(days=0.5, size=3 * 1024**2),
-            "Runs that are not pinned are deleted 0.5 days after their end, or when all take more "
-            "than 3.0 MB, the oldest first.",
+            "Runs that are not pinned are deleted 0.5 days after their end, or when all runs "
+            "together take more than 3.0 MB, the oldest first.",
         ),
     ],
 )

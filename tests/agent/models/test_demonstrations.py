@@ -130,7 +130,7 @@ def test_its_position_is_read_from_the_conversation(greeting: Demonstration) -> 
 
 
 def test_an_unexpected_result_stops_it_with_a_reason(greeting: Demonstration) -> None:
-    with pytest.raises(ModelRefused, match="stops here: the sandbox answered otherwise"):
+    with pytest.raises(ModelRefused, match="stops here: the sandbox did not return"):
         turn(greeting, played("hello\ntee: hello.txt: Read-only file system"))
 
 
@@ -138,7 +138,7 @@ def test_expectations_apply_to_the_last_results_only(greeting: Demonstration) ->
     again = (ToolCall("c", "execute_bash", "{}"),)
     messages = [*played(), AssistantMessage("", calls=again), ToolResult("c", "execute_bash", "no")]
     del messages[2:5]
-    with pytest.raises(ModelRefused, match="answered otherwise"):
+    with pytest.raises(ModelRefused, match="did not return the expected result"):
         turn(greeting, messages)
 
 
@@ -152,7 +152,9 @@ def test_it_reports_its_end_after_the_last_turn(greeting: Demonstration) -> None
 def test_a_follow_up_explains_how_to_connect_a_model(
     greeting: Demonstration, so_far: list[Message]
 ) -> None:
-    with pytest.raises(ModelRefused, match=r"cannot answer this; connect a model.*OPENAI_BASE_URL"):
+    with pytest.raises(
+        ModelRefused, match=r"cannot answer this. To continue, connect a model.*OPENAI_BASE_URL"
+    ):
         turn(greeting, [*so_far, UserMessage("And in blue?")])
 
 

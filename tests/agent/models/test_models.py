@@ -120,7 +120,7 @@ def test_the_check_reports_success_or_the_error() -> None:
     with Endpoint(turns) as endpoint:
         config = ModelConfig(endpoint.url, "test-model")
         assert "works" in check_endpoint(config)
-        assert "did not call a tool" in check_endpoint(config)
+        assert "did not call the test tool" in check_endpoint(config)
         assert "answered 503" in check_endpoint(config)
         assert "offers 1 models" in check_endpoint(ModelConfig(endpoint.url, ""))
     assert "cannot be reached" in check_endpoint(config)

@@ -52,7 +52,7 @@ class TestEveryPrompt:
             "/workspace/input",
             "/workspace/output/answer.txt",
             "Never write a guessed or remembered answer into a program",
-            "A person who gave you the task watches",
+            "The user who gave you the task watches",
             "no banners",
             "`submit`",
         ):
@@ -109,7 +109,7 @@ def test_an_unknown_name_is_an_error_with_the_choices() -> None:
 
 
 def test_a_name_from_the_page_never_reads_a_file() -> None:
-    with pytest.raises(SettingError, match="none named"):
+    with pytest.raises(SettingError, match="no prompt named"):
         prompts.get_bundled(str(Path(prompts.__file__).parent / "math.yaml"))
 
 
@@ -119,7 +119,7 @@ def test_a_custom_prompt_can_contain_braces(tmp_path: Path) -> None:
     prompt = prompts.load(str(own))
     assert prompt.name == "own"
     assert prompt.system.startswith("Answer as {json: {x}} into /workspace/output.")
-    assert "You have a computer of your own" in prompt.system
+    assert "You have your own computer" in prompt.system
     assert prompt.user_message("T") == prompts.get_bundled("general").user_message("T")
 
 
@@ -134,9 +134,9 @@ def test_a_custom_prompt_can_be_yaml_with_a_user_part(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("user: x\n", "needs a field named system"),
-        ("- a\n", "needs a field named system"),
-        ("system: [1]\n", "may have the texts"),
+        ("user: x\n", "needs the field system"),
+        ("- a\n", "needs the field system"),
+        ("system: [1]\n", "the fields are"),
         ("system: x\nsytem: y\n", "sytem"),
         ("system: 'x\n", "not valid YAML"),
     ],

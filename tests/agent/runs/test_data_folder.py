@@ -32,7 +32,7 @@ def test_its_id_is_unique_and_persistent(tmp_path: Path) -> None:
 
 def test_a_second_lock_attempt_explains_what_to_do(tmp_path: Path) -> None:
     data = DataFolder(tmp_path)
-    with pytest.raises(DataFolderLocked, match="another instance"):
+    with pytest.raises(DataFolderLocked, match="Another instance"):
         DataFolder(tmp_path)
     data.close()
     data.close()

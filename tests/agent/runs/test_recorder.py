@@ -321,7 +321,7 @@ def test_unreadable_files_do_not_end_the_run(run: RecordedRun) -> None:
     events = play(run, bash("mv ../workspace ../elsewhere"), bash("echo still here"), SUBMIT)
     assert isinstance(events[-1], RunEnded)
     assert events[-1].status == "submitted"
-    assert any(isinstance(event, Notice) and "not known" in event.text for event in events)
+    assert any(isinstance(event, Notice) and "are unknown" in event.text for event in events)
 
 
 def test_new_folders_alone_are_not_reported_as_changes(run: RecordedRun) -> None:
@@ -330,7 +330,7 @@ def test_new_folders_alone_are_not_reported_as_changes(run: RecordedRun) -> None
 
 
 def test_a_run_without_disk_space_for_its_record_is_refused(run: RecordedRun) -> None:
-    with limit_file_size(0), pytest.raises(RunError, match="Make room"):
+    with limit_file_size(0), pytest.raises(RunError, match="Free some space"):
         play(run, SUBMIT)
     assert not run.folder.journal.exists()
     assert [type(event) for event in play(run, SUBMIT)][-1] is RunEnded
@@ -338,12 +338,12 @@ def test_a_run_without_disk_space_for_its_record_is_refused(run: RecordedRun) ->
 
 def test_a_round_refused_for_disk_space_leaves_nothing_behind(run: RecordedRun) -> None:
     """Not an end without a beginning, nor one that takes the place of the last round's."""
-    with limit_file_size(20_000), pytest.raises(RunError, match="Make room"):
+    with limit_file_size(20_000), pytest.raises(RunError, match="Free some space"):
         list(run.start(Task("x" * 30_000, GENERAL), scripted([SUBMIT])))
     assert not run.folder.journal.exists()
     play(run, ScriptedTurn(text="The answer."), SUBMIT)
     before = kept(run)
-    with limit_file_size(20_000), pytest.raises(RunError, match="Make room"):
+    with limit_file_size(20_000), pytest.raises(RunError, match="Free some space"):
         list(run.follow_up("x" * 30_000, scripted([SUBMIT])))
     assert kept(run) == before
     assert list(run.follow_up("Go on.", scripted([SUBMIT])))[-1].kind == "run_ended"
@@ -439,7 +439,7 @@ def test_other_os_errors_are_not_reported_as_a_full_disk(
     monkeypatch.setattr(computers, "acquire", take)
     *_, ended = play(run, SUBMIT)
     assert isinstance(ended, RunEnded)
-    assert ended.reason.startswith("The studio failed: Not a directory.")
+    assert ended.reason.startswith("A system error stopped the run: Not a directory.")
     assert "room" not in ended.reason
 
 

@@ -198,7 +198,7 @@ def test_every_call_has_one_result_in_a_damaged_conversation() -> None:
     def messages(*left_out: type[Event]) -> list[object]:
         return list(Conversation(e for e in EVENTS[:11] if type(e) not in left_out).messages)
 
-    no_result = "Error: the result of this call is missing in the run's record."
+    no_result = "Error: the result of this call is missing from the run's record."
     lost = [m for m in messages(ToolEnded) if isinstance(m, ToolResult)]
     assert [(m.call_id, m.text) for m in lost] == [("c1", no_result)]
     assert not any(isinstance(m, ToolResult | AssistantMessage) for m in messages(ModelAnswered))

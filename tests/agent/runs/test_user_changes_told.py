@@ -28,7 +28,7 @@ from tests.support.models.endpoint import Call, Endpoint, Turn
 from tests.support.server import create_app, run_server
 
 REPORT = UserChange("added", RelPath("input/report.pdf"), 3_250_586)
-TOLD = "[The person added input/report.pdf (3.1 MB).]"
+TOLD = "[The user added input/report.pdf (3.1 MB).]"
 
 
 class WarmMachine(LocalSandboxProvider):
@@ -182,13 +182,13 @@ def test_changes_during_a_step_are_reported(
     http.put(f"{files}/input/go", content=b"")
     assert followed(programs, run)["state"] == "submitted"
     told = script.last(1)
-    assert "The person" not in script.last(0).replace("The person's", "")
+    assert "[The user " not in script.last(0)
     for words in (
-        "[The person added input/new one (7 bytes).]",
-        "[The person changed input/before (5 bytes).]",
-        "[The person moved input/moved to output/moved.]",
-        "[The person removed input/gone.]",
-        "[The person added input/go (0 bytes).]",
+        "[The user added input/new one (7 bytes).]",
+        "[The user changed input/before (5 bytes).]",
+        "[The user moved input/moved to output/moved.]",
+        "[The user removed input/gone.]",
+        "[The user added input/go (0 bytes).]",
     ):
         assert words in told
 
@@ -201,7 +201,7 @@ def test_uploads_between_rounds_are_reported_with_the_next_message(
     http.put(f"/api/runs/{run}/files/input/late.txt", content=b"content")
     programs.predict(run, "Look at it", api_name="/message")
     followed(programs, run)
-    assert "Look at it\n\n[The person added input/late.txt (7 bytes).]" in script.last(-1)
+    assert "Look at it\n\n[The user added input/late.txt (7 bytes).]" in script.last(-1)
 
 
 def test_an_upload_into_a_draft_survives_the_move_to_a_warm_sandbox(

@@ -62,7 +62,7 @@ def test_a_family_and_levels_are_chosen(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("answers", "told"),
-    [({"nobody": "x"}, "'nobody' is the id of no task"), (None, "results.jsonl cannot be read")],
+    [({"nobody": "x"}, "no task has the id 'nobody'"), (None, "results.jsonl cannot be read")],
 )
 def test_what_is_wrong_is_told_in_a_line(
     tmp_path: Path,
@@ -81,7 +81,7 @@ def test_a_family_that_is_not_there_leaves_no_file(
 ) -> None:
     path = tmp_path / "t.jsonl"
     assert main(["tasks", "--family", "loans", "--output", str(path)]) == 1
-    assert "has none named 'loans'" in capsys.readouterr().err
+    assert "has no family 'loans'" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 

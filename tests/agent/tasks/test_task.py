@@ -116,7 +116,7 @@ def test_a_line_that_is_no_record_is_named(tmp_path: Path, line: str) -> None:
 
 
 def test_an_id_that_comes_twice_is_told(tmp_path: Path) -> None:
-    with pytest.raises(TaskError, match="line 3: id: 'a-1' is that of line 1"):
+    with pytest.raises(TaskError, match="line 3: id: 'a-1' is also the id of line 1"):
         list(read_tasks(tasks_file(tmp_path, GOOD, {**GOOD, "id": "b"}, GOOD)))
 
 
@@ -134,7 +134,7 @@ def test_a_name_that_is_taken_is_told(tmp_path: Path) -> None:
     place = workspace(tmp_path)
     problem = TaskRecord("q", "?", "x", "exact", "", {"a.txt": "1"})
     write_inputs(problem, place)
-    with pytest.raises(TaskError, match="there already"):
+    with pytest.raises(TaskError, match="already exists"):
         write_inputs(problem, place)
 
 
@@ -144,7 +144,7 @@ def test_what_cannot_be_written_leaves_the_old_file(tmp_path: Path) -> None:
     elsewhere = TaskRecord(
         "q", "?", "x", "exact", "", {"a": HostFile(Path("/etc"), RelPath("hostname"))}
     )
-    with pytest.raises(TaskError, match="beside"):
+    with pytest.raises(TaskError, match="is not below the folder"):
         write_tasks(path, [elsewhere])
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]

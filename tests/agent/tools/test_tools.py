@@ -442,7 +442,7 @@ class TestSubmit:
 
     def test_an_oversized_answer_is_reported_as_too_large(self, bench: ToolRunner) -> None:
         (bench.folder / "output/answer.txt").write_bytes(b"x" * 5_000_000)
-        assert "larger than what can be read" in bench.toolbox.read_answer()
+        assert "larger than can be read" in bench.toolbox.read_answer()
 
     def test_an_answer_path_that_is_not_a_file_is_ignored(self, bench: ToolRunner) -> None:
         bench.bash("mkfifo output/answer.txt")

@@ -32,7 +32,9 @@ def test_a_question_of_a_family_may_be_named() -> None:
     assert all(each.ground_truth.isdigit() for each in data.training_tasks(chosen))
 
 
-@pytest.mark.parametrize(("kind", "told"), [("staf", "has none named"), ("staff.age", "asks no")])
+@pytest.mark.parametrize(
+    ("kind", "told"), [("staf", "has no family"), ("staff.age", "has no question")]
+)
 def test_a_kind_that_is_not_there_is_told(kind: str, told: str) -> None:
     with pytest.raises(TrainError, match=rf"tasks\.kinds: .*{told}"):
         data.training_tasks(recipe.load_recipe("cpu", {"tasks.kinds": f"[{kind}]"}))

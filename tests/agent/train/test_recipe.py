@@ -72,20 +72,20 @@ def test_a_value_can_be_changed_for_once(tmp_path: Path) -> None:
     [
         ("  steps: 3", "  steps: three", "line 5: rollouts.steps: must be a whole number"),
         ("  steps: 3", "  steps: 0", "line 5: rollouts.steps: must be 1 or more, not 0"),
-        ("  steps: 3", "  stepz: 3", "line 5: rollouts.stepz: no such key; known are"),
+        ("  steps: 3", "  stepz: 3", "line 5: rollouts.stepz: unknown key; the keys are"),
         ("  steps: 3\n", "", "line 4: rollouts.steps: is missing"),
-        ("  steps: 3", "  steps: 3\n  steps: 4", "line 6: rollouts.steps: stands there twice"),
+        ("  steps: 3", "  steps: 3\n  steps: 4", "line 6: rollouts.steps: is a duplicate key"),
         ("1e-3", "yes", "line 16: reinforced.learning_rate: must be a number"),
         ("1e-3", ".nan", "line 16: reinforced.learning_rate: must be 0 or more, not nan"),
         ("[reinforced]", "[sleep]", "line 11: stages: must be one of supervised, reinforced"),
         ("[reinforced]", "reinforced", "line 11: stages: must be a list"),
         ("[reinforced]", "[]", "line 11: stages: must be supervised, reinforced, or both"),
-        ("[reinforced]", "[supervised]", "supervised: is missing, and the stages name it"),
-        ("kinds: [staff.room]", "kinds: []", "line 2: tasks: must name either a file or kinds"),
+        ("[reinforced]", "[supervised]", "supervised: is missing, but stages lists it"),
+        ("kinds: [staff.room]", "kinds: []", "line 2: tasks: must have either file or kinds"),
         (
             "kinds: [staff.room]",
             "kinds: [staff.room], levels: []",
-            "line 2: tasks.levels: must name",
+            "line 2: tasks.levels: must have",
         ),
         (
             "  rollouts: 2",
@@ -93,8 +93,8 @@ def test_a_value_can_be_changed_for_once(tmp_path: Path) -> None:
             "line 16: reinforced.batch: must divide the 2 rollouts",
         ),
         ("stages:", "seed: -1\nstages:", "line 11: seed: must be from 0 to 4294967295, not -1"),
-        ("{tasks: 2}", "2", "line 10: evaluation: must be keys with values"),
-        ("{tasks: 2}", "{tasks: 2", "no YAML"),
+        ("{tasks: 2}", "2", "line 10: evaluation: must be a mapping of keys"),
+        ("{tasks: 2}", "{tasks: 2", "not valid YAML"),
         ("{tasks: 2}", "{tasks: !!python/name:os.system 2}", "evaluation.tasks"),
     ],
 )
@@ -113,5 +113,5 @@ def test_a_wrong_change_names_its_key(tmp_path: Path) -> None:
 
 
 def test_a_recipe_that_is_not_there_is_told_with_those_that_are() -> None:
-    with pytest.raises(TrainError, match=r"there are builtin, cpu, gpu, paper"):
+    with pytest.raises(TrainError, match=r"The recipes are builtin, cpu, gpu, paper"):
         recipe.load_recipe("nowhere")

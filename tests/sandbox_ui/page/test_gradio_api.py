@@ -133,7 +133,7 @@ def test_a_failure_is_told_in_its_own_words(client: Client) -> None:
         client.predict("nothing-like-it", api_name="/files")
     with pytest.raises(AppError, match="“sandbox” or “plain”"):
         client.predict("Go.", mode="fast", api_name="/start")
-    with pytest.raises(AppError, match="not the name of a host"):
+    with pytest.raises(AppError, match="not a host name"):
         client.predict("Go.", network="no/host", api_name="/start")
 
 

@@ -220,7 +220,7 @@ def test_the_environments_key_stays_with_its_endpoint(
     ("entered", "said"),
     [
         ("ftp://models.test/v1", "must begin with http"),
-        ("http://name:word@models.test/v1", "must not hold a name or a password"),
+        ("http://name:word@models.test/v1", "must not contain a user name or a password"),
         ("http://127.0.0.1:9/v1", "127.0.0.1:9"),
     ],
 )

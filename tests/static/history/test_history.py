@@ -144,7 +144,9 @@ def test_runs_stand_under_their_day_with_what_they_were(visit: Visit, data: Path
     visitor = visit()
     dialog = visitor.history()
     expect(dialog.get_by_role("status")).to_contain_text("2 runs · ")
-    expect(dialog).to_contain_text("Runs that are not pinned are deleted when all take more than")
+    expect(dialog).to_contain_text(
+        "Runs that are not pinned are deleted when all runs together take"
+    )
     first, last = visitor.entry("Chart the data"), visitor.entry("A demonstration")
     for fact in ("submitted", "test-model", "1 step", "≈ 31.5k tokens", "5.0 s", "KB"):
         expect(first).to_contain_text(fact)

@@ -69,8 +69,8 @@ def check_call_count(count: int) -> None:
     """
     if count > MAX_CALLS:
         raise ModelUnavailable(
-            f"The model made more than {MAX_CALLS} tool calls in one answer, which was cut off. "
-            "If this happens again, choose another model or a lower temperature."
+            f"The model's answer was cut off because it contained more than {MAX_CALLS} tool "
+            "calls. If this happens again, choose another model or a lower temperature."
         )
 
 

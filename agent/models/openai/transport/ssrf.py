@@ -19,8 +19,8 @@ from agent.errors import ModelRefused
 from agent.util.ip_addresses import is_public
 
 _PRIVATE_ADDRESS_MESSAGE = (
-    "The endpoint lies in a private network, which only the operator of this studio may name. "
-    "Enter one of the public internet, or ask the operator to set it."
+    "The endpoint is in a private network, which only the operator of this studio may configure. "
+    "Enter an endpoint on the public internet, or ask the operator to set this one."
 )
 
 

@@ -111,7 +111,7 @@ def test_unrequested_compression_is_decoded() -> None:
 def test_an_unknown_content_encoding_is_refused(encoding: str) -> None:
     with (
         FloodServer(f"{JSON}\nContent-Encoding: {encoding}", [b"x"]) as server,
-        pytest.raises(ModelUnavailable, match="cannot be read"),
+        pytest.raises(ModelUnavailable, match="cannot be decoded"),
     ):
         ask_at(server.url)
 

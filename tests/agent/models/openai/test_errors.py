@@ -51,7 +51,7 @@ def test_transient_errors_are_unavailable(fault: str) -> None:
         ("401", "the API key is missing or wrong"),
         ("402", "no credit"),
         ("403", "may not use"),
-        ("404", "does not know the model test-model"),
+        ("404", "has no model test-model"),
         ("405", "end in /v1"),
         ("400", "answered 400"),
         ("html", "end in /v1"),
@@ -109,7 +109,7 @@ def test_the_retry_delay_can_be_in_the_message() -> None:
 def test_a_silent_stream_is_an_error(at: int) -> None:
     error = failing(Turn(text="x" * 100, fault=f"silent at={at}"), read_timeout=0.3)
     assert isinstance(error, ModelUnavailable)
-    assert "said nothing for 0.3 s" in str(error)
+    assert "sent nothing for 0.3 s" in str(error)
 
 
 @pytest.mark.parametrize("end", ["error", "abort", "insufficient_system_resource"])
@@ -119,7 +119,7 @@ def test_an_answer_that_ends_with_an_error_is_not_accepted(end: str) -> None:
 
 
 def test_invalid_json_breaks_a_stream() -> None:
-    with pytest.raises(ModelUnavailable, match="cannot be read"):
+    with pytest.raises(ModelUnavailable, match="cannot be decoded"):
         stream_chunks({"content": "Well,"}, '{"choices": [')
 
 
@@ -132,9 +132,9 @@ def test_errors_in_a_stream_are_classified_by_code() -> None:
 @pytest.mark.parametrize(
     ("url", "says"),
     [
-        ("http://127.0.0.1:{port}/v1", "Is it running"),
-        ("https://127.0.0.1:{port}/v1", "Is it running"),
-        ("http://no-such-host.invalid/v1", "name is not known"),
+        ("http://127.0.0.1:{port}/v1", "Check that it is running"),
+        ("https://127.0.0.1:{port}/v1", "Check that it is running"),
+        ("http://no-such-host.invalid/v1", "host name does not exist"),
     ],
 )
 def test_an_unreachable_endpoint_reports_the_reason(url: str, says: str) -> None:
@@ -319,7 +319,7 @@ def test_missing_tool_support_names_the_setting(status: int, message: str) -> No
 def test_an_error_in_a_list_is_recognized() -> None:
     body = [{"error": {"code": 401, "message": "API key not valid."}}]
     error = to_model_error(Failure(401, body), Named("http://host/v1", "m", ""))
-    assert str(error).endswith("It said: API key not valid.")
+    assert str(error).endswith("Its message: API key not valid.")
 
 
 @pytest.mark.parametrize("number", ["9" * 13, "9" * 5000, "٣" * 4])

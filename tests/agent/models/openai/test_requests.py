@@ -128,7 +128,7 @@ def test_max_completion_tokens_is_detected_and_remembered() -> None:
         second = list(model.stream(REQUEST, Stop()))
     assert [piece for piece in first if isinstance(piece, ModelNotice)] == [
         ModelNotice(
-            "This endpoint does not take “max_tokens”: “max_completion_tokens” is sent instead."
+            "This endpoint does not accept “max_tokens”; “max_completion_tokens” is sent instead."
         )
     ]
     assert not any(isinstance(piece, ModelNotice) for piece in second)

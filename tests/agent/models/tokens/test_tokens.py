@@ -238,7 +238,7 @@ class BrokenSampler(ByteSampler):
 
 
 def test_nan_probabilities_are_refused() -> None:
-    with pytest.raises(ModelRefused, match="weights are broken"):
+    with pytest.raises(ModelRefused, match="weights are damaged"):
         ask(TokenModel("m", BrokenSampler(["Done."])), *TASK)
 
 
@@ -265,7 +265,7 @@ def test_an_answer_is_limited_to_the_remaining_context() -> None:
 
 def test_a_conversation_beyond_the_context_is_an_error_with_numbers() -> None:
     model = TokenModel("m", ByteSampler(["Done."], context=40))
-    with pytest.raises(ContextTooLong, match="takes 40") as told:
+    with pytest.raises(ContextTooLong, match="context has 40") as told:
         ask(model, *TASK)
     assert (told.value.limit, told.value.used) == (
         40,

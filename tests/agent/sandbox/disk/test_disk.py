@@ -405,7 +405,7 @@ def test_low_host_space_stops_commands_but_allows_deletion(
         assert run(sandbox, "echo on").stdout == b"on\n"
         result = run(sandbox, "head -c 300M /dev/urandom > big; sleep 20")
         assert result.ending == "full"
-        assert "disk of the machine" in result.finished.storage_note
+        assert "disk of the host machine" in result.finished.storage_note
         assert run(sandbox, "rm big").code == 0
 
 

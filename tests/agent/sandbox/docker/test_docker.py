@@ -89,7 +89,7 @@ def test_the_container_restarts_after_all_processes_are_killed(sandbox: DockerSa
     run(sandbox, "x=kept; cd input; touch /root/mark")
     result = run(sandbox, "kill -9 -1")
     assert (result.ending, result.code) == ("lost", None)
-    assert "started again" in result.note
+    assert "restarted" in result.note
     assert say(sandbox, "echo $x; basename $PWD; ls /root") == "kept\ninput\nmark"
 
 
@@ -101,7 +101,7 @@ def test_an_externally_stopped_container_is_restarted(
     engine.api.wait(sandbox.container)
     result = run(sandbox, "echo $x")
     assert result.stdout == b"kept\n"
-    assert "started again" in result.note
+    assert "restarted" in result.note
 
 
 def test_a_killed_supervisor_is_restarted(sandbox: DockerSandbox) -> None:
@@ -127,9 +127,9 @@ def test_a_removed_container_is_a_clear_error(
     sandbox: DockerSandbox, engine: docker.DockerClient
 ) -> None:
     engine.api.remove_container(sandbox.container, force=True)
-    with pytest.raises(SandboxError, match="not there any more"):
+    with pytest.raises(SandboxError, match="no longer exists"):
         run(sandbox, "true")
-    with pytest.raises(SandboxError, match="not there any more"):
+    with pytest.raises(SandboxError, match="no longer exists"):
         sandbox.read("x", limit=1)
     sandbox.close()
 
@@ -293,7 +293,7 @@ def test_only_containers_of_the_instance_are_reaped(
     assert reap(engine, instance) == []
     label = f"{INSTANCE_LABEL}={instance}"
     assert engine.api.containers(all=True, filters={"label": label}) == []
-    with pytest.raises(SandboxError, match="not there any more"):
+    with pytest.raises(SandboxError, match="no longer exists"):
         run(mine, "true")
     assert run(theirs, "echo on").stdout == b"on\n"
 
@@ -310,7 +310,7 @@ def test_a_failed_container_creation_leaves_nothing_behind(
     engine: docker.DockerClient, instance: str, tmp_path: Path
 ) -> None:
     spec = ContainerSpec("no-such-image:none", instance, "x", tmp_path / "workspace")
-    with pytest.raises(SandboxError, match="can't be created"):
+    with pytest.raises(SandboxError, match="cannot be created"):
         DockerSandbox.create(engine, spec)
     assert reap(engine, instance) == []
 

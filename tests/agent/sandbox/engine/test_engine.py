@@ -114,7 +114,7 @@ def test_a_dead_socket_is_a_stopped_engine(tmp_path: Path) -> None:
 def test_another_service_at_the_address_is_recognized(tmp_path: Path, answer: bytes) -> None:
     with (
         listening(tmp_path / "other.sock", answer) as url,
-        pytest.raises(EngineError, match="not as a container engine does"),
+        pytest.raises(EngineError, match="it is not a container engine"),
     ):
         connect(url)
 
@@ -128,7 +128,7 @@ def test_a_silent_server_times_out(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_an_engine_that_only_answers_ping_is_a_clear_error(tmp_path: Path) -> None:
     with (
         listening(tmp_path / "hollow.sock", OK) as url,
-        pytest.raises(EngineError, match="does not answer as it should"),
+        pytest.raises(EngineError, match="sent an unexpected answer"),
     ):
         connect(url)
 
@@ -172,7 +172,7 @@ def test_a_remote_engine_is_refused_with_the_reason(host: str) -> None:
     "host", ["engine", "tcp://127.0.0.1", "tcp://127.0.0.1:x", "npipe:////./x"]
 )
 def test_an_invalid_address_is_reported(host: str) -> None:
-    with pytest.raises(EngineError, match="no address of a container engine"):
+    with pytest.raises(EngineError, match="not the address of a container engine"):
         connect(host)
 
 

@@ -37,8 +37,8 @@ from tests.support.server import wait_until
 pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 
 REFUSED = (
-    "Podman cannot keep a sandbox off this machine's network. Start a new run with Network set to "
-    "None, or use Docker."
+    "Podman cannot isolate a sandbox from this machine's network. Start a new run with Network set "
+    "to None, or use Docker."
 )
 # A socket of AF_VSOCK (40), which only the studio's own seccomp profile refuses with EPERM.
 INSIDE = """

@@ -70,7 +70,7 @@ def test_hosts_are_parsed_as_users_type_them() -> None:
 
 @pytest.mark.parametrize("text", ["http://pypi.org", "*", "a..b", "-x.org", "x" * 300, "a/b"])
 def test_invalid_hosts_are_reported(text: str) -> None:
-    with pytest.raises(ValueError, match="not the name of a host"):
+    with pytest.raises(ValueError, match="not a host name"):
         parse_hosts(text)
 
 

@@ -81,13 +81,13 @@ def test_of_some_only_the_first_answer_is_kept(made: Callable[..., Recipe]) -> N
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("{", "line 2: no JSON"),
+        ("{", "line 2: not valid JSON"),
         ("[]", "line 2: messages: must be a list"),
         ('{"messages": [1]}', r"line 2: messages\[0\]: must be an object"),
         ('{"messages": [{"role": "user"}]}', r"messages\[0\].content: must be a text"),
         ('{"messages": [{"role": "god", "content": ""}]}', r"messages\[0\].role: must be one of"),
         ('{"messages": [{"role": "assistant", "content": "", "calls": [3]}]}', "calls: must be"),
-        ('{"messages": [{"role": "user", "content": "a"}]}', "line 2: messages: nothing is ans"),
+        ('{"messages": [{"role": "user", "content": "a"}]}', "line 2: messages: there is no ans"),
     ],
 )
 def test_a_wrong_line_is_told(made: Callable[..., Recipe], line: str, told: str) -> None:

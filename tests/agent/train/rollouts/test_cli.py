@@ -168,5 +168,5 @@ def test_results_are_never_written_over(studio: Studio, tasks: str, tmp_path: Pa
     where = ("--base-url", "http://127.0.0.1:9/v1", "--model", "m")
     done = studio.run("rollout", tasks, "--output", str(tmp_path), *where)
     assert done.returncode == 1
-    assert "give another folder" in done.stderr
+    assert "Choose another folder" in done.stderr
     assert (tmp_path / "results.jsonl").read_text() == "mine"

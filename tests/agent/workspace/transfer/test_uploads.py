@@ -60,7 +60,7 @@ def test_a_name_taken_meanwhile_keeps_both_files(workspace: Workspace) -> None:
 
 def test_bytes_beyond_the_declared_size_are_refused(workspace: Workspace) -> None:
     upload = uploads.start(workspace, BIG, 2).id
-    with pytest.raises(WorkspaceError, match="More came than the 2 bytes"):
+    with pytest.raises(WorkspaceError, match="exceeds its stated size, 2 bytes"):
         send(workspace, upload, b"abc")
     assert uploads.find(workspace, upload).offset == 0
 
@@ -79,7 +79,7 @@ def test_an_upload_larger_than_the_free_space_is_refused_at_the_start(
 
 @pytest.mark.parametrize("name", ["", "x", "0" * 24, "../../etc/passwd", "A" * 24])
 def test_an_invalid_id_is_refused(workspace: Workspace, name: str) -> None:
-    with pytest.raises(WorkspaceError, match="not known"):
+    with pytest.raises(WorkspaceError, match="is unknown"):
         uploads.find(workspace, name)
 
 
@@ -114,7 +114,7 @@ def test_cleanup_keeps_uploads_in_progress(workspace: Workspace) -> None:
 def test_a_plain_upload_beyond_the_free_space_is_aborted(workspace: Workspace) -> None:
     upload = workspace.open_write(BIG, max_size=5)
     upload.write(b"abc", b"de")
-    with pytest.raises(StorageFull, match="more than the 5 bytes that there is room for"):
+    with pytest.raises(StorageFull, match="more than 5 bytes, which is the space left"):
         upload.write(b"f")
     assert staged(workspace) == []
     assert list(workspace.root.iterdir()) == []

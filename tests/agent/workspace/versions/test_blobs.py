@@ -71,10 +71,10 @@ def test_a_restart_recounts_the_size_and_removes_partial_files(
 def test_unknown_and_invalid_hashes_are_refused(tmp_path: Path) -> None:
     store = BlobStore(tmp_path)
     assert not store.has("ab" * 32)
-    with pytest.raises(JournalError, match="not kept"):
+    with pytest.raises(JournalError, match="not stored"):
         store.open("ab" * 32)
     for digest in ("../../etc/passwd", "AB" * 32, "", "ab" * 31 + "/."):
-        with pytest.raises(JournalError, match="not the hash"):
+        with pytest.raises(JournalError, match="not a content hash"):
             store.open(digest)
 
 

@@ -398,7 +398,7 @@ def test_a_missing_workspace_is_an_error(tmp_path: Path) -> None:
     snapshots = SnapshotTracker(tmp_path / "workspace", BlobStore(tmp_path / "blobs"))
     snapshots.take()
     shutil.rmtree(tmp_path / "workspace")
-    with pytest.raises(WorkspaceError, match="not there"):
+    with pytest.raises(WorkspaceError, match="does not exist"):
         snapshots.take()
     assert "a" in snapshots.manifest.nodes
 

@@ -64,7 +64,7 @@ def test_a_folder_gives_the_zip_its_name_in_any_language(
 
 def test_what_is_not_there_is_said(client: httpx.Client, run: str) -> None:
     got = client.get(f"/api/runs/{run}/zip?path=missing")
-    assert (got.status_code, "“missing” is not there" in got.json()["error"]) == (400, True)
+    assert (got.status_code, "“missing” does not exist" in got.json()["error"]) == (400, True)
     assert client.get(f"/api/runs/{run}/zip?path=../x").status_code == 400
     assert client.get("/api/runs/none-of-them/run.zip").status_code == 404
 

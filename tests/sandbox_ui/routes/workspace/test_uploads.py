@@ -373,10 +373,10 @@ def test_a_document_is_counted_once_a_version(
 def test_what_has_no_text_says_so(client: httpx.Client, run: str, workspace: Path) -> None:
     (workspace / "input" / "a.bin").write_bytes(b"\0\1")
     about = client.get(f"/api/runs/{run}/about/input/a.bin").json()
-    assert (about["tokens"], "cannot be pasted" in about["why"]) == (None, True)
+    assert (about["tokens"], "contains no text" in about["why"]) == (None, True)
     gone = client.get(f"/api/runs/{run}/about/input/missing").json()
     assert gone["words"] is None
-    assert "is not there" in gone["why"]
+    assert "does not exist" in gone["why"]
 
 
 # Everything
