@@ -1,5 +1,5 @@
-# The computer that a model is given. Built without a context: this file is all there is.
-# Only Debian's packages: they need no certificate of the network that they are built on.
+# The image of the models' sandboxes, built without a context. It uses only Debian packages, which
+# are signed and need no TLS certificates of the local network.
 FROM debian:trixie-slim AS sandbox
 
 ENV LANG=C.UTF-8 \
@@ -10,8 +10,8 @@ ENV LANG=C.UTF-8 \
     PIP_NO_CACHE_DIR=1 \
     MPLBACKEND=Agg
 
-# Manuals, translations and static Python are never unpacked, now or later. The folders of the
-# manuals stay: the scripts of some packages (Java's) fail where they can't put links there.
+# Do not unpack manuals, translations and the static Python library, now or later. Keep the manual
+# folders: the scripts of some packages (Java) fail if they cannot create links there.
 RUN printf '%s\n' \
         'path-exclude=/usr/share/doc/*' \
         'path-include=/usr/share/doc/*/copyright' \
@@ -43,9 +43,9 @@ RUN apt-get update \
     && rm -rf /usr/share/unicode /usr/bin/*lto-dump* \
         /var/lib/apt/lists/* /var/cache/* /var/log/*
 
-# pip refuses to replace what Debian installed. In an environment over Debian's packages it
-# puts the newer one in front of them instead; /usr/local, so that every PATH finds it first
-# and Debian's own python3 sees what pip installs.
+# pip refuses to replace Debian's packages. In a virtual environment on top of them it installs
+# newer versions that take precedence. The environment is /usr/local, so that every PATH finds it
+# first and Debian's python3 sees what pip installs.
 RUN rm -rf /usr/local/lib/python3.* \
     && python3 -m venv --system-site-packages --without-pip /usr/local \
     && ln -s site-packages "$(echo /usr/local/lib/python3.*)/dist-packages" \
@@ -53,7 +53,7 @@ RUN rm -rf /usr/local/lib/python3.* \
     && chmod 755 /usr/local/bin/pip \
     && ln -s pip /usr/local/bin/pip3
 
-# The first plot need not look for fonts.
+# Build the font cache, so that the first plot is fast.
 RUN python3 -c 'import matplotlib.font_manager' \
     && mkdir /workspace \
     && ln -s /workspace /testbed
@@ -61,8 +61,8 @@ RUN python3 -c 'import matplotlib.font_manager' \
 WORKDIR /workspace
 CMD ["sleep", "infinity"]
 
-# The only way out of the sandboxes' networks; see agent/sandbox/proxy/. Python answers which
-# hosts a run may ask for.
+# The proxy, the only exit from the sandboxes' networks; see agent/sandbox/network/squid/. It needs
+# Python for the helper that decides which hosts a run may reach.
 FROM debian:trixie-slim AS proxy
 
 RUN apt-get update \

