@@ -55,7 +55,7 @@ def _row(step: StepSummary) -> list[object]:
         "" if usage is None else usage.cache_written,
         "" if usage is None else usage.generated,
         step.estimated,
-        step.changed,
+        step.total_changes,
     ]
 
 

@@ -85,10 +85,10 @@ class StepSummary:
     end: int
     began: float
     text: str = ""
-    thought: str = ""
+    reasoning: str = ""
     calls: list[CallSummary] = field(default_factory=list)
     changes: list[FileChange] = field(default_factory=list)
-    changed: int = 0
+    total_changes: int = 0
     usage: Usage | None = None
     estimated: bool = False
     model_seconds: float = 0.0
@@ -129,7 +129,7 @@ class RunState:
     state: StateName = "draft"
     detail: str = ""
     progress: float | None = None
-    since: float = 0.0
+    state_since: float = 0.0
     rounds: list[RoundSummary] = field(default_factory=list)
     steps: list[StepSummary] = field(default_factory=list)
     totals: Totals = field(default_factory=Totals)
@@ -182,7 +182,7 @@ class RunState:
 
     def _set_state(self, state: StateName, at: float, detail: str = "") -> None:
         if (state, detail) != (self.state, self.detail):
-            self.state, self.detail, self.since, self.progress = state, detail, at, None
+            self.state, self.detail, self.state_since, self.progress = state, detail, at, None
 
     def _begin_round(self, event: RunStarted | RunContinued) -> None:
         if isinstance(event, RunStarted):
@@ -204,9 +204,9 @@ class RunState:
             self.sandbox = event.sandbox
             self._set_state("waiting_model", event.at)
         elif event.state != "ready":
-            since = self.since if self.state == event.state else event.at
+            since = self.state_since if self.state == event.state else event.at
             self._set_state(event.state, event.at, event.detail)
-            self.since, self.progress = since, event.progress
+            self.state_since, self.progress = since, event.progress
 
     def _begin_step(self, event: StepStarted, begin: int) -> None:
         head = StepSummary(event.step, len(self.rounds), begin, self.cursor, event.at)
@@ -243,7 +243,7 @@ class RunState:
         match event:
             case ReasoningDelta():
                 self._set_state("thinking", event.at)
-                step.thought = (step.thought + event.text)[:_MAX_HEAD_CHARS]
+                step.reasoning = (step.reasoning + event.text)[:_MAX_HEAD_CHARS]
             case TextDelta():
                 self._set_state("writing", event.at)
                 step.text = (step.text + event.text)[:_MAX_HEAD_CHARS]
@@ -251,7 +251,7 @@ class RunState:
                 self._set_state("writing", event.at)
             case Retrying():
                 self._set_state("retrying", event.at, event.reason)
-                step.text = step.thought = ""
+                step.text = step.reasoning = ""
             case Notice():
                 self._set_state("waiting_model", event.at, event.text)
             case ModelAnswered():
@@ -272,7 +272,7 @@ def _merge_changes(step: StepSummary, event: WorkspaceChanged) -> None:
             change = replace(change, kind="added")
         known[change.path] = change
     step.changes = list(known.values())[:_SHOWN_CHANGES]
-    step.changed += event.total - again
+    step.total_changes += event.total - again
 
 
 def _end_call(step: StepSummary, event: ToolEnded) -> None:

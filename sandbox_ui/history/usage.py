@@ -77,11 +77,11 @@ class UsageReporter:
             "largest": _largest(entries),
             "sandboxes": {**_sandboxes(sandboxes), "problem": problem},
             "limits": self._limits(owner),
-            "kept": self._retention_text,
+            "retention": self._retention_text,
         }
         if owner is None:
             usage["machine"] = self._host_usage(inventory, entries_by_sandbox)
-            usage["people"] = _usage_by_user(entries)
+            usage["users"] = _usage_by_user(entries)
         return usage
 
     def _get_inventory(self) -> tuple[Inventory, str]:
@@ -115,24 +115,24 @@ class UsageReporter:
             "versions": versions,
             "size": size,
             "limit": limit,
-            "left": max(0, min(limit - size - draft_bytes, free)),
+            "remaining": max(0, min(limit - size - draft_bytes, free)),
         }
 
     def _limits(self, owner: str | None) -> dict[str, Any]:
         settings, allowed = self._settings, self._studio_limits
         return {
-            "runs": allowed.max_runs_per_user if owner else allowed.max_runs,
-            "runs_in_all": allowed.max_runs,
-            "working": self._queue.count_active(owner),
-            "waiting": self._queue.count_waiting(owner),
+            "max_runs": allowed.max_runs_per_user if owner else allowed.max_runs,
+            "max_runs_total": allowed.max_runs,
+            "active": self._queue.count_active(owner),
+            "queued": self._queue.count_waiting(owner),
             "sandboxes": allowed.max_sandboxes,
             "memory": settings.memory,
             "cpus": settings.cpus,
             "disk": settings.disk,
             "steps": settings.limits().steps,
-            "seconds": settings.round_seconds,
-            "idle": settings.idle_seconds,
-            "resting_days": settings.stopped_days,
+            "round_seconds": settings.round_seconds,
+            "idle_seconds": settings.idle_seconds,
+            "stopped_days": settings.stopped_days,
         }
 
     def _host_usage(

@@ -47,33 +47,32 @@ class HistoryRoutes:
         """List the started runs, newest first; the first page also has the ``drafts``.
 
         Query parameters: ``q``: words that must all occur in title, task, messages, answer, model
-        or file names; ``before``: the previous response's ``next``, for the next page; ``most``:
-        the page size; ``pinned=1``: pinned runs only.
+        or file names; ``before``: the previous response's ``next``, for the next page; ``limit``:
+        the page size (``most`` in earlier versions); ``pinned=1``: pinned runs only.
         """
         if get_access(request).is_guest:
             return json_response(
                 page_row(HistoryPage([], "", 0, 0, 0)) | {"drafts": [], "now": time.time()}
             )
         query = request.query_params
-        limit = query.get("most", "50")
+        limit = query.get("limit", query.get("most", "50"))
         if not re.fullmatch("[0-9]{1,4}", limit) or not 1 <= int(limit) <= _MAX_PAGE_SIZE:
-            raise StudioError(f"“most” must be a number from 1 to {_MAX_PAGE_SIZE}.")
+            raise StudioError(f"“limit” must be a number from 1 to {_MAX_PAGE_SIZE}.")
         words, before = query.get("q", "")[:_MAX_QUERY], query.get("before", "")
         owner, pinned = get_access(request).owner_filter, query.get("pinned", "") == "1"
         list_page = partial(
             self._catalog.list, words, before, int(limit), pinned=pinned, owner=owner
         )
         page = await run_sync(list_page)
-        body = page_row(page) | {"now": time.time(), "kept": self._retention_text}
+        body = page_row(page) | {"now": time.time(), "retention": self._retention_text}
         if not before and not pinned:
             body["drafts"] = await run_sync(self._catalog.drafts, words, owner)
         return json_response(body)
 
     async def reclaimable_bytes(self, request: Request) -> Response:
-        """Return the bytes that deletion frees: ``{"frees": bytes}``; ``run`` repeats."""
-        return json_response(
-            {"frees": await run_sync(self._catalog.reclaimable_bytes, await _get_run_ids(request))}
-        )
+        """Return the bytes that deletion frees: ``{"reclaimable": bytes}``; ``run`` repeats."""
+        runs = await _get_run_ids(request)
+        return json_response({"reclaimable": await run_sync(self._catalog.reclaimable_bytes, runs)})
 
     async def change(self, request: Request) -> Response:
         """Change the ``title`` (empty: the task's first line) or ``pinned``."""
@@ -119,7 +118,7 @@ def _entry_row(entry: HistoryEntry) -> dict[str, Any]:
         "pinned": entry.pinned,
         "at": entry.at,
         "problem": entry.problem,
-        "found": entry.excerpt,
+        "excerpt": entry.excerpt,
     }
     summary = entry.summary
     if summary is None:

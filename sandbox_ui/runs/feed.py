@@ -65,7 +65,7 @@ class Feed:
             if going_on is not None:
                 cursor = going_on.begin
                 state = replace(state, steps=state.steps[:-1])
-            return Message(to_json(self._time_and_title() | {"picture": state}), cursor)
+            return Message(to_json(self._time_and_title() | {"state": state}), cursor)
 
     def status(self) -> dict[str, Any]:
         """Return the run's state for a program: small, and without timestamps."""
@@ -251,7 +251,7 @@ def _changing_state(state: RunState) -> dict[str, object]:
         "state": state.state,
         "detail": state.detail,
         "progress": state.progress,
-        "since": state.since,
+        "state_since": state.state_since,
         "model": state.model,
         "metered": state.metered,
         "totals": state.totals,

@@ -48,10 +48,10 @@ async def stream_response(
     """
     first: list[bytes] = [_RETRY]
     if not can_edit:
-        first.append(b"event: shown\ndata: {}\n\n")
+        first.append(b"event: read_only\ndata: {}\n\n")
     if cursor is None:
         state = await run_sync(feed.state_message)
-        first.append(_event(state, b"picture"))
+        first.append(_event(state, b"state"))
         cursor = state.cursor
     else:
         await run_sync(feed.events_after, cursor)

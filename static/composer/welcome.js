@@ -90,7 +90,7 @@ function exampleCard(example) {
 async function showLatest(section) {
   let response;
   try {
-    response = await listRuns({ most: 2 * MAX_LATEST });
+    response = await listRuns({ limit: 2 * MAX_LATEST });
   } catch {
     return;
   }

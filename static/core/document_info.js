@@ -11,7 +11,7 @@ export const mayHaveText = (name) => !NO_TEXT.test(name) && !["image", "audio", 
 
 /** Return `{pages, words, tokens, characters}` of a file; null values if it has no text. */
 export function fetchDocumentInfo(path, version = "") {
-  const address = runApi(`about/${path}`);
+  const address = runApi(`document-info/${path}`);
   const key = `${address} ${version}`;
   if (!version || !cache.has(key)) cache.set(key, fetchJson(address).catch((error) => (cache.delete(key), Promise.reject(error))));
   return cache.get(key);

@@ -97,10 +97,10 @@ export function showRun(run) {
 function openStream() {
   if (!ready || source || document.hidden) return;
   source = new EventSource(session.run ? runApi(cursor === null ? "events" : `events?cursor=${cursor}`) : api("presence"));
-  source.addEventListener("picture", (message) => receive("picture", message));
+  source.addEventListener("state", (message) => receive("state", message));
   source.addEventListener("message", (message) => receive("events", message));
   source.addEventListener("workspace", (message) => emit("workspace", JSON.parse(message.data)));
-  source.addEventListener("shown", () => {
+  source.addEventListener("read_only", () => {
     session.canEdit = false;
     emit("permissions");
   });
@@ -178,17 +178,17 @@ function flush() {
   frame = 0;
   const batch = pending;
   pending = [];
-  for (const [kind, data] of batch) (kind === "picture" ? onState : onEvents)(data);
+  for (const [kind, data] of batch) (kind === "state" ? onState : onEvents)(data);
   if (batch.length) emit("update");
 }
 
-function onState({ now, title, picture }) {
-  const last = picture.rounds.at(-1);
-  updateHead({ ...picture, now, title, alive: Boolean(last && last.status === null) });
+function onState({ now, title, state }) {
+  const last = state.rounds.at(-1);
+  updateHead({ ...state, now, title, alive: Boolean(last && last.status === null) });
   Object.assign(session, {
-    started: picture.rounds.length > 0, limits: picture.limits, mode: picture.mode, network: picture.network,
+    started: state.rounds.length > 0, limits: state.limits, mode: state.mode, network: state.network,
   });
-  emit("state", picture);
+  emit("state", state);
 }
 
 function onEvents({ head, events }) {

@@ -29,7 +29,7 @@ export async function mountHeader(element) {
   const updateTime = () => {
     const { offline, head } = session;
     if (!head) return;
-    state.querySelector(".time").textContent = head.alive && !offline ? ` · ${formatClock(session.now() - head.since)}` : "";
+    state.querySelector(".time").textContent = head.alive && !offline ? ` · ${formatClock(session.now() - head.state_since)}` : "";
   };
   on("reset", () => {
     setTitle("");

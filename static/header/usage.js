@@ -118,7 +118,7 @@ class UsageDialog {
     element.append(this.confirmation);
     confirm.focus();
     try {
-      frees.textContent = `This frees ${formatBytes((await fetchJson(api(`space?run=${row.run}`))).frees)} and cannot be undone.`;
+      frees.textContent = `This frees ${formatBytes((await fetchJson(api(`space?run=${row.run}`))).reclaimable)} and cannot be undone.`;
     } catch (error) {
       frees.textContent = error.message;
     }
@@ -153,19 +153,19 @@ const figures = (...pairs) => h("dl", { class: "figures" }, ...pairs.filter(Bool
   h("div", {}, h("dt", {}, name), h("dd", { class: "num" }, value, note ? h("small", {}, note) : null))));
 
 /** A bar of the runs' disk usage by category. */
-function diskSection({ runs, drafts, kept }) {
+function diskSection({ runs, drafts, retention }) {
   const parts = [["files", "Files", runs.workspaces], ["versions", "File versions", runs.versions], ["records", "Logs", runs.records]];
   if (drafts.count) parts.push(["drafts", plural(drafts.count, "draft"), drafts.size]);
   const used = runs.size + drafts.size;
-  const total = Math.max(used + (runs.limit ? runs.left : 0), 1);
+  const total = Math.max(used + (runs.limit ? runs.remaining : 0), 1);
   const share = (size) => (size ? Math.max(0.4, (100 * size) / total) : 0);
   const bar = h("div", { class: "bar", role: "img", "aria-label": `${formatBytes(used)}${runs.limit ? ` of ${formatBytes(runs.limit)}` : ""}` },
     ...parts.map(([name, , size]) => h("i", { class: name, style: `width: ${share(size)}%` })));
   const legend = parts.map(([name, label, size]) => h("li", {}, h("i", { class: name }), label, " ", h("b", { class: "num" }, formatBytes(size))));
-  const left = runs.limit ? h("li", { class: "left" }, h("i", {}), "Free ", h("b", { class: "num" }, formatBytes(runs.left))) : null;
+  const left = runs.limit ? h("li", { class: "left" }, h("i", {}), "Free ", h("b", { class: "num" }, formatBytes(runs.remaining))) : null;
   const unknown = runs.unknown ? h("p", { class: "note" }, `${plural(runs.unknown, "run")} not counted yet.`) : null;
   const waiting = drafts.count ? h("p", { class: "note" }, "Drafts are runs without a task. They are listed in History and deleted after a week.") : null;
-  return section("Disk", bar, h("ul", { class: "legend" }, ...legend, left), h("p", { class: "note" }, kept), waiting, unknown);
+  return section("Disk", bar, h("ul", { class: "legend" }, ...legend, left), h("p", { class: "note" }, retention), waiting, unknown);
 }
 
 function sandboxSection({ sandboxes: current, machine: server }) {
@@ -178,13 +178,13 @@ function sandboxSection({ sandboxes: current, machine: server }) {
 }
 
 function limitSection({ limits: quota, machine: server }) {
-  const own = server ? "" : `; ${quota.runs_in_all} for all users`;
+  const own = server ? "" : `; ${quota.max_runs_total} for all users`;
   return section("Limits", figures(
-    ["Concurrent runs", `${quota.working} of ${quota.runs}`, `further runs are queued${own}`],
-    ["Queued", String(quota.waiting)],
+    ["Concurrent runs", `${quota.active} of ${quota.max_runs}`, `further runs are queued${own}`],
+    ["Queued", String(quota.queued)],
     ["Each sandbox has", formatBytes(quota.memory), `of memory, ${plural(quota.cpus, "CPU")}, ${formatBytes(quota.disk)} of disk space`],
-    ["A round ends after", plural(quota.steps, "step"), quota.seconds ? `or ${formatDuration(quota.seconds)}` : ""],
-    ["Idle sandboxes stop", `after ${formatDuration(quota.idle)}`, `installed software is kept for ${formatDuration(quota.resting_days * DAY)}`]));
+    ["A round ends after", plural(quota.steps, "step"), quota.round_seconds ? `or ${formatDuration(quota.round_seconds)}` : ""],
+    ["Idle sandboxes stop", `after ${formatDuration(quota.idle_seconds)}`, `installed software is kept for ${formatDuration(quota.stopped_days * DAY)}`]));
 }
 
 function serverSection({ machine: server }) {
@@ -196,7 +196,7 @@ function serverSection({ machine: server }) {
     ["Container images", formatBytes(images.reduce((sum, { size }) => sum + size, 0)), images.map(({ tag, size }) => `${tag.split(":")[0].replace("llm-in-sandbox-studio", "sandbox").replace("sandbox-proxy", "proxy")} ${formatBytes(size)}`).join(", ")]));
 }
 
-function userSection({ people: users }) {
+function userSection({ users }) {
   if (!users || users.length < 2) return null;
   const rows = users.map(({ name, runs, size }) => h("tr", {}, h("td", { dir: "auto" }, name), h("td", { class: "num" }, plural(runs, "run")), h("td", { class: "num" }, formatBytes(size))));
   return section("Users", h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, "User"), h("th", {}, "Runs"), h("th", {}, "Disk space"))), h("tbody", {}, ...rows)));

@@ -91,8 +91,8 @@ export class RunSelection {
     this.bar.replaceChildren(sentence, confirm, cancel);
     confirm.focus();
     try {
-      const { frees } = await fetchJson(api(`space?${runQuery(runs)}`));
-      sentence.querySelector(".frees").textContent = `This frees ${formatBytes(frees)} and cannot be undone.`;
+      const { reclaimable } = await fetchJson(api(`space?${runQuery(runs)}`));
+      sentence.querySelector(".frees").textContent = `This frees ${formatBytes(reclaimable)} and cannot be undone.`;
     } catch (error) {
       sentence.querySelector(".frees").textContent = error.message;
     }

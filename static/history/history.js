@@ -138,7 +138,7 @@ class HistoryDialog {
     const request = ++this.requests;
     const { query, filter } = this;
     try {
-      const page = await listRuns({ ...filter, most: PAGE_SIZE });
+      const page = await listRuns({ ...filter, limit: PAGE_SIZE });
       if (request !== this.requests) return;
       const unchanged = JSON.stringify(filter) === JSON.stringify(this.shownFilter);
       this.shownQuery = query;
@@ -172,7 +172,7 @@ class HistoryDialog {
     const [request, before] = [this.requests, this.next];
     this.loading = true;
     try {
-      const page = await listRuns({ ...this.shownFilter, most: PAGE_SIZE, before });
+      const page = await listRuns({ ...this.shownFilter, limit: PAGE_SIZE, before });
       if (this.next !== before || !this.dialog.open) return;
       this.next = page.next;
       this.addPage(page);
@@ -186,8 +186,8 @@ class HistoryDialog {
     }
   }
 
-  addPage({ runs, total, size, kept }) {
-    this.retention.textContent = total ? kept : "";
+  addPage({ runs, total, size, retention }) {
+    this.retention.textContent = total ? retention : "";
     for (const row of runs) {
       const known = this.rows.get(row.run);
       if (!known) this.rows.set(row.run, { row, element: createRow(row, this.rowOptions(row)) });

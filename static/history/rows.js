@@ -23,7 +23,7 @@ export function updateRow(element, row, { searched, selected, now }) {
     h("a", { class: "open", href: runUrl(row.run), "aria-current": row.run === session.run ? "page" : null },
       h("b", { class: "title", dir: "auto" }, ...highlightTerms(title, searched)),
       h("span", { class: "facts" }, ...runFacts(row, now)),
-      row.found ? h("span", { class: "found", dir: "auto" }, ...highlightTerms(row.found, searched)) : null),
+      row.excerpt ? h("span", { class: "found", dir: "auto" }, ...highlightTerms(row.excerpt, searched)) : null),
     h("span", { class: "thumbnails" }, ...thumbnails(row)),
     h("time", { class: "num", datetime: new Date(row.at * 1000).toISOString() }, timeOfDay(row.at)),
     h("span", { class: "row-actions" }, ...(row.problem || row.draft ? [] : [pinButton(row.pinned, title), tool("rename", "edit", "Rename")]), tool("delete", "trash", "Delete")));

@@ -35,12 +35,12 @@ export class Step {
     const step = new Step(head.step);
     step.content = "head";
     step.ended = true;
-    if (head.thought) step.addReasoning(head.thought, head.began);
+    if (head.reasoning) step.addReasoning(head.reasoning, head.began);
     step.endReasoning();
     if (head.text) step.addText(head.text);
     step.message?.text.close();
     for (const call of head.calls) step.addCard(ToolCard.fromHead(call));
-    step.files.add(head.changes, head.changed);
+    step.files.add(head.changes, head.total_changes);
     step.usage = head.usage;
     step.estimated = head.estimated;
     step.modelSeconds = head.model_seconds;

@@ -37,7 +37,7 @@ class Timeline {
     addEventListener("hashchange", () => this.goToLink());
     this.thread.addEventListener("click", (event) => this.onClick(event));
     on("reset", () => this.reset());
-    on("state", (picture) => this.showState(picture));
+    on("state", (state) => this.showState(state));
     on("events", (events) => this.events(events));
     on("update", () => this.update());
     on("tick", () => this.tick());
@@ -69,23 +69,23 @@ class Timeline {
     this.thread.prepend(this.welcome);
   }
 
-  showState(picture) {
+  showState(state) {
     this.reset();
-    if (!picture.rounds.length) return this.showWelcome();
-    const steps = Map.groupBy(picture.steps, (step) => step.round);
-    picture.rounds.forEach((round, index) => {
-      this.addMessage(round.text, index ? [] : picture.inputs);
+    if (!state.rounds.length) return this.showWelcome();
+    const steps = Map.groupBy(state.steps, (step) => step.round);
+    state.rounds.forEach((round, index) => {
+      this.addMessage(round.text, index ? [] : state.inputs);
       for (const head of steps.get(index + 1) ?? []) this.addHead(head);
       if (round.status) this.endRound(round);
     });
-    if (picture.unreadable) this.addNote(unreadableMessage(picture.unreadable));
+    if (state.unreadable) this.addNote(unreadableMessage(state.unreadable));
     this.follow(true);
     return this.goToLink();
   }
 
   addHead(head) {
     this.addStep(Step.fromHead(head));
-    this.answered ||= Boolean(head.text || head.thought || head.calls.length);
+    this.answered ||= Boolean(head.text || head.reasoning || head.calls.length);
     this.updateContext(head);
     emit("files-changed", { step: head.step, changes: head.changes });
   }
@@ -301,7 +301,7 @@ class Timeline {
     const { head } = session;
     if (!head?.alive) return;
     const left = (this.retryAt ?? 0) - session.now();
-    const time = head.state === "retrying" && left > 0 ? `in ${Math.ceil(left)} s` : formatClock(session.now() - head.since);
+    const time = head.state === "retrying" && left > 0 ? `in ${Math.ceil(left)} s` : formatClock(session.now() - head.state_since);
     this.status.querySelector(".time").textContent = time;
     this.current?.tick();
   }

@@ -102,7 +102,7 @@ def test_two_hundred_tabs_are_all_told_and_leave_nothing_open(
     before = open_files()
     with ExitStack() as tabs:
         told = [tabs.enter_context(follow_run(client, run)) for _ in range(MANY)]
-        assert all(next(each).name == "picture" for each in told)
+        assert all(next(each).name == "state" for each in told)
         write(journal, 10)
         client.delete(f"/api/runs/{run}/links")  # wakes whoever follows
         assert all(numbers(each) == list(range(TEXTS)) for each in told)

@@ -18,6 +18,7 @@ from sandbox_ui.scheduling.limiter import UserLimiter
 from sandbox_ui.workspace.file_response import etag_of
 
 _MAX_CACHED = 512
+_PREFIX, _EARLIER_PREFIX = "/document-info/", "/about/"
 _MAX_CONCURRENT, _MAX_PER_USER = 3, 2
 
 
@@ -36,14 +37,17 @@ class DocumentInfoRoutes:
     @property
     def routes(self) -> list[Route]:
         """Routes, to be registered before Gradio's."""
-        return [route(f"{RUN_PATH}/about/{{path:any}}", self.statistics)]
+        return [
+            route(f"{RUN_PATH}{prefix}{{path:any}}", partial(self.statistics, prefix.encode()))
+            for prefix in (_PREFIX, _EARLIER_PREFIX)
+        ]
 
-    async def statistics(self, request: Request) -> Response:
-        """Return ``pages``, ``words``, ``tokens``, ``characters``; null and a ``why``.
+    async def statistics(self, prefix: bytes, request: Request) -> Response:
+        """Return ``pages``, ``words``, ``tokens``, ``characters``; null and a ``reason``.
 
         A missing file is not an error, since the page may request one that was just deleted.
         """
-        run, path = get_run_id(request), get_path(request, b"/about/")
+        run, path = get_run_id(request), get_path(request, prefix)
         count = partial(self._cached_statistics, run, path)
         return JSONResponse(await self._limiter.run(get_access(request).limiter_key, count))
 
@@ -72,9 +76,9 @@ def document_statistics(file: BinaryIO, name: str) -> dict[str, Any]:
         "words": document.words,
         "tokens": document.tokens,
         "characters": len(document.text),
-        "why": "",
+        "reason": "",
     }
 
 
 def _no_statistics(error: WorkspaceError) -> dict[str, Any]:
-    return {**dict.fromkeys(("pages", "words", "tokens", "characters")), "why": str(error)}
+    return {**dict.fromkeys(("pages", "words", "tokens", "characters")), "reason": str(error)}

@@ -653,12 +653,12 @@ def test_the_freed_size_is_shown_before_deletion(client: httpx.Client, tmp_path:
         write_ended_run(tmp_path, name, files={f"output/{name}": os.urandom(50_000)})
         for name in "abc"
     )
-    frees = client.get("/api/space", params={"run": first.id}).json()["frees"]
+    frees = client.get("/api/space", params={"run": first.id}).json()["reclaimable"]
     assert client.delete(f"/api/runs/{first.id}").json() == {"freed": frees}
     assert client.get(f"/api/runs/{first.id}/files").status_code == 404
     assert client.delete(f"/api/runs/{first.id}").status_code == 404
     both = {"run": [second.id, third.id]}
-    frees = client.get("/api/space", params=both).json()["frees"]
+    frees = client.get("/api/space", params=both).json()["reclaimable"]
     assert client.delete("/api/runs", params=both).json() == {"freed": frees}
     assert listed(client) == []
     assert client.delete("/api/runs").status_code == 404
@@ -677,7 +677,7 @@ def test_only_runs_can_be_deleted(client: httpx.Client, tmp_path: Path, run: str
 def test_deletion_ends_the_streams_of_followers(client: httpx.Client, tmp_path: Path) -> None:
     folder = write_ended_run(tmp_path, files={"output/a": b"a"})
     with follow_run(client, folder.id) as told:
-        assert next(told).name == "picture"
+        assert next(told).name == "state"
         client.delete(f"/api/runs/{folder.id}").raise_for_status()
         assert all(each.name == "workspace" for each in told)
     assert client.get(f"/api/runs/{folder.id}/events").status_code == 404
@@ -692,10 +692,11 @@ def test_deletion_removes_the_sandbox(client: httpx.Client, played: Played, tmp_
 
 
 @pytest.mark.parametrize("most", ["0", "-1", "x", "201", "9" * 50, ""])
-def test_a_part_has_a_size_that_can_be_had(client: httpx.Client, most: str) -> None:
-    answer = client.get("/api/runs", params={"most": most})
+@pytest.mark.parametrize("name", ["limit", "most"])
+def test_a_part_has_a_size_that_can_be_had(client: httpx.Client, most: str, name: str) -> None:
+    answer = client.get("/api/runs", params={name: most})
     assert answer.status_code == 400
-    assert "most" in answer.json()["error"]
+    assert "limit" in answer.json()["error"]
 
 
 def test_a_program_lists_runs(client: httpx.Client, tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ class Earlier:
 
     def state(self, kind: str) -> dict[str, Any]:
         with follow_run(self.client, self.run(kind)) as events:
-            picture: dict[str, Any] = next(events).data["picture"]
+            picture: dict[str, Any] = next(events).data["state"]
         return picture
 
 

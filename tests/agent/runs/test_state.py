@@ -88,10 +88,14 @@ def test_a_retry_states_the_reason_and_discards_streamed_text() -> None:
 
 def test_a_step_summary_has_a_few_lines() -> None:
     head = picture(STARTED, *STEP).steps[0]
-    assert (head.thought, head.text, head.usage) == ("Let me see", "I count.", Usage(9, 2))
+    assert (head.reasoning, head.text, head.usage) == ("Let me see", "I count.", Usage(9, 2))
     call = head.calls[0]
     assert (call.head, call.ok, call.exit_code, call.seconds) == ("wc -l", False, 2, 0.25)
-    assert (head.changes, head.changed, head.ended) == ([FileChange("a.txt", "added", 3)], 1, True)
+    assert (head.changes, head.total_changes, head.ended) == (
+        [FileChange("a.txt", "added", 3)],
+        1,
+        True,
+    )
 
 
 def test_changes_at_the_end_of_a_round_belong_to_its_last_step() -> None:
@@ -102,7 +106,7 @@ def test_changes_at_the_end_of_a_round_belong_to_its_last_step() -> None:
     )
     head = picture(STARTED, *STEP, late).steps[0]
     assert head.changes == [FileChange("a.txt", "added", 4), FileChange("b.txt", "added", 1)]
-    assert head.changed == 9
+    assert head.total_changes == 9
 
 
 def test_a_step_has_the_journal_range_of_its_events() -> None:

@@ -160,7 +160,7 @@ def test_a_damaged_run_can_be_continued(tmp_path: Path) -> None:
     folder = write_ended_run(tmp_path)
     journal_of(folder.journal, [*LINES[:4], b"{}", *LINES[4:], FUTURE])
     feed = Feed(folder)
-    shown = json.loads(feed.state_message().data)["picture"]
+    shown = json.loads(feed.state_message().data)["state"]
     assert (shown["state"], len(shown["steps"]), shown["unreadable"]) == ("submitted", 5, 2)
     record = Record(folder)
     more = RunContinued(text="And now?", model="m", metered=True)

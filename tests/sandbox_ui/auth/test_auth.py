@@ -378,7 +378,7 @@ def test_a_person_of_ones_own_who_has_a_link_looks_only_too(
     run = new_run(ann)
     bob.get(f"/{ann.post(f'/api/runs/{run}/links').json()['path']}")
     with follow_run(bob, run) as told:
-        assert [next(told).name for _ in range(2)] == ["shown", "picture"]
+        assert [next(told).name for _ in range(2)] == ["read_only", "state"]
     assert bob.put(f"/api/runs/{run}/files/a", content=b"").status_code == 403
 
 

@@ -316,7 +316,7 @@ def test_a_crowd_of_counted_documents_is_in_nobodys_way(
     def document(client: httpx.Client, content: bytes) -> str:
         run = client.post("/api/runs").json()["run"]
         client.put(f"/api/runs/{run}/files/a", content=content).raise_for_status()
-        return f"/api/runs/{run}/about/a"
+        return f"/api/runs/{run}/document-info/a"
 
     monkeypatch.setattr(document_info, "extract_text", slowly)
     with httpx.Client(base_url=address, limits=httpx.Limits(max_connections=60)) as ann:

@@ -92,13 +92,13 @@ def test_a_person_is_told_of_their_own_and_of_their_limits(people: str) -> None:
         told = usage(client)
     assert told["runs"]["count"] == 2
     assert told["runs"]["limit"] == 4_000_000
-    assert told["runs"]["left"] == 4_000_000 - told["runs"]["size"]
+    assert told["runs"]["remaining"] == 4_000_000 - told["runs"]["size"]
     assert [row["title"] for row in told["largest"]] == ["ann's large", "ann's small"]
     assert told["sandboxes"] == {
         "running": 1, "stopped": 1, "memory": 10_000, "installed": 1_400, "problem": "",
     }  # fmt: skip
-    assert (told["limits"]["runs"], told["limits"]["runs_in_all"]) == (3, 6)
-    assert not told.keys() & {"machine", "people"}
+    assert (told["limits"]["max_runs"], told["limits"]["max_runs_total"]) == (3, 6)
+    assert not told.keys() & {"machine", "users"}
     assert "bob" not in str(told)
 
 
@@ -113,7 +113,7 @@ def test_the_operator_is_told_of_all_and_of_the_machine(people: str) -> None:
     assert machine["warm"] == 1
     assert machine["versions"]["size"] == 401_000
     assert 0 < machine["disk"]["free"] < machine["disk"]["size"]
-    assert [(each["name"], each["runs"]) for each in told["people"]] == [("ann", 2), ("bob", 1)]
+    assert [(each["name"], each["runs"]) for each in told["users"]] == [("ann", 2), ("bob", 1)]
 
 
 def test_no_more_is_left_than_the_disk_has(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_no_more_is_left_than_the_disk_has(tmp_path: Path) -> None:
     ):
         told = usage(client)
     assert told["runs"]["limit"] == 10**18
-    assert 0 < told["runs"]["left"] < told["machine"]["disk"]["size"]
+    assert 0 < told["runs"]["remaining"] < told["machine"]["disk"]["size"]
 
 
 def test_nobody_else_is_told_anything(people: str) -> None:

@@ -102,8 +102,8 @@ def test_an_attach_begins_with_a_picture_and_a_call_to_list_again(
     write_step(journal, 1, "one")
     with follow_run(client, run) as told:
         first, second = next(told), next(told)
-    assert first.name == "picture"
-    assert [step["text"] for step in first.data["picture"]["steps"]] == ["one"]
+    assert first.name == "state"
+    assert [step["text"] for step in first.data["state"]["steps"]] == ["one"]
     assert first.cursor == str(journal.end)
     assert (second.name, second.data, second.cursor) == ("workspace", {"all": True}, "")
 
@@ -117,7 +117,7 @@ def test_a_step_that_goes_on_follows_the_picture_from_its_beginning(
     journal.append(TextDelta(step=2, text="half"))
     with follow_run(client, run) as told:
         picture, events = next(told), next(told)
-    assert len(picture.data["picture"]["steps"]) == 1
+    assert len(picture.data["state"]["steps"]) == 1
     assert [event["kind"] for event in events.data["events"]] == ["step_started", "text_delta"]
     assert events.data["head"]["state"] == "writing"
 
@@ -153,7 +153,7 @@ def test_followers_hear_of_what_is_written_while_they_listen(
     client: httpx.Client, run: str, journal: Journal
 ) -> None:
     with follow_run(client, run) as told:
-        assert next(told).data["picture"]["state"] == "draft"
+        assert next(told).data["state"]["state"] == "draft"
         assert next(told).name == "workspace"
         journal.append(STARTED)
         client.put(f"/api/runs/{run}/files/input/wakes.txt", content=b"")
@@ -165,7 +165,7 @@ def test_news_of_the_workspace_name_the_folder_and_carry_no_cursor(
     client: httpx.Client, run: str, workspace: Path
 ) -> None:
     with follow_run(client, run) as told:
-        assert next(told).name == "picture"
+        assert next(told).name == "state"
         assert next(told).data == {"all": True}
         (workspace / "output" / "n.txt").write_text("x")
         news = next(message for message in told if "folders" in message.data)

@@ -49,5 +49,5 @@ def test_a_step_that_a_round_cut_off_is_no_step_of_the_next_round(tmp_path: Path
     journal.close()
     message = Feed(folder).state_message()
     assert message.cursor == end
-    steps = json.loads(message.data)["picture"]["steps"]
+    steps = json.loads(message.data)["state"]["steps"]
     assert (steps[-1]["step"], steps[-1]["round"]) == (2, 2)

@@ -363,20 +363,21 @@ def test_a_document_is_counted_once_a_version(
     client: httpx.Client, run: str, workspace: Path
 ) -> None:
     (workspace / "input" / "a.txt").write_text("four words are here")
-    address = f"/api/runs/{run}/about/input/a.txt"
+    address = f"/api/runs/{run}/document-info/input/a.txt"
     about = client.get(address).json()
-    assert about == {"pages": None, "words": 4, "tokens": 5, "characters": 19, "why": ""}
+    assert about == {"pages": None, "words": 4, "tokens": 5, "characters": 19, "reason": ""}
     (workspace / "input" / "a.txt").write_text("two words")
     assert client.get(address).json()["words"] == 2
 
 
 def test_what_has_no_text_says_so(client: httpx.Client, run: str, workspace: Path) -> None:
     (workspace / "input" / "a.bin").write_bytes(b"\0\1")
-    about = client.get(f"/api/runs/{run}/about/input/a.bin").json()
-    assert (about["tokens"], "contains no text" in about["why"]) == (None, True)
-    gone = client.get(f"/api/runs/{run}/about/input/missing").json()
+    about = client.get(f"/api/runs/{run}/document-info/input/a.bin").json()
+    assert client.get(f"/api/runs/{run}/about/input/a.bin").json() == about  # the earlier address
+    assert (about["tokens"], "contains no text" in about["reason"]) == (None, True)
+    gone = client.get(f"/api/runs/{run}/document-info/input/missing").json()
     assert gone["words"] is None
-    assert "does not exist" in gone["why"]
+    assert "does not exist" in gone["reason"]
 
 
 # Everything
