@@ -7,7 +7,7 @@ import pytest
 
 from agent.sandbox.engine.client import Client
 from agent.settings import Settings
-from tests.faults.world import World, clear, opened, settings_for
+from tests.faults.studio_app import StudioApp, open_studio_app, remove_containers, settings_for
 
 
 @pytest.fixture
@@ -16,13 +16,13 @@ def settings(image: str) -> Settings:
 
 
 @pytest.fixture
-def place(tmp_path: Path, engine: Client) -> Iterator[Path]:
+def data_path(tmp_path: Path, engine: Client) -> Iterator[Path]:
     """Where the data folder is."""
     yield tmp_path / "data"
-    clear(tmp_path / "data", engine)
+    remove_containers(tmp_path / "data", engine)
 
 
 @pytest.fixture
-def world(place: Path, settings: Settings, engine: Client) -> Iterator[World]:
-    with opened(place, settings, engine) as world:
-        yield world
+def studio_app(data_path: Path, settings: Settings, engine: Client) -> Iterator[StudioApp]:
+    with open_studio_app(data_path, settings, engine) as studio_app:
+        yield studio_app

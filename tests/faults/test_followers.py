@@ -68,11 +68,11 @@ def test_who_reads_nothing_holds_nobody_up_and_gets_it_all_in_the_end(
     address: str, client: httpx.Client, run: str, journal: Journal
 ) -> None:
     write(journal, 50_000)
-    place = urlsplit(address)
-    assert place.hostname
-    assert place.port
+    data_path = urlsplit(address)
+    assert data_path.hostname
+    assert data_path.port
     with socket.socket() as slow:
-        slow.connect((place.hostname, place.port))
+        slow.connect((data_path.hostname, data_path.port))
         asked = f"GET /api/runs/{run}/events?cursor=0 HTTP/1.1\r\nHost: localhost\r\n\r\n"
         slow.sendall(asked.encode())
         with follow_run(client, run, "0") as told:

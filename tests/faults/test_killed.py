@@ -15,7 +15,7 @@ from agent.runs.record import INTERRUPTED
 from agent.runs.recorder import ORIGIN_MESSAGES
 from agent.sandbox.engine.client import Client as Engine
 from tests.faults.program import Program, started
-from tests.faults.world import clear
+from tests.faults.studio_app import remove_containers
 from tests.support.models.endpoint import Call, Endpoint, Turn
 from tests.support.tab import StudioTab, launch_chromium
 
@@ -53,7 +53,7 @@ def program(played: Played, tmp_path: Path, engine: Engine, image: str) -> Itera
         model = {"OPENAI_BASE_URL": endpoint.url, "OPENAI_MODEL": "m", "STUDIO_IMAGE": image}
         with started(tmp_path / "data", model) as program:
             yield program
-    clear(tmp_path / "data", engine)
+    remove_containers(tmp_path / "data", engine)
 
 
 def begin(program: Program) -> None:
@@ -114,8 +114,8 @@ def test_killed_while(
 @pytest.mark.long
 def test_killed_while_a_file_is_uploaded(program: Program) -> None:
     run = httpx.post(f"{program.address}/api/runs").json()["run"]
-    place = f"{program.address}/api/runs/{run}/files/input"
-    httpx.put(f"{place}/first", content=b"whole").raise_for_status()
+    files_url = f"{program.address}/api/runs/{run}/files/input"
+    httpx.put(f"{files_url}/first", content=b"whole").raise_for_status()
     sent = threading.Event()
 
     def slowly() -> Iterator[bytes]:
@@ -126,7 +126,7 @@ def test_killed_while_a_file_is_uploaded(program: Program) -> None:
 
     def upload() -> None:
         with pytest.raises(httpx.TransportError):
-            httpx.put(f"{place}/second", content=slowly(), timeout=20)
+            httpx.put(f"{files_url}/second", content=slowly(), timeout=20)
 
     thread = threading.Thread(target=upload)
     thread.start()
@@ -134,10 +134,10 @@ def test_killed_while_a_file_is_uploaded(program: Program) -> None:
     program.end()
     program.start()
     thread.join()
-    assert httpx.get(f"{place}/first").content == b"whole"
-    assert not httpx.get(f"{place}/second").is_success
-    httpx.put(f"{place}/second", content=b"again").raise_for_status()
-    assert httpx.get(f"{place}/second").content == b"again"
+    assert httpx.get(f"{files_url}/first").content == b"whole"
+    assert not httpx.get(f"{files_url}/second").is_success
+    httpx.put(f"{files_url}/second", content=b"again").raise_for_status()
+    assert httpx.get(f"{files_url}/second").content == b"again"
 
 
 @pytest.mark.browser

@@ -32,7 +32,7 @@ def bash(command: str) -> Turn:
     return Turn(text="", calls=[Call("execute_bash", {"command": command})])
 
 
-class HungMachine(LocalSandboxProvider):
+class HungSandboxProvider(LocalSandboxProvider):
     """Its engine takes every request and answers none, until it does."""
 
     def __init__(self, data: Path) -> None:
@@ -49,12 +49,12 @@ class HungMachine(LocalSandboxProvider):
 
 
 @pytest.fixture
-def machine(tmp_path: Path) -> HungMachine:
-    return HungMachine(tmp_path)
+def machine(tmp_path: Path) -> HungSandboxProvider:
+    return HungSandboxProvider(tmp_path)
 
 
 @pytest.fixture
-def runs(tmp_path: Path, machine: HungMachine) -> Iterator[RunManager]:
+def runs(tmp_path: Path, machine: HungSandboxProvider) -> Iterator[RunManager]:
     runs = RunManager(tmp_path, machine)
     runs.open()
     yield runs
@@ -94,7 +94,7 @@ def goes_on(runs: RunManager, run: str, endpoint: Endpoint) -> None:
     assert b'"status":"submitted"' in written(runs, run)
 
 
-def test_while_the_sandbox_is_prepared(runs: RunManager, machine: HungMachine) -> None:
+def test_while_the_sandbox_is_prepared(runs: RunManager, machine: HungSandboxProvider) -> None:
     with Endpoint([SUBMIT]) as endpoint:
         run = begun(runs, endpoint)
         wait_until(lambda: b'"kind":"preparing"' in written(runs, run))
@@ -114,7 +114,7 @@ def test_while_the_sandbox_is_prepared(runs: RunManager, machine: HungMachine) -
     ],
     ids=["the model is silent", "it speaks", "it is asked again", "a command runs", "unwilling"],
 )
-def test_while(runs: RunManager, machine: HungMachine, turn: Turn, reached: str) -> None:
+def test_while(runs: RunManager, machine: HungSandboxProvider, turn: Turn, reached: str) -> None:
     machine.answers.set()
     with Endpoint([turn, SUBMIT]) as endpoint:
         run = begun(runs, endpoint)
@@ -125,7 +125,7 @@ def test_while(runs: RunManager, machine: HungMachine, turn: Turn, reached: str)
 
 
 def test_while_versions_of_files_are_kept(
-    runs: RunManager, machine: HungMachine, monkeypatch: pytest.MonkeyPatch
+    runs: RunManager, machine: HungSandboxProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine.answers.set()
     taking = threading.Event()
@@ -150,7 +150,7 @@ def test_while_versions_of_files_are_kept(
 
 
 def test_an_end_that_nobody_can_stop_any_more_is_left_as_it_is(
-    runs: RunManager, machine: HungMachine
+    runs: RunManager, machine: HungSandboxProvider
 ) -> None:
     machine.answers.set()
     with Endpoint([SUBMIT]) as endpoint:

@@ -43,7 +43,7 @@ from tests.support.hostile.full_disk import limit_file_size
 GENERAL = prompts.get_bundled("general")
 
 
-class LocalComputers:
+class LocalProvider:
     """Gives each run a plain-process sandbox on its own workspace, or fails as told."""
 
     def __init__(self, data: Path, failure: StudioError | None = None) -> None:
@@ -68,12 +68,12 @@ class LocalComputers:
 
 
 @pytest.fixture
-def computers(tmp_path: Path) -> LocalComputers:
-    return LocalComputers(tmp_path)
+def computers(tmp_path: Path) -> LocalProvider:
+    return LocalProvider(tmp_path)
 
 
 @pytest.fixture
-def run(computers: LocalComputers) -> Iterator[RecordedRun]:
+def run(computers: LocalProvider) -> Iterator[RecordedRun]:
     made = RecordedRun(computers.new_folder(), computers)
     yield made
     made.close()
@@ -147,7 +147,7 @@ def test_a_run_starts_once_and_accepts_messages_only_when_idle(run: RecordedRun)
 
 
 def test_a_reopened_run_has_its_state_and_conversation(
-    run: RecordedRun, computers: LocalComputers
+    run: RecordedRun, computers: LocalProvider
 ) -> None:
     play(run, bash("echo hi > output/a.txt"), SUBMIT)
     run.close()
@@ -162,7 +162,7 @@ def test_a_reopened_run_has_its_state_and_conversation(
 
 
 def test_a_run_of_a_dead_process_is_interrupted_and_can_be_continued(
-    run: RecordedRun, computers: LocalComputers
+    run: RecordedRun, computers: LocalProvider
 ) -> None:
     events = run.start(Task("t", GENERAL), scripted([bash("true"), bash("true")]), Limits(), Stop())
     for event in events:
@@ -190,7 +190,7 @@ def test_a_step_whose_turn_was_stopped_keeps_its_number(run: RecordedRun) -> Non
 
 
 def test_startup_closes_the_runs_of_a_dead_process(
-    run: RecordedRun, computers: LocalComputers
+    run: RecordedRun, computers: LocalProvider
 ) -> None:
     draft, whole = computers.new_folder(), RecordedRun(computers.new_folder(), computers)
     play(whole, SUBMIT)
@@ -206,7 +206,7 @@ def test_startup_closes_the_runs_of_a_dead_process(
 
 
 def test_a_sandbox_that_cannot_be_created_fails_the_run_with_the_reason(tmp_path: Path) -> None:
-    computers = LocalComputers(tmp_path, EngineError("Start the engine: dockerd"))
+    computers = LocalProvider(tmp_path, EngineError("Start the engine: dockerd"))
     run = RecordedRun(computers.new_folder(), computers)
     ended = play(run)[-1]
     run.close()
@@ -251,7 +251,7 @@ def test_each_step_reports_its_workspace_changes(run: RecordedRun) -> None:
     ]
 
 
-def test_versions_restore_every_step(run: RecordedRun, computers: LocalComputers) -> None:
+def test_versions_restore_every_step(run: RecordedRun, computers: LocalProvider) -> None:
     play(run, bash("echo 1 > a"), bash("echo 22 > a"), bash("rm a"), SUBMIT)
     versions = ManifestLog(run.folder.manifests)
     texts = []
@@ -275,7 +275,7 @@ def test_a_long_output_is_stored_beside_the_journal(run: RecordedRun) -> None:
 
 
 def test_plain_mode_pastes_the_documents_and_needs_no_sandbox(tmp_path: Path) -> None:
-    computers = LocalComputers(tmp_path, EngineError("never asked for"))
+    computers = LocalProvider(tmp_path, EngineError("never asked for"))
     run = RecordedRun(computers.new_folder(), computers)
     (run.folder.workspace / "input" / "a.txt").write_text("The harbour is closed.")
     (run.folder.workspace / "input" / "b.bin").write_bytes(bytes(range(256)))
@@ -368,7 +368,7 @@ def test_the_next_step_records_files_that_a_full_disk_left_out(
 
 
 def test_usage_of_an_interrupted_step_is_counted(
-    run: RecordedRun, computers: LocalComputers
+    run: RecordedRun, computers: LocalProvider
 ) -> None:
     play(run, SUBMIT)
     written = Journal(run.folder.journal)
@@ -429,7 +429,7 @@ def test_an_end_delayed_by_a_full_disk_is_written_first(
 
 
 def test_other_os_errors_are_not_reported_as_a_full_disk(
-    run: RecordedRun, computers: LocalComputers, monkeypatch: pytest.MonkeyPatch
+    run: RecordedRun, computers: LocalProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def take(folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
         yield Preparing(state="starting_sandbox")
@@ -444,7 +444,7 @@ def test_other_os_errors_are_not_reported_as_a_full_disk(
 
 
 def test_a_run_that_cannot_be_recorded_ends_with_the_reason(
-    run: RecordedRun, computers: LocalComputers
+    run: RecordedRun, computers: LocalProvider
 ) -> None:
     with limit_file_size(20_000):
         events = play(run, ScriptedTurn(text="x" * 30_000), SUBMIT)

@@ -31,7 +31,7 @@ REPORT = UserChange("added", RelPath("input/report.pdf"), 3_250_586)
 TOLD = "[The user added input/report.pdf (3.1 MB).]"
 
 
-class WarmMachine(LocalSandboxProvider):
+class WarmSandboxProvider(LocalSandboxProvider):
     """Moves a run's files into another sandbox, as a warm pool does."""
 
     def take(self, folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
@@ -41,7 +41,7 @@ class WarmMachine(LocalSandboxProvider):
 
 
 def test_a_file_that_replaces_a_folder_is_transferred(tmp_path: Path) -> None:
-    machine = WarmMachine(tmp_path)
+    machine = WarmSandboxProvider(tmp_path)
     folder = RunFolder.create(tmp_path, machine.create_workspace())
     (folder.workspace / "output").rmdir()
     (folder.workspace / "output").write_text("given\n")
@@ -132,7 +132,7 @@ def address(script: Script, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     data = tmp_path_factory.mktemp("data")
     with Endpoint(script) as endpoint:
         settings = Settings(data=data, base_url=endpoint.url, model="test-model")
-        with run_server(create_app(settings, WarmMachine(data))) as address:
+        with run_server(create_app(settings, WarmSandboxProvider(data))) as address:
             yield address
 
 

@@ -10,7 +10,7 @@ from tests.agent.train.tiny_model import make_tiny_model
 
 
 @pytest.fixture(scope="session")
-def trainable() -> None:
+def training_packages() -> None:
     """Torch and the others are here; with CI=true they must be."""
     missing = [name for name in ("torch", "trl", "transformers", "peft") if not find_spec(name)]
     if missing and os.environ.get("CI") == "true":
@@ -23,6 +23,6 @@ def trainable() -> None:
 
 
 @pytest.fixture(scope="session")
-def tiny_model(trainable: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tiny_model(training_packages: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a tiny random model."""
     return make_tiny_model(tmp_path_factory.mktemp("tiny"))

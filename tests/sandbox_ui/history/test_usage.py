@@ -28,7 +28,7 @@ from tests.support.tab import NARROW, WIDE, StudioTab
 USERS = tuple((name, hash_password(f"{name}'s word", log_n=10)) for name in ("ann", "bob", "root"))
 
 
-class CountedMachine(LocalSandboxProvider):
+class CountingSandboxProvider(LocalSandboxProvider):
     """Has sandboxes that are only counted."""
 
     def __init__(self, data: Path) -> None:
@@ -54,12 +54,12 @@ def usage(client: httpx.Client) -> dict[str, Any]:
 
 
 @pytest.fixture
-def machine(tmp_path: Path) -> CountedMachine:
-    return CountedMachine(tmp_path)
+def machine(tmp_path: Path) -> CountingSandboxProvider:
+    return CountingSandboxProvider(tmp_path)
 
 
 @pytest.fixture
-def people(tmp_path: Path, machine: CountedMachine) -> Iterator[str]:
+def people(tmp_path: Path, machine: CountingSandboxProvider) -> Iterator[str]:
     """A studio of three people, with two runs of ann's and one of bob's."""
     runs = [
         owned(tmp_path, "ann's large", "u:ann", 300_000),
@@ -119,7 +119,7 @@ def test_the_operator_is_told_of_all_and_of_the_machine(people: str) -> None:
 def test_no_more_is_left_than_the_disk_has(tmp_path: Path) -> None:
     settings = Settings(data=tmp_path, retention_bytes=10**18)
     with (
-        run_server(create_app(settings, CountedMachine(tmp_path))) as address,
+        run_server(create_app(settings, CountingSandboxProvider(tmp_path))) as address,
         httpx.Client(base_url=address) as client,
     ):
         told = usage(client)
@@ -132,7 +132,7 @@ def test_nobody_else_is_told_anything(people: str) -> None:
 
 
 def test_an_engine_that_does_not_answer_is_said_and_the_rest_is_told(
-    people: str, machine: CountedMachine
+    people: str, machine: CountingSandboxProvider
 ) -> None:
     machine.problem = "The container engine does not answer."
     with signed_in(people, "root") as client:

@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, expect
 
 from agent.settings import Settings
 from sandbox_ui.preview.worker import TIMEOUT_SECONDS
-from tests.sandbox_ui.preview.file_viewer import Looker, looking
+from tests.sandbox_ui.preview.file_viewer import FileViewer, open_file_viewer
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.server import create_app, run_server
 from tests.support.tab import launch_chromium
@@ -35,6 +35,6 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def looker(browser: Browser, address: str) -> Iterator[Looker]:
-    with looking(browser, address) as looker:
-        yield looker
+def viewer(browser: Browser, address: str) -> Iterator[FileViewer]:
+    with open_file_viewer(browser, address) as viewer:
+        yield viewer

@@ -23,7 +23,7 @@ def data_of(show: Renderer, path: Path, **options: str) -> dict[str, object]:
     return answer.data
 
 
-class Looker:
+class FileViewer:
     """A tab with a run's files in it, and what its requests and its console said.
 
     Attributes:
@@ -41,7 +41,7 @@ class Looker:
         if not request.url.startswith((self.address, "data:", "blob:")):
             self.foreign.append(request.url)
 
-    def give(self, name: str, content: bytes) -> None:
+    def upload(self, name: str, content: bytes) -> None:
         """Put a file into ``output/``, as a person would."""
         address = f"{self.address}/api/runs/{self.run}/files/output/{quote(name)}"
         httpx.put(address, content=content).raise_for_status()
@@ -55,7 +55,7 @@ class Looker:
     def open(self) -> None:
         self.studio.open(f"{self.address}/?run={self.run}")
 
-    def look(self, name: str) -> Locator:
+    def show(self, name: str) -> Locator:
         """Click on a file of ``output/``; returns the place where it is shown."""
         self.studio.file(name).click()
         expect(self.preview.locator(".hd b")).to_have_text(name)
@@ -71,20 +71,22 @@ class Looker:
 
 
 @contextmanager
-def looking(browser: Browser, address: str, *, excused: tuple[str, ...] = ()) -> Iterator[Looker]:
-    """A looker for a while; at its end nothing may have gone out, complained, or run on the page.
+def open_file_viewer(
+    browser: Browser, address: str, *, excused: tuple[str, ...] = ()
+) -> Iterator[FileViewer]:
+    """Open a file viewer; at its end, assert that nothing left the studio, failed, or ran.
 
     A hostile file marks its success by ``window.hacked`` of whatever page it reaches.
     """
     context = browser.new_context(viewport={"width": WIDE[0], "height": WIDE[1]})
-    looker = Looker(StudioTab(context.new_page()), address)
+    viewer = FileViewer(StudioTab(context.new_page()), address)
     try:
-        yield looker
-        assert looker.page.evaluate("window.hacked") is None
-        assert looker.foreign == []
-        complaints = looker.studio.errors
+        yield viewer
+        assert viewer.page.evaluate("window.hacked") is None
+        assert viewer.foreign == []
+        complaints = viewer.studio.errors
         meant = [each for each in complaints if not any(word in each for word in excused)]
         assert not meant, meant
     finally:
         context.close()
-        httpx.delete(f"{address}/api/runs/{looker.run}").raise_for_status()  # drafts are limited
+        httpx.delete(f"{address}/api/runs/{viewer.run}").raise_for_status()  # drafts are limited

@@ -6,35 +6,35 @@ import pytest
 from playwright.sync_api import Browser, Locator, expect
 
 from tests.sandbox_ui.preview.file_changes import content, rewrite
-from tests.sandbox_ui.preview.file_viewer import Looker, looking
+from tests.sandbox_ui.preview.file_viewer import FileViewer, open_file_viewer
 
 JAPANESE = "これは日本語です。\n".encode("shift_jis") * 9
 pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
-def refused(browser: Browser, address: str) -> Iterator[Looker]:
-    """A looker whose browser may say in its console that saving was refused."""
-    with looking(browser, address, excused=("412",)) as looker:
-        yield looker
+def refused(browser: Browser, address: str) -> Iterator[FileViewer]:
+    """A file viewer whose console may report that saving was refused."""
+    with open_file_viewer(browser, address, excused=("412",)) as viewer:
+        yield viewer
 
 
-def edit(looker: Looker, name: str) -> Locator:
-    looker.open()
-    looker.look(name)
-    looker.preview.get_by_role("button", name="Edit").click()
-    area = looker.preview.get_by_label(f"Edit {name}")
+def edit(viewer: FileViewer, name: str) -> Locator:
+    viewer.open()
+    viewer.show(name)
+    viewer.preview.get_by_role("button", name="Edit").click()
+    area = viewer.preview.get_by_label(f"Edit {name}")
     expect(area).to_be_enabled()
     return area
 
 
-def state(looker: Looker) -> Locator:
-    return looker.preview.locator(".unsaved")
+def state(viewer: FileViewer) -> Locator:
+    return viewer.preview.locator(".unsaved")
 
 
-def save(looker: Looker) -> None:
-    looker.page.keyboard.press("Control+s")
-    expect(looker.preview.get_by_role("button", name="Save", exact=True)).to_be_disabled()
+def save(viewer: FileViewer) -> None:
+    viewer.page.keyboard.press("Control+s")
+    expect(viewer.preview.get_by_role("button", name="Save", exact=True)).to_be_disabled()
 
 
 @pytest.mark.parametrize(
@@ -50,21 +50,21 @@ def save(looker: Looker) -> None:
     ],
     ids=["lf", "crlf", "mixed", "mark", "utf-16", "cp1252", "shift_jis"],
 )  # fmt: skip
-def test_encoding_and_line_ends_are_kept(looker: Looker, before: bytes, after: bytes) -> None:
-    looker.give("file.txt", before)
-    area = edit(looker, "file.txt")
+def test_encoding_and_line_ends_are_kept(viewer: FileViewer, before: bytes, after: bytes) -> None:
+    viewer.upload("file.txt", before)
+    area = edit(viewer, "file.txt")
     area.press("Control+Home")
     area.press_sequentially("new\n")
-    expect(state(looker)).to_have_text("Unsaved changes")
-    save(looker)
-    assert content(looker, "file.txt") == after
-    looker.preview.get_by_role("button", name="Done").click()
-    expect(looker.canvas.locator(".row").first).to_have_text("new")
+    expect(state(viewer)).to_have_text("Unsaved changes")
+    save(viewer)
+    assert content(viewer, "file.txt") == after
+    viewer.preview.get_by_role("button", name="Done").click()
+    expect(viewer.canvas.locator(".row").first).to_have_text("new")
 
 
-def test_tab_indents_and_escape_lets_the_keyboard_leave(looker: Looker) -> None:
-    looker.give("file.py", b"a\nb\n")
-    area = edit(looker, "file.py")
+def test_tab_indents_and_escape_lets_the_keyboard_leave(viewer: FileViewer) -> None:
+    viewer.upload("file.py", b"a\nb\n")
+    area = edit(viewer, "file.py")
     area.press("Control+a")
     area.press("Tab")
     expect(area).to_have_value("    a\n    b\n")
@@ -75,8 +75,8 @@ def test_tab_indents_and_escape_lets_the_keyboard_leave(looker: Looker) -> None:
     expect(area).not_to_be_focused()
 
 
-def test_both_versions_are_shown_where_it_was_changed_meanwhile(refused: Looker) -> None:
-    refused.give("file.txt", b"one\ntwo\nthree\n")
+def test_both_versions_are_shown_where_it_was_changed_meanwhile(refused: FileViewer) -> None:
+    refused.upload("file.txt", b"one\ntwo\nthree\n")
     area = edit(refused, "file.txt")
     area.fill("one\nmine\nthree\n")
     rewrite(refused, "file.txt", b"one\ntwo\ntheirs\n")
@@ -98,32 +98,32 @@ def test_both_versions_are_shown_where_it_was_changed_meanwhile(refused: Looker)
     assert content(refused, "file.txt") == b"one\nmine\nthree\n"
 
 
-def test_what_was_written_is_there_again_after_another_file(looker: Looker) -> None:
-    looker.give("a.txt", b"a\n")
-    looker.give("b.txt", b"b\n")
-    edit(looker, "a.txt").fill("written\n")
-    looker.look("b.txt")
-    expect(looker.canvas.locator(".row").first).to_have_text("b")
-    looker.look("a.txt")
-    area = looker.preview.get_by_label("Edit a.txt")
+def test_what_was_written_is_there_again_after_another_file(viewer: FileViewer) -> None:
+    viewer.upload("a.txt", b"a\n")
+    viewer.upload("b.txt", b"b\n")
+    edit(viewer, "a.txt").fill("written\n")
+    viewer.show("b.txt")
+    expect(viewer.canvas.locator(".row").first).to_have_text("b")
+    viewer.show("a.txt")
+    area = viewer.preview.get_by_label("Edit a.txt")
     expect(area).to_have_value("written\n")
-    looker.preview.get_by_role("button", name="Discard changes").click()
+    viewer.preview.get_by_role("button", name="Discard changes").click()
     expect(area).to_have_value("a\n")
-    looker.preview.get_by_role("button", name="Done").click()
-    expect(looker.canvas.locator(".row").first).to_have_text("a")
+    viewer.preview.get_by_role("button", name="Done").click()
+    expect(viewer.canvas.locator(".row").first).to_have_text("a")
 
 
-def test_what_would_lose_bytes_is_not_changed(looker: Looker) -> None:
-    looker.give("broken.txt", "mostly right äöü\n".encode() * 20 + b"\xff broken\n")
-    looker.open()
-    looker.look("broken.txt")
-    looker.preview.get_by_role("button", name="Edit").click()
-    expect(looker.preview.get_by_role("alert")).to_contain_text("would lose them")
-    expect(looker.preview.get_by_label("Edit broken.txt")).to_be_disabled()
+def test_what_would_lose_bytes_is_not_changed(viewer: FileViewer) -> None:
+    viewer.upload("broken.txt", "mostly right äöü\n".encode() * 20 + b"\xff broken\n")
+    viewer.open()
+    viewer.show("broken.txt")
+    viewer.preview.get_by_role("button", name="Edit").click()
+    expect(viewer.preview.get_by_role("alert")).to_contain_text("would lose them")
+    expect(viewer.preview.get_by_label("Edit broken.txt")).to_be_disabled()
 
 
-def test_large_text_has_no_pen(looker: Looker) -> None:
-    looker.give("large.txt", b"x\n" * 1_100_000)
-    looker.open()
-    expect(looker.look("large.txt").locator(".row").first).to_have_text("x")
-    expect(looker.preview.get_by_role("button", name="Edit")).to_have_count(0)
+def test_large_text_has_no_pen(viewer: FileViewer) -> None:
+    viewer.upload("large.txt", b"x\n" * 1_100_000)
+    viewer.open()
+    expect(viewer.show("large.txt").locator(".row").first).to_have_text("x")
+    expect(viewer.preview.get_by_role("button", name="Edit")).to_have_count(0)

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Request, expect
 from sandbox_ui.preview.kinds import KINDS
 from tests.sandbox_ui.preview.documents import test_docx, test_pptx
 from tests.sandbox_ui.preview.documents.pdf_files import Sheet, paper
-from tests.sandbox_ui.preview.file_viewer import Looker, looking
+from tests.sandbox_ui.preview.file_viewer import FileViewer, open_file_viewer
 from tests.sandbox_ui.preview.images import encoded, stripes
 from tests.sandbox_ui.preview.media import test_audio, test_midi
 from tests.sandbox_ui.preview.samples import SAMPLES, Sample, svg
@@ -40,23 +40,23 @@ def test_every_kind_has_its_samples() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("kind", SAMPLES)
 def test_something_right_is_shown_of_every_file(browser: Browser, address: str, kind: str) -> None:
-    with looking(browser, address, excused=REFUSED if kind == "page" else ()) as looker:
-        looker.page.on("requestfailed", lambda request: forget_refused(looker, request))
+    with open_file_viewer(browser, address, excused=REFUSED if kind == "page" else ()) as viewer:
+        viewer.page.on("requestfailed", lambda request: forget_refused(viewer, request))
         for sample in SAMPLES[kind]:
-            looker.give(sample.name, sample.content)
-        looker.open()
+            viewer.upload(sample.name, sample.content)
+        viewer.open()
         for sample in SAMPLES[kind]:
-            see(looker, sample)
+            see(viewer, sample)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", SAMPLES)
-def test_everybody_can_use_what_is_shown(looker: Looker, kind: str) -> None:
+def test_everybody_can_use_what_is_shown(viewer: FileViewer, kind: str) -> None:
     sample = SAMPLES[kind][0]
-    looker.give(sample.name, sample.content)
-    looker.open()
-    see(looker, sample)
-    found = Axe().run(looker.page, context=".preview", options={"iframes": False}).response
+    viewer.upload(sample.name, sample.content)
+    viewer.open()
+    see(viewer, sample)
+    found = Axe().run(viewer.page, context=".preview", options={"iframes": False}).response
     serious = [
         (each["id"], [node["html"][:120] for node in each["nodes"]])
         for each in found["violations"]
@@ -65,20 +65,20 @@ def test_everybody_can_use_what_is_shown(looker: Looker, kind: str) -> None:
     assert serious == []
 
 
-def forget_refused(looker: Looker, request: Request) -> None:
+def forget_refused(viewer: FileViewer, request: Request) -> None:
     """What the policy refused was asked for by the page, and did not leave."""
-    if request.failure == "csp" and request.url in looker.foreign:
-        looker.foreign.remove(request.url)
+    if request.failure == "csp" and request.url in viewer.foreign:
+        viewer.foreign.remove(request.url)
 
 
-def see(looker: Looker, sample: Sample) -> None:
+def see(viewer: FileViewer, sample: Sample) -> None:
     """Look at a sample and wait until what is right is shown."""
-    canvas = looker.look(sample.name)
+    canvas = viewer.show(sample.name)
     # The browser's own selectors: Playwright's take half a minute where there are 30,000 elements.
-    looker.page.wait_for_function(SOMETHING_IS_THERE, timeout=25_000)
-    place = looker.preview
+    viewer.page.wait_for_function(SOMETHING_IS_THERE, timeout=25_000)
+    place = viewer.preview
     if sample.shows == "iframe":
-        place = looker.preview.frame_locator("iframe:not(.coming)").locator("html")
+        place = viewer.preview.frame_locator("iframe:not(.coming)").locator("html")
     expect(place).to_contain_text(re.compile(re.escape(sample.says), re.IGNORECASE))
     if sample.shows:
         expect(canvas.locator(sample.shows).first).to_be_visible()
@@ -130,8 +130,8 @@ HUGE: dict[str, Callable[[], Sample]] = {
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", HUGE)
-def test_something_right_is_shown_of_a_huge_file(looker: Looker, kind: str) -> None:
+def test_something_right_is_shown_of_a_huge_file(viewer: FileViewer, kind: str) -> None:
     sample = HUGE[kind]()
-    looker.give(sample.name, sample.content)
-    looker.open()
-    see(looker, sample)
+    viewer.upload(sample.name, sample.content)
+    viewer.open()
+    see(viewer, sample)

@@ -26,7 +26,7 @@ def workshop() -> Iterator[PreviewService]:
     made.close()
 
 
-def look(workshop: PreviewService, kind: str, content: bytes = b"x", **options: str) -> Any:
+def show(workshop: PreviewService, kind: str, content: bytes = b"x", **options: str) -> Any:
     seen = workshop.render(
         kind, io.BytesIO(content), PreviewRequest("a.bin", len(content), options)
     )
@@ -43,7 +43,7 @@ def test_it_answers_with_what_a_kind_sees(workshop: PreviewService, tmp_path: Pa
 
 
 def test_bytes_that_are_no_file_are_looked_at_alike(workshop: PreviewService) -> None:
-    assert look(workshop, "bytes", b"hi")["first"] == b"hi".hex()
+    assert show(workshop, "bytes", b"hi")["first"] == b"hi".hex()
 
 
 @pytest.mark.parametrize(
@@ -61,8 +61,8 @@ def test_what_fails_is_a_sentence_and_the_next_look_works(
     workshop: PreviewService, kind: str, says: str
 ) -> None:
     with pytest.raises(WorkspaceError, match=says):
-        look(workshop, kind)
-    assert look(workshop, "bytes", b"hi")["first"]
+        show(workshop, kind)
+    assert show(workshop, "bytes", b"hi")["first"]
 
 
 @pytest.mark.parametrize(
@@ -77,18 +77,18 @@ def test_the_log_says_why_a_look_failed(
     workshop: PreviewService, caplog: pytest.LogCaptureFixture, kind: str, why: str
 ) -> None:
     with pytest.raises(WorkspaceError):
-        look(workshop, kind)
+        show(workshop, kind)
     assert why in caplog.text
 
 
 @pytest.mark.long
 def test_a_look_that_does_not_end_is_ended(workshop: PreviewService) -> None:
     with pytest.raises(WorkspaceError, match=f"longer than {TIMEOUT_SECONDS} seconds"):
-        look(workshop, "sleep")
+        show(workshop, "sleep")
 
 
 def test_nothing_of_one_look_is_left_in_the_next(workshop: PreviewService) -> None:
-    assert look(workshop, "remember") == look(workshop, "remember") == {"kept": ["a.bin"]}
+    assert show(workshop, "remember") == show(workshop, "remember") == {"kept": ["a.bin"]}
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can leave its user and its network")
@@ -98,7 +98,7 @@ def test_a_look_reaches_nothing(workshop: PreviewService, tmp_path: Path) -> Non
     secret.chmod(0o600)
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = str(server.getsockname()[1])
-        seen = look(workshop, "reach", port=port, secret=str(secret))
+        seen = show(workshop, "reach", port=port, secret=str(secret))
     assert seen["user"] == 65534
     assert seen["network"] == "OSError"
     assert seen["file"] == "PermissionError"
@@ -107,18 +107,18 @@ def test_a_look_reaches_nothing(workshop: PreviewService, tmp_path: Path) -> Non
 
 
 def test_a_process_that_was_killed_is_made_anew(workshop: PreviewService) -> None:
-    look(workshop, "bytes")
+    show(workshop, "bytes")
     process = workshop._process
     assert process is not None
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
-    assert look(workshop, "bytes", b"hi")["first"]
+    assert show(workshop, "bytes", b"hi")["first"]
 
 
 def test_many_looks_at_once_leave_no_descriptor(workshop: PreviewService) -> None:
-    look(workshop, "bytes")
+    show(workshop, "bytes")
     before = len(list(Path("/proc/self/fd").iterdir()))
     with ThreadPoolExecutor(12) as threads:
-        done = list(threads.map(lambda _: look(workshop, "bytes", b"hi"), range(200)))
+        done = list(threads.map(lambda _: show(workshop, "bytes", b"hi"), range(200)))
     assert all(each["first"] for each in done)
     assert len(list(Path("/proc/self/fd").iterdir())) <= before

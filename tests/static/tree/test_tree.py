@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Locator, expect
 from agent.events import FileChange, RunStarted, StepEnded, StepStarted, Totals, WorkspaceChanged
 from agent.runs.folder import RunFolder
 from agent.runs.journal import Journal
-from tests.sandbox_ui.preview.file_viewer import Looker, looking
+from tests.sandbox_ui.preview.file_viewer import FileViewer, open_file_viewer
 from tests.support.server import wait_until
 
 pytestmark = pytest.mark.browser
@@ -24,12 +24,12 @@ REFUSED = ("/changes'", "/view/")
 class Files:
     """A page with a run's files, and the workspace itself."""
 
-    def __init__(self, looker: Looker, data: Path) -> None:
-        self.page, self.studio = looker.page, looker.studio
-        self.open, self.look = looker.open, looker.look
-        self.canvas, self.preview = looker.canvas, looker.preview
-        self.address = looker.address
-        self.folder = RunFolder.open(data, looker.run)
+    def __init__(self, viewer: FileViewer, data: Path) -> None:
+        self.page, self.studio = viewer.page, viewer.studio
+        self.open, self.show = viewer.open, viewer.show
+        self.canvas, self.preview = viewer.canvas, viewer.preview
+        self.address = viewer.address
+        self.folder = RunFolder.open(data, viewer.run)
 
     @property
     def root(self) -> Path:
@@ -73,8 +73,8 @@ class Files:
 @pytest.fixture
 def files(browser: Browser, address: str, data: Path) -> Iterator[Files]:
     expect.set_options(timeout=20_000)
-    with looking(browser, address, excused=REFUSED) as looker:
-        yield Files(looker, data)
+    with open_file_viewer(browser, address, excused=REFUSED) as viewer:
+        yield Files(viewer, data)
 
 
 def many(files: Files, folder: str = "output", count: int = 10_000) -> None:
@@ -222,7 +222,7 @@ def test_new_and_changed_files_are_marked_with_their_step_until_looked_at(files:
     expect(files.row("new.txt")).to_contain_text("new · step 1")
     expect(files.row("old.txt")).to_contain_text("changed · step 1")
     expect(files.row("sub")).to_contain_text("1 new")
-    files.look("new.txt")
+    files.show("new.txt")
     expect(files.row("new.txt").locator(".new")).to_have_text("step 1")
     files.page.reload()
     expect(files.row("old.txt")).to_contain_text("changed · step 1")
@@ -238,7 +238,7 @@ def test_a_file_that_is_looked_at_while_its_step_ends_is_not_marked_as_unseen(
 ) -> None:
     files.write("output/shown.txt", "output/other.txt")
     files.open()
-    files.look("shown.txt")
+    files.show("shown.txt")
     note_step(
         files.folder, [FileChange(f"output/{name}.txt", "added") for name in ("shown", "other")]
     )
@@ -272,11 +272,11 @@ def test_under_a_document_stands_what_it_would_cost_in_a_prompt(files: Files) ->
     (files.root / "output" / "raw.bin").write_bytes(bytes(100))
     files.open()
     cost = files.preview.locator(".cost")
-    files.look("long.md")
+    files.show("long.md")
     expect(cost).to_contain_text(re.compile(r"^5,000 words · ≈ [\d.]+k tokens if pasted$"))
-    files.look("other.txt")
+    files.show("other.txt")
     expect(cost).to_contain_text("3 words")
-    files.look("raw.bin")
+    files.show("raw.bin")
     expect(cost).to_be_hidden()
 
 
@@ -298,7 +298,7 @@ def test_10000_files_in_one_folder_are_reached_and_opened(files: Files) -> None:
     expect(files.canvas).to_contain_text("9999")
     files.tree.evaluate("tree => { tree.scrollTop = tree.scrollHeight / 2; }")
     expect(files.row("5000.txt")).to_be_visible()
-    files.look("5000.txt")
+    files.show("5000.txt")
     expect(files.canvas).to_contain_text("5000")
     files.tree.evaluate("tree => { tree.scrollTop = 0; }")
     files.write("output/!.txt")
@@ -452,7 +452,7 @@ def test_the_menu_opens_by_keyboard_and_gives_the_focus_back(files: Files) -> No
 def test_next_and_previous_go_through_the_files_in_their_order(files: Files) -> None:
     files.write("output/a.txt", "output/inner/b.txt", "output/z.txt")
     files.open()
-    files.look("a.txt")
+    files.show("a.txt")
     files.studio.button("Next file").click()
     expect(files.canvas).to_contain_text("This is output/z.txt.")
     files.canvas.press("ArrowLeft")
@@ -464,7 +464,7 @@ def test_the_preview_follows_its_file_and_says_when_it_is_gone(files: Files) -> 
     files.open()
     files.row("a").click()
     files.row("b").click()
-    files.look("c.txt")
+    files.show("c.txt")
     files.row("a").click()
     (files.root / "a" / "b" / "c.txt").write_text("It says something else.")
     expect(files.canvas).to_contain_text("It says something else.")
@@ -475,7 +475,7 @@ def test_the_preview_follows_its_file_and_says_when_it_is_gone(files: Files) -> 
 def test_the_divider_moves_by_keyboard_and_stays_where_it_was_put(files: Files) -> None:
     files.write("output/a.txt")
     files.open()
-    files.look("a.txt")
+    files.show("a.txt")
     divider = files.page.get_by_role("separator", name="Resize file tree")
     before = files.preview.bounding_box()
     divider.press("ArrowDown")
@@ -486,7 +486,7 @@ def test_the_divider_moves_by_keyboard_and_stays_where_it_was_put(files: Files) 
     assert after
     assert after["y"] > before["y"] + 10
     files.page.reload()
-    files.look("a.txt")
+    files.show("a.txt")
     expect(divider).to_have_attribute("aria-valuenow", "42")
     width = files.page.get_by_role("separator", name="Resize conversation")
     width.press("End")
@@ -512,7 +512,7 @@ def test_a_new_folder_and_a_new_file_are_made_where_they_are_wanted(files: Files
 def test_a_file_is_renamed_in_its_place_and_the_preview_goes_with_it(files: Files) -> None:
     files.write("output/a.txt")
     files.open()
-    files.look("a.txt")
+    files.show("a.txt")
     files.press("F2")
     field = files.page.get_by_label("New name for a.txt")
     expect(field).to_have_value("a.txt")

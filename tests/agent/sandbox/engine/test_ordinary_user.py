@@ -14,7 +14,7 @@ from gradio_client import Client
 from agent.events import SandboxReady, ToolEnded
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL, list_containers, reap
 from tests.faults.program import Program, started
-from tests.faults.world import clear
+from tests.faults.studio_app import remove_containers
 from tests.support.hostile.ordinary_user import OrdinaryUser, engine_group, ordinary_user
 from tests.support.models.endpoint import Call, Endpoint, Turn
 from tests.support.server import wait_until
@@ -120,7 +120,7 @@ def program(
 ) -> Iterator[Program]:
     with started(user.home / "data", model, user) as program:
         yield program
-    clear(user.home / "data", engine)
+    remove_containers(user.home / "data", engine)
 
 
 def observations(program: Program) -> list[str]:
@@ -206,7 +206,7 @@ def test_a_command_line_run_under_a_network_policy(
     assert done.returncode == 0, done.stdout + done.stderr
     assert (results / "files" / "x").read_text() == "x\n"
     assert answer in (results / "journal.jsonl").read_text()
-    clear(data, engine)
+    remove_containers(data, engine)
 
 
 # What is left at the engine
@@ -235,5 +235,5 @@ def test_the_next_start_removes_leftovers_of_a_deleted_data_folder(
     program.data.rename(user.home / "moved")
     with started(user.home / "other", model, user):
         wait_until(lambda: not list_containers(engine, left) and not networks(engine, left))
-    clear(user.home / "other", engine)
+    remove_containers(user.home / "other", engine)
     (user.home / "moved").rename(program.data)

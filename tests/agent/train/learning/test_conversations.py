@@ -104,7 +104,7 @@ def test_a_file_that_is_not_there_is_told(made: Callable[..., Recipe]) -> None:
         read_conversations(made(file="/nowhere"), Bytes())
 
 
-def test_batches_hold_about_so_many_tokens(trainable: None) -> None:
+def test_batches_hold_about_so_many_tokens(training_packages: None) -> None:
     from agent.train.learning.supervised import collate, group_batches
 
     rows = [{"input_ids": [7] * length, "labels": [-100] * length} for length in (5, 9, 4, 30, 6)]
@@ -116,7 +116,7 @@ def test_batches_hold_about_so_many_tokens(trainable: None) -> None:
 
 
 def test_a_recipe_of_conversations_needs_no_tasks(
-    trainable: None, tiny_model: Path, made: Callable[..., Recipe], tmp_path: Path
+    training_packages: None, tiny_model: Path, made: Callable[..., Recipe], tmp_path: Path
 ) -> None:
     from agent.train.pipeline import train
 

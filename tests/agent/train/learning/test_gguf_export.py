@@ -8,7 +8,7 @@ import pytest
 from agent.errors import TrainError
 
 pytestmark = [
-    pytest.mark.usefixtures("trainable"),
+    pytest.mark.usefixtures("training_packages"),
     pytest.mark.filterwarnings("ignore::FutureWarning"),  # PEFT's, of transformers
 ]
 

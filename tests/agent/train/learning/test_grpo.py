@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from agent.train.learning.grpo import ReinforcementStage
 
 pytestmark = [
-    pytest.mark.usefixtures("trainable"),
+    pytest.mark.usefixtures("training_packages"),
     pytest.mark.filterwarnings("ignore::FutureWarning"),  # TRL's, of transformers
 ]
 

@@ -7,7 +7,7 @@ import pytest
 from agent.errors import TrainError
 from agent.train.log import TrainingLog
 
-pytestmark = pytest.mark.usefixtures("trainable")
+pytestmark = pytest.mark.usefixtures("training_packages")
 
 
 def training(folder: Path, rewards: list[float], names: float, tasks: int = 20) -> str:

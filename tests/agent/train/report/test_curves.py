@@ -6,7 +6,7 @@ import pytest
 
 from agent.train.log import TrainingLog
 
-pytestmark = pytest.mark.usefixtures("trainable")
+pytestmark = pytest.mark.usefixtures("training_packages")
 
 
 def log(folder: Path) -> TrainingLog:

@@ -13,7 +13,7 @@ from agent.util.cancellation import Stop
 if TYPE_CHECKING:
     from agent.train.rollouts.policy import Policy
 
-pytestmark = pytest.mark.usefixtures("trainable")
+pytestmark = pytest.mark.usefixtures("training_packages")
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_nobody_waits_for_one_who_does_not_ask(policy: "Policy") -> None:
         assert list(policy.sample(policy.encode("a"), 9, Stop()))
 
 
-def test_those_who_ask_together_are_answered_together(trainable: None) -> None:
+def test_those_who_ask_together_are_answered_together(training_packages: None) -> None:
     from agent.train.rollouts.batcher import SamplingBatcher
     from agent.train.rollouts.decoding import SamplingRow
 
@@ -117,7 +117,7 @@ def test_those_who_ask_together_are_answered_together(trainable: None) -> None:
     assert sizes == [3, 1]
 
 
-def test_who_leaves_is_not_waited_for(trainable: None) -> None:
+def test_who_leaves_is_not_waited_for(training_packages: None) -> None:
     from agent.train.rollouts.batcher import SamplingBatcher
     from agent.train.rollouts.decoding import SamplingRow
 
@@ -133,7 +133,7 @@ def test_who_leaves_is_not_waited_for(trainable: None) -> None:
         assert answered == [True]
 
 
-def test_a_decoder_that_fails_is_told_to_all_who_wait(trainable: None) -> None:
+def test_a_decoder_that_fails_is_told_to_all_who_wait(training_packages: None) -> None:
     from agent.train.rollouts.batcher import SamplingBatcher
     from agent.train.rollouts.decoding import SamplingRow
 

@@ -414,7 +414,7 @@ def test_a_continued_run_starts_with_its_last_manifest(tmp_path: Path) -> None:
     assert list(again.take().changed) == ["b"]
 
 
-class Chaos:
+class RandomChanges:
     """Random work on a workspace, the same for the same seed."""
 
     def __init__(self, root: Path, seed: int) -> None:
@@ -500,7 +500,7 @@ class Chaos:
 
 
 def play(scene: Scene, seed: int, steps: int) -> None:
-    chaos = Chaos(scene.root, seed)
+    chaos = RandomChanges(scene.root, seed)
     for _ in range(steps):
         for _ in range(chaos.random.randrange(12)):
             chaos.work()

@@ -19,7 +19,7 @@ from sandbox_ui.preview.base import (
     PreviewRequest,
 )
 from sandbox_ui.preview.data import archive, archive_reader
-from tests.sandbox_ui.preview.file_viewer import Looker
+from tests.sandbox_ui.preview.file_viewer import FileViewer
 
 HOSTILE = "<img src=x onerror=window.hacked=1>"
 TABLE = b"a,b\n1,two\n"
@@ -187,13 +187,13 @@ def test_what_is_no_archive_says_so(content: bytes) -> None:
 
 
 @pytest.mark.browser
-def test_folders_are_folded_and_a_member_is_looked_at(looker: Looker) -> None:
+def test_folders_are_folded_and_a_member_is_looked_at(viewer: FileViewer) -> None:
     files = {"data/t.csv": TABLE, "data/deep/n.txt": b"hello", f"{HOSTILE}/x": b"1"}
-    looker.give("a.zip", zipped(files))
-    looker.open()
-    place = looker.look("a.zip")
+    viewer.upload("a.zip", zipped(files))
+    viewer.open()
+    place = viewer.show("a.zip")
     tree = place.get_by_role("tree")
-    expect(looker.preview.locator(".hd small").first).to_contain_text("3 files")
+    expect(viewer.preview.locator(".hd small").first).to_contain_text("3 files")
     expect(tree.get_by_role("treeitem", name=HOSTILE)).to_be_visible()
     tree.get_by_role("treeitem", name="deep").click()
     expect(tree.get_by_role("treeitem", name="n.txt")).to_be_hidden()
@@ -203,48 +203,48 @@ def test_folders_are_folded_and_a_member_is_looked_at(looker: Looker) -> None:
     tree.get_by_role("treeitem", name="deep").click()
     tree.get_by_role("treeitem", name="n.txt").click()
     expect(place).to_contain_text("hello")
-    with looker.page.expect_download() as taken:
+    with viewer.page.expect_download() as taken:
         place.get_by_role("link", name="Download").click()
     assert taken.value.suggested_filename == "n.txt"
     assert taken.value.path().read_bytes() == b"hello"
 
 
 @pytest.mark.browser
-def test_the_keys_go_through_it(looker: Looker) -> None:
-    looker.give("a.zip", zipped({"a/one.txt": b"first", "b/two.txt": b"second"}))
-    looker.open()
-    place = looker.look("a.zip")
+def test_the_keys_go_through_it(viewer: FileViewer) -> None:
+    viewer.upload("a.zip", zipped({"a/one.txt": b"first", "b/two.txt": b"second"}))
+    viewer.open()
+    place = viewer.show("a.zip")
     place.get_by_role("tree").focus()
     for key in ("ArrowLeft", "ArrowDown", "ArrowRight", "Enter"):
-        looker.page.keyboard.press(key)
+        viewer.page.keyboard.press(key)
     expect(place).to_contain_text("second")
-    looker.page.keyboard.press("Escape")
+    viewer.page.keyboard.press("Escape")
     expect(place.get_by_role("treeitem", name="a", exact=True)).to_have_attribute(
         "aria-expanded", "false"
     )
 
 
 @pytest.mark.browser
-def test_names_that_cannot_be_seen_are_written_out(looker: Looker) -> None:
-    looker.give("a.zip", zipped({"gpj.\u202etxt.exe": b"x", "../out": b"y"}))
-    looker.open()
-    place = looker.look("a.zip")
+def test_names_that_cannot_be_seen_are_written_out(viewer: FileViewer) -> None:
+    viewer.upload("a.zip", zipped({"gpj.\u202etxt.exe": b"x", "../out": b"y"}))
+    viewer.open()
+    place = viewer.show("a.zip")
     expect(place.get_by_role("treeitem", name="gpj.⟨U+202E⟩txt.exe")).to_be_visible()
     expect(place).to_contain_text("One name leads out")
 
 
 @pytest.mark.browser
-def test_a_hundred_thousand_entries_are_few_elements(looker: Looker) -> None:
-    looker.give("a.zip", zipped({f"file{at:06}": b"" for at in range(100_000)}))
-    looker.open()
-    place = looker.look("a.zip")
-    expect(looker.preview.locator(".hd small").first).to_contain_text(
+def test_a_hundred_thousand_entries_are_few_elements(viewer: FileViewer) -> None:
+    viewer.upload("a.zip", zipped({f"file{at:06}": b"" for at in range(100_000)}))
+    viewer.open()
+    place = viewer.show("a.zip")
+    expect(viewer.preview.locator(".hd small").first).to_contain_text(
         "100,000 files", timeout=60_000
     )
     sheet = place.locator(".sheet")
     expect(sheet).to_have_attribute("style", "height: 2.7e+06px;", timeout=60_000)
     place.get_by_role("tree").focus()
-    looker.page.keyboard.press("End")
+    viewer.page.keyboard.press("End")
     expect(place.get_by_role("treeitem", name="file099999")).to_be_visible()
     assert place.locator("*").count() < 1000
 
@@ -262,11 +262,11 @@ def test_a_hundred_thousand_entries_are_few_elements(looker: Looker) -> None:
     ids=["empty", "nothing", "cut zip", "text", "cut tar"],
 )
 def test_something_right_is_shown_of_everything(
-    looker: Looker, name: str, content: bytes, says: str
+    viewer: FileViewer, name: str, content: bytes, says: str
 ) -> None:
-    looker.give(name, content)
-    looker.open()
-    place = looker.look(name)
+    viewer.upload(name, content)
+    viewer.open()
+    place = viewer.show(name)
     if says == "empty":
         expect(place.locator(".nothing")).to_be_visible()
     else:

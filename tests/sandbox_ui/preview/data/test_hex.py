@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from sandbox_ui.preview.data import hex as raw
 from sandbox_ui.preview.data.file_magic import identify
-from tests.sandbox_ui.preview.file_viewer import Looker, data_of
+from tests.sandbox_ui.preview.file_viewer import FileViewer, data_of
 
 GIGABYTES = 2 * 1024**3
 PROGRAM = Path(sys.executable).resolve().read_bytes()[:4096]
@@ -76,32 +76,32 @@ def test_words_near_a_place_are_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.browser
-def test_the_first_bytes_are_shown(looker: Looker) -> None:
-    looker.give("thing.xyz", b"\x00\x01hello" * 3)
-    looker.open()
-    canvas = looker.look("thing.xyz")
+def test_the_first_bytes_are_shown(viewer: FileViewer) -> None:
+    viewer.upload("thing.xyz", b"\x00\x01hello" * 3)
+    viewer.open()
+    canvas = viewer.show("thing.xyz")
     expect(canvas).to_contain_text("00 01 68 65 6c 6c 6f")
     expect(canvas).to_contain_text("··hello")
 
 
 @pytest.mark.browser
-def test_an_empty_file_says_so(looker: Looker) -> None:
-    looker.give("empty.bin", b"")
-    looker.open()
-    expect(looker.look("empty.bin")).to_contain_text("empty")
+def test_an_empty_file_says_so(viewer: FileViewer) -> None:
+    viewer.upload("empty.bin", b"")
+    viewer.open()
+    expect(viewer.show("empty.bin")).to_contain_text("empty")
 
 
 @pytest.mark.browser
-def test_any_place_of_two_gigabytes_is_reached(looker: Looker, data: Path) -> None:
-    looker.give("sparse.bin", b"\0begin")
+def test_any_place_of_two_gigabytes_is_reached(viewer: FileViewer, data: Path) -> None:
+    viewer.upload("sparse.bin", b"\0begin")
     (path,) = data.glob("sandboxes/*/workspace/output/sparse.bin")
     with path.open("r+b") as file:
         file.seek(GIGABYTES // 2)
         file.write(b"in the middle")
         file.seek(GIGABYTES - 16)
         file.write(b"\xffat the very end")
-    looker.open()
-    canvas = looker.look("sparse.bin")
+    viewer.open()
+    canvas = viewer.show("sparse.bin")
     expect(canvas).to_contain_text("·begin")
     place = canvas.get_by_label("Go to offset")
     place.fill("50%")
@@ -125,24 +125,24 @@ def test_any_place_of_two_gigabytes_is_reached(looker: Looker, data: Path) -> No
 
 
 @pytest.mark.browser
-def test_a_file_that_grows_stays_where_it_was(looker: Looker) -> None:
-    looker.give("log.bin", b"\0" * 20_000)
-    looker.open()
-    canvas = looker.look("log.bin")
+def test_a_file_that_grows_stays_where_it_was(viewer: FileViewer) -> None:
+    viewer.upload("log.bin", b"\0" * 20_000)
+    viewer.open()
+    canvas = viewer.show("log.bin")
     place = canvas.get_by_label("Go to offset")
     place.fill("16000")
     place.press("Enter")
     expect(canvas.locator(".marked th")).to_have_text("00003e80")
-    looker.replace("log.bin", b"\0" * 16_000 + b"newly written" + b"\0" * 20_000)
+    viewer.replace("log.bin", b"\0" * 16_000 + b"newly written" + b"\0" * 20_000)
     expect(canvas.locator(".marked")).to_contain_text("newly written")
 
 
 @pytest.mark.browser
-def test_hostile_words_are_words(looker: Looker) -> None:
+def test_hostile_words_are_words(viewer: FileViewer) -> None:
     head = io.BytesIO()
     head.write(b"\0<img src=x onerror='window.hacked=1'><script>window.hacked=1</script>")
-    looker.give("evil.bin", head.getvalue())
-    looker.open()
-    canvas = looker.look("evil.bin")
+    viewer.upload("evil.bin", head.getvalue())
+    viewer.open()
+    canvas = viewer.show("evil.bin")
     canvas.get_by_text("Strings").click()
     expect(canvas.locator(".words .list")).to_contain_text("<img src=x onerror")

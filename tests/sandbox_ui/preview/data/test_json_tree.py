@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, expect
 from sandbox_ui.preview.base import PreviewError
 from sandbox_ui.preview.data import json_tree
 from tests.sandbox_ui.preview.file_changes import rewrite
-from tests.sandbox_ui.preview.file_viewer import Looker, data_of
+from tests.sandbox_ui.preview.file_viewer import FileViewer, data_of
 
 
 def view(folder: Path, name: str, content: str | bytes, **options: str) -> dict[str, Any]:
@@ -131,28 +131,28 @@ def item(canvas: Locator, text: str) -> Locator:
 
 
 @browser
-def test_branches_are_unfolded_by_the_keyboard(looker: Looker) -> None:
-    looker.give("a.json", json.dumps(SAMPLE).encode())
-    looker.open()
-    canvas = looker.look("a.json")
+def test_branches_are_unfolded_by_the_keyboard(viewer: FileViewer) -> None:
+    viewer.upload("a.json", json.dumps(SAMPLE).encode())
+    viewer.open()
+    canvas = viewer.show("a.json")
     expect(item(canvas, "name")).to_contain_text("“run”")
     item(canvas, "name").focus()
     for key in ("End", "ArrowRight", "ArrowRight"):
-        looker.page.keyboard.press(key)
+        viewer.page.keyboard.press(key)
     expect(canvas.locator(".path")).to_have_text("$.deep.a.b")
-    looker.page.keyboard.press("ArrowRight")
-    looker.page.keyboard.press("ArrowRight")
+    viewer.page.keyboard.press("ArrowRight")
+    viewer.page.keyboard.press("ArrowRight")
     expect(item(canvas, "true")).to_be_focused()
     for _ in range(4):
-        looker.page.keyboard.press("ArrowLeft")
+        viewer.page.keyboard.press("ArrowLeft")
     expect(canvas.locator(".path")).to_have_text("$.deep.a")
 
 
 @browser
-def test_a_long_list_is_shown_part_by_part(looker: Looker) -> None:
-    looker.give("a.json", json.dumps(SAMPLE["list"]).encode())
-    looker.open()
-    canvas = looker.look("a.json")
+def test_a_long_list_is_shown_part_by_part(viewer: FileViewer) -> None:
+    viewer.upload("a.json", json.dumps(SAMPLE["list"]).encode())
+    viewer.open()
+    canvas = viewer.show("a.json")
     rows = canvas.get_by_role("treeitem")
     expect(rows).to_have_count(201)
     canvas.get_by_text("Show 200 more of 450").click()
@@ -162,32 +162,32 @@ def test_a_long_list_is_shown_part_by_part(looker: Looker) -> None:
 
 
 @browser
-def test_what_is_unfolded_stays_so_when_the_file_changes(looker: Looker) -> None:
-    looker.give("a.json", json.dumps(SAMPLE).encode())
-    looker.open()
-    canvas = looker.look("a.json")
+def test_what_is_unfolded_stays_so_when_the_file_changes(viewer: FileViewer) -> None:
+    viewer.upload("a.json", json.dumps(SAMPLE).encode())
+    viewer.open()
+    canvas = viewer.show("a.json")
     inside = canvas.locator(".key").filter(has_text="b")
     canvas.get_by_text("{1 key}").nth(1).click()
     expect(inside).to_be_visible()
-    rewrite(looker, "a.json", json.dumps({**SAMPLE, "name": "changed"}).encode())
+    rewrite(viewer, "a.json", json.dumps({**SAMPLE, "name": "changed"}).encode())
     expect(item(canvas, "name")).to_contain_text("“changed”")
     expect(inside).to_be_visible()
 
 
 @browser
-def test_broken_json_shows_why_and_its_source(looker: Looker) -> None:
-    looker.give("bad.json", b'{\n  "a": 1,\n  "b": tru\n}\n')
-    looker.open()
-    canvas = looker.look("bad.json")
+def test_broken_json_shows_why_and_its_source(viewer: FileViewer) -> None:
+    viewer.upload("bad.json", b'{\n  "a": 1,\n  "b": tru\n}\n')
+    viewer.open()
+    canvas = viewer.show("bad.json")
     expect(canvas.get_by_role("alert")).to_contain_text("line 3, column 8")
     expect(canvas.locator(".row.now")).to_have_text('  "b": tru')
 
 
 @browser
-def test_empty_large_and_hostile_ones_are_shown(looker: Looker) -> None:
-    looker.give("empty.json", b"")
-    looker.give("large.json", b"[" + b" " * (17 * 1024**2) + b"]")
-    looker.give(
+def test_empty_large_and_hostile_ones_are_shown(viewer: FileViewer) -> None:
+    viewer.upload("empty.json", b"")
+    viewer.upload("large.json", b"[" + b" " * (17 * 1024**2) + b"]")
+    viewer.upload(
         "hostile.json",
         json.dumps(
             {
@@ -196,22 +196,22 @@ def test_empty_large_and_hostile_ones_are_shown(looker: Looker) -> None:
             }
         ).encode(),
     )
-    looker.give("deep.json", b"[" * 100_000)
-    looker.open()
-    expect(looker.look("empty.json")).to_contain_text("This file is empty.")
-    expect(looker.look("large.json").get_by_role("alert")).to_contain_text("16 MB")
-    hostile = looker.look("hostile.json")
+    viewer.upload("deep.json", b"[" * 100_000)
+    viewer.open()
+    expect(viewer.show("empty.json")).to_contain_text("This file is empty.")
+    expect(viewer.show("large.json").get_by_role("alert")).to_contain_text("16 MB")
+    hostile = viewer.show("hostile.json")
     expect(hostile).to_contain_text("<script>window.hacked=1</script>")
     expect(hostile).to_contain_text("__proto__")
-    expect(looker.look("deep.json")).to_contain_text("nested too deep")
+    expect(viewer.show("deep.json")).to_contain_text("nested too deep")
 
 
 @browser
-def test_lines_of_json_are_shown_with_a_word_of_each(looker: Looker) -> None:
-    looker.give("a.jsonl", b"".join(b'{"id": %d}\n' % number for number in range(300)))
-    looker.open()
-    canvas = looker.look("a.jsonl")
+def test_lines_of_json_are_shown_with_a_word_of_each(viewer: FileViewer) -> None:
+    viewer.upload("a.jsonl", b"".join(b'{"id": %d}\n' % number for number in range(300)))
+    viewer.open()
+    canvas = viewer.show("a.jsonl")
     expect(canvas.get_by_role("treeitem").first).to_contain_text("id: 0")
     canvas.get_by_text("Show more lines").click()
     expect(canvas.get_by_role("treeitem")).to_have_count(300)
-    expect(looker.preview.locator(".hd small")).to_contain_text("300 lines")
+    expect(viewer.preview.locator(".hd small")).to_contain_text("300 lines")

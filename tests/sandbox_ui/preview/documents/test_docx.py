@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 from sandbox_ui.preview.base import PreviewError, PreviewRequest
 from sandbox_ui.preview.documents import docx as docx_preview
 from sandbox_ui.preview.kinds import kind_of
-from tests.sandbox_ui.preview.file_viewer import Looker
+from tests.sandbox_ui.preview.file_viewer import FileViewer
 
 HOSTILE = "<img src=x onerror=window.hacked=1>"
 
@@ -170,23 +170,23 @@ def test_a_bomb_is_not_unpacked() -> None:
 
 
 @pytest.mark.browser
-def test_a_document_is_read(looker: Looker) -> None:
-    looker.give("a.docx", made(letter))
-    looker.open()
-    place = looker.look("a.docx")
+def test_a_document_is_read(viewer: FileViewer) -> None:
+    viewer.upload("a.docx", made(letter))
+    viewer.open()
+    place = viewer.show("a.docx")
     expect(place.get_by_role("heading", name="Report")).to_be_visible()
     expect(place.get_by_role("cell", name=HOSTILE)).to_be_visible()
     expect(place.get_by_role("img")).to_have_js_property("naturalWidth", 20)
-    expect(looker.preview.locator(".hd small")).to_contain_text("16 words")
+    expect(viewer.preview.locator(".hd small")).to_contain_text("16 words")
 
 
 @pytest.mark.browser
-def test_a_change_is_shown_in_place(looker: Looker) -> None:
-    looker.give("a.docx", made(letter))
-    looker.open()
-    place = looker.look("a.docx")
+def test_a_change_is_shown_in_place(viewer: FileViewer) -> None:
+    viewer.upload("a.docx", made(letter))
+    viewer.open()
+    place = viewer.show("a.docx")
     expect(place).to_contain_text("First part")
-    looker.replace("a.docx", made(lambda paper: paper.add_paragraph("Written anew")))
+    viewer.replace("a.docx", made(lambda paper: paper.add_paragraph("Written anew")))
     expect(place).to_contain_text("Written anew", timeout=30_000)
 
 
@@ -201,8 +201,8 @@ def test_a_change_is_shown_in_place(looker: Looker) -> None:
     ],
 )  # fmt: skip
 def test_something_right_is_shown_of_everything(
-    looker: Looker, name: str, content: bytes, says: str
+    viewer: FileViewer, name: str, content: bytes, says: str
 ) -> None:
-    looker.give(name, content)
-    looker.open()
-    expect(looker.look(name)).to_contain_text(says)
+    viewer.upload(name, content)
+    viewer.open()
+    expect(viewer.show(name)).to_contain_text(says)

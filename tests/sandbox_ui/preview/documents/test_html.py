@@ -26,14 +26,14 @@ class Tab:
         self.studio, self.tab, self.address = studio, studio.page, address
         self.run = httpx.post(f"{address}/api/runs").json()["run"]
 
-    def give(self, path: str, content: str | bytes) -> None:
+    def upload(self, path: str, content: str | bytes) -> None:
         """Put a file into the workspace, in place of the one that is there."""
         address = f"{self.address}/api/runs/{self.run}/files/{quote(path)}"
         httpx.delete(address).raise_for_status()
         body = content.encode() if isinstance(content, str) else content
         httpx.put(address, content=body).raise_for_status()
 
-    def look(self, name: str = "page.html") -> FrameLocator:
+    def show(self, name: str = "page.html") -> FrameLocator:
         self.studio.open(f"{self.address}/?run={self.run}")
         self.studio.file(name).click()
         return self.frame
@@ -69,8 +69,8 @@ parent.postMessage(null, "*");
 
 @pytest.mark.browser
 def test_a_page_is_looked_at_where_it_is_and_is_nobody(tab: Tab) -> None:
-    tab.give("output/page.html", ALONE)
-    frame = tab.look()
+    tab.upload("output/page.html", ALONE)
+    frame = tab.show()
     expect(frame.locator("p")).to_have_css("color", "rgb(1, 2, 3)")
     expect(frame.locator("body")).to_contain_text(
         "origin null; CSS1Compat; alone; forgetful; no cookies;"
@@ -87,19 +87,19 @@ BESIDE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Jo
 
 @pytest.mark.browser
 def test_a_page_finds_what_lies_beside_it(tab: Tab) -> None:
-    tab.give("output/page.html", BESIDE)
-    tab.give("output/parts/a.css", "p { color: rgb(4, 5, 6) }")
-    tab.give("output/parts/a.js", "window.one = 'script'")
-    tab.give(
+    tab.upload("output/page.html", BESIDE)
+    tab.upload("output/parts/a.css", "p { color: rgb(4, 5, 6) }")
+    tab.upload("output/parts/a.js", "window.one = 'script'")
+    tab.upload(
         "output/parts/m.js",
         "import { two } from './n.js'; const data = await (await fetch('d e.geojson')).json();"
         "document.body.append(`${one}, ${two}, ${data.three}; `)",
     )
-    tab.give("output/parts/n.js", "export const two = 'module'")
-    tab.give("output/d e.geojson", '{"three": "data"}')
+    tab.upload("output/parts/n.js", "export const two = 'module'")
+    tab.upload("output/d e.geojson", '{"three": "data"}')
     dot = "<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'/>"
-    tab.give("input/dot.svg", dot)
-    frame = tab.look()
+    tab.upload("input/dot.svg", dot)
+    frame = tab.show()
     expect(frame.locator("p")).to_have_css("color", "rgb(4, 5, 6)")
     expect(frame.locator("body")).to_contain_text("Größe")
     expect(frame.locator("body")).to_contain_text("script, module, data; ")
@@ -149,8 +149,8 @@ Promise.allSettled(tried).then((all) => {
 def test_a_page_asks_nothing_of_anybody(tab: Tab) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         elsewhere = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        tab.give("output/page.html", ASKS.replace("ADDRESS", elsewhere))
-        frame = tab.look()
+        tab.upload("output/page.html", ASKS.replace("ADDRESS", elsewhere))
+        frame = tab.show()
         expect(frame.locator("body")).to_contain_text("rejected rejected rejected rejected")
         expect(frame.locator("body")).not_to_contain_text("A page.")
         assert said_to(listener) == b""
@@ -179,9 +179,9 @@ def test_a_page_calls_nobody_from_a_frame_within_it(tab: Tab) -> None:
         calls = CALLS.replace("PORT", str(listener.getsockname()[1]))
         inner = f"{calls}<p>within</p>"
         page = NESTED.replace("CALLS", calls).replace("INNER", inner.replace("'", "&#39;"))
-        tab.give("output/page.html", page)
-        tab.give("output/a.svg", DRAWING.replace("CALLS", calls))
-        frame = tab.look()
+        tab.upload("output/page.html", page)
+        tab.upload("output/a.svg", DRAWING.replace("CALLS", calls))
+        frame = tab.show()
         expect(frame.locator("body")).to_contain_text("asked")
         expect(frame.frame_locator("iframe[srcdoc]").locator("p")).to_have_text("within")
         listener.settimeout(2)  # nothing tells that nothing comes
@@ -217,8 +217,8 @@ def test_nor_where_it_replaces_what_quiets_that_frame(tab: Tab, replaced: str) -
         calls = CALLS.replace("PORT", str(listener.getsockname()[1]))
         inner = f"{calls}<p>within</p>".replace("'", "&#39;")
         page = SHADOWS.replace("OPEN", OPEN).replace("WITHIN", WITHIN).replace("INNER", inner)
-        tab.give("output/page.html", page.replace("REPLACED", replaced).replace("CALLS", calls))
-        frame = tab.look()
+        tab.upload("output/page.html", page.replace("REPLACED", replaced).replace("CALLS", calls))
+        frame = tab.show()
         expect(frame.locator("body")).to_contain_text("asked")
         for number in range(3):
             within = frame.frame_locator("iframe").nth(number)
@@ -232,8 +232,10 @@ def test_nor_where_it_replaces_what_quiets_that_frame(tab: Tab, replaced: str) -
 def test_a_page_that_sends_itself_away_goes_nowhere(tab: Tab) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         elsewhere = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        tab.give("output/page.html", f'<meta http-equiv="refresh" content="0;url={elsewhere}/x">hi')
-        frame = tab.look()
+        tab.upload(
+            "output/page.html", f'<meta http-equiv="refresh" content="0;url={elsewhere}/x">hi'
+        )
+        frame = tab.show()
         expect(frame.locator("body")).to_contain_text("blocked")
         tab.studio.button("Source").wait_for()
         assert said_to(listener) == b""
@@ -314,11 +316,11 @@ def open_in(browser: Browser, tab: Tab) -> Tab:
 def test_no_host_is_even_looked_up_when_a_page_navigates(
     tab: Tab, browser: Browser, tmp_path: Path, page: str
 ) -> None:
-    tab.give("output/drawing.svg", DRAWN)
-    tab.give("output/page.html", page)
+    tab.upload("output/drawing.svg", DRAWN)
+    tab.upload("output/page.html", page)
     with sinking(browser, tmp_path / "log") as sink:
         other = open_in(sink.browser, tab)
-        other.look()
+        other.show()
         other.tab.wait_for_timeout(1000)  # nothing tells that nothing comes
         assert sink.reached() == 0
         assert not sink.resolved()
@@ -329,10 +331,10 @@ def test_a_browser_that_cannot_confine_a_page_asks_before_it_shows_anything(
     tab: Tab, browser: Browser, tmp_path: Path
 ) -> None:
     page = f"<p>shown<script>document.body.append(' run'); location = '{AWAY}'</script>"
-    tab.give("output/page.html", page)
+    tab.upload("output/page.html", page)
     with sinking(browser, tmp_path / "log", UNCONFINED) as sink:
         other = open_in(sink.browser, tab)
-        other.look()
+        other.show()
         canvas = other.tab.locator(".canvas")
         expect(canvas).to_contain_text("This browser cannot keep a page offline.")
         expect(canvas.locator("iframe")).to_have_count(0)
@@ -347,12 +349,12 @@ def test_a_browser_that_cannot_confine_a_page_asks_before_it_shows_anything(
 def test_where_it_cannot_confine_them_scripts_run_when_a_person_says_so(
     tab: Tab, browser: Browser, tmp_path: Path
 ) -> None:
-    tab.give("input/secret.txt", "what was given")
-    tab.give("output/page.html", MAP)
-    tab.give("output/data.json", "{}")
+    tab.upload("input/secret.txt", "what was given")
+    tab.upload("output/page.html", MAP)
+    tab.upload("output/data.json", "{}")
     with sinking(browser, tmp_path / "log", UNCONFINED) as sink:
         other = open_in(sink.browser, tab)
-        other.look()
+        other.show()
         other.studio.button("Run scripts").click()
         expect(other.frame.locator("body")).to_contain_text("data.json 200")
         expect(other.frame.locator("body")).to_contain_text("../input/secret.txt 404")
@@ -383,10 +385,10 @@ def test_what_a_page_wants_outside_is_listed_and_allowed_by_one_button(tab: Tab)
             route.fulfill(body=body, content_type="image/svg+xml")
 
     tab.tab.route("https://*.example/**", outside)
-    tab.give("output/page.html", MAP)
-    tab.give("output/data.json", "{}")
-    tab.give("input/secret.txt", "what was given")
-    frame = tab.look()
+    tab.upload("output/page.html", MAP)
+    tab.upload("output/data.json", "{}")
+    tab.upload("input/secret.txt", "what was given")
+    frame = tab.show()
     expect(frame.locator("body")).to_contain_text("no library; ")
     expect(frame.locator("body")).to_contain_text("../input/secret.txt 200")
     listed = tab.tab.locator(".outside")
@@ -420,10 +422,10 @@ call();</script>"""
 
 @pytest.mark.browser
 def test_a_page_that_never_rests_holds_up_nothing_else(tab: Tab) -> None:
-    tab.give("output/loop.html", "<p>busy<script>for (;;) alert(1)</script>")
-    tab.give("output/noise.html", NOISE)
-    tab.give("output/endless.html", ENDLESS)
-    tab.look("loop.html")
+    tab.upload("output/loop.html", "<p>busy<script>for (;;) alert(1)</script>")
+    tab.upload("output/noise.html", NOISE)
+    tab.upload("output/endless.html", ENDLESS)
+    tab.show("loop.html")
     tab.tab.locator(".preview iframe").wait_for(state="attached")
     tab.studio.file("noise.html").click()
     expect(tab.frame.locator("p")).to_have_text("done")
@@ -439,26 +441,26 @@ TALL = "<!doctype html><link rel=stylesheet href=a.css><p>WORDS</p><div style='h
 
 @pytest.mark.browser
 def test_a_page_that_changes_is_shown_anew_where_it_was(tab: Tab) -> None:
-    tab.give("output/a.css", "p { color: rgb(1, 1, 1) }")
-    tab.give("output/page.html", TALL.replace("WORDS", "one"))
-    frame = tab.look()
+    tab.upload("output/a.css", "p { color: rgb(1, 1, 1) }")
+    tab.upload("output/page.html", TALL.replace("WORDS", "one"))
+    frame = tab.show()
     frame.locator("html").evaluate("scrollTo(0, 1234)")
-    tab.give("output/page.html", TALL.replace("WORDS", "two"))
+    tab.upload("output/page.html", TALL.replace("WORDS", "two"))
     expect(frame.locator("p")).to_have_text("two")
     tab.tab.wait_for_function("document.querySelectorAll('.preview iframe').length === 1")
     expect(frame.locator("p")).not_to_be_in_viewport()
     assert frame.locator("html").evaluate("scrollY") == 1234
     # So is one of which a part changes.
-    tab.give("output/a.css", "p { color: rgb(2, 2, 2) }")
+    tab.upload("output/a.css", "p { color: rgb(2, 2, 2) }")
     expect(frame.locator("p")).to_have_css("color", "rgb(2, 2, 2)")
 
 
 @pytest.mark.browser
 def test_links_lead_to_other_pages_of_the_workspace_and_outside_by_hand_only(tab: Tab) -> None:
     away = "<a href='https://away.example/x' target='_blank'>away</a>"
-    tab.give("output/page.html", f"<a href='docs/two.html'>two</a> {away}")
-    tab.give("output/docs/two.html", "<p>the second")
-    frame = tab.look()
+    tab.upload("output/page.html", f"<a href='docs/two.html'>two</a> {away}")
+    tab.upload("output/docs/two.html", "<p>the second")
+    frame = tab.show()
     frame.get_by_text("away").click()
     link = tab.tab.get_by_role("link", name="Open link in new tab")
     expect(link).to_have_attribute("href", "https://away.example/x")
@@ -482,15 +484,15 @@ def test_links_lead_to_other_pages_of_the_workspace_and_outside_by_hand_only(tab
 def test_pages_of_all_kinds_are_read_as_they_are_written(
     tab: Tab, content: str | bytes, shown: str
 ) -> None:
-    tab.give("output/page.html", content)
-    expect(tab.look().locator("p")).to_have_text(shown)
+    tab.upload("output/page.html", content)
+    expect(tab.show().locator("p")).to_have_text(shown)
 
 
 @pytest.mark.browser
 def test_an_empty_page_and_a_huge_one_say_so(tab: Tab) -> None:
-    tab.give("output/empty.html", "")
-    tab.give("output/huge.html", b"<p>big" + b" " * (33 * 1024**2))
-    tab.look("empty.html")
+    tab.upload("output/empty.html", "")
+    tab.upload("output/huge.html", b"<p>big" + b" " * (33 * 1024**2))
+    tab.show("empty.html")
     expect(tab.tab.locator(".canvas")).to_contain_text("empty")
     tab.studio.file("huge.html").click()
     expect(tab.tab.locator(".canvas")).to_contain_text("may load slowly")

@@ -15,7 +15,7 @@ from sandbox_ui.preview.documents import pdf_render
 from sandbox_ui.preview.documents.pdf import MAX_SIZES, view
 from sandbox_ui.preview.documents.pdf_render import MAX_PIXELS
 from tests.sandbox_ui.preview.documents.pdf_files import Sheet, paper, parts_of
-from tests.sandbox_ui.preview.file_viewer import Looker, data_of
+from tests.sandbox_ui.preview.file_viewer import FileViewer, data_of
 
 LINES = [f"Line {at} of a page that has some words on it" for at in range(40)]
 SQUARE = "1 0 0 rg 0 0 100 100 re f"
@@ -241,12 +241,12 @@ def re_view(page: int) -> re.Pattern[str]:
 
 
 @pytest.mark.browser
-def test_a_long_paper_is_scrolled_and_only_what_is_near_is_there(looker: Looker) -> None:
-    looker.give("long.pdf", long_paper(500))
-    looker.open()
-    canvas = looker.look("long.pdf")
+def test_a_long_paper_is_scrolled_and_only_what_is_near_is_there(viewer: FileViewer) -> None:
+    viewer.upload("long.pdf", long_paper(500))
+    viewer.open()
+    canvas = viewer.show("long.pdf")
     drawn(canvas, 1)
-    expect(looker.preview.locator(".hd small")).to_contain_text("500 pages")
+    expect(viewer.preview.locator(".hd small")).to_contain_text("500 pages")
     field = canvas.get_by_role("textbox", name="Page")
     expect(field).to_have_value("1")
     field.fill("250")
@@ -261,10 +261,10 @@ def test_a_long_paper_is_scrolled_and_only_what_is_near_is_there(looker: Looker)
 
 
 @pytest.mark.browser
-def test_a_page_is_as_sharp_as_the_screen_and_the_zoom(looker: Looker) -> None:
-    looker.give("one.pdf", paper([Sheet(LINES)]))
-    looker.open()
-    canvas = looker.look("one.pdf")
+def test_a_page_is_as_sharp_as_the_screen_and_the_zoom(viewer: FileViewer) -> None:
+    viewer.upload("one.pdf", paper([Sheet(LINES)]))
+    viewer.open()
+    canvas = viewer.show("one.pdf")
     sheet = drawn(canvas, 1)
     level = canvas.get_by_role("combobox", name="Zoom")
     for value, width in (("1", 793), ("2", 1587), ("4", 3173)):
@@ -280,12 +280,12 @@ def test_a_page_is_as_sharp_as_the_screen_and_the_zoom(looker: Looker) -> None:
 
 
 @pytest.mark.browser
-def test_words_are_marked_and_copied_as_they_stand(looker: Looker, tmp_path: Path) -> None:
+def test_words_are_marked_and_copied_as_they_stand(viewer: FileViewer, tmp_path: Path) -> None:
     content = paper([Sheet(["The first line", "and the second"])])
     runs = cast(list[list[float]], data_of(view, written(tmp_path, content), text="0")["runs"])
-    looker.give("one.pdf", content)
-    looker.open()
-    canvas = looker.look("one.pdf")
+    viewer.upload("one.pdf", content)
+    viewer.open()
+    canvas = viewer.show("one.pdf")
     words = drawn(canvas, 1).locator(".words")
     expect(words).to_contain_text("and the second")
     chosen = words.evaluate(
@@ -303,10 +303,10 @@ def test_words_are_marked_and_copied_as_they_stand(looker: Looker, tmp_path: Pat
 
 
 @pytest.mark.browser
-def test_words_are_found_over_all_pages(looker: Looker) -> None:
-    looker.give("long.pdf", long_paper(60))
-    looker.open()
-    canvas = looker.look("long.pdf")
+def test_words_are_found_over_all_pages(viewer: FileViewer) -> None:
+    viewer.upload("long.pdf", long_paper(60))
+    viewer.open()
+    canvas = viewer.show("long.pdf")
     drawn(canvas, 1)
     canvas.locator(".paper").press("Control+f")
     canvas.get_by_role("searchbox", name="Find in this PDF").fill("page 4")
@@ -329,11 +329,11 @@ def test_words_are_found_over_all_pages(looker: Looker) -> None:
 
 
 @pytest.mark.browser
-def test_contents_and_links_lead_to_their_pages(looker: Looker) -> None:
+def test_contents_and_links_lead_to_their_pages(viewer: FileViewer) -> None:
     sheets = [Sheet(["To the end"], leads_to=19), *[Sheet(LINES)] * 18, Sheet(["The end"])]
-    looker.give("book.pdf", paper(sheets, outline=[("Begin", 0), ("Middle", 10)]))
-    looker.open()
-    canvas = looker.look("book.pdf")
+    viewer.upload("book.pdf", paper(sheets, outline=[("Begin", 0), ("Middle", 10)]))
+    viewer.open()
+    canvas = viewer.show("book.pdf")
     canvas.get_by_role("button", name="Contents").click()
     canvas.get_by_role("navigation", name="Contents").get_by_role("button", name="Middle").click()
     drawn(canvas, 11)
@@ -344,12 +344,12 @@ def test_contents_and_links_lead_to_their_pages(looker: Looker) -> None:
 
 
 @pytest.mark.browser
-def test_the_contents_open_where_one_is(looker: Looker) -> None:
+def test_the_contents_open_where_one_is(viewer: FileViewer) -> None:
     sheets = [Sheet(LINES)] * 200
     outline = [(f"Part {page}", page) for page in range(0, 200, 2)]
-    looker.give("book.pdf", paper(sheets, outline=outline))
-    looker.open()
-    canvas = looker.look("book.pdf")
+    viewer.upload("book.pdf", paper(sheets, outline=outline))
+    viewer.open()
+    canvas = viewer.show("book.pdf")
     field = canvas.get_by_role("textbox", name="Page")
     field.fill("152")
     field.press("Enter")
@@ -365,19 +365,19 @@ def test_the_contents_open_where_one_is(looker: Looker) -> None:
 
 
 @pytest.mark.browser
-def test_the_page_field_holds_the_longest_number(looker: Looker) -> None:
-    looker.give("long.pdf", long_paper(1200))
-    looker.open()
-    field = looker.look("long.pdf").get_by_role("textbox", name="Page")
+def test_the_page_field_holds_the_longest_number(viewer: FileViewer) -> None:
+    viewer.upload("long.pdf", long_paper(1200))
+    viewer.open()
+    field = viewer.show("long.pdf").get_by_role("textbox", name="Page")
     field.fill("1200")
     assert field.evaluate("field => field.scrollWidth <= field.clientWidth")
 
 
 @pytest.mark.browser
-def test_a_new_version_keeps_the_place(looker: Looker) -> None:
-    looker.give("paper.pdf", long_paper(40))
-    looker.open()
-    canvas = looker.look("paper.pdf")
+def test_a_new_version_keeps_the_place(viewer: FileViewer) -> None:
+    viewer.upload("paper.pdf", long_paper(40))
+    viewer.open()
+    canvas = viewer.show("paper.pdf")
     drawn(canvas, 1)
     canvas.get_by_role("combobox", name="Zoom").select_option("0.75")
     field = canvas.get_by_role("textbox", name="Page")
@@ -386,48 +386,48 @@ def test_a_new_version_keeps_the_place(looker: Looker) -> None:
     drawn(canvas, 20)
     top = "(paper) => paper.scrollTop"
     before = canvas.locator(".paper").evaluate(top)
-    looker.replace("paper.pdf", long_paper(60))
-    expect(looker.preview.locator(".hd small")).to_contain_text("60 pages")
+    viewer.replace("paper.pdf", long_paper(60))
+    expect(viewer.preview.locator(".hd small")).to_contain_text("60 pages")
     assert canvas.locator(".paper").evaluate(top) == pytest.approx(before, abs=2)
     expect(field).to_have_value("20")
-    looker.replace("paper.pdf", long_paper(3))
-    expect(looker.preview.locator(".hd small")).to_contain_text("3 pages")
+    viewer.replace("paper.pdf", long_paper(3))
+    expect(viewer.preview.locator(".hd small")).to_contain_text("3 pages")
     expect(field).to_have_value("3")
     drawn(canvas, 3)
 
 
 @pytest.mark.browser
-def test_hostile_and_broken_papers_say_why(looker: Looker) -> None:
+def test_hostile_and_broken_papers_say_why(viewer: FileViewer) -> None:
     script = "/AA<</O<</S/JavaScript/JS(app.alert\\(1\\); this.submitForm\\('http://127.0.0.1:9/'\\))>>>>"
-    looker.give("script.pdf", paper([Sheet(["It has scripts"], entries=script)]))
-    looker.give("locked.pdf", paper([Sheet(["x"])], password="secret"))
-    looker.give("broken.pdf", b"%PDF-1.7\nnothing at all")
-    looker.give("empty.pdf", b"")
+    viewer.upload("script.pdf", paper([Sheet(["It has scripts"], entries=script)]))
+    viewer.upload("locked.pdf", paper([Sheet(["x"])], password="secret"))
+    viewer.upload("broken.pdf", b"%PDF-1.7\nnothing at all")
+    viewer.upload("empty.pdf", b"")
     whole = long_paper(3)
-    looker.give("cut.pdf", whole[: whole.index(b"startxref")])
-    looker.open()
-    expect(drawn(looker.look("script.pdf"), 1)).to_contain_text("It has scripts")
+    viewer.upload("cut.pdf", whole[: whole.index(b"startxref")])
+    viewer.open()
+    expect(drawn(viewer.show("script.pdf"), 1)).to_contain_text("It has scripts")
     for name, why in (
         ("locked.pdf", "protected with a password"),
         ("broken.pdf", "damaged, truncated"),
         ("empty.pdf", "empty"),
     ):
-        canvas = looker.look(name)
+        canvas = viewer.show(name)
         expect(canvas).to_contain_text(why)
         expect(canvas.get_by_role("link", name="Download")).to_be_visible()
-    canvas = looker.look("cut.pdf")
+    canvas = viewer.show("cut.pdf")
     drawn(canvas, 1)
     expect(canvas).to_contain_text("truncated")
 
 
 @pytest.mark.browser
-def test_a_page_that_cannot_be_drawn_says_so_and_the_others_are_there(looker: Looker) -> None:
+def test_a_page_that_cannot_be_drawn_says_so_and_the_others_are_there(viewer: FileViewer) -> None:
     content = paper([Sheet(["First"]), Sheet(["Gone"]), Sheet(["Third"])])
     gone = content.replace(b"8 0 obj\n<</Type/Page", b"8 0 obj\nnull  %/Page")
     assert len(gone) == len(content)
-    looker.give("odd.pdf", gone)
-    looker.open()
-    canvas = looker.look("odd.pdf")
+    viewer.upload("odd.pdf", gone)
+    viewer.open()
+    canvas = viewer.show("odd.pdf")
     drawn(canvas, 1)
     canvas.get_by_role("button", name="Next page").click()
     expect(page_of(canvas, 2)).to_contain_text("This page cannot be read")

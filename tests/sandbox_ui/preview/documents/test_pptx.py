@@ -18,7 +18,7 @@ from sandbox_ui.preview.base import (
     PreviewRequest,
 )
 from sandbox_ui.preview.documents import pptx
-from tests.sandbox_ui.preview.file_viewer import Looker
+from tests.sandbox_ui.preview.file_viewer import FileViewer
 
 HOSTILE = "<img src=x onerror=window.hacked=1>"
 
@@ -153,10 +153,10 @@ def test_a_bomb_is_not_unpacked() -> None:
 
 
 @pytest.mark.browser
-def test_slides_are_seen_with_their_notes(looker: Looker) -> None:
-    looker.give("a.pptx", deck(30))
-    looker.open()
-    place = looker.look("a.pptx")
+def test_slides_are_seen_with_their_notes(viewer: FileViewer) -> None:
+    viewer.upload("a.pptx", deck(30))
+    viewer.open()
+    place = viewer.show("a.pptx")
     first = place.get_by_role("region", name="Slide 1: The lake")
     expect(first).to_contain_text(HOSTILE, timeout=30_000)
     first.get_by_text("Notes").click()
@@ -165,7 +165,7 @@ def test_slides_are_seen_with_their_notes(looker: Looker) -> None:
     expect(second.first).to_contain_text("hidden")
     second.first.scroll_into_view_if_needed()
     expect(second.first.get_by_role("img").first).to_have_js_property("naturalWidth", 40)
-    expect(looker.preview.locator(".hd small")).to_contain_text("32 slides")
+    expect(viewer.preview.locator(".hd small")).to_contain_text("32 slides")
     place.get_by_role("region", name="Slide 20").scroll_into_view_if_needed()
     expect(place.get_by_role("region", name="Slide 32: Slide of 29")).to_be_attached(timeout=30_000)
 
@@ -180,8 +180,8 @@ def test_slides_are_seen_with_their_notes(looker: Looker) -> None:
     ],
 )
 def test_something_right_is_shown_of_everything(
-    looker: Looker, name: str, content: bytes, says: str
+    viewer: FileViewer, name: str, content: bytes, says: str
 ) -> None:
-    looker.give(name, content)
-    looker.open()
-    expect(looker.look(name)).to_contain_text(says)
+    viewer.upload(name, content)
+    viewer.open()
+    expect(viewer.show(name)).to_contain_text(says)

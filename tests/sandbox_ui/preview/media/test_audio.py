@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 
 from sandbox_ui.preview.base import PreviewError, PreviewRequest
 from sandbox_ui.preview.media import audio
-from tests.sandbox_ui.preview.file_viewer import Looker, data_of
+from tests.sandbox_ui.preview.file_viewer import FileViewer, data_of
 
 FILES = Path(__file__).parents[1] / "files"
 
@@ -150,21 +150,21 @@ def test_the_headers_of_others_are_read(name: str, said: dict[str, object]) -> N
 
 @pytest.mark.browser
 @pytest.mark.parametrize("name", ["tone.mp3", "tone.ogg", "tone.opus", "tone.flac", "tone.m4a"])
-def test_a_sound_plays_and_its_shape_is_drawn(looker: Looker, name: str) -> None:
-    looker.give(name, (FILES / name).read_bytes())
-    looker.open()
-    canvas = looker.look(name)
+def test_a_sound_plays_and_its_shape_is_drawn(viewer: FileViewer, name: str) -> None:
+    viewer.upload(name, (FILES / name).read_bytes())
+    viewer.open()
+    canvas = viewer.show(name)
     seconds = "0:01" if name == "tone.flac" else "0:02"
     expect(canvas.locator(".time")).to_have_text(f"0:00 / {seconds}")
     expect(canvas.locator(".note")).to_be_empty()
-    drawn(looker)
+    drawn(viewer)
     canvas.get_by_role("button", name="Play").click()
     expect(canvas.locator(".time")).to_have_text(f"{seconds} / {seconds}")
 
 
-def drawn(looker: Looker) -> None:
+def drawn(viewer: FileViewer) -> None:
     """Wait until the waveform is more than its playhead."""
-    looker.page.wait_for_function(
+    viewer.page.wait_for_function(
         """() => {
           const canvas = document.querySelector(".waveform canvas");
           const { width, height } = canvas;
@@ -175,13 +175,13 @@ def drawn(looker: Looker) -> None:
 
 
 @pytest.mark.browser
-def test_a_click_on_the_shape_and_keys_go_to_a_place(looker: Looker) -> None:
-    looker.give("tone.wav", tone(40))
-    looker.open()
-    canvas = looker.look("tone.wav")
+def test_a_click_on_the_shape_and_keys_go_to_a_place(viewer: FileViewer) -> None:
+    viewer.upload("tone.wav", tone(40))
+    viewer.open()
+    canvas = viewer.show("tone.wav")
     place = canvas.get_by_role("slider", name="Playback position")
     expect(canvas.locator(".time")).to_have_text("0:00 / 0:40")
-    drawn(looker)
+    drawn(viewer)
     box = place.bounding_box()
     assert box is not None
     place.click(position={"x": box["width"] / 2 + 2, "y": 10})
@@ -196,24 +196,24 @@ def test_a_click_on_the_shape_and_keys_go_to_a_place(looker: Looker) -> None:
 
 
 @pytest.mark.browser
-def test_a_sound_that_grows_stays_where_it_was(looker: Looker) -> None:
-    looker.give("tone.wav", tone(20))
-    looker.open()
-    canvas = looker.look("tone.wav")
+def test_a_sound_that_grows_stays_where_it_was(viewer: FileViewer) -> None:
+    viewer.upload("tone.wav", tone(20))
+    viewer.open()
+    canvas = viewer.show("tone.wav")
     place = canvas.get_by_role("slider", name="Playback position")
     expect(canvas.locator(".time")).to_have_text("0:00 / 0:20")
     place.press("ArrowRight")
-    looker.replace("tone.wav", tone(30))
+    viewer.replace("tone.wav", tone(30))
     expect(canvas.locator(".time")).to_have_text("0:05 / 0:30")
 
 
 @pytest.mark.browser
-def test_what_cannot_be_played_says_so(looker: Looker) -> None:
-    looker.give("text.mp3", b"<script>window.hacked = 1</script>" * 20)
-    looker.give("empty.ogg", b"")
-    looker.give("cut.wav", tone(2)[:20044])
-    looker.open()
-    expect(looker.look("text.mp3")).to_contain_text("This browser cannot play this audio")
-    expect(looker.canvas.get_by_role("link", name="Download")).to_be_visible()
-    expect(looker.look("empty.ogg")).to_contain_text("empty")
-    expect(looker.look("cut.wav").locator(".note")).to_contain_text("truncated: 0.8 s")
+def test_what_cannot_be_played_says_so(viewer: FileViewer) -> None:
+    viewer.upload("text.mp3", b"<script>window.hacked = 1</script>" * 20)
+    viewer.upload("empty.ogg", b"")
+    viewer.upload("cut.wav", tone(2)[:20044])
+    viewer.open()
+    expect(viewer.show("text.mp3")).to_contain_text("This browser cannot play this audio")
+    expect(viewer.canvas.get_by_role("link", name="Download")).to_be_visible()
+    expect(viewer.show("empty.ogg")).to_contain_text("empty")
+    expect(viewer.show("cut.wav").locator(".note")).to_contain_text("truncated: 0.8 s")

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from sandbox_ui.preview.base import PreviewError
 from sandbox_ui.preview.media.font import view
-from tests.sandbox_ui.preview.file_viewer import Looker, data_of
+from tests.sandbox_ui.preview.file_viewer import FileViewer, data_of
 from tests.sandbox_ui.preview.media.fonts import named, plain, serif, woff, woff2
 
 
@@ -68,15 +68,15 @@ def test_a_font_that_claims_every_character_is_counted_not_listed(tmp_path: Path
 
 
 @pytest.mark.browser
-def test_a_specimen_is_in_the_fonts_own_letters(looker: Looker) -> None:
-    looker.give("serif.ttf", serif())
-    looker.open()
-    canvas = looker.look("serif.ttf")
+def test_a_specimen_is_in_the_fonts_own_letters(viewer: FileViewer) -> None:
+    viewer.upload("serif.ttf", serif())
+    viewer.open()
+    canvas = viewer.show("serif.ttf")
     expect(canvas.get_by_role("heading", name="DejaVu Serif")).to_be_visible()
-    expect(looker.preview.locator(".hd small")).to_contain_text("DejaVu Serif Book · TrueType")
+    expect(viewer.preview.locator(".hd small")).to_contain_text("DejaVu Serif Book · TrueType")
     drawn = canvas.locator(".line").first
     family = drawn.evaluate("(line) => getComputedStyle(line).fontFamily.split(',')[0]")
-    assert looker.page.evaluate(f"document.fonts.check('20px ' + {family!r})")
+    assert viewer.page.evaluate(f"document.fonts.check('20px ' + {family!r})")
     expect(canvas).to_contain_text("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
     expect(canvas).to_contain_text("0123456789")
     canvas.get_by_role("button", name="Show more of 3,515 characters").click()
@@ -84,47 +84,47 @@ def test_a_specimen_is_in_the_fonts_own_letters(looker: Looker) -> None:
 
 
 @pytest.mark.browser
-def test_a_text_of_ones_own_is_tried(looker: Looker) -> None:
-    looker.give("serif.ttf", serif())
-    looker.open()
-    canvas = looker.look("serif.ttf")
+def test_a_text_of_ones_own_is_tried(viewer: FileViewer) -> None:
+    viewer.upload("serif.ttf", serif())
+    viewer.open()
+    canvas = viewer.show("serif.ttf")
     field = canvas.get_by_role("textbox", name="Sample text")
     field.fill("Grüße 東")
     expect(canvas.locator(".line")).to_have_text(["Grüße 東"] * 6)
     expect(canvas.get_by_role("status")).to_contain_text("shown in a fallback font: 東")
-    looker.replace("serif.ttf", serif() + b"\0\0\0\0")
-    expect(looker.preview.locator(".hd small")).to_contain_text("at the moment")
+    viewer.replace("serif.ttf", serif() + b"\0\0\0\0")
+    expect(viewer.preview.locator(".hd small")).to_contain_text("at the moment")
     expect(field).to_have_value("Grüße 東")
 
 
 @pytest.mark.browser
-def test_a_font_that_is_left_is_forgotten(looker: Looker) -> None:
-    looker.give("serif.ttf", serif())
-    looker.give("thing.xyz", b"\0\1\2")
-    looker.open()
-    expect(looker.look("serif.ttf").get_by_role("heading")).to_be_visible()
-    assert looker.page.evaluate(OURS) == 1
-    expect(looker.look("thing.xyz")).to_contain_text("00 01 02")
-    assert looker.page.evaluate(OURS) == 0
+def test_a_font_that_is_left_is_forgotten(viewer: FileViewer) -> None:
+    viewer.upload("serif.ttf", serif())
+    viewer.upload("thing.xyz", b"\0\1\2")
+    viewer.open()
+    expect(viewer.show("serif.ttf").get_by_role("heading")).to_be_visible()
+    assert viewer.page.evaluate(OURS) == 1
+    expect(viewer.show("thing.xyz")).to_contain_text("00 01 02")
+    assert viewer.page.evaluate(OURS) == 0
 
 
 OURS = "[...document.fonts].filter((face) => face.family.startsWith('preview-font')).length"
 
 
 @pytest.mark.browser
-def test_what_the_browser_refuses_says_so(looker: Looker) -> None:
-    looker.give("shapeless.ttf", plain(named("Shapeless")))
-    looker.give("cut.ttf", serif()[:-1000])
-    looker.give("empty.otf", b"")
-    looker.give("letter.woff2", b"<script>window.hacked = 1</script>")
-    looker.open()
-    canvas = looker.look("shapeless.ttf")
+def test_what_the_browser_refuses_says_so(viewer: FileViewer) -> None:
+    viewer.upload("shapeless.ttf", plain(named("Shapeless")))
+    viewer.upload("cut.ttf", serif()[:-1000])
+    viewer.upload("empty.otf", b"")
+    viewer.upload("letter.woff2", b"<script>window.hacked = 1</script>")
+    viewer.open()
+    canvas = viewer.show("shapeless.ttf")
     expect(canvas.get_by_role("alert")).to_contain_text("cannot display this font")
     for name, why in (
         ("cut.ttf", "damaged or truncated"),
         ("empty.otf", "empty"),
         ("letter.woff2", "no font"),
     ):
-        canvas = looker.look(name)
+        canvas = viewer.show(name)
         expect(canvas).to_contain_text(why)
         expect(canvas.get_by_role("link", name="Download")).to_be_visible()

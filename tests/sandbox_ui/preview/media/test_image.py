@@ -12,7 +12,7 @@ from playwright.sync_api import Locator, expect
 
 from sandbox_ui.preview.base import BinaryPreview, PreviewError, PreviewRequest
 from sandbox_ui.preview.media.image import THUMBNAIL_SIZES, view
-from tests.sandbox_ui.preview.file_viewer import Looker, data_of
+from tests.sandbox_ui.preview.file_viewer import FileViewer, data_of
 from tests.sandbox_ui.preview.images import encoded, stripes
 
 RED, BLUE = (255, 0, 0), (0, 0, 255)
@@ -183,13 +183,13 @@ def shown(canvas: Locator) -> Locator:
 
 
 @pytest.mark.browser
-def test_a_picture_fits_and_comes_nearer(looker: Looker) -> None:
-    looker.give("photo.png", encoded(stripes(3000, 1500), "PNG"))
-    looker.open()
-    canvas = looker.look("photo.png")
+def test_a_picture_fits_and_comes_nearer(viewer: FileViewer) -> None:
+    viewer.upload("photo.png", encoded(stripes(3000, 1500), "PNG"))
+    viewer.open()
+    canvas = viewer.show("photo.png")
     picture = shown(canvas)
     expect(picture).to_have_js_property("naturalWidth", 3000)
-    expect(looker.preview.locator(".hd small")).to_contain_text("3,000 × 1,500 · PNG · RGB")
+    expect(viewer.preview.locator(".hd small")).to_contain_text("3,000 × 1,500 · PNG · RGB")
     whole, place = picture.bounding_box(), canvas.bounding_box()
     assert whole
     assert place
@@ -205,10 +205,10 @@ def test_a_picture_fits_and_comes_nearer(looker: Looker) -> None:
 
 
 @pytest.mark.browser
-def test_a_near_picture_is_dragged_and_stays_where_the_wheel_points(looker: Looker) -> None:
-    looker.give("photo.png", encoded(stripes(3000, 3000), "PNG"))
-    looker.open()
-    canvas = looker.look("photo.png")
+def test_a_near_picture_is_dragged_and_stays_where_the_wheel_points(viewer: FileViewer) -> None:
+    viewer.upload("photo.png", encoded(stripes(3000, 3000), "PNG"))
+    viewer.open()
+    canvas = viewer.show("photo.png")
     shown(canvas)
     stage = canvas.get_by_role("group")
     stage.press("1")
@@ -218,44 +218,44 @@ def test_a_near_picture_is_dragged_and_stays_where_the_wheel_points(looker: Look
     x, y = box["x"] + 100, box["y"] + 100
     at = "(stage) => [stage.scrollLeft, stage.scrollTop]"
     left, top = stage.evaluate(at)
-    looker.page.mouse.move(x, y)
-    looker.page.mouse.down()
-    looker.page.mouse.move(x + 30, y + 20, steps=3)
-    looker.page.mouse.up()
+    viewer.page.mouse.move(x, y)
+    viewer.page.mouse.down()
+    viewer.page.mouse.move(x + 30, y + 20, steps=3)
+    viewer.page.mouse.up()
     assert stage.evaluate(at) == pytest.approx([left - 30, top - 20], abs=1)
-    looker.page.mouse.move(x, y)
+    viewer.page.mouse.move(x, y)
     under = f"""(stage) => {{
         const box = stage.querySelector('img').getBoundingClientRect();
         return [({x} - box.left) / box.width, ({y} - box.top) / box.height];
     }}"""
     before = stage.evaluate(under)
-    looker.page.keyboard.down("Control")
-    looker.page.mouse.wheel(0, -100)
-    looker.page.keyboard.up("Control")
+    viewer.page.keyboard.down("Control")
+    viewer.page.mouse.wheel(0, -100)
+    viewer.page.keyboard.up("Control")
     expect(stage.locator("img")).not_to_have_css("width", "3000px")
     assert stage.evaluate(under) == pytest.approx(before, abs=0.002)
 
 
 @pytest.mark.browser
-def test_a_new_version_keeps_how_near_it_is(looker: Looker) -> None:
-    looker.give("chart.png", encoded(Image.new("RGB", (2000, 2000), "red"), "PNG"))
-    looker.open()
-    canvas = looker.look("chart.png")
+def test_a_new_version_keeps_how_near_it_is(viewer: FileViewer) -> None:
+    viewer.upload("chart.png", encoded(Image.new("RGB", (2000, 2000), "red"), "PNG"))
+    viewer.open()
+    canvas = viewer.show("chart.png")
     shown(canvas)
     stage = canvas.get_by_role("group")
     stage.press("1")
     stage.evaluate("(stage) => stage.scrollTo(300, 400)")
-    looker.replace("chart.png", encoded(Image.new("RGB", (1999, 2000), "blue"), "PNG"))
+    viewer.replace("chart.png", encoded(Image.new("RGB", (1999, 2000), "blue"), "PNG"))
     expect(stage.locator("img")).to_have_js_property("naturalWidth", 1999)
     assert stage.evaluate("(stage) => [stage.scrollLeft, stage.scrollTop]") == [300, 400]
 
 
 @pytest.mark.browser
-def test_pages_are_turned(looker: Looker) -> None:
+def test_pages_are_turned(viewer: FileViewer) -> None:
     pages = [stripes(40, 30), stripes(20, 50)]
-    looker.give("scan.tif", encoded(pages[0], "TIFF", save_all=True, append_images=pages[1:]))
-    looker.open()
-    canvas = looker.look("scan.tif")
+    viewer.upload("scan.tif", encoded(pages[0], "TIFF", save_all=True, append_images=pages[1:]))
+    viewer.open()
+    canvas = viewer.show("scan.tif")
     expect(canvas.locator("img")).to_have_js_property("naturalWidth", 40)
     canvas.get_by_role("button", name="Next page").click()
     expect(canvas.locator("img")).to_have_js_property("naturalWidth", 20)
@@ -264,36 +264,36 @@ def test_pages_are_turned(looker: Looker) -> None:
 
 
 @pytest.mark.browser
-def test_a_large_photo_is_first_seen_small_and_every_pixel_on_demand(looker: Looker) -> None:
-    looker.give("large.jpg", encoded(stripes(9000, 7000), "JPEG"))
-    looker.open()
-    canvas = looker.look("large.jpg")
+def test_a_large_photo_is_first_seen_small_and_every_pixel_on_demand(viewer: FileViewer) -> None:
+    viewer.upload("large.jpg", encoded(stripes(9000, 7000), "JPEG"))
+    viewer.open()
+    canvas = viewer.show("large.jpg")
     expect(canvas.locator("img")).to_have_js_property("naturalWidth", 4096, timeout=30_000)
     canvas.get_by_role("button", name="Show full size").click()
     expect(canvas.locator("img")).to_have_js_property("naturalWidth", 9000, timeout=30_000)
 
 
 @pytest.mark.browser
-def test_what_cannot_be_shown_is_said_with_the_download(looker: Looker) -> None:
-    looker.give("empty.png", b"")
-    looker.give("letter.png", b"<script>window.hacked = 1</script>")
-    looker.give("bomb.png", png_that_says(100_000, 100_000))
-    looker.open()
+def test_what_cannot_be_shown_is_said_with_the_download(viewer: FileViewer) -> None:
+    viewer.upload("empty.png", b"")
+    viewer.upload("letter.png", b"<script>window.hacked = 1</script>")
+    viewer.upload("bomb.png", png_that_says(100_000, 100_000))
+    viewer.open()
     for name, why in (
         ("empty.png", "empty"),
         ("letter.png", "no readable image"),
         ("bomb.png", "pixels"),
     ):
-        canvas = looker.look(name)
+        canvas = viewer.show(name)
         expect(canvas).to_contain_text(why)
         expect(canvas.get_by_role("link", name="Download")).to_be_visible()
 
 
 @pytest.mark.browser
-def test_a_picture_cut_off_says_so(looker: Looker) -> None:
+def test_a_picture_cut_off_says_so(viewer: FileViewer) -> None:
     content = encoded(Image.effect_noise((800, 800), 90).convert("RGB"), "JPEG")
-    looker.give("cut.jpg", content[: len(content) // 2])
-    looker.open()
-    canvas = looker.look("cut.jpg")
+    viewer.upload("cut.jpg", content[: len(content) // 2])
+    viewer.open()
+    canvas = viewer.show("cut.jpg")
     expect(canvas.get_by_role("status")).to_contain_text("The file is truncated")
     expect(canvas.locator("img")).to_have_js_property("naturalWidth", 800)

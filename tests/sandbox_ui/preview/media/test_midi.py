@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from sandbox_ui.preview.base import PreviewError
 from sandbox_ui.preview.media import midi, midi_reader
-from tests.sandbox_ui.preview.file_viewer import Looker, data_of
+from tests.sandbox_ui.preview.file_viewer import FileViewer, data_of
 
 Messages = list[tuple[int, str, dict[str, object]]]
 
@@ -127,14 +127,14 @@ def test_what_is_no_music_says_so(tmp_path: Path, content: bytes) -> None:
 
 
 @pytest.mark.browser
-def test_a_tune_is_seen_and_plays(looker: Looker) -> None:
+def test_a_tune_is_seen_and_plays(viewer: FileViewer) -> None:
     named: Messages = [(0, "track_name", {"name": "<img src=x onerror='window.hacked=1'>"})]
-    looker.give("tune.mid", written([*named, *tune(6)], tune(4, channel=9)))
-    looker.open()
-    canvas = looker.look("tune.mid")
+    viewer.upload("tune.mid", written([*named, *tune(6)], tune(4, channel=9)))
+    viewer.open()
+    canvas = viewer.show("tune.mid")
     expect(canvas.locator(".time")).to_have_text("0:00 / 0:03")
-    expect(looker.preview.locator(".hd")).to_contain_text("10 notes · 2 tracks")
-    looker.page.wait_for_function(PAINTED)
+    expect(viewer.preview.locator(".hd")).to_contain_text("10 notes · 2 tracks")
+    viewer.page.wait_for_function(PAINTED)
     canvas.get_by_role("button", name="Drums").click()
     expect(canvas.get_by_role("button", name="Drums")).to_have_attribute("aria-pressed", "false")
     canvas.get_by_role("button", name="Play").click()
@@ -151,10 +151,12 @@ PAINTED = """() => {
 
 
 @pytest.mark.browser
-def test_a_place_is_chosen_by_click_and_key_and_kept_when_the_file_changes(looker: Looker) -> None:
-    looker.give("tune.mid", written(tune(40)))
-    looker.open()
-    canvas = looker.look("tune.mid")
+def test_a_place_is_chosen_by_click_and_key_and_kept_when_the_file_changes(
+    viewer: FileViewer,
+) -> None:
+    viewer.upload("tune.mid", written(tune(40)))
+    viewer.open()
+    canvas = viewer.show("tune.mid")
     place = canvas.get_by_role("slider", name="Playback position")
     place.press("ArrowRight")
     expect(place).to_have_attribute("aria-valuetext", "0:05 of 0:20")
@@ -164,14 +166,14 @@ def test_a_place_is_chosen_by_click_and_key_and_kept_when_the_file_changes(looke
     expect(place).not_to_have_attribute("aria-valuenow", "0.0")
     place.press("Home")
     place.press("ArrowRight")
-    looker.replace("tune.mid", written(tune(60)))
+    viewer.replace("tune.mid", written(tune(60)))
     expect(place).to_have_attribute("aria-valuetext", "0:05 of 0:30")
 
 
 @pytest.mark.browser
-def test_a_file_without_notes_says_so(looker: Looker) -> None:
-    looker.give("silent.mid", written([]))
-    looker.give("text.mid", b"no music at all")
-    looker.open()
-    expect(looker.look("silent.mid")).to_contain_text("There are no notes in this file.")
-    expect(looker.look("text.mid")).to_contain_text("not a MIDI file")
+def test_a_file_without_notes_says_so(viewer: FileViewer) -> None:
+    viewer.upload("silent.mid", written([]))
+    viewer.upload("text.mid", b"no music at all")
+    viewer.open()
+    expect(viewer.show("silent.mid")).to_contain_text("There are no notes in this file.")
+    expect(viewer.show("text.mid")).to_contain_text("not a MIDI file")

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Locator, expect
 
 from sandbox_ui.preview.base import BinaryPreview, PreviewError, PreviewRequest
 from sandbox_ui.preview.media.svg import MAX_FILE_BYTES, view
-from tests.sandbox_ui.preview.file_viewer import Looker, data_of
+from tests.sandbox_ui.preview.file_viewer import FileViewer, data_of
 
 NAMESPACE = 'xmlns="http://www.w3.org/2000/svg"'
 GREEN = '<rect width="100%" height="100%" fill="#0a0"/>'
@@ -174,25 +174,25 @@ def drawn(canvas: Locator, width: int) -> Locator:
 
 
 @pytest.mark.browser
-def test_a_drawing_is_a_picture_with_its_source_a_click_away(looker: Looker) -> None:
-    looker.give("plan.svg", drawing('width="300" height="120"').encode())
-    looker.open()
-    canvas = looker.look("plan.svg")
+def test_a_drawing_is_a_picture_with_its_source_a_click_away(viewer: FileViewer) -> None:
+    viewer.upload("plan.svg", drawing('width="300" height="120"').encode())
+    viewer.open()
+    canvas = viewer.show("plan.svg")
     drawn(canvas, 300)
-    expect(looker.preview.locator(".hd small")).to_contain_text("300 × 120 · 2 elements")
+    expect(viewer.preview.locator(".hd small")).to_contain_text("300 × 120 · 2 elements")
     canvas.get_by_role("button", name="Zoom in").click()
     expect(canvas.locator("img")).to_have_css("width", "600px")
-    looker.preview.get_by_role("button", name="Source").click()
+    viewer.preview.get_by_role("button", name="Source").click()
     expect(canvas).to_contain_text('fill="#0a0"')
-    looker.preview.get_by_role("button", name="Image").click()
+    viewer.preview.get_by_role("button", name="Image").click()
     drawn(canvas, 300)
 
 
 @pytest.mark.browser
-def test_a_drawing_runs_nothing_and_loads_nothing(looker: Looker) -> None:
-    looker.give("hostile.svg", HOSTILE.replace("ELSEWHERE", "http://127.0.0.1:9").encode())
-    looker.open()
-    canvas = looker.look("hostile.svg")
+def test_a_drawing_runs_nothing_and_loads_nothing(viewer: FileViewer) -> None:
+    viewer.upload("hostile.svg", HOSTILE.replace("ELSEWHERE", "http://127.0.0.1:9").encode())
+    viewer.open()
+    canvas = viewer.show("hostile.svg")
     drawn(canvas, 200)
     expect(canvas.get_by_role("status")).to_contain_text("Scripts are disabled")
     expect(canvas.get_by_role("status")).to_contain_text("not loaded")
@@ -228,30 +228,30 @@ def test_opened_by_its_address_it_reaches_nothing_either(browser: Browser, addre
 
 
 @pytest.mark.browser
-def test_what_is_not_drawn_says_why(looker: Looker) -> None:
-    looker.give("cut.svg", drawing()[:-9].encode())
-    looker.give("bomb.svg", repeated(12).encode())
-    looker.give("packed.svgz", gzip.compress(drawing().encode()))
-    looker.give("prefix.svg", drawing(inside='<g who:knows="1"/>').encode())
-    looker.give("empty.svg", b"")
-    looker.open()
+def test_what_is_not_drawn_says_why(viewer: FileViewer) -> None:
+    viewer.upload("cut.svg", drawing()[:-9].encode())
+    viewer.upload("bomb.svg", repeated(12).encode())
+    viewer.upload("packed.svgz", gzip.compress(drawing().encode()))
+    viewer.upload("prefix.svg", drawing(inside='<g who:knows="1"/>').encode())
+    viewer.upload("empty.svg", b"")
+    viewer.open()
     for name, why in (
         ("cut.svg", "cannot be read from line 1"),
         ("bomb.svg", "repeats its parts"),
         ("prefix.svg", "browser cannot display this drawing"),
         ("empty.svg", "empty"),
     ):
-        canvas = looker.look(name)
+        canvas = viewer.show(name)
         expect(canvas).to_contain_text(why)
         expect(canvas.get_by_role("link", name="Download")).to_be_visible()
-    drawn(looker.look("packed.svgz"), 200)
+    drawn(viewer.show("packed.svgz"), 200)
 
 
 @pytest.mark.browser
-def test_a_new_version_is_drawn_in_its_place(looker: Looker) -> None:
-    looker.give("plan.svg", drawing().encode())
-    looker.open()
-    canvas = looker.look("plan.svg")
+def test_a_new_version_is_drawn_in_its_place(viewer: FileViewer) -> None:
+    viewer.upload("plan.svg", drawing().encode())
+    viewer.open()
+    canvas = viewer.show("plan.svg")
     drawn(canvas, 200)
-    looker.replace("plan.svg", drawing('width="333" height="100"').encode())
+    viewer.replace("plan.svg", drawing('width="333" height="100"').encode())
     drawn(canvas, 333)

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from sandbox_ui.preview.base import PreviewError
 from sandbox_ui.preview.kinds import kind_of
 from sandbox_ui.preview.media import video as video_preview
-from tests.sandbox_ui.preview.file_viewer import Looker, data_of
+from tests.sandbox_ui.preview.file_viewer import FileViewer, data_of
 
 FILES = Path(__file__).parents[1] / "files"
 GIGABYTES = 2 * 1024**3
@@ -41,16 +41,16 @@ def test_an_empty_film_says_so(tmp_path: Path) -> None:
 
 @pytest.mark.browser
 @pytest.mark.parametrize("name", ["film.mp4", "film.mov", "film.webm"])
-def test_a_film_shows_its_first_picture_and_plays(looker: Looker, name: str) -> None:
-    looker.give(name, (FILES / name).read_bytes())
-    looker.open()
-    video = looker.look(name).locator("video")
-    expect(looker.preview.locator(".hd")).to_contain_text("160 × 90 · 0:03")
-    looker.page.wait_for_function("document.querySelector('video').readyState >= 2")
+def test_a_film_shows_its_first_picture_and_plays(viewer: FileViewer, name: str) -> None:
+    viewer.upload(name, (FILES / name).read_bytes())
+    viewer.open()
+    video = viewer.show(name).locator("video")
+    expect(viewer.preview.locator(".hd")).to_contain_text("160 × 90 · 0:03")
+    viewer.page.wait_for_function("document.querySelector('video').readyState >= 2")
     assert video.evaluate("video => video.currentTime") == pytest.approx(0.1, abs=0.05)
     assert video.evaluate(COLOURS) > 10
     video.evaluate("video => { video.muted = true; return video.play() }")
-    looker.page.wait_for_function("document.querySelector('video').ended")
+    viewer.page.wait_for_function("document.querySelector('video').ended")
 
 
 COLOURS = """video => {
@@ -62,37 +62,37 @@ COLOURS = """video => {
 
 
 @pytest.mark.browser
-def test_a_film_that_changes_stays_where_it_was(looker: Looker) -> None:
+def test_a_film_that_changes_stays_where_it_was(viewer: FileViewer) -> None:
     content = (FILES / "film.webm").read_bytes()
-    looker.give("film.webm", content)
-    looker.open()
-    video = looker.look("film.webm").locator("video")
-    expect(looker.preview.locator(".hd")).to_contain_text("0:03")
+    viewer.upload("film.webm", content)
+    viewer.open()
+    video = viewer.show("film.webm").locator("video")
+    expect(viewer.preview.locator(".hd")).to_contain_text("0:03")
     video.evaluate("video => { video.currentTime = 2; }")
     before = video.get_attribute("src")
-    looker.replace("film.webm", content + b"\xec\x83void")
+    viewer.replace("film.webm", content + b"\xec\x83void")
     expect(video).not_to_have_attribute("src", before or "")
-    looker.page.wait_for_function("document.querySelector('video').currentTime === 2")
+    viewer.page.wait_for_function("document.querySelector('video').currentTime === 2")
 
 
 @pytest.mark.browser
-def test_two_gigabytes_are_sought_in_by_range(looker: Looker, data: Path) -> None:
+def test_two_gigabytes_are_sought_in_by_range(viewer: FileViewer, data: Path) -> None:
     """An mp4 whose index lies behind 2 GB of nothing."""
     content = (FILES / "film.mp4").read_bytes()
     at = content.index(b"mdat") - 4
     size = int.from_bytes(content[at : at + 4], "big")
     gap = (GIGABYTES + 8).to_bytes(4, "big") + b"free"
-    looker.give("huge.mp4", b"")
+    viewer.upload("huge.mp4", b"")
     (path,) = data.glob("sandboxes/*/workspace/output/huge.mp4")
     with path.open("wb") as file:
         file.write(content[: at + size] + gap)
         file.seek(GIGABYTES, 1)
         file.write(content[at + size :])
-    looker.open()
-    looker.look("huge.mp4")
-    expect(looker.preview.locator(".hd")).to_contain_text("160 × 90 · 0:03")
-    looker.page.evaluate("document.querySelector('video').currentTime = 2.5")
-    looker.page.wait_for_function(
+    viewer.open()
+    viewer.show("huge.mp4")
+    expect(viewer.preview.locator(".hd")).to_contain_text("160 × 90 · 0:03")
+    viewer.page.evaluate("document.querySelector('video').currentTime = 2.5")
+    viewer.page.wait_for_function(
         "(video => !video.seeking && video.readyState >= 2)(document.querySelector('video'))"
     )
 
@@ -106,8 +106,8 @@ def test_two_gigabytes_are_sought_in_by_range(looker: Looker, data: Path) -> Non
         ("text.webm", b"<script>window.hacked = 1</script>" * 9),
     ],
 )
-def test_what_cannot_be_played_says_so(looker: Looker, name: str, content: bytes) -> None:
-    looker.give(name, content)
-    looker.open()
-    expect(looker.look(name)).to_contain_text("This browser cannot play this video")
-    expect(looker.canvas.get_by_role("link", name="Download")).to_be_visible()
+def test_what_cannot_be_played_says_so(viewer: FileViewer, name: str, content: bytes) -> None:
+    viewer.upload(name, content)
+    viewer.open()
+    expect(viewer.show(name)).to_contain_text("This browser cannot play this video")
+    expect(viewer.canvas.get_by_role("link", name="Download")).to_be_visible()

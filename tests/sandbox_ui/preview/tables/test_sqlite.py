@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 
 from sandbox_ui.preview.base import JsonPreview, PreviewError, PreviewRequest
 from sandbox_ui.preview.tables import sqlite
-from tests.sandbox_ui.preview.file_viewer import Looker, data_of
+from tests.sandbox_ui.preview.file_viewer import FileViewer, data_of
 
 HOSTILE = "<img src=x onerror=window.hacked=1>"
 ENDLESS = (
@@ -220,12 +220,12 @@ def test_broken_pages_say_so(made: Make) -> None:
 
 
 @pytest.mark.browser
-def test_tables_are_turned_to_and_their_schema_unfolded(looker: Looker, made: Make) -> None:
+def test_tables_are_turned_to_and_their_schema_unfolded(viewer: FileViewer, made: Make) -> None:
     script = f"""{numbered(6000)} CREATE TABLE "{HOSTILE}"(a, b TEXT);
         INSERT INTO "{HOSTILE}" VALUES (NULL, '{HOSTILE}');"""
-    looker.give("t.db", made(script).read_bytes())
-    looker.open()
-    place = looker.look("t.db")
+    viewer.upload("t.db", made(script).read_bytes())
+    viewer.open()
+    place = viewer.show("t.db")
     place.get_by_role("tab", name="t 6k").click()
     expect(place).to_contain_text("6,000 rows × 2 columns; first 5,000 shown")
     place.get_by_role("tab", name=HOSTILE).click()
@@ -236,25 +236,25 @@ def test_tables_are_turned_to_and_their_schema_unfolded(looker: Looker, made: Ma
 
 
 @pytest.mark.browser
-def test_an_endless_view_does_not_hold_the_page(looker: Looker, made: Make) -> None:
+def test_an_endless_view_does_not_hold_the_page(viewer: FileViewer, made: Make) -> None:
     path = made(f"CREATE TABLE t(x); INSERT INTO t VALUES (42); CREATE VIEW v AS {ENDLESS};")
-    looker.give("t.db", path.read_bytes())
-    looker.open()
-    place = looker.look("t.db")
+    viewer.upload("t.db", path.read_bytes())
+    viewer.open()
+    place = viewer.show("t.db")
     place.get_by_role("tab", name="v view").click()
     place.get_by_role("tab", name="t 1").click()
     expect(place.get_by_role("gridcell", name="42")).to_be_visible()
 
 
 @pytest.mark.browser
-def test_a_change_keeps_the_table(looker: Looker, made: Make) -> None:
+def test_a_change_keeps_the_table(viewer: FileViewer, made: Make) -> None:
     path = made("CREATE TABLE a(x); CREATE TABLE b(y); INSERT INTO b VALUES (1);")
-    looker.give("t.db", path.read_bytes())
-    looker.open()
-    place = looker.look("t.db")
+    viewer.upload("t.db", path.read_bytes())
+    viewer.open()
+    place = viewer.show("t.db")
     place.get_by_role("tab", name="b").click()
     expect(place.get_by_role("gridcell", name="1", exact=True)).to_be_visible()
-    looker.replace("t.db", made("INSERT INTO b VALUES (77);").read_bytes())
+    viewer.replace("t.db", made("INSERT INTO b VALUES (77);").read_bytes())
     expect(place.get_by_role("gridcell", name="77")).to_be_visible(timeout=30_000)
 
 
@@ -268,8 +268,8 @@ def test_a_change_keeps_the_table(looker: Looker, made: Make) -> None:
     ],
 )
 def test_something_right_is_shown_of_everything(
-    looker: Looker, name: str, content: bytes, says: str
+    viewer: FileViewer, name: str, content: bytes, says: str
 ) -> None:
-    looker.give(name, content)
-    looker.open()
-    expect(looker.look(name)).to_contain_text(re.compile(says))
+    viewer.upload(name, content)
+    viewer.open()
+    expect(viewer.show(name)).to_contain_text(re.compile(says))

@@ -17,7 +17,7 @@ from pyarrow import parquet
 from sandbox_ui.preview.base import JsonPreview, PreviewError, PreviewRequest
 from sandbox_ui.preview.tables import table
 from sandbox_ui.preview.tables.csv import FIRST_READ_BYTES
-from tests.sandbox_ui.preview.file_viewer import Looker, data_of
+from tests.sandbox_ui.preview.file_viewer import FileViewer, data_of
 
 HOSTILE = "<img src=x onerror=window.hacked=1>"
 RAGGED = b"a,b,c\n1,2,3\n4,5\n6,7,8,9\n"
@@ -291,42 +291,42 @@ def cell(place: Locator, text: str) -> Locator:
 
 
 @pytest.mark.browser
-def test_a_long_table_is_scrolled_with_few_elements(looker: Looker) -> None:
-    looker.give("t.csv", rows(7000, 200))
-    looker.open()
-    place = looker.look("t.csv")
-    expect(looker.preview.locator(".hd small")).to_contain_text(
+def test_a_long_table_is_scrolled_with_few_elements(viewer: FileViewer) -> None:
+    viewer.upload("t.csv", rows(7000, 200))
+    viewer.open()
+    place = viewer.show("t.csv")
+    expect(viewer.preview.locator(".hd small")).to_contain_text(
         "7,000 rows × 200 columns; first 5,000 shown"
     )
     grid = place.get_by_role("grid")
     expect(grid).to_have_attribute("aria-rowcount", "5001")
     grid.focus()
-    looker.page.keyboard.press("Control+End")
+    viewer.page.keyboard.press("Control+End")
     expect(cell(place, str(5000 * 199))).to_be_visible(timeout=30_000)
     assert place.locator("*").count() < 1500
 
 
 @pytest.mark.browser
-def test_the_keys_move_choose_and_copy(looker: Looker) -> None:
-    looker.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    looker.give("t.csv", b"a,b,c\n1,2,3\n4,5,6\n7,8,9\n")
-    looker.open()
-    place = looker.look("t.csv")
+def test_the_keys_move_choose_and_copy(viewer: FileViewer) -> None:
+    viewer.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    viewer.upload("t.csv", b"a,b,c\n1,2,3\n4,5,6\n7,8,9\n")
+    viewer.open()
+    place = viewer.show("t.csv")
     place.get_by_role("grid").focus()
     for key in ("ArrowRight", "ArrowDown", "Shift+ArrowDown", "Shift+ArrowRight"):
-        looker.page.keyboard.press(key)
+        viewer.page.keyboard.press(key)
     expect(place).to_contain_text("2 rows × 2 columns · sum 28")
-    looker.page.keyboard.press("Control+c")
+    viewer.page.keyboard.press("Control+c")
     expect(place.get_by_role("button", name="Copied")).to_be_visible()
-    assert looker.page.evaluate("navigator.clipboard.readText()") == "5\t6\n8\t9"
+    assert viewer.page.evaluate("navigator.clipboard.readText()") == "5\t6\n8\t9"
     expect(place.locator(".here")).to_have_text("9")
 
 
 @pytest.mark.browser
-def test_a_click_on_a_head_sorts(looker: Looker) -> None:
-    looker.give("t.csv", b"name,n\nx,10\ny,9\nz,100\n")
-    looker.open()
-    place = looker.look("t.csv")
+def test_a_click_on_a_head_sorts(viewer: FileViewer) -> None:
+    viewer.upload("t.csv", b"name,n\nx,10\ny,9\nz,100\n")
+    viewer.open()
+    place = viewer.show("t.csv")
     head = place.get_by_role("columnheader").nth(2)
     first = place.locator('[data-row="0"][data-column="1"]')
     for state, value in (("ascending", "9"), ("descending", "100")):
@@ -338,45 +338,45 @@ def test_a_click_on_a_head_sorts(looker: Looker) -> None:
 
 
 @pytest.mark.browser
-def test_a_long_cell_is_opened(looker: Looker) -> None:
-    looker.give("t.csv", f"a,b\n1,{'long ' * 200}END\n".encode())
-    looker.open()
-    place = looker.look("t.csv")
+def test_a_long_cell_is_opened(viewer: FileViewer) -> None:
+    viewer.upload("t.csv", f"a,b\n1,{'long ' * 200}END\n".encode())
+    viewer.open()
+    place = viewer.show("t.csv")
     place.locator('[data-row="0"][data-column="1"]').dblclick()
     whole = place.get_by_role("region", name="Cell")
     expect(whole.locator("pre")).to_contain_text("END")
     expect(whole).to_contain_text("1,003 characters")
-    looker.page.keyboard.press("Escape")
+    viewer.page.keyboard.press("Escape")
     expect(whole).to_be_hidden()
-    expect(looker.preview).to_be_visible()
+    expect(viewer.preview).to_be_visible()
 
 
 @pytest.mark.browser
-def test_a_sheet_is_turned_to(looker: Looker) -> None:
-    looker.give("b.xlsx", book(figures))
-    looker.open()
-    place = looker.look("b.xlsx")
+def test_a_sheet_is_turned_to(viewer: FileViewer) -> None:
+    viewer.upload("b.xlsx", book(figures))
+    viewer.open()
+    place = viewer.show("b.xlsx")
     expect(cell(place, "1.5")).to_be_visible()
     place.get_by_role("tab", name="Kept (hidden)").click()
     expect(cell(place, HOSTILE)).to_be_visible()
     place.get_by_role("tab", name="Nothing").click()
-    expect(looker.preview.locator(".hd small")).to_contain_text("empty")
+    expect(viewer.preview.locator(".hd small")).to_contain_text("empty")
 
 
 @pytest.mark.browser
-def test_a_change_keeps_the_place_and_the_order(looker: Looker) -> None:
-    looker.give("t.csv", rows(2000, 5))
-    looker.open()
-    place = looker.look("t.csv")
+def test_a_change_keeps_the_place_and_the_order(viewer: FileViewer) -> None:
+    viewer.upload("t.csv", rows(2000, 5))
+    viewer.open()
+    place = viewer.show("t.csv")
     place.get_by_role("columnheader").nth(2).click()
     place.get_by_role("columnheader").nth(2).click()
     expect(place.locator('[data-row="0"][data-column="1"]')).to_have_text("2000")
     place.get_by_role("grid").evaluate("body => body.scrollTo(0, 2700)")
     expect(place.locator('[data-row="100"][data-column="1"]')).to_have_text("1900")
-    looker.replace("t.csv", rows(2100, 5))
+    viewer.replace("t.csv", rows(2100, 5))
     changed = place.locator('[data-row="100"][data-column="1"]')
     expect(changed).to_have_text("2000", timeout=30_000)
-    expect(looker.preview.locator(".hd small")).to_contain_text("2,100 rows")
+    expect(viewer.preview.locator(".hd small")).to_contain_text("2,100 rows")
 
 
 @pytest.mark.browser
@@ -393,12 +393,12 @@ def test_a_change_keeps_the_place_and_the_order(looker: Looker) -> None:
     ],
 )
 def test_something_right_is_shown_of_everything(
-    looker: Looker, name: str, content: bytes, says: str
+    viewer: FileViewer, name: str, content: bytes, says: str
 ) -> None:
-    looker.give(name, content)
-    looker.open()
-    place = looker.look(name)
+    viewer.upload(name, content)
+    viewer.open()
+    place = viewer.show(name)
     if says == "c39":
-        expect(looker.preview.locator(".hd small")).to_contain_text("40,000 rows × 40 columns")
+        expect(viewer.preview.locator(".hd small")).to_contain_text("40,000 rows × 40 columns")
     else:
         expect(place).to_contain_text(says)

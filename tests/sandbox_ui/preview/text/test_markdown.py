@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from sandbox_ui.preview.text import markdown
 from tests.sandbox_ui.preview.file_changes import rewrite
-from tests.sandbox_ui.preview.file_viewer import Looker, data_of
+from tests.sandbox_ui.preview.file_viewer import FileViewer, data_of
 
 
 def html_of(folder: Path, text: str) -> str:
@@ -108,19 +108,19 @@ def png() -> bytes:
 
 
 @browser
-def test_pictures_come_from_the_workspace_and_none_from_the_network(looker: Looker) -> None:
-    looker.give("a b.png", png())
-    looker.give(
+def test_pictures_come_from_the_workspace_and_none_from_the_network(viewer: FileViewer) -> None:
+    viewer.upload("a b.png", png())
+    viewer.upload(
         "notes.md",
         b"![inside](a%20b.png) ![up](../output/./a%20b.png) ![out](../../../etc/x.png)\n"
         b"![far](https://evil.example/x.png) ![gone](no.png)\n",
     )
-    looker.open()
-    canvas = looker.look("notes.md")
+    viewer.open()
+    canvas = viewer.show("notes.md")
     for name in ("inside", "up"):
         picture = canvas.get_by_role("img", name=name)
         expect(picture).to_be_visible()
-        looker.page.wait_for_function(
+        viewer.page.wait_for_function(
             "each => each.naturalWidth === 40", arg=picture.element_handle()
         )
     expect(canvas).to_contain_text("image at evil.example, not loaded")
@@ -130,56 +130,56 @@ def test_pictures_come_from_the_workspace_and_none_from_the_network(looker: Look
 
 
 @browser
-def test_a_link_to_a_file_of_the_workspace_opens_it_here(looker: Looker) -> None:
-    looker.give("data.txt", b"the data\n")
-    looker.give(
+def test_a_link_to_a_file_of_the_workspace_opens_it_here(viewer: FileViewer) -> None:
+    viewer.upload("data.txt", b"the data\n")
+    viewer.upload(
         "notes.md", b"see [the data](data.txt), [that](#end) and [x](javascript:x)\n\n# End\n"
     )
-    looker.open()
-    canvas = looker.look("notes.md")
+    viewer.open()
+    canvas = viewer.show("notes.md")
     canvas.get_by_role("link", name="the data").click()
-    expect(looker.preview.locator(".hd b")).to_have_text("data.txt")
-    expect(looker.canvas).to_contain_text("the data")
+    expect(viewer.preview.locator(".hd b")).to_have_text("data.txt")
+    expect(viewer.canvas).to_contain_text("the data")
 
 
 @browser
-def test_the_source_is_beside_it(looker: Looker) -> None:
-    looker.give("notes.md", b"# A *title*\n")
-    looker.open()
-    canvas = looker.look("notes.md")
+def test_the_source_is_beside_it(viewer: FileViewer) -> None:
+    viewer.upload("notes.md", b"# A *title*\n")
+    viewer.open()
+    canvas = viewer.show("notes.md")
     expect(canvas.get_by_role("heading", name="A title")).to_be_visible()
-    looker.preview.get_by_role("button", name="Source").click()
+    viewer.preview.get_by_role("button", name="Source").click()
     expect(canvas.locator(".row").first).to_have_text("# A *title*")
-    looker.preview.get_by_role("button", name="Rendered").click()
+    viewer.preview.get_by_role("button", name="Rendered").click()
     expect(canvas.get_by_role("heading", name="A title")).to_be_visible()
-    expect(looker.preview.get_by_role("button", name="Edit")).to_have_count(0)
+    expect(viewer.preview.get_by_role("button", name="Edit")).to_have_count(0)
 
 
 @browser
-def test_it_follows_its_file_and_stays_where_it_is(looker: Looker) -> None:
+def test_it_follows_its_file_and_stays_where_it_is(viewer: FileViewer) -> None:
     text = b"".join(b"paragraph %d\n\n" % number for number in range(200))
-    looker.give("notes.md", text)
-    looker.open()
-    canvas = looker.look("notes.md")
+    viewer.upload("notes.md", text)
+    viewer.open()
+    canvas = viewer.show("notes.md")
     expect(canvas).to_contain_text("paragraph 199")
     canvas.evaluate("each => (each.scrollTop = 1500)")
-    rewrite(looker, "notes.md", text + b"and more\n")
+    rewrite(viewer, "notes.md", text + b"and more\n")
     expect(canvas).to_contain_text("and more")
     assert canvas.evaluate("each => each.scrollTop") == 1500
 
 
 @browser
-def test_hostile_and_empty_ones_do_no_harm(looker: Looker) -> None:
-    looker.give("empty.md", b"")
-    looker.give(
+def test_hostile_and_empty_ones_do_no_harm(viewer: FileViewer) -> None:
+    viewer.upload("empty.md", b"")
+    viewer.upload(
         "hostile.md",
         b'<img src=x onerror="window.hacked=1">\n\n[x](javascript:window.hacked=1)\n\n'
         b"[y](data:text/html,<script>window.hacked=1</script>)\n\n"
         b"$\\href{javascript:window.hacked=1}{x}$\n\n"
         + b"> " * 3000 + b"deep\n",
     )  # fmt: skip
-    looker.open()
-    expect(looker.look("empty.md")).to_contain_text("This file is empty.")
-    canvas = looker.look("hostile.md")
+    viewer.open()
+    expect(viewer.show("empty.md")).to_contain_text("This file is empty.")
+    canvas = viewer.show("hostile.md")
     expect(canvas).to_contain_text("onerror")
     expect(canvas.locator("[onerror], [href^='javascript'], [href^='data']")).to_have_count(0)

@@ -17,7 +17,7 @@ from sandbox_ui.preview.base import (
     PreviewRequest,
 )
 from sandbox_ui.preview.text import notebook
-from tests.sandbox_ui.preview.file_viewer import Looker
+from tests.sandbox_ui.preview.file_viewer import FileViewer
 
 HOSTILE = "<script>window.hacked=1</script><img src=x onerror=window.hacked=1>"
 SVG = (
@@ -170,10 +170,10 @@ def test_odd_values_are_no_harm(cells: Any) -> None:
 
 
 @pytest.mark.browser
-def test_a_notebook_is_read_and_nothing_in_it_runs(looker: Looker) -> None:
+def test_a_notebook_is_read_and_nothing_in_it_runs(viewer: FileViewer) -> None:
     table = f"<table><tr><th>city</th></tr><tr><td>Berlin</td></tr></table>{HOSTILE}"
     error = {"output_type": "error", "ename": "E", "evalue": "no", "traceback": ["\x1b[31mE: no"]}
-    looker.give(
+    viewer.upload(
         "n.ipynb",
         written(
             markdown(f"# Title\n\n$x^2$ {HOSTILE}"),
@@ -182,8 +182,8 @@ def test_a_notebook_is_read_and_nothing_in_it_runs(looker: Looker) -> None:
             code("w", data(**{"application__vnd.jupyter.widget-view+json": "x"})),
         ),
     )
-    looker.open()
-    place = looker.look("n.ipynb")
+    viewer.open()
+    place = viewer.show("n.ipynb")
     expect(place.get_by_role("heading", name="Title")).to_be_visible()
     expect(place.get_by_role("cell", name="Berlin")).to_be_visible()
     expect(place.locator(".bad")).to_contain_text("E: no")
@@ -192,14 +192,14 @@ def test_a_notebook_is_read_and_nothing_in_it_runs(looker: Looker) -> None:
         expect(image).to_have_js_property("complete", True)
         assert image.evaluate("image => image.naturalWidth") > 0
     expect(place).to_contain_text("needs scripts")
-    expect(looker.preview.locator(".hd small")).to_contain_text("4 cells, python")
+    expect(viewer.preview.locator(".hd small")).to_contain_text("4 cells, python")
 
 
 @pytest.mark.browser
-def test_a_long_notebook_goes_on_where_it_is_scrolled(looker: Looker) -> None:
-    looker.give("n.ipynb", written(*[code(f"print({at})") for at in range(450)]))
-    looker.open()
-    place = looker.look("n.ipynb")
+def test_a_long_notebook_goes_on_where_it_is_scrolled(viewer: FileViewer) -> None:
+    viewer.upload("n.ipynb", written(*[code(f"print({at})") for at in range(450)]))
+    viewer.open()
+    place = viewer.show("n.ipynb")
     for last in (199, 399, 449):
         place.locator(".cell").nth(last).scroll_into_view_if_needed()
     expect(place.locator(".cell").nth(449)).to_contain_text("print(449)")
@@ -216,8 +216,8 @@ def test_a_long_notebook_goes_on_where_it_is_scrolled(looker: Looker) -> None:
     ],
 )
 def test_something_right_is_shown_of_everything(
-    looker: Looker, name: str, content: bytes, says: str
+    viewer: FileViewer, name: str, content: bytes, says: str
 ) -> None:
-    looker.give(name, content)
-    looker.open()
-    expect(looker.look(name)).to_contain_text(says)
+    viewer.upload(name, content)
+    viewer.open()
+    expect(viewer.show(name)).to_contain_text(says)

@@ -9,7 +9,7 @@ from playwright.sync_api import Locator, expect
 
 from sandbox_ui.preview.text import text
 from tests.sandbox_ui.preview.file_changes import rewrite
-from tests.sandbox_ui.preview.file_viewer import Looker, data_of
+from tests.sandbox_ui.preview.file_viewer import FileViewer, data_of
 
 LINE = "line %07d of a long log\n"
 
@@ -218,10 +218,10 @@ def number(row: Locator) -> str:
 
 
 @browser
-def test_a_program_has_colours_and_line_numbers(looker: Looker) -> None:
-    looker.give("tool.py", b"import os\n\n\ndef main():\n    return 'x'\n")
-    looker.open()
-    canvas = looker.look("tool.py")
+def test_a_program_has_colours_and_line_numbers(viewer: FileViewer) -> None:
+    viewer.upload("tool.py", b"import os\n\n\ndef main():\n    return 'x'\n")
+    viewer.open()
+    canvas = viewer.show("tool.py")
     expect(canvas.locator(".row")).to_have_count(5)
     expect(canvas.locator(".syn-keyword").first).to_have_text("import ")
     assert number(canvas.locator(".row").nth(3)) == "4"
@@ -229,10 +229,10 @@ def test_a_program_has_colours_and_line_numbers(looker: Looker) -> None:
 
 
 @browser
-def test_a_long_log_opens_at_either_end_and_the_document_stays_small(looker: Looker) -> None:
-    looker.give("long.log", log(60_000).encode())
-    looker.open()
-    canvas = looker.look("long.log")
+def test_a_long_log_opens_at_either_end_and_the_document_stays_small(viewer: FileViewer) -> None:
+    viewer.upload("long.log", log(60_000).encode())
+    viewer.open()
+    canvas = viewer.show("long.log")
     expect(canvas.locator(".row").first).to_have_text((LINE % 1).strip())
     canvas.get_by_role("button", name="End of the file").click()
     last = canvas.locator(".row").last
@@ -242,7 +242,7 @@ def test_a_long_log_opens_at_either_end_and_the_document_stays_small(looker: Loo
     assert number(last) == "60000"
     for _ in range(12):
         lines(canvas).evaluate("each => (each.scrollTop = 0)")
-        looker.page.wait_for_function(
+        viewer.page.wait_for_function(
             "each => each.scrollTop > 0", arg=lines(canvas).element_handle()
         )
     assert canvas.locator(".page").count() <= 8
@@ -252,10 +252,10 @@ def test_a_long_log_opens_at_either_end_and_the_document_stays_small(looker: Loo
 
 
 @browser
-def test_a_line_is_gone_to_by_its_number(looker: Looker) -> None:
-    looker.give("long.log", log(60_000).encode())
-    looker.open()
-    canvas = looker.look("long.log")
+def test_a_line_is_gone_to_by_its_number(viewer: FileViewer) -> None:
+    viewer.upload("long.log", log(60_000).encode())
+    viewer.open()
+    canvas = viewer.show("long.log")
     canvas.get_by_label("Go to line").fill("44,444")
     canvas.get_by_label("Go to line").press("Enter")
     now = canvas.locator(".row.now")
@@ -265,10 +265,12 @@ def test_a_line_is_gone_to_by_its_number(looker: Looker) -> None:
 
 
 @browser
-def test_words_are_found_in_all_of_the_file(looker: Looker) -> None:
-    looker.give("long.log", (log(30_000) + "a Needle\n" + log(10) + "the needle again\n").encode())
-    looker.open()
-    canvas = looker.look("long.log")
+def test_words_are_found_in_all_of_the_file(viewer: FileViewer) -> None:
+    viewer.upload(
+        "long.log", (log(30_000) + "a Needle\n" + log(10) + "the needle again\n").encode()
+    )
+    viewer.open()
+    canvas = viewer.show("long.log")
     lines(canvas).press("Control+f")
     field = canvas.get_by_label("Find in this file")
     expect(field).to_be_focused()
@@ -289,51 +291,53 @@ def test_words_are_found_in_all_of_the_file(looker: Looker) -> None:
 
 
 @browser
-def test_what_grows_is_followed_at_its_end_and_keeps_its_place_elsewhere(looker: Looker) -> None:
-    looker.give("grow.log", log(400).encode())
-    looker.open()
-    canvas = looker.look("grow.log")
+def test_what_grows_is_followed_at_its_end_and_keeps_its_place_elsewhere(
+    viewer: FileViewer,
+) -> None:
+    viewer.upload("grow.log", log(400).encode())
+    viewer.open()
+    canvas = viewer.show("grow.log")
     expect(canvas.locator(".row").first).to_be_in_viewport()
-    rewrite(looker, "grow.log", log(500).encode())
+    rewrite(viewer, "grow.log", log(500).encode())
     expect(canvas.locator(".where")).to_have_text("line 1 of 500")
     expect(canvas.locator(".row").first).to_be_in_viewport()
     canvas.get_by_role("button", name="End of the file").click()
     expect(canvas.get_by_text((LINE % 500).strip())).to_be_in_viewport()
-    rewrite(looker, "grow.log", log(600).encode())
+    rewrite(viewer, "grow.log", log(600).encode())
     expect(canvas.get_by_text((LINE % 600).strip())).to_be_in_viewport()
 
 
 @browser
-def test_a_change_in_the_middle_leaves_the_place_alone(looker: Looker) -> None:
-    looker.give("file.txt", log(2000).encode())
-    looker.open()
-    canvas = looker.look("file.txt")
+def test_a_change_in_the_middle_leaves_the_place_alone(viewer: FileViewer) -> None:
+    viewer.upload("file.txt", log(2000).encode())
+    viewer.open()
+    canvas = viewer.show("file.txt")
     lines(canvas).evaluate("each => (each.scrollTop = 4000)")
     expect(canvas.locator(".where")).to_have_text(re.compile("^line [^1].* of 2,000$"))
     where = canvas.locator(".where").inner_text()
-    rewrite(looker, "file.txt", log(2000).replace("0000300", "changed").encode())
+    rewrite(viewer, "file.txt", log(2000).replace("0000300", "changed").encode())
     expect(canvas.get_by_text("line changed of")).to_be_attached()
     expect(canvas.locator(".where")).to_have_text(where)
 
 
 @browser
-def test_what_cannot_be_seen_is_marked_and_nothing_is_markup(looker: Looker) -> None:
+def test_what_cannot_be_seen_is_marked_and_nothing_is_markup(viewer: FileViewer) -> None:
     hostile = (
         "<img src=x onerror='window.hacked=1'>\naccess \u202elevel\u2066\x07 \x1b[31mred\x1b[0m\n"
     )
-    looker.give("hostile.log", hostile.encode())
-    looker.open()
-    canvas = looker.look("hostile.log")
+    viewer.upload("hostile.log", hostile.encode())
+    viewer.open()
+    canvas = viewer.show("hostile.log")
     expect(canvas.locator(".row").first).to_have_text("<img src=x onerror='window.hacked=1'>")
     expect(canvas.locator(".unseen")).to_have_text(["U+202E", "U+2066", "BEL"])
     expect(canvas.locator(".term-31")).to_have_text("red")
 
 
 @browser
-def test_a_line_of_megabytes_is_cut_and_can_be_scrolled(looker: Looker) -> None:
-    looker.give("one.txt", b"x" * 5_000_000)
-    looker.open()
-    canvas = looker.look("one.txt")
+def test_a_line_of_megabytes_is_cut_and_can_be_scrolled(viewer: FileViewer) -> None:
+    viewer.upload("one.txt", b"x" * 5_000_000)
+    viewer.open()
+    canvas = viewer.show("one.txt")
     expect(canvas.locator(".row.on").first).to_be_attached()
     canvas.get_by_role("button", name="End of the file").click()
     expect(canvas.locator(".where")).to_contain_text("line 1 of 1")
@@ -344,25 +348,25 @@ def test_a_line_of_megabytes_is_cut_and_can_be_scrolled(looker: Looker) -> None:
 
 
 @browser
-def test_wrapping_is_remembered(looker: Looker) -> None:
-    looker.give("a.txt", b"word " * 200)
-    looker.give("b.txt", b"word " * 200)
-    looker.open()
-    canvas = looker.look("a.txt")
+def test_wrapping_is_remembered(viewer: FileViewer) -> None:
+    viewer.upload("a.txt", b"word " * 200)
+    viewer.upload("b.txt", b"word " * 200)
+    viewer.open()
+    canvas = viewer.show("a.txt")
     wrap = canvas.get_by_role("button", name="Wrap")
     expect(wrap).to_have_attribute("aria-pressed", "true")
     wrap.click()
     assert lines(canvas).evaluate("each => each.scrollWidth > each.clientWidth")
-    expect(looker.look("b.txt").get_by_role("button", name="Wrap")).to_have_attribute(
+    expect(viewer.show("b.txt").get_by_role("button", name="Wrap")).to_have_attribute(
         "aria-pressed", "false"
     )
 
 
 @browser
-def test_the_encoding_is_shown_and_can_be_forced(looker: Looker) -> None:
-    looker.give("cyrillic.txt", "жук\r\n".encode("koi8-r"))
-    looker.open()
-    canvas = looker.look("cyrillic.txt")
+def test_the_encoding_is_shown_and_can_be_forced(viewer: FileViewer) -> None:
+    viewer.upload("cyrillic.txt", "жук\r\n".encode("koi8-r"))
+    viewer.open()
+    canvas = viewer.show("cyrillic.txt")
     expect(canvas.locator(".ends")).to_have_text("CRLF")
     canvas.get_by_label("Encoding").select_option("koi8-r")
     expect(canvas.locator(".row").first).to_have_text("жук")
@@ -373,10 +377,10 @@ def test_the_encoding_is_shown_and_can_be_forced(looker: Looker) -> None:
     ("name", "content"),
     [("empty.txt", b""), ("cut.py", b'def f(:\n  """open'), ("wrong.py", b"\x89PNG not")],
 )
-def test_odd_files_are_shown_too(looker: Looker, name: str, content: bytes) -> None:
-    looker.give(name, content)
-    looker.open()
-    canvas = looker.look(name)
+def test_odd_files_are_shown_too(viewer: FileViewer, name: str, content: bytes) -> None:
+    viewer.upload(name, content)
+    viewer.open()
+    canvas = viewer.show(name)
     expect(canvas.locator(".text")).to_be_visible()
     if not content:
         expect(canvas.locator(".where")).to_have_text("empty")

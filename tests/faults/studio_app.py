@@ -42,7 +42,7 @@ def settings_for(image: str) -> Settings:
     return replace(load(host), image=image, warm_sandboxes=0)
 
 
-class World:
+class StudioApp:
     """The runs of one application, on a data folder that it holds."""
 
     def __init__(
@@ -137,20 +137,20 @@ class World:
 
 
 @contextmanager
-def opened(
+def open_studio_app(
     path: Path, settings: Settings, engine: Client, *, disks: bool = True
-) -> Iterator[World]:
-    """A world on a data folder, closed at the end as by TERM."""
+) -> Iterator[StudioApp]:
+    """A studio on a data folder, closed at the end as by SIGTERM."""
     with DataFolder(path) as data:
-        world = World(data, settings, engine, disks=disks)
-        world.open()
+        studio_app = StudioApp(data, settings, engine, disks=disks)
+        studio_app.open()
         try:
-            yield world
+            yield studio_app
         finally:
-            world.close()
+            studio_app.close()
 
 
-def clear(path: Path, engine: Client) -> None:
+def remove_containers(path: Path, engine: Client) -> None:
     """Remove what a data folder's instance keeps at the engine."""
     instance = (path / "instance").read_text().strip()
     reap(engine, instance)
