@@ -51,7 +51,7 @@ def _reason(report: pytest.TestReport) -> str:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _no_disk_is_left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def _detach_leftover_disks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Sandboxes of processes that a test killed leave their disks mounted; not past the tests."""
     yield
     begin = f"{tmp_path_factory.getbasetemp()}/"
@@ -61,7 +61,7 @@ def _no_disk_is_left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _cleared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def _remove_leftover_containers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """What rests at the engine when the tests are over goes with their folders."""
     yield
     begin = f"{tmp_path_factory.getbasetemp()}/"
