@@ -42,8 +42,8 @@ class AccessLog:
     def take(self, address: str) -> list[NetworkRequest]:
         """Return the requests of the sandbox at an address since the previous call.
 
-        The first ``MAX_REQUESTS`` requests are returned individually. Requests beyond them are summed:
-        one entry per host, with the total bytes of its requests.
+        The first ``MAX_REQUESTS`` requests are returned individually. Requests beyond them are
+        summed: one entry per host, with the total bytes of its requests.
         """
         with self._lock:
             self._read()
