@@ -136,5 +136,5 @@ def _excerpt(text: str, match: re.Match[str]) -> str:
     last = text.find("\n", match.end())
     last = len(text) if last < 0 else last
     start, end = max(first, match.start() - _BEFORE), min(last, match.end() + _AFTER)
-    shown = " ".join(sanitize(text[start:end]).split())
-    return f"{'…' if start > first else ''}{shown}{'…' if end < last else ''}"
+    excerpt = " ".join(sanitize(text[start:end]).split())
+    return f"{'…' if start > first else ''}{excerpt}{'…' if end < last else ''}"

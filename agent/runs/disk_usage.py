@@ -49,8 +49,8 @@ def run_sandbox_ids(data: Path, run_id: str) -> set[str]:
     try:
         return {RunFolder.open(data, run_id).sandbox}
     except RunError:
-        told = set(_sandbox_ids_in_journal(data / "runs" / run_id / "journal.jsonl"))
-        return told - {folder.sandbox for folder in RunFolder.all(data)}
+        sandbox_ids = set(_sandbox_ids_in_journal(data / "runs" / run_id / "journal.jsonl"))
+        return sandbox_ids - {folder.sandbox for folder in RunFolder.all(data)}
 
 
 def all_sandbox_ids(data: Path) -> set[str]:

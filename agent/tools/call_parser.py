@@ -118,7 +118,7 @@ def _parse_operation(tool: str, parameters: "_Parameters", limits: TimeLimits) -
             if not command or not command.strip():
                 raise ToolError("No command provided.")
             if "\0" in command:
-                raise ToolError("command holds a NUL character, which no shell command can.")
+                raise ToolError("command contains a NUL character, which a shell does not accept.")
             return Bash(command, parameters.timeout(limits))
         case _:
             return _parse_editor_operation(parameters)
@@ -130,8 +130,8 @@ def _parse_editor_operation(parameters: "_Parameters") -> Operation:
         raise ToolError("command and path are required.")
     if command == "undo_edit":
         raise ToolError(
-            "undo_edit is not one of the commands. To take an edit back, use str_replace with "
-            "old_str and new_str exchanged; to see the file as it is now, view."
+            "undo_edit is not one of the commands. To undo an edit, use str_replace with old_str "
+            "and new_str swapped; to see the current content of the file, use view."
         )
     if command not in _COMMAND_PARAMETERS:
         known = ", ".join(_COMMAND_PARAMETERS)
@@ -170,7 +170,9 @@ class _Parameters:
             raise ToolError(self._type_error(name, value, "one string"))
         if lone := re.search("[\ud800-\udfff]", value):
             code = ord(lone.group())
-            raise ToolError(f"{name} holds \\u{code:04x}, half of a character; write it whole.")
+            raise ToolError(
+                f"{name} contains \\u{code:04x}, half of a surrogate pair; write both halves."
+            )
         return value
 
     def required_string(self, name: str, command: str) -> str:
@@ -209,16 +211,16 @@ class _Parameters:
         if not seconds > 0:
             raise ToolError(self._type_error("timeout", value, "seconds, a number above 0"))
         if seconds > limits.maximum:
-            self.notes.append(f"the longest time limit is {limits.maximum:g} s, which was used")
+            self.notes.append(f"timeout was reduced to the maximum, {limits.maximum:g} s")
         return min(seconds, limits.maximum)
 
     def check_path(self, path: str) -> str:
         if "\0" in path:
-            raise ToolError("path holds a NUL character, which no file name can.")
+            raise ToolError("path contains a NUL character, which no file name may contain.")
         if path.startswith("~"):
             raise ToolError(f"path must be absolute; ~ is not expanded: {path}")
         if not path.startswith("/"):
-            self.notes.append(f"{path} is not absolute; it was taken from /workspace")
+            self.notes.append(f"{path} is not absolute; it was resolved against /workspace")
         return path
 
     def note_unused(self, command: str) -> None:
@@ -232,10 +234,10 @@ class _Parameters:
         try:
             formatted = json.dumps(value)[:80]
         except RecursionError:
-            formatted = "a deep nesting"
+            formatted = "a deeply nested value"
         kind = _JSON_TYPE_NAMES.get(type(value), "a number")
         example = _EXAMPLES[self.tool]
-        return f"{name} must be {expected}; given was {kind}: {formatted}. For example: {example}"
+        return f"{name} must be {expected}, not {kind}: {formatted}. For example: {example}"
 
 
 def _to_float(value: Any) -> float:
@@ -271,7 +273,7 @@ def _parse_json(tool: str, text: str) -> Any:
         where = f"{error.msg} at line {error.lineno}, column {error.colno}, near `{near}`"
         problem = f"{where}.{end}"
     except (ValueError, RecursionError):
-        problem = "a number is too long, or the nesting too deep."
+        problem = "a number is too long, or the nesting is too deep."
     raise ToolError(f"the arguments of {tool} are not valid JSON: {problem} {_json_hint(tool)}")
 
 

@@ -191,12 +191,12 @@ def _made(function: Function, name: str, description: str, where: Where, timeout
         raise UsageError(f"where must be “host” or “sandbox”, not {where!r:.80}.")
     if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout > 0:
         raise UsageError(f"timeout must be a number of seconds above 0, not {timeout!r:.80}.")
-    told, described = _docstring(inspect.getdoc(function) or "")
+    docstring_description, described = _docstring(inspect.getdoc(function) or "")
     model = _model(function, name, described)
     script = _script(function, name) if where == "sandbox" else ""
     return Tool(
         name,
-        description or told,
+        description or docstring_description,
         _parameters(model),
         where,
         float(timeout),
@@ -255,7 +255,7 @@ def _parameters(model: type[BaseModel]) -> dict[str, Any]:
 
 def _docstring(text: str) -> tuple[str, dict[str, str]]:
     """Return what precedes the sections of a docstring, and the texts of its ``Args:``."""
-    told: list[str] = []
+    description: list[str] = []
     described: dict[str, str] = {}
     section, current = "", ""
     for line in text.splitlines():
@@ -263,14 +263,14 @@ def _docstring(text: str) -> tuple[str, dict[str, str]]:
         if heading:
             section = heading[1]
         elif not section:
-            told.append(line)
+            description.append(line)
         elif section in ("Args", "Arguments", "Parameters"):
             begun = _ARGUMENT.fullmatch(line.strip())
             if begun and len(line) - len(line.lstrip()) <= 4:
                 current, described[begun[1]] = begun[1], begun[2]
             elif current and line.strip():
                 described[current] = f"{described[current]} {line.strip()}".strip()
-    return "\n".join(told).strip(), described
+    return "\n".join(description).strip(), described
 
 
 def _script(function: Function, name: str) -> str:

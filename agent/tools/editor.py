@@ -43,7 +43,7 @@ class EditResult:
 
 
 def view(data: bytes, path: str, view_range: tuple[int, int] | None = None) -> str:
-    """Return a file's lines, numbered like ``cat -n``, at most ``MAX_VIEW_CHARACTERS``.
+    """Return a file's lines, numbered like ``cat -n``, at most ``MAX_VIEW_CHARACTERS`` characters.
 
     Args:
         data: The file's bytes.

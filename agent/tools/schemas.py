@@ -12,7 +12,7 @@ _EDITOR_PARAMETERS: dict[str, Any] = {
     "command": {
         "type": "string",
         "enum": ["view", "create", "str_replace", "insert"],
-        "description": "What to do.",
+        "description": "The command to execute.",
     },
     "path": {
         "type": "string",
@@ -28,7 +28,7 @@ _EDITOR_PARAMETERS: dict[str, Any] = {
     },
     "new_str": {
         "type": "string",
-        "description": "For `str_replace`: what takes its place (nothing if left out). "
+        "description": "For `str_replace`: the replacement; if missing, old_str is deleted. "
         "For `insert`, where it is required: the lines to insert; "
         "a line end is added after them.",
     },

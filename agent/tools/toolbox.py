@@ -98,12 +98,12 @@ class Toolbox:
 
     @property
     def schemas(self) -> tuple[ToolSchema, ...]:
-        """The tool tool_schemas sent to the model, the user's own last."""
+        """The tool schemas sent to the model, the user's own last."""
         own = (each.schema for each in self._custom.values())
         return (*tool_schemas(self._limits, self._output_limits), *own)
 
     def parse(self, call: ToolCall) -> Action | InvalidCall:
-        """Parse a call; a ``InvalidCall`` tells the model what is wrong with it."""
+        """Parse a call; an ``InvalidCall`` tells the model what is wrong with it."""
         return call_parser.parse(call, self._limits, self._custom)
 
     def read_answer(self) -> str:
@@ -228,8 +228,8 @@ class Toolbox:
         if end.end_reason != "exit":
             text = _given_up(own, end.end_reason, seconds)
         elif not ok:
-            said = printed.decode("utf-8", "replace").strip()
-            text = f"Error: {own.name} failed with exit code {end.exit_code}.\n{said}"
+            message = printed.decode("utf-8", "replace").strip()
+            text = f"Error: {own.name} failed with exit code {end.exit_code}.\n{message}"
         requests = tuple(self._sandbox.take_network_requests())
         outcome = self._result(own, text, ok=ok, end_reason=end.end_reason, seconds=end.seconds)
         return replace(
@@ -325,9 +325,9 @@ def _given_up(own: Tool, end_reason: EndReason, seconds: float) -> str:
         case "timeout":
             return f"Error: {own.name} took longer than its limit of {seconds:g} s."
         case "stop":
-            return f"Error: {own.name} was not waited for because the run was stopped."
+            return f"Error: {own.name} was cancelled because the run was stopped."
         case "full":
-            return f"Error: {own.name} was ended because the disk was full."
+            return f"Error: {own.name} was terminated because the disk was full."
     return f"Error: the sandbox was lost while {own.name} ran."
 
 

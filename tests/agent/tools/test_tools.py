@@ -157,11 +157,11 @@ class TestCallsThatAreRead:
     def test_a_timeout_above_the_maximum_is_clamped_and_reported(self) -> None:
         found = action("execute_bash", {"command": "ls", "timeout": 1e9})
         assert found.operation == Bash("ls", 3600.0)
-        assert found.notes == ("the longest time limit is 3600 s, which was used",)
+        assert found.notes == ("timeout was reduced to the maximum, 3600 s",)
 
     def test_a_relative_path_is_reported(self) -> None:
         found = action(EDITOR, {"command": "view", "path": "a.txt"})
-        assert found.notes == ("a.txt is not absolute; it was taken from /workspace",)
+        assert found.notes == ("a.txt is not absolute; it was resolved against /workspace",)
 
 
 class TestCallsThatAreMistaken:
@@ -201,11 +201,11 @@ class TestCallsThatAreMistaken:
             (
                 "execute_bash",
                 {"command": ["ls", "-l"]},
-                "command must be one string; given was an array: ",
+                "command must be one string, not an array: ",
             ),
-            ("execute_bash", {"command": {"a": 1}}, "given was an object"),
+            ("execute_bash", {"command": {"a": 1}}, "not an object"),
             ("execute_bash", {"command": "a\0b"}, "NUL"),
-            ("execute_bash", '{"command": "\\ud83d"}', "half of a character"),
+            ("execute_bash", '{"command": "\\ud83d"}', "half of a surrogate pair"),
             ("execute_bash", {"command": "ls", "timeout": 0}, "timeout must be seconds"),
             ("execute_bash", {"command": "ls", "timeout": -1}, "timeout must be seconds"),
             ("execute_bash", {"command": "ls", "timeout": True}, "timeout must be seconds"),
@@ -216,13 +216,13 @@ class TestCallsThatAreMistaken:
             (
                 EDITOR,
                 {"command": "undo_edit", "path": "/a"},
-                "str_replace with old_str and new_str exchanged",
+                "str_replace with old_str and new_str swapped",
             ),
             (EDITOR, {"command": "create", "path": "/a"}, "file_text is required for create."),
             (
                 EDITOR,
                 {"command": "create", "path": "/a", "file_text": {"a": 1}},
-                'file_text must be one string; given was an object: {"a": 1}',
+                'file_text must be one string, not an object: {"a": 1}',
             ),
             (EDITOR, {"command": "str_replace", "path": "/a"}, "old_str is required for str_rep"),
             (EDITOR, {"command": "insert", "path": "/a", "insert_line": 1}, "new_str is required"),
@@ -234,12 +234,12 @@ class TestCallsThatAreMistaken:
             (
                 EDITOR,
                 {"command": "insert", "path": "/a", "new_str": "x", "insert_line": "two"},
-                'insert_line must be an integer; given was a string: "two"',
+                'insert_line must be an integer, not a string: "two"',
             ),
             (
                 EDITOR,
                 {"command": "insert", "path": "/a", "new_str": "x", "insert_line": True},
-                "insert_line must be an integer; given was true or false: true",
+                "insert_line must be an integer, not true or false: true",
             ),
             (EDITOR, {"command": "view", "path": "/a", "view_range": [1]}, "two integers"),
             (EDITOR, {"command": "view", "path": "/a", "view_range": "1-20"}, "two integers"),
