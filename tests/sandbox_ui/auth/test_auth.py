@@ -87,9 +87,7 @@ def error_of(answer: httpx.Response) -> str:
 # One owner
 
 
-def test_on_this_machine_there_is_one_owner_who_needs_nothing(
-    private: str, browser: Browser
-) -> None:
+def test_local_access_is_a_single_owner_without_login(private: str, browser: Browser) -> None:
     run = new_run(browser(private))
     assert browser(private).get(f"/api/runs/{run}/files").status_code == 200
     me = browser(private).get("/api/me").json()
@@ -99,7 +97,7 @@ def test_on_this_machine_there_is_one_owner_who_needs_nothing(
 @pytest.mark.parametrize(
     "header", ["Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via"]
 )
-def test_one_owner_is_not_everybody_behind_a_proxy(
+def test_requests_through_a_proxy_are_not_the_owner(
     private: str, browser: Browser, header: str
 ) -> None:
     answer = browser(private).get("/api/runs", headers={header: "203.0.113.9"})
@@ -110,7 +108,7 @@ def test_one_owner_is_not_everybody_behind_a_proxy(
 # Visitors without accounts
 
 
-def test_each_browser_is_a_person_of_its_own(public: str, browser: Browser) -> None:
+def test_each_browser_is_a_separate_user(public: str, browser: Browser) -> None:
     one, other = browser(public), browser(public)
     for each in (one, other):
         assert each.get("/").status_code == 200
@@ -119,15 +117,13 @@ def test_each_browser_is_a_person_of_its_own(public: str, browser: Browser) -> N
     assert other.get(f"/api/runs/{run}/files").status_code == 404
 
 
-def test_who_has_not_opened_the_page_is_nobody(public: str, browser: Browser) -> None:
+def test_requests_without_a_cookie_are_anonymous(public: str, browser: Browser) -> None:
     answer = browser(public).get("/api/runs")
     assert answer.status_code == 401
     assert "token" in error_of(answer)
 
 
-def test_a_browser_is_known_again_after_a_restart(
-    serve: Serve, tmp_path: Path, browser: Browser
-) -> None:
+def test_browser_sessions_survive_a_restart(serve: Serve, tmp_path: Path, browser: Browser) -> None:
     client = browser(serve(tmp_path, hosts=("studio.example",)))
     client.get("/")
     run = new_run(client)
@@ -135,13 +131,13 @@ def test_a_browser_is_known_again_after_a_restart(
     assert client.get(f"{again}/api/runs/{run}/files").status_code == 200
 
 
-def test_the_secret_that_signs_is_for_the_owner_only(
+def test_the_signing_secret_is_readable_by_the_owner_only(
     public: str, data: Path, accounts: str
 ) -> None:
     assert (data / "secret").stat().st_mode & 0o777 == 0o600
 
 
-def test_a_cookie_that_was_not_signed_here_is_nobodys(public: str, browser: Browser) -> None:
+def test_a_forged_cookie_is_anonymous(public: str, browser: Browser) -> None:
     client = browser(public)
     client.get("/")
     name, value = next(iter(client.cookies.items()))
@@ -151,7 +147,7 @@ def test_a_cookie_that_was_not_signed_here_is_nobodys(public: str, browser: Brow
         assert answer.status_code == 401, forged
 
 
-def test_cookies_are_out_of_scripts_reach(public: str, browser: Browser) -> None:
+def test_cookies_are_http_only(public: str, browser: Browser) -> None:
     said = browser(public).get("/").headers["set-cookie"]
     assert "HttpOnly" in said
     assert "SameSite=Lax" in said
@@ -160,9 +156,7 @@ def test_cookies_are_out_of_scripts_reach(public: str, browser: Browser) -> None
 # Accounts
 
 
-def test_without_signing_in_there_is_only_the_page_that_asks(
-    accounts: str, browser: Browser
-) -> None:
+def test_without_login_only_the_login_page_is_served(accounts: str, browser: Browser) -> None:
     client = browser(accounts)
     answer = client.get("/?run=abcdefgh")
     assert (answer.status_code, answer.headers["location"]) == (303, "login?back=run%3Dabcdefgh")
@@ -172,7 +166,7 @@ def test_without_signing_in_there_is_only_the_page_that_asks(
         assert client.get(path).status_code == 401, path
 
 
-def test_the_name_and_the_password_let_one_in_and_back(accounts: str, browser: Browser) -> None:
+def test_login_with_name_and_password_redirects_back(accounts: str, browser: Browser) -> None:
     client = browser(accounts)
     form = {"name": "ann", "password": NAMES["ann"]}
     answer = client.post("/login?back=run%3Dabcdefgh", data=form)
@@ -181,7 +175,7 @@ def test_the_name_and_the_password_let_one_in_and_back(accounts: str, browser: B
 
 
 @pytest.mark.parametrize("back", ["//evil.example", "x\r\nSet-Cookie: a=b", "</script>", "a" * 600])
-def test_signing_in_leads_nowhere_else(accounts: str, browser: Browser, back: str) -> None:
+def test_login_never_redirects_to_another_site(accounts: str, browser: Browser, back: str) -> None:
     form = {"name": "ann", "password": NAMES["ann"]}
     answer = browser(accounts).post("/login", params={"back": back}, data=form)
     assert answer.headers["location"] in ("./", f"./?{back}" if back == "a" * 500 else "./")
@@ -190,7 +184,7 @@ def test_signing_in_leads_nowhere_else(accounts: str, browser: Browser, back: st
 @pytest.mark.parametrize(
     ("name", "password"), [("ann", "wrong"), ("nobody", "x"), ("", ""), ("ann", "x" * 5000)]
 )
-def test_a_wrong_password_is_told_as_little_as_an_unknown_name(
+def test_wrong_password_and_unknown_name_are_indistinguishable(
     accounts: str, browser: Browser, name: str, password: str
 ) -> None:
     answer = browser(accounts).post("/login", data={"name": name, "password": password})
@@ -199,12 +193,12 @@ def test_a_wrong_password_is_told_as_little_as_an_unknown_name(
     assert "set-cookie" not in answer.headers
 
 
-def test_what_was_typed_as_a_name_comes_back_as_text(accounts: str, browser: Browser) -> None:
+def test_the_entered_name_is_escaped(accounts: str, browser: Browser) -> None:
     answer = browser(accounts).post("/login", data={"name": '"><script>', "password": "x"})
     assert "<script>" not in answer.text.partition("<form")[2]
 
 
-def test_guessing_is_slowed_down(serve: Serve, browser: Browser) -> None:
+def test_login_attempts_are_rate_limited(serve: Serve, browser: Browser) -> None:
     client = browser(serve(users=USERS))
     answers = [client.post("/login", data={"name": "ann", "password": "x"}) for _ in range(12)]
     assert [each.status_code for each in answers[:10]] == [401] * 10
@@ -214,7 +208,7 @@ def test_guessing_is_slowed_down(serve: Serve, browser: Browser) -> None:
     assert right.status_code == 429
 
 
-def test_a_new_password_ends_the_sessions(serve: Serve, tmp_path: Path, browser: Browser) -> None:
+def test_a_password_change_ends_sessions(serve: Serve, tmp_path: Path, browser: Browser) -> None:
     client = signed_in(browser(serve(tmp_path, users=USERS)), "ann")
     same = serve(tmp_path, users=USERS)
     changed = serve(tmp_path, users=(("ann", hash_password("new", log_n=CHEAP)),))
@@ -222,13 +216,13 @@ def test_a_new_password_ends_the_sessions(serve: Serve, tmp_path: Path, browser:
     assert client.get(f"{changed}/api/runs").status_code == 401
 
 
-def test_signing_out_forgets_the_browser(accounts: str, browser: Browser) -> None:
+def test_logout_ends_the_session(accounts: str, browser: Browser) -> None:
     client = signed_in(browser(accounts), "ann")
     assert client.post("/logout").status_code == 303
     assert client.get("/api/runs").status_code == 401
 
 
-def test_the_operator_sees_everybodys_runs_and_others_their_own(
+def test_the_operator_sees_all_runs_and_users_their_own(
     accounts: str, browser: Browser, data: Path
 ) -> None:
     ann, bob, root = (signed_in(browser(accounts), name) for name in ("ann", "bob", "root"))
@@ -252,7 +246,9 @@ def routes_of_a_run(data: Path) -> list[tuple[str, str]]:
     ]
 
 
-def test_no_route_lets_a_stranger_at_a_run(accounts: str, browser: Browser, tmp_path: Path) -> None:
+def test_no_route_gives_a_stranger_access_to_a_run(
+    accounts: str, browser: Browser, tmp_path: Path
+) -> None:
     ann, bob = (signed_in(browser(accounts), name) for name in ("ann", "bob"))
     run, routes = new_run(ann), routes_of_a_run(tmp_path)
     assert len(routes) > 25
@@ -264,9 +260,7 @@ def test_no_route_lets_a_stranger_at_a_run(accounts: str, browser: Browser, tmp_
             assert error_of(answer).startswith("There is no such run"), (method, address)
 
 
-def test_runs_of_others_are_not_deleted_or_measured_in_a_list_either(
-    accounts: str, browser: Browser
-) -> None:
+def test_lists_cannot_delete_or_measure_runs_of_others(accounts: str, browser: Browser) -> None:
     ann, bob = (signed_in(browser(accounts), name) for name in ("ann", "bob"))
     theirs, own = new_run(ann), new_run(bob)
     assert bob.get(f"/api/space?run={own}&run={theirs}").status_code == 404
@@ -274,7 +268,7 @@ def test_runs_of_others_are_not_deleted_or_measured_in_a_list_either(
     assert bob.get(f"/api/runs/{own}/files").status_code == 200
 
 
-def test_no_function_of_the_page_lets_a_stranger_at_a_run(
+def test_no_page_function_gives_a_stranger_access_to_a_run(
     accounts: str, browser: Browser, data: Path
 ) -> None:
     ann, bob = (signed_in(browser(accounts), name) for name in ("ann", "bob"))
@@ -287,7 +281,7 @@ def test_no_function_of_the_page_lets_a_stranger_at_a_run(
     assert not RunFolder.open(data, run).journal.exists()
 
 
-def test_no_function_for_programs_lets_a_stranger_at_a_run(
+def test_no_api_function_gives_a_stranger_access_to_a_run(
     accounts: str, browser: Browser, data: Path
 ) -> None:
     run = new_run(signed_in(browser(accounts), "ann"))
@@ -309,9 +303,7 @@ def test_no_function_for_programs_lets_a_stranger_at_a_run(
 # Tokens
 
 
-def test_a_token_opens_what_its_person_may_until_it_is_revoked(
-    accounts: str, browser: Browser
-) -> None:
+def test_a_token_has_its_users_rights_until_revoked(accounts: str, browser: Browser) -> None:
     ann = signed_in(browser(accounts), "ann")
     run = new_run(ann)
     made = ann.post("/api/tokens", json={"label": "laptop"}).json()
@@ -326,21 +318,21 @@ def test_a_token_opens_what_its_person_may_until_it_is_revoked(
     assert "revoked" in error_of(refused)
 
 
-def test_nobody_revokes_anothers_token(accounts: str, browser: Browser) -> None:
+def test_users_cannot_revoke_tokens_of_others(accounts: str, browser: Browser) -> None:
     ann, bob = (signed_in(browser(accounts), name) for name in ("ann", "bob"))
     made = ann.post("/api/tokens", json={"label": "x"}).json()
     bob.delete(f"/api/tokens/{made['id']}")
     assert made["id"] in ann.get("/api/tokens").text
 
 
-def test_tokens_are_kept_as_digests_for_the_owner_only(data: Path, accounts: str) -> None:
+def test_tokens_are_stored_as_digests(data: Path, accounts: str) -> None:
     _, text = Tokens(data).create("u:bob", "here")
     file = data / "tokens.json"
     assert file.stat().st_mode & 0o777 == 0o600
     assert text not in file.read_text()
 
 
-def test_gradio_s_client_comes_in_with_a_token(accounts: str, browser: Browser) -> None:
+def test_the_gradio_client_authenticates_with_a_token(accounts: str, browser: Browser) -> None:
     ann = signed_in(browser(accounts), "ann")
     text = ann.post("/api/tokens", json={"label": "client"}).json()["text"]
     client = Client(accounts, headers={"Authorization": f"Bearer {text}"}, verbose=False)
@@ -352,9 +344,7 @@ def test_gradio_s_client_comes_in_with_a_token(accounts: str, browser: Browser) 
 # Links
 
 
-def test_a_link_shows_a_run_to_whoever_has_it_and_changes_nothing(
-    accounts: str, browser: Browser
-) -> None:
+def test_a_shared_link_gives_read_only_access(accounts: str, browser: Browser) -> None:
     ann, guest = signed_in(browser(accounts), "ann"), browser(accounts)
     run, other = new_run(ann), new_run(ann)
     link = ann.post(f"/api/runs/{run}/links").json()["path"]
@@ -371,9 +361,7 @@ def test_a_link_shows_a_run_to_whoever_has_it_and_changes_nothing(
     assert guest.post("/api/runs").status_code == 401
 
 
-def test_a_person_of_ones_own_who_has_a_link_looks_only_too(
-    accounts: str, browser: Browser
-) -> None:
+def test_a_signed_in_user_with_a_link_has_read_only_access(accounts: str, browser: Browser) -> None:
     ann, bob = (signed_in(browser(accounts), name) for name in ("ann", "bob"))
     run = new_run(ann)
     bob.get(f"/{ann.post(f'/api/runs/{run}/links').json()['path']}")
@@ -382,9 +370,7 @@ def test_a_person_of_ones_own_who_has_a_link_looks_only_too(
     assert bob.put(f"/api/runs/{run}/files/a", content=b"").status_code == 403
 
 
-def test_a_link_taken_back_shows_nothing_and_ends_the_stream(
-    accounts: str, browser: Browser
-) -> None:
+def test_a_revoked_link_shows_nothing_and_ends_its_streams(accounts: str, browser: Browser) -> None:
     ann, guest = signed_in(browser(accounts), "ann"), browser(accounts)
     run = new_run(ann)
     link = ann.post(f"/api/runs/{run}/links").json()["path"]
@@ -398,9 +384,7 @@ def test_a_link_taken_back_shows_nothing_and_ends_the_stream(
 
 
 @pytest.mark.parametrize("token", ["x", "abcdefgh.x", ".", "../secret", "%00"])
-def test_a_link_that_was_never_made_shows_nothing(
-    accounts: str, browser: Browser, token: str
-) -> None:
+def test_an_unknown_link_shows_nothing(accounts: str, browser: Browser, token: str) -> None:
     assert browser(accounts).get(f"/shared/{token}").status_code in (404, 401)
 
 
@@ -410,13 +394,13 @@ def test_a_link_that_was_never_made_shows_nothing(
 @pytest.mark.parametrize(
     "asked", ["/studio/api/me", "/api/me", "/studio/ui/main.js", "/ui/main.js"]
 )
-def test_a_proxy_may_keep_the_prefix_or_take_it_away(
+def test_a_proxy_may_keep_or_strip_the_path_prefix(
     serve: Serve, browser: Browser, asked: str
 ) -> None:
     address = serve(root_path="/studio")
     assert browser(address).get(asked).status_code == 200
 
 
-def test_cookies_hold_below_the_prefix_only(serve: Serve, browser: Browser) -> None:
+def test_cookies_are_limited_to_the_path_prefix(serve: Serve, browser: Browser) -> None:
     address = serve(root_path="/studio", hosts=("studio.example",))
     assert "Path=/studio/;" in browser(address).get("/studio/").headers["set-cookie"] + ";"

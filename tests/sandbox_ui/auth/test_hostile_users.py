@@ -62,9 +62,7 @@ def links_of(bob: httpx.Client) -> str:
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_what_gradio_offers_beside_the_page_is_closed(
-    bob: httpx.Client, method: str, path: str
-) -> None:
+def test_other_gradio_routes_are_closed(bob: httpx.Client, method: str, path: str) -> None:
     assert bob.request(method, f"/gradio_api/{path}").status_code == 404
 
 
@@ -72,7 +70,7 @@ def test_what_gradio_offers_beside_the_page_is_closed(
     "path",
     ["/monitoring", "/openapi.json", "/login/", "/pwa_icon"],
 )  # fmt: skip
-def test_so_is_what_it_offers_beside_its_functions(bob: httpx.Client, path: str) -> None:
+def test_other_gradio_functions_are_closed(bob: httpx.Client, path: str) -> None:
     answer = bob.get(path)
     assert (answer.status_code, answer.json()["error"]) == (
         404,
@@ -80,21 +78,19 @@ def test_so_is_what_it_offers_beside_its_functions(bob: httpx.Client, path: str)
     )
 
 
-def test_how_often_others_call_functions_is_not_told(bob: httpx.Client) -> None:
+def test_call_statistics_of_others_are_hidden(bob: httpx.Client) -> None:
     bob.post("/gradio_api/run/runs", json={"data": [""]})
     assert bob.get("/monitoring/summary").json() == {"functions": {}}
 
 
 @pytest.mark.parametrize("given", [1, None, {}, ["x"]])
 @pytest.mark.parametrize("name", ["start", "message", "stop", "follow", "files", "runs"])
-def test_what_is_given_in_the_wrong_type_tells_nothing_of_the_inside(
-    bob: httpx.Client, name: str, given: object
-) -> None:
+def test_wrong_types_reveal_no_internals(bob: httpx.Client, name: str, given: object) -> None:
     said = bob.post(f"/gradio_api/run/{name}", json={"data": [given] * 4}).json()["error"]
     assert said is None or said.endswith("must be text.")
 
 
-def test_nobody_s_bodies_are_read(address: str) -> None:
+def test_bodies_of_anonymous_requests_are_not_read(address: str) -> None:
     """Who is not known is refused before it is asked how much they bring."""
     answer = httpx.post(f"{address}/api/markdown", content=bytes(9 * 1024**2))
     assert answer.status_code == 401
@@ -117,7 +113,9 @@ def called(client: httpx.Client, **more: str) -> str:
 
 
 @pytest.mark.parametrize("call", ["call", "call/v2"])
-def test_only_the_caller_fetches_a_result(ann: httpx.Client, bob: httpx.Client, call: str) -> None:
+def test_only_the_caller_can_fetch_a_result(
+    ann: httpx.Client, bob: httpx.Client, call: str
+) -> None:
     event = called(ann)
     taken = bob.get(f"/gradio_api/{call}/runs/{event}")
     unknown = bob.get(f"/gradio_api/{call}/runs/{'0' * 32}")
@@ -125,7 +123,7 @@ def test_only_the_caller_fetches_a_result(ann: httpx.Client, bob: httpx.Client, 
     assert "complete" in ann.get(f"/gradio_api/{call}/runs/{event}").text
 
 
-def test_only_the_caller_follows_a_session(ann: httpx.Client, bob: httpx.Client) -> None:
+def test_only_the_caller_can_follow_a_session(ann: httpx.Client, bob: httpx.Client) -> None:
     event = called(ann, session_hash="of-ann")
     for session in ("of-ann", event):
         query = {"session_hash": session}
@@ -134,7 +132,7 @@ def test_only_the_caller_follows_a_session(ann: httpx.Client, bob: httpx.Client)
     assert "process_completed" in ann.get("/gradio_api/queue/data", params=query).text
 
 
-def test_nobody_else_calls_in_a_session(ann: httpx.Client, bob: httpx.Client) -> None:
+def test_only_the_owner_of_a_session_can_call_in_it(ann: httpx.Client, bob: httpx.Client) -> None:
     called(ann, session_hash="taken-by-ann")
     given = {"data": [""], "session_hash": "taken-by-ann"}
     refused = bob.post("/gradio_api/call/runs", json=given)
@@ -142,7 +140,7 @@ def test_nobody_else_calls_in_a_session(ann: httpx.Client, bob: httpx.Client) ->
     assert "another user" in refused.json()["detail"]
 
 
-def test_nobody_else_cancels_a_call(ann: httpx.Client, bob: httpx.Client) -> None:
+def test_only_the_caller_can_cancel_a_call(ann: httpx.Client, bob: httpx.Client) -> None:
     event = called(ann, session_hash="kept-by-ann")
     asked = {"session_hash": "kept-by-ann", "fn_index": 0, "event_id": event}
     assert bob.post("/gradio_api/cancel", json=asked).json() == {"success": True}
@@ -154,7 +152,9 @@ def test_nobody_else_cancels_a_call(ann: httpx.Client, bob: httpx.Client) -> Non
 # Cookies
 
 
-def test_a_cookie_of_ten_thousand_links_holds_nobody_up(address: str, bob: httpx.Client) -> None:
+def test_a_cookie_with_ten_thousand_links_is_handled_quickly(
+    address: str, bob: httpx.Client
+) -> None:
     many = {"Cookie": f"{links_of(bob)}={'~'.join(['a'] * 30_000)}"}
     assert httpx.get(f"{address}/config", headers=many, timeout=5).status_code == 401
 
@@ -162,7 +162,9 @@ def test_a_cookie_of_ten_thousand_links_holds_nobody_up(address: str, bob: httpx
 @pytest.mark.parametrize(
     "token", ["../../secret.x", "\udcff", "é", ".", "abcdefgh", "%00.x", "~~~"]
 )
-def test_links_of_odd_letters_show_nothing(address: str, bob: httpx.Client, token: str) -> None:
+def test_links_with_unusual_characters_show_nothing(
+    address: str, bob: httpx.Client, token: str
+) -> None:
     odd = {b"Cookie": f"{links_of(bob)}={token}".encode("utf-8", "surrogateescape")}
     assert httpx.get(f"{address}/config", headers=odd).status_code == 401
 
@@ -170,7 +172,7 @@ def test_links_of_odd_letters_show_nothing(address: str, bob: httpx.Client, toke
 # Guessing
 
 
-def test_who_must_wait_uses_up_nobodys_tries() -> None:
+def test_rate_limited_attempts_do_not_count_for_others() -> None:
     accounts = Accounts(dict(USERS))
     for _ in range(10):
         with pytest.raises(WrongPassword):
@@ -181,7 +183,7 @@ def test_who_must_wait_uses_up_nobodys_tries() -> None:
     assert accounts.sign_in("ann", NAMES["ann"], "192.0.2.2").name == "ann"
 
 
-def test_addresses_of_one_network_are_one_place() -> None:
+def test_addresses_of_one_network_share_a_rate_limit() -> None:
     accounts = Accounts(dict(USERS))
     for last in range(10):
         with pytest.raises(WrongPassword):
@@ -192,7 +194,7 @@ def test_addresses_of_one_network_are_one_place() -> None:
     assert accounts.sign_in("ann", NAMES["ann"], "::ffff:192.0.2.9").name == "ann"
 
 
-def test_unknown_names_cost_what_known_ones_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_names_take_as_long_as_known_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: set[str] = set()
     monkeypatch.setattr(accounts_module, "verify_password", lambda _, hashed: asked.add(hashed))
     accounts = Accounts(dict(USERS))
@@ -205,12 +207,12 @@ def test_unknown_names_cost_what_known_ones_cost(monkeypatch: pytest.MonkeyPatch
 # Tokens
 
 
-def test_a_label_of_no_text_is_kept_as_well_as_can_be(bob: httpx.Client) -> None:
+def test_an_invalid_label_is_stored_with_replacements(bob: httpx.Client) -> None:
     made = bob.post("/api/tokens", content=b'{"label": "a\\ud800"}')
     assert (made.status_code, made.json()["label"]) == (201, "a?")
 
 
-def test_tokens_that_several_processes_make_at_once_are_all_kept(tmp_path: Path) -> None:
+def test_concurrently_created_tokens_are_all_stored(tmp_path: Path) -> None:
     """Each has a lock of its own, as processes have; the file's is the only one they share."""
     with ThreadPoolExecutor(4) as pool:
         for name in "abcd":
@@ -242,7 +244,7 @@ def crowd(held: threading.Event) -> Iterator[Callable[[Callable[[int], object]],
         held.set()
 
 
-def test_a_crowd_that_signs_in_is_in_nobodys_way(
+def test_many_logins_do_not_delay_others(
     address: str,
     bob: httpx.Client,
     held: threading.Event,
@@ -271,7 +273,7 @@ def test_a_crowd_that_signs_in_is_in_nobodys_way(
         held.set()
 
 
-def test_a_crowd_of_looks_is_in_nobodys_way(
+def test_many_previews_do_not_delay_others(
     address: str,
     bob: httpx.Client,
     held: threading.Event,
@@ -298,7 +300,7 @@ def test_a_crowd_of_looks_is_in_nobodys_way(
         held.set()
 
 
-def test_a_crowd_of_counted_documents_is_in_nobodys_way(
+def test_many_counted_documents_do_not_delay_others(
     address: str,
     bob: httpx.Client,
     held: threading.Event,
@@ -328,7 +330,7 @@ def test_a_crowd_of_counted_documents_is_in_nobodys_way(
         held.set()
 
 
-def test_a_crowd_that_follows_is_in_nobodys_way(held: threading.Event, tmp_path: Path) -> None:
+def test_many_followers_do_not_delay_others(held: threading.Event, tmp_path: Path) -> None:
     def slowly(_body: Body) -> Turn:
         held.wait(TIMEOUT_SECONDS)
         return Turn(text="Done.")

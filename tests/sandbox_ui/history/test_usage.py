@@ -87,7 +87,7 @@ def signed_in(address: str, name: str) -> Iterator[httpx.Client]:
         yield client
 
 
-def test_a_person_is_told_of_their_own_and_of_their_limits(people: str) -> None:
+def test_users_see_their_own_usage_and_limits(people: str) -> None:
     with signed_in(people, "ann") as client:
         told = usage(client)
     assert told["runs"]["count"] == 2
@@ -102,7 +102,7 @@ def test_a_person_is_told_of_their_own_and_of_their_limits(people: str) -> None:
     assert "bob" not in str(told)
 
 
-def test_the_operator_is_told_of_all_and_of_the_machine(people: str) -> None:
+def test_the_operator_sees_all_usage_and_the_machine(people: str) -> None:
     with signed_in(people, "root") as client:
         told = usage(client)
     runs, machine = told["runs"], told["machine"]
@@ -116,7 +116,7 @@ def test_the_operator_is_told_of_all_and_of_the_machine(people: str) -> None:
     assert [(each["name"], each["runs"]) for each in told["users"]] == [("ann", 2), ("bob", 1)]
 
 
-def test_no_more_is_left_than_the_disk_has(tmp_path: Path) -> None:
+def test_the_remaining_quota_is_limited_by_the_disk(tmp_path: Path) -> None:
     settings = Settings(data=tmp_path, retention_bytes=10**18)
     with (
         run_server(create_app(settings, CountingSandboxProvider(tmp_path))) as address,
@@ -127,11 +127,11 @@ def test_no_more_is_left_than_the_disk_has(tmp_path: Path) -> None:
     assert 0 < told["runs"]["remaining"] < told["machine"]["disk"]["size"]
 
 
-def test_nobody_else_is_told_anything(people: str) -> None:
+def test_anonymous_requests_see_no_usage(people: str) -> None:
     assert httpx.get(f"{people}/api/usage").status_code == 401
 
 
-def test_an_engine_that_does_not_answer_is_said_and_the_rest_is_told(
+def test_an_unreachable_engine_is_reported_beside_other_usage(
     people: str, machine: CountingSandboxProvider
 ) -> None:
     machine.problem = "The container engine does not answer."
@@ -141,7 +141,7 @@ def test_an_engine_that_does_not_answer_is_said_and_the_rest_is_told(
     assert told["runs"]["count"] == 3
 
 
-def test_drafts_are_counted_with_what_was_put_into_them(tmp_path: Path) -> None:
+def test_drafts_are_counted_with_their_files(tmp_path: Path) -> None:
     with (
         run_server(create_app(Settings(data=tmp_path), LocalSandboxProvider(tmp_path))) as address,
         httpx.Client(base_url=address) as client,
@@ -201,7 +201,7 @@ def test_containers_and_images_are_counted_by_the_engine(image: str, tmp_path: P
 
 @pytest.mark.browser
 @pytest.mark.parametrize(("size", "scheme"), [(WIDE, "light"), (NARROW, "dark")])
-def test_it_is_read_and_space_is_freed_by_keyboard(
+def test_usage_is_keyboard_operable(
     browser: Browser, tmp_path: Path, size: tuple[int, int], scheme: Any
 ) -> None:
     large = write_ended_run(tmp_path, "<b>large</b>", files={"output/a": os.urandom(400_000)})

@@ -44,7 +44,7 @@ def scripts_of(answer: httpx.Response) -> str:
     return next(each for each in policy.split("; ") if each.startswith("script-src"))
 
 
-def test_the_pages_own_scripts_have_a_nonce_that_is_new_each_time(address: str) -> None:
+def test_page_scripts_have_a_fresh_nonce(address: str) -> None:
     one, other = httpx.get(address), httpx.get(address)
     nonce = re.search(r"'nonce-([\w-]{20,})'", scripts_of(one))
     assert nonce
@@ -54,7 +54,7 @@ def test_the_pages_own_scripts_have_a_nonce_that_is_new_each_time(address: str) 
 
 
 @pytest.mark.parametrize("path", ["/login", "/look", "/healthz", "/api/runs", "/ui/main.js"])
-def test_other_answers_let_no_script_in_them_run(address: str, path: str) -> None:
+def test_other_responses_allow_no_scripts(address: str, path: str) -> None:
     assert scripts_of(httpx.get(address + path)) == "script-src 'self' 'unsafe-eval'"
 
 
@@ -77,7 +77,7 @@ ELSEWHERE += [{"Origin": "http://127.0.0.1:1"}, {"Origin": "null"}, {"Origin": "
 
 @pytest.mark.parametrize("headers", ELSEWHERE, ids=lambda each: " ".join(each.values()))
 @pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "POST"])
-def test_no_part_is_given_to_a_page_of_elsewhere(
+def test_no_resource_is_served_to_other_origins(
     address: str, method: str, headers: dict[str, str]
 ) -> None:
     for path in ("/api/runs?q=x", "/config", "/ui/main.js", "/", "/gradio_api/info"):
@@ -86,7 +86,7 @@ def test_no_part_is_given_to_a_page_of_elsewhere(
         assert "access-control-allow-origin" not in answer.headers
 
 
-def test_a_link_on_a_page_of_elsewhere_leads_here(address: str) -> None:
+def test_links_from_other_sites_work(address: str) -> None:
     followed = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
     answer = httpx.get(address, headers=followed | {"Sec-Fetch-Dest": "document"})
     assert answer.status_code == 200
@@ -131,7 +131,7 @@ def elsewhere(address: str) -> Iterator[int]:
 
 @pytest.mark.browser
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
-def test_a_page_of_another_port_is_told_nothing(
+def test_another_port_is_another_origin(
     address: str, page: Page, name: str, elsewhere: int
 ) -> None:
     """Of the same name a browser takes it for the same site, whose requests bring cookies."""
@@ -144,7 +144,7 @@ def test_a_page_of_another_port_is_told_nothing(
 
 
 @pytest.mark.browser
-def test_what_is_put_into_the_page_does_not_run(address: str, page: Page) -> None:
+def test_injected_content_does_not_run(address: str, page: Page) -> None:
     StudioTab(page).open(address)
     with page.expect_console_message(lambda said: "Content Security Policy" in said.text):
         page.evaluate(PUT_IN)

@@ -57,7 +57,7 @@ def followed(client: Client, run: str) -> list[dict[str, Any]]:
     return list(client.submit(run, api_name="/follow"))
 
 
-def test_a_program_starts_a_run_follows_it_and_gets_its_files(
+def test_a_client_starts_and_follows_a_run_and_downloads_files(
     client: Client, played: Played, address: str
 ) -> None:
     played.turns = [bash("echo 42 > output/answer.txt; echo x > 'output/a b?.txt'"), SUBMIT]
@@ -78,7 +78,7 @@ def test_an_examples_task_brings_its_files(client: Client, played: Played) -> No
     assert [file["name"] for file in given] == ["lake-survey.csv"]
 
 
-def test_no_path_of_the_machine_is_told(client: Client, played: Played, tmp_path: Path) -> None:
+def test_no_host_path_is_revealed(client: Client, played: Played, tmp_path: Path) -> None:
     played.turns = [bash("touch output/a"), SUBMIT]
     run = client.predict("Go.", api_name="/start")
     told = str(followed(client, run)) + str(client.predict(run, api_name="/files"))
@@ -86,7 +86,7 @@ def test_no_path_of_the_machine_is_told(client: Client, played: Played, tmp_path
     assert str(tmp_path.parent) not in told
 
 
-def test_a_follower_sees_the_states_on_the_way(client: Client, played: Played) -> None:
+def test_a_follower_sees_intermediate_states(client: Client, played: Played) -> None:
     gate = threading.Event()
     played.turns = [bash("true"), Turn(calls=[Call("submit")], gate=gate)]
     run = client.predict("Go.", api_name="/start")
@@ -99,9 +99,7 @@ def test_a_follower_sees_the_states_on_the_way(client: Client, played: Played) -
     assert "waiting_model" in seen
 
 
-def test_files_that_were_uploaded_to_a_draft_are_the_runs_inputs(
-    client: Client, played: Played, address: str
-) -> None:
+def test_files_uploaded_to_a_draft_are_inputs(client: Client, played: Played, address: str) -> None:
     run = httpx.post(f"{address}/api/runs").json()["run"]
     httpx.put(f"{address}/api/runs/{run}/files/input/n.txt", content=b"1\n2\n").raise_for_status()
     played.turns = [bash("wc -l < input/n.txt > output/answer.txt"), SUBMIT]
@@ -109,7 +107,7 @@ def test_files_that_were_uploaded_to_a_draft_are_the_runs_inputs(
     assert followed(client, run)[-1]["answer"] == "2"
 
 
-def test_a_message_goes_on_in_the_same_sandbox(client: Client, played: Played) -> None:
+def test_a_message_continues_in_the_same_sandbox(client: Client, played: Played) -> None:
     played.turns = [bash("x=41"), SUBMIT, bash("echo $((x+1)) > output/answer.txt"), SUBMIT]
     run = client.predict("Go.", api_name="/start")
     followed(client, run)
@@ -128,7 +126,7 @@ def test_a_run_is_stopped(client: Client, played: Played) -> None:
     assert states[-1] == "stopped"
 
 
-def test_a_failure_is_told_in_its_own_words(client: Client) -> None:
+def test_a_failure_is_reported_with_its_message(client: Client) -> None:
     with pytest.raises(AppError, match="There is no such run"):
         client.predict("nothing-like-it", api_name="/files")
     with pytest.raises(AppError, match="“sandbox” or “plain”"):
@@ -146,7 +144,7 @@ def test_the_functions_are_documented(client: Client) -> None:
 
 
 @pytest.mark.parametrize("route", ["run", "call"])
-def test_a_program_written_for_fewer_parameters_still_works(
+def test_clients_with_fewer_parameters_still_work(
     client: Client, played: Played, address: str, route: str
 ) -> None:
     played.turns = [SUBMIT]
@@ -159,7 +157,7 @@ def test_a_program_written_for_fewer_parameters_still_works(
     assert followed(client, draft)[-1]["state"] == "submitted"
 
 
-def test_a_call_without_a_required_value_is_told_which(address: str) -> None:
+def test_a_missing_required_value_is_named(address: str) -> None:
     reply = httpx.post(f"{address}/gradio_api/call/message", json={"data": []})
     assert reply.status_code == 400
     assert reply.json()["error"] == "A value is missing for: run, text."

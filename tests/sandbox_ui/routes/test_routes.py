@@ -58,14 +58,14 @@ def write_step(journal: Journal, number: int, *texts: str) -> None:
 # The page and its health
 
 
-def test_the_page_comes_with_a_policy_and_without_foreign_addresses(client: httpx.Client) -> None:
+def test_the_page_has_a_policy_and_no_foreign_urls(client: httpx.Client) -> None:
     page = client.get("/")
     assert page.status_code == 200
     assert "img-src 'self' data: blob:" in page.headers["content-security-policy"]
     assert page.headers["x-content-type-options"] == "nosniff"
 
 
-def test_health_tells_of_engine_image_and_model(client: httpx.Client) -> None:
+def test_health_reports_engine_image_and_model(client: httpx.Client) -> None:
     health = client.get("/healthz").json()
     assert health["ok"]
     assert health["engine"]["ok"]
@@ -82,7 +82,7 @@ def test_the_examples_are_listed_with_what_to_watch_for(client: httpx.Client) ->
     assert all(each["title"] and each["about"] and each["task"] for each in known)
 
 
-def test_markdown_comes_without_html_images_and_scripts(client: httpx.Client) -> None:
+def test_markdown_is_rendered_without_html_images_and_scripts(client: httpx.Client) -> None:
     text = "**b** <script>x</script> ![i](http://e/i.png) [j](javascript:x) [k](https://e/)"
     html = client.post("/api/markdown", content=text).json()["html"]
     assert "<strong>b</strong>" in html
@@ -95,7 +95,7 @@ def test_markdown_comes_without_html_images_and_scripts(client: httpx.Client) ->
 # The stream
 
 
-def test_an_attach_begins_with_a_picture_and_a_call_to_list_again(
+def test_an_attach_starts_with_the_state_and_a_refresh(
     client: httpx.Client, run: str, journal: Journal
 ) -> None:
     journal.append(STARTED)
@@ -108,7 +108,7 @@ def test_an_attach_begins_with_a_picture_and_a_call_to_list_again(
     assert (second.name, second.data, second.cursor) == ("workspace", {"all": True}, "")
 
 
-def test_a_step_that_goes_on_follows_the_picture_from_its_beginning(
+def test_the_events_of_a_running_step_follow_the_state(
     client: httpx.Client, run: str, journal: Journal
 ) -> None:
     journal.append(STARTED)
@@ -122,7 +122,7 @@ def test_a_step_that_goes_on_follows_the_picture_from_its_beginning(
     assert events.data["head"]["state"] == "writing"
 
 
-def test_whoever_resumes_again_and_again_misses_nothing_and_gets_nothing_twice(
+def test_repeated_resumes_neither_miss_nor_repeat_events(
     client: httpx.Client, run: str, journal: Journal
 ) -> None:
     wanted = [f"word {number} " for number in range(1500)]
@@ -149,9 +149,7 @@ def test_whoever_resumes_again_and_again_misses_nothing_and_gets_nothing_twice(
     assert [event["text"] for event in heard if event["kind"] == "text_delta"] == wanted
 
 
-def test_followers_hear_of_what_is_written_while_they_listen(
-    client: httpx.Client, run: str, journal: Journal
-) -> None:
+def test_followers_receive_new_events(client: httpx.Client, run: str, journal: Journal) -> None:
     with follow_run(client, run) as told:
         assert next(told).data["state"]["state"] == "draft"
         assert next(told).name == "workspace"
@@ -161,7 +159,7 @@ def test_followers_hear_of_what_is_written_while_they_listen(
     assert [event["kind"] for event in heard.data["events"]] == ["run_started"]
 
 
-def test_news_of_the_workspace_name_the_folder_and_carry_no_cursor(
+def test_workspace_notifications_name_the_folder_without_a_cursor(
     client: httpx.Client, run: str, workspace: Path
 ) -> None:
     with follow_run(client, run) as told:
@@ -174,7 +172,7 @@ def test_news_of_the_workspace_name_the_folder_and_carry_no_cursor(
 
 
 @pytest.mark.parametrize("cursor", ["1", "999999999", "x", "-1", "9" * 30])
-def test_a_cursor_that_is_none_is_refused_with_a_sentence(
+def test_an_invalid_cursor_is_refused(
     client: httpx.Client, run: str, journal: Journal, cursor: str
 ) -> None:
     journal.append(STARTED)
@@ -185,13 +183,11 @@ def test_a_cursor_that_is_none_is_refused_with_a_sentence(
 
 @pytest.mark.parametrize("run_id", ["nosuchrun1234", "..", "%2e%2e", "a", "x" * 100])
 @pytest.mark.parametrize("what", ["events", "files", "files/a", "steps/1", "outputs/a"])
-def test_a_run_that_is_none_is_not_found(client: httpx.Client, run_id: str, what: str) -> None:
+def test_an_unknown_run_is_not_found(client: httpx.Client, run_id: str, what: str) -> None:
     assert client.get(f"/api/runs/{run_id}/{what}").status_code == 404
 
 
-def test_a_step_is_handed_out_with_its_body(
-    client: httpx.Client, run: str, journal: Journal
-) -> None:
+def test_a_step_is_served_with_its_body(client: httpx.Client, run: str, journal: Journal) -> None:
     journal.append(STARTED)
     write_step(journal, 1, "one")
     write_step(journal, 2, "two")
@@ -215,7 +211,7 @@ def test_words_are_found_with_their_step_and_line(
     assert client.get(f"/api/runs/{run}/find").json() == {"found": []}
 
 
-def test_a_run_is_taken_along_as_markdown_and_its_steps_as_csv(
+def test_a_run_is_exported_as_markdown_and_csv(
     client: httpx.Client, run: str, journal: Journal
 ) -> None:
     journal.append(STARTED)
@@ -231,13 +227,13 @@ def test_a_run_is_taken_along_as_markdown_and_its_steps_as_csv(
 
 
 @pytest.mark.parametrize("what", ["conversation.md", "steps.csv", "find?q=x"])
-def test_of_a_run_that_is_none_nothing_is_taken_along(client: httpx.Client, what: str) -> None:
+def test_an_unknown_run_has_no_export(client: httpx.Client, what: str) -> None:
     answer = client.get(f"/api/runs/goneforever12345/{what}")
     assert answer.status_code == 404
     assert "no such run" in answer.json()["error"]
 
 
-def test_of_a_draft_there_is_no_conversation_yet(client: httpx.Client, run: str) -> None:
+def test_a_draft_has_no_conversation(client: httpx.Client, run: str) -> None:
     answer = client.get(f"/api/runs/{run}/conversation.md")
     assert (answer.status_code, answer.json()) == (
         404,
@@ -263,7 +259,7 @@ def test_a_folder_is_listed_with_addresses_for_any_name(
         assert got.content == content
 
 
-def test_a_workspace_on_its_way_into_a_sandbox_is_empty_for_a_moment(
+def test_a_workspace_being_moved_is_listed_as_empty(
     client: httpx.Client, run: str, workspace: Path
 ) -> None:
     workspace.rename(workspace.with_name("moved"))
@@ -271,15 +267,13 @@ def test_a_workspace_on_its_way_into_a_sandbox_is_empty_for_a_moment(
     assert (answer.status_code, answer.json()["entries"]) == (200, [])
 
 
-def test_a_folder_that_is_not_there_is_gone(client: httpx.Client, run: str) -> None:
+def test_a_missing_folder_is_not_found(client: httpx.Client, run: str) -> None:
     answer = client.get(f"/api/runs/{run}/files?folder=nope")
     assert answer.status_code == 200
     assert answer.json() == {"folder": "nope", "entries": [], "total": 0, "more": 0, "gone": True}
 
 
-def test_a_download_is_an_attachment_that_cannot_act_on_our_page(
-    client: httpx.Client, run: str, workspace: Path
-) -> None:
+def test_a_download_is_an_inert_attachment(client: httpx.Client, run: str, workspace: Path) -> None:
     (workspace / "Übung.html").write_text("<script>1</script>")
     got = client.get(f"/api/runs/{run}/files/%C3%9Cbung.html")
     assert got.headers["content-disposition"].startswith("attachment")
@@ -299,7 +293,7 @@ def test_a_download_is_an_attachment_that_cannot_act_on_our_page(
         ("a", "text/plain; charset=utf-8"),
     ],
 )
-def test_what_is_shown_is_an_image_a_sound_or_plain_text(
+def test_only_images_audio_and_plain_text_are_inline(
     client: httpx.Client, run: str, workspace: Path, name: str, kind: str
 ) -> None:
     (workspace / name).write_text("<svg/>")
@@ -308,7 +302,7 @@ def test_what_is_shown_is_an_image_a_sound_or_plain_text(
     assert got.headers["content-disposition"].startswith("inline")
 
 
-def test_what_is_neither_is_not_shown(client: httpx.Client, run: str, workspace: Path) -> None:
+def test_other_types_are_not_inline(client: httpx.Client, run: str, workspace: Path) -> None:
     (workspace / "b.bin").write_bytes(b"\0\1\2")
     got = client.get(f"/api/runs/{run}/files/b.bin?inline=1")
     assert got.status_code == 400
@@ -327,7 +321,7 @@ def test_what_is_neither_is_not_shown(client: httpx.Client, run: str, workspace:
         ("lines=1-2", 200, b"abcdefghij", None),
     ],
 )
-def test_a_part_of_a_file_can_be_asked_for(
+def test_range_requests_are_supported(
     client: httpx.Client,
     run: str,
     workspace: Path,
@@ -382,7 +376,7 @@ def _raw(client: httpx.Client, method: str, path: str) -> bytes:
         return b"".join(iter(lambda: connection.recv(65536), b""))
 
 
-def test_an_upload_appears_whole_and_a_taken_name_keeps_both(
+def test_an_upload_is_atomic_and_keeps_existing_files(
     client: httpx.Client, run: str, workspace: Path
 ) -> None:
     first = client.put(f"/api/runs/{run}/files/input/d%C3%A9.txt", content=b"1" * 300_000)
@@ -406,15 +400,13 @@ def test_an_upload_whose_connection_breaks_leaves_nothing(
     assert list((workspace / "input").iterdir()) == []
 
 
-def test_a_file_can_be_taken_away_again(client: httpx.Client, run: str, workspace: Path) -> None:
+def test_an_uploaded_file_can_be_removed(client: httpx.Client, run: str, workspace: Path) -> None:
     (workspace / "input" / "a").write_text("x")
     assert client.delete(f"/api/runs/{run}/files/input/a").status_code == 204
     assert not (workspace / "input" / "a").exists()
 
 
-def test_an_output_kept_beside_the_journal_is_a_download(
-    client: httpx.Client, data: Path, run: str
-) -> None:
+def test_a_long_output_can_be_downloaded(client: httpx.Client, data: Path, run: str) -> None:
     (RunFolder.open(data, run).outputs / "1-call.stdout").write_text("long")
     got = client.get(f"/api/runs/{run}/outputs/1-call.stdout")
     assert got.text == "long"
@@ -428,7 +420,7 @@ def test_an_output_kept_beside_the_journal_is_a_download(
     "headers",
     [{"Origin": "https://evil.example"}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}],
 )
-def test_another_page_can_change_nothing(
+def test_other_origins_cannot_change_anything(
     client: httpx.Client, run: str, workspace: Path, headers: dict[str, str]
 ) -> None:
     answers = [
@@ -444,9 +436,7 @@ def test_another_page_can_change_nothing(
 @pytest.mark.parametrize(
     "name", ["evil.example", "127.0.0.1.evil.example", "localhost.evil", "a@b"]
 )
-def test_a_name_that_leads_here_by_another_page_is_not_answered(
-    client: httpx.Client, name: str
-) -> None:
+def test_unknown_host_names_are_refused(client: httpx.Client, name: str) -> None:
     for path in ("/", "/api/runs", "/healthz"):
         answer = client.get(path, headers={"Host": name})
         assert answer.status_code == 421
@@ -454,23 +444,23 @@ def test_a_name_that_leads_here_by_another_page_is_not_answered(
 
 
 @pytest.mark.parametrize("name", ["localhost:7860", "LOCALHOST", "192.0.2.7:80", "[::1]:7860"])
-def test_addresses_and_localhost_are_answered(client: httpx.Client, name: str) -> None:
+def test_ip_addresses_and_localhost_are_accepted(client: httpx.Client, name: str) -> None:
     assert client.get("/healthz", headers={"Host": name}).status_code == 200
 
 
-def test_a_name_that_the_operator_gave_is_answered(tmp_path: Path) -> None:
+def test_configured_host_names_are_accepted(tmp_path: Path) -> None:
     settings = Settings(data=tmp_path, hosts=("Studio.example",))
     with run_server(create_app(settings, LocalSandboxProvider(tmp_path))) as address:
         named = {"Host": "studio.example:8443"}
         assert httpx.get(f"{address}/healthz", headers=named).status_code == 200
 
 
-def test_another_page_can_read_nothing(client: httpx.Client, run: str) -> None:
+def test_other_origins_cannot_read_anything(client: httpx.Client, run: str) -> None:
     for path in ("/", "/healthz", f"/api/runs/{run}/files", "/gradio_api/info"):
         answer = client.get(path, headers={"Origin": "https://evil.example"})
         assert "access-control-allow-origin" not in answer.headers
 
 
-def test_our_own_page_and_a_program_can(client: httpx.Client, address: str) -> None:
+def test_the_page_and_api_clients_have_access(client: httpx.Client, address: str) -> None:
     assert client.post("/api/runs", headers={"Origin": address}).status_code == 201
     assert client.post("/api/runs").status_code == 201

@@ -17,7 +17,7 @@ from sandbox_ui.runs.feed import Feed
 from tests.support.recorded_runs import write_ended_run
 
 
-def test_the_ids_of_a_turn_stay_in_the_journal(tmp_path: Path) -> None:
+def test_token_ids_stay_in_the_journal(tmp_path: Path) -> None:
     folder = write_ended_run(tmp_path)
     turn = ModelAnswered(
         step=2, text="I work.", reasoning="", calls=(), finish="stop", usage=None,
@@ -37,7 +37,7 @@ def test_the_ids_of_a_turn_stay_in_the_journal(tmp_path: Path) -> None:
     assert turn in feed.events()
 
 
-def test_a_step_that_a_round_cut_off_is_no_step_of_the_next_round(tmp_path: Path) -> None:
+def test_an_interrupted_step_does_not_belong_to_the_next_round(tmp_path: Path) -> None:
     """It is in the picture, and nothing of it comes again, while no other step has begun."""
     folder = write_ended_run(tmp_path)
     journal = Journal(folder.journal)

@@ -84,19 +84,19 @@ def wait_for_output(runs: RunManager, run: str) -> None:
     wait_until(lambda: journal_.exists() and b'"kind":"tool_output"' in journal_.read_bytes())
 
 
-def test_a_draft_has_a_workspace_and_has_not_begun(runs: RunManager) -> None:
+def test_a_draft_has_a_workspace_and_is_not_started(runs: RunManager) -> None:
     run = runs.create_draft()
     assert {entry.name for entry in runs.workspace(run).list(ROOT)} == {"input", "output"}
     assert not runs.has_started(run)
 
 
-def test_a_run_begins_in_its_draft_and_ends_by_itself(runs: RunManager) -> None:
+def test_a_run_starts_from_its_draft_and_ends(runs: RunManager) -> None:
     run = start(runs, bash("echo hi"), SUBMIT)
     assert wait_for_end(runs, run).status == "submitted"
     assert runs.has_started(run)
 
 
-def test_a_run_begins_once_and_takes_no_message_while_it_is_at_work(runs: RunManager) -> None:
+def test_a_run_starts_once_and_accepts_no_message_while_active(runs: RunManager) -> None:
     run = start(runs, bash("echo up; sleep 60"), SUBMIT)
     wait_for_output(runs, run)
     with pytest.raises(RunError, match="in progress"):
@@ -107,7 +107,7 @@ def test_a_run_begins_once_and_takes_no_message_while_it_is_at_work(runs: RunMan
     wait_for_end(runs, run)
 
 
-def test_a_stop_ends_the_command_and_a_message_goes_on_in_the_same_sandbox(
+def test_a_message_after_a_stop_continues_in_the_same_sandbox(
     runs: RunManager,
 ) -> None:
     run = start(runs, bash("echo up; cd /tmp; sleep 60"), SUBMIT)
@@ -119,7 +119,7 @@ def test_a_stop_ends_the_command_and_a_message_goes_on_in_the_same_sandbox(
     assert [e.text for e in events(runs, run) if isinstance(e, ToolOutput)][-1] == "4\n"
 
 
-def test_two_runs_know_nothing_of_each_other(runs: RunManager) -> None:
+def test_two_runs_are_independent(runs: RunManager) -> None:
     first = start(runs, bash("echo 1 > output/a"), SUBMIT)
     second = start(runs, bash("ls output"), SUBMIT)
     wait_for_end(runs, first)
@@ -127,7 +127,7 @@ def test_two_runs_know_nothing_of_each_other(runs: RunManager) -> None:
     assert not list(runs.folder(second).workspace.joinpath("output").iterdir())
 
 
-def test_what_a_dead_process_left_alive_is_closed_as_interrupted(tmp_path: Path) -> None:
+def test_runs_of_a_dead_process_are_interrupted(tmp_path: Path) -> None:
     machine = LocalSandboxProvider(tmp_path)
     folder = RunFolder.create(tmp_path, machine.create_workspace())
     left = Journal(folder.journal)
@@ -146,9 +146,7 @@ def test_what_a_dead_process_left_alive_is_closed_as_interrupted(tmp_path: Path)
     runs.close()
 
 
-def test_closing_stops_what_does_not_end_by_itself(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_closing_stops_active_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "GRACE_SECONDS", 0.2)
     runs = RunManager(tmp_path, LocalSandboxProvider(tmp_path))
     runs.open()
@@ -161,7 +159,7 @@ def test_closing_stops_what_does_not_end_by_itself(
         runs.follow_up(run, "More", ScriptedModel([SUBMIT]), Limits())
 
 
-def test_an_unused_draft_goes_after_a_week_and_a_run_does_not(runs: RunManager) -> None:
+def test_unused_drafts_expire_after_a_week(runs: RunManager) -> None:
     draft, run = runs.create_draft(), start(runs, SUBMIT)
     wait_for_end(runs, run)
     kept = runs.folder(draft).sandbox_folder
@@ -174,7 +172,7 @@ def test_an_unused_draft_goes_after_a_week_and_a_run_does_not(runs: RunManager) 
     assert runs.folder(run).sandbox_folder.exists()
 
 
-def test_a_resting_run_gives_its_sandbox_up_and_gets_another_for_a_message(
+def test_an_idle_run_releases_its_sandbox_and_a_message_gets_another(
     runs: RunManager, machine: LocalSandboxProvider
 ) -> None:
     run = start(runs, bash("echo kept > f"), SUBMIT)
@@ -211,7 +209,7 @@ def asking(runs: RunManager) -> gr.Request:
     return gr.Request(fastapi.Request({"type": "http", "headers": [], "state": state}))
 
 
-def test_without_a_model_a_task_of_ones_own_is_refused_with_what_helps(
+def test_without_a_model_a_custom_task_is_refused_with_advice(
     controls: Controls, asking: gr.Request
 ) -> None:
     run, notice, _ = controls.run("Write a poem", None, None, asking)
@@ -221,7 +219,7 @@ def test_without_a_model_a_task_of_ones_own_is_refused_with_what_helps(
     assert notice["text"].startswith("Connect a model first")
 
 
-def test_where_the_built_in_model_is_missing_it_is_told_how_to_have_it(
+def test_a_missing_built_in_model_explains_its_installation(
     runs: RunManager, asking: gr.Request, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "path", [each for each in sys.path if "site-packages" not in each])
@@ -253,14 +251,14 @@ def test_an_empty_task_is_refused(controls: Controls, asking: gr.Request) -> Non
     assert notice
 
 
-def test_a_run_that_is_gone_is_said_to_be(controls: Controls, asking: gr.Request) -> None:
+def test_a_deleted_run_is_reported(controls: Controls, asking: gr.Request) -> None:
     script = demonstration.load_all()[0]
     _, notice, _ = controls.run(script.task, "goneforever1", None, asking)
     assert notice
     assert "no such run" in notice["text"]
 
 
-def test_the_environments_key_goes_to_the_environments_endpoint_only() -> None:
+def test_the_environment_key_is_sent_to_the_environment_endpoint_only() -> None:
     settings = Settings(base_url="http://one.test/v1", api_key="secret", model="m")
     own = choosing.model_config(RunOptions(), settings, OPERATOR)
     other = choosing.model_config(RunOptions(base_url="http://two.test/v1"), settings, OPERATOR)
@@ -271,7 +269,7 @@ def test_the_environments_key_goes_to_the_environments_endpoint_only() -> None:
 
 
 @pytest.mark.parametrize("choices", [RunOptions(base_url=" "), RunOptions(model="builtin")])
-def test_an_emptied_endpoint_and_the_built_in_models_name_leave_the_operators(
+def test_an_empty_endpoint_with_the_builtin_name_uses_the_builtin_model(
     choices: RunOptions,
 ) -> None:
     settings = Settings(base_url="http://one.test/v1", api_key="secret", model="m")
@@ -279,18 +277,18 @@ def test_an_emptied_endpoint_and_the_built_in_models_name_leave_the_operators(
     assert (left.base_url, left.api_key) == ("", "")
 
 
-def test_an_endpoint_without_a_models_name_asks_for_one() -> None:
+def test_an_endpoint_requires_a_model_name() -> None:
     with pytest.raises(NoModelAvailable, match="no model is selected"):
         choosing.model_for("t", RunOptions(base_url="http://one.test/v1"), Settings(), OPERATOR)
 
 
 @pytest.mark.parametrize("extra", ["{", "[1]", '"x"'])
-def test_an_extra_body_that_is_no_object_is_refused(extra: str) -> None:
+def test_an_extra_body_must_be_an_object(extra: str) -> None:
     with pytest.raises(RunError, match="extra request body"):
         choosing.model_config(RunOptions(extra_body=extra), Settings(), OPERATOR)
 
 
-def test_a_person_can_lower_the_operators_step_limit_but_not_raise_it() -> None:
+def test_users_can_lower_but_not_raise_the_step_limit() -> None:
     settings = Settings(steps=10)
     model = ScriptedModel([])
     assert choosing.limits_for(RunOptions(steps=3), settings, model).steps == 3
@@ -302,7 +300,7 @@ def test_a_person_can_lower_the_operators_step_limit_but_not_raise_it() -> None:
     ("operator", "asked", "given"),
     [(None, None, 100), (None, 400, 400), (None, 5000, 1000), (40, None, 40), (40, 400, 40)],
 )
-def test_a_run_may_ask_for_more_steps_up_to_the_operator_s_bound(
+def test_a_run_can_request_more_steps_up_to_the_maximum(
     operator: int | None, asked: float | None, given: int
 ) -> None:
     settings = Settings(steps=operator)

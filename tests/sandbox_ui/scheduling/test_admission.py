@@ -43,7 +43,7 @@ def runs(tmp_path: Path) -> Iterator[RunManager]:
     runs.close()
 
 
-def test_a_person_leaves_so_many_drafts_and_no_more(runs: RunManager) -> None:
+def test_drafts_per_user_are_limited(runs: RunManager) -> None:
     drafts = [runs.create_draft("ann") for _ in range(MAX_DRAFTS)]
     with pytest.raises(QuotaExceeded, match="already have"):
         runs.create_draft("ann")
@@ -53,7 +53,7 @@ def test_a_person_leaves_so_many_drafts_and_no_more(runs: RunManager) -> None:
     assert runs.create_draft("ann")
 
 
-def test_a_text_that_is_a_file_in_truth_is_refused_with_that_advice(runs: RunManager) -> None:
+def test_an_oversized_task_is_refused_with_advice_to_upload_a_file(runs: RunManager) -> None:
     run = runs.create_draft()
     with pytest.raises(QuotaExceeded, match=r"1,000,000 characters.*1,000,001.*as a file"):
         runs.start(run, Task("x" * (MAX_TEXT + 1)), ScriptedModel([]), Limits())
@@ -85,7 +85,7 @@ def signed_in(address: str, name: str) -> Iterator[httpx.Client]:
         yield client
 
 
-def test_whose_runs_take_all_they_may_begins_no_more_until_something_is_deleted(
+def test_a_user_over_the_storage_quota_must_delete_runs_first(
     people: str,
 ) -> None:
     with signed_in(people, "ann") as ann:
@@ -100,7 +100,7 @@ def test_whose_runs_take_all_they_may_begins_no_more_until_something_is_deleted(
         assert ann.post("/api/runs").status_code == 201
 
 
-def test_a_body_that_does_not_say_its_size_has_no_more_room(people: str, tmp_path: Path) -> None:
+def test_a_body_without_a_declared_size_is_limited(people: str, tmp_path: Path) -> None:
     with signed_in(people, "bob") as bob:
         run = bob.post("/api/runs").json()["run"]
         body = iter([b"x" * 1024**2] * 5)
@@ -112,7 +112,7 @@ def test_a_body_that_does_not_say_its_size_has_no_more_room(people: str, tmp_pat
         assert small.status_code == 201
 
 
-def test_what_was_put_into_a_draft_counts(people: str) -> None:
+def test_files_in_drafts_count_towards_the_quota(people: str) -> None:
     with signed_in(people, "bob") as bob:
         run = bob.post("/api/runs").json()["run"]
         files = f"/api/runs/{run}/files/input"
@@ -121,7 +121,7 @@ def test_what_was_put_into_a_draft_counts(people: str) -> None:
         assert bob.put(f"{files}/b", content=b"x" * 1_000_000).status_code == 201
 
 
-def test_what_a_run_at_work_takes_counts(tmp_path: Path) -> None:
+def test_files_of_active_runs_count_towards_the_quota(tmp_path: Path) -> None:
     goes_on = threading.Event()
 
     def slowly(_body: Body) -> Turn:
@@ -143,7 +143,7 @@ def test_what_a_run_at_work_takes_counts(tmp_path: Path) -> None:
             goes_on.set()
 
 
-def test_another_person_has_a_share_of_their_own(people: str) -> None:
+def test_quotas_are_per_user(people: str) -> None:
     with signed_in(people, "bob") as bob:
         run = bob.post("/api/runs").json()["run"]
         small, large = ({"path": "input/b", "size": size} for size in (3_000_000, 5_000_000))
@@ -153,7 +153,7 @@ def test_another_person_has_a_share_of_their_own(people: str) -> None:
         assert "3.8 MB more" in refused.json()["error"]
 
 
-def test_a_program_hears_why_it_is_refused(tmp_path: Path) -> None:
+def test_api_clients_receive_the_reason_of_a_refusal(tmp_path: Path) -> None:
     settings = Settings(data=tmp_path, base_url="http://127.0.0.1:9/v1", model="none")
     with run_server(create_app(settings, LocalSandboxProvider(tmp_path))) as address:
         program = Client(address, verbose=False)
@@ -175,25 +175,25 @@ ROUTES = ["/api/markdown", "/gradio_api/run/start", "/gradio_api/queue/join", "/
 
 
 @pytest.mark.parametrize("path", ROUTES)
-def test_a_request_that_is_no_upload_is_small(alone: str, path: str) -> None:
+def test_requests_other_than_uploads_are_small(alone: str, path: str) -> None:
     answer = httpx.post(f"{alone}{path}", content=b"x" * (MAX_BODY_BYTES + 1))
     assert answer.status_code == 413
     assert "at most 8 MB" in answer.json()["error"]
 
 
 @pytest.mark.parametrize("path", ROUTES)
-def test_what_does_not_say_its_size_is_counted(alone: str, path: str) -> None:
+def test_bodies_without_a_declared_size_are_counted(alone: str, path: str) -> None:
     answer = httpx.post(f"{alone}{path}", content=(b"x" * 1024**2 for _ in range(9)))
     assert answer.status_code == 413
 
 
-def test_what_does_not_say_its_size_and_is_small_is_answered(alone: str) -> None:
+def test_a_small_body_without_a_declared_size_is_accepted(alone: str) -> None:
     answer = httpx.post(f"{alone}/api/markdown", content=iter([b"# A", b" title"]))
     assert "A title" in answer.text
     assert answer.status_code == 200
 
 
-def test_a_size_is_believed_before_anything_comes(alone: str) -> None:
+def test_a_declared_size_over_the_limit_is_refused_immediately(alone: str) -> None:
     for claimed in (str(MAX_BODY_BYTES + 1), "9" * 30):
         with socket.create_connection((urlsplit(alone).hostname, urlsplit(alone).port)) as line:
             head = f"POST /api/markdown HTTP/1.1\r\nHost: localhost\r\nContent-Length: {claimed}"

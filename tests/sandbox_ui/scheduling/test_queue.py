@@ -54,7 +54,7 @@ def is_in(turn: Ticket) -> bool:
 # The order
 
 
-def test_who_comes_first_is_first_and_no_more_are_let_in_than_may(tmp_path: Path) -> None:
+def test_the_queue_is_first_in_first_out_up_to_the_limit(tmp_path: Path) -> None:
     line = RunQueue(2)
     turns = [line.enter() for _ in range(4)]
     assert [is_in(turn) for turn in turns] == [True, True, False, False]
@@ -64,7 +64,7 @@ def test_who_comes_first_is_first_and_no_more_are_let_in_than_may(tmp_path: Path
     assert [is_in(turn) for turn in turns] == [True, False, True, False]
 
 
-def test_a_person_with_many_runs_does_not_keep_another_waiting_for_all_of_them() -> None:
+def test_a_user_with_many_runs_does_not_block_others() -> None:
     line = RunQueue(1)
     turns = {f"a{number}": line.enter("ann") for number in range(4)}
     turns |= {f"b{number}": line.enter("bob") for number in range(2)}
@@ -72,7 +72,7 @@ def test_a_person_with_many_runs_does_not_keep_another_waiting_for_all_of_them()
     assert order_of(line, turns) == ["a0", "b0", "c0", "a1", "b1", "a2", "a3"]
 
 
-def test_who_has_fewer_at_work_is_next(tmp_path: Path) -> None:
+def test_the_user_with_fewer_active_runs_is_next(tmp_path: Path) -> None:
     line = RunQueue(3)
     first = [line.enter("ann"), line.enter("ann"), line.enter("bob")]
     ann, bob = line.enter("ann"), line.enter("bob")
@@ -82,7 +82,7 @@ def test_who_has_fewer_at_work_is_next(tmp_path: Path) -> None:
     assert is_in(bob)
 
 
-def test_a_person_has_a_share_and_the_operator_may_use_all() -> None:
+def test_users_have_a_share_and_the_operator_has_no_limit() -> None:
     line = RunQueue(4, max_active_per_user=2)
     ann = [line.enter("ann") for _ in range(3)]
     assert [is_in(turn) for turn in ann] == [True, True, False]
@@ -92,7 +92,7 @@ def test_a_person_has_a_share_and_the_operator_may_use_all() -> None:
     assert [is_in(each) for each in (ann[2], operator[2])] == [True, False]
 
 
-def test_a_thousand_wait_and_more_are_refused_with_a_sentence() -> None:
+def test_the_queue_holds_a_thousand_runs() -> None:
     line = RunQueue(1)
     for number in range(MAX_WAITING + 1):
         line.enter(f"person {number}")
@@ -111,11 +111,11 @@ def test_a_thousand_wait_and_more_are_refused_with_a_sentence() -> None:
     [(1, "1st"), (2, "2nd"), (3, "3rd"), (4, "4th"), (11, "11th"), (12, "12th"), (13, "13th"),
      (21, "21st"), (111, "111th"), (122, "122nd")],
 )  # fmt: skip
-def test_a_place_is_said_as_people_say_it(number: int, said: str) -> None:
+def test_a_queue_position_is_an_ordinal(number: int, said: str) -> None:
     assert ordinal(number) == said
 
 
-def test_everybody_comes_in_at_last_whoever_leaves_and_stops_meanwhile() -> None:
+def test_every_waiting_run_starts_despite_others_leaving() -> None:
     line, inside, most = RunQueue(3, max_active_per_user=2), list[int](), list[int]()
     lock, done = threading.Lock(), list[bool]()
 
@@ -185,7 +185,7 @@ def wait_for(runs: RunManager, run: str, wanted: str) -> None:
     wait_until(lambda: state(runs, run).startswith(wanted))
 
 
-def test_a_run_waits_and_is_told_its_place_as_the_line_moves(tmp_path: Path) -> None:
+def test_a_waiting_run_shows_its_queue_position(tmp_path: Path) -> None:
     with opened(tmp_path, RunQueue(1)) as runs:
         first = start(runs, SLEEP, SUBMIT)
         wait_for(runs, first, "running_tool")
@@ -202,7 +202,7 @@ def test_a_run_waits_and_is_told_its_place_as_the_line_moves(tmp_path: Path) -> 
         assert sum(isinstance(each, RunEnded) for each in events(runs, third)) == 1
 
 
-def test_stop_takes_a_run_out_of_the_line_and_a_message_brings_it_back(tmp_path: Path) -> None:
+def test_stop_removes_a_run_from_the_queue_and_a_message_requeues_it(tmp_path: Path) -> None:
     with opened(tmp_path, RunQueue(1)) as runs:
         first = start(runs, SLEEP, SUBMIT)
         wait_for(runs, first, "running_tool")
@@ -217,7 +217,7 @@ def test_stop_takes_a_run_out_of_the_line_and_a_message_brings_it_back(tmp_path:
         wait_for(runs, second, "submitted")
 
 
-def test_a_run_that_fails_makes_room(tmp_path: Path) -> None:
+def test_a_failed_run_frees_its_slot(tmp_path: Path) -> None:
     class Broken(LocalSandboxProvider):
         def create_workspace(self) -> str:
             self.blobs = None  # type: ignore[assignment]
@@ -232,7 +232,7 @@ def test_a_run_that_fails_makes_room(tmp_path: Path) -> None:
     runs.close()
 
 
-def test_who_waits_when_the_studio_is_closed_ends_as_stopped_at_once(tmp_path: Path) -> None:
+def test_shutdown_stops_waiting_runs_immediately(tmp_path: Path) -> None:
     with opened(tmp_path, RunQueue(1)) as runs:
         runs.admission.queue.enter()
         run = start(runs, SUBMIT)
@@ -240,7 +240,7 @@ def test_who_waits_when_the_studio_is_closed_ends_as_stopped_at_once(tmp_path: P
     assert state(runs, run) == f"stopped: {CLOSED_MESSAGE}"
 
 
-def test_a_person_hears_why_they_wait_where_the_machine_is_free(tmp_path: Path) -> None:
+def test_a_user_at_their_limit_is_told_why_they_wait(tmp_path: Path) -> None:
     with opened(tmp_path, RunQueue(4, max_active_per_user=1)) as runs:
         owned = list[str]()
         for _ in range(2):
@@ -256,7 +256,7 @@ def test_a_person_hears_why_they_wait_where_the_machine_is_free(tmp_path: Path) 
         runs.stop(owned[1])
 
 
-def test_the_sandbox_that_is_idle_for_the_longest_makes_room_for_another(tmp_path: Path) -> None:
+def test_the_longest_idle_sandbox_is_evicted_first(tmp_path: Path) -> None:
     machine = LocalSandboxProvider(tmp_path)
     runs = RunManager(tmp_path, machine, Admission(RunQueue(2), max_sandboxes=2))
     runs.open()
@@ -275,7 +275,7 @@ def test_the_sandbox_that_is_idle_for_the_longest_makes_room_for_another(tmp_pat
     runs.close()
 
 
-def test_many_runs_of_several_people_all_end_and_leave_nothing_behind(tmp_path: Path) -> None:
+def test_many_runs_of_several_users_end_and_leave_nothing_behind(tmp_path: Path) -> None:
     machine = LocalSandboxProvider(tmp_path)
     most = list[int]()
     with opened(tmp_path, RunQueue(3, max_active_per_user=2)) as runs:
@@ -297,7 +297,7 @@ def test_many_runs_of_several_people_all_end_and_leave_nothing_behind(tmp_path: 
 
 
 @pytest.mark.browser
-def test_the_page_shows_the_place_and_stop_gives_it_up(tmp_path: Path) -> None:
+def test_the_page_shows_the_queue_position_and_stop_leaves_the_queue(tmp_path: Path) -> None:
     task = "Say four."
     gates = [threading.Event(), threading.Event()]
     turns = [Said(calls=[Call("submit")], gate=gate) for gate in gates]
@@ -331,7 +331,7 @@ def test_the_page_shows_the_place_and_stop_gives_it_up(tmp_path: Path) -> None:
 # How many
 
 
-def test_the_limits_fit_the_machine_where_nobody_said(tmp_path: Path) -> None:
+def test_default_limits_fit_the_machine(tmp_path: Path) -> None:
     fitted = studio_limits(Settings(data=tmp_path / "to" / "come"))
     assert fitted.max_runs >= 2
     assert fitted.max_runs / 2 <= fitted.max_runs_per_user <= fitted.max_runs
