@@ -15,7 +15,7 @@ from agent.limits import Limits
 from agent.models.scripted import ScriptedModel
 from agent.sandbox.engine.client import Client
 from agent.settings import Settings
-from tests.faults.world import SUBMIT, World, bash, clear, opened
+from tests.faults.studio_app import SUBMIT, StudioApp, bash, open_studio_app, remove_containers
 
 pytestmark = [
     pytest.mark.engine,
@@ -36,7 +36,7 @@ def small(tmp_path: Path, engine: Client) -> Iterator[Path]:
     subprocess.run(["mount", "-o", "loop", str(image), str(folder)], check=True)
     yield folder
     with suppress(FileNotFoundError):
-        clear(folder / "data", engine)
+        remove_containers(folder / "data", engine)
     subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
@@ -54,47 +54,49 @@ def empty(folder: Path) -> None:
 
 
 @pytest.fixture
-def world(small: Path, settings: Settings, engine: Client) -> Iterator[World]:
-    with opened(small / "data", settings, engine, disks=False) as world:
-        yield world
+def studio_app(small: Path, settings: Settings, engine: Client) -> Iterator[StudioApp]:
+    with open_studio_app(small / "data", settings, engine, disks=False) as studio_app:
+        yield studio_app
 
 
-def filled(world: World, small: Path) -> str:
+def filled(studio_app: StudioApp, small: Path) -> str:
     """A run whose record found no room in the middle of a command."""
-    run = world.start(bash(WAIT), replace(SUBMIT, text="More than there is room for. " * 10_000))
-    world.wait_for(run, "tool_output")
+    run = studio_app.start(
+        bash(WAIT), replace(SUBMIT, text="More than there is room for. " * 10_000)
+    )
+    studio_app.wait_for(run, "tool_output")
     fill(small)
-    world.container(run).exec_run("touch /tmp/go")
+    studio_app.container(run).exec_run("touch /tmp/go")
     return run
 
 
 def test_the_run_ends_with_what_to_do_and_goes_on_once_there_is_room(
-    world: World, small: Path
+    studio_app: StudioApp, small: Path
 ) -> None:
-    run = filled(world, small)
-    end = world.end(run)
+    run = filled(studio_app, small)
+    end = studio_app.end(run)
     assert (end.status, "Free some space" in end.reason) == ("failed", True)
     fill(small)
     with pytest.raises(RunError, match="Free some space"):
-        world.runs.follow_up(run, "Go on.", ScriptedModel([SUBMIT]), Limits())
+        studio_app.runs.follow_up(run, "Go on.", ScriptedModel([SUBMIT]), Limits())
     with pytest.raises(StorageFull, match="Free some space"):
-        world.runs.create_draft()
+        studio_app.runs.create_draft()
     empty(small)
-    end = world.go_on(run, bash("pgrep -c sleep; echo on"), SUBMIT)
+    end = studio_app.go_on(run, bash("pgrep -c sleep; echo on"), SUBMIT)
     assert (end.status, end.reason) == ("submitted", "")
-    assert "1\non" in world.observations(run)[-1]
-    assert [type(e).__name__ for e in world.events(run)].count("RunEnded") == 2
+    assert "1\non" in studio_app.observations(run)[-1]
+    assert [type(e).__name__ for e in studio_app.events(run)].count("RunEnded") == 2
 
 
 @pytest.mark.long
 def test_a_full_workspace_is_told_to_the_command_and_the_run_goes_on(
-    place: Path, settings: Settings, engine: Client
+    data_path: Path, settings: Settings, engine: Client
 ) -> None:
-    with opened(place, replace(settings, disk=24 * 1024**2), engine) as world:
-        run = world.do(
+    with open_studio_app(data_path, replace(settings, disk=24 * 1024**2), engine) as studio_app:
+        run = studio_app.do(
             bash("head -c 99M /dev/zero > big"), bash("rm big; echo on > f; cat f"), SUBMIT
         )
-        first, second = world.observations(run)
+        first, second = studio_app.observations(run)
         assert "No space left on device" in first
         assert second.endswith("on")
-        assert world.found(run, RunEnded)[0].status == "submitted"
+        assert studio_app.found(run, RunEnded)[0].status == "submitted"
