@@ -36,7 +36,7 @@ def results(folder: Path, answers: dict[str, str | None]) -> str:
     return str(path)
 
 
-def test_tasks_are_made_and_answers_to_them_scored(
+def test_tasks_are_generated_and_answers_scored(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = tasks(tmp_path, "--split", "names", "--count", "20", "--seed", "3")
@@ -64,7 +64,7 @@ def test_a_family_and_levels_are_chosen(tmp_path: Path) -> None:
     ("answers", "told"),
     [({"nobody": "x"}, "no task has the id 'nobody'"), (None, "results.jsonl cannot be read")],
 )
-def test_what_is_wrong_is_told_in_a_line(
+def test_errors_are_one_line(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     answers: dict[str, str | None] | None,
@@ -76,7 +76,7 @@ def test_what_is_wrong_is_told_in_a_line(
     assert told in capsys.readouterr().err
 
 
-def test_a_family_that_is_not_there_leaves_no_file(
+def test_an_unknown_family_creates_no_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "t.jsonl"
@@ -108,7 +108,7 @@ def test_the_page_has_nothing_of_it_on_its_way() -> None:
 
 
 @pytest.mark.engine
-def test_a_task_is_done_as_a_run_and_rewarded(tmp_path: Path, image: str) -> None:
+def test_a_task_runs_and_is_scored(tmp_path: Path, image: str) -> None:
     (problem,) = tasks(
         tmp_path, "--family", "recipes", "--count", "1", "--level", "1", "--seed", "4"
     )

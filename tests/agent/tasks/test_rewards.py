@@ -29,7 +29,7 @@ def worth(qa_type: QaType, truth: str, answer: str | None) -> float:
      r"So the final answer is \boxed{\text{B}}.", "A is wrong, as C is.\nAnswer: B",
      "Let me see. A? No.\n\nThe answer is B.", "Answer: B\nAnswer: B."],
 )  # fmt: skip
-def test_one_letter_plainly_named_is_right(answer: str) -> None:
+def test_a_single_named_letter_is_accepted(answer: str) -> None:
     assert worth("single_choice", "B", answer) == 1
     assert worth("single_choice", "A", answer) == 0
 
@@ -71,7 +71,7 @@ def test_the_right_letters_in_any_order_are_right(answer: str) -> None:
         (answer, 0) for answer in ("", "not A", "A but not C", "all", "a bad face", "A, C?", "А, С")
     ],
 )
-def test_letters_too_many_and_too_few_cost(answer: str, expected: float) -> None:
+def test_extra_and_missing_letters_reduce_the_score(answer: str, expected: float) -> None:
     assert worth("multiple_choice", "AC", answer) == pytest.approx(expected)
 
 
@@ -91,7 +91,7 @@ def test_exact_lines_may_end_in_any_way() -> None:
 
 
 @pytest.mark.parametrize("qa_type", ["single_choice", "multiple_choice", "open_ended", "exact"])
-def test_no_answer_is_worth_nothing(qa_type: QaType) -> None:
+def test_a_missing_answer_scores_zero(qa_type: QaType) -> None:
     for answer in (None, "", "   \n", "\u00a0", "A" * 10_000_000):
         assert worth(qa_type, "A", answer) == 0
 
@@ -102,7 +102,7 @@ def test_no_answer_is_worth_nothing(qa_type: QaType) -> None:
      ("x^2+2x+1", "$(x+1)^2$"), (r"\sqrt{8}", r"2\sqrt{2}"), ("3", "x = 3"), ("12", "**12**"),
      ("12", "First 10, then 2 more.\nAnswer: 12"), ("12", r"Thus \boxed{12}.")],
 )  # fmt: skip
-def test_what_is_mathematically_equal_is_right(truth: str, answer: str) -> None:
+def test_mathematically_equal_answers_are_correct(truth: str, answer: str) -> None:
     assert worth("open_ended", truth, answer) == 1
 
 
@@ -129,7 +129,7 @@ def test_a_code_of_letters_and_digits_is_no_product(truth: str, answer: str) -> 
     assert worth("open_ended", truth, truth) == 1
 
 
-def test_what_would_be_computed_for_ever_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_computation_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
     assert mathematics.expressions_equal("12.0", "12")
     monkeypatch.setattr(mathematics, "TIMEOUT_SECONDS", 0.3)
     assert not mathematics.expressions_equal("10^{10^{10}}", "12")
@@ -137,7 +137,7 @@ def test_what_would_be_computed_for_ever_is_given_up(monkeypatch: pytest.MonkeyP
     assert mathematics.expressions_equal("12.0", "12")
 
 
-def test_rollouts_compare_from_threads() -> None:
+def test_comparison_works_from_threads() -> None:
     with ThreadPoolExecutor(4) as threads:
         said = list(
             threads.map(lambda at: mathematics.expressions_equal(f"{at}.0", str(at % 3)), range(8))
@@ -145,7 +145,7 @@ def test_rollouts_compare_from_threads() -> None:
     assert said == [True, True, True, *[False] * 5]
 
 
-def test_a_forked_process_asks_one_of_its_own() -> None:
+def test_a_forked_process_starts_its_own_worker() -> None:
     program = """if True:
         import os
         from agent.tasks.mathematics import expressions_equal
@@ -183,7 +183,7 @@ _PARTS = [
 
 @settings(max_examples=50)
 @given(st.lists(st.sampled_from(_PARTS) | st.text(max_size=4), max_size=12).map("".join))
-def test_any_answer_is_worth_something_from_nothing_to_one(answer: str) -> None:
+def test_scores_are_between_zero_and_one(answer: str) -> None:
     worths = [worth("single_choice", letter, answer) for letter in "ABCD"]
     assert sum(worths) <= 1
     letters: list[QaType] = ["multiple_choice", "exact"]
@@ -191,7 +191,7 @@ def test_any_answer_is_worth_something_from_nothing_to_one(answer: str) -> None:
     assert 0 <= worth("open_ended", "A text with A", answer) <= 1
 
 
-def test_a_missing_package_is_told_where_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_reported_when_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mathematics, "find_spec", lambda _: None)
     with pytest.raises(TaskError, match=r"requirements-train\.txt"):
         worth("open_ended", "12", "13")
@@ -200,7 +200,7 @@ def test_a_missing_package_is_told_where_it_is_needed(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("truth", ["2026-03-05", "05.03.2026", "12:30", "Paris in 1900", "Paris"])
-def test_a_date_is_no_mathematics(truth: str) -> None:
+def test_a_date_is_not_an_expression(truth: str) -> None:
     assert not mathematics.is_expression(truth)
 
 
@@ -233,7 +233,7 @@ def table(first: list[str], second: list[str]) -> int:
     return above[-1]
 
 
-def test_repeating_the_question_or_all_there_is_earns_little() -> None:
+def test_repeating_the_question_or_documents_scores_low() -> None:
     truth = "The harbour was closed after the storm of March"
     question = "Why was the harbour closed, and after which event?"
     assert worth("open_ended", truth, question) < 0.6
@@ -241,5 +241,5 @@ def test_repeating_the_question_or_all_there_is_earns_little() -> None:
     assert worth("open_ended", truth, truth.upper() + ".") == 1
 
 
-def test_the_longest_answers_are_compared_soon() -> None:
+def test_the_longest_answers_are_compared_quickly() -> None:
     assert 0 < worth("open_ended", "a b " * 16_000, "b a " * 16_000) < 1

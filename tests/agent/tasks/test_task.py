@@ -40,7 +40,7 @@ def workspace(folder: Path) -> Workspace:
     return Workspace(folder / "run" / "workspace")
 
 
-def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+def test_records_survive_a_round_trip(tmp_path: Path) -> None:
     pdf = b"%PDF-1.4\n\x00\xff\xfe"
     (tmp_path / "files").mkdir()
     (tmp_path / "files" / "map.pdf").write_bytes(pdf)
@@ -79,7 +79,7 @@ def test_the_reference_records_are_read(tmp_path: Path) -> None:
     + [({"input_files": {"a": value}}, "'a'") for value in WRONG_CONTENTS]
     + [({"input_files": {"a": "", "a/b": ""}}, "'a'")],
 )
-def test_a_wrong_record_is_named_by_file_line_and_key(
+def test_an_invalid_record_is_reported_with_file_line_and_key(
     tmp_path: Path, change: dict[str, object], key: str
 ) -> None:
     path = tasks_file(tmp_path, GOOD, {**GOOD, "id": "a-2", **change})
@@ -108,14 +108,14 @@ def test_hostile_names_are_refused(tmp_path: Path, name: str) -> None:
     "line",
     ["{", "[]", "3", '"x"', "[" * 100_000, "\ud800", '{"id": "a", "id": "b"}', "9" * 5_000, "\0"],
 )
-def test_a_line_that_is_no_record_is_named(tmp_path: Path, line: str) -> None:
+def test_a_line_that_is_not_a_record_is_reported(tmp_path: Path, line: str) -> None:
     path = tmp_path / "tasks.jsonl"
     path.write_bytes(line.encode("utf-8", "surrogatepass") + b"\n")
     with pytest.raises(TaskError, match="line 1: "):
         list(read_tasks(path))
 
 
-def test_an_id_that_comes_twice_is_told(tmp_path: Path) -> None:
+def test_a_duplicate_id_is_reported(tmp_path: Path) -> None:
     with pytest.raises(TaskError, match="line 3: id: 'a-1' is also the id of line 1"):
         list(read_tasks(tasks_file(tmp_path, GOOD, {**GOOD, "id": "b"}, GOOD)))
 
@@ -130,7 +130,7 @@ def test_a_file_that_is_a_link_or_gone_is_not_laid(tmp_path: Path) -> None:
             write_inputs(problem, workspace(place))
 
 
-def test_a_name_that_is_taken_is_told(tmp_path: Path) -> None:
+def test_a_duplicate_name_is_reported(tmp_path: Path) -> None:
     place = workspace(tmp_path)
     problem = TaskRecord("q", "?", "x", "exact", "", {"a.txt": "1"})
     write_inputs(problem, place)
@@ -138,7 +138,7 @@ def test_a_name_that_is_taken_is_told(tmp_path: Path) -> None:
         write_inputs(problem, place)
 
 
-def test_what_cannot_be_written_leaves_the_old_file(tmp_path: Path) -> None:
+def test_a_failed_write_keeps_the_old_file(tmp_path: Path) -> None:
     path = tasks_file(tmp_path, GOOD)
     before = path.read_bytes()
     elsewhere = TaskRecord(
@@ -160,7 +160,7 @@ def test_answers_are_read_by_id(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("value", "key"), [({"answer": "x"}, "id"), ({"id": "b", "answer": 3}, "answer"), ([], "id")]
 )
-def test_a_wrong_answer_is_named(tmp_path: Path, value: object, key: str) -> None:
+def test_an_invalid_answer_is_reported(tmp_path: Path, value: object, key: str) -> None:
     path = tasks_file(tmp_path, {"id": "a"}, value)
     with pytest.raises(TaskError, match=f"line 2: {key}"):
         read_answers(path)

@@ -11,7 +11,7 @@ from agent.installation import pip_install
 from agent.train import cli
 
 
-def test_what_is_missing_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_packages_are_reported_with_advice(monkeypatch: pytest.MonkeyPatch) -> None:
     found = importlib.util.find_spec
     monkeypatch.setattr(
         cli, "find_spec", lambda name: None if name in ("torch", "trl") else found("json")
@@ -23,7 +23,7 @@ def test_what_is_missing_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch
     )
 
 
-def test_a_wrong_recipe_is_told_before_anything_is_loaded(
+def test_an_invalid_recipe_is_reported_before_loading(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["train", "cpu", "--output", str(tmp_path), "--set", "threads=few"]) == 1
@@ -31,10 +31,10 @@ def test_a_wrong_recipe_is_told_before_anything_is_loaded(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_change_without_a_value_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_override_without_a_value_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["train", "cpu", "--set", "threads"]) == 1
     assert "--set threads: must be KEY=VALUE" in capsys.readouterr().err
 
 
-def test_a_value_may_hold_what_parts_it_from_its_key() -> None:
+def test_a_value_can_contain_the_separator() -> None:
     assert cli.parse_changes(["tasks.file=a=b", "seed=3"]) == {"tasks.file": "a=b", "seed": "3"}

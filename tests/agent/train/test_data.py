@@ -21,7 +21,7 @@ def test_kinds_come_in_turn_and_the_same_for_a_seed() -> None:
 
 
 @pytest.mark.parametrize("split", ["train", "names", "wording", "family"])
-def test_what_is_measured_on_is_not_trained_on(split: str) -> None:
+def test_evaluation_tasks_are_not_trained_on(split: str) -> None:
     trained = {(each.problem_statement, str(each.input_files)) for each in data.training_tasks(CPU)}
     for each in data.evaluation_tasks(CPU, split):  # type: ignore[arg-type]
         assert (each.problem_statement, str(each.input_files)) not in trained
@@ -35,7 +35,7 @@ def test_a_question_of_a_family_may_be_named() -> None:
 @pytest.mark.parametrize(
     ("kind", "told"), [("staf", "has no family"), ("staff.age", "has no question")]
 )
-def test_a_kind_that_is_not_there_is_told(kind: str, told: str) -> None:
+def test_an_unknown_kind_is_reported(kind: str, told: str) -> None:
     with pytest.raises(TrainError, match=rf"tasks\.kinds: .*{told}"):
         data.training_tasks(recipe.load_recipe("cpu", {"tasks.kinds": f"[{kind}]"}))
 

@@ -77,7 +77,7 @@ def weights_of(folder: Path) -> Any:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_a_training_goes_through_all_its_stages(
+def test_training_runs_all_stages(
     small: Recipe, studio: Studio, tmp_path: Path, dtype: Literal["float32", "bfloat16"]
 ) -> None:
     from agent.train.pipeline import train
@@ -98,9 +98,7 @@ def test_a_training_goes_through_all_its_stages(
     assert len(list((studio.settings.data / "runs").glob("*/journal.jsonl"))) == 4 + 8 + 6
 
 
-def test_a_training_goes_on_where_it_was_left(
-    small: Recipe, studio: Studio, tmp_path: Path
-) -> None:
+def test_training_resumes(small: Recipe, studio: Studio, tmp_path: Path) -> None:
     import shutil
 
     from agent.train.pipeline import train
@@ -121,7 +119,7 @@ def test_a_training_goes_on_where_it_was_left(
         shutil.rmtree(cut)
 
 
-def test_a_training_begins_with_what_another_one_made(
+def test_training_starts_from_another_trainings_result(
     small: Recipe, studio: Studio, tmp_path: Path
 ) -> None:
     from agent.train.pipeline import train
@@ -144,7 +142,7 @@ def test_a_training_begins_with_what_another_one_made(
     assert all(old[name].equal(new[name]) for name in old)
 
 
-def test_a_folder_that_holds_a_training_is_not_begun_anew(
+def test_an_existing_training_is_not_overwritten(
     small: Recipe, studio: Studio, tmp_path: Path
 ) -> None:
     from agent.train.pipeline import train
@@ -157,7 +155,7 @@ def test_a_folder_that_holds_a_training_is_not_begun_anew(
         train(small, tmp_path / "out", resume=True, studio=studio)
 
 
-def test_a_checkpoint_that_was_cut_off_is_passed_over(tmp_path: Path) -> None:
+def test_a_truncated_checkpoint_is_skipped(tmp_path: Path) -> None:
     from agent.train.callbacks import last_checkpoint
 
     assert last_checkpoint(tmp_path / "none") is None
@@ -168,7 +166,9 @@ def test_a_checkpoint_that_was_cut_off_is_passed_over(tmp_path: Path) -> None:
     assert last_checkpoint(tmp_path) == (tmp_path / "checkpoint-10", 10)
 
 
-def test_tasks_too_few_for_a_step_are_told(small: Recipe, studio: Studio, tmp_path: Path) -> None:
+def test_too_few_tasks_for_a_step_are_reported(
+    small: Recipe, studio: Studio, tmp_path: Path
+) -> None:
     from agent.train.pipeline import train
 
     few = replace(small, stages=("reinforced",), tasks=replace(small.tasks, count=1))
@@ -176,9 +176,7 @@ def test_tasks_too_few_for_a_step_are_told(small: Recipe, studio: Studio, tmp_pa
         train(few, tmp_path / "out", resume=False, studio=studio)
 
 
-def test_where_most_rollouts_fail_the_training_ends_and_says_why(
-    small: Recipe, tmp_path: Path
-) -> None:
+def test_training_ends_if_most_rollouts_fail(small: Recipe, tmp_path: Path) -> None:
     from agent.train.pipeline import train
 
     settings = Settings(data=tmp_path / "data", warm_sandboxes=0)
@@ -189,7 +187,7 @@ def test_where_most_rollouts_fail_the_training_ends_and_says_why(
         train(small, tmp_path / "out", resume=False, studio=broken)
 
 
-def test_a_model_that_is_not_there_is_told(small: Recipe, studio: Studio, tmp_path: Path) -> None:
+def test_a_missing_model_is_reported(small: Recipe, studio: Studio, tmp_path: Path) -> None:
     from agent.train.pipeline import train
 
     wrong = replace(small, model=replace(small.model, name=str(tmp_path)))

@@ -37,7 +37,7 @@ def load(folder: Path, text: str, **changes: str) -> Recipe:
 
 
 @pytest.mark.parametrize("name", recipe.recipe_names())
-def test_a_recipe_of_the_program_can_be_read(name: str) -> None:
+def test_bundled_recipes_are_valid(name: str) -> None:
     assert recipe.load_recipe(name).stages
 
 
@@ -98,20 +98,22 @@ def test_a_value_can_be_changed_for_once(tmp_path: Path) -> None:
         ("{tasks: 2}", "{tasks: !!python/name:os.system 2}", "evaluation.tasks"),
     ],
 )
-def test_a_wrong_recipe_names_line_and_key(tmp_path: Path, old: str, new: str, told: str) -> None:
+def test_an_invalid_recipe_is_reported_with_line_and_key(
+    tmp_path: Path, old: str, new: str, told: str
+) -> None:
     with pytest.raises(TrainError) as caught:
         load(tmp_path, SMALL.replace(old, new, 1))
     assert told in str(caught.value)
     assert str(tmp_path / "mine.yaml") in str(caught.value)
 
 
-def test_a_wrong_change_names_its_key(tmp_path: Path) -> None:
+def test_an_invalid_override_names_its_key(tmp_path: Path) -> None:
     with pytest.raises(TrainError, match=r"--set rollouts.steps, line 1: rollouts.steps: must be"):
         load(tmp_path, SMALL, rollouts__steps="many")
     with pytest.raises(TrainError, match=r"--set rolls.steps: the recipe has no part named 'rolls"):
         load(tmp_path, SMALL, rolls__steps="2")
 
 
-def test_a_recipe_that_is_not_there_is_told_with_those_that_are() -> None:
+def test_an_unknown_recipe_is_reported_with_the_available_ones() -> None:
     with pytest.raises(TrainError, match=r"The recipes are builtin, cpu, gpu, paper"):
         recipe.load_recipe("nowhere")

@@ -82,7 +82,7 @@ def plain(answer: Answer) -> object:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_another_reckoning_from_the_files_agrees(family: str) -> None:
+def test_an_independent_solver_agrees(family: str) -> None:
     asked: Counter[str] = Counter()
     for level in LEVELS:
         for draft in drafts(family, level, 40 if level < 4 else 12):
@@ -92,7 +92,7 @@ def test_another_reckoning_from_the_files_agrees(family: str) -> None:
     assert asked.keys() == SOLVERS[family].keys() == generate.load_wordings()[family].keys()
 
 
-def test_a_right_answer_is_worth_one_and_another_task_s_less() -> None:
+def test_a_correct_answer_scores_one_and_others_less() -> None:
     for split in get_args(Split):
         before: TaskRecord | None = None
         for problem in made(split):
@@ -121,13 +121,13 @@ def test_every_task_is_a_record_with_plain_names() -> None:
         assert "{" not in problem.problem_statement
 
 
-def test_no_task_comes_twice_within_and_across_splits() -> None:
+def test_tasks_are_unique_within_and_across_splits() -> None:
     all_of_them = [each for split in get_args(Split) for each in made(split)]
     assert len({each.id for each in all_of_them}) == len(all_of_them)
     assert len({each.problem_statement for each in all_of_them}) == len(all_of_them)
 
 
-def test_no_name_that_is_held_out_is_trained_on() -> None:
+def test_held_out_names_are_not_in_training() -> None:
     for split in ("train", "wording", "family"):
         used = words(everything(split))
         for kind, parts in names.load_names().items():
@@ -162,7 +162,7 @@ def pattern(wording: str) -> re.Pattern[str]:
     return re.compile("".join(parts))
 
 
-def test_no_wording_that_is_held_out_is_trained_on() -> None:
+def test_held_out_wordings_are_not_in_training() -> None:
     for split in ("train", "names"):
         for problem in made(split):
             assert not [each for each in put("held_out") if each.search(problem.problem_statement)]
@@ -189,7 +189,7 @@ def test_only_the_family_is_held_out_in_its_split() -> None:
         assert [each for each in forms if each.search(problem.problem_statement)]
 
 
-def test_no_family_that_is_held_out_is_trained_on() -> None:
+def test_held_out_families_are_not_in_training() -> None:
     for split in ("train", "wording", "names"):
         assert {each.domain for each in made(split)} == set(generate.TRAIN_FAMILIES)
     assert {each.domain for each in made("family")} == set(generate.HELD_OUT_FAMILIES)
@@ -219,7 +219,7 @@ def test_it_grows_with_the_level() -> None:
         assert sizes[0] < sizes[2] < sizes[4], family
 
 
-def test_a_seed_makes_the_same_in_every_process() -> None:
+def test_a_seed_is_deterministic_across_processes() -> None:
     program = (
         "import hashlib, json; from agent.tasks.document_qa.generate import generate_tasks\n"
         "from agent.tasks.task import to_json\n"
@@ -239,14 +239,14 @@ def test_a_seed_makes_the_same_in_every_process() -> None:
         assert done.stdout.strip() == DIGEST
 
 
-def test_another_seed_makes_others() -> None:
+def test_another_seed_generates_other_tasks() -> None:
     one, other = (
         [p.problem_statement for p in generate.generate_tasks("train", 40, s)] for s in (1, 2)
     )
     assert len(set(one) & set(other)) < 10
 
 
-def test_more_than_there_are_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requesting_too_many_tasks_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generate, "_MAX_ATTEMPTS", 2)
     with pytest.raises(TaskError, match="notes: there are no"):
         list(generate.generate_tasks("names", 5_000, 1, "notes", (1,)))
@@ -254,5 +254,5 @@ def test_more_than_there_are_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         list(generate.generate_tasks("train", 1, 1, "loans"))
 
 
-def test_days_of_a_month_are_in_english_whatever_the_machine_speaks() -> None:
+def test_dates_are_english_in_any_locale() -> None:
     assert long_date(date(2026, 3, 5)) == "5 March 2026"

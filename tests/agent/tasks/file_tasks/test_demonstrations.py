@@ -98,7 +98,7 @@ def told(message: Message) -> tuple[str, list[tuple[str, object]]]:
     return message.text, [(call.name, json.loads(call.arguments)) for call in calls]
 
 
-def test_a_demonstrated_failure_is_what_a_real_one_says(here: Desk) -> None:
+def test_a_demonstrated_failure_matches_a_real_one(here: Desk) -> None:
     (chore,) = generate_file_tasks("train", 1, 2, "count")
     chore = replace(chore, commands=("cat input/none.txt",), stdout=())
     said, _, _ = here.do(chore)
@@ -119,7 +119,7 @@ def test_some_demonstrations_fail_and_say_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("family", ["write", "count", "sort", "document", "outside"])
-def test_a_demonstration_is_what_a_real_run_says(here: Desk, family: str) -> None:
+def test_a_demonstration_matches_a_real_run(here: Desk, family: str) -> None:
     for chore in generate_file_tasks("train", 8, 2, family):
         said, status, files = here.do(chore)
         expected = [
@@ -132,14 +132,14 @@ def test_a_demonstration_is_what_a_real_run_says(here: Desk, family: str) -> Non
         assert chore.is_solved(files, chore.reply), chore.id
 
 
-def test_who_should_refuse_must_say_so_and_make_nothing() -> None:
+def test_out_of_scope_tasks_must_be_refused_without_files() -> None:
     (chore,) = generate_file_tasks("train", 1, 0, "outside")
     assert chore.is_solved({"input/a.txt": b"a"}, f"Sorry. {chore.reply}")
     assert not chore.is_solved({}, "Here is your essay: dogs are nice.")
     assert not chore.is_solved({"output/essay.txt": b"dogs"}, chore.reply)
 
 
-def test_nothing_and_nonsense_pass_no_check() -> None:
+def test_empty_and_wrong_answers_pass_no_check() -> None:
     for chore in generate_file_tasks("wording", 300, 1):
         if not chore.commands:
             continue
@@ -155,7 +155,7 @@ def test_nothing_and_nonsense_pass_no_check() -> None:
 @pytest.mark.engine
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("family", [each for each in families() if each != "outside"])
-def test_every_way_passes_its_own_check_and_no_other(desk: Desk, family: str) -> None:
+def test_every_solution_passes_only_its_own_check(desk: Desk, family: str) -> None:
     made = [
         chore
         for split in TRIED

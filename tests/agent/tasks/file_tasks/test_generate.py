@@ -52,7 +52,7 @@ def test_the_wordings_are_many_and_none_that_is_held_out_is_trained_on(
     assert not train & held_out
 
 
-def test_no_value_that_is_held_out_is_trained_on() -> None:
+def test_held_out_values_are_not_in_training() -> None:
     for kind, parts in load_values().items():
         train, held_out = ({each.lower() for each in parts[part]} for part in parts)
         assert not train & held_out, kind
@@ -88,13 +88,13 @@ def told(seed: int) -> str:
     return "\n".join(f"{each.text} {each.commands} {each.input_files}" for each in made)
 
 
-def test_the_same_seed_makes_the_same_chores() -> None:
+def test_the_same_seed_generates_the_same_tasks() -> None:
     assert told(seed=3) == told(seed=3)
     assert told(seed=3) != told(seed=4)
     assert hashlib.sha256(told(seed=3).encode()).hexdigest()[:16] == "40db33dd8d36bf79"
 
 
-def test_a_family_that_there_is_not_is_named() -> None:
+def test_an_unknown_family_is_reported() -> None:
     with pytest.raises(TaskError, match="'cooking'"):
         list(generate_file_tasks("train", 1, 0, "cooking"))
 

@@ -56,7 +56,7 @@ def made(tmp_path: Path) -> Callable[..., Recipe]:
     return make
 
 
-def test_only_answers_and_the_ends_of_their_turns_count(made: Callable[..., Recipe]) -> None:
+def test_only_answers_and_their_end_tokens_are_trained_on(made: Callable[..., Recipe]) -> None:
     from agent.train.learning.conversations import read_conversations
 
     (found,) = read_conversations(made(json.dumps({"messages": TALK})), Bytes())
@@ -70,7 +70,7 @@ def test_only_answers_and_the_ends_of_their_turns_count(made: Callable[..., Reci
     assert found.ids.count(END) == 5
 
 
-def test_of_some_only_the_first_answer_is_kept(made: Callable[..., Recipe]) -> None:
+def test_first_answers_truncates_conversations(made: Callable[..., Recipe]) -> None:
     from agent.train.learning.conversations import read_conversations
 
     (found,) = read_conversations(made(json.dumps({"messages": TALK}), first_answers="1"), Bytes())
@@ -90,21 +90,21 @@ def test_of_some_only_the_first_answer_is_kept(made: Callable[..., Recipe]) -> N
         ('{"messages": [{"role": "user", "content": "a"}]}', "line 2: messages: there is no ans"),
     ],
 )
-def test_a_wrong_line_is_told(made: Callable[..., Recipe], line: str, told: str) -> None:
+def test_an_invalid_line_is_reported(made: Callable[..., Recipe], line: str, told: str) -> None:
     from agent.train.learning.conversations import read_conversations
 
     with pytest.raises(TrainError, match=told):
         read_conversations(made(json.dumps({"messages": TALK}), line), Bytes())
 
 
-def test_a_file_that_is_not_there_is_told(made: Callable[..., Recipe]) -> None:
+def test_a_missing_file_is_reported(made: Callable[..., Recipe]) -> None:
     from agent.train.learning.conversations import read_conversations
 
     with pytest.raises(TrainError, match=r"supervised\.file: /nowhere cannot be read"):
         read_conversations(made(file="/nowhere"), Bytes())
 
 
-def test_batches_hold_about_so_many_tokens(training_packages: None) -> None:
+def test_batches_have_a_token_budget(training_packages: None) -> None:
     from agent.train.learning.supervised import collate, group_batches
 
     rows = [{"input_ids": [7] * length, "labels": [-100] * length} for length in (5, 9, 4, 30, 6)]

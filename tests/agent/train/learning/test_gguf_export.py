@@ -51,7 +51,7 @@ def test_every_adapter_is_in_the_file(tiny_model: Path, tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["adapter.gguf"]
 
 
-def test_heads_are_turned_as_llama_cpp_turns_them(tiny_model: Path, tmp_path: Path) -> None:
+def test_heads_are_permuted_as_in_llama_cpp(tiny_model: Path, tmp_path: Path) -> None:
     """Row i and i + half of a head stand beside each other; all else is as it was."""
     import gguf
     from peft import get_peft_model_state_dict
@@ -74,7 +74,7 @@ def test_heads_are_turned_as_llama_cpp_turns_them(tiny_model: Path, tmp_path: Pa
 
 
 @pytest.mark.filterwarnings("ignore:Model has `tie_word_embeddings")
-def test_an_adapter_without_a_place_in_gguf_is_told(tiny_model: Path, tmp_path: Path) -> None:
+def test_an_adapter_unsupported_by_gguf_is_reported(tiny_model: Path, tmp_path: Path) -> None:
     from agent.train.learning.gguf_export import export
 
     with pytest.raises(TrainError, match=r"model\.lora\.targets: .*embed_tokens"):

@@ -87,7 +87,7 @@ def batch(trainer: Any, problems: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("advantage", ["rloo", "grpo"])
-def test_the_advantage_is_that_of_the_formula(
+def test_the_advantage_matches_the_formula(
     advantage: str, tiny_model: Path, studio: Studio, tmp_path: Path
 ) -> None:
     made = small(tmp_path, tiny_model, advantage=advantage)
@@ -102,7 +102,7 @@ def test_the_advantage_is_that_of_the_formula(
     assert batch(trainer, 2)["advantages"].tolist() == pytest.approx(wanted, rel=1e-3)
 
 
-def test_one_that_failed_is_compared_with_nothing(
+def test_a_failed_rollout_has_no_advantage(
     tiny_model: Path, studio: Studio, tmp_path: Path
 ) -> None:
     made = small(tmp_path, tiny_model, advantage="rloo")
@@ -112,7 +112,7 @@ def test_one_that_failed_is_compared_with_nothing(
 
 
 @pytest.mark.parametrize("loss", ["sequence-mean-token-sum", "token-mean"])
-def test_nothing_is_learnt_of_what_the_environment_said(
+def test_environment_tokens_are_not_trained_on(
     loss: str, tiny_model: Path, studio: Studio, tmp_path: Path
 ) -> None:
     import torch
@@ -142,7 +142,7 @@ def test_nothing_is_learnt_of_what_the_environment_said(
         assert torch.allclose(parameter.grad, their, atol=1e-5)
 
 
-def test_what_is_trained_on_is_what_was_sampled(
+def test_trained_tokens_are_the_sampled_tokens(
     tiny_model: Path, studio: Studio, tmp_path: Path
 ) -> None:
     """The model gives each generated token the chance that it was sampled with."""

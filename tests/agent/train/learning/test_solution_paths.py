@@ -10,7 +10,7 @@ from agent.train.learning.solution_paths import sandbox_solution
 HOSTILE = "$(touch pwned)/berlin.txt"
 
 
-def test_the_name_of_a_file_is_no_command() -> None:
+def test_a_file_name_is_not_executed() -> None:
     files = {HOSTILE: "Anna lives here.", "oslo.txt": "Bert lives here."}
     problem = TaskRecord("1", "Who lives in Berlin?", "Anna", "exact", "homes", files)
     seen = set()

@@ -49,7 +49,7 @@ def test_the_curves_of_those_that_were_rewarded_are_drawn(tmp_path: Path) -> Non
         draw(parse_groups([f"supervised={unrewarded}"]), tmp_path / "none.png")
 
 
-def test_what_is_no_group_of_trainings_is_told(tmp_path: Path) -> None:
+def test_an_invalid_group_is_reported(tmp_path: Path) -> None:
     from agent.train.report.comparison import parse_groups
 
     with pytest.raises(TrainError, match=r"must be NAME=FOLDER"):

@@ -59,7 +59,7 @@ def test_without_a_reward_there_is_no_curve(tmp_path: Path) -> None:
     assert not (tmp_path / "curve.png").exists()
 
 
-def test_a_line_that_was_cut_off_is_passed_over(tmp_path: Path) -> None:
+def test_a_truncated_line_is_skipped(tmp_path: Path) -> None:
     made = log(tmp_path)
     with made.path.open("a") as file:
         file.write('{"kind": "step", "st')

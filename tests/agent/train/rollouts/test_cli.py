@@ -125,7 +125,7 @@ def test_a_run_that_fails_says_why_and_nothing_but_failures_is_exit_code_1(
 
 
 @pytest.mark.engine
-def test_ctrl_c_stops_the_runs_in_order_and_keeps_what_was_done(
+def test_ctrl_c_stops_the_runs_and_keeps_finished_results(
     studio: Studio, tasks: str, tmp_path: Path, image: str
 ) -> None:
     turns = [bash("cp input/note.txt output/answer.txt"), SUBMIT, bash("echo begun; sleep 600")]
@@ -152,7 +152,7 @@ def test_ctrl_c_stops_the_runs_in_order_and_keeps_what_was_done(
         (["/nowhere.jsonl", "--output", "{out}"], "/nowhere.jsonl cannot be read"),
     ],
 )
-def test_what_is_wrong_is_told_before_anything_is_begun(
+def test_errors_are_reported_before_anything_starts(
     studio: Studio, tasks: str, tmp_path: Path, arguments: list[str], told: str
 ) -> None:
     out = tmp_path / "out"
@@ -163,7 +163,7 @@ def test_what_is_wrong_is_told_before_anything_is_begun(
     assert not out.exists()
 
 
-def test_results_are_never_written_over(studio: Studio, tasks: str, tmp_path: Path) -> None:
+def test_results_are_never_overwritten(studio: Studio, tasks: str, tmp_path: Path) -> None:
     (tmp_path / "results.jsonl").write_text("mine")
     where = ("--base-url", "http://127.0.0.1:9/v1", "--model", "m")
     done = studio.run("rollout", tasks, "--output", str(tmp_path), *where)

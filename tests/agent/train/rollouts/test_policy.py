@@ -48,7 +48,7 @@ def test_what_looks_like_a_control_token_is_text(policy: "Policy") -> None:
     assert policy.tokenizer.decode(ids) == "a<|im_end|>"
 
 
-def test_an_answer_does_not_depend_on_those_beside_it(policy: "Policy") -> None:
+def test_an_answer_does_not_depend_on_its_batch(policy: "Policy") -> None:
     prompts = [policy.encode(text) for text in ("one", "another that is longer", "third")]
     together = asked(policy, prompts)
     alone = [asked(policy, [prompt])[0] for prompt in prompts]
@@ -90,13 +90,13 @@ def test_a_stop_ends_the_wait(policy: "Policy") -> None:
         assert list(policy.sample(policy.encode("a"), 9, stop)) == []
 
 
-def test_nobody_waits_for_one_who_does_not_ask(policy: "Policy") -> None:
+def test_the_batch_does_not_wait_for_idle_callers(policy: "Policy") -> None:
     with policy.sampling(1.0) as batcher:
         batcher.change_active(5)
         assert list(policy.sample(policy.encode("a"), 9, Stop()))
 
 
-def test_those_who_ask_together_are_answered_together(training_packages: None) -> None:
+def test_concurrent_requests_are_batched(training_packages: None) -> None:
     from agent.train.rollouts.batcher import SamplingBatcher
     from agent.train.rollouts.decoding import SamplingRow
 
@@ -117,7 +117,7 @@ def test_those_who_ask_together_are_answered_together(training_packages: None) -
     assert sizes == [3, 1]
 
 
-def test_who_leaves_is_not_waited_for(training_packages: None) -> None:
+def test_the_batch_does_not_wait_for_callers_that_left(training_packages: None) -> None:
     from agent.train.rollouts.batcher import SamplingBatcher
     from agent.train.rollouts.decoding import SamplingRow
 
@@ -133,7 +133,7 @@ def test_who_leaves_is_not_waited_for(training_packages: None) -> None:
         assert answered == [True]
 
 
-def test_a_decoder_that_fails_is_told_to_all_who_wait(training_packages: None) -> None:
+def test_a_decoder_failure_reaches_all_callers(training_packages: None) -> None:
     from agent.train.rollouts.batcher import SamplingBatcher
     from agent.train.rollouts.decoding import SamplingRow
 

@@ -71,14 +71,14 @@ def named(name: str) -> TaskRecord:
 # What counts
 
 
-def test_what_was_handed_in_is_rewarded(studio: Studio) -> None:
+def test_the_answer_file_is_rewarded(studio: Studio) -> None:
     done = one(studio, always(*RIGHT))
     assert (done.status, done.answer, done.reward) == ("submitted", "moon\n", 1.0)
     assert done.totals.steps == 2
     assert done.seconds >= done.setup_seconds >= 0
 
 
-def test_a_wrong_answer_is_worth_nothing(studio: Studio) -> None:
+def test_a_wrong_answer_scores_zero(studio: Studio) -> None:
     done = one(studio, always(bash("echo sun > output/answer.txt"), SUBMIT))
     assert (done.status, done.answer, done.reward) == ("submitted", "sun\n", 0.0)
 
@@ -120,7 +120,7 @@ def test_what_is_no_plain_file_of_the_workspace_is_no_answer(studio: Studio, dee
         (PLAN, [RIGHT[0], ScriptedTurn(error=ModelRefused("No such model."))], "failed"),
     ],
 )
-def test_who_runs_into_a_limit_or_fails_gets_nothing(
+def test_limited_and_failed_runs_score_zero(
     studio: Studio, plan: RolloutPlan, turns: Script, status: str
 ) -> None:
     done = one(studio, lambda _: ScriptedModel(turns, metered=True), plan)
@@ -189,7 +189,7 @@ def test_plain_has_the_documents_in_the_prompt_and_what_is_said_counts(studio: S
 # Many
 
 
-def test_as_many_go_on_at_once_as_are_wanted(studio: Studio) -> None:
+def test_concurrency_is_as_configured(studio: Studio) -> None:
     together = threading.Barrier(3)
 
     def meeting(_: TaskRecord) -> Model:
@@ -209,7 +209,7 @@ def test_a_task_is_repeated_and_its_runs_know_their_places(studio: Studio) -> No
     assert places == [(0, "a", 0), (1, "a", 1), (2, "a", 2), (3, "b", 0), (4, "b", 1), (5, "b", 2)]
 
 
-def test_tasks_are_taken_as_they_are_begun(studio: Studio) -> None:
+def test_tasks_are_consumed_lazily(studio: Studio) -> None:
     taken: list[TaskRecord] = []
 
     def endless() -> Iterator[TaskRecord]:
@@ -238,7 +238,7 @@ class Silent(ScriptedModel):
         return super().stream(request, stop)
 
 
-def test_a_stop_ends_all_in_order_and_loses_nothing(studio: Studio) -> None:
+def test_a_stop_ends_all_runs_and_loses_nothing(studio: Studio) -> None:
     stop, asked = Stop(), threading.Semaphore(0)
 
     def model(problem: TaskRecord) -> Model:
@@ -284,7 +284,7 @@ def test_a_plain_process_is_refused_where_a_network_is_to_be_kept_out(tmp_path: 
         assert (done.status, done.reward) == ("submitted", 1.0)
 
 
-def test_a_task_that_is_wrong_ends_everything(studio: Studio) -> None:
+def test_an_invalid_task_ends_all_rollouts(studio: Studio) -> None:
     wrong = replace(PROBLEM, input_files={"a": "1", "a/b": "2"})
     with pytest.raises(TaskError, match="word-1"):
         list(run_rollouts([wrong], always(*RIGHT), studio, PLAN))

@@ -47,5 +47,5 @@ def test_turns_add_up_and_only_what_was_generated_is_marked() -> None:
         ),
     ],
 )
-def test_what_is_not_whole_is_not_trained_on(events: list[Event]) -> None:
+def test_incomplete_sequences_are_not_trained_on(events: list[Event]) -> None:
     assert sequence_from_events(events) is None
