@@ -92,7 +92,7 @@ def importers(name: str) -> set[str]:
         ("gguf", {"agent.train"}),
     ],
 )
-def test_a_foreign_package_has_one_door(package: str, importing: set[str]) -> None:
+def test_a_third_party_package_has_one_importer(package: str, importing: set[str]) -> None:
     outside = {
         name
         for name in importers(package)
@@ -122,7 +122,7 @@ def test_no_layer_imports_from_a_higher_one(part: str) -> None:
     assert upwards == set()
 
 
-def test_no_modules_import_each_other_in_a_circle() -> None:
+def test_there_are_no_import_cycles() -> None:
     known = {module(path): path for path in SOURCES}
     graph = {
         name: {used for used in imports(path) if used in known and not name.startswith(f"{used}.")}
@@ -133,7 +133,7 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     graphlib.TopologicalSorter(graph).prepare()
 
 
-def test_no_folder_holds_more_than_about_a_dozen_files_of_code() -> None:
+def test_folders_contain_about_a_dozen_code_files_at_most() -> None:
     folders = {
         path.parent
         for part in ("agent", "sandbox_ui", "static", "tests")
@@ -148,7 +148,7 @@ def test_no_folder_holds_more_than_about_a_dozen_files_of_code() -> None:
     assert crowded == {}
 
 
-def test_the_agent_knows_nothing_of_the_page() -> None:
+def test_the_agent_does_not_import_the_page() -> None:
     assert not {name for name in importers("sandbox_ui") if name.startswith("agent")}
 
 
@@ -183,7 +183,7 @@ def test_only_the_recorder_drives_the_loop() -> None:
         ("agent.models", ("agent.sandbox.docker", "agent.workspace", "agent.runs")),
     ],
 )
-def test_a_room_does_not_know_who_uses_it(room: str, unknown: tuple[str, ...]) -> None:
+def test_a_package_does_not_import_its_users(room: str, unknown: tuple[str, ...]) -> None:
     for name in unknown:
         inside = {used for used in importers(name) if used == room or used.startswith(f"{room}.")}
         assert inside == set(), f"{room} imports {name}"

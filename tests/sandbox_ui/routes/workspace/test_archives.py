@@ -62,7 +62,7 @@ def test_a_folder_gives_the_zip_its_name_in_any_language(
     assert unzipped(got).namelist() == ["日本/"]
 
 
-def test_what_is_not_there_is_said(client: httpx.Client, run: str) -> None:
+def test_a_missing_file_is_reported(client: httpx.Client, run: str) -> None:
     got = client.get(f"/api/runs/{run}/zip?path=missing")
     assert (got.status_code, "“missing” does not exist" in got.json()["error"]) == (400, True)
     assert client.get(f"/api/runs/{run}/zip?path=../x").status_code == 400
@@ -93,7 +93,7 @@ def test_the_whole_run_holds_its_files_and_what_happened(
     assert 'filename="t.zip"' in got.headers["content-disposition"]
 
 
-def test_a_run_that_has_not_begun_has_its_files(client: httpx.Client, run: str) -> None:
+def test_a_draft_has_its_files(client: httpx.Client, run: str) -> None:
     got = client.get(f"/api/runs/{run}/run.zip")
     assert unzipped(got).namelist() == ["files/input/", "files/output/"]
 
@@ -101,7 +101,7 @@ def test_a_run_that_has_not_begun_has_its_files(client: httpx.Client, run: str) 
 # One file
 
 
-def test_a_file_tells_its_version_and_can_be_taken_on_where_it_was(
+def test_downloads_have_an_etag_and_can_be_resumed(
     client: httpx.Client, run: str, folder: RunFolder
 ) -> None:
     (folder.workspace / "a").write_text("abcdef")

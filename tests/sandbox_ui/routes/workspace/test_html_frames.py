@@ -140,7 +140,7 @@ def test_what_lies_beside_a_page_has_its_type(
     assert "content-disposition" not in got.headers
 
 
-def test_a_page_of_an_earlier_step_finds_what_lay_beside_it_then(
+def test_a_page_of_an_earlier_step_loads_files_of_that_step(
     client: httpx.Client, data: Path
 ) -> None:
     steps = Steps(data, client)
@@ -161,7 +161,7 @@ def test_a_folder_shows_its_index(client: httpx.Client, run: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["output/%2e%2e/%2e%2e/run.json", "none", ""])
-def test_what_is_not_there_is_said_in_a_sentence(client: httpx.Client, run: str, path: str) -> None:
+def test_missing_files_are_reported(client: httpx.Client, run: str, path: str) -> None:
     door = prefix(client, run, "output/a.html")
     got = client.get(f"{door}{path}")
     assert got.status_code == 404
@@ -217,7 +217,7 @@ def test_a_page_loads_nothing_of_the_studio_itself(
     assert client.get("/api/examples", headers=headers).status_code == status
 
 
-def test_another_page_gets_no_pass(client: httpx.Client, run: str) -> None:
+def test_other_origins_get_no_token(client: httpx.Client, run: str) -> None:
     wanted = {"path": "output/a.html", "base": BASE}
     got = client.post(f"/api/runs/{run}/frames", json=wanted, headers={"Origin": "null"})
     assert got.status_code == 403
@@ -233,7 +233,7 @@ def test_a_pass_is_made_for_an_address_only(base: str) -> None:
         FrameTokens().create("run", RelPath("a.html"), base, allowed=False)
 
 
-def test_a_pass_cannot_be_forged_and_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_token_cannot_be_forged_and_expires(monkeypatch: pytest.MonkeyPatch) -> None:
     passes = FrameTokens()
     token = passes.create("run", RelPath("output/a.html"), BASE, allowed=False)
     assert passes.verify(token).run == "run"

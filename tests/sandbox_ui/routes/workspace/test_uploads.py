@@ -77,7 +77,7 @@ def offset(client: httpx.Client, upload: str) -> int:
 # In parts
 
 
-def test_parts_make_a_file_that_appears_when_it_is_whole(
+def test_an_upload_in_parts_appears_when_complete(
     client: httpx.Client, run: str, workspace: Path
 ) -> None:
     upload = begin(client, run, 10)
@@ -99,7 +99,7 @@ def test_an_empty_file_is_a_file(client: httpx.Client, run: str, workspace: Path
 
 
 @pytest.mark.parametrize("came", [0, 1, 65_535, 300_000, 2_999_999])
-def test_a_connection_that_breaks_at_any_byte_is_taken_up_again(
+def test_an_upload_resumes_after_a_break_at_any_byte(
     client: httpx.Client, run: str, workspace: Path, came: int
 ) -> None:
     content = os.urandom(3_000_000)
@@ -161,7 +161,7 @@ def test_who_comes_later_goes_on_and_who_came_before_is_told(
     assert (workspace / "input" / "big é.bin").read_bytes() == content
 
 
-def test_it_can_be_forgotten(client: httpx.Client, run: str, workspace: Path) -> None:
+def test_an_upload_can_be_cancelled(client: httpx.Client, run: str, workspace: Path) -> None:
     upload = begin(client, run, 10)
     send(client, upload, 0, b"01234")
     assert client.delete(upload).status_code == 204
@@ -370,7 +370,9 @@ def test_a_document_is_counted_once_a_version(
     assert client.get(address).json()["words"] == 2
 
 
-def test_what_has_no_text_says_so(client: httpx.Client, run: str, workspace: Path) -> None:
+def test_documents_without_text_are_reported(
+    client: httpx.Client, run: str, workspace: Path
+) -> None:
     (workspace / "input" / "a.bin").write_bytes(b"\0\1")
     about = client.get(f"/api/runs/{run}/document-info/input/a.bin").json()
     assert client.get(f"/api/runs/{run}/about/input/a.bin").json() == about  # the earlier address
@@ -385,7 +387,7 @@ def test_what_has_no_text_says_so(client: httpx.Client, run: str, workspace: Pat
 
 @pytest.mark.long
 @pytest.mark.timeout(300)
-def test_a_gigabyte_goes_up_and_down_without_being_held(tmp_path: Path) -> None:
+def test_a_gigabyte_is_streamed_in_constant_memory(tmp_path: Path) -> None:
     size, piece = 1024**3, os.urandom(1024**2)
     with _program(tmp_path) as (client, process):
         run = client.post("/api/runs").json()["run"]

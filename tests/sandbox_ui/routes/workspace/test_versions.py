@@ -52,7 +52,7 @@ def steps(address: str, data: Path) -> Iterator[Steps]:
 # A file as it was
 
 
-def test_a_file_is_had_as_it_was_after_each_step(steps: Steps) -> None:
+def test_each_step_has_its_version_of_a_file(steps: Steps) -> None:
     for words in ("one", "two", "three"):
         steps.write("output/a.txt", words)
         steps.take()
@@ -72,7 +72,7 @@ def test_what_a_later_step_wrote_is_known_too(steps: Steps) -> None:
     assert steps.get("files", "a.txt", step=2).text == "two"
 
 
-def test_a_part_of_an_old_file_is_had(steps: Steps) -> None:
+def test_old_versions_support_ranges(steps: Steps) -> None:
     steps.write("a.txt", "0123456789")
     steps.take()
     steps.write("a.txt", "")
@@ -116,7 +116,7 @@ def test_a_content_that_left_the_store_is_said_to(steps: Steps, data: Path) -> N
     assert refused.json()["error"] == "“a.txt” as it was after step 1 is not in the store any more."
 
 
-def test_any_name_has_a_past(steps: Steps) -> None:
+def test_any_name_has_versions(steps: Steps) -> None:
     name = os.fsdecode("“q” \n\u202e".encode() + b"\xff")
     (steps.root / name).write_text("one")
     steps.take()
@@ -124,7 +124,7 @@ def test_any_name_has_a_past(steps: Steps) -> None:
     assert steps.get("files", name, step=1).text == "one"
 
 
-def test_a_run_without_a_record_has_no_past(address: str) -> None:
+def test_a_run_without_a_record_has_no_versions(address: str) -> None:
     with httpx.Client(base_url=address) as client:
         run = client.post("/api/runs").json()["run"]
         refused = client.get(f"/api/runs/{run}/files/a?step=1")
