@@ -9,6 +9,7 @@ from the events (``agent.runs.state``).
 import json
 import time
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
@@ -394,10 +395,17 @@ KIND_NAMES = frozenset(kind.__dataclass_fields__["kind"].default for kind in KIN
 
 # A string would have its quotes escaped; other events that contain these bytes stay unchanged.
 _HAS_TOKENS = b'"tokens":{'
-JOURNAL_ADAPTER: TypeAdapter[JournalEvent] = TypeAdapter(
-    Annotated[JournalEvent, Field(discriminator="kind")]
-)
-_EVENT_ADAPTER: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="kind")])
+
+
+@cache  # on first use: building one takes 20 ms, and a run that is only recorded reads no event
+def journal_adapter() -> TypeAdapter[JournalEvent]:
+    """Return the adapter that reads the events of a journal."""
+    return TypeAdapter(Annotated[JournalEvent, Field(discriminator="kind")])
+
+
+@cache
+def _event_adapter() -> TypeAdapter[Event]:
+    return TypeAdapter(Annotated[Event, Field(discriminator="kind")])
 
 
 def encode(event: Event) -> bytes:
@@ -406,9 +414,9 @@ def encode(event: Event) -> bytes:
     A lone surrogate, as a task from a command line may contain, becomes ``�``.
     """
     try:
-        return _EVENT_ADAPTER.dump_json(event)
+        return _event_adapter().dump_json(event)
     except PydanticSerializationError:
-        text = json.dumps(_EVENT_ADAPTER.dump_python(event), ensure_ascii=False)
+        text = json.dumps(_event_adapter().dump_python(event), ensure_ascii=False)
         return to_json(from_json(replace_surrogates(text)), inf_nan_mode="null")
 
 
@@ -419,7 +427,7 @@ def decode(line: bytes) -> JournalEvent:
         JournalError: The line is not a known event.
     """
     try:
-        return JOURNAL_ADAPTER.validate_json(line)
+        return journal_adapter().validate_json(line)
     except ValidationError as error:
         raise JournalError(f"Not an event: {line[:80]!r}: {error.errors()[0]['msg']}") from error
 

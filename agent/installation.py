@@ -4,11 +4,14 @@ A checkout has the files at its top level. ``pip install`` puts them below the e
 ``share/``, ``pip install --target`` next to the packages.
 """
 
-import importlib.metadata
 import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from importlib.metadata import PackagePath
 
 DISTRIBUTION_NAME = "llm-in-sandbox-studio"
 _TOP = Path(__file__).resolve().parents[1]
@@ -56,9 +59,11 @@ def _candidates(name: str) -> Iterator[Path]:
     yield Path(sys.prefix) / _SHARE / name
 
 
-def _installed_files() -> list[importlib.metadata.PackagePath]:
+def _installed_files() -> "list[PackagePath]":
     """Return the files that the installer recorded; a folder may have moved since."""
+    from importlib import metadata  # slow to import, and a checkout needs none of it
+
     try:
-        return importlib.metadata.files(DISTRIBUTION_NAME) or []
-    except importlib.metadata.PackageNotFoundError:
+        return metadata.files(DISTRIBUTION_NAME) or []
+    except metadata.PackageNotFoundError:
         return []

@@ -1,17 +1,19 @@
 """The choice of a run's model from what the caller names."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from agent.errors import UsageError
-from agent.models import demonstration
 from agent.models.base import Model, ModelConfig
 from agent.models.builtin.install import BUILTIN_ID
 from agent.models.openai.base_url import resolve_key
 from agent.models.resolve import resolve_model
 from agent.settings import Settings
+
+if TYPE_CHECKING:
+    from agent.models.demonstration import Demonstration
 
 DEMONSTRATION = "demonstration"
 _ENDPOINT = "openai:"
@@ -83,8 +85,7 @@ def _resolve(
     no_name_message: str,
 ) -> Choice:
     scripted = not config.base_url and config.model != BUILTIN_ID
-    known = {each.name: each for each in demonstration.load_all()} if scripted else {}
-    script = (demonstration.find_by_task(task) or known.get(task)) if scripted else None
+    known, script = _demonstrations(task) if scripted else ({}, None)
     text, inputs = (script.task, script.inputs) if script else (task, ())
     playable = " These demonstrations run without a model: " + ", ".join(known)
     model = resolve_model(
@@ -95,3 +96,11 @@ def _resolve(
         no_name_message=no_name_message,
     )
     return Choice(model, text, inputs)
+
+
+def _demonstrations(task: str) -> "tuple[Mapping[str, Demonstration], Demonstration | None]":
+    """Return the demonstrations by name, and the one that a task names."""
+    from agent.models import demonstration  # reads YAML, only where no endpoint answers
+
+    known = {each.name: each for each in demonstration.load_all()}
+    return known, demonstration.find_by_task(task) or known.get(task)

@@ -15,7 +15,6 @@ from agent.api.models import Wanted
 from agent.api.sandbox import Sandbox
 from agent.errors import RunError, UsageError, WorkspaceError
 from agent.events import Event, Status, Totals
-from agent.history.trajectory import build_trajectory
 from agent.limits import Limits
 from agent.output_folder import check_folder, delete_results
 from agent.runs import journal
@@ -232,6 +231,8 @@ def hand_over(
     If the model removed or replaced ``output/`` itself, the report says so and the other
     results are still copied.
     """
+    from agent.history.trajectory import build_trajectory  # at a run's end
+
     held = run.recorded if isinstance(run, Run) else run
     target = arguments.path("destination", destination)
     check_folder(target, overwrite=overwrite)

@@ -58,6 +58,18 @@ def containers(settings: Settings, data: DataFolder) -> ClosableSandboxProvider:
     return DockerSandboxProvider(settings, data)
 
 
+def starting_containers(settings: Settings, data: DataFolder) -> ClosableSandboxProvider:
+    """Return the provider of containers, which connects to the engine at once.
+
+    For a program that certainly needs a sandbox: it can do other things meanwhile.
+    """
+    from agent.provisioning.provider import DockerSandboxProvider  # imports Docker's client
+
+    provider = DockerSandboxProvider(settings, data)
+    provider.open()
+    return provider
+
+
 class Studio:
     """A context manager that creates runs and sandboxes in a data folder.
 

@@ -1,46 +1,22 @@
 """The commands of ``python -m agent``, such as ``run "TASK"``."""
 
 import argparse
-import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import closing
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import get_args
 
 from agent import prompts
-from agent.api.models import Choice, Wanted, choose
-from agent.api.run import Run
-from agent.api.studio import Studio
-from agent.cli.printer import EventPrinter
+from agent.cli.startup import begin_collection
 from agent.errors import AddressUnusable, StudioError
-from agent.events import Event, Mode, Status, encode
-from agent.models.base import ModelConfig
-from agent.output_folder import check_folder
-from agent.sandbox.engine.client import connect, is_podman
-from agent.sandbox.image.build import Target, dockerfile_path, ensure_image
-from agent.sandbox.image.progress import BuildProgress
 from agent.sandbox.network.policy import NetworkPolicy, policy_argument
 from agent.settings import Settings, load
 from agent.tasks import cli as tasks
 from agent.train import cli as training
 from agent.train.rollouts import cli
-from agent.util.cancellation import Stop
 from agent.util.cli_types import positive_int
-from agent.util.signals import stop_on_signals
-from agent.util.text import sanitize
 
-EXIT_CODES: dict[Status, int] = {
-    "submitted": 0,
-    "answered": 0,
-    "failed": 1,
-    "step_limit": 3,
-    "token_limit": 3,
-    "budget_limit": 3,
-    "time_limit": 3,
-    "stopped": 130,
-}
+STOPPED = 130
+"""The exit code after a stop or Ctrl-C."""
 
 ADDRESS_UNUSABLE = 4
 """The exit code if the page cannot be served at its address."""
@@ -83,7 +59,7 @@ def _add_run(run: argparse.ArgumentParser) -> None:
     add("--base-url", metavar="U", default="",
         help="URL of the endpoint; OPENAI_API_KEY is only sent to OPENAI_BASE_URL")  # fmt: skip
     add("--max-steps", metavar="N", type=positive_int, help="maximum number of model turns")
-    add("--mode", choices=get_args(Mode), default="sandbox",
+    add("--mode", choices=("sandbox", "plain"), default="sandbox",
         help="sandbox (default); plain: no tools, documents in the prompt")  # fmt: skip
     add("--prompt", metavar="NAME|FILE", default="",
         help=f"one of {', '.join(prompts.list_names())}, or a file")  # fmt: skip
@@ -108,26 +84,37 @@ def main(arguments: Sequence[str] | None = None, serve: Serve | None = None) -> 
     described = create_parser(with_page=serve is not None)
     options = described.parse_args(_rename_earlier_words(arguments))
     try:
-        if options.command == "build":
-            return build_image(load())
-        if options.command == "run":
-            return run_task(options, load())
-        if options.command in tasks.COMMANDS:
-            return tasks.run_command(options)
-        if options.command == "rollout":
-            return cli.run_command(options, load())
-        if options.command == "train":
-            return training.train(options)
-        if options.command == "compare":
-            return training.compare(options)
-        if serve is not None:
-            serve(load())
-            return 0
+        return _execute(options, serve, described)
     except KeyboardInterrupt:
-        return EXIT_CODES["stopped"]
+        return STOPPED
     except (StudioError, OSError) as error:  # OSError: a failing disk or a closed pipe
         print(error, file=sys.stderr)
         return ADDRESS_UNUSABLE if isinstance(error, AddressUnusable) else 1
+
+
+def _execute(
+    options: argparse.Namespace, serve: Serve | None, described: argparse.ArgumentParser
+) -> int:
+    if options.command == "run":
+        from agent.cli.run import run_task  # imports what no other command needs
+
+        return run_task(options, load())
+    begin_collection()
+    if options.command == "build":
+        from agent.cli.build import build_image  # imports Docker's client
+
+        return build_image(load())
+    if options.command in tasks.COMMANDS:
+        return tasks.run_command(options)
+    if options.command == "rollout":
+        return cli.run_command(options, load())
+    if options.command == "train":
+        return training.train(options)
+    if options.command == "compare":
+        return training.compare(options)
+    if serve is not None:
+        serve(load())
+        return 0
     described.print_help()
     return 2
 
@@ -143,95 +130,3 @@ def _rename_earlier_words(arguments: Sequence[str] | None) -> list[str]:
     for at, (name, equals, value) in enumerate(word.partition("=") for word in words):
         words[at] = _EARLIER_OPTIONS.get(name, name) + equals + value
     return words
-
-
-def build_image(settings: Settings) -> int:
-    """Build the sandbox image and show progress on the terminal."""
-
-    def show(progress: BuildProgress) -> None:
-        print(f"{progress.fraction:4.0%} {sanitize(progress.line)}", file=sys.stderr)
-
-    with closing(connect(settings.docker_host or None, settings.runtime_dir or None)) as client:
-        for target in ("sandbox",) if is_podman(client) else get_args(Target):
-            print(ensure_image(client, dockerfile_path(), show, target))
-    return 0
-
-
-def run_task(options: argparse.Namespace, settings: Settings) -> int:
-    """Execute one run and show its events; print its answer to stdout."""
-    if options.output:
-        check_folder(options.output, overwrite=options.overwrite)
-    settings = replace(settings, image=options.image or settings.image, warm_sandboxes=0)
-    chosen = _chosen(options, settings)
-    stop = Stop()
-    with (
-        stop_on_signals(stop) as interrupts,
-        Studio(settings) as studio,
-        studio.run(
-            chosen.task,
-            inputs=[*chosen.inputs, *options.input],
-            model=chosen.model,
-            prompt=options.prompt,
-            network=options.network,
-            mode=options.mode,
-            max_steps=options.max_steps,
-            stop=stop,
-        ) as run,
-    ):
-        _print_skipped(run.skipped)
-        try:
-            with interrupts.allow_interrupt():
-                _print_events(run, as_json=options.json)
-        finally:
-            run.cancel()
-            if options.output and run.recorded.folder.journal.exists():
-                _print_skipped(run.save(options.output, overwrite=options.overwrite).skipped)
-    folder = run.recorded.folder
-    if not options.output and folder.data == settings.data:
-        print(f"Run folder: {folder.path}", file=sys.stderr)
-    elif not options.output:
-        print("The open page lists the run under History.", file=sys.stderr)
-    return EXIT_CODES[run.result.status]
-
-
-def _chosen(options: argparse.Namespace, settings: Settings) -> Choice:
-    wanted: Wanted = options.model or None
-    if options.base_url:
-        wanted = ModelConfig(options.base_url, options.model or settings.model)
-    return choose(
-        options.task,
-        wanted,
-        settings,
-        no_endpoint_message="No model is connected. Set OPENAI_BASE_URL, OPENAI_MODEL and "
-        "OPENAI_API_KEY, or use --base-url and --model.",
-        no_name_message="The model has no name. Set OPENAI_MODEL, or use --model.",
-    )
-
-
-def _print_skipped(skipped: Iterable[str]) -> None:
-    for line in skipped:
-        print(f"Left out: {sanitize(line)}", file=sys.stderr)
-
-
-def _print_events(run: Run, *, as_json: bool) -> None:
-    """Show each event and print the answer. A closed output pipe stops the run."""
-    print_event = _print_json if as_json else EventPrinter().print_event
-    for event in run:
-        try:
-            print_event(event)
-        except BrokenPipeError:
-            _discard_output()
-            run.stop()
-    answer = run.result.answer
-    if answer and not as_json:
-        print(sanitize(answer))
-
-
-def _print_json(event: Event) -> None:
-    print(encode(event).decode(), flush=True)
-
-
-def _discard_output() -> None:
-    with open(os.devnull, "w") as nothing:  # noqa: PTH123 - os.devnull is a string
-        for stream in (sys.stdout, sys.stderr):
-            os.dup2(nothing.fileno(), stream.fileno())

@@ -5,7 +5,7 @@ Every implementation passes ``tests/contract/model_suite.py``.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from agent.util.cancellation import Stop
 
@@ -196,6 +196,17 @@ class Model(Protocol):
 
         Raises:
             ModelError: see ``agent.errors`` for the subclasses and what each means.
+        """
+
+
+@runtime_checkable
+class Preloadable(Protocol):
+    """A model that takes time to load."""
+
+    def preload(self) -> None:
+        """Begin to load in the background what the first turn needs, and return at once.
+
+        Called while a run's sandbox starts. A failure is reported by the first turn.
         """
 
 

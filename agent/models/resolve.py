@@ -1,10 +1,10 @@
 """Model selection for a task: an endpoint, a demonstration, or the built-in model."""
 
 from agent.errors import RunError
-from agent.models import demonstration
 from agent.models.base import Model, ModelConfig
 from agent.models.builtin.install import BUILTIN_ID, BUILTIN_MISSING_MESSAGE
 from agent.models.builtin.model import create_builtin_model
+from agent.models.openai.deferred import DeferredOpenAIModel
 
 
 class NoModelAvailable(RunError):
@@ -40,18 +40,22 @@ def resolve_model(
             for installing the built-in model if it is missing.
     """
     builtin_selected = config.model == BUILTIN_ID
-    if prefer_demonstration and (script := demonstration.find_by_task(task)):
-        return demonstration.DemonstrationModel(script)
+    if prefer_demonstration and (model := _demonstration(task)):
+        return model
     if config.base_url and not config.model:
         raise NoModelAvailable(no_name_message)
     if config.base_url and not builtin_selected:
-        from agent.models.openai.client import OpenAIModel  # imports in 0.5 s, only if needed
-
-        return OpenAIModel(config)
-    script = None if builtin_selected else demonstration.find_by_task(task)
-    if script is not None:
-        return demonstration.DemonstrationModel(script)
+        return DeferredOpenAIModel(config)
+    if not builtin_selected and (model := _demonstration(task)):
+        return model
     return _require_builtin(no_endpoint_message, allowed=allow_builtin)
+
+
+def _demonstration(task: str) -> Model | None:
+    from agent.models import demonstration  # reads YAML, only where no endpoint answers
+
+    script = demonstration.find_by_task(task)
+    return None if script is None else demonstration.DemonstrationModel(script)
 
 
 def _require_builtin(message: str, *, allowed: bool) -> Model:

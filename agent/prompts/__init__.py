@@ -19,8 +19,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import yaml
-
 from agent.errors import SettingError
 from agent.prompts import reference
 from agent.util.text import one_line
@@ -131,6 +129,8 @@ def _valid_names() -> str:
 
 
 def _parse(name: str, text: str, default: Prompt | None = None) -> Prompt:
+    import yaml  # on first use: listing the prompts' names needs none of it
+
     try:
         fields = yaml.safe_load(text)
     except yaml.YAMLError as error:

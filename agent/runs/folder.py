@@ -17,6 +17,7 @@ import time
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,9 @@ class _Metadata:
     pinned: bool = False
 
 
-_METADATA_ADAPTER = TypeAdapter(_Metadata)
+@cache  # on first use, so that importing this module stays cheap
+def _metadata_adapter() -> TypeAdapter[_Metadata]:
+    return TypeAdapter(_Metadata)
 
 
 class RunFolder:
@@ -90,7 +93,7 @@ class RunFolder:
         if not _ID.fullmatch(run_id) or not path.is_file():
             raise RunError(RUN_NOT_FOUND)
         try:
-            about = _METADATA_ADAPTER.validate_json(path.read_bytes())
+            about = _metadata_adapter().validate_json(path.read_bytes())
             _check(about)
         except (OSError, ValueError, TypeError) as error:
             raise RunError(f"The record of run {run_id} cannot be read: {error}") from error
@@ -218,7 +221,7 @@ class RunFolder:
 
     def _write(self) -> None:
         new = self.path / "run.json.new"
-        new.write_bytes(_METADATA_ADAPTER.dump_json(self._metadata))
+        new.write_bytes(_metadata_adapter().dump_json(self._metadata))
         new.replace(self.path / "run.json")
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 
-from agent.documents.text import extract_text
 from agent.errors import WorkspaceError
 from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
@@ -29,6 +28,8 @@ def read_texts(workspace: Workspace, inputs: Iterable[RelPath]) -> list[tuple[st
 
 
 def _text(workspace: Workspace, path: RelPath) -> str:
+    from agent.documents.text import extract_text  # only plain mode pastes texts
+
     try:
         with workspace.open_read(RelPath(f"input/{path}")) as file:
             return extract_text(file, path.name).text

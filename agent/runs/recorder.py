@@ -26,7 +26,7 @@ from agent.events import (
 )
 from agent.limits import Limits
 from agent.loop import loop
-from agent.models.base import Model
+from agent.models.base import Model, Preloadable
 from agent.models.builtin.model import BuiltinModel
 from agent.prompts import Prompt
 from agent.runs.folder import RunFolder
@@ -286,6 +286,8 @@ class RecordedRun:
             yield self._record.end_event("stopped", stop.reason)
             return
         self._release_lost_sandbox(stop)
+        if isinstance(model, Preloadable):
+            model.preload()
         if self.state.mode == "sandbox" and self._session is None:
             ended = yield from self._prepare_sandbox(stop)
             if ended is not None:

@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
@@ -84,7 +85,9 @@ class Summary:
     form: int = _FORMAT_VERSION
 
 
-_adapter = TypeAdapter(Summary)
+@cache  # on first use: building it takes longer than all else in this module
+def _adapter() -> TypeAdapter[Summary]:
+    return TypeAdapter(Summary)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +162,7 @@ def save(folder: RunFolder, state: RunState) -> Summary:
     part = folder.summary.with_name(f"{folder.summary.name}.{secrets.token_hex(4)}")
     with suppress(OSError):
         try:
-            part.write_bytes(_adapter.dump_json(summary))
+            part.write_bytes(_adapter().dump_json(summary))
             part.replace(folder.summary)
         finally:
             part.unlink(missing_ok=True)
@@ -175,7 +178,7 @@ def _sandbox_bytes(folder: Path) -> int:
 def load(folder: RunFolder) -> Summary | None:
     """Return the stored summary if it still matches the journal, otherwise None."""
     try:
-        summary = _adapter.validate_json(folder.summary.read_bytes())
+        summary = _adapter().validate_json(folder.summary.read_bytes())
         same = summary.journal == folder.journal.stat().st_size
     except (OSError, ValidationError):
         return None

@@ -7,13 +7,21 @@ rounds, steps and calls stay correct.
 """
 
 import math
+from functools import cache
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
 
 from agent.errors import JournalError
-from agent.events import JOURNAL_ADAPTER, KIND_NAMES, Event, RunStarted, UnreadableEvent, decode
+from agent.events import (
+    KIND_NAMES,
+    Event,
+    RunStarted,
+    UnreadableEvent,
+    decode,
+    journal_adapter,
+)
 from agent.util.text import one_line
 
 UNREADABLE_TEXT = "(This message cannot be read.)"
@@ -43,7 +51,10 @@ _REPLACEMENTS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 """Substitute values of required fields by kind; a step's number has none."""
 
-_OBJECT = TypeAdapter(dict[str, Any])
+
+@cache  # on first use: a start reads no journal
+def _object_adapter() -> TypeAdapter[dict[str, Any]]:
+    return TypeAdapter(dict[str, Any])
 
 
 def decode_line(line: bytes, *, first: bool = False) -> tuple[Event, ...]:
@@ -67,7 +78,7 @@ def decode_line(line: bytes, *, first: bool = False) -> tuple[Event, ...]:
 def _parse_object(line: bytes) -> dict[str, Any]:
     """Return the line as a JSON object; an empty one if it is not an object."""
     try:
-        return _OBJECT.validate_python(from_json(line))
+        return _object_adapter().validate_python(from_json(line))
     except (ValueError, ValidationError):
         return {}
 
@@ -103,7 +114,7 @@ def _repair(data: dict[str, Any]) -> Event | None:
     data = {**replacements, **data}
     while True:
         try:
-            return JOURNAL_ADAPTER.validate_python(data)
+            return journal_adapter().validate_python(data)
         except ValidationError as error:
             if not _repair_field(data, error.errors()[0]["loc"][1:], replacements):
                 return None

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import Literal
@@ -51,7 +52,9 @@ class _StoredChange:
     to: str | None = None
 
 
-_STORED_CHANGE_ADAPTER = TypeAdapter(_StoredChange)
+@cache  # on first use: most runs have no such changes
+def _stored_change_adapter() -> TypeAdapter[_StoredChange]:
+    return TypeAdapter(_StoredChange)
 
 
 class UserChanges:
@@ -98,7 +101,7 @@ def _to_json(item: UserChange) -> dict[str, object]:
 def _from_json(line: bytes) -> UserChange | None:
     """Return the item of a line; None if the line is damaged."""
     try:
-        stored = _STORED_CHANGE_ADAPTER.validate_json(line)
+        stored = _stored_change_adapter().validate_json(line)
         new_path = RelPath.from_url(stored.to) if stored.to else None
         return UserChange(stored.deed, RelPath.from_url(stored.path), stored.size, new_path)
     except (ValidationError, WorkspaceError):

@@ -1,13 +1,15 @@
 """The built-in model as a ``Model``: one answer at a time, short rounds."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from agent.models.base import Model, ModelNotice, ModelRequest, Piece
 from agent.models.builtin.install import BUILTIN_NAME, find_files
-from agent.models.builtin.process import InferenceEngine, get_engine
-from agent.models.builtin.sampler import LlamaSampler
-from agent.models.tokens.model import TokenModel
 from agent.util.cancellation import Stop
+
+if TYPE_CHECKING:
+    from agent.models.builtin.process import InferenceEngine
+    from agent.models.builtin.sampler import LlamaSampler
 
 BUILTIN_PROMPT = "small"
 BUILTIN_MAX_STEPS, BUILTIN_TURN_TOKENS = 8, 400
@@ -25,7 +27,10 @@ class BuiltinModel:
     name = BUILTIN_NAME
     metered = True
 
-    def __init__(self, engine: InferenceEngine, sampler: LlamaSampler | None = None) -> None:
+    def __init__(self, engine: "InferenceEngine", sampler: "LlamaSampler | None" = None) -> None:
+        from agent.models.builtin.sampler import LlamaSampler  # only where this model answers
+        from agent.models.tokens.model import TokenModel
+
         self._engine = engine
         self._token_model = TokenModel(
             BUILTIN_NAME, sampler or LlamaSampler(engine), max_tokens=BUILTIN_TURN_TOKENS
@@ -42,6 +47,8 @@ class BuiltinModel:
 
 def create_builtin_model() -> BuiltinModel | None:
     """Return the built-in model for a new conversation; None if it is not installed."""
+    from agent.models.builtin.process import get_engine
+
     files = find_files()
     return BuiltinModel(get_engine(files)) if files else None
 

@@ -103,6 +103,12 @@ def same_endpoint(one: str, other: str) -> bool:
         return False
 
 
+def check_key(key: str) -> None:
+    """Raise ``ModelRefused`` if a key cannot be sent in a header."""
+    if not key.isascii() or not key.isprintable():
+        raise ModelRefused("The API key contains invalid characters. Enter it again.")
+
+
 def resolve_key(base_url: str, entered_key: str, env_base_url: str, env_key: str) -> str:
     """Return the key to send to ``base_url``; empty for none.
 

@@ -18,7 +18,7 @@ from openai import APIConnectionError, APIError, APIStatusError, AsyncOpenAI, As
 
 from agent.errors import ModelError, ModelRefused, ModelUnavailable
 from agent.models.base import ModelConfig, ModelNotice, ModelRequest, Piece
-from agent.models.openai.base_url import BaseUrl, parse_base_url
+from agent.models.openai.base_url import BaseUrl, check_key, parse_base_url
 from agent.models.openai.compat import Adaptation
 from agent.models.openai.connection_errors import CONNECT_TIMEOUT_SECONDS, connection_error
 from agent.models.openai.errors import (
@@ -292,8 +292,7 @@ def _convert_errors(endpoint: Endpoint, read_timeout: float) -> Iterator[None]:
 
 def _create_client(address: BaseUrl, config: ModelConfig) -> _Client:
     key, read_timeout = config.api_key, config.read_timeout
-    if not key.isascii() or not key.isprintable():
-        raise ModelRefused("The API key contains invalid characters. Enter it again.")
+    check_key(key)
     try:
         return _Client(
             api_key=key,

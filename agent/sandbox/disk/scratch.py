@@ -4,9 +4,13 @@ Without them, temporary files, homes and caches would be in the container's writ
 size is monitored but not limited. The directories start with a copy of the image's files.
 """
 
+import hashlib
 import io
+import secrets
 import tarfile
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
@@ -43,7 +47,8 @@ def create(client: Client, image: str, instance: str, folder: Path) -> dict[str,
     if not volume.disk_image(folder).exists():
         return {}
     discard(folder)
-    contents = _image_directories(client, str(client.images.get(image).id), instance)
+    store = folder.parent.parent / "image-directories"
+    contents = _image_directories(client, str(client.images.get(image).id), instance, store)
     return {
         place: _unpack(archive, _host_directory(folder, place))
         for place, archive in contents.items()
@@ -67,11 +72,45 @@ def _host_directory(folder: Path, directory: str) -> Path:
 
 
 @lru_cache(maxsize=4)
-def _image_directories(client: Client, image: str, instance: str) -> dict[str, bytes]:
+def _image_directories(client: Client, image: str, instance: str, store: Path) -> dict[str, bytes]:
     """Return an image's directories ``SCRATCH_DIRECTORIES`` as tar archives.
 
-    Directories that are too large are left out.
+    Directories that are too large are left out. The archives are kept in the folder ``store``
+    until the data folder uses another image, because the engine takes long to make them.
     """
+    source = f"{image} {SCRATCH_DIRECTORIES} {_MAX_COPY_BYTES}"
+    kept = store / f"{hashlib.sha256(source.encode()).hexdigest()}.zip"
+    try:
+        return _load(kept)
+    except (OSError, ValueError, zipfile.BadZipFile):
+        archives = _read_from_image(client, image, instance)
+    _save(kept, archives)
+    return archives
+
+
+def _load(kept: Path) -> dict[str, bytes]:
+    """Return kept archives; the checksums in the file reveal one that was cut."""
+    with zipfile.ZipFile(kept) as file:
+        return {place: file.read(place) for place in file.namelist()}
+
+
+def _save(kept: Path, archives: dict[str, bytes]) -> None:
+    """Keep archives, in place of another image's; without space for them, do nothing."""
+    part = kept.with_name(f"{secrets.token_hex(4)}.part")
+    with suppress(OSError):
+        kept.parent.mkdir(mode=0o700, exist_ok=True)
+        for old in kept.parent.iterdir():
+            old.unlink()
+        try:
+            with zipfile.ZipFile(part, "w") as file:
+                for place, archive in archives.items():
+                    file.writestr(place, archive)
+            part.replace(kept)
+        finally:
+            part.unlink(missing_ok=True)
+
+
+def _read_from_image(client: Client, image: str, instance: str) -> dict[str, bytes]:
     container = client.api.create_container(
         image, command=["true"], labels={INSTANCE_LABEL: instance}
     )

@@ -76,9 +76,11 @@ def check_runtime(client: docker.DockerClient, name: str) -> None:
     Raises:
         EngineError: it does not; the message lists the available runtimes.
     """
+    if not name:
+        return
     with engine_errors("The container engine's runtimes cannot be read"):
         available = sorted(client.info().get("Runtimes") or {})
-    if name and name not in available:
+    if name not in available:
         raise EngineError(
             f"STUDIO_RUNTIME is {name!r}, which this engine does not have. "
             f"Its runtimes: {', '.join(available) or 'none'}. "

@@ -26,6 +26,7 @@ from agent.util.ip_addresses import own_addresses_and_networks
 _READY_SECONDS = 30.0
 _WAIT_SECONDS = 10
 _RETRY_INTERVAL_SECONDS = 0.5
+_POLL_SECONDS = 0.01
 _log = logging.getLogger(__name__)
 _LISTENING_MESSAGE = "Accepting HTTP Socket connections"
 PROXY_LABEL = "llm-in-sandbox-studio.proxy"
@@ -241,7 +242,7 @@ class Proxy:
         while time.monotonic() < end:
             if _LISTENING_MESSAGE in self._folder.squid_log.read_text(errors="replace"):
                 return
-            time.sleep(0.05)
+            time.sleep(_POLL_SECONDS)
         with engine_errors("The proxy did not start"):
             output = self._client.api.logs(self._container, tail=5).decode(errors="replace")
         raise SandboxError(

@@ -1,0 +1,67 @@
+"""An ``OpenAIModel`` whose client is imported in the background, or when it is first needed.
+
+The ``openai`` package takes about as long to import as a sandbox takes to start, so a run does
+both at once.
+"""
+
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from agent.errors import ModelError
+from agent.models.base import ModelConfig, ModelRequest, Piece
+from agent.models.openai.base_url import check_key, parse_base_url
+from agent.util.cancellation import Stop
+
+if TYPE_CHECKING:
+    from agent.models.openai.client import OpenAIModel
+
+
+class DeferredOpenAIModel:
+    """A model behind an OpenAI-compatible endpoint; see ``OpenAIModel``.
+
+    Args:
+        config: Endpoint and request options.
+
+    Raises:
+        ModelRefused: the URL or the key cannot be used. A proxy or certificate file of the
+            environment that cannot be used refuses the first turn.
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        parse_base_url(config.base_url)
+        check_key(config.api_key.strip())
+        self._config = config
+        self._lock = threading.Lock()
+        self._loaded: OpenAIModel | None = None
+
+    @property
+    def name(self) -> str:
+        """The model's name at the endpoint."""
+        return self._config.model
+
+    @property
+    def metered(self) -> bool:
+        """Whether tokens are counted: always."""
+        return True
+
+    def preload(self) -> None:
+        """See ``Preloadable.preload``."""
+        threading.Thread(target=self._preload, name="model client", daemon=True).start()
+
+    def stream(self, request: ModelRequest, stop: Stop) -> Iterator[Piece]:
+        """Stream one turn; see ``Model.stream``."""
+        yield from self._load().stream(request, stop)
+
+    def _preload(self) -> None:
+        with suppress(ModelError):  # the first turn reports it
+            self._load()
+
+    def _load(self) -> "OpenAIModel":
+        with self._lock:
+            if self._loaded is None:
+                from agent.models.openai.client import OpenAIModel
+
+                self._loaded = OpenAIModel(self._config)
+            return self._loaded
