@@ -142,7 +142,7 @@ def queued(studio: StudioTab, stage: ScriptedStudio) -> None:
     detail = "2nd in the queue; each user may have 3 runs in progress"
     stage.provider.stages = [Preparing(state="queued", detail=detail)]
     studio.send("Chart the length of the day")
-    expect(studio.state).to_contain_text("2nd in line")
+    expect(studio.state).to_contain_text("2nd in the queue")
     expect(studio.timeline).to_contain_text(
         "2nd in the queue; each user may have 3 runs in progress"
     )

@@ -70,7 +70,7 @@ class ShellManager:
             )
             if self._bash.is_ready():
                 how = "was interrupted" if self.interrupted else self._exit_cause
-                what = ("unchanged" if fresh else "as before this command") if restore else "lost"
+                what = ("kept" if fresh else "as before this command") if restore else "lost"
                 self.notes.append(_SHELL_RESTARTED.format(how=how, what=what))
                 return
             yield from self.stop_shell(0.0)

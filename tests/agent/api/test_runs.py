@@ -84,7 +84,7 @@ def test_results_are_saved_in_a_folder(studio: Studio, tmp_path: Path) -> None:
 def test_a_message_follows_in_the_same_sandbox(studio: Studio) -> None:
     model = ScriptedModel([bash("x=7"), call("submit"), bash("echo $x > output/x"), call("submit")])
     with studio.run("Go.", model=model) as run:
-        with pytest.raises(RunError, match="has begun"):
+        with pytest.raises(RunError, match="only after its current round has ended"):
             run.send("More?")
         run.wait()
         result = run.send("More.", limits=Limits(steps=5)).wait()

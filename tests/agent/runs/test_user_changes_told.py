@@ -34,7 +34,7 @@ TOLD = "[The user added input/report.pdf (3.1 MB).]"
 class WarmSandboxProvider(LocalSandboxProvider):
     """Moves a run's files into another sandbox, as a warm pool does."""
 
-    def take(self, folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
+    def acquire(self, folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
         new = self.create_workspace()
         move_to_sandbox(folder, new, self.data / "sandboxes" / new / "workspace")
         return (yield from super().acquire(folder, stop))

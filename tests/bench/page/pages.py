@@ -34,7 +34,7 @@ class _ScriptedProvider(LocalSandboxProvider):
         super().__init__(data)
         self._source = source
 
-    def take(self, folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
+    def acquire(self, folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
         yield Preparing(state="starting_sandbox")
         yield from self._source.events()
         return None

@@ -113,7 +113,7 @@ SAMPLES: dict[str, list[Sample]] = {
         Sample("good.png", PNG, "400 × 300", "img"),
         Sample("empty.png", b"", "empty"),
         Sample("cut.png", half(PNG), "cut"),
-        Sample("evil.png", PNG[:33] + SCRIPT.encode() + PNG[33:], "broken"),
+        Sample("evil.png", PNG[:33] + SCRIPT.encode() + PNG[33:], "damaged"),
         Sample("mislabelled.png", b"just words\n", "no readable image"),
     ],
     "drawing": [
@@ -166,7 +166,7 @@ SAMPLES: dict[str, list[Sample]] = {
         Sample("empty.csv", b"", "empty"),
         Sample("empty.xlsx", b"", "empty"),
         Sample("cut.csv", b'city,people\nParis,2\n"Ro', "Paris"),
-        Sample("cut.xlsx", half(BOOK), "broken"),
+        Sample("cut.xlsx", half(BOOK), "damaged"),
         Sample("evil.csv", f"city,{NAME}\n{SCRIPT},=cmd()\n".encode(), "<script>"),
         Sample("mislabelled.csv", PNG, "400 × 300", "img"),
     ],

@@ -112,7 +112,7 @@ def test_a_filter_stops_where_there_is_too_much(
 def test_a_place_is_told_wherever_it_is_and_also_that_there_is_none(root: Path) -> None:
     write(root, *(f"in/{number}.txt" for number in range(300)))
     gone, there = RelPath("in/gone.txt"), RelPath("in/250.txt")
-    at = listed(root, "in", count=3, at=[there, gone])["at"]
+    at = listed(root, "in", count=3, locate_paths=[there, gone])["at"]
     assert at["in/gone.txt"] is None
     assert (at["in/250.txt"]["index"], at["in/250.txt"]["size"]) == (250, 1)
 
@@ -124,7 +124,7 @@ def test_a_name_is_sought_by_its_beginning_from_a_row_on(
     root: Path, seek: str, after: int, found: int | None
 ) -> None:
     write(root, "a1", "b1", "b2")
-    assert listed(root, seek=seek, after=after)["seek"] == found
+    assert listed(root, seek_prefix=seek, seek_start=after)["seek"] == found
 
 
 def test_a_link_is_told_with_where_it_points_and_never_followed(root: Path) -> None:

@@ -250,7 +250,7 @@ def test_filling_the_workspace_is_stopped_and_reported(make: Make, own: bool) ->
     run(sandbox, "x=kept")
     result = run(sandbox, FILL)
     assert result.ending == "full"
-    assert "of 100 MB are used" in result.finished.storage_note
+    assert "of 100 MB used" in result.finished.storage_note
     assert "in /workspace" in result.finished.storage_note
     after = run(sandbox, "rm big*; echo $x")
     assert (after.stdout, after.code) == (b"kept\n", 0)

@@ -248,7 +248,7 @@ def test_another_seed_generates_other_tasks() -> None:
 
 def test_requesting_too_many_tasks_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generate, "_MAX_ATTEMPTS", 2)
-    with pytest.raises(TaskError, match="notes: there are no"):
+    with pytest.raises(TaskError, match="notes: there are only"):
         list(generate.generate_tasks("names", 5_000, 1, "notes", (1,)))
     with pytest.raises(TaskError, match="'loans'"):
         list(generate.generate_tasks("train", 1, 1, "loans"))

@@ -60,7 +60,7 @@ def stage(
     from agent.train.weights import load_model
 
     class Rewarded(RolloutRunner):
-        def work(
+        def run_policy(
             self, problems: Sequence[TaskRecord], temperature: float, *seeds: object
         ) -> list[Rollout]:
             done = super().run_policy(problems, temperature, *seeds)
