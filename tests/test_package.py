@@ -189,7 +189,9 @@ def test_the_dockerfile_is_found_from_the_installed_package(installed: Path) -> 
 
 
 def test_the_prompts_are_found_from_the_installed_package(installed: Path) -> None:
-    program = "from llm_in_sandbox_studio import prompts; print(prompts.__file__, *prompts.names())"
+    program = (
+        "from llm_in_sandbox_studio import prompts; print(prompts.__file__, *prompts.list_names())"
+    )
     found = run(installed / "bin" / "python", "-c", program, cwd=installed).split()
     assert Path(found[0]).is_relative_to(installed)
     assert "general" in found

@@ -57,7 +57,7 @@ def choose(
 
     Raises:
         UsageError: ``wanted`` is none of these.
-        ModelNeeded: There is no such model.
+        NoModelAvailable: There is no such model.
     """
     config = ModelConfig(settings.base_url, settings.model, settings.api_key)
     if isinstance(wanted, ModelConfig):

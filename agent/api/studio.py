@@ -159,7 +159,7 @@ class Studio:
         Raises:
             UsageError: An argument is not what it has to be; no run is created.
             WorkspaceError: An input is missing or cannot be read; no run is created.
-            ModelNeeded: No model is connected.
+            NoModelAvailable: No model is connected.
         """
         arguments.text("task", task)
         if mode not in ("sandbox", "plain"):

@@ -19,10 +19,11 @@ _MAX_DEPTH = 100
 
 
 def is_cheap_to_move(folder: RunFolder) -> bool:
-    """Return whether moving a run's files between disks, which copies them, is worthwhile.
+    """Return whether moving a run's files to another sandbox's folder is cheap.
 
-    It is not if there are many or large files, or while an upload is being written. The caller
-    must hold ``folder.workspace_lock`` during this call and the move.
+    Between disks the files are copied. It is not cheap if there are many or large files, or while
+    an upload is being written. The caller must hold ``folder.workspace_lock`` during this call and
+    the move.
     """
     if not volume.disk_image(folder.sandbox_folder).exists():
         return True  # only a rename, which does not disturb uploads in progress

@@ -1,7 +1,7 @@
 r"""Strict parsing of option letters in answers.
 
-A single letter is accepted if the answer (see ``final``) consists of it alone: bare, in
-brackets, after “option”, or followed by ``.``, ``)`` or ``:`` and the option's text, provided
+A single letter is accepted if the answer (see ``extract_final_answer``) consists of it alone: bare,
+in brackets, after “option”, or followed by ``.``, ``)`` or ``:`` and the option's text, provided
 that text contains no other isolated capital. Case does not matter for a bare letter. Characters
 that only look like A to Z are not accepted.
 """

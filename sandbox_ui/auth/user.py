@@ -10,7 +10,8 @@ class User:
     """A user.
 
     Attributes:
-        id: The value of ``RunFolder.owner`` for the user's runs; empty for the operator.
+        id: The value of ``RunFolder.owner`` for the user's runs; empty for an operator
+            without an account.
         name: The account's name; empty without an account.
         operator: Whether the user may view and change all runs.
     """

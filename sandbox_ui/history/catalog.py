@@ -149,7 +149,7 @@ class Catalog:
         return self._total_bytes(self.entries(owner))
 
     def measured_bytes(self, owner: str) -> int:
-        """Return ``used`` plus the measured size of a user's drafts and active runs."""
+        """Return ``used_bytes`` plus the measured size of a user's drafts and active runs."""
         entries = [with_measured_size(self._data, entry) for entry in self.entries(owner)]
         return self._total_bytes(entries) + sum(draft_sizes(self._data, owner))
 

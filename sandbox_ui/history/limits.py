@@ -61,7 +61,7 @@ def _default_max_runs() -> int:
 
 
 def _disk_size(folder: Path) -> int:
-    """Return the size of the disk for a folder, which need not exist yet."""
+    """Return the size of the disk that holds a folder or will hold it."""
     while not folder.exists():
         folder = folder.parent
     return shutil.disk_usage(folder).total

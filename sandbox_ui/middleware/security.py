@@ -122,7 +122,7 @@ def _is_cross_origin(headers: Headers) -> bool:
     """Return whether another origin's page sent the request, by its headers.
 
     ``Sec-Fetch-Site`` is correct even behind a proxy that changes the host. A client that sends
-    neither this nor ``SandboxOrigin`` is not a browser.
+    neither this nor ``Origin`` is not a browser.
     """
     site = headers.get("sec-fetch-site")
     if site is not None:

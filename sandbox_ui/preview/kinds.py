@@ -100,7 +100,7 @@ def module_of(kind: str) -> str:
 
 
 def kind_of(name: str, head: bytes) -> str:
-    """Return the kind of a file, one of ``FILE_TYPE_WORDS``.
+    """Return the kind of a file, one of ``KINDS``.
 
     Args:
         name: File name.

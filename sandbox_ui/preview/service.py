@@ -63,7 +63,7 @@ class PreviewService:
             self._kill()
 
     def render(self, kind: str, file: BinaryIO, request: PreviewRequest) -> PreviewResult:
-        """Render a preview of a file, and of ``ask.other`` if given; both stay open.
+        """Render a preview of a file, and of ``request.earlier_file`` if given; both stay open.
 
         Raises:
             WorkspaceError: The file cannot be shown; the message says why.

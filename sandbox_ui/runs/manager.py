@@ -145,7 +145,8 @@ class RunManager:
         """Start another round from a message, in the same sandbox and conversation.
 
         Raises:
-            QuotaExceeded: if the owner may start no more runs.
+            QuotaExceeded: if the text is too long, the owner may start no more runs, or the queue
+                is full.
             RunError: if the run does not exist or has a round in progress.
         """
         self._start_round(

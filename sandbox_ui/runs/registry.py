@@ -67,7 +67,7 @@ class Registry:
             self._runs.pop(run_id, None)
 
     def block(self, run_ids: Sequence[str], *, refuse_followed: bool) -> Sequence[LiveRun]:
-        """Block the use of runs until ``restore``; return those that were registered.
+        """Block the use of runs until ``unblock``; return those that were registered.
 
         Args:
             run_ids: Their ids.

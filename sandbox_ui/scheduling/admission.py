@@ -49,7 +49,7 @@ class Admission:
         self._stop_lock = threading.Lock()
 
     def check_draft(self, owner: str) -> None:
-        """Check that a user may create another draft; call ``made`` after creating it.
+        """Check that a user may create another draft; call ``record_draft`` after creating it.
 
         Raises:
             QuotaExceeded: if the quota is used up, or the user has too many drafts without a task.

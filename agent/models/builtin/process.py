@@ -62,7 +62,7 @@ class InferenceEngine:
 
     @contextmanager
     def acquire(self, stop: Stop) -> Iterator[bool]:
-        """Reserve the model for one conversation; yield False if stopped first."""
+        """Reserve the model for one turn; yield False if stopped first."""
         with self._turn_lock.acquire(stop) as acquired:
             yield acquired
 

@@ -104,7 +104,7 @@ class LlamaSampler:
 
 
 def _logprobs(answer: dict[str, Any], ids: list[int]) -> tuple[float, ...]:
-    """Return log-probabilities; 0 for parts of characters, which llama.cpp omits."""
+    """Return log-probabilities; 0 for a token that is part of a character (llama.cpp omits it)."""
     entries = iter(answer.get("completion_probabilities", ()))
     entry = next(entries, None)
     logprobs = []

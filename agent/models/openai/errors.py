@@ -192,10 +192,10 @@ def _message_text(value: object) -> str:
 
 def _sanitize(value: object, key: str) -> str:
     """Return an endpoint's message as one line, without the key or HTML."""
-    text = _message_text(value)[:_MAX_PARSED_CHARACTERS]
+    text = redact(_message_text(value), key)[:_MAX_PARSED_CHARACTERS]
     if looks_like_html(text):
         return "a web page instead of an answer."
-    text = _CONTROL_CHARACTERS.sub(" ", redact(text, key)).strip()
+    text = _CONTROL_CHARACTERS.sub(" ", text).strip()
     return text
 
 

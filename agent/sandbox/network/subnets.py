@@ -115,7 +115,7 @@ def remove(client: docker.DockerClient, network: str) -> None:
 
 
 def reap(client: docker.DockerClient, label: tuple[str, str]) -> None:
-    """Remove the networks that an instance's earlier process left behind.
+    """Remove the networks with a label, which an earlier process left behind.
 
     Its containers must have been removed first.
 

@@ -39,7 +39,7 @@ class ManifestLog:
         return ((step, delta) for _, step, delta in self.read_from(0))
 
     def read_from(self, offset: int) -> Iterator[tuple[int, int, Delta]]:
-        """Like ``read``, from a file position on; yield each with the position after it."""
+        """Like ``read``, from a file position on; yield (position after the delta, step, delta)."""
         if not self._path.exists():
             return
         with self._path.open("rb") as file:

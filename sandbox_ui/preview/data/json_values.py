@@ -57,7 +57,7 @@ def parse_json(text: str) -> Any:
     """Parse JSON.
 
     Raises:
-        Wrong: The text is not valid JSON.
+        ParseError: The text is not valid JSON.
         PreviewError: The nesting is too deep.
     """
     gc.disable()  # parsing allocates millions of objects; this process does nothing else
@@ -81,7 +81,7 @@ def parse_yaml(text: str) -> Any:
     """Parse YAML; several documents become ``Documents``.
 
     Raises:
-        Wrong: The text is not valid YAML.
+        ParseError: The text is not valid YAML.
         PreviewError: The nesting is too deep.
     """
     gc.disable()

@@ -1,6 +1,6 @@
 """Diff of two versions of a text: changed lines, changed words and context.
 
-The file is the later version, ``ask.other`` the earlier one.
+The file is the later version, ``request.earlier_file`` the earlier one.
 """
 
 from collections.abc import Iterator, Sequence

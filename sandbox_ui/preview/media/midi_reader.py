@@ -180,7 +180,7 @@ class TickConverter:
 
     Args:
         division: Time division of the file header.
-        tempos: Sorted tempos of a ``Score``.
+        tempos: Sorted tempos of a ``MidiScore``.
     """
 
     def __init__(self, division: int, tempos: list[tuple[int, int]]) -> None:

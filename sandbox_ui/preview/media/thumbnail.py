@@ -70,7 +70,7 @@ def encode_image(image: Image.Image, *, lossless: bool = False) -> BinaryPreview
     """Encode an image for the browser.
 
     Args:
-        image: Image in a mode that ``small`` returns.
+        image: Image in a mode that ``scale_down`` returns.
         lossless: Encode without loss, unless the image has too many pixels.
     """
     out = io.BytesIO()

@@ -48,7 +48,7 @@ _NO_TABLES = "This database has no tables."
 
 
 def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
-    """Return rows of one table (see ``grid.answer``).
+    """Return rows of one table (see ``grid.grid_response``).
 
     The first response also lists all tables. ``table`` is a table's name; ``count`` requests
     its row count, with a longer time limit.

@@ -18,7 +18,7 @@ def prepare(request: PreviewRequest) -> None:
 
 
 def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
-    """Return a page of a table; see ``grid.answer``.
+    """Return a page of a table; see ``grid.grid_response``.
 
     ``count`` requests the row count of a long CSV file and continues from the last response.
 

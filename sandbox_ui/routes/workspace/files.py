@@ -29,7 +29,7 @@ class FileRoutes:
 
     Args:
         runs: The live runs.
-        room: Returns the bytes that a run may still write; None for no limit.
+        remaining_bytes: Returns the bytes that a run may still write; None for no limit.
     """
 
     def __init__(self, runs: RunManager, remaining_bytes: RemainingBytes = lambda _: None) -> None:

@@ -37,9 +37,11 @@ class TreeRoutes:
         """List rows of a folder (percent-encoded ``folder``; empty for the root).
 
         Query parameters: ``from`` and ``count``: the range of rows; ``sort``: by name, time or
-        size; ``filter``: search in all subfolders; ``hidden=1``: include dot files; ``at``
-        (percent-encoded, repeatable) and ``seek``: return the position of a name. A missing folder
-        returns no rows and ``gone``, since the page may request one that was just deleted.
+        size; ``filter``: search in all subfolders; ``hidden=1``: include dot files
+        and caches; ``at`` (percent-encoded, repeatable): return these paths' rows with their
+        ``index``; ``seek``: return the position of the first name with this beginning, from row
+        ``after`` on. A missing folder returns no rows and ``gone``, since the page may request one
+        that was just deleted.
         """
         folder = RelPath.from_url(request.query_params.get("folder", ""))
         listing_query = _listing_query(request.query_params)

@@ -51,7 +51,7 @@ class _WriteLocks:
 
     @contextmanager
     def claim(self, upload: str) -> Iterator["_Claim"]:
-        """Register a request for an upload; ``begin`` of the result takes over."""
+        """Register a request for an upload; ``take_over`` of the result takes over."""
         with self._lock:
             write_lock = self._by_upload.setdefault(upload, _WriteLock())
             write_lock.users += 1
@@ -89,7 +89,7 @@ class UploadRoutes:
 
     Args:
         runs: The live runs.
-        room: Returns the bytes that a run's workspace may still grow; None for no limit.
+        remaining_bytes: Returns the bytes that a run's workspace may still grow; None for no limit.
         floor: Bytes of the disk that must stay free.
     """
 

@@ -124,7 +124,7 @@ class _ByteCounter:
 
 
 def _counter_for(response: httpx2.Response) -> _ByteCounter | None:
-    """Return the limits of a response; None for an error, which is truncated instead."""
+    """Return a response's byte counter; None for an error, which is truncated instead."""
     if not response.is_success:
         return None
     if is_single_body(response):

@@ -170,7 +170,7 @@ def test_a_complete_run_with_quota_restart_and_removal(
 
     program.end()
     wait_until(
-        lambda: all(each.sandbox or each.state == "exited" for each in kept(program, engine))
+        lambda: all(each.sandbox_id or each.state == "exited" for each in kept(program, engine))
     )
     program.start()
     turns += [bash("tool; cat output/closed/file"), SUBMIT]
@@ -182,7 +182,7 @@ def test_a_complete_run_with_quota_restart_and_removal(
     ]
 
     assert httpx.delete(at).status_code == HTTPStatus.OK
-    wait_until(lambda: not any(each.sandbox for each in kept(program, engine)))
+    wait_until(lambda: not any(each.sandbox_id for each in kept(program, engine)))
     assert not list((program.data / "sandboxes").iterdir())
 
 

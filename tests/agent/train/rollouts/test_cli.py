@@ -101,10 +101,10 @@ def test_where_no_engine_runs_plain_processes_can_be_chosen_and_are_called_so(
             DOCKER_HOST="unix:///nonexistent.sock", **connected(endpoint),
         )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert "isolate nothing" in done.stderr
+    assert "without isolation" in done.stderr
     assert done.stdout.splitlines()[-1].split()[:4] == ["all", "4", "4", "1.000"]
     for kept in tmp_path.glob("data/runs/*/journal.jsonl"):
-        assert "isolate nothing" in kept.read_text()
+        assert "without isolation" in kept.read_text()
         assert "sk-secret" not in kept.read_text()
 
 
