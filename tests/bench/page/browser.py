@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Error, Page, sync_playwright
 
 from tests.bench.agent.memory import private_memory
 from tests.bench.context import TIMEOUT_SECONDS, BenchContext
@@ -94,8 +94,16 @@ class BrowserTab:
         )
 
     def time_until(self, condition: str) -> float:
-        """Seconds from the page's beginning to the first frame where a condition holds."""
-        return float(self.page.evaluate(f"bench.first(() => {condition})")) / 1000
+        """Seconds from the page's beginning to the first frame where a condition holds.
+
+        A page whose files the browser dropped loads itself again; then the second one is timed.
+        """
+        while True:
+            try:
+                return float(self.page.evaluate(f"bench.first(() => {condition})")) / 1000
+            except Error as error:
+                if "context was destroyed" not in error.message:
+                    raise
 
     def first_paint(self) -> float:
         """Seconds from the page's beginning to its first paint with any content."""
