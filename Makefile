@@ -106,7 +106,7 @@ $(VENV)/pyvenv.cfg:
 	@{ command -v podman && command -v slirp4netns && command -v newuidmap \
 		&& command -v rootlesskit; } >/dev/null \
 		|| { $(APT) update -q; $(APT) install -y --no-install-recommends \
-			podman runc uidmap slirp4netns rootlesskit; } \
+			podman catatonit runc uidmap slirp4netns rootlesskit; } \
 		|| echo "Podman and rootless Docker could not be installed; their tests will be skipped."
 	@mkdir -p .make && touch $@
 

@@ -163,7 +163,7 @@ def test_killed_while_a_command_runs_the_page_goes_on_by_itself(
         expect(tab.state).to_have_text("failed", timeout=30_000)
         expect(tab.timeline).to_contain_text(INTERRUPTED)
         for _ in range(2):
-            expect(tab.timeline.locator(".card .state").last).to_have_text("cut off")
+            expect(tab.timeline.locator(".card .state").last).to_have_text("interrupted")
             tab.reload()
         tab.send("Go on.")
         expect(tab.state).to_have_text("submitted", timeout=60_000)

@@ -230,7 +230,7 @@ def test_names_that_cannot_be_seen_are_written_out(viewer: FileViewer) -> None:
     viewer.open()
     place = viewer.show("a.zip")
     expect(place.get_by_role("treeitem", name="gpj.⟨U+202E⟩txt.exe")).to_be_visible()
-    expect(place).to_contain_text("One name leads out")
+    expect(place).to_contain_text("One name points outside")
 
 
 @pytest.mark.browser

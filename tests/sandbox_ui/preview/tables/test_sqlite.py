@@ -263,7 +263,7 @@ def test_a_change_keeps_the_table(viewer: FileViewer, made: Make) -> None:
     ("name", "content", "says"),
     [
         ("empty.db", b"", "without tables"),
-        ("cut.db", b"SQLite format 3\x00" + bytes(50), "cannot be read|no SQLite"),
+        ("cut.db", b"SQLite format 3\x00" + bytes(50), "cannot be read|not an SQLite"),
         ("noise.sqlite", b"\x8a\x01" * 3000, "encrypted"),
     ],
 )
