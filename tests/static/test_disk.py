@@ -31,7 +31,7 @@ def test_a_full_disk_is_told_under_its_step(browser: Browser, image: str, tmp_pa
             expect(studio.state).to_contain_text("submitted", timeout=90_000)
             card = studio.timeline.locator(".card").first
             expect(card.locator(".state")).to_contain_text("disk full")
-            expect(card.locator(".foot .bad")).to_contain_text("of 60 MB are used")
+            expect(card.locator(".foot .bad")).to_contain_text("of 60 MB used")
         told = str(endpoint.requests[-1].body["messages"])
         assert "Delete files that are no longer needed before you continue." in told
         assert "room again" in told
