@@ -312,7 +312,9 @@ def test_the_page_shows_the_queue_position_and_stop_leaves_the_queue(tmp_path: P
         for tab in tabs:
             tab.open(address)
             tab.send(task)
-            expect(tab.state).to_contain_text("waiting for the model" if tab is tabs[0] else "line")
+            expect(tab.state).to_contain_text(
+                "waiting for the model" if tab is tabs[0] else "queue"
+            )
         first, second, third = tabs
         expect(second.state).to_contain_text("1st in the queue")
         expect(third.state).to_contain_text("2nd in the queue")
