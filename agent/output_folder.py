@@ -7,7 +7,7 @@ from pathlib import Path
 from agent.errors import WorkspaceError
 
 RESULT_NAMES = ("files", "journal.jsonl", "trajectory.json")
-"""The names of a run's results; see ``agent.api.run.hand_over``."""
+"""The names of a run's results; see ``agent.api.run.save_results``."""
 
 
 def check_folder(folder: Path, *, overwrite: bool = False) -> None:

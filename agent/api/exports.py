@@ -7,7 +7,7 @@ _PACKAGE = __name__.removesuffix(".api.exports")
 _HOMES = {
     "api.aio": ("AsyncRun", "AsyncSandbox", "AsyncStudio"),
     "api.files": ("File", "Files"),
-    "api.run": ("Run", "RunResult", "hand_over"),
+    "api.run": ("Run", "RunResult", "save_results"),
     "api.sandbox": ("CommandResult", "Entry", "Sandbox"),
     "api.studio": ("Studio",),
     "errors": (
@@ -25,12 +25,13 @@ _HOMES = {
     "models.base": ("Model", "ModelConfig"),
     "models.openai.client": ("OpenAIModel",),
     "prompts": ("Prompt",),
-    "sandbox.network.policy": ("Policy",),
+    "sandbox.network.policy": ("NetworkPolicy",),
     "settings": ("Settings", "load"),
     "util.cancellation": ("Stop",),
     "tools.custom": ("Tool", "tool"),
 }
-_OTHER_NAMES = {"load_settings": "load"}
+_OTHER_NAMES = {"load_settings": "load", "hand_over": "save_results"}
+"""Public names that their modules, or programs for earlier versions, call otherwise."""
 
 
 def find(name: str) -> Any:

@@ -62,30 +62,30 @@ class Run:
 
     Attributes:
         files: Its files by path.
-        left_out: A message for each input that was not copied, with the reason.
+        skipped: A message for each input that was not copied, with the reason.
 
     Args:
         recorded: The run and its record.
         stop: Ends the first round early.
-        left_out: See above.
+        skipped: See above.
         begin: Starts the first round.
-        proceed: Starts another round with a text, for which a model and limits may be given.
+        continue_run: Starts another round with a text, for which a model and limits may be given.
     """
 
     def __init__(
         self,
         recorded: RecordedRun,
         stop: Stop,
-        left_out: list[str],
+        skipped: list[str],
         begin: Callable[[Stop], Events],
-        proceed: Callable[[str, Wanted, Limits | None, Stop], Events],
+        continue_run: Callable[[str, Wanted, Limits | None, Stop], Events],
     ) -> None:
         self.files = Files(lambda: recorded.workspace)
-        self.skipped = left_out
+        self.skipped = skipped
         self._recorded = recorded
         self._stop = stop
         self._begin: Callable[[Stop], Events] | None = begin
-        self._proceed = proceed
+        self._continue_run = continue_run
         self._driving = threading.Lock()
         self._events: Events | None = None
         self._rounds = 1
@@ -122,11 +122,11 @@ class Run:
     @property
     def result(self) -> RunResult:
         """The result of the last round. Raises ``UsageError`` before its end."""
-        picture = self._recorded.state
-        last = picture.rounds[-1] if len(picture.rounds) >= self._rounds else None
+        state = self._recorded.state
+        last = state.rounds[-1] if len(state.rounds) >= self._rounds else None
         if last is None or last.status is None:
             raise UsageError("The run has not ended yet. Iterate it, or call wait().")
-        return RunResult(last.status, last.answer, self.files, picture.totals, last.reason, self.id)
+        return RunResult(last.status, last.answer, self.files, state.totals, last.reason, self.id)
 
     def send(
         self,
@@ -149,7 +149,7 @@ class Run:
         if self._recorded.closed:
             raise RunError("The run was closed. A closed run accepts no more messages.")
         stop = Stop()
-        self._events = self._proceed(text, model, limits, stop)
+        self._events = self._continue_run(text, model, limits, stop)
         self._stop, self._rounds = stop, len(self._recorded.state.rounds) + 1
         return self
 
@@ -184,10 +184,10 @@ class Run:
         Raises:
             UsageError: It is not running.
         """
-        held = self._recorded.sandbox
-        if held is None:
+        sandbox = self._recorded.sandbox
+        if sandbox is None:
             raise UsageError("The run's sandbox is not running.")
-        return Sandbox(held, self.files)
+        return Sandbox(sandbox, self.files)
 
     @property
     def recorded(self) -> RecordedRun:
@@ -207,7 +207,7 @@ class Run:
         Raises:
             WorkspaceError: The destination cannot be written, or holds other results.
         """
-        return hand_over(self, destination, overwrite=overwrite)
+        return save_results(self, destination, overwrite=overwrite)
 
     def _next(self) -> Event | None:
         # A thread that cancels the round holds the lock only until the round has ended.
@@ -223,7 +223,7 @@ class Run:
             self._driving.release()
 
 
-def hand_over(
+def save_results(
     run: "Run | RecordedRun", destination: "str | os.PathLike[str]", *, overwrite: bool = False
 ) -> CopyReport:
     """Copy a run's results out; see ``Run.save``.
@@ -233,22 +233,22 @@ def hand_over(
     """
     from agent.history.trajectory import build_trajectory  # at a run's end
 
-    held = run.recorded if isinstance(run, Run) else run
+    recorded = run.recorded if isinstance(run, Run) else run
     target = arguments.path("destination", destination)
     check_folder(target, overwrite=overwrite)
-    made = build_trajectory(event for _, event in journal.read(held.folder.journal))
+    trajectory = build_trajectory(event for _, event in journal.read(recorded.folder.journal))
     try:
         delete_results(target)
-        shutil.copyfile(held.folder.journal, target / "journal.jsonl")
-        text = json.dumps(made, indent=2, ensure_ascii=False)
+        shutil.copyfile(recorded.folder.journal, target / "journal.jsonl")
+        text = json.dumps(trajectory, indent=2, ensure_ascii=False)
         # A lone surrogate in the model's text becomes a JSON escape.
         data = text.encode("utf-8", "backslashreplace")
         (target / "trajectory.json").write_bytes(data)
     except OSError as error:
         raise WorkspaceError(f"{target} cannot be written: {error.strerror}.") from error
     try:
-        held.workspace.list(OUTPUT)
+        recorded.workspace.list(OUTPUT)
     except WorkspaceError as error:
         (target / "files").mkdir(exist_ok=True)
         return CopyReport(skipped=[str(error)])
-    return copy_out(held.workspace, OUTPUT, target / "files")
+    return copy_out(recorded.workspace, OUTPUT, target / "files")

@@ -8,7 +8,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from agent.api import arguments
 from agent.api.files import Files
@@ -35,6 +35,9 @@ from agent.util.cancellation import Stop
 from agent.workspace.files import Workspace
 from agent.workspace.transfer.copy import CopyReport, copy_in
 
+if TYPE_CHECKING:
+    from agent.provisioning.provider import DockerSandboxProvider
+
 _UNOPENED = "Use the studio in a with block: with Studio() as studio: …"
 
 
@@ -51,7 +54,7 @@ class ClosableSandboxProvider(recorder.SandboxProvider, Protocol):
 Opener = Callable[[Settings, DataFolder], ClosableSandboxProvider]
 
 
-def containers(settings: Settings, data: DataFolder) -> ClosableSandboxProvider:
+def containers(settings: Settings, data: DataFolder) -> "DockerSandboxProvider":
     """Return the provider of containers."""
     from agent.provisioning.provider import DockerSandboxProvider  # imports Docker's client
 
@@ -63,9 +66,7 @@ def starting_containers(settings: Settings, data: DataFolder) -> ClosableSandbox
 
     For a program that certainly needs a sandbox: it can do other things meanwhile.
     """
-    from agent.provisioning.provider import DockerSandboxProvider  # imports Docker's client
-
-    provider = DockerSandboxProvider(settings, data)
+    provider = containers(settings, data)
     provider.open()
     return provider
 
@@ -96,16 +97,16 @@ class Studio:
         if data is not None:
             self.settings = replace(self.settings, data=arguments.path("data", data))
         self._source = source
-        self._held = ExitStack()
+        self._resources = ExitStack()
         self._open: dict[object, Callable[[], None]] = {}
         self._lock = threading.Lock()
-        self._computers: ClosableSandboxProvider | None = None
+        self._sandboxes: ClosableSandboxProvider | None = None
 
     def __enter__(self) -> Self:
         """Lock a data folder. Raises ``DataFolderLocked`` if all candidates are locked."""
-        data = self._held.enter_context(_data_folder(self.settings.data))
+        data = self._resources.enter_context(_data_folder(self.settings.data))
         self._data = data.path
-        self._computers = self._held.enter_context(closing(self._source(self.settings, data)))
+        self._sandboxes = self._resources.enter_context(closing(self._source(self.settings, data)))
         end_interrupted_rounds(self._data)
         return self
 
@@ -116,12 +117,12 @@ class Studio:
         trace: TracebackType | None,
     ) -> None:
         """Close the open runs and sandboxes, then the sandbox provider and the data folder."""
-        with self._held:
-            self._computers = None
+        with self._resources:
+            self._sandboxes = None
             with self._lock:
                 closes, self._open = list(self._open.values()), {}
             for close in closes:
-                self._held.callback(close)
+                self._resources.callback(close)
 
     def run(
         self,
@@ -170,18 +171,18 @@ class Studio:
         chosen = choose(task, model, self.settings)
         first = Task(chosen.task, arguments.prompt(prompt, chosen.model), mode)
         first = replace(first, network=arguments.policy(network))
-        rounds = self._limits(limits, max_steps, chosen.model)
+        run_limits = self._limits(limits, max_steps, chosen.model)
         report = CopyReport()
         recorded = self._create([*chosen.inputs, *given], report, own)
 
         def begin(stop: Stop) -> Events:
-            return recorded.start(first, chosen.model, rounds, stop)
+            return recorded.start(first, chosen.model, run_limits, stop)
 
-        def proceed(text: str, wanted: Wanted, other: Limits | None, stop: Stop) -> Events:
-            speaking = chosen.model if wanted is None else choose(text, wanted, self.settings).model
-            return recorded.follow_up(text, speaking, other or rounds, stop)
+        def continue_run(text: str, wanted: Wanted, limits: Limits | None, stop: Stop) -> Events:
+            model = chosen.model if wanted is None else choose(text, wanted, self.settings).model
+            return recorded.follow_up(text, model, limits or run_limits, stop)
 
-        run = Run(recorded, stop or Stop(), report.skipped, begin, proceed)
+        run = Run(recorded, stop or Stop(), report.skipped, begin, continue_run)
         self._keep(recorded, run.close)
         return run
 
@@ -230,9 +231,9 @@ class Studio:
         return recorded
 
     def _provider(self) -> ClosableSandboxProvider:
-        if self._computers is None:
+        if self._sandboxes is None:
             raise UsageError(_UNOPENED)
-        return self._computers
+        return self._sandboxes
 
     def _keep(self, held: object, close: Callable[[], None]) -> None:
         """Close it on exit; forget the runs that were closed meanwhile."""

@@ -17,15 +17,7 @@ def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     add = tasks.add_argument
     add("--split", choices=SPLITS, default="train",
          help="train, or what is held out of training: wording, names or a family")  # fmt: skip
-    add("--family", metavar="F", default="", help="one family of tasks (default: all)")
-    add(
-        "--count",
-        metavar="N",
-        type=positive_int,
-        default=100,
-        help="number of tasks (default: 100)",
-    )
-    add("--seed", metavar="N", type=int, default=0, help="seed of the generator (default: 0)")
+    _add_generator_options(tasks)
     add("--level", metavar="N", type=int, choices=range(1, 6), action="append",
          help="difficulty from 1 to 5; repeatable (default: all in turn)")  # fmt: skip
     add(
@@ -46,10 +38,9 @@ def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
                        help='JSON Lines: {"id": …, "answer": …}; null for no answer')  # fmt: skip
 
 
-def _add_file_tasks(parser: argparse.ArgumentParser) -> None:
+def _add_generator_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that both generators have."""
     add = parser.add_argument
-    add("--split", choices=FILE_TASK_SPLITS, default="train",
-         help="train, or what is held out of training: parameters or wording")  # fmt: skip
     add("--family", metavar="F", default="", help="one family of tasks (default: all)")
     add(
         "--count",
@@ -59,6 +50,13 @@ def _add_file_tasks(parser: argparse.ArgumentParser) -> None:
         help="number of tasks (default: 100)",
     )
     add("--seed", metavar="N", type=int, default=0, help="seed of the generator (default: 0)")
+
+
+def _add_file_tasks(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--split", choices=FILE_TASK_SPLITS, default="train",
+         help="train, or what is held out of training: parameters or wording")  # fmt: skip
+    _add_generator_options(parser)
     add("--demonstrations", metavar="FILE", type=Path, required=True,
          help="file to write: JSON Lines, one conversation per task that solves it")  # fmt: skip
 

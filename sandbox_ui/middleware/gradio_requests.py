@@ -4,6 +4,7 @@ import inspect
 import json
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from gradio import Blocks
 from gradio import Request as GradioRequest
@@ -45,12 +46,16 @@ class RequestValidation:
             await self._app(scope, receive, send)
             return
         body = await Request(scope, receive).body()
-        if body and not _is_valid_json(body):
+        try:
+            call: Any = _parse(body) if body else None
+        except (ValueError, RecursionError):
             await _NOT_JSON(scope, receive, send)
             return
         path = path_without_prefix(scope)
         if function := _BY_NAME.fullmatch(path):
-            body, missing = _completed(body, self._parameters.get(function[1], []))
+            defaults, missing = _defaults(call, self._parameters.get(function[1], []))
+            if defaults:
+                body = json.dumps({**call, "data": [*call["data"], *defaults]}).encode()
             if missing:
                 error = f"A value is missing for: {', '.join(missing)}."
                 await JSONResponse({"error": error}, 400)(scope, receive, send)
@@ -74,18 +79,14 @@ def parameters_of(blocks: Blocks) -> Parameters:
     }
 
 
-def _completed(body: bytes, parameters: list[inspect.Parameter]) -> tuple[bytes, list[str]]:
-    """Append defaults to a call's values; also return the names that have none."""
-    call = json.loads(body) if body else None
-    if not isinstance(call, dict):
-        return body, []
-    values = call.get("data")
-    if not isinstance(values, list) or len(values) >= len(parameters):
-        return body, []
+def _defaults(call: Any, parameters: list[inspect.Parameter]) -> tuple[list[Any], list[str]]:
+    """Return the defaults of the values that a call lacks, or the names that have no default."""
+    values = call.get("data") if isinstance(call, dict) else None
+    if not isinstance(values, list):
+        return [], []
     absent = parameters[len(values) :]
     missing = [each.name for each in absent if each.default is inspect.Parameter.empty]
-    completed = {**call, "data": values + [each.default for each in absent]}
-    return (body, missing) if missing else (json.dumps(completed).encode(), [])
+    return ([], missing) if missing else ([each.default for each in absent], [])
 
 
 def replay_body(body: bytes, receive: Receive) -> Receive:
@@ -102,13 +103,11 @@ def replay_body(body: bytes, receive: Receive) -> Receive:
     return replay
 
 
-def _is_valid_json(body: bytes) -> bool:
-    """Return whether the body is JSON that can be answered in JSON."""
-    try:
-        json.dumps(json.loads(body), ensure_ascii=False, allow_nan=False).encode()
-    except (ValueError, RecursionError):
-        return False
-    return True
+def _parse(body: bytes) -> Any:
+    """Return a body's value. Raises ``ValueError`` unless it can be answered in JSON."""
+    value = json.loads(body)
+    json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    return value
 
 
 def _with_client_errors(send: Send) -> Send:

@@ -6,11 +6,17 @@ from pathlib import Path
 import docker
 import pytest
 
+import agent
 from agent import SandboxError, Settings, Studio, WorkspaceError
 from agent.events import ToolStarted
 from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL
 from tests.agent.api.conftest import bash, script
+
+
+@pytest.mark.parametrize("name", agent.__all__)
+def test_every_public_name_can_be_imported(name: str) -> None:
+    assert getattr(agent, name) is not None
 
 
 def test_inputs_are_copied_and_what_is_left_out_is_told(studio: Studio, tmp_path: Path) -> None:
