@@ -206,6 +206,8 @@ class DockerSandbox(SupervisedSandbox):
             self._recovery_seconds = RECOVERY_SECONDS
         with engine_errors("The sandbox's shell cannot be started"):
             if self._connected:
+                if self._proxy is not None and self._network is not None:
+                    self._proxy.ensure_running()  # it may have ended together with the container
                 self._ensure_running()
             self._connected = True
             return EngineConnection(self._exec_supervisor())

@@ -78,8 +78,8 @@ class Proxy:
             on_failure.callback(self.close)
             with engine_errors("The sandboxes' proxy cannot be started"):
                 self._folder.prepare()
+                self._create()
                 self._start()
-            self._wait_until_listening()
             on_failure.pop_all()
         self._restart_thread.start()
 
@@ -145,6 +145,15 @@ class Proxy:
             self._container, network.name, ipv4_address=network.proxy_address
         )
 
+    def ensure_running(self) -> None:
+        """Restart the proxy if it ended, and wait until it listens.
+
+        Raises:
+            SandboxError: it could not be restarted.
+        """
+        with self._lock, engine_errors("The proxy cannot be restarted"):
+            self._ensure_running()
+
     def _keep_running(self) -> None:
         """Restart the proxy whenever it ends."""
         last_error = ""
@@ -156,30 +165,33 @@ class Proxy:
             if not is_responding(self._client):
                 continue
             try:
-                with self._lock, engine_errors("The proxy cannot be restarted"):
-                    self._ensure_running()
+                self.ensure_running()
                 last_error = ""
-            except SandboxError as error:
+            except (SandboxError, OSError) as error:  # also a data folder that is gone
                 if not last_error:
                     _log.warning("%s", error)
                 last_error = str(error)
 
     def _ensure_running(self) -> None:
-        """Restart the proxy if it was stopped or removed; policies are kept on disk."""
+        """Restart the proxy if it was stopped or removed, and wait until it listens.
+
+        Policies are kept on disk.
+        """
         if self._closing.is_set():
             return
         try:
             state = self._client.api.inspect_container(self._container)["State"]
         except docker.errors.NotFound:
-            self._start()
+            self._create()
             for network in list(self._networks.values()):
                 with contextlib.suppress(docker.errors.NotFound):
                     self._connect(network)
+            self._start()
             return
         if state["Paused"]:
             self._client.api.unpause(self._container)
         elif not state["Running"]:
-            self._client.api.start(self._container)
+            self._start()
 
     def set_policy(self, network: SandboxNetwork, policy: NetworkPolicy) -> None:
         """Apply a policy to a sandbox, effective from its next request."""
@@ -205,7 +217,8 @@ class Proxy:
                 )
             subnets.remove(self._client, network.name)
 
-    def _start(self) -> None:
+    def _create(self) -> None:
+        """Create the proxy's container."""
         mount = docker.types.Mount
         folder, code = (str(each.resolve()) for each in (self._folder.path, self._folder.code))
         host = self._client.api.create_host_config(
@@ -235,11 +248,18 @@ class Proxy:
             host_config=host,
         )
         self._container = str(created["Id"])
+
+    def _start(self) -> None:
+        """Start the proxy's container and wait until it listens."""
+        self._folder.squid_log.write_text("")
         self._client.api.start(self._container)
+        self._wait_until_listening()
 
     def _wait_until_listening(self) -> None:
         end = time.monotonic() + _READY_SECONDS
         while time.monotonic() < end:
+            if self._closing.is_set():
+                return
             if _LISTENING_MESSAGE in self._folder.squid_log.read_text(errors="replace"):
                 return
             time.sleep(_POLL_SECONDS)
