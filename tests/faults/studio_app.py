@@ -1,4 +1,4 @@
-"""Runs on real sandboxes, so that something can happen to them."""
+"""An application with Docker sandboxes, for tests that make them fail."""
 
 import json
 import os
@@ -27,120 +27,124 @@ from tests.support.server import wait_until
 
 E = TypeVar("E", bound=Event)
 SUBMIT = ScriptedTurn(text="Done.", calls=(ToolCall("", "submit", "{}"),))
-PATIENCE = 60.0
+TIMEOUT_SECONDS = 60.0
 
 
 def bash(command: str) -> ScriptedTurn:
-    """A turn that runs one command."""
+    """Return a turn that runs one command."""
     call = ToolCall("", "execute_bash", json.dumps({"command": command}))
     return ScriptedTurn(calls=(call,))
 
 
 def settings_for(image: str) -> Settings:
-    """No warm sandboxes, the engine that the tests use."""
+    """Return settings for the tests' engine, without warm sandboxes."""
     host = {key: os.environ[key] for key in ("DOCKER_HOST",) if key in os.environ}
     return replace(load(host), image=image, warm_sandboxes=0)
 
 
 class StudioApp:
-    """The runs of one application, on a data folder that it holds."""
+    """The runs and the sandbox provider of one application, on a locked data folder."""
 
     def __init__(
         self, data: DataFolder, settings: Settings, engine: Client, *, disks: bool = True
     ) -> None:
         self.data, self.engine = data, engine
-        self.computers = DockerSandboxProvider(settings, data, disks=disks)
-        self.runs = RunManager(data.path, self.computers, idle_seconds=settings.idle_seconds)
+        self.provider = DockerSandboxProvider(settings, data, disks=disks)
+        self.runs = RunManager(data.path, self.provider, idle_seconds=settings.idle_seconds)
 
     def start(self, *turns: ScriptedTurn, network: NetworkPolicy | None = None) -> str:
-        """A run that has begun."""
+        """Start a run; returns its id."""
         run = self.runs.create_draft()
         task = Task("Do it.", prompts.get_bundled("general"), network=network or NetworkPolicy())
         self.runs.start(run, task, ScriptedModel(turns), Limits())
         return run
 
-    def go_on(self, run: str, *turns: ScriptedTurn) -> RunEnded:
-        """Another round, to its end."""
-        rounds = len(self.found(run, RunEnded))
+    def follow_up(self, run: str, *turns: ScriptedTurn) -> RunEnded:
+        """Send a follow-up and wait for the end of its round."""
+        rounds = len(self.events_of_type(run, RunEnded))
         self.runs.follow_up(run, "Go on.", ScriptedModel(turns), Limits())
-        return self.end(run, rounds + 1)
+        return self.wait_for_end(run, rounds + 1)
 
-    def do(self, *turns: ScriptedTurn, network: NetworkPolicy | None = None) -> str:
-        """A run that has come to its end."""
+    def run_to_end(self, *turns: ScriptedTurn, network: NetworkPolicy | None = None) -> str:
+        """Start a run and wait for its end; returns its id."""
         run = self.start(*turns, network=network)
-        self.end(run)
+        self.wait_for_end(run)
         return run
 
-    def end(self, run: str, rounds: int = 1) -> RunEnded:
-        """The end of a round, once it is there and nobody works in the run any more."""
+    def wait_for_end(self, run: str, rounds: int = 1) -> RunEnded:
+        """Wait until a round has ended and the run is inactive; returns the ``run_ended`` event."""
         path = self.runs.folder(run).journal
-        marked = b'"kind":"run_ended"'
-        wait_until(lambda: path.exists() and path.read_bytes().count(marked) == rounds, PATIENCE)
+        pattern = b'"kind":"run_ended"'
+        wait_until(
+            lambda: path.exists() and path.read_bytes().count(pattern) == rounds, TIMEOUT_SECONDS
+        )
         wait_until(lambda: run not in self.runs.active_runs())
-        return self.found(run, RunEnded)[-1]
+        return self.events_of_type(run, RunEnded)[-1]
 
     def events(self, run: str) -> list[Event]:
-        """The run's journal."""
+        """Return the events of the run's journal."""
         return [event for _, event in journal.read(self.runs.folder(run).journal)]
 
-    def found(self, run: str, kind: type[E]) -> list[E]:
-        """The events of one kind."""
+    def events_of_type(self, run: str, event_type: type[E]) -> list[E]:
+        """Return the events of one type."""
         path = self.runs.folder(run).journal
-        return [e for e in self.events(run) if isinstance(e, kind)] if path.exists() else []
+        return [e for e in self.events(run) if isinstance(e, event_type)] if path.exists() else []
 
     def observations(self, run: str) -> list[str]:
-        """What the model was told of its commands."""
-        return [e.observation for e in self.found(run, ToolEnded) if e.name == "execute_bash"]
+        """Return the observations of the run's commands."""
+        return [
+            e.observation for e in self.events_of_type(run, ToolEnded) if e.name == "execute_bash"
+        ]
 
-    def conversation(self, run: str) -> str:
-        """What the model was sent besides its commands' results."""
-        return "".join(e.note for e in self.found(run, StepStarted))
+    def step_notes(self, run: str) -> str:
+        """Return the notes that were sent to the model, concatenated."""
+        return "".join(e.note for e in self.events_of_type(run, StepStarted))
 
-    def running(self) -> set[str]:
-        """The ids of this instance's containers that run."""
+    def running_container_ids(self) -> set[str]:
+        """Return the ids of this instance's running containers."""
         return {each.id for each in self.containers().values() if each.status == "running"}
 
-    def wait_for(self, run: str, kind: str) -> None:
-        """Wait until an event of this kind is in the journal."""
-        path, marked = self.runs.folder(run).journal, f'"kind":"{kind}"'.encode()
-        wait_until(lambda: path.exists() and marked in path.read_bytes(), PATIENCE)
+    def wait_for_event(self, run: str, kind: str) -> None:
+        """Wait until the journal contains an event of a kind."""
+        path, pattern = self.runs.folder(run).journal, f'"kind":"{kind}"'.encode()
+        wait_until(lambda: path.exists() and pattern in path.read_bytes(), TIMEOUT_SECONDS)
 
     def containers(self) -> dict[str, Any]:
-        """The containers of this instance's sandboxes, by their sandbox; ``proxy`` is its proxy."""
+        """Return this instance's containers by sandbox id, and its proxy as ``proxy``."""
         filters: Any = {"label": f"{INSTANCE_LABEL}={self.data.instance_id}"}
-        found = self.engine.containers.list(all=True, filters=filters, ignore_removed=True)
-        return {each.labels.get(SANDBOX_LABEL, "proxy"): each for each in found}
+        containers = self.engine.containers.list(all=True, filters=filters, ignore_removed=True)
+        return {each.labels.get(SANDBOX_LABEL, "proxy"): each for each in containers}
 
     def container(self, run: str) -> Any:
-        """The container of a run, which has one."""
+        """Return the container of a run."""
         return self.containers()[self.runs.folder(run).sandbox]
 
-    def states(self) -> list[str]:
-        """The states of the sandboxes' containers."""
-        found = self.containers()
-        return sorted(each.status for name, each in found.items() if name != "proxy")
+    def container_statuses(self) -> list[str]:
+        """Return the sorted statuses of the sandbox containers."""
+        containers = self.containers()
+        return sorted(each.status for name, each in containers.items() if name != "proxy")
 
     def networks(self) -> Sequence[Any]:
-        """This instance's networks."""
+        """Return this instance's networks."""
         filters: Any = {"label": f"{INSTANCE_LABEL}={self.data.instance_id}"}
         return list(self.engine.api.networks(filters=filters))
 
     def open(self) -> None:
-        """As the application opens them."""
-        self.computers.open()
+        """Open provider and runs as the application does at startup."""
+        self.provider.open()
         self.runs.open()
 
     def close(self) -> None:
-        """As the application closes them when it is told to end."""
+        """Close runs and provider as the application does at shutdown."""
         self.runs.close()
-        self.computers.close()
+        self.provider.close()
 
 
 @contextmanager
 def open_studio_app(
     path: Path, settings: Settings, engine: Client, *, disks: bool = True
 ) -> Iterator[StudioApp]:
-    """A studio on a data folder, closed at the end as by SIGTERM."""
+    """Open an application on a data folder; it is closed as by SIGTERM afterwards."""
     with DataFolder(path) as data:
         studio_app = StudioApp(data, settings, engine, disks=disks)
         studio_app.open()
@@ -151,7 +155,7 @@ def open_studio_app(
 
 
 def remove_containers(path: Path, engine: Client) -> None:
-    """Remove what a data folder's instance keeps at the engine."""
+    """Remove the containers and networks of a data folder's instance."""
     instance = (path / "instance").read_text().strip()
     reap(engine, instance)
     reap_networks(engine, (INSTANCE_LABEL, instance))

@@ -14,111 +14,130 @@ from agent.sandbox.engine.client import Client, connect
 from agent.sandbox.image.build import dockerfile_path, ensure_image
 from agent.sandbox.network.policy import NetworkPolicy
 from agent.settings import Settings
-from tests.faults.own_engine import OwnEngine, own_engine
+from tests.faults.private_engine import PrivateEngine, run_private_engine
 from tests.faults.studio_app import SUBMIT, StudioApp, bash, open_studio_app
 from tests.support.server import wait_until
 
-# The engine's client leaves sockets behind, to be collected, that could not be connected.
-_COLLECTED = "ignore::pytest.PytestUnraisableExceptionWarning"
+# The engine's client leaves unconnected sockets to the garbage collector.
+_UNRAISABLE = "ignore::pytest.PytestUnraisableExceptionWarning"
 pytestmark = [
     pytest.mark.engine,
     pytest.mark.long,
     pytest.mark.timeout(400),
-    pytest.mark.filterwarnings(_COLLECTED, "ignore::ResourceWarning"),
+    pytest.mark.filterwarnings(_UNRAISABLE, "ignore::ResourceWarning"),
 ]
 
 INSTALL = "echo 'echo works' > /usr/local/bin/tool; chmod +x /usr/local/bin/tool; x=kept"
-BUSY = bash(f"{INSTALL}; echo up; sleep 1000")
-USE = bash("tool; curl -s -m 20 -o /dev/null -w '%{http_code}' http://example.com/")
-SOON = 20.0
+LONG_COMMAND = bash(f"{INSTALL}; echo up; sleep 1000")
+USE_TOOL_AND_NETWORK = bash(
+    "tool; curl -s -m 20 -o /dev/null -w '%{http_code}' http://example.com/"
+)
+STOP_SECONDS = 20.0
 
 
 @pytest.fixture(scope="module")
-def own(engine: Client, image: str) -> Iterator[OwnEngine]:
+def private_engine(engine: Client, image: str) -> Iterator[PrivateEngine]:
     proxy = ensure_image(engine, dockerfile_path(), lambda _: None, "proxy")
-    with own_engine([image, proxy], engine) as own:
-        yield own
+    with run_private_engine([image, proxy], engine) as private_engine:
+        yield private_engine
     gc.collect()
 
 
 @pytest.fixture
-def studio_app(own: OwnEngine, settings: Settings, tmp_path: Path) -> Iterator[StudioApp]:
-    client = connect(own.host)
+def studio_app(
+    private_engine: PrivateEngine, settings: Settings, tmp_path: Path
+) -> Iterator[StudioApp]:
+    client = connect(private_engine.host)
     with open_studio_app(
-        tmp_path / "data", replace(settings, docker_host=own.host), client
+        tmp_path / "data", replace(settings, docker_host=private_engine.host), client
     ) as studio_app:
-        wait_until(lambda: studio_app.computers.setup_status.phase == "ready", 60)
+        wait_until(lambda: studio_app.provider.setup_status.phase == "ready", 60)
         yield studio_app
     client.close()
     gc.collect()
 
 
-def busy(studio_app: StudioApp) -> str:
-    run = studio_app.start(BUSY, USE, SUBMIT, network=NetworkPolicy("listed", ("pypi.org",)))
-    studio_app.wait_for(run, "tool_output")
+def start_long_command(studio_app: StudioApp) -> str:
+    run = studio_app.start(
+        LONG_COMMAND, USE_TOOL_AND_NETWORK, SUBMIT, network=NetworkPolicy("listed", ("pypi.org",))
+    )
+    studio_app.wait_for_event(run, "tool_output")
     return run
 
 
-def test_restarted_in_a_command_the_run_goes_on(studio_app: StudioApp, own: OwnEngine) -> None:
-    run = busy(studio_app)
-    own.restart()
-    assert studio_app.end(run).status == "submitted"
-    assert studio_app.found(run, ToolEnded)[0].ending == "lost"
+def test_a_run_continues_after_an_engine_restart_during_a_command(
+    studio_app: StudioApp, private_engine: PrivateEngine
+) -> None:
+    run = start_long_command(studio_app)
+    private_engine.restart()
+    assert studio_app.wait_for_end(run).status == "submitted"
+    assert studio_app.events_of_type(run, ToolEnded)[0].ending == "lost"
     assert "works\n403" in studio_app.observations(run)[1]
 
 
-def test_restarted_between_two_rounds_a_message_goes_on(
-    studio_app: StudioApp, own: OwnEngine
+def test_a_follow_up_succeeds_after_an_engine_restart_between_rounds(
+    studio_app: StudioApp, private_engine: PrivateEngine
 ) -> None:
-    run = studio_app.do(bash(INSTALL), SUBMIT, network=NetworkPolicy("listed", ("pypi.org",)))
-    own.restart()
-    assert studio_app.go_on(run, USE, SUBMIT).status == "submitted"
+    run = studio_app.run_to_end(
+        bash(INSTALL), SUBMIT, network=NetworkPolicy("listed", ("pypi.org",))
+    )
+    private_engine.restart()
+    assert studio_app.follow_up(run, USE_TOOL_AND_NETWORK, SUBMIT).status == "submitted"
     assert "works\n403" in studio_app.observations(run)[-1]
 
 
-def test_it_comes_back_while_a_run_is_being_prepared(studio_app: StudioApp, own: OwnEngine) -> None:
-    own.end()
+def test_a_run_waits_for_the_engine_during_preparation(
+    studio_app: StudioApp, private_engine: PrivateEngine
+) -> None:
+    private_engine.stop()
     run = studio_app.start(bash("echo on"), SUBMIT)
-    wait_until(lambda: any(e.detail for e in studio_app.found(run, Preparing)))
-    own.start()
-    assert studio_app.end(run).status == "submitted"
+    wait_until(lambda: any(e.detail for e in studio_app.events_of_type(run, Preparing)))
+    private_engine.start()
+    assert studio_app.wait_for_end(run).status == "submitted"
 
 
-def test_a_stop_ends_a_command_whose_engine_is_dead(studio_app: StudioApp, own: OwnEngine) -> None:
-    run = busy(studio_app)
-    own.end()
-    begun = time.monotonic()
-    studio_app.runs.stop(run)
-    assert studio_app.end(run).status == "stopped"
-    assert time.monotonic() - begun < SOON
-    own.start()
-    assert studio_app.go_on(run, USE, SUBMIT).status == "submitted"
-    assert "works\n403" in studio_app.observations(run)[-1]
-    assert len(studio_app.found(run, RunEnded)) == 2
-
-
-def test_a_stop_ends_a_run_whose_engine_is_frozen(studio_app: StudioApp, own: OwnEngine) -> None:
-    run = busy(studio_app)
-    own.send(signal.SIGSTOP)
-    begun = time.monotonic()
-    waiting = studio_app.start(SUBMIT)
-    studio_app.wait_for(waiting, "preparing")
-    for each in (run, waiting):
-        studio_app.runs.stop(each)
-    assert [studio_app.end(each).status for each in (run, waiting)] == ["stopped", "stopped"]
-    assert time.monotonic() - begun < SOON
-    own.send(signal.SIGCONT)
-    assert studio_app.go_on(run, USE, SUBMIT).status == "submitted"
-    assert studio_app.go_on(waiting, bash("echo on"), SUBMIT).status == "submitted"
-
-
-def test_one_that_stays_away_ends_the_run_with_what_to_do(
-    studio_app: StudioApp, own: OwnEngine
+def test_a_stop_ends_a_command_after_the_engine_stopped(
+    studio_app: StudioApp, private_engine: PrivateEngine
 ) -> None:
-    run = busy(studio_app)
-    own.end()
-    end = studio_app.end(run)
+    run = start_long_command(studio_app)
+    private_engine.stop()
+    start_time = time.monotonic()
+    studio_app.runs.stop(run)
+    assert studio_app.wait_for_end(run).status == "stopped"
+    assert time.monotonic() - start_time < STOP_SECONDS
+    private_engine.start()
+    assert studio_app.follow_up(run, USE_TOOL_AND_NETWORK, SUBMIT).status == "submitted"
+    assert "works\n403" in studio_app.observations(run)[-1]
+    assert len(studio_app.events_of_type(run, RunEnded)) == 2
+
+
+def test_a_stop_ends_runs_of_a_frozen_engine(
+    studio_app: StudioApp, private_engine: PrivateEngine
+) -> None:
+    run = start_long_command(studio_app)
+    private_engine.send_signal(signal.SIGSTOP)
+    start_time = time.monotonic()
+    preparing_run = studio_app.start(SUBMIT)
+    studio_app.wait_for_event(preparing_run, "preparing")
+    for each in (run, preparing_run):
+        studio_app.runs.stop(each)
+    assert [studio_app.wait_for_end(each).status for each in (run, preparing_run)] == [
+        "stopped",
+        "stopped",
+    ]
+    assert time.monotonic() - start_time < STOP_SECONDS
+    private_engine.send_signal(signal.SIGCONT)
+    assert studio_app.follow_up(run, USE_TOOL_AND_NETWORK, SUBMIT).status == "submitted"
+    assert studio_app.follow_up(preparing_run, bash("echo on"), SUBMIT).status == "submitted"
+
+
+def test_a_run_without_its_engine_fails_with_advice(
+    studio_app: StudioApp, private_engine: PrivateEngine
+) -> None:
+    run = start_long_command(studio_app)
+    private_engine.stop()
+    end = studio_app.wait_for_end(run)
     assert end.status == "failed"
     assert "Restart it" in end.reason
-    own.start()
-    assert studio_app.go_on(run, USE, SUBMIT).status == "submitted"
+    private_engine.start()
+    assert studio_app.follow_up(run, USE_TOOL_AND_NETWORK, SUBMIT).status == "submitted"

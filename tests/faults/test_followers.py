@@ -1,4 +1,4 @@
-"""Whoever looks on is slow, asleep, or two hundred: the run and the others feel nothing of it."""
+"""Slow, disconnected and numerous followers do not affect the run or each other."""
 
 import socket
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ STARTED = RunStarted(
     run="r", task="t", mode="sandbox", model="m", metered=True, prompt="", system="", user=""
 )
 ENDED = RunEnded(status="answered", reason="", answer="a", totals=Totals())
-MANY, TEXTS = 200, 400
+FOLLOWERS, TEXT_COUNT = 200, 400
 
 
 @pytest.fixture
@@ -30,8 +30,8 @@ def client(address: str) -> Iterator[httpx.Client]:
 
 @pytest.fixture
 def run(client: httpx.Client) -> str:
-    made: str = client.post("/api/runs").json()["run"]
-    return made
+    run_id: str = client.post("/api/runs").json()["run"]
+    return run_id
 
 
 @pytest.fixture
@@ -43,20 +43,20 @@ def journal(data: Path, run: str) -> Iterator[Journal]:
     journal.close()
 
 
-def open_files() -> int:
+def open_file_count() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
-def write(journal: Journal, size: int) -> None:
-    for number in range(TEXTS):
+def write_events(journal: Journal, size: int) -> None:
+    for number in range(TEXT_COUNT):
         journal.append(TextDelta(step=1, text=f"{number} ".ljust(size)))
     journal.append(ENDED)
 
 
-def numbers(told: Iterator[ServerSentEvent]) -> list[int]:
-    """The texts that a follower gets, until the run has ended."""
+def received_numbers(stream: Iterator[ServerSentEvent]) -> list[int]:
+    """Return the numbers in the received text deltas, up to the end of the run."""
     found: list[int] = []
-    for message in told:
+    for message in stream:
         for event in message.data.get("events", ()):
             if event["kind"] == "run_ended":
                 return found
@@ -64,47 +64,47 @@ def numbers(told: Iterator[ServerSentEvent]) -> list[int]:
     return found
 
 
-def test_who_reads_nothing_holds_nobody_up_and_gets_it_all_in_the_end(
+def test_a_slow_follower_delays_nobody_and_receives_everything(
     address: str, client: httpx.Client, run: str, journal: Journal
 ) -> None:
-    write(journal, 50_000)
-    data_path = urlsplit(address)
-    assert data_path.hostname
-    assert data_path.port
-    with socket.socket() as slow:
-        slow.connect((data_path.hostname, data_path.port))
-        asked = f"GET /api/runs/{run}/events?cursor=0 HTTP/1.1\r\nHost: localhost\r\n\r\n"
-        slow.sendall(asked.encode())
-        with follow_run(client, run, "0") as told:
-            assert numbers(told) == list(range(TEXTS))
-        slow.settimeout(20)
-        heard = b""
-        while b'"run_ended"' not in heard[-200_000:]:
-            part = slow.recv(1 << 20)
+    write_events(journal, 50_000)
+    url = urlsplit(address)
+    assert url.hostname
+    assert url.port
+    with socket.socket() as slow_socket:
+        slow_socket.connect((url.hostname, url.port))
+        request = f"GET /api/runs/{run}/events?cursor=0 HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        slow_socket.sendall(request.encode())
+        with follow_run(client, run, "0") as stream:
+            assert received_numbers(stream) == list(range(TEXT_COUNT))
+        slow_socket.settimeout(20)
+        received = b""
+        while b'"run_ended"' not in received[-200_000:]:
+            part = slow_socket.recv(1 << 20)
             assert part, "the stream ended"
-            heard += part
-    assert len(heard) > 50_000 * TEXTS
+            received += part
+    assert len(received) > 50_000 * TEXT_COUNT
 
 
-def test_who_slept_goes_on_where_they_were(
+def test_a_reconnected_follower_resumes_at_its_cursor(
     client: httpx.Client, run: str, journal: Journal
 ) -> None:
-    with follow_run(client, run) as told:
-        cursor = next(told).cursor
-    write(journal, 100)
-    with follow_run(client, run, cursor) as told:
-        assert numbers(told) == list(range(TEXTS))
+    with follow_run(client, run) as stream:
+        cursor = next(stream).cursor
+    write_events(journal, 100)
+    with follow_run(client, run, cursor) as stream:
+        assert received_numbers(stream) == list(range(TEXT_COUNT))
 
 
-def test_two_hundred_tabs_are_all_told_and_leave_nothing_open(
+def test_two_hundred_followers_receive_everything_and_leave_no_open_files(
     client: httpx.Client, run: str, journal: Journal
 ) -> None:
-    before = open_files()
+    before = open_file_count()
     with ExitStack() as tabs:
-        told = [tabs.enter_context(follow_run(client, run)) for _ in range(MANY)]
-        assert all(next(each).name == "state" for each in told)
-        write(journal, 10)
-        client.delete(f"/api/runs/{run}/links")  # wakes whoever follows
-        assert all(numbers(each) == list(range(TEXTS)) for each in told)
+        streams = [tabs.enter_context(follow_run(client, run)) for _ in range(FOLLOWERS)]
+        assert all(next(each).name == "state" for each in streams)
+        write_events(journal, 10)
+        client.delete(f"/api/runs/{run}/links")  # notifies all followers
+        assert all(received_numbers(each) == list(range(TEXT_COUNT)) for each in streams)
     client.close()
-    wait_until(lambda: open_files() <= before)
+    wait_until(lambda: open_file_count() <= before)

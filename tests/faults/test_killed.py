@@ -1,4 +1,4 @@
-"""The application killed with -9 in the middle of each phase, and started again."""
+"""The application killed with SIGKILL in each phase of a run, and restarted."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -13,8 +13,8 @@ from playwright.sync_api import expect
 from agent.events import ToolEnded
 from agent.runs.record import INTERRUPTED
 from agent.runs.recorder import ORIGIN_MESSAGES
-from agent.sandbox.engine.client import Client as Engine
-from tests.faults.program import Program, started
+from agent.sandbox.engine.client import Client as DockerClient
+from tests.faults.app_process import AppProcess, start_app
 from tests.faults.studio_app import remove_containers
 from tests.support.models.endpoint import Call, Endpoint, Turn
 from tests.support.tab import StudioTab, launch_chromium
@@ -23,68 +23,72 @@ pytestmark = pytest.mark.engine
 
 SUBMIT = Turn(text="Done.", calls=[Call("submit")])
 INSTALL = "echo 'echo works' > /usr/local/bin/tool; chmod +x /usr/local/bin/tool; x=kept"
-MANY = "mkdir many; cd many; for i in $(seq 4000); do head -c 9000 /dev/urandom > $i; done"
+CREATE_MANY_FILES = (
+    "mkdir many; cd many; for i in $(seq 4000); do head -c 9000 /dev/urandom > $i; done"
+)
 
 
 def bash(command: str) -> Turn:
     return Turn(text="", calls=[Call("execute_bash", {"command": command})])
 
 
-class Played:
-    """Answers with the turns that a test gives it."""
+class TurnScript:
+    """An endpoint script that answers with the turns set by a test."""
 
     def __init__(self) -> None:
         self.turns: list[Turn] = []
-        self.asked: list[Any] = []
+        self.requests: list[Any] = []
 
     def __call__(self, body: dict[str, Any]) -> Turn:
-        self.asked.append(body)
+        self.requests.append(body)
         return self.turns.pop(0)
 
 
 @pytest.fixture
-def played() -> Played:
-    return Played()
+def script() -> TurnScript:
+    return TurnScript()
 
 
 @pytest.fixture
-def program(played: Played, tmp_path: Path, engine: Engine, image: str) -> Iterator[Program]:
-    with Endpoint(played) as endpoint:
+def app(
+    script: TurnScript, tmp_path: Path, engine: DockerClient, image: str
+) -> Iterator[AppProcess]:
+    with Endpoint(script) as endpoint:
         model = {"OPENAI_BASE_URL": endpoint.url, "OPENAI_MODEL": "m", "STUDIO_IMAGE": image}
-        with started(tmp_path / "data", model) as program:
-            yield program
+        with start_app(tmp_path / "data", model) as app:
+            yield app
     remove_containers(tmp_path / "data", engine)
 
 
-def begin(program: Program) -> None:
-    Client(program.address, verbose=False).predict("Do it.", api_name="/start")
+def start_run(app: AppProcess) -> None:
+    Client(app.address, verbose=False).predict("Do it.", api_name="/start")
 
 
-def go_on(program: Program) -> None:
-    client = Client(program.address, verbose=False)
-    run = client.predict(program.run, "Go on.", api_name="/message")
+def send_follow_up(app: AppProcess) -> None:
+    client = Client(app.address, verbose=False)
+    run = client.predict(app.run_id, "Go on.", api_name="/message")
     list(client.submit(run, api_name="/follow"))
 
 
-def again(program: Program) -> None:
-    """Kill it, and start it again: its run is closed, once."""
-    program.end()
-    program.start()
-    program.wait_for("run_ended")
-    assert [(end.status, end.reason) for end in program.ends()] == [("failed", INTERRUPTED)]
+def kill_and_restart(app: AppProcess) -> None:
+    """Kill the application and restart it; it ends the interrupted run exactly once."""
+    app.kill()
+    app.start()
+    app.wait_for_event("run_ended")
+    assert [(end.status, end.reason) for end in app.round_ends()] == [("failed", INTERRUPTED)]
 
 
-PHASES: list[tuple[str, list[Turn], Callable[[Program], None]]] = [
-    ("preparing", [], lambda program: program.wait_for("preparing")),
+PHASES: list[tuple[str, list[Turn], Callable[[AppProcess], None]]] = [
+    ("preparing", [], lambda app: app.wait_for_event("preparing")),
     (
-        "the model speaks",
+        "model text",
         [bash(INSTALL), Turn(text="I think of it. " * 20, fault="silent")],
-        lambda program: program.wait_for("text_delta"),
+        lambda app: app.wait_for_event("text_delta"),
     ),
     (
-        "versions of files are kept",
-        [bash(INSTALL), bash(MANY)],
-        lambda program: program.wait_for("tool_ended", 2),
+        "snapshot",
+        [bash(INSTALL), bash(CREATE_MANY_FILES)],
+        lambda app: app.wait_for_event("tool_ended", 2),
     ),
 ]
 
@@ -93,46 +97,49 @@ PHASES: list[tuple[str, list[Turn], Callable[[Program], None]]] = [
 @pytest.mark.parametrize(
     ("turns", "reached"), [each[1:] for each in PHASES], ids=[p[0] for p in PHASES]
 )
-def test_killed_while(
-    program: Program, played: Played, turns: list[Turn], reached: Callable[[Program], None]
+def test_a_run_can_be_continued_after_a_kill(
+    app: AppProcess,
+    script: TurnScript,
+    turns: list[Turn],
+    reached: Callable[[AppProcess], None],
 ) -> None:
-    played.turns = list(turns)
-    begin(program)
-    reached(program)
-    again(program)
-    played.turns = [bash("tool; echo $x; ls many | wc -l"), SUBMIT]
-    go_on(program)
-    assert [end.status for end in program.ends()] == ["failed", "submitted"]
+    script.turns = list(turns)
+    start_run(app)
+    reached(app)
+    kill_and_restart(app)
+    script.turns = [bash("tool; echo $x; ls many | wc -l"), SUBMIT]
+    send_follow_up(app)
+    assert [end.status for end in app.round_ends()] == ["failed", "submitted"]
     if turns:
-        told = [event.observation for event in program.events() if isinstance(event, ToolEnded)]
-        assert "works\nkept" in told[-2]
-    program.end()
-    program.start()
-    assert [end.status for end in program.ends()] == ["failed", "submitted"]
+        observations = [event.observation for event in app.events() if isinstance(event, ToolEnded)]
+        assert "works\nkept" in observations[-2]
+    app.kill()
+    app.start()
+    assert [end.status for end in app.round_ends()] == ["failed", "submitted"]
 
 
 @pytest.mark.long
-def test_killed_while_a_file_is_uploaded(program: Program) -> None:
-    run = httpx.post(f"{program.address}/api/runs").json()["run"]
-    files_url = f"{program.address}/api/runs/{run}/files/input"
+def test_a_kill_during_an_upload_leaves_no_partial_file(app: AppProcess) -> None:
+    run = httpx.post(f"{app.address}/api/runs").json()["run"]
+    files_url = f"{app.address}/api/runs/{run}/files/input"
     httpx.put(f"{files_url}/first", content=b"whole").raise_for_status()
-    sent = threading.Event()
+    first_part_sent = threading.Event()
 
-    def slowly() -> Iterator[bytes]:
+    def slow_content() -> Iterator[bytes]:
         yield b"x" * 1_000_000
-        sent.set()
+        first_part_sent.set()
         threading.Event().wait(3)
         yield b"y"
 
     def upload() -> None:
         with pytest.raises(httpx.TransportError):
-            httpx.put(f"{files_url}/second", content=slowly(), timeout=20)
+            httpx.put(f"{files_url}/second", content=slow_content(), timeout=20)
 
     thread = threading.Thread(target=upload)
     thread.start()
-    assert sent.wait(20)
-    program.end()
-    program.start()
+    assert first_part_sent.wait(20)
+    app.kill()
+    app.start()
     thread.join()
     assert httpx.get(f"{files_url}/first").content == b"whole"
     assert not httpx.get(f"{files_url}/second").is_success
@@ -142,10 +149,10 @@ def test_killed_while_a_file_is_uploaded(program: Program) -> None:
 
 @pytest.mark.browser
 @pytest.mark.long
-def test_killed_while_a_command_runs_the_page_goes_on_by_itself(
-    program: Program, played: Played
+def test_the_page_reconnects_after_a_kill_during_a_command(
+    app: AppProcess, script: TurnScript
 ) -> None:
-    played.turns = [
+    script.turns = [
         bash(INSTALL),
         bash("echo up; sleep 1000"),
         bash("tool; echo $x; pgrep -c sleep"),
@@ -153,13 +160,13 @@ def test_killed_while_a_command_runs_the_page_goes_on_by_itself(
     ]
     with launch_chromium() as browser:
         tab = StudioTab(browser.new_page())
-        tab.open(program.address)
+        tab.open(app.address)
         tab.send("Do it.")
-        program.wait_for("tool_output")
+        app.wait_for_event("tool_output")
         expect(tab.state).to_contain_text("running a command", timeout=20_000)
-        program.end()
+        app.kill()
         expect(tab.state).to_contain_text("Connection lost", timeout=20_000)
-        program.start()
+        app.start()
         expect(tab.state).to_have_text("failed", timeout=30_000)
         expect(tab.timeline).to_contain_text(INTERRUPTED)
         for _ in range(2):
@@ -172,6 +179,6 @@ def test_killed_while_a_command_runs_the_page_goes_on_by_itself(
             expect(tab.timeline.locator("a.no")).to_have_text(["1", "2", "3", "4"])
             expect(tab.timeline.locator(".card").nth(1)).to_contain_text("sleep 1000")
             tab.reload()
-    assert [end.status for end in program.ends()] == ["failed", "submitted"]
-    told = [event.observation for event in program.events() if isinstance(event, ToolEnded)]
-    assert told[-2].endswith("works\nkept\n1")
+    assert [end.status for end in app.round_ends()] == ["failed", "submitted"]
+    observations = [event.observation for event in app.events() if isinstance(event, ToolEnded)]
+    assert observations[-2].endswith("works\nkept\n1")

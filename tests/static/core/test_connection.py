@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.faults.program import Program, started
+from tests.faults.app_process import AppProcess, start_app
 from tests.support.models.endpoint import Call, Endpoint, Turn
 from tests.support.tab import NARROW, WIDE, StudioTab
 
@@ -22,15 +22,15 @@ def endpoint() -> Iterator[Endpoint]:
 
 
 @pytest.fixture
-def program(tmp_path: Path, endpoint: Endpoint) -> Iterator[Program]:
+def program(tmp_path: Path, endpoint: Endpoint) -> Iterator[AppProcess]:
     model = {"OPENAI_BASE_URL": endpoint.url, "OPENAI_MODEL": "m", "STUDIO_BUILTIN": "off"}
-    with started(tmp_path / "data", model) as program:
+    with start_app(tmp_path / "data", model) as program:
         yield program
 
 
 @pytest.fixture(params=[WIDE, NARROW], ids=["wide", "narrow"])
 def studio(
-    browser: Browser, program: Program, request: pytest.FixtureRequest
+    browser: Browser, program: AppProcess, request: pytest.FixtureRequest
 ) -> Iterator[StudioTab]:
     width, height = request.param
     context = browser.new_context(viewport={"width": width, "height": height})
@@ -43,10 +43,10 @@ def studio(
 
 
 def test_a_lost_server_is_reported_before_anything_is_done_and_nothing_typed_is_lost(
-    studio: StudioTab, program: Program, endpoint: Endpoint
+    studio: StudioTab, program: AppProcess, endpoint: Endpoint
 ) -> None:
     studio.task.fill("Keep this")
-    program.end()
+    program.kill()
     expect(studio.state).to_have_text("Connection lost, reconnecting")
     expect(studio.page.locator("#hint")).to_contain_text("Connection lost")
 
@@ -65,11 +65,11 @@ def test_a_lost_server_is_reported_before_anything_is_done_and_nothing_typed_is_
 
 
 def test_what_was_typed_is_kept_where_the_loss_was_not_noticed_yet(
-    studio: StudioTab, program: Program
+    studio: StudioTab, program: AppProcess
 ) -> None:
     studio.task.fill("Keep this")
     studio.page.evaluate("window.still = true")
-    program.end()
+    program.kill()
     # Gradio loads the page anew when it has lost its server in a call.
     studio.page.evaluate("document.querySelector('#run').click()")
     program.start()

@@ -1,4 +1,4 @@
-"""The container engine is found where it is, and what is wrong is said where it is not."""
+"""Discovery of the container engine, and errors that say what is wrong."""
 
 import json
 import os
@@ -23,12 +23,12 @@ OK = b"HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\nOK"
 
 
 @contextmanager
-def listening(path: Path, answer: bytes | None) -> Iterator[str]:
-    """A real socket at ``path`` that says ``answer`` to everyone; None: it never answers."""
+def run_socket_server(path: Path, answer: bytes | None) -> Iterator[str]:
+    """Answer every connection to a Unix socket at ``path``; None: never answer."""
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(path))
         server.listen()
-        silent: list[socket.socket] = []
+        unanswered: list[socket.socket] = []
 
         def serve() -> None:
             while True:
@@ -37,7 +37,7 @@ def listening(path: Path, answer: bytes | None) -> Iterator[str]:
                 except OSError:
                     return
                 if answer is None:
-                    silent.append(connection)
+                    unanswered.append(connection)
                     continue
                 with connection:
                     connection.recv(4096)
@@ -50,35 +50,37 @@ def listening(path: Path, answer: bytes | None) -> Iterator[str]:
         finally:
             server.shutdown(socket.SHUT_RDWR)
             thread.join()
-            for connection in silent:
+            for connection in unanswered:
                 connection.close()
 
 
 @pytest.fixture
-def nothing_usual(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """This machine's own sockets are looked for in an empty folder, and no daemon is installed."""
+def empty_search_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Look for system sockets and daemons in an empty folder only."""
     monkeypatch.setattr(discovery, "SYSTEM_SOCKET", str(tmp_path / "docker.sock"))
     monkeypatch.setenv("PATH", str(tmp_path))
     return tmp_path
 
 
 def test_a_responding_engine_is_ready(tmp_path: Path) -> None:
-    with listening(tmp_path / "engine.sock", OK) as url:
+    with run_socket_server(tmp_path / "engine.sock", OK) as url:
         assert find_engine(url).state == "ready"
 
 
-def test_the_system_socket_takes_precedence_over_the_users(nothing_usual: Path) -> None:
-    user = nothing_usual / "user"
+def test_the_system_socket_takes_precedence_over_the_users(empty_search_path: Path) -> None:
+    user = empty_search_path / "user"
     user.mkdir()
-    wanted = ["docker.sock", "user/docker.sock"]
-    while wanted:
-        with listening(nothing_usual / wanted[-1], OK):
-            for name in wanted[:-1]:
-                with listening(nothing_usual / name, OK):
-                    assert find_engine(None, str(user)).url == f"unix://{nothing_usual / name}"
-                (nothing_usual / name).unlink()
-            assert find_engine(None, str(user)).url == f"unix://{nothing_usual / wanted[-1]}"
-        (nothing_usual / wanted.pop()).unlink()
+    candidates = ["docker.sock", "user/docker.sock"]
+    while candidates:
+        with run_socket_server(empty_search_path / candidates[-1], OK):
+            for name in candidates[:-1]:
+                with run_socket_server(empty_search_path / name, OK):
+                    assert find_engine(None, str(user)).url == f"unix://{empty_search_path / name}"
+                (empty_search_path / name).unlink()
+            assert (
+                find_engine(None, str(user)).url == f"unix://{empty_search_path / candidates[-1]}"
+            )
+        (empty_search_path / candidates.pop()).unlink()
 
 
 def test_a_configured_host_is_the_only_one_tried(tmp_path: Path) -> None:
@@ -86,14 +88,14 @@ def test_a_configured_host_is_the_only_one_tried(tmp_path: Path) -> None:
         connect(f"unix://{tmp_path}/nowhere.sock")
 
 
-def test_a_missing_engine_explains_how_to_install_one(nothing_usual: Path) -> None:
-    finding = find_engine(None, str(nothing_usual))
+def test_a_missing_engine_explains_how_to_install_one(empty_search_path: Path) -> None:
+    finding = find_engine(None, str(empty_search_path))
     assert finding.state == "absent"
     assert "apt-get install docker.io" in finding.advice()
 
 
-def test_a_stopped_engine_explains_how_to_start_it(nothing_usual: Path) -> None:
-    daemon = nothing_usual / "dockerd"
+def test_a_stopped_engine_explains_how_to_start_it(empty_search_path: Path) -> None:
+    daemon = empty_search_path / "dockerd"
     daemon.write_text("#!/bin/sh\n")
     daemon.chmod(0o755)
     finding = find_engine()
@@ -102,8 +104,8 @@ def test_a_stopped_engine_explains_how_to_start_it(nothing_usual: Path) -> None:
 
 
 def test_a_dead_socket_is_a_stopped_engine(tmp_path: Path) -> None:
-    with socket.socket(socket.AF_UNIX) as left_behind:
-        left_behind.bind(str(tmp_path / "stale.sock"))
+    with socket.socket(socket.AF_UNIX) as stale_socket:
+        stale_socket.bind(str(tmp_path / "stale.sock"))
     finding = probe(f"unix://{tmp_path}/stale.sock")
     assert (finding.state, finding.detail) == ("down", "connection refused")
 
@@ -113,7 +115,7 @@ def test_a_dead_socket_is_a_stopped_engine(tmp_path: Path) -> None:
 )
 def test_another_service_at_the_address_is_recognized(tmp_path: Path, answer: bytes) -> None:
     with (
-        listening(tmp_path / "other.sock", answer) as url,
+        run_socket_server(tmp_path / "other.sock", answer) as url,
         pytest.raises(EngineError, match="it is not a container engine"),
     ):
         connect(url)
@@ -121,13 +123,13 @@ def test_another_service_at_the_address_is_recognized(tmp_path: Path, answer: by
 
 def test_a_silent_server_times_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(discovery, "PROBE_SECONDS", 0.2)
-    with listening(tmp_path / "silent.sock", None) as url:
+    with run_socket_server(tmp_path / "silent.sock", None) as url:
         assert probe(url).state == "strange"
 
 
-def test_an_engine_that_only_answers_ping_is_a_clear_error(tmp_path: Path) -> None:
+def test_an_engine_that_only_answers_ping_is_reported(tmp_path: Path) -> None:
     with (
-        listening(tmp_path / "hollow.sock", OK) as url,
+        run_socket_server(tmp_path / "hollow.sock", OK) as url,
         pytest.raises(EngineError, match="sent an unexpected answer"),
     ):
         connect(url)
@@ -138,7 +140,7 @@ def test_a_user_without_the_docker_group_is_told_to_join_it(tmp_path: Path) -> N
     for folder in (tmp_path, *tmp_path.parents[:2]):
         folder.chmod(folder.stat().st_mode | 0o055)
     path = tmp_path / "engine.sock"
-    with listening(path, OK) as url:
+    with run_socket_server(path, OK) as url:
         path.chmod(0o660)
         with as_nobody(), pytest.raises(EngineError, match="permission denied") as raised:
             connect(url)
@@ -147,7 +149,7 @@ def test_a_user_without_the_docker_group_is_told_to_join_it(tmp_path: Path) -> N
 
 @contextmanager
 def as_nobody() -> Iterator[None]:
-    """Inside, this process has the rights of a user without any."""
+    """Run the block with the rights of an unprivileged user."""
     groups = os.getgroups()
     os.setgroups([])
     os.setegid(NOBODY)
@@ -196,22 +198,22 @@ def test_the_real_engine_reports_its_version(engine: docker.DockerClient) -> Non
 
 @pytest.mark.engine
 def test_setup_does_nothing_if_an_engine_responds(engine: docker.DockerClient) -> None:
-    said: list[str] = []
+    messages: list[str] = []
     finding = install.ensure_engine(
-        os.environ.get("DOCKER_HOST"), os.environ.get("XDG_RUNTIME_DIR"), said.append
+        os.environ.get("DOCKER_HOST"), os.environ.get("XDG_RUNTIME_DIR"), messages.append
     )
     assert finding.state == "ready"
-    assert said == []
+    assert messages == []
 
 
 def test_setup_starts_no_engine_at_a_configured_address(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "agent.sandbox.engine.install", "--host"]
-    done = subprocess.run(
+    result = subprocess.run(
         [*command, f"unix://{tmp_path}/nowhere.sock"], capture_output=True, text=True, check=False
     )
-    assert done.returncode == 1
-    assert "not running" in done.stderr
-    assert done.stdout == ""
+    assert result.returncode == 1
+    assert "not running" in result.stderr
+    assert result.stdout == ""
 
 
 def test_setup_imports_no_heavy_packages() -> None:
@@ -219,22 +221,22 @@ def test_setup_imports_no_heavy_packages() -> None:
         "import json, sys, agent.sandbox.engine.install;"
         "print(json.dumps([name for name in ('docker', 'requests') if name in sys.modules]))"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
-    assert json.loads(done.stdout) == []
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    assert json.loads(result.stdout) == []
 
 
 @pytest.mark.parametrize(("ci", "outcome", "code"), [("", "1 skipped", 0), ("true", "1 error", 1)])
 def test_a_machine_without_an_engine_skips_but_fails_in_ci(
     tmp_path: Path, ci: str, outcome: str, code: int
 ) -> None:
-    wanted = f"{__file__}::test_the_real_engine_reports_its_version"
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", wanted],
+    test_id = f"{__file__}::test_the_real_engine_reports_its_version"
+    result = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", test_id],
         env=os.environ | {"CI": ci, "DOCKER_HOST": f"unix://{tmp_path}/nowhere.sock"},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert outcome in done.stdout
-    assert "not running" in done.stdout
-    assert done.returncode == code
+    assert outcome in result.stdout
+    assert "not running" in result.stdout
+    assert result.returncode == code

@@ -13,7 +13,7 @@ from gradio_client import Client
 
 from agent.events import SandboxReady, ToolEnded
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL, list_containers, reap
-from tests.faults.program import Program, started
+from tests.faults.app_process import AppProcess, start_app
 from tests.faults.studio_app import remove_containers
 from tests.support.hostile.ordinary_user import OrdinaryUser, engine_group, ordinary_user
 from tests.support.models.endpoint import Call, Endpoint, Turn
@@ -21,7 +21,7 @@ from tests.support.server import wait_until
 
 pytestmark = pytest.mark.engine
 
-ORDINARY = """
+USE_A_SANDBOX = """
 import sys, uuid
 from pathlib import Path
 from agent.sandbox.base import OutputChunk
@@ -68,28 +68,28 @@ def user() -> Iterator[OrdinaryUser]:
 def test_an_ordinary_user_reads_and_removes_files_hidden_by_root(
     engine: docker.DockerClient, image: str, user: OrdinaryUser
 ) -> None:
-    instance = f"test-{uuid.uuid4().hex}"
-    done = user.run([user.python, "-c", ORDINARY, user.home, image, instance])
-    assert done.stdout.splitlines() == [
+    instance_id = f"test-{uuid.uuid4().hex}"
+    result = user.run([user.python, "-c", USE_A_SANDBOX, user.home, image, instance_id])
+    assert result.stdout.splitlines() == [
         "sandbox",
         "hidden from the host",
         "secret",
         "['input', 'output']",
         "from the host",
-    ], done.stderr
+    ], result.stderr
     assert stat.S_IMODE((user.home / "data").stat().st_mode) == 0o700
-    assert reap(engine, instance) == []
+    assert reap(engine, instance_id) == []
 
 
-# The whole program
+# The whole application
 
 SUBMIT = Turn(text="Done.", calls=[Call("submit")])
-HIDDEN = (
+CREATE_PRIVATE_FILES = (
     "umask 077; mkdir -p output/closed; echo kept > output/closed/file; printf 'a,b\\n1,2\\n' > "
     "output/table.csv; echo 'echo installed' > /usr/local/bin/tool; chmod +x /usr/local/bin/tool"
 )
-ASK = "curl -s -m 20 -o /dev/null -w '%{http_code}' http://10.0.0.1/"
-FILL = "for i in 1 2 3; do head -c 60M /dev/zero > output/big$i; done; sleep 20"
+REQUEST_HOST = "curl -s -m 20 -o /dev/null -w '%{http_code}' http://10.0.0.1/"
+FILL_DISK = "for i in 1 2 3; do head -c 60M /dev/zero > output/big$i; done; sleep 20"
 
 
 def bash(command: str) -> Turn:
@@ -98,7 +98,7 @@ def bash(command: str) -> Turn:
 
 @pytest.fixture
 def turns() -> list[Turn]:
-    """What the endpoint answers, in order; a test puts it there."""
+    """The endpoint's answers in order; each test appends its own."""
     return []
 
 
@@ -115,79 +115,81 @@ def model(image: str, turns: list[Turn]) -> Iterator[dict[str, str]]:
 
 
 @pytest.fixture
-def program(
+def app(
     user: OrdinaryUser, model: dict[str, str], engine: docker.DockerClient
-) -> Iterator[Program]:
-    with started(user.home / "data", model, user) as program:
-        yield program
+) -> Iterator[AppProcess]:
+    with start_app(user.home / "data", model, user) as app:
+        yield app
     remove_containers(user.home / "data", engine)
 
 
-def observations(program: Program) -> list[str]:
+def observations(app: AppProcess) -> list[str]:
     return [
         event.observation
-        for event in program.events()
+        for event in app.events()
         if isinstance(event, ToolEnded) and event.name == "execute_bash"
     ]
 
 
-def to_its_end(program: Program, ask: Callable[[Client], str]) -> str:
-    client = Client(program.address, verbose=False)
-    run = ask(client)
+def run_to_end(app: AppProcess, submit: Callable[[Client], str]) -> str:
+    client = Client(app.address, verbose=False)
+    run = submit(client)
     list(client.submit(run, api_name="/follow"))
     return run
 
 
-def begin(client: Client) -> str:
+def start_run(client: Client) -> str:
     return str(client.predict("Do it.", api_name="/start"))
 
 
-def instance(program: Program) -> str:
-    return (program.data / "instance").read_text().strip()
+def get_instance_id(app: AppProcess) -> str:
+    return (app.data / "instance").read_text().strip()
 
 
-def networks(engine: docker.DockerClient, of: str) -> list[Any]:
-    return list(engine.api.networks(filters={"label": f"{INSTANCE_LABEL}={of}"}))
+def list_networks(engine: docker.DockerClient, instance_id: str) -> list[Any]:
+    return list(engine.api.networks(filters={"label": f"{INSTANCE_LABEL}={instance_id}"}))
 
 
 @pytest.mark.timeout(300)
-def test_a_complete_run_with_quota_restart_and_removal(
-    program: Program, turns: list[Turn], engine: docker.DockerClient
+def test_a_run_works_with_quota_restart_and_removal(
+    app: AppProcess, turns: list[Turn], engine: docker.DockerClient
 ) -> None:
-    turns += [bash(HIDDEN), bash(ASK), bash(FILL), SUBMIT]
-    run = to_its_end(program, begin)
-    assert [end.status for end in program.ends()] == ["submitted"]
-    assert "403\n[The network refused 10.0.0.1:80" in observations(program)[1]
-    assert "disk" in observations(program)[2]
+    turns += [bash(CREATE_PRIVATE_FILES), bash(REQUEST_HOST), bash(FILL_DISK), SUBMIT]
+    run = run_to_end(app, start_run)
+    assert [end.status for end in app.round_ends()] == ["submitted"]
+    assert "403\n[The network refused 10.0.0.1:80" in observations(app)[1]
+    assert "disk" in observations(app)[2]
 
-    at = f"{program.address}/api/runs/{run}"
-    assert httpx.get(f"{at}/files/output/closed/file").text == "kept\n"
-    view = httpx.get(f"{at}/view/output/table.csv").raise_for_status().json()
+    run_url = f"{app.address}/api/runs/{run}"
+    assert httpx.get(f"{run_url}/files/output/closed/file").text == "kept\n"
+    view = httpx.get(f"{run_url}/view/output/table.csv").raise_for_status().json()
     assert view["kind"] == "table"
     assert view.get("view"), view
     assert view["view"]["rows"], view
-    assert not program.log().count("Traceback"), program.log()
+    assert not app.log().count("Traceback"), app.log()
 
-    program.end()
+    app.kill()
     wait_until(
-        lambda: all(each.sandbox_id or each.state == "exited" for each in kept(program, engine))
+        lambda: all(
+            each.sandbox_id or each.state == "exited" for each in list_app_containers(app, engine)
+        )
     )
-    program.start()
+    app.start()
     turns += [bash("tool; cat output/closed/file"), SUBMIT]
-    to_its_end(program, lambda client: str(client.predict(run, "Go on.", api_name="/message")))
-    assert "installed\nkept" in observations(program)[-1]
-    assert [e.origin for e in program.events() if isinstance(e, SandboxReady)] == [
+    run_to_end(app, lambda client: str(client.predict(run, "Go on.", api_name="/message")))
+    assert "installed\nkept" in observations(app)[-1]
+    assert [e.origin for e in app.events() if isinstance(e, SandboxReady)] == [
         "new",
         "restarted",
     ]
 
-    assert httpx.delete(at).status_code == HTTPStatus.OK
-    wait_until(lambda: not any(each.sandbox_id for each in kept(program, engine)))
-    assert not list((program.data / "sandboxes").iterdir())
+    assert httpx.delete(run_url).status_code == HTTPStatus.OK
+    wait_until(lambda: not any(each.sandbox_id for each in list_app_containers(app, engine)))
+    assert not list((app.data / "sandboxes").iterdir())
 
 
-def kept(program: Program, engine: docker.DockerClient) -> list[Any]:
-    return list_containers(engine, instance(program))
+def list_app_containers(app: AppProcess, engine: docker.DockerClient) -> list[Any]:
+    return list_containers(engine, get_instance_id(app))
 
 
 @pytest.mark.parametrize(("network", "answer"), [("none", "000"), ("pypi.org", "403")])
@@ -199,41 +201,45 @@ def test_a_command_line_run_under_a_network_policy(
     network: str,
     answer: str,
 ) -> None:
-    turns += [bash(ASK.replace("10.0.0.1", "example.com") + "; echo x > output/x"), SUBMIT]
+    turns += [bash(REQUEST_HOST.replace("10.0.0.1", "example.com") + "; echo x > output/x"), SUBMIT]
     data, results = user.home / "data", user.home / "results"
     command = [user.python, "-m", "agent", "run", "Do it.", "--network", network]
-    done = user.run([*command, "--output", results], {"STUDIO_DATA": str(data), **model})
-    assert done.returncode == 0, done.stdout + done.stderr
+    result = user.run([*command, "--output", results], {"STUDIO_DATA": str(data), **model})
+    assert result.returncode == 0, result.stdout + result.stderr
     assert (results / "files" / "x").read_text() == "x\n"
     assert answer in (results / "journal.jsonl").read_text()
     remove_containers(data, engine)
 
 
-# What is left at the engine
+# Cleanup of containers and networks
 
 
 def test_the_proxy_ends_with_a_killed_application(
-    program: Program, engine: docker.DockerClient
+    app: AppProcess, engine: docker.DockerClient
 ) -> None:
-    wait_until(lambda: [each.state for each in kept(program, engine)] == ["running"])
-    program.end()
-    wait_until(lambda: [each.state for each in kept(program, engine)] == ["exited"])
+    wait_until(lambda: [each.state for each in list_app_containers(app, engine)] == ["running"])
+    app.kill()
+    wait_until(lambda: [each.state for each in list_app_containers(app, engine)] == ["exited"])
 
 
-def test_the_next_start_removes_leftovers_of_a_deleted_data_folder(
-    program: Program,
+def test_startup_removes_leftovers_of_a_deleted_data_folder(
+    app: AppProcess,
     turns: list[Turn],
     engine: docker.DockerClient,
     user: OrdinaryUser,
     model: dict[str, str],
 ) -> None:
     turns += [bash("echo on"), SUBMIT]
-    to_its_end(program, begin)
-    left = instance(program)
-    assert networks(engine, left)
-    program.end()
-    program.data.rename(user.home / "moved")
-    with started(user.home / "other", model, user):
-        wait_until(lambda: not list_containers(engine, left) and not networks(engine, left))
+    run_to_end(app, start_run)
+    instance_id = get_instance_id(app)
+    assert list_networks(engine, instance_id)
+    app.kill()
+    app.data.rename(user.home / "moved")
+    with start_app(user.home / "other", model, user):
+        wait_until(
+            lambda: (
+                not list_containers(engine, instance_id) and not list_networks(engine, instance_id)
+            )
+        )
     remove_containers(user.home / "other", engine)
-    (user.home / "moved").rename(program.data)
+    (user.home / "moved").rename(app.data)

@@ -16,18 +16,18 @@ from agent.sandbox.engine.client import connect, unenforced_limits
 from agent.sandbox.image.build import dockerfile_path, ensure_image
 from agent.util.ip_addresses import own_addresses
 from tests.agent.sandbox.engine.test_ordinary_user import (
-    FILL,
-    HIDDEN,
+    FILL_DISK,
+    CREATE_PRIVATE_FILES,
     SUBMIT,
     bash,
-    begin,
-    instance,
-    networks,
+    start_run,
+    get_instance_id,
+    list_networks,
     observations,
-    to_its_end,
+    run_to_end,
 )
 from tests.agent.sandbox.network.test_egress import listening
-from tests.faults.program import Program, started
+from tests.faults.app_process import AppProcess, start_app
 from tests.support.hostile.ordinary_user import OrdinaryUser, ordinary_user
 from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.rootless import copy_image, rootless_docker
@@ -37,13 +37,13 @@ from tests.support.server import wait_until
 pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 
 # slirp4netns leads to the host's loopback by 10.0.2.2 unless told not to.
-REACH = """
+REQUEST_HOSTS = """
 for at in {hosts}; do
     curl -s -m 10 -o /dev/null -w '%{{http_code}} ' http://$at:{port}/
     curl -s -m 3 --noproxy '*' -o /dev/null -w '%{{http_code}}\n' http://$at:{port}/
 done; true
 """
-HOLD = """
+HOLD_DELETED_FILE = """
 import sys, tempfile
 with tempfile.TemporaryFile() as file:
     file.write(bytes(200 * 2**20))
@@ -75,14 +75,14 @@ def rootless(
 
 @pytest.fixture
 def turns() -> list[Turn]:
-    """What the endpoint answers, in order; a test puts it there."""
+    """The endpoint's answers in order; each test appends its own."""
     return []
 
 
 @pytest.fixture
-def program(
+def app(
     user: OrdinaryUser, rootless: docker.DockerClient, image: str, turns: list[Turn]
-) -> Iterator[Program]:
+) -> Iterator[AppProcess]:
     with Endpoint(lambda _: turns.pop(0)) as endpoint:
         settings = {
             "OPENAI_BASE_URL": endpoint.url,
@@ -94,60 +94,66 @@ def program(
         folder = user.home / uuid.uuid4().hex
         folder.mkdir()
         shutil.chown(folder, user.name)
-        with started(folder / "data", settings, user) as program:
-            yield program
+        with start_app(folder / "data", settings, user) as app:
+            yield app
 
 
-def test_a_complete_run_with_quota_restart_and_removal(
-    program: Program, turns: list[Turn], rootless: docker.DockerClient
+def test_a_run_works_with_quota_restart_and_removal(
+    app: AppProcess, turns: list[Turn], rootless: docker.DockerClient
 ) -> None:
-    turns += [bash(HIDDEN), bash(FILL), bash("id -u; su nobody -s /bin/sh -c 'id -un'"), SUBMIT]
-    run = to_its_end(program, begin)
-    (end,) = program.ends()
+    turns += [
+        bash(CREATE_PRIVATE_FILES),
+        bash(FILL_DISK),
+        bash("id -u; su nobody -s /bin/sh -c 'id -un'"),
+        SUBMIT,
+    ]
+    run = run_to_end(app, start_run)
+    (end,) = app.round_ends()
     assert end.status == "submitted"
     assert (end.totals.peak_memory is None) is ("memory" in unenforced_limits(rootless))
-    assert "The sandbox's disk is full" in observations(program)[1]
-    assert "\n0\nnobody" in observations(program)[2]
+    assert "The sandbox's disk is full" in observations(app)[1]
+    assert "\n0\nnobody" in observations(app)[2]
 
-    at = f"{program.address}/api/runs/{run}"
-    assert httpx.get(f"{at}/files/output/closed/file").text == "kept\n"
+    run_url = f"{app.address}/api/runs/{run}"
+    assert httpx.get(f"{run_url}/files/output/closed/file").text == "kept\n"
 
-    program.end()
-    own = instance(program)
+    app.kill()
+    instance_id = get_instance_id(app)
     wait_until(
         lambda: all(
-            each.sandbox_id or each.state == "exited" for each in list_containers(rootless, own)
+            each.sandbox_id or each.state == "exited"
+            for each in list_containers(rootless, instance_id)
         )
     )
-    program.start()
+    app.start()
     turns += [bash("rm output/big*; tool; cat output/closed/file"), SUBMIT]
-    to_its_end(program, lambda client: str(client.predict(run, "Go on.", api_name="/message")))
-    assert "installed\nkept" in observations(program)[-1]
-    assert [e.origin for e in program.events() if isinstance(e, SandboxReady)] == [
+    run_to_end(app, lambda client: str(client.predict(run, "Go on.", api_name="/message")))
+    assert "installed\nkept" in observations(app)[-1]
+    assert [e.origin for e in app.events() if isinstance(e, SandboxReady)] == [
         "new",
         "restarted",
     ]
 
-    httpx.delete(at).raise_for_status()
-    wait_until(lambda: not any(each.sandbox_id for each in list_containers(rootless, own)))
-    wait_until(lambda: not networks(rootless, own))
-    assert not list((program.data / "sandboxes").iterdir())
+    httpx.delete(run_url).raise_for_status()
+    wait_until(lambda: not any(each.sandbox_id for each in list_containers(rootless, instance_id)))
+    wait_until(lambda: not list_networks(rootless, instance_id))
+    assert not list((app.data / "sandboxes").iterdir())
 
 
-def test_the_host_is_unreachable_from_a_sandbox(program: Program, turns: list[Turn]) -> None:
+def test_the_host_is_unreachable_from_a_sandbox(app: AppProcess, turns: list[Turn]) -> None:
     hosts = [each for each in own_addresses() if not each.startswith("127.") and ":" not in each]
     with listening(socket.SOCK_STREAM, port=8080) as port:
-        asked = REACH.format(hosts=" ".join([*hosts, "10.0.2.2", "10.0.2.3"]), port=port)
-        turns += [bash(asked), SUBMIT]
-        to_its_end(program, begin)
-    answers = [line for line in observations(program)[0].splitlines() if line.startswith("403 ")]
-    assert answers == ["403 000"] * (len(hosts) + 2), observations(program)[0]
+        command = REQUEST_HOSTS.format(hosts=" ".join([*hosts, "10.0.2.2", "10.0.2.3"]), port=port)
+        turns += [bash(command), SUBMIT]
+        run_to_end(app, start_run)
+    answers = [line for line in observations(app)[0].splitlines() if line.startswith("403 ")]
+    assert answers == ["403 000"] * (len(hosts) + 2), observations(app)[0]
 
 
 def test_deleted_files_of_other_programs_are_not_counted(
-    program: Program, turns: list[Turn], user: OrdinaryUser
+    app: AppProcess, turns: list[Turn], user: OrdinaryUser
 ) -> None:
-    command = [user.python, "-c", HOLD]
+    command = [user.python, "-c", HOLD_DELETED_FILE]
     environment = user.environment | {"TMPDIR": str(user.home)}
     pipe = subprocess.PIPE
     with subprocess.Popen(
@@ -156,14 +162,14 @@ def test_deleted_files_of_other_programs_are_not_counted(
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"held\n"
         turns += [bash("head -c 60M /dev/zero > output/big; sleep 3; echo done"), SUBMIT]
-        to_its_end(program, begin)
+        run_to_end(app, start_run)
         holder.communicate()
-    assert "\ndone" in observations(program)[0], observations(program)[0]
+    assert "\ndone" in observations(app)[0], observations(app)[0]
 
 
-def test_unenforced_limits_are_reported(program: Program, rootless: docker.DockerClient) -> None:
-    wait_until(lambda: httpx.get(f"{program.address}/healthz").json()["ok"])
-    said = httpx.get(f"{program.address}/healthz").json()["engine"]["detail"]
+def test_unenforced_limits_are_reported(app: AppProcess, rootless: docker.DockerClient) -> None:
+    wait_until(lambda: httpx.get(f"{app.address}/healthz").json()["ok"])
+    engine_detail = httpx.get(f"{app.address}/healthz").json()["engine"]["detail"]
     names = unenforced_limits(rootless)
-    assert (", ".join(names) in said) if names else not said
-    assert f"ready: {said}".rstrip(": ") in program.log()
+    assert (", ".join(names) in engine_detail) if names else not engine_detail
+    assert f"ready: {engine_detail}".rstrip(": ") in app.log()

@@ -1,7 +1,7 @@
-"""A container engine of the test's own, which can be ended, frozen and started again.
+"""A Docker engine for one test module, which can be stopped, frozen and restarted.
 
-It lives in a network namespace of its own: a second engine beside the machine's would take that
-one's bridge and packet filter for its own to clear away.
+It runs in its own network namespace. Otherwise it would take over the bridge and the packet filter
+rules of the machine's engine, and remove them when it ends.
 """
 
 import os
@@ -20,11 +20,11 @@ from agent.errors import EngineError
 from agent.sandbox.engine.client import Client, connect
 from tests.support.server import wait_until
 
-_PATIENCE = 60.0
+_TIMEOUT_SECONDS = 60.0
 
 
-class OwnEngine:
-    """The engine; ``host`` is its address."""
+class PrivateEngine:
+    """The engine process; ``host`` is the address of its socket."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -32,17 +32,17 @@ class OwnEngine:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start it; returns when it answers."""
-        places = [f"--data-root={self.folder}/data", f"--exec-root={self.folder}/exec"]
-        files = [f"--host={self.host}", f"--pidfile={self.folder}/pid"]
-        command = ["unshare", "--net", "dockerd", *places, *files]
+        """Start the engine and wait until it responds."""
+        folder_options = [f"--data-root={self.folder}/data", f"--exec-root={self.folder}/exec"]
+        file_options = [f"--host={self.host}", f"--pidfile={self.folder}/pid"]
+        command = ["unshare", "--net", "dockerd", *folder_options, *file_options]
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
-        wait_until(self._answers, _PATIENCE)
+        wait_until(self._answers, _TIMEOUT_SECONDS)
 
-    def _answers(self) -> bool:
+    def _is_responding(self) -> bool:
         try:
             connect(self.host, timeout=5).close()
         except EngineError:
@@ -51,31 +51,31 @@ class OwnEngine:
             return False
         return True
 
-    def send(self, number: signal.Signals) -> None:
-        """Send it a signal."""
+    def send_signal(self, signal_number: signal.Signals) -> None:
+        """Send a signal to the engine process."""
         assert self._process is not None
-        self._process.send_signal(number)
+        self._process.send_signal(signal_number)
 
-    def end(self) -> None:
-        """End it, and its containers with it."""
-        self.send(signal.SIGTERM)
+    def stop(self) -> None:
+        """Stop the engine and its containers."""
+        self.send_signal(signal.SIGTERM)
         assert self._process is not None
-        self._process.wait(_PATIENCE)
+        self._process.wait(_TIMEOUT_SECONDS)
         self._process = None
 
     def restart(self) -> None:
-        """End it and start it again."""
-        self.end()
+        """Stop the engine and start it again."""
+        self.stop()
         self.start()
 
 
 @contextmanager
-def own_engine(images: list[str], source: Client) -> Iterator[OwnEngine]:
-    """An engine that holds some images of another's."""
+def run_private_engine(images: list[str], source: Client) -> Iterator[PrivateEngine]:
+    """Run an engine with copies of ``images`` from the ``source`` engine."""
     if os.geteuid() != 0 or not shutil.which("dockerd"):
-        pytest.skip("an engine of one's own needs root and dockerd")
+        pytest.skip("a private engine needs root and dockerd")
     folder = Path(tempfile.mkdtemp(prefix="engine-"))
-    engine = OwnEngine(folder)
+    engine = PrivateEngine(folder)
     engine.start()
     try:
         target = docker.DockerClient(base_url=engine.host, timeout=300)
@@ -84,7 +84,7 @@ def own_engine(images: list[str], source: Client) -> Iterator[OwnEngine]:
         target.close()
         yield engine
     finally:
-        engine.send(signal.SIGCONT)
-        engine.end()
+        engine.send_signal(signal.SIGCONT)
+        engine.stop()
         subprocess.run(["umount", "-R", "-q", str(folder / "data")], check=False)
         shutil.rmtree(folder, ignore_errors=True)

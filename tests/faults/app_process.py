@@ -1,0 +1,133 @@
+"""The application as a child process, which can be killed and restarted."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+
+from agent.events import Event, RunEnded
+from agent.runs import journal
+from agent.runs.folder import RunFolder
+from tests.support.hostile.ordinary_user import OrdinaryUser
+from tests.support.server import wait_until
+
+TIMEOUT_SECONDS = 60.0
+ROOT = Path(__file__).parents[2]
+
+
+class AppProcess:
+    """``app.py`` with its own data folder and port.
+
+    Args:
+        data: The data folder.
+        environment: Additional environment variables.
+        user: The user that runs it, from their copy of the source; by default the user of the
+            tests.
+    """
+
+    def __init__(
+        self, data: Path, environment: Mapping[str, str], user: OrdinaryUser | None = None
+    ) -> None:
+        self.data, self.port = data, free_port()
+        self.address = f"http://127.0.0.1:{self.port}"
+        instance_variables = {"STUDIO_DATA": str(data), "GRADIO_SERVER_PORT": str(self.port)}
+        inherited_names = ("PATH", "HOME", "DOCKER_HOST", "XDG_RUNTIME_DIR")
+        inherited = {key: os.environ[key] for key in inherited_names if key in os.environ}
+        user_variables = user.environment if user else {}
+        self._environment = (
+            inherited
+            | user_variables
+            | {"STUDIO_WARM_SANDBOXES": "0"}
+            | instance_variables
+            | dict(environment)
+        )
+        self._command = [user.python if user else sys.executable, "app.py"]
+        self._cwd = user.source if user else ROOT
+        self._identity = user.identity if user else {}
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start the application and wait until it serves requests."""
+        with (self.data.parent / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                self._command,
+                env=self._environment,
+                cwd=self._cwd,
+                stdout=log,
+                stderr=log,
+                **self._identity,
+            )
+        wait_until(self._served, TIMEOUT_SECONDS)
+
+    def log(self) -> str:
+        """Return everything it has logged."""
+        return (self.data.parent / "log").read_text()
+
+    def _is_serving(self) -> bool:
+        assert self._process is not None
+        assert self._process.poll() is None, self.log()
+        try:
+            return httpx.get(f"{self.address}/api/runs").is_success
+        except httpx.TransportError:
+            return False
+
+    def kill(self, signal_number: signal.Signals = signal.SIGKILL) -> None:
+        """Send a signal and wait until the process has ended; idempotent."""
+        if self._process is not None:
+            self._process.send_signal(signal_number)
+            self._process.wait(TIMEOUT_SECONDS)
+            self._process = None
+
+    @property
+    def run_id(self) -> str:
+        """The id of the only run."""
+        wait_until(lambda: bool(RunFolder.ids(self.data)), TIMEOUT_SECONDS)
+        (run,) = RunFolder.ids(self.data)
+        return run
+
+    def journal_bytes(self) -> bytes:
+        """Return the content of the run's journal."""
+        path = self.data / "runs" / self.run_id / "journal.jsonl"
+        return path.read_bytes() if path.exists() else b""
+
+    def wait_for_event(self, kind: str, times: int = 1) -> None:
+        """Wait until the journal contains events of a kind."""
+        pattern = f'"kind":"{kind}"'.encode()
+        wait_until(lambda: self.written().count(pattern) >= times, TIMEOUT_SECONDS)
+
+    def events(self) -> list[Event]:
+        """Return the run's events; every line must be readable."""
+        path = self.data / "runs" / self.run_id / "journal.jsonl"
+        events = [event for _, event in journal.read(path)]
+        assert len(events) == self.written().count(b"\n")
+        return events
+
+    def round_ends(self) -> list[RunEnded]:
+        """Return the ``run_ended`` events."""
+        return [event for event in self.events() if isinstance(event, RunEnded)]
+
+
+def free_port() -> int:
+    """Return an unused port."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def start_app(
+    data: Path, environment: Mapping[str, str], user: OrdinaryUser | None = None
+) -> Iterator[AppProcess]:
+    """Run the application; it is stopped with SIGTERM afterwards."""
+    app = AppProcess(data, environment, user)
+    app.start()
+    try:
+        yield app
+    finally:
+        app.kill(signal.SIGTERM)
