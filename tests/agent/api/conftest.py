@@ -1,4 +1,4 @@
-"""A studio on plain processes, and models that play a script."""
+"""A studio with process sandboxes, and scripted models."""
 
 import json
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from agent.train.rollouts.sandboxes import ProcessSandboxProvider
 
 
 def call(name: str, **arguments: Any) -> ScriptedTurn:
-    """A turn with one tool call."""
+    """Return a turn with one tool call."""
     return ScriptedTurn(calls=(ToolCall("", name, json.dumps(arguments)),))
 
 
@@ -24,7 +24,7 @@ def bash(command: str) -> ScriptedTurn:
 
 
 def script(*turns: ScriptedTurn) -> ScriptedModel:
-    """A model that plays these turns and submits."""
+    """Return a scripted model with these turns and a final submit."""
     return ScriptedModel([*turns, call("submit")])
 
 
@@ -35,5 +35,5 @@ def settings(tmp_path: Path) -> Settings:
 
 @pytest.fixture
 def studio(settings: Settings) -> Iterator[Studio]:
-    with Studio(settings, ProcessSandboxProvider) as made:
-        yield made
+    with Studio(settings, ProcessSandboxProvider) as studio:
+        yield studio

@@ -1,4 +1,4 @@
-"""The API in an event loop: many runs and commands at once, and cancelling them."""
+"""The asynchronous API: concurrent runs and commands, and their cancellation."""
 
 import asyncio
 import time
@@ -32,11 +32,11 @@ def test_runs_are_iterated_and_awaited(settings: Settings, tmp_path: Path) -> No
     asyncio.run(main())
 
 
-def test_eight_runs_work_side_by_side(settings: Settings) -> None:
+def test_eight_runs_work_concurrently(settings: Settings) -> None:
     async def work(studio: AsyncStudio, number: int) -> str:
         meet = f"touch /tmp/{settings.data.parent.name}.{number}"
-        all_there = f"[ $(ls /tmp/{settings.data.parent.name}.* | wc -l) = 8 ]"
-        wait = f"until {all_there}; do sleep 0.05; done"
+        all_present = f"[ $(ls /tmp/{settings.data.parent.name}.* | wc -l) = 8 ]"
+        wait = f"until {all_present}; do sleep 0.05; done"
         model = script(bash(f"{meet}; {wait}; echo {number} > output/answer.txt"))
         async with await studio.run("Go.", model=model) as run:
             return (await run.wait()).answer
@@ -55,45 +55,45 @@ def test_eight_runs_work_side_by_side(settings: Settings) -> None:
 
 def test_cancelling_stops_a_run(settings: Settings) -> None:
     async def main() -> None:
-        begun = asyncio.Event()
+        started = asyncio.Event()
 
         async def work() -> None:
             async for event in run:
                 if isinstance(event, ToolStarted):
-                    begun.set()
+                    started.set()
 
         async with AsyncStudio(settings, ProcessSandboxProvider) as studio:
             run = await studio.run("Go.", model=script(bash("sleep 600")))
             task = asyncio.create_task(work())
-            await begun.wait()
+            await started.wait()
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
             await run.close()
             assert run.result.status == "stopped"
 
-    begun = time.monotonic()
+    start_time = time.monotonic()
     asyncio.run(main())
-    assert time.monotonic() - begun < 20
+    assert time.monotonic() - start_time < 20
 
 
-def test_a_sandbox_alone_is_awaited(settings: Settings) -> None:
+def test_a_sandbox_without_a_run_is_awaited(settings: Settings) -> None:
     async def main() -> None:
         async with (
             AsyncStudio(settings, ProcessSandboxProvider) as studio,
-            studio.sandbox(network="open") as box,
+            studio.sandbox(network="open") as sandbox,
         ):
             meet = "touch $N; until [ -e a ] && [ -e b ]; do sleep 0.02; done; echo $N"
-            done = await asyncio.gather(*(box.run(meet, env={"N": name}) for name in "ab"))
-            assert [each.stdout for each in done] == ["a\n", "b\n"]
-            await box.write("c", b"1")
-            assert await box.read("c") == b"1"
+            results = await asyncio.gather(*(sandbox.run(meet, env={"N": name}) for name in "ab"))
+            assert [each.stdout for each in results] == ["a\n", "b\n"]
+            await sandbox.write("c", b"1")
+            assert await sandbox.read("c") == b"1"
             with pytest.raises(FileNotFoundError):
-                await box.read("d")
+                await sandbox.read("d")
             with pytest.raises(TimeoutError):
-                await asyncio.wait_for(box.run("touch late; sleep 600.7"), 1.0)
-            assert (await box.run("ls late")).ok
-            assert (await box.run("pgrep -f '^sleep 600.7$'")).exit_code == 1
-            assert box.files["c"].read() == b"1"
+                await asyncio.wait_for(sandbox.run("touch late; sleep 600.7"), 1.0)
+            assert (await sandbox.run("ls late")).ok
+            assert (await sandbox.run("pgrep -f '^sleep 600.7$'")).exit_code == 1
+            assert sandbox.files["c"].read() == b"1"
 
     asyncio.run(main())

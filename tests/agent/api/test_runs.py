@@ -26,7 +26,7 @@ from tests.agent.api.conftest import bash, call, script
 from tests.support.models.endpoint import Endpoint, Turn
 
 
-def test_a_run_is_waited_for_and_its_files_are_taken(studio: Studio, tmp_path: Path) -> None:
+def test_a_run_has_a_result_and_files(studio: Studio, tmp_path: Path) -> None:
     (tmp_path / "data.csv").write_text("a,b\n1,2\n")
     run = studio.run(
         "Count.",
@@ -50,20 +50,20 @@ def test_a_run_is_waited_for_and_its_files_are_taken(studio: Studio, tmp_path: P
     assert run.wait() == result
 
 
-def test_events_are_iterated_and_a_loop_that_was_left_goes_on(studio: Studio) -> None:
+def test_iteration_continues_after_a_break(studio: Studio) -> None:
     run = studio.run("Go.", model=script(bash("echo a"), bash("echo b")))
     for event in run:
         if isinstance(event, ToolStarted):
             break
     with pytest.raises(UsageError, match="has not ended yet"):
         _ = run.result
-    rest = list(run)
-    assert isinstance(rest[-1], RunEnded)
+    remaining_events = list(run)
+    assert isinstance(remaining_events[-1], RunEnded)
     assert list(run) == []
     assert run.result.totals.steps == 3
 
 
-def test_a_run_that_was_left_in_the_middle_can_be_cancelled(studio: Studio) -> None:
+def test_a_run_can_be_cancelled_after_a_break(studio: Studio) -> None:
     with studio.run("Go.", model=script(bash("echo a"), bash("echo b"))) as run:
         for event in run:
             if isinstance(event, ToolStarted):
@@ -81,7 +81,7 @@ def test_results_are_saved_in_a_folder(studio: Studio, tmp_path: Path) -> None:
         run.save(tmp_path / "out")
 
 
-def test_a_message_follows_in_the_same_sandbox(studio: Studio) -> None:
+def test_a_follow_up_uses_the_same_sandbox(studio: Studio) -> None:
     model = ScriptedModel([bash("x=7"), call("submit"), bash("echo $x > output/x"), call("submit")])
     with studio.run("Go.", model=model) as run:
         with pytest.raises(RunError, match="only after its current round has ended"):
@@ -100,7 +100,7 @@ def test_a_message_follows_in_the_same_sandbox(studio: Studio) -> None:
 
 
 def test_eight_runs_work_in_parallel_threads(studio: Studio) -> None:
-    meet = threading.Barrier(8)
+    barrier = threading.Barrier(8)
 
     def work(number: int) -> str:
         with studio.run(
@@ -108,7 +108,7 @@ def test_eight_runs_work_in_parallel_threads(studio: Studio) -> None:
         ) as run:
             for event in run:
                 if isinstance(event, RunStarted):
-                    meet.wait(30)
+                    barrier.wait(30)
             return run.result.answer
 
     with ThreadPoolExecutor(8) as threads:
@@ -123,7 +123,7 @@ def test_a_run_is_stopped_from_another_thread(studio: Studio) -> None:
         assert run.result.status == "stopped"
 
 
-def test_one_thread_at_a_time_iterates_a_run(studio: Studio) -> None:
+def test_only_one_thread_at_a_time_can_iterate_a_run(studio: Studio) -> None:
     gate = threading.Event()
     run = studio.run("Go.", model=ScriptedModel([ScriptedTurn(text="Done.", gate=gate)]))
     events = iter(run)
@@ -140,23 +140,23 @@ def test_one_thread_at_a_time_iterates_a_run(studio: Studio) -> None:
         other.join(30)
 
 
-def test_leaving_the_studio_stops_runs_that_other_threads_carry_out(settings: Settings) -> None:
+def test_leaving_the_studio_stops_runs_of_other_threads(settings: Settings) -> None:
     from agent.train.rollouts.sandboxes import ProcessSandboxProvider
 
-    begun = threading.Event()
+    started = threading.Event()
     results: list[str] = []
 
     def work() -> None:
         for event in run:
             if isinstance(event, ToolStarted):
-                begun.set()
+                started.set()
         results.append(run.result.status)
 
     with Studio(settings, ProcessSandboxProvider) as studio:
         run = studio.run("Go.", model=script(bash("sleep 600")))
         thread = threading.Thread(target=work)
         thread.start()
-        assert begun.wait(30)
+        assert started.wait(30)
     thread.join(30)
     assert results == ["stopped"]
     with pytest.raises(RunError, match="closed"):
@@ -166,22 +166,24 @@ def test_leaving_the_studio_stops_runs_that_other_threads_carry_out(settings: Se
 # Models
 
 
-def test_a_model_is_named_or_configured(studio: Studio, settings: Settings, tmp_path: Path) -> None:
+def test_a_model_can_be_a_name_or_a_configuration(
+    studio: Studio, settings: Settings, tmp_path: Path
+) -> None:
     from dataclasses import replace
 
     with Endpoint([Turn(text="42"), Turn(text="43"), Turn(text="44")], key="sk-1") as endpoint:
         config = ModelConfig(endpoint.url, "Qwen3", "sk-1")
         assert studio.run("What?", mode="plain", model=config).wait().answer == "42"
-        connected = replace(
+        connected_settings = replace(
             settings, data=tmp_path / "other", base_url=endpoint.url, api_key="sk-1", model="set"
         )
-        with Studio(connected) as other:
+        with Studio(connected_settings) as other:
             assert other.run("What?", mode="plain", model="openai:Qwen3:8b").wait().answer == "43"
             assert other.run("What?", mode="plain").wait().answer == "44"
     assert [each.body["model"] for each in endpoint.requests] == ["Qwen3", "Qwen3:8b", "set"]
 
 
-def test_without_an_endpoint_a_demonstration_brings_its_task_and_files(studio: Studio) -> None:
+def test_a_demonstration_needs_no_endpoint_and_has_input_files(studio: Studio) -> None:
     run = studio.run("survey", model="demonstration")
     assert [name for name in run.files if name.startswith("input/")]
     with pytest.raises(
@@ -190,7 +192,7 @@ def test_without_an_endpoint_a_demonstration_brings_its_task_and_files(studio: S
         studio.run("What no demonstration plays.", model="demonstration")
 
 
-def test_the_environments_endpoint_is_needed_for_a_name(studio: Studio) -> None:
+def test_a_model_name_requires_an_endpoint_in_the_environment(studio: Studio) -> None:
     with pytest.raises(UsageError, match="set OPENAI_BASE_URL"):
         studio.run("Go.", model="openai:Qwen3")
 
@@ -198,8 +200,8 @@ def test_the_environments_endpoint_is_needed_for_a_name(studio: Studio) -> None:
 # Prompts and limits
 
 
-def test_a_prompt_is_an_object_a_file_or_a_name(studio: Studio, tmp_path: Path) -> None:
-    def prompts_of(prompt: Any) -> tuple[str, str]:
+def test_a_prompt_can_be_an_object_a_file_or_a_name(studio: Studio, tmp_path: Path) -> None:
+    def started_prompt(prompt: Any) -> tuple[str, str]:
         model = script()
         (started,) = (
             event
@@ -209,18 +211,18 @@ def test_a_prompt_is_an_object_a_file_or_a_name(studio: Studio, tmp_path: Path) 
         return started.prompt, started.system
 
     (tmp_path / "own.md").write_text("You are a pirate.")
-    assert prompts_of(tmp_path / "own.md") == ("own", "You are a pirate.")
-    assert prompts_of(str(tmp_path / "own.md")) == ("own", "You are a pirate.")
-    assert prompts_of(Prompt("Be brief.")) == ("custom", "Be brief.")
-    assert prompts_of("math")[0] == "math"
+    assert started_prompt(tmp_path / "own.md") == ("own", "You are a pirate.")
+    assert started_prompt(str(tmp_path / "own.md")) == ("own", "You are a pirate.")
+    assert started_prompt(Prompt("Be brief.")) == ("custom", "Be brief.")
+    assert started_prompt("math")[0] == "math"
     with pytest.raises(SettingError, match="no prompt and no file"):
         studio.run("Go.", model=script(), prompt="nothing")
 
 
-def test_limits_are_given(studio: Studio) -> None:
-    busy = [bash("true")] * 9
-    assert studio.run("Go.", model=ScriptedModel(busy), max_steps=2).wait().totals.steps == 2
-    run = studio.run("Go.", model=ScriptedModel(busy), limits=Limits(steps=3))
+def test_limits_can_be_set(studio: Studio) -> None:
+    turns = [bash("true")] * 9
+    assert studio.run("Go.", model=ScriptedModel(turns), max_steps=2).wait().totals.steps == 2
+    run = studio.run("Go.", model=ScriptedModel(turns), limits=Limits(steps=3))
     assert (run.wait().status, run.result.totals.steps) == ("step_limit", 3)
 
 
@@ -244,7 +246,7 @@ def test_limits_are_given(studio: Studio) -> None:
         ({"max_steps": "3"}, "max_steps must be a number"),
     ],
 )
-def test_a_wrong_argument_is_named_and_leaves_no_run(
+def test_an_invalid_argument_is_named_and_creates_no_run(
     studio: Studio, settings: Settings, arguments: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(UsageError, match=words):
@@ -252,7 +254,7 @@ def test_a_wrong_argument_is_named_and_leaves_no_run(
     assert not list((settings.data / "runs").glob("*"))
 
 
-def test_an_input_that_is_not_there_is_named(studio: Studio, settings: Settings) -> None:
+def test_a_missing_input_is_named(studio: Studio, settings: Settings) -> None:
     for missing in ("nowhere.csv", ["nowhere.csv"], [Path("nowhere.csv")]):
         with pytest.raises(WorkspaceError, match=r"nowhere\.csv cannot be read"):
             studio.run("Go.", inputs=missing, model=script())
@@ -260,7 +262,7 @@ def test_an_input_that_is_not_there_is_named(studio: Studio, settings: Settings)
     assert not list((settings.data / "sandboxes").glob("*"))
 
 
-def test_a_studio_that_is_not_entered_says_so(settings: Settings) -> None:
+def test_a_studio_that_is_not_entered_is_an_error(settings: Settings) -> None:
     for use in (Studio(settings).new, Studio(settings).sandbox):
         with pytest.raises(UsageError, match="with Studio"):
             use()
@@ -274,7 +276,7 @@ def test_a_studio_that_is_not_entered_says_so(settings: Settings) -> None:
         studio.run("Go.", model=script())
 
 
-def test_a_file_that_is_not_there_is_a_missing_key(studio: Studio) -> None:
+def test_a_missing_file_is_a_missing_key(studio: Studio) -> None:
     run = studio.run("Go.", model=script())
     with pytest.raises(NoSuchFile, match="nothing"):
         run.files["output/nothing"]
@@ -286,12 +288,12 @@ def test_a_file_that_is_not_there_is_a_missing_key(studio: Studio) -> None:
         run.files[7]  # type: ignore[index]
 
 
-def test_what_earlier_programs_use_still_works(studio: Studio, tmp_path: Path) -> None:
-    from agent.api import Studio as Earlier
+def test_names_of_earlier_versions_still_work(studio: Studio, tmp_path: Path) -> None:
+    from agent.api import Studio as EarlierStudio
     from agent.api import hand_over
     from agent.runs.recorder import Task
 
-    assert Earlier is Studio
+    assert EarlierStudio is Studio
     with studio.new() as run:
         list(run.start(Task("Go."), script(bash("echo 1 > output/answer.txt"))))
         hand_over(run, tmp_path / "out")

@@ -1,4 +1,4 @@
-"""Runs in a few lines of Python: what is made, what is left, what is handed over."""
+"""The studio from Python: inputs, concurrent studios, saved results and cleanup."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -19,25 +19,25 @@ def test_every_public_name_can_be_imported(name: str) -> None:
     assert getattr(agent, name) is not None
 
 
-def test_inputs_are_copied_and_what_is_left_out_is_told(studio: Studio, tmp_path: Path) -> None:
-    given = tmp_path / "given"
-    given.mkdir()
-    (given / "a").write_text("A")
-    (given / "link").symlink_to("/etc/hostname")
-    with studio.run("Go.", inputs=given, model=script()) as run:
+def test_inputs_are_copied_and_skipped_files_are_reported(studio: Studio, tmp_path: Path) -> None:
+    input_folder = tmp_path / "given"
+    input_folder.mkdir()
+    (input_folder / "a").write_text("A")
+    (input_folder / "link").symlink_to("/etc/hostname")
+    with studio.run("Go.", inputs=input_folder, model=script()) as run:
         assert run.files["input/given/a"].text() == "A"
     assert run.skipped == ["link: a link"]
 
 
-def test_a_second_one_works_beside_the_first(studio: Studio, settings: Settings) -> None:
+def test_a_second_studio_works_beside_the_first(studio: Studio, settings: Settings) -> None:
     first, second = studio.settings, replace(settings)
     with Studio(second) as other:
-        run, its = (each.run("Go.", model=script()) for each in (studio, other))
+        run, other_run = (each.run("Go.", model=script()) for each in (studio, other))
         assert first.data in run.recorded.folder.path.parents
-        assert first.data / "headless" in its.recorded.folder.path.parents
+        assert first.data / "headless" in other_run.recorded.folder.path.parents
 
 
-def test_a_run_without_a_sandbox_is_handed_over(studio: Studio, tmp_path: Path) -> None:
+def test_results_of_a_plain_run_are_saved(studio: Studio, tmp_path: Path) -> None:
     model = ScriptedModel([ScriptedTurn(text="42")])
     with studio.run("What?", mode="plain", model=model) as run:
         run.wait()
@@ -49,7 +49,7 @@ def test_a_run_without_a_sandbox_is_handed_over(studio: Studio, tmp_path: Path) 
     }
 
 
-def test_a_destination_that_cannot_be_written_is_told(studio: Studio, tmp_path: Path) -> None:
+def test_an_unwritable_destination_is_reported(studio: Studio, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with (
         studio.run("Go.", model=script()) as run,
@@ -58,45 +58,45 @@ def test_a_destination_that_cannot_be_written_is_told(studio: Studio, tmp_path: 
         run.save(tmp_path / "file" / "out")
 
 
-def left_of(engine: docker.DockerClient, instance: str) -> list[str]:
-    """Containers and networks of an instance that are still there."""
-    mine: dict[str, str | list[str] | bool] = {"label": f"{INSTANCE_LABEL}={instance}"}
-    containers = [str(each.name) for each in engine.containers.list(all=True, filters=mine)]
-    return containers + [str(each.name) for each in engine.networks.list(filters=mine)]
+def containers_and_networks(engine: docker.DockerClient, instance: str) -> list[str]:
+    """Return the names of an instance's containers and networks."""
+    filters: dict[str, str | list[str] | bool] = {"label": f"{INSTANCE_LABEL}={instance}"}
+    containers = [str(each.name) for each in engine.containers.list(all=True, filters=filters)]
+    return containers + [str(each.name) for each in engine.networks.list(filters=filters)]
 
 
 @pytest.mark.engine
-def test_leaving_a_studio_closes_the_runs_that_are_open(
+def test_leaving_a_studio_closes_its_open_runs(
     settings: Settings, engine: docker.DockerClient, image: str
 ) -> None:
     with Studio(settings) as studio:
         first, second = (script(bash("sleep 600 & true")) for _ in range(2))
-        run, broken_off = studio.run("Go.", model=first), studio.run("Go.", model=second)
-        box = studio.sandbox()
+        run, abandoned_run = studio.run("Go.", model=first), studio.run("Go.", model=second)
+        sandbox = studio.sandbox()
         run.wait()
-        for event in broken_off:
+        for event in abandoned_run:
             if isinstance(event, ToolStarted):
                 break
         instance = (settings.data / "instance").read_text().strip()
-        assert len(left_of(engine, instance)) >= 5  # three containers, two networks
-    assert left_of(engine, instance) == []
-    assert (run.result.status, broken_off.result.status) == ("submitted", "stopped")
+        assert len(containers_and_networks(engine, instance)) >= 5  # three containers, two networks
+    assert containers_and_networks(engine, instance) == []
+    assert (run.result.status, abandoned_run.result.status) == ("submitted", "stopped")
     assert (run.recorded.folder.path / "journal.jsonl").exists()
     with pytest.raises(SandboxError, match="closed"):
-        box.run("true")
+        sandbox.run("true")
 
 
 @pytest.mark.engine
-def test_a_sandbox_alone_is_a_container(settings: Settings, image: str) -> None:
-    with Studio(replace(settings, image=image)) as studio, studio.sandbox() as box:
-        assert box.run("id -un; cat", input="in", user="nobody").stdout == "nobody\nin"
-        assert box.run("curl -sS --max-time 5 https://pypi.org").exit_code == 6
-        box.run("mkdir -m 700 mine; touch mine/file")
-        assert box.files["mine/file"].read() == b""
+def test_a_sandbox_without_a_run_is_a_container(settings: Settings, image: str) -> None:
+    with Studio(replace(settings, image=image)) as studio, studio.sandbox() as sandbox:
+        assert sandbox.run("id -un; cat", input="in", user="nobody").stdout == "nobody\nin"
+        assert sandbox.run("curl -sS --max-time 5 https://pypi.org").exit_code == 6
+        sandbox.run("mkdir -m 700 mine; touch mine/file")
+        assert sandbox.files["mine/file"].read() == b""
     assert not list((settings.data / "sandboxes").iterdir())
 
 
-def test_a_run_that_its_user_closed_is_not_held(studio: Studio) -> None:
+def test_a_closed_run_is_not_kept_in_open_runs(studio: Studio) -> None:
     runs = [studio.run("Go.", model=script()) for _ in range(3)]
     for run in runs[:2]:
         run.close()

@@ -1,4 +1,4 @@
-"""Tools of the user's own in runs: sent, called, recorded, and kept for further messages."""
+"""Custom tools in runs: sent to the model, called, recorded and kept for follow-ups."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from agent.events import RunStarted, ToolEnded, ToolOutput, ToolStarted
 from agent.models.scripted import ScriptedModel
 from tests.agent.api.conftest import call, script
 
-asked: list[str] = []
+looked_up_words: list[str] = []
 
 
 def lookup(word: str) -> str:
@@ -16,7 +16,7 @@ def lookup(word: str) -> str:
     Args:
         word: The word.
     """
-    asked.append(word)
+    looked_up_words.append(word)
     return f"{word} is a word."
 
 
@@ -28,7 +28,7 @@ def lines(path: str) -> int:
         return len(file.readlines())
 
 
-def test_a_model_calls_tools_of_the_host_and_of_the_sandbox(studio: Studio) -> None:
+def test_a_model_calls_tools_on_the_host_and_in_the_sandbox(studio: Studio) -> None:
     model = script(
         call("lookup", word="bread"),
         call("lookup", wrod="bread"),
@@ -40,29 +40,29 @@ def test_a_model_calls_tools_of_the_host_and_of_the_sandbox(studio: Studio) -> N
         assert isinstance(events[0], RunStarted)
         assert run.result.ok
     assert "\n\nIn this run you also have: `lookup`, `lines`." in events[0].system
-    sent = [schema.name for schema in model.requests[0].tools]
-    assert sent == ["str_replace_editor", "execute_bash", "submit", "lookup", "lines"]
-    assert asked == ["bread"]
-    started = [event for event in events if isinstance(event, ToolStarted)]
-    assert [(each.name, each.head) for each in started][:1] == [("lookup", "lookup word=bread")]
-    ended = [event for event in events if isinstance(event, ToolEnded)]
-    assert [(each.name, each.ok) for each in ended] == [
+    sent_tools = [schema.name for schema in model.requests[0].tools]
+    assert sent_tools == ["str_replace_editor", "execute_bash", "submit", "lookup", "lines"]
+    assert looked_up_words == ["bread"]
+    tool_starts = [event for event in events if isinstance(event, ToolStarted)]
+    assert [(each.name, each.head) for each in tool_starts][:1] == [("lookup", "lookup word=bread")]
+    tool_ends = [event for event in events if isinstance(event, ToolEnded)]
+    assert [(each.name, each.ok) for each in tool_ends] == [
         ("lookup", True), ("lookup", False), ("execute_bash", True), ("lines", True),
         ("submit", True),
     ]  # fmt: skip
-    assert ended[0].observation == "Execution output of [lookup]:\nbread is a word."
-    assert "word: Field required" in ended[1].observation
-    assert ended[3].observation == "Execution output of [lines]:\n3"
-    (printed,) = (event for event in events if isinstance(event, ToolOutput))
-    assert (printed.stream, printed.text) == ("stderr", "reading numbers\n")
+    assert tool_ends[0].observation == "Execution output of [lookup]:\nbread is a word."
+    assert "word: Field required" in tool_ends[1].observation
+    assert tool_ends[3].observation == "Execution output of [lines]:\n3"
+    (output,) = (event for event in events if isinstance(event, ToolOutput))
+    assert (output.stream, output.text) == ("stderr", "reading numbers\n")
 
 
-def test_tools_stay_for_further_messages(studio: Studio) -> None:
+def test_tools_are_kept_for_follow_ups(studio: Studio) -> None:
     model = ScriptedModel([call("submit"), call("lookup", word="salt"), call("submit")])
     with studio.run("Go.", model=model, tools=[lookup]) as run:
         run.wait()
         assert run.send("More.").wait().ok
-    assert asked[-1] == "salt"
+    assert looked_up_words[-1] == "salt"
 
 
 def test_a_plain_run_has_no_tools(studio: Studio) -> None:

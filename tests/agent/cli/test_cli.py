@@ -1,4 +1,4 @@
-"""The headless command: a whole run in a process of its own, against the real engine."""
+"""The ``run`` command: complete runs in a child process, with the real engine."""
 
 import json
 import os
@@ -28,15 +28,15 @@ def bash(command: str) -> Turn:
     return Turn(text="Let me.", calls=[("execute_bash", {"command": command})])
 
 
-class Studio:
-    """Runs the command with settings of its own and none of the machine's."""
+class CommandLine:
+    """Runs the command with its own settings and none of this machine's."""
 
     def __init__(self, data: Path) -> None:
         self.environment = {
             key: value for key, value in os.environ.items() if not key.startswith("OPENAI_")
         } | {"STUDIO_DATA": str(data), "PYTHONPATH": str(ROOT)}
 
-    def begin(self, *arguments: str, **settings: str) -> "subprocess.Popen[str]":
+    def start(self, *arguments: str, **settings: str) -> "subprocess.Popen[str]":
         return subprocess.Popen(
             [sys.executable, "-m", "agent", *arguments],
             env=self.environment | settings,
@@ -46,17 +46,17 @@ class Studio:
         )
 
     def run(self, *arguments: str, **settings: str) -> "subprocess.CompletedProcess[str]":
-        with self.begin(*arguments, **settings) as process:
+        with self.start(*arguments, **settings) as process:
             out, err = process.communicate(timeout=120)
         return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
 
 @pytest.fixture
-def studio(tmp_path: Path) -> Studio:
-    return Studio(tmp_path / "data")
+def command_line(tmp_path: Path) -> CommandLine:
+    return CommandLine(tmp_path / "data")
 
 
-def connected(endpoint: Endpoint) -> Mapping[str, str]:
+def endpoint_variables(endpoint: Endpoint) -> Mapping[str, str]:
     return {
         "OPENAI_BASE_URL": endpoint.url,
         "OPENAI_MODEL": "test-model",
@@ -65,27 +65,27 @@ def connected(endpoint: Endpoint) -> Mapping[str, str]:
 
 
 def read_until(process: "subprocess.Popen[str]", text: str) -> None:
-    """Read the process's output up to the line with ``text``."""
+    """Read the process's output up to the first line with ``text``."""
     assert process.stdout is not None
     assert any(text in line for line in process.stdout), "it ended before"
 
 
 @pytest.mark.engine
-def test_a_run_hands_over_its_files_its_journal_and_its_trajectory(
-    studio: Studio, tmp_path: Path, image: str
+def test_a_run_saves_files_journal_and_trajectory(
+    command_line: CommandLine, tmp_path: Path, image: str
 ) -> None:
-    given = tmp_path / "numbers of mine.txt"
-    given.write_text("1\n2\n3\n")
+    input_path = tmp_path / "numbers of mine.txt"
+    input_path.write_text("1\n2\n3\n")
     out = tmp_path / "out"
     turns = [bash("wc -l < 'input/numbers of mine.txt' > output/answer.txt"), SUBMIT]
     with Endpoint(turns) as endpoint:
-        done = studio.run(
-            "run", "How many lines?", "--input", str(given), "--output", str(out),
-            **connected(endpoint),
+        result = command_line.run(
+            "run", "How many lines?", "--input", str(input_path), "--output", str(out),
+            **endpoint_variables(endpoint),
         )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == "3\n"
-    assert "$ wc -l" in done.stderr
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == "3\n"
+    assert "$ wc -l" in result.stderr
     assert (out / "files" / "answer.txt").read_text() == "3\n"
     events = [event for _, event in journal.read(out / "journal.jsonl")]
     assert isinstance(events[0], RunStarted)
@@ -97,18 +97,20 @@ def test_a_run_hands_over_its_files_its_journal_and_its_trajectory(
 
 
 @pytest.mark.engine
-def test_a_model_that_removes_output_leaves_a_record_all_the_same(
-    studio: Studio, tmp_path: Path, image: str
+def test_a_run_that_removes_its_output_folder_still_saves_a_record(
+    command_line: CommandLine, tmp_path: Path, image: str
 ) -> None:
     out = tmp_path / "out"
-    deeds = bash("rm -rf output; ln -s /etc output")
-    deep = Turn(
+    replace_output = bash("rm -rf output; ln -s /etc output")
+    nested_call = Turn(
         calls=[("execute_bash", '{"command": ' + "[" * 300 + '"\\ud800"' + "]" * 300 + "}")]
     )
-    with Endpoint([deeds, deep, SUBMIT]) as endpoint:
-        done = studio.run("run", "Go.", "--output", str(out), **connected(endpoint))
-    assert done.returncode == 0, done.stderr
-    assert "output" in done.stderr.split("Left out:")[1]
+    with Endpoint([replace_output, nested_call, SUBMIT]) as endpoint:
+        result = command_line.run(
+            "run", "Go.", "--output", str(out), **endpoint_variables(endpoint)
+        )
+    assert result.returncode == 0, result.stderr
+    assert "output" in result.stderr.split("Left out:")[1]
     assert list((out / "files").iterdir()) == []
     assert len(list(journal.read(out / "journal.jsonl"))) > 5
     assert json.loads((out / "trajectory.json").read_text())["metadata"]["status"] == "submitted"
@@ -116,37 +118,44 @@ def test_a_model_that_removes_output_leaves_a_record_all_the_same(
 
 @pytest.mark.engine
 @pytest.mark.long
-def test_the_key_is_nowhere_but_in_the_request(studio: Studio, tmp_path: Path, image: str) -> None:
+def test_the_key_is_only_in_the_request(
+    command_line: CommandLine, tmp_path: Path, image: str
+) -> None:
     out = tmp_path / "out"
     with Endpoint([bash("env; cat /proc/*/environ"), SUBMIT]) as endpoint:
-        done = studio.run("run", "Look.", "--output", str(out), **connected(endpoint))
+        result = command_line.run(
+            "run", "Look.", "--output", str(out), **endpoint_variables(endpoint)
+        )
     assert endpoint.requests[0].headers["authorization"] == "Bearer sk-secret-of-the-test"
-    assert "sk-secret" not in done.stdout + done.stderr
+    assert "sk-secret" not in result.stdout + result.stderr
     kept = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert kept
     assert not [path for path in kept if b"sk-secret" in path.read_bytes()]
 
 
 @pytest.mark.engine
-def test_events_come_as_json_lines(studio: Studio, image: str) -> None:
+def test_events_are_printed_as_json_lines(command_line: CommandLine, image: str) -> None:
     with Endpoint([bash("echo hi"), SUBMIT]) as endpoint:
-        done = studio.run("run", "Go.", "--json", **connected(endpoint))
-    events: list[dict[str, Any]] = [json.loads(line) for line in done.stdout.splitlines()]
+        result = command_line.run("run", "Go.", "--json", **endpoint_variables(endpoint))
+    events: list[dict[str, Any]] = [json.loads(line) for line in result.stdout.splitlines()]
     assert events[0]["kind"] == "run_started"
     assert events[-1]["kind"] == "run_ended"
 
 
 @pytest.mark.engine
-def test_a_limit_is_exit_code_3(studio: Studio, image: str) -> None:
+def test_reaching_a_limit_is_exit_code_3(command_line: CommandLine, image: str) -> None:
     with Endpoint([bash("true")] * 2) as endpoint:
-        done = studio.run("run", "Go.", "--max-steps", "2", **connected(endpoint))
-    assert done.returncode == 3
+        result = command_line.run("run", "Go.", "--max-steps", "2", **endpoint_variables(endpoint))
+    assert result.returncode == 3
 
 
 @pytest.mark.engine
-def test_ctrl_c_stops_the_run_in_order(studio: Studio, image: str) -> None:
+def test_ctrl_c_stops_the_run(command_line: CommandLine, image: str) -> None:
     endpoint = Endpoint([bash("echo begun; sleep 600")])
-    with endpoint, studio.begin("run", "Go.", "--json", **connected(endpoint)) as process:
+    with (
+        endpoint,
+        command_line.start("run", "Go.", "--json", **endpoint_variables(endpoint)) as process,
+    ):
         read_until(process, '"begun')
         process.send_signal(signal.SIGINT)
         rest, _ = process.communicate(timeout=60)
@@ -156,64 +165,72 @@ def test_ctrl_c_stops_the_run_in_order(studio: Studio, image: str) -> None:
 
 
 @pytest.mark.engine
-def test_ctrl_c_twice_hands_over_what_there_is_and_leaves_no_container(
-    studio: Studio, tmp_path: Path, image: str, engine: docker.DockerClient
+def test_ctrl_c_twice_saves_partial_results_and_leaves_no_container(
+    command_line: CommandLine, tmp_path: Path, image: str, engine: docker.DockerClient
 ) -> None:
     out = tmp_path / "out"
     command = "echo made > output/made.txt; trap '' INT TERM; echo begun; sleep 600"
     endpoint = Endpoint([bash(command)])
     arguments = "run", "Go.", "--json", "--output", str(out)
-    with endpoint, studio.begin(*arguments, **connected(endpoint)) as process:
+    with endpoint, command_line.start(*arguments, **endpoint_variables(endpoint)) as process:
         read_until(process, '"begun')
         process.send_signal(signal.SIGINT)
         assert process.stderr is not None
         assert any("Stopping" in line for line in process.stderr)
         process.send_signal(signal.SIGINT)
-        _, told = process.communicate(timeout=60)
-    assert process.returncode == 130, told
-    assert "Traceback" not in told
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert "Traceback" not in errors
     assert (out / "files" / "made.txt").read_text() == "made\n"
     *_, (_, last) = journal.read(out / "journal.jsonl")
     assert isinstance(last, RunEnded)
     assert last.status == "stopped"
     instance = (tmp_path / "data" / "instance").read_text().strip()
-    mine: dict[str, str | list[str] | bool] = {"label": f"{INSTANCE_LABEL}={instance}"}
-    assert engine.containers.list(all=True, filters=mine) == []
-    assert engine.networks.list(filters=mine) == []
+    filters: dict[str, str | list[str] | bool] = {"label": f"{INSTANCE_LABEL}={instance}"}
+    assert engine.containers.list(all=True, filters=filters) == []
+    assert engine.networks.list(filters=filters) == []
 
 
 @pytest.mark.engine
 @pytest.mark.long
-def test_a_demonstration_needs_no_endpoint(studio: Studio, tmp_path: Path, image: str) -> None:
-    done = studio.run("run", "chart", "--output", str(tmp_path))
-    assert done.returncode == 0, done.stderr
+def test_a_demonstration_needs_no_endpoint(
+    command_line: CommandLine, tmp_path: Path, image: str
+) -> None:
+    result = command_line.run("run", "chart", "--output", str(tmp_path))
+    assert result.returncode == 0, result.stderr
     assert (tmp_path / "files" / "daylight.png").stat().st_size > 10_000
-    assert "no tokens" in done.stderr
+    assert "no tokens" in result.stderr
 
 
 @pytest.mark.engine
-def test_a_second_command_at_the_same_time_has_a_place_of_its_own(
-    studio: Studio, image: str, tmp_path: Path
+def test_two_commands_run_concurrently(
+    command_line: CommandLine, image: str, tmp_path: Path
 ) -> None:
     slow, quick = Endpoint([bash("echo begun; sleep 600")]), Endpoint([SUBMIT])
-    with slow, quick, studio.begin("run", "Go.", "--json", **connected(slow)) as first:
+    with (
+        slow,
+        quick,
+        command_line.start("run", "Go.", "--json", **endpoint_variables(slow)) as first,
+    ):
         read_until(first, '"begun')
-        assert studio.run("run", "Go.", **connected(quick)).returncode == 0
+        assert command_line.run("run", "Go.", **endpoint_variables(quick)).returncode == 0
         first.send_signal(signal.SIGINT)
         first.communicate(timeout=60)
     assert first.returncode == 130
 
 
-def test_a_reader_that_leaves_stops_the_run(studio: Studio, tmp_path: Path) -> None:
-    left = threading.Event()
+def test_closing_the_output_pipe_stops_the_run(command_line: CommandLine, tmp_path: Path) -> None:
+    reader_gone = threading.Event()
     with (
-        Endpoint([Turn(text="Hello.", gate=left)]) as endpoint,
-        studio.begin("run", "Go.", "--mode", "plain", "--json", **connected(endpoint)) as process,
+        Endpoint([Turn(text="Hello.", gate=reader_gone)]) as endpoint,
+        command_line.start(
+            "run", "Go.", "--mode", "plain", "--json", **endpoint_variables(endpoint)
+        ) as process,
     ):
         assert process.stdout is not None
         process.stdout.readline()
         process.stdout.close()
-        left.set()
+        reader_gone.set()
         assert process.wait(timeout=60) == 130
     (kept,) = tmp_path.glob("data/runs/*/journal.jsonl")
     *_, (_, last) = journal.read(kept)
@@ -221,121 +238,127 @@ def test_a_reader_that_leaves_stops_the_run(studio: Studio, tmp_path: Path) -> N
     assert last.status == "stopped"
 
 
-def test_plain_mode_needs_no_engine(studio: Studio, tmp_path: Path) -> None:
-    given = tmp_path / "a.txt"
-    given.write_text("The answer is 7.")
+def test_plain_mode_needs_no_engine(command_line: CommandLine, tmp_path: Path) -> None:
+    input_path = tmp_path / "a.txt"
+    input_path.write_text("The answer is 7.")
     with Endpoint([Turn(text="7")]) as endpoint:
-        done = studio.run(
-            "run", "What is it?", "--mode", "plain", "--input", str(given),
-            DOCKER_HOST="unix:///nonexistent.sock", **connected(endpoint),
+        result = command_line.run(
+            "run", "What is it?", "--mode", "plain", "--input", str(input_path),
+            DOCKER_HOST="unix:///nonexistent.sock", **endpoint_variables(endpoint),
         )  # fmt: skip
-    assert (done.returncode, done.stdout) == (0, "7\n")
+    assert (result.returncode, result.stdout) == (0, "7\n")
     assert "The answer is 7." in endpoint.requests[0].body["messages"][0]["content"]
 
 
-def test_without_an_engine_the_run_fails_and_says_what_to_do(studio: Studio) -> None:
+def test_without_an_engine_the_run_fails_with_advice(command_line: CommandLine) -> None:
     with Endpoint([]) as endpoint:
-        done = studio.run(
-            "run", "Go.", DOCKER_HOST="unix:///nonexistent.sock", **connected(endpoint)
+        result = command_line.run(
+            "run", "Go.", DOCKER_HOST="unix:///nonexistent.sock", **endpoint_variables(endpoint)
         )
-    assert done.returncode == 1
-    assert "/nonexistent.sock" in done.stderr
+    assert result.returncode == 1
+    assert "/nonexistent.sock" in result.stderr
 
 
-def test_without_a_model_it_says_how_to_connect_one(studio: Studio) -> None:
-    done = studio.run("run", "Something of mine.", STUDIO_BUILTIN="off")
-    assert done.returncode == 1
-    assert "OPENAI_BASE_URL" in done.stderr
-    assert "Traceback" not in done.stderr
+def test_without_a_model_the_error_explains_how_to_connect_one(command_line: CommandLine) -> None:
+    result = command_line.run("run", "Something of mine.", STUDIO_BUILTIN="off")
+    assert result.returncode == 1
+    assert "OPENAI_BASE_URL" in result.stderr
+    assert "Traceback" not in result.stderr
 
 
 @pytest.mark.engine
 @pytest.mark.builtin
-def test_the_built_in_model_is_asked_by_its_name_whatever_endpoint_is_set(
-    studio: Studio, tmp_path: Path, image: str
+def test_the_built_in_model_can_be_selected_beside_an_endpoint(
+    command_line: CommandLine, tmp_path: Path, image: str
 ) -> None:
     if find_files() is None:
         pytest.skip("the built-in model is not installed (requirements-builtin.txt)")
     out = tmp_path / "out"
     with Endpoint([]) as endpoint:
-        done = studio.run(
+        result = command_line.run(
             "run", "Write hello to a.txt.", "--model", "builtin", "--output", str(out),
-            **connected(endpoint),
+            **endpoint_variables(endpoint),
         )  # fmt: skip
         assert not endpoint.received
-    assert done.returncode in (0, 3), done.stderr
+    assert result.returncode in (0, 3), result.stderr
     started = next(event for _, event in journal.read(out / "journal.jsonl"))
     assert isinstance(started, RunStarted)
     assert (started.model, started.metered) == ("Built-in model", True)
     assert started.system == prompts.get_bundled("small").system
 
 
-def test_a_data_folder_that_cannot_be_made_is_told(studio: Studio) -> None:
-    done = studio.run(
+def test_an_impossible_data_folder_is_reported(command_line: CommandLine) -> None:
+    result = command_line.run(
         "run", "Go.", "--base-url", "http://x/v1", "--model", "m", STUDIO_DATA="/proc/x"
     )
-    assert (done.returncode, "/proc/x" in done.stderr) == (1, True)
-    assert "Traceback" not in done.stderr
+    assert (result.returncode, "/proc/x" in result.stderr) == (1, True)
+    assert "Traceback" not in result.stderr
 
 
-def test_a_wrong_setting_is_named(studio: Studio) -> None:
-    done = studio.run("run", "Go.", STUDIO_MEMORY="lots")
-    assert (done.returncode, done.stderr.split()[0]) == (1, "STUDIO_MEMORY")
+def test_an_invalid_setting_is_named(command_line: CommandLine) -> None:
+    result = command_line.run("run", "Go.", STUDIO_MEMORY="lots")
+    assert (result.returncode, result.stderr.split()[0]) == (1, "STUDIO_MEMORY")
 
 
 @pytest.mark.parametrize(
     "arguments", [["run"], ["run", "x", "--max-steps", "0"], ["fly"], ["serve"], []]
 )
-def test_a_wrong_command_line_is_exit_code_2(studio: Studio, arguments: list[str]) -> None:
-    assert studio.run(*arguments).returncode == 2
+def test_an_invalid_command_line_is_exit_code_2(
+    command_line: CommandLine, arguments: list[str]
+) -> None:
+    assert command_line.run(*arguments).returncode == 2
 
 
-def plain(studio: Studio, *arguments: str) -> "subprocess.CompletedProcess[str]":
+def run_in_plain_mode(
+    command_line: CommandLine, *arguments: str
+) -> "subprocess.CompletedProcess[str]":
     with Endpoint([Turn(text="Done.")]) as endpoint:
-        done = studio.run("run", "Go.", "--mode", "plain", *arguments, **connected(endpoint))
-        assert bool(endpoint.received) == (done.returncode == 0)  # refused before it is asked
-    return done
+        result = command_line.run(
+            "run", "Go.", "--mode", "plain", *arguments, **endpoint_variables(endpoint)
+        )
+        assert bool(endpoint.received) == (result.returncode == 0)  # refused before it is asked
+    return result
 
 
-def test_an_output_that_is_a_file_or_cannot_be_written_is_refused_at_once(
-    studio: Studio, tmp_path: Path
+def test_an_unwritable_output_folder_is_refused_before_the_run(
+    command_line: CommandLine, tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_text("mine")
-    for given in (tmp_path / "file", tmp_path / "file" / "out", Path("/proc/out")):
-        done = plain(studio, "--output", str(given))
-        assert (done.returncode, str(given) in done.stderr) == (1, True), done.stderr
-        assert "Traceback" not in done.stderr
+    for input_path in (tmp_path / "file", tmp_path / "file" / "out", Path("/proc/out")):
+        result = run_in_plain_mode(command_line, "--output", str(input_path))
+        assert (result.returncode, str(input_path) in result.stderr) == (1, True), result.stderr
+        assert "Traceback" not in result.stderr
     assert (tmp_path / "file").read_text() == "mine"
     assert not (tmp_path / "data").exists()
 
 
-def test_results_of_another_run_are_kept_unless_they_are_to_be_replaced(
-    studio: Studio, tmp_path: Path
+def test_results_of_another_run_are_replaced_only_with_overwrite(
+    command_line: CommandLine, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    assert plain(studio, "--output", str(out)).returncode == 0
+    assert run_in_plain_mode(command_line, "--output", str(out)).returncode == 0
     (out / "files" / "answer.txt").write_text("stale")
     (out / "notes.txt").write_text("mine")
-    refused = plain(studio, "--output", str(out))
+    refused = run_in_plain_mode(command_line, "--output", str(out))
     assert (refused.returncode, "--overwrite" in refused.stderr) == (1, True)
     assert (out / "files" / "answer.txt").read_text() == "stale"
-    assert plain(studio, "--output", str(out), "--overwrite").returncode == 0
+    assert run_in_plain_mode(command_line, "--output", str(out), "--overwrite").returncode == 0
     assert not (out / "files" / "answer.txt").exists()
     assert (out / "notes.txt").read_text() == "mine"
 
 
 @pytest.mark.parametrize("command", [["tasks", "--output"], ["file-tasks", "--demonstrations"]])
-def test_a_file_that_cannot_be_written_is_refused_at_once(
-    studio: Studio, tmp_path: Path, command: list[str]
+def test_an_unwritable_file_is_refused(
+    command_line: CommandLine, tmp_path: Path, command: list[str]
 ) -> None:
-    for given in (tmp_path, tmp_path / "missing" / "file", Path("/proc/file")):
-        done = studio.run(*command, str(given))
-        assert (done.returncode, str(given) in done.stderr) == (1, True), done.stderr
-        assert "Traceback" not in done.stderr
+    for input_path in (tmp_path, tmp_path / "missing" / "file", Path("/proc/file")):
+        result = command_line.run(*command, str(input_path))
+        assert (result.returncode, str(input_path) in result.stderr) == (1, True), result.stderr
+        assert "Traceback" not in result.stderr
 
 
-def test_a_number_is_a_task_like_any_other(studio: Studio) -> None:
+def test_a_task_can_be_a_number(command_line: CommandLine) -> None:
     with Endpoint([Turn(text="A number.")]) as endpoint:
-        done = studio.run("run", "42", "--mode", "plain", **connected(endpoint))
-    assert done.returncode == 0, done.stderr
+        result = command_line.run("run", "42", "--mode", "plain", **endpoint_variables(endpoint))
+    assert result.returncode == 0, result.stderr
     assert "42" in endpoint.requests[0].body["messages"][0]["content"]

@@ -1,4 +1,4 @@
-"""Words of the command line of earlier versions: they work, and the help does not show them."""
+"""Command and option names of earlier versions: they work, but the help omits them."""
 
 from pathlib import Path
 
@@ -7,20 +7,20 @@ import pytest
 from agent.cli.main import create_parser, main
 
 
-def test_an_earlier_command_does_what_todays_does(tmp_path: Path) -> None:
-    written = []
+def test_an_earlier_command_name_still_works(tmp_path: Path) -> None:
+    contents = []
     for command in ("chores", "file-tasks"):
         file = tmp_path / f"{command}.jsonl"
         assert main([command, "--count", "2", "--demonstrations", str(file)]) == 0
-        written.append(file.read_bytes())
-    assert written[0] == written[1]
-    assert written[0]
+        contents.append(file.read_bytes())
+    assert contents[0] == contents[1]
+    assert contents[0]
 
 
 @pytest.mark.parametrize(
     "option", [["--picture", "no/c.png"], ["--chart=no/c.png"], ["--picture=no/c.png"]]
 )
-def test_an_earlier_option_does_what_todays_does(
+def test_an_earlier_option_name_still_works(
     option: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("agent.train.cli.check_installed", lambda: None)
@@ -28,7 +28,7 @@ def test_an_earlier_option_does_what_todays_does(
     assert "no/c.png" in capsys.readouterr().err
 
 
-def test_the_help_shows_todays_words_only() -> None:
-    shown = create_parser(with_page=True).format_help()
-    assert "file-tasks" in shown
-    assert "chores" not in shown
+def test_the_help_shows_only_current_names() -> None:
+    help_text = create_parser(with_page=True).format_help()
+    assert "file-tasks" in help_text
+    assert "chores" not in help_text

@@ -1,4 +1,4 @@
-"""A run at a terminal: readable, and safe from what the model writes."""
+"""Terminal output of a run: readable, without control sequences of the model."""
 
 import io
 
@@ -23,11 +23,11 @@ STARTED = RunStarted(
 )
 
 
-def shown(*events: Event) -> str:
+def printed(*events: Event) -> str:
     stream = io.StringIO()
-    terminal = EventPrinter(stream)
+    printer = EventPrinter(stream)
     for event in events:
-        terminal.print_event(event)
+        printer.print_event(event)
     return stream.getvalue()
 
 
@@ -35,57 +35,57 @@ def output(text: str, skipped: int = 0) -> ToolOutput:
     return ToolOutput(step=1, call_id="a", stream="stdout", text=text, skipped=skipped)
 
 
-def ended(**more: object) -> ToolEnded:
-    fields = {
+def tool_ended(**fields: object) -> ToolEnded:
+    defaults = {
         "step": 1, "call_id": "a", "name": "execute_bash", "ok": True, "exit_code": 0,
         "ending": "exit", "seconds": 0.5, "observation": "Error: no such tool\nmore",
     }  # fmt: skip
-    return ToolEnded(**(fields | more))  # type: ignore[arg-type]
+    return ToolEnded(**(defaults | fields))  # type: ignore[arg-type]
 
 
-def test_reasoning_text_and_output_stand_on_lines_of_their_own() -> None:
+def test_reasoning_text_and_output_start_on_new_lines() -> None:
     started = ToolStarted(step=1, call_id="a", name="execute_bash", arguments={}, head="ls")
-    text = shown(
+    text = printed(
         ReasoningDelta(step=1, text="Let me "),
         ReasoningDelta(step=1, text="see."),
         TextDelta(step=1, text="I look."),
         started,
         output("a.txt"),
-        ended(),
+        tool_ended(),
     )
     assert text == "Let me see.\nI look.\n$ ls\na.txt\n"
 
 
-def test_no_control_sequence_of_the_models_reaches_the_terminal() -> None:
-    text = shown(TextDelta(step=1, text="\x1b]0;owned\x07\x1b[2J"), output("\x1b[31mred\x9b0m"))
+def test_control_sequences_from_the_model_are_removed() -> None:
+    text = printed(TextDelta(step=1, text="\x1b]0;owned\x07\x1b[2J"), output("\x1b[31mred\x9b0m"))
     assert "\x1b" not in text
     assert "\x9b" not in text
     assert "\x07" not in text
 
 
-def test_a_failed_command_says_how_it_ended() -> None:
-    assert "[exit 2, 0.5 s]" in shown(ended(ok=False, exit_code=2))
-    assert "[timeout, 0.5 s]" in shown(ended(ok=False, exit_code=None, ending="timeout"))
-    assert "[Error: no such tool, 0.5 s]" in shown(ended(ok=False, exit_code=None))
+def test_a_failed_command_shows_how_it_ended() -> None:
+    assert "[exit 2, 0.5 s]" in printed(tool_ended(ok=False, exit_code=2))
+    assert "[timeout, 0.5 s]" in printed(tool_ended(ok=False, exit_code=None, ending="timeout"))
+    assert "[Error: no such tool, 0.5 s]" in printed(tool_ended(ok=False, exit_code=None))
 
 
-def test_a_retry_says_why_and_when() -> None:
-    text = shown(Retrying(step=1, attempt=2, reason="429: busy", wait=3.2))
+def test_a_retry_shows_the_reason_and_the_delay() -> None:
+    text = printed(Retrying(step=1, attempt=2, reason="429: busy", wait=3.2))
     assert text == "429: busy — again in 3 s (try 2)\n"
 
 
-def test_the_preparation_has_its_progress() -> None:
-    line = shown(Preparing(state="preparing_image", detail="Step 3/9", progress=0.25))
+def test_preparation_shows_its_progress() -> None:
+    line = printed(Preparing(state="preparing_image", detail="Step 3/9", progress=0.25))
     assert line == " 25% Step 3/9\n"
 
 
-def test_what_was_left_out_is_told() -> None:
-    assert "12,345 bytes left out" in shown(output("tail", skipped=12_345))
+def test_skipped_files_are_listed() -> None:
+    assert "12,345 bytes left out" in printed(output("tail", skipped=12_345))
 
 
-def test_the_end_says_how_it_went_and_what_it_took() -> None:
+def test_the_end_shows_status_and_totals() -> None:
     totals = Totals(steps=3, prompt_tokens=1200, cached_tokens=900, generated_tokens=80, cost=0.5)
-    text = shown(RunEnded(status="failed", reason="Connect a model.", answer="", totals=totals))
+    text = printed(RunEnded(status="failed", reason="Connect a model.", answer="", totals=totals))
     assert text.startswith("failed: Connect a model.\n")
     assert "1,200 tokens in (900 cached), 80 out" in text
     assert "cost 0.5000" in text

@@ -1,4 +1,4 @@
-"""The text of a document, and what it would cost in a prompt."""
+"""Extraction of a document's text, and its size in tokens."""
 
 import ctypes
 import io
@@ -23,24 +23,24 @@ from agent.documents.text import extract_text
 from agent.errors import WorkspaceError
 
 
-def pdf_of(pages: list[str]) -> bytes:
-    """A PDF with one line of text on each page."""
+def create_pdf(pages: list[str]) -> bytes:
+    """Return a PDF with one line of text on each page."""
     document = pypdfium2.PdfDocument.new()
     font = pdfium.FPDFText_LoadStandardFont(document, b"Helvetica")
     for text in pages:
         page = document.new_page(600, 800)
         if text:
             line = pdfium.FPDFPageObj_CreateTextObj(document, font, 12)
-            wide = ctypes.create_string_buffer(text.encode("utf-16-le") + b"\0\0")
-            pdfium.FPDFText_SetText(line, ctypes.cast(wide, pdfium.FPDF_WIDESTRING))
+            encoded = ctypes.create_string_buffer(text.encode("utf-16-le") + b"\0\0")
+            pdfium.FPDFText_SetText(line, ctypes.cast(encoded, pdfium.FPDF_WIDESTRING))
             pdfium.FPDFPageObj_Transform(line, 1, 0, 0, 1, 50, 700)
             pdfium.FPDFPage_InsertObject(page, line)
             page.gen_content()
         page.close()
-    out = io.BytesIO()
-    document.save(out)
+    buffer = io.BytesIO()
+    document.save(buffer)
     document.close()
-    return out.getvalue()
+    return buffer.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -60,25 +60,25 @@ def test_text_is_read_in_its_encoding(raw: bytes) -> None:
     assert (document.words, document.tokens, document.pages) == (4, 4, None)
 
 
-def test_old_text_is_taken_as_latin_1(tmp_path: Path) -> None:
+def test_undecodable_text_is_read_as_latin_1(tmp_path: Path) -> None:
     (tmp_path / "old.txt").write_bytes("Größe".encode("latin-1"))
     document = extract_text(tmp_path / "old.txt")
     assert (document.name, document.text) == ("old.txt", "Größe")
 
 
-def test_an_empty_file_costs_nothing() -> None:
+def test_an_empty_file_has_no_tokens() -> None:
     assert extract_text(io.BytesIO(b""), "empty").tokens == 0
 
 
 @pytest.mark.parametrize(
     "raw", [b"\x89PNG\r\n\x1a\n\0\0", bytes(range(256)), b"\xff\xfe\x00", b"PK\x03\x04\0"]
 )
-def test_what_is_no_text_is_refused_in_plain_words(raw: bytes) -> None:
+def test_a_binary_file_is_refused(raw: bytes) -> None:
     with pytest.raises(WorkspaceError, match=r"“a\.bin” contains no text"):
         extract_text(io.BytesIO(raw), "a.bin")
 
 
-def test_a_missing_file_is_said(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(WorkspaceError, match="cannot be read"):
         extract_text(tmp_path / "missing")
 
@@ -89,117 +89,121 @@ def test_too_much_text_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         extract_text(io.BytesIO(b"x" * 11), "long.txt")
 
 
-def test_a_pdf_gives_its_text_page_by_page(tmp_path: Path) -> None:
-    (tmp_path / "paper.pdf").write_bytes(pdf_of(["The first page.", "The second page."]))
+def test_pdf_text_is_extracted_page_by_page(tmp_path: Path) -> None:
+    (tmp_path / "paper.pdf").write_bytes(create_pdf(["The first page.", "The second page."]))
     document = extract_text(tmp_path / "paper.pdf")
     assert document.text == "The first page.\fThe second page."
     assert (document.pages, document.words) == (2, 6)
 
 
-def test_a_pdf_without_text_is_called_a_scan() -> None:
+def test_a_pdf_without_text_is_reported() -> None:
     with pytest.raises(WorkspaceError, match="2 pages but contains no text"):
-        extract_text(io.BytesIO(pdf_of(["", ""])), "scan.pdf")
+        extract_text(io.BytesIO(create_pdf(["", ""])), "scan.pdf")
 
 
 @pytest.mark.parametrize("cut", [6, 40, 200])
-def test_a_damaged_pdf_is_called_that(cut: int) -> None:
+def test_a_damaged_pdf_is_reported(cut: int) -> None:
     with pytest.raises(WorkspaceError, match=r"damaged|no text"):
-        extract_text(io.BytesIO(pdf_of(["text"])[:cut]), "broken.pdf")
+        extract_text(io.BytesIO(create_pdf(["text"])[:cut]), "broken.pdf")
 
 
-def test_a_pdf_that_takes_forever_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_extraction_of_a_pdf_has_a_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(document_text, "PDF_SECONDS", 0.001)
     with pytest.raises(WorkspaceError, match="too long"):
-        extract_text(io.BytesIO(pdf_of(["text"])), "slow.pdf")
+        extract_text(io.BytesIO(create_pdf(["text"])), "slow.pdf")
 
 
-def test_the_reading_process_is_given_nothing_of_our_environment(
+def test_the_reader_process_does_not_inherit_the_environment(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A script in the interpreter's place tells what it was given."""
-    spy = tmp_path / "python"
-    spy.write_text('#!/bin/sh\ncat >/dev/null\nprintf \'{"pages": 1, "text": "%s"}\' "$(env)"')
-    spy.chmod(0o755)
+    """A script in place of the interpreter prints its environment."""
+    fake_python = tmp_path / "python"
+    fake_python.write_text(
+        '#!/bin/sh\ncat >/dev/null\nprintf \'{"pages": 1, "text": "%s"}\' "$(env)"'
+    )
+    fake_python.chmod(0o755)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-private")
-    monkeypatch.setattr("sys.executable", os.fspath(spy))
+    monkeypatch.setattr("sys.executable", os.fspath(fake_python))
     with pytest.raises(WorkspaceError, match="damaged"):
         extract_text(io.BytesIO(b"%PDF-1.7"), "a.pdf")
-    spy.write_text(
+    fake_python.write_text(
         "#!/bin/sh\ncat >/dev/null\n"
         'printf \'{"pages": 1, "text": "%s"}\' "$(env | tr \'\\n\' \' \')"'
     )
     assert "sk-private" not in extract_text(io.BytesIO(b"%PDF-1.7"), "a.pdf").text
 
 
-REACH = """
+TRY_ACCESS = """
 import json, os, socket, sys
 from agent.documents import text
 
-def tried(what):
+def attempt(action):
     try:
-        what()
+        action()
     except OSError as error:
         return type(error).__name__
     return "done"
 
-def reach(raw):
+def try_access(raw):
     port, secret = json.loads(raw)
-    network = tried(lambda: socket.create_connection(("127.0.0.1", port), 2))
-    file = tried(lambda: os.open(secret, os.O_RDONLY))
+    network = attempt(lambda: socket.create_connection(("127.0.0.1", port), 2))
+    file = attempt(lambda: os.open(secret, os.O_RDONLY))
     return json.dumps([os.getresuid(), os.getgroups(), network, file]), 1
 
-text._READERS[sys.argv[1]] = reach
+text._READERS[sys.argv[1]] = try_access
 text.main()
 """
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can leave its user and its network")
 @pytest.mark.parametrize("kind", ["PDF", "document"])
-def test_the_reading_process_reaches_nothing(kind: str, tmp_path: Path) -> None:
-    """A reader in the place of its kind's tells what it could do."""
+def test_the_reader_process_has_no_network_and_no_file_access(kind: str, tmp_path: Path) -> None:
+    """A reader function that tries to use the network and a file reports the errors."""
     secret = tmp_path / "secret"
     secret.write_text("the key")
     secret.chmod(0o600)
     with socket.create_server(("127.0.0.1", 0)) as server:
-        asked = json.dumps([server.getsockname()[1], str(secret)])
-        told = subprocess.check_output([sys.executable, "-c", REACH, kind], input=asked.encode())
-    seen = json.loads(json.loads(told)["text"])
-    assert seen == [[65534] * 3, [], "OSError", "PermissionError"]
+        request = json.dumps([server.getsockname()[1], str(secret)])
+        response = subprocess.check_output(
+            [sys.executable, "-c", TRY_ACCESS, kind], input=request.encode()
+        )
+    attempts = json.loads(json.loads(response)["text"])
+    assert attempts == [[65534] * 3, [], "OSError", "PermissionError"]
 
 
 # Office documents
 
 
-def docx_of(path: Path) -> None:
-    made = docx.Document()
-    made.add_heading("A title", 1)
-    made.add_paragraph("Four words in it.")
-    made.save(str(path))
+def write_docx(path: Path) -> None:
+    document = docx.Document()
+    document.add_heading("A title", 1)
+    document.add_paragraph("Four words in it.")
+    document.save(str(path))
 
 
-def pptx_of(path: Path) -> None:
-    made = pptx.Presentation()
+def write_pptx(path: Path) -> None:
+    presentation = pptx.Presentation()
     for text in ("First slide", "Second slide"):
-        slide = made.slides.add_slide(made.slide_layouts[5])
+        slide = presentation.slides.add_slide(presentation.slide_layouts[5])
         slide.shapes.title.text = text
-    made.save(str(path))
+    presentation.save(str(path))
 
 
-def xlsx_of(path: Path) -> None:
-    made = openpyxl.Workbook()
-    made.active.append(["lake", 12.5])
-    made.save(path)
+def write_xlsx(path: Path) -> None:
+    workbook = openpyxl.Workbook()
+    workbook.active.append(["lake", 12.5])
+    workbook.save(path)
 
 
 @pytest.mark.parametrize(
     ("name", "make", "text", "pages"),
     [
-        ("a.docx", docx_of, "A title\nFour words in it.\n", None),
-        ("a.pptx", pptx_of, "First slide\n\fSecond slide\n", 2),
-        ("a.xlsx", xlsx_of, "Sheet\nlake\t12.5", None),
+        ("a.docx", write_docx, "A title\nFour words in it.\n", None),
+        ("a.pptx", write_pptx, "First slide\n\fSecond slide\n", 2),
+        ("a.xlsx", write_xlsx, "Sheet\nlake\t12.5", None),
     ],
 )
-def test_an_office_document_has_text(
+def test_text_of_office_documents_is_extracted(
     tmp_path: Path, name: str, make: Callable[[Path], None], text: str, pages: int | None
 ) -> None:
     make(tmp_path / name)
@@ -208,26 +212,26 @@ def test_an_office_document_has_text(
 
 
 @pytest.mark.parametrize(("words", "pages"), [(6, 12), (5, 12), (0, None), (40, None)])
-def test_a_page_count_is_taken_where_its_word_count_fits_the_text(
+def test_a_page_count_is_used_only_if_the_word_count_matches(
     tmp_path: Path, words: int, pages: int | None
 ) -> None:
-    docx_of(tmp_path / "template.docx")
+    write_docx(tmp_path / "template.docx")
     with (
-        zipfile.ZipFile(tmp_path / "template.docx") as given,
-        zipfile.ZipFile(tmp_path / "a.docx", "w") as made,
+        zipfile.ZipFile(tmp_path / "template.docx") as template,
+        zipfile.ZipFile(tmp_path / "a.docx", "w") as output,
     ):
-        for name in given.namelist():
-            content = given.read(name)
+        for name in template.namelist():
+            content = template.read(name)
             if name == "docProps/app.xml":
                 content = content.replace(b"<Pages>1<", b"<Pages>12<")
                 content = content.replace(b"<Words>0<", b"<Words>%d<" % words)
-            made.writestr(name, content)
+            output.writestr(name, content)
     assert extract_text(tmp_path / "a.docx").pages == pages
 
 
-def test_a_hostile_office_document_is_said_to_be_damaged(tmp_path: Path) -> None:
-    laughs = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 12))
-    bomb = f'<!DOCTYPE d [<!ENTITY e0 "lol">{laughs}]><d><p>&e11;</p></d>'
+def test_a_hostile_office_document_is_reported_as_damaged(tmp_path: Path) -> None:
+    entities = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 12))
+    bomb = f'<!DOCTYPE d [<!ENTITY e0 "lol">{entities}]><d><p>&e11;</p></d>'
     for name, content in (("bomb.docx", bomb.encode()), ("cut.docx", b"<d><p>")):
         with zipfile.ZipFile(tmp_path / name, "w") as archive:
             archive.writestr("word/document.xml", content)

@@ -1,4 +1,4 @@
-"""A run to take along: complete, and safe for what opens it."""
+"""Exports of a run as CSV and Markdown: complete, and safe to open."""
 
 import csv
 import io
@@ -21,7 +21,7 @@ from agent.models.base import ToolCall, Usage
 from agent.runs.state import RunState
 
 
-def run(text: str = "I look.", observation: str = "out") -> list[Event]:
+def run_events(text: str = "I look.", observation: str = "out") -> list[Event]:
     call = ToolCall("a", "execute_bash", "{}")
     arguments = {"command": "ls -l\ncat a"}
     return [
@@ -47,10 +47,10 @@ def run(text: str = "I look.", observation: str = "out") -> list[Event]:
 
 
 def rows(events: list[Event]) -> list[dict[str, str]]:
-    picture = RunState()
+    state = RunState()
     for cursor, event in enumerate(events, start=1):
-        picture.apply(event, cursor)
-    return list(csv.DictReader(io.StringIO(steps_csv(picture))))
+        state.apply(event, cursor)
+    return list(csv.DictReader(io.StringIO(steps_csv(state))))
 
 
 def markdown(events: list[Event]) -> str:
@@ -58,7 +58,7 @@ def markdown(events: list[Event]) -> str:
 
 
 def test_each_step_is_a_row() -> None:
-    (row,) = rows(run())
+    (row,) = rows(run_events())
     assert tuple(row) == COLUMNS
     assert (row["step"], row["text"], row["calls"], row["exit_codes"]) == (
         "1", "I look.", "ls -l …", "2",
@@ -70,17 +70,17 @@ def test_each_step_is_a_row() -> None:
 
 
 def test_csv_cells_are_never_formulas() -> None:
-    assert rows(run(text='=HYPERLINK("http://x")'))[0]["text"].startswith("'=")
+    assert rows(run_events(text='=HYPERLINK("http://x")'))[0]["text"].startswith("'=")
 
 
 def test_the_conversation_is_complete() -> None:
-    text = markdown(run())
+    text = markdown(run_events())
     for part in ("# Count them.", "> Hm.\n> Yes.", "I look.", "$ ls -l\ncat a", "out", "42",
                  "## And now?"):  # fmt: skip
         assert part in text
 
 
-def edit(head: str, **arguments: str) -> Event:
+def editor_call(head: str, **arguments: str) -> Event:
     return ToolStarted(
         step=1, call_id="c", name="str_replace_editor", arguments=dict(arguments), head=head
     )
@@ -89,8 +89,10 @@ def edit(head: str, **arguments: str) -> Event:
 def test_the_conversation_contains_editor_edits() -> None:
     text = markdown(
         [
-            edit("create a.py +2", command="create", path="a.py", file_text="x = 1\ny = 2\n"),
-            edit("edit a.py +1 −1", command="str_replace", old_str="x = 1", new_str="x = 3"),
+            editor_call(
+                "create a.py +2", command="create", path="a.py", file_text="x = 1\ny = 2\n"
+            ),
+            editor_call("edit a.py +1 −1", command="str_replace", old_str="x = 1", new_str="x = 3"),
         ]
     )
     assert "create a.py +2\nx = 1\ny = 2\n" in text
@@ -98,9 +100,9 @@ def test_the_conversation_contains_editor_edits() -> None:
 
 
 def test_code_fences_cannot_be_closed_by_their_content() -> None:
-    text = markdown(run(observation="```\n# not a heading\n````"))
+    text = markdown(run_events(observation="```\n# not a heading\n````"))
     assert "\n`````\n```\n# not a heading\n````\n`````\n" in text
 
 
 def test_control_sequences_are_escaped() -> None:
-    assert "\x1b" not in markdown(run(text="\x1b[2J", observation="\x1b]0;x\x07"))
+    assert "\x1b" not in markdown(run_events(text="\x1b[2J", observation="\x1b]0;x\x07"))

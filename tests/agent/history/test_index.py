@@ -1,4 +1,4 @@
-"""All runs as a list: what is said of each, found again, searched, renamed, deleted."""
+"""The history: list entries, pagination, search, renaming and deletion of runs."""
 
 import io
 import os
@@ -46,7 +46,7 @@ def titles(history: History, words: str = "") -> list[str]:
     return [entry.title for entry in history.page(words).entries]
 
 
-# What is said of a run
+# List entries
 
 
 def test_a_demonstration_is_listed_under_its_title(tmp_path: Path) -> None:
@@ -79,18 +79,18 @@ def test_a_list_entry_describes_task_and_results(tmp_path: Path) -> None:
         tmp_path, "Chart the data.\nIn blue.", answer="See b.png.", at=100.0, files=files
     )
     (entry,) = History(tmp_path).page().entries
-    said = entry.summary
-    assert said is not None
+    summary = entry.summary
+    assert summary is not None
     assert (entry.run, entry.title, entry.renamed) == (folder.id, "Chart the data.", False)
-    assert (entry.at, said.seconds, said.steps, said.state) == (105.0, 5.0, 1, "submitted")
-    assert (said.model, said.answer, said.estimated) == ("test-model", "See b.png.", True)
-    assert (said.prompt_tokens, said.generated_tokens) == (30_000, 1_500)
-    assert said.files == ("output/a.txt", "output/b.png", "notes", "input/given.csv")
-    assert said.pictures == ("output/b.png",)
+    assert (entry.at, summary.seconds, summary.steps, summary.state) == (105.0, 5.0, 1, "submitted")
+    assert (summary.model, summary.answer, summary.estimated) == ("test-model", "See b.png.", True)
+    assert (summary.prompt_tokens, summary.generated_tokens) == (30_000, 1_500)
+    assert summary.files == ("output/a.txt", "output/b.png", "notes", "input/given.csv")
+    assert summary.pictures == ("output/b.png",)
     record = bytes_on_disk(folder.path) - _size(folder.summary)
-    assert said.workspace == bytes_on_disk(folder.sandbox_folder)
-    assert said.versions == sum(map(_size, (tmp_path / "blobs").glob("??/*")))
-    assert said.size == record + said.workspace + said.versions
+    assert summary.workspace == bytes_on_disk(folder.sandbox_folder)
+    assert summary.versions == sum(map(_size, (tmp_path / "blobs").glob("??/*")))
+    assert summary.size == record + summary.workspace + summary.versions
 
 
 def _size(path: Path) -> int:
@@ -177,10 +177,14 @@ def test_a_summary_stays_small(tmp_path: Path) -> None:
         tmp_path, "x" * 10**6, answer="y" * 10**6, messages=("z" * 10**6,), files=files
     )
     (entry,) = History(tmp_path).page().entries
-    said = entry.summary
-    assert said is not None
-    assert (len(said.task), len(said.answer), len(said.messages)) == (MAX_TEXT,) * 3
-    assert (len(entry.title), len(said.files), len(said.pictures)) == (MAX_TITLE, MAX_NAMES, 3)
+    summary = entry.summary
+    assert summary is not None
+    assert (len(summary.task), len(summary.answer), len(summary.messages)) == (MAX_TEXT,) * 3
+    assert (len(entry.title), len(summary.files), len(summary.pictures)) == (
+        MAX_TITLE,
+        MAX_NAMES,
+        3,
+    )
     assert folder.summary.stat().st_size < 20_000
 
 
@@ -269,8 +273,8 @@ def test_pinned_runs_are_listed_and_not_deleted_automatically(
     answer = client.patch(f"/api/runs/{pinned.id}", json={"pinned": True})
     assert answer.json() == {"pinned": True}
     assert RunFolder.open(tmp_path, pinned.id).pinned
-    assert [row["title"] for row in listed(client, pinned="1")] == ["Keep this"]
-    assert {row["title"]: row["pinned"] for row in listed(client)} == {
+    assert [row["title"] for row in list_runs(client, pinned="1")] == ["Keep this"]
+    assert {row["title"]: row["pinned"] for row in list_runs(client)} == {
         "Keep this": True,
         "Not this": False,
     }
@@ -278,15 +282,17 @@ def test_pinned_runs_are_listed_and_not_deleted_automatically(
     refusal = client.delete("/api/runs", params=both)
     assert refusal.status_code == 409
     assert "“Keep this” is pinned" in refusal.json()["error"]
-    assert len(listed(client)) == 2
+    assert len(list_runs(client)) == 2
     client.patch(f"/api/runs/{pinned.id}", json={"pinned": False, "title": "Let go"})
-    assert listed(client, pinned="1") == []
+    assert list_runs(client, pinned="1") == []
     client.delete("/api/runs", params=both).raise_for_status()
-    assert listed(client) == []
+    assert list_runs(client) == []
 
 
 @pytest.mark.parametrize("wish", [{}, {"pinned": 1}, {"pinned": "yes"}, {"pinned": None}])
-def test_a_run_is_pinned_or_not(client: httpx.Client, tmp_path: Path, wish: dict[str, Any]) -> None:
+def test_pinning_requires_a_boolean(
+    client: httpx.Client, tmp_path: Path, wish: dict[str, Any]
+) -> None:
     folder = write_ended_run(tmp_path)
     assert client.patch(f"/api/runs/{folder.id}", json=wish).status_code == 400
     assert not RunFolder.open(tmp_path, folder.id).pinned
@@ -314,9 +320,9 @@ def test_a_run_with_a_garbage_record_is_shown_as_broken(tmp_path: Path, garbage:
     write_ended_run(tmp_path, "whole", at=1.0)
     folder = write_ended_run(tmp_path, "broken")
     (folder.path / "run.json").write_bytes(garbage)
-    broken, whole = History(tmp_path).page().entries
+    broken, intact = History(tmp_path).page().entries
     assert (broken.run, broken.problem, broken.summary) == (folder.id, RECORD_UNREADABLE, None)
-    assert (whole.title, whole.problem) == ("whole", "")
+    assert (intact.title, intact.problem) == ("whole", "")
 
 
 def test_a_run_with_a_garbage_record_keeps_files_and_can_be_deleted(tmp_path: Path) -> None:
@@ -324,7 +330,7 @@ def test_a_run_with_a_garbage_record_keeps_files_and_can_be_deleted(tmp_path: Pa
     other = write_ended_run(tmp_path, files={"output/b": b"theirs"})
     (folder.path / "run.json").write_bytes(b"{")
     assert run_sandbox_ids(tmp_path, folder.id) == {folder.sandbox}
-    removal(tmp_path).delete([folder.id])
+    create_deleter(tmp_path).delete([folder.id])
     assert not folder.sandbox_folder.exists()
     assert (other.workspace / "output/b").read_bytes() == b"theirs"
 
@@ -352,7 +358,7 @@ def test_a_run_without_a_complete_event_is_broken(tmp_path: Path, kept: int) -> 
 # Removing
 
 
-def removal(data: Path, empty: Callable[[str], None] = lambda _: None) -> RunDeleter:
+def create_deleter(data: Path, empty: Callable[[str], None] = lambda _: None) -> RunDeleter:
     return RunDeleter(data, BlobStore(data / "blobs"), empty)
 
 
@@ -361,12 +367,12 @@ def test_deletion_frees_the_announced_size(tmp_path: Path) -> None:
         tmp_path, files={"output/a": os.urandom(100_000), "input/deep/b": b"b"}
     )
     kept = write_ended_run(tmp_path, files={"output/c": b"c"})
-    remover = removal(tmp_path)
-    told, before = remover.freed_bytes([folder.id]), bytes_on_disk(tmp_path)
-    assert told > 200_000  # the file and its kept content
-    assert remover.delete([folder.id]) == told
+    remover = create_deleter(tmp_path)
+    freed, before = remover.freed_bytes([folder.id]), bytes_on_disk(tmp_path)
+    assert freed > 200_000  # the file and its kept content
+    assert remover.delete([folder.id]) == freed
     shelves = 4 * 4096  # folders that are left, or came
-    assert abs(before - bytes_on_disk(tmp_path) - told) <= shelves
+    assert abs(before - bytes_on_disk(tmp_path) - freed) <= shelves
     assert not folder.path.exists()
     assert not folder.sandbox_folder.exists()
     assert stored_hashes(tmp_path) == {digest_of(b"c")}
@@ -377,7 +383,7 @@ def test_deletion_frees_the_announced_size(tmp_path: Path) -> None:
 def test_content_of_another_run_is_kept(tmp_path: Path) -> None:
     first = write_ended_run(tmp_path, files={"output/a": b"shared", "output/b": b"first's"})
     second = write_ended_run(tmp_path, files={"output/c": b"shared"})
-    remover = removal(tmp_path)
+    remover = create_deleter(tmp_path)
     remover.delete([first.id])
     assert stored_hashes(tmp_path) == {digest_of(b"shared")}
     remover.delete([second.id])
@@ -386,7 +392,7 @@ def test_content_of_another_run_is_kept(tmp_path: Path) -> None:
 
 def test_runs_deleted_together_free_their_shared_content(tmp_path: Path) -> None:
     runs = [write_ended_run(tmp_path, files={"output/a": b"shared"}).id for _ in range(3)]
-    remover = removal(tmp_path)
+    remover = create_deleter(tmp_path)
     assert remover.freed_bytes(runs) > sum(remover.freed_bytes([run]) for run in runs)
     assert remover.delete(runs) > 0
     assert stored_hashes(tmp_path) == set()
@@ -399,7 +405,7 @@ def test_content_is_kept_if_other_manifests_are_unreadable(
     second = write_ended_run(tmp_path, files={"output/a": b"shared"})
     second.manifests.write_bytes(b"garbage " + second.manifests.read_bytes()[:-9])
     (second.path / "run.json").write_bytes(b"")
-    assert removal(tmp_path).delete([first.id]) > 0
+    assert create_deleter(tmp_path).delete([first.id]) > 0
     assert stored_hashes(tmp_path) == {digest_of(b"shared")}
 
 
@@ -410,9 +416,9 @@ def test_deletion_does_not_follow_links(tmp_path: Path) -> None:
     folder = write_ended_run(tmp_path / "data", files={"output/a": b"a"})
     (folder.workspace / "output" / "out").symlink_to(outside)
     (folder.workspace / "file").symlink_to(outside / "precious")
-    told = removal(tmp_path / "data").freed_bytes([folder.id])
-    assert told < 50_000
-    removal(tmp_path / "data").delete([folder.id])
+    freed = create_deleter(tmp_path / "data").freed_bytes([folder.id])
+    assert freed < 50_000
+    create_deleter(tmp_path / "data").delete([folder.id])
     assert (outside / "precious").stat().st_size == 50_000
     assert not folder.sandbox_folder.exists()
 
@@ -426,7 +432,7 @@ def test_a_tree_of_any_depth_is_removed(tmp_path: Path) -> None:
         os.close(here)
         here = below
     os.close(here)
-    removal(tmp_path).delete([folder.id])
+    create_deleter(tmp_path).delete([folder.id])
     assert not folder.sandbox_folder.exists()
 
 
@@ -434,7 +440,7 @@ def test_an_interrupted_deletion_is_finished_at_the_next_start(tmp_path: Path) -
     folder = write_ended_run(tmp_path, files={"output/a": b"mine"})
     (tmp_path / "deleted").mkdir()
     folder.path.rename(tmp_path / "deleted" / folder.id)
-    removal(tmp_path).delete_leftovers()
+    create_deleter(tmp_path).delete_leftovers()
     assert list((tmp_path / "deleted").iterdir()) == []
     assert stored_hashes(tmp_path) == set()
 
@@ -450,7 +456,7 @@ def test_files_of_root_are_removed_in_the_sandbox_or_the_run_stays(tmp_path: Pat
             above.chmod(above.stat().st_mode | 0o5)
     with as_ordinary_user():
         with pytest.raises(RunError, match="cannot be removed"):
-            removal(tmp_path, refuse).delete([folder.id])
+            create_deleter(tmp_path, raise_sandbox_error).delete([folder.id])
         assert RunFolder.open(tmp_path, folder.id).id == folder.id
         assert (folder.workspace / "output/mine/a").exists()
 
@@ -459,11 +465,11 @@ def test_files_of_root_are_removed_in_the_sandbox_or_the_run_stays(tmp_path: Pat
         subprocess.run(["rm", "-r", inside], check=True)  # a program gets root's rights back
 
     with as_ordinary_user():
-        removal(tmp_path, as_root).delete([folder.id])
+        create_deleter(tmp_path, as_root).delete([folder.id])
     assert not folder.sandbox_folder.exists()
 
 
-def refuse(_: str) -> None:
+def raise_sandbox_error(_: str) -> None:
     raise SandboxError("There is no engine.")
 
 
@@ -540,15 +546,15 @@ def test_concurrent_recording_and_deletion_lose_no_content(tmp_path: Path) -> No
 
 
 @pytest.fixture
-def within(tmp_path: Path) -> Path:
+def cli_data(tmp_path: Path) -> Path:
     """A place of the command line within the data folder."""
     place = candidate_folders(tmp_path)[1]
     place.mkdir(parents=True)
     return place
 
 
-def test_command_line_runs_are_adopted_completely(tmp_path: Path, within: Path) -> None:
-    folder = write_ended_run(within, "by hand", files={"output/a": b"made", "output/b": b"known"})
+def test_command_line_runs_are_adopted_completely(tmp_path: Path, cli_data: Path) -> None:
+    folder = write_ended_run(cli_data, "by hand", files={"output/a": b"made", "output/b": b"known"})
     store = BlobStore(tmp_path / "blobs")
     store.put(io.BytesIO(b"known"), limit=100)
     move_cli_runs(tmp_path, store)
@@ -561,14 +567,14 @@ def test_command_line_runs_are_adopted_completely(tmp_path: Path, within: Path) 
     move_cli_runs(tmp_path, store)
 
 
-def test_locked_folders_and_active_runs_are_not_adopted(tmp_path: Path, within: Path) -> None:
+def test_locked_folders_and_active_runs_are_not_adopted(tmp_path: Path, cli_data: Path) -> None:
     store = BlobStore(tmp_path / "blobs")
-    folder = write_ended_run(within, "in progress")
-    with DataFolder(within):
+    folder = write_ended_run(cli_data, "in progress")
+    with DataFolder(cli_data):
         move_cli_runs(tmp_path, store)
     assert titles(History(tmp_path)) == []
-    whole = folder.journal.read_bytes()
-    folder.journal.write_bytes(whole[: whole.rindex(b'{"at"')])
+    content = folder.journal.read_bytes()
+    folder.journal.write_bytes(content[: content.rindex(b'{"at"')])
     assert not journals.ends_with(folder.journal, RunEnded)
     move_cli_runs(tmp_path, store)
     assert titles(History(tmp_path)) == []
@@ -579,8 +585,8 @@ def test_locked_folders_and_active_runs_are_not_adopted(tmp_path: Path, within: 
 # Over HTTP
 
 
-class Played:
-    """Answers with the turns that a test gives it."""
+class TurnScript:
+    """An endpoint script that answers with the turns set by a test."""
 
     def __init__(self) -> None:
         self.turns: list[Turn] = []
@@ -590,13 +596,13 @@ class Played:
 
 
 @pytest.fixture
-def played() -> Played:
-    return Played()
+def script() -> TurnScript:
+    return TurnScript()
 
 
 @pytest.fixture
-def client(tmp_path: Path, played: Played) -> Iterator[httpx.Client]:
-    with Endpoint(played) as endpoint:
+def client(tmp_path: Path, script: TurnScript) -> Iterator[httpx.Client]:
+    with Endpoint(script) as endpoint:
         settings = Settings(data=tmp_path, base_url=endpoint.url, model="test-model")
         with (
             run_server(create_app(settings, LocalSandboxProvider(tmp_path))) as address,
@@ -605,29 +611,31 @@ def client(tmp_path: Path, played: Played) -> Iterator[httpx.Client]:
             yield client
 
 
-def begin(client: httpx.Client, task: str) -> str:
+def start_run(client: httpx.Client, task: str) -> str:
     program = Client(str(client.base_url), verbose=False)
     return str(program.predict(task, api_name="/start"))
 
 
-def listed(client: httpx.Client, **asked: str) -> list[dict[str, Any]]:
-    answer = client.get("/api/runs", params=asked)
+def list_runs(client: httpx.Client, **params: str) -> list[dict[str, Any]]:
+    answer = client.get("/api/runs", params=params)
     rows: list[dict[str, Any]] = answer.raise_for_status().json()["runs"]
     return rows
 
 
-def test_a_run_is_listed_during_and_after_its_work(client: httpx.Client, played: Played) -> None:
-    played.turns = [bash("touch output/up.png; sleep 60"), SUBMIT]
-    run = begin(client, "Wait a while")
-    wait_until(lambda: listed(client)[0]["state"] == "running_tool")
-    (row,) = listed(client)
+def test_a_run_is_listed_while_active_and_after_its_end(
+    client: httpx.Client, script: TurnScript
+) -> None:
+    script.turns = [bash("touch output/up.png; sleep 60"), SUBMIT]
+    run = start_run(client, "Wait a while")
+    wait_until(lambda: list_runs(client)[0]["state"] == "running_tool")
+    (row,) = list_runs(client)
     assert (row["run"], row["title"], row["alive"]) == (run, "Wait a while", True)
     assert client.delete(f"/api/runs/{run}").status_code == 409
     assert "Stop it first" in client.delete(f"/api/runs/{run}").json()["error"]
     assert client.get(f"/api/runs/{run}/files").status_code == 200
     Client(str(client.base_url), verbose=False).predict(run, api_name="/stop")
-    wait_until(lambda: listed(client)[0]["state"] == "stopped")
-    (row,) = listed(client)
+    wait_until(lambda: list_runs(client)[0]["state"] == "stopped")
+    (row,) = list_runs(client)
     assert (row["alive"], row["pictures"]) == (False, ["output/up.png"])
     assert row["size"] > 0
 
@@ -636,10 +644,10 @@ def test_renaming_a_run_notifies_its_followers(client: httpx.Client, tmp_path: P
     folder = write_ended_run(tmp_path, "The task")
     answer = client.patch(f"/api/runs/{folder.id}", json={"title": " A\nname "})
     assert answer.json() == {"title": "A name"}
-    (row,) = listed(client)
+    (row,) = list_runs(client)
     assert (row["title"], row["renamed"]) == ("A name", True)
-    with follow_run(client, folder.id) as told:
-        assert next(told).data["title"] == "A name"
+    with follow_run(client, folder.id) as stream:
+        assert next(stream).data["title"] == "A name"
     assert client.patch(f"/api/runs/{folder.id}", json={"title": ""}).json() == {
         "title": "The task"
     }
@@ -653,14 +661,14 @@ def test_the_freed_size_is_shown_before_deletion(client: httpx.Client, tmp_path:
         write_ended_run(tmp_path, name, files={f"output/{name}": os.urandom(50_000)})
         for name in "abc"
     )
-    frees = client.get("/api/space", params={"run": first.id}).json()["reclaimable"]
-    assert client.delete(f"/api/runs/{first.id}").json() == {"freed": frees}
+    reclaimable = client.get("/api/space", params={"run": first.id}).json()["reclaimable"]
+    assert client.delete(f"/api/runs/{first.id}").json() == {"freed": reclaimable}
     assert client.get(f"/api/runs/{first.id}/files").status_code == 404
     assert client.delete(f"/api/runs/{first.id}").status_code == 404
     both = {"run": [second.id, third.id]}
-    frees = client.get("/api/space", params=both).json()["reclaimable"]
-    assert client.delete("/api/runs", params=both).json() == {"freed": frees}
-    assert listed(client) == []
+    reclaimable = client.get("/api/space", params=both).json()["reclaimable"]
+    assert client.delete("/api/runs", params=both).json() == {"freed": reclaimable}
+    assert list_runs(client) == []
     assert client.delete("/api/runs").status_code == 404
 
 
@@ -670,36 +678,38 @@ def test_only_runs_can_be_deleted(client: httpx.Client, tmp_path: Path, run: str
     before = sorted(tmp_path.iterdir())
     client.delete(f"/api/runs/{run}")
     client.delete("/api/runs", params={"run": run})
-    assert len(listed(client)) == 1
+    assert len(list_runs(client)) == 1
     assert sorted(tmp_path.iterdir()) == before
 
 
 def test_deletion_ends_the_streams_of_followers(client: httpx.Client, tmp_path: Path) -> None:
     folder = write_ended_run(tmp_path, files={"output/a": b"a"})
-    with follow_run(client, folder.id) as told:
-        assert next(told).name == "state"
+    with follow_run(client, folder.id) as stream:
+        assert next(stream).name == "state"
         client.delete(f"/api/runs/{folder.id}").raise_for_status()
-        assert all(each.name == "workspace" for each in told)
+        assert all(each.name == "workspace" for each in stream)
     assert client.get(f"/api/runs/{folder.id}/events").status_code == 404
 
 
-def test_deletion_removes_the_sandbox(client: httpx.Client, played: Played, tmp_path: Path) -> None:
-    played.turns = [bash("sleep 600 &"), SUBMIT]
-    run = begin(client, "Leave something at work")
-    wait_until(lambda: listed(client)[0]["state"] == "submitted")
+def test_deletion_removes_the_sandbox(
+    client: httpx.Client, script: TurnScript, tmp_path: Path
+) -> None:
+    script.turns = [bash("sleep 600 &"), SUBMIT]
+    run = start_run(client, "Leave something at work")
+    wait_until(lambda: list_runs(client)[0]["state"] == "submitted")
     client.delete(f"/api/runs/{run}").raise_for_status()
     assert list((tmp_path / "sandboxes").iterdir()) == []
 
 
 @pytest.mark.parametrize("most", ["0", "-1", "x", "201", "9" * 50, ""])
 @pytest.mark.parametrize("name", ["limit", "most"])
-def test_a_part_has_a_size_that_can_be_had(client: httpx.Client, most: str, name: str) -> None:
-    answer = client.get("/api/runs", params={name: most})
+def test_an_invalid_limit_is_refused(client: httpx.Client, limit: str, name: str) -> None:
+    answer = client.get("/api/runs", params={name: limit})
     assert answer.status_code == 400
     assert "limit" in answer.json()["error"]
 
 
-def test_a_program_lists_runs(client: httpx.Client, tmp_path: Path) -> None:
+def test_runs_are_listed_by_the_gradio_api(client: httpx.Client, tmp_path: Path) -> None:
     write_ended_run(tmp_path, "Lake survey")
     write_ended_run(tmp_path, "Another")
     program = Client(str(client.base_url), verbose=False)
@@ -715,19 +725,19 @@ def test_everything_survives_a_restart(tmp_path: Path) -> None:
     for _ in range(2):
         app = create_app(Settings(data=tmp_path), LocalSandboxProvider(tmp_path))
         with run_server(app) as address, httpx.Client(base_url=address) as client:
-            rows.append(listed(client))
+            rows.append(list_runs(client))
             assert client.get(f"/api/runs/{rows[0][0]['run']}/files/output/a").content == b"a"
     assert rows[0] == rows[1]
     assert [row["title"] for row in rows[0]] == ["task 2", "task 1", "task 0"]
 
 
-def test_an_interrupted_run_lasts_until_its_last_event(tmp_path: Path) -> None:
+def test_an_interrupted_run_ends_at_its_last_event(tmp_path: Path) -> None:
     folder = write_ended_run(tmp_path, at=1_000.0)
-    whole = folder.journal.read_bytes()
-    folder.journal.write_bytes(whole[: whole.rindex(b'{"at"')])
+    content = folder.journal.read_bytes()
+    folder.journal.write_bytes(content[: content.rindex(b'{"at"')])
     app = create_app(Settings(data=tmp_path), LocalSandboxProvider(tmp_path))
     with run_server(app) as address, httpx.Client(base_url=address) as client:
-        (row,) = listed(client)
+        (row,) = list_runs(client)
     assert (row["state"], row["seconds"], row["at"]) == ("failed", 4.0, 1_004.0)
 
 
@@ -740,6 +750,6 @@ def test_an_unreadable_folder_does_not_prevent_startup(
     odd.journal.mkdir()
     app = create_app(Settings(data=tmp_path), LocalSandboxProvider(tmp_path))
     with run_server(app) as address, httpx.Client(base_url=address) as client:
-        assert {row["problem"] for row in listed(client)} == {"", RECORD_UNREADABLE}
+        assert {row["problem"] for row in list_runs(client)} == {"", RECORD_UNREADABLE}
         client.delete(f"/api/runs/{odd.id}").raise_for_status()
-        assert [row["title"] for row in listed(client)] == ["whole"]
+        assert [row["title"] for row in list_runs(client)] == ["whole"]

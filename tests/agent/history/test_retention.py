@@ -1,4 +1,4 @@
-"""How long runs are kept, and what never goes by itself."""
+"""Retention: which runs expire, and which are never deleted automatically."""
 
 import logging
 import time
@@ -38,67 +38,73 @@ def entries(data: Path) -> list[HistoryEntry]:
     return history.entries()
 
 
-def old(data: Path, name: str, days: float, size: int = 0) -> RunFolder:
+def write_old_run(data: Path, name: str, days: float, size: int = 0) -> RunFolder:
     return write_ended_run(data, name, at=NOW - days * DAY, files={f"output/{name}": b"x" * size})
 
 
-def titles(data: Path, rule: Retention, used: int = 0, busy: str = "") -> list[str]:
+def expired_titles(data: Path, rule: Retention, used: int = 0, busy: str = "") -> list[str]:
     return [
         each.title for each in select_expired(entries(data), rule, now=NOW, used=used, busy=[busy])
     ]
 
 
-# The choice
+# Selection of expired runs
 
 
 def test_without_limits_everything_is_kept(tmp_path: Path) -> None:
-    old(tmp_path, "ancient", 10_000)
-    assert titles(tmp_path, Retention(), used=10**15) == []
+    write_old_run(tmp_path, "ancient", 10_000)
+    assert expired_titles(tmp_path, Retention(), used=10**15) == []
 
 
 def test_runs_expire_by_the_time_of_their_last_end(tmp_path: Path) -> None:
     for name, days in (("older", 40), ("old", 31), ("young", 29)):
-        old(tmp_path, name, days)
+        write_old_run(tmp_path, name, days)
     write_ended_run(tmp_path, "gone on with", at=NOW - 31 * DAY, messages=("more",) * 2000)
-    assert titles(tmp_path, Retention(days=30)) == ["older", "old"]
+    assert expired_titles(tmp_path, Retention(days=30)) == ["older", "old"]
 
 
-def test_over_the_size_limit_the_oldest_runs_go_and_no_more(tmp_path: Path) -> None:
+def test_over_the_size_limit_only_the_oldest_runs_expire(tmp_path: Path) -> None:
     for number in range(5):
-        old(tmp_path, str(number), 50 - number, size=500_000)
+        write_old_run(tmp_path, str(number), 50 - number, size=500_000)
     sizes = [entry.summary.size for entry in entries(tmp_path) if entry.summary]
     rule = Retention(size=sum(sizes) - sizes[0] - 1)
-    assert titles(tmp_path, rule, used=sum(sizes)) == ["0", "1"]
-    assert titles(tmp_path, rule, used=rule.size or 0) == []
+    assert expired_titles(tmp_path, rule, used=sum(sizes)) == ["0", "1"]
+    assert expired_titles(tmp_path, rule, used=rule.size or 0) == []
 
 
 def test_the_heaviest_user_loses_runs_first(tmp_path: Path) -> None:
-    old(tmp_path, "ann's oldest", 90, size=100_000)._update(owner="u:ann")
+    write_old_run(tmp_path, "ann's oldest", 90, size=100_000)._update(owner="u:ann")
     for number in range(3):
-        old(tmp_path, f"bob's {number}", 50 - number, size=500_000)._update(owner="u:bob")
+        write_old_run(tmp_path, f"bob's {number}", 50 - number, size=500_000)._update(owner="u:bob")
     sizes = [entry.summary.size for entry in entries(tmp_path) if entry.summary]
-    used, bobs = sum(sizes), max(sizes)
-    assert titles(tmp_path, Retention(size=used - 1), used) == ["bob's 0"]
-    assert titles(tmp_path, Retention(size=used - bobs - 1), used) == ["bob's 0", "bob's 1"]
-    assert titles(tmp_path, Retention(days=60, size=used - bobs), used)[0] == "ann's oldest"
-    assert sorted(titles(tmp_path, Retention(size=1), used)) == sorted(
+    used, bobs_size = sum(sizes), max(sizes)
+    assert expired_titles(tmp_path, Retention(size=used - 1), used) == ["bob's 0"]
+    assert expired_titles(tmp_path, Retention(size=used - bobs_size - 1), used) == [
+        "bob's 0",
+        "bob's 1",
+    ]
+    assert (
+        expired_titles(tmp_path, Retention(days=60, size=used - bobs_size), used)[0]
+        == "ann's oldest"
+    )
+    assert sorted(expired_titles(tmp_path, Retention(size=1), used)) == sorted(
         ["ann's oldest", "bob's 0", "bob's 1", "bob's 2"]
     )
 
 
 def test_pinned_busy_broken_and_recent_runs_are_never_deleted(tmp_path: Path) -> None:
-    old(tmp_path, "pinned", 90).set_pinned(True)
-    busy = old(tmp_path, "busy", 90)
-    broken = old(tmp_path, "broken", 90)
+    write_old_run(tmp_path, "pinned", 90).set_pinned(True)
+    busy = write_old_run(tmp_path, "busy", 90)
+    broken = write_old_run(tmp_path, "broken", 90)
     (broken.path / "run.json").write_bytes(b"{")
-    alive = old(tmp_path, "alive", 90)
-    whole = alive.journal.read_bytes()
-    alive.journal.write_bytes(whole[: whole.rindex(b'{"at"')])
+    alive = write_old_run(tmp_path, "alive", 90)
+    content = alive.journal.read_bytes()
+    alive.journal.write_bytes(content[: content.rindex(b'{"at"')])
     assert not journal.ends_with(alive.journal, RunEnded)
     write_ended_run(tmp_path, "just ended", at=NOW - GRACE_SECONDS + 60)
-    old(tmp_path, "other", 90)
+    write_old_run(tmp_path, "other", 90)
     strict = Retention(days=0.001, size=1)
-    assert titles(tmp_path, strict, used=10**15, busy=busy.id) == ["other"]
+    assert expired_titles(tmp_path, strict, used=10**15, busy=busy.id) == ["other"]
 
 
 @pytest.mark.parametrize(
@@ -118,7 +124,7 @@ def test_pinned_busy_broken_and_recent_runs_are_never_deleted(tmp_path: Path) ->
         ),
     ],
 )
-def test_the_rule_is_described_in_words(rule: Retention, words: str) -> None:
+def test_the_description_of_a_rule(rule: Retention, words: str) -> None:
     assert rule.description == words
 
 
@@ -129,79 +135,81 @@ def test_the_rule_is_read_from_the_settings() -> None:
         load({"STUDIO_RETENTION_SIZE": "0"})
 
 
-# What goes
+# Deletion
 
 
 @contextmanager
 def studio(data: Path) -> Iterator[tuple[RunManager, Catalog]]:
-    machine = LocalSandboxProvider(data)
-    runs = RunManager(data, machine)
-    shelf = Catalog(data, runs, machine)
-    shelf.open()
+    provider = LocalSandboxProvider(data)
+    runs = RunManager(data, provider)
+    catalog = Catalog(data, runs, provider)
+    catalog.open()
     runs.open()
-    shelf.start_summaries()
-    yield runs, shelf
-    shelf.close()
+    catalog.start_summaries()
+    yield runs, catalog
+    catalog.close()
     runs.close()
 
 
 def test_expired_runs_are_removed_completely_and_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    gone = old(tmp_path, "gone\x1b[2J", 40)
-    (gone.workspace / "output" / "a").write_bytes(b"mine")
-    kept = old(tmp_path, "kept", 2, size=100)
+    expired = write_old_run(tmp_path, "gone\x1b[2J", 40)
+    (expired.workspace / "output" / "a").write_bytes(b"mine")
+    recent = write_old_run(tmp_path, "kept", 2, size=100)
     entries(tmp_path)
-    with studio(tmp_path) as (_, shelf), caplog.at_level(logging.WARNING):
-        assert ExpiryJob(shelf, Retention(days=30)).run_once(NOW) == 1
-        assert ExpiryJob(shelf, Retention(days=30)).run_once(NOW) == 0
-    assert RunFolder.ids(tmp_path) == [kept.id]
-    assert not gone.sandbox_folder.exists()
+    with studio(tmp_path) as (_, catalog), caplog.at_level(logging.WARNING):
+        assert ExpiryJob(catalog, Retention(days=30)).run_once(NOW) == 1
+        assert ExpiryJob(catalog, Retention(days=30)).run_once(NOW) == 0
+    assert RunFolder.ids(tmp_path) == [recent.id]
+    assert not expired.sandbox_folder.exists()
     assert stored_hashes(tmp_path) == {digest_of(b"x" * 100)}
-    (said,) = [each.getMessage() for each in caplog.records if "was deleted" in each.getMessage()]
-    assert gone.id in said
-    assert "it ended more than 30 days ago" in said
-    assert "\x1b" not in said
+    (message,) = [
+        each.getMessage() for each in caplog.records if "was deleted" in each.getMessage()
+    ]
+    assert expired.id in message
+    assert "it ended more than 30 days ago" in message
+    assert "\x1b" not in message
 
 
 def test_followed_and_active_runs_are_kept_at_any_age(tmp_path: Path) -> None:
-    seen = old(tmp_path, "seen", 90)
+    followed = write_old_run(tmp_path, "seen", 90)
     entries(tmp_path)
-    with studio(tmp_path) as (runs, shelf):
-        working = runs.create_draft()
+    with studio(tmp_path) as (runs, catalog):
+        active = runs.create_draft()
         task = Task("Do it.", prompts.get_bundled("general"))
-        runs.start(working, task, ScriptedModel([SLEEP]), Limits())
-        wait_until(lambda: runs.feed(working).status()["state"] == "running_tool")
-        unfollow = runs.feed(seen.id).follow(lambda: None)
+        runs.start(active, task, ScriptedModel([SLEEP]), Limits())
+        wait_until(lambda: runs.feed(active).status()["state"] == "running_tool")
+        unfollow = runs.feed(followed.id).follow(lambda: None)
         late = time.time() + 900 * DAY
-        assert shelf.in_use() == {working, seen.id}
-        assert ExpiryJob(shelf, Retention(days=30, size=1)).run_once(late) == 0
+        assert catalog.in_use() == {active, followed.id}
+        assert ExpiryJob(catalog, Retention(days=30, size=1)).run_once(late) == 0
         with pytest.raises(RunError, match="open on a page"):
-            shelf.delete_expired(seen.id)
+            catalog.delete_expired(followed.id)
         unfollow()
-        assert ExpiryJob(shelf, Retention(days=30)).run_once(late) == 1
-        runs.stop(working)
-        wait_until(lambda: not runs.feed(working).status()["alive"])
-    assert RunFolder.ids(tmp_path) == [working]
+        assert ExpiryJob(catalog, Retention(days=30)).run_once(late) == 1
+        runs.stop(active)
+        wait_until(lambda: not runs.feed(active).status()["alive"])
+    assert RunFolder.ids(tmp_path) == [active]
 
 
 def test_a_run_pinned_just_before_deletion_is_kept(tmp_path: Path) -> None:
-    folder = old(tmp_path, "precious", 90)
+    folder = write_old_run(tmp_path, "precious", 90)
     entries(tmp_path)
-    with studio(tmp_path) as (_, shelf):
-        shelf.pin(folder.id, True)
+    with studio(tmp_path) as (_, catalog):
+        catalog.pin(folder.id, True)
         with pytest.raises(RunError, match="pinned"):
-            shelf.delete_expired(folder.id)
+            catalog.delete_expired(folder.id)
     assert RunFolder.ids(tmp_path) == [folder.id]
 
 
 def test_a_clock_jump_deletes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_ended_run(tmp_path, "yesterday's", at=time.time() - DAY)
     entries(tmp_path)
-    with studio(tmp_path) as (_, shelf):
+    with studio(tmp_path) as (_, catalog):
         real = time.time
         monkeypatch.setattr(time, "time", lambda: real() + 400 * DAY)
-        assert ExpiryJob(shelf, Retention(days=30)).run_once() == 0
+        assert ExpiryJob(catalog, Retention(days=30)).run_once() == 0
 
 
 def test_the_application_deletes_expired_runs_automatically(tmp_path: Path) -> None:

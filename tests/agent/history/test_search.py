@@ -1,4 +1,4 @@
-"""Finding words again in a run."""
+"""Full-text search within a run."""
 
 from agent.events import (
     Event,
@@ -32,7 +32,7 @@ def step(number: int, *events: Event) -> list[Event]:
     ]
 
 
-def called(number: int, command: str, output: str, observation: str) -> list[Event]:
+def command_events(number: int, command: str, output: str, observation: str) -> list[Event]:
     name, call = "execute_bash", f"call-{number}"
     return [
         ToolStarted(
@@ -49,8 +49,8 @@ def called(number: int, command: str, output: str, observation: str) -> list[Eve
     ]  # fmt: skip
 
 
-def places(events: list[Event], words: str) -> list[tuple[int, int]]:
-    return [(found.round, found.step) for found in find(events, words)]
+def match_positions(events: list[Event], words: str) -> list[tuple[int, int]]:
+    return [(match.round, match.step) for match in find(events, words)]
 
 
 def test_words_are_found_in_every_round_step_and_answer() -> None:
@@ -58,40 +58,40 @@ def test_words_are_found_in_every_round_step_and_answer() -> None:
         STARTED, *step(1, TextDelta(step=1, text="I look for TERNS.")), ENDED,
         CONTINUED, *step(2, ReasoningDelta(step=2, text="terns…")), ENDED,
     ]  # fmt: skip
-    assert places(run, "terns") == [(1, 1), (1, 0), (2, 0), (2, 2), (2, 0)]
-    assert places(run, "gulls") == [(1, 0)]
-    assert places(run, "crows") == places(run, "") == []
+    assert match_positions(run, "terns") == [(1, 1), (1, 0), (2, 0), (2, 2), (2, 0)]
+    assert match_positions(run, "gulls") == [(1, 0)]
+    assert match_positions(run, "crows") == match_positions(run, "") == []
 
 
 def test_words_split_across_deltas_are_found() -> None:
     text = [TextDelta(step=1, text="a gu"), TextDelta(step=1, text="ll")]
-    run = [STARTED, *step(1, *text), *step(2, *called(2, "ls", "gull.txt", ""))]
-    assert places(run, "gull")[1:] == [(1, 1), (1, 2)]
+    run = [STARTED, *step(1, *text), *step(2, *command_events(2, "ls", "gull.txt", ""))]
+    assert match_positions(run, "gull")[1:] == [(1, 1), (1, 2)]
 
 
 def test_commands_outputs_and_empty_results_are_searched() -> None:
     run = [
-        *step(1, *called(1, "cat list", "one\n", "shown")),
-        *step(2, *called(2, "x", "", "kept")),
+        *step(1, *command_events(1, "cat list", "one\n", "shown")),
+        *step(2, *command_events(2, "x", "", "kept")),
     ]
-    assert places(run, "CAT LIST") == [(0, 1)]
-    assert places(run, "one") == [(0, 1)]
-    assert places(run, "shown") == []
-    assert places(run, "kept") == [(0, 2)]
+    assert match_positions(run, "CAT LIST") == [(0, 1)]
+    assert match_positions(run, "one") == [(0, 1)]
+    assert match_positions(run, "shown") == []
+    assert match_positions(run, "kept") == [(0, 2)]
 
 
-def test_the_excerpt_is_short_and_legible() -> None:
+def test_the_excerpt_is_short_and_has_no_control_sequences() -> None:
     output = f"before\n{'x' * 90}\x1b[31mgull{'y' * 200}\nafter"
-    (found,) = find(step(1, *called(1, "ls", output, "")), "gull")
-    assert found == SearchMatch("step", 0, 1, found.line)
-    assert found.line.startswith("…xxx")
-    assert found.line.endswith("yyy…")
-    assert "gull" in found.line
-    assert len(found.line) < 140
-    assert "\x1b" not in found.line
+    (match,) = find(step(1, *command_events(1, "ls", output, "")), "gull")
+    assert match == SearchMatch("step", 0, 1, match.line)
+    assert match.line.startswith("…xxx")
+    assert match.line.endswith("yyy…")
+    assert "gull" in match.line
+    assert len(match.line) < 140
+    assert "\x1b" not in match.line
 
 
 def test_queries_are_literal() -> None:
     run = step(1, TextDelta(step=1, text="f(x) = [a-z]*"))
-    assert places(run, "[A-Z]*") == [(0, 1)]
-    assert places(run, "f.x") == []
+    assert match_positions(run, "[A-Z]*") == [(0, 1)]
+    assert match_positions(run, "f.x") == []

@@ -1,4 +1,4 @@
-"""The trajectory: readable by what reads the reference's, and more complete."""
+"""The trajectory: compatible with the reference's format, and more complete."""
 
 import json
 
@@ -23,70 +23,78 @@ STARTED = RunStarted(
 )  # fmt: skip
 
 
-def answered(step: int, *calls: ToolCall) -> ModelAnswered:
+def model_answered(step: int, *calls: ToolCall) -> ModelAnswered:
     return ModelAnswered(
         step=step, text="I look.", reasoning="Hm.", calls=calls, finish="tool_calls",
         usage=Usage(10, 5), estimated=False, seconds=1.25,
     )  # fmt: skip
 
 
-def ended(call_id: str, text: str) -> ToolEnded:
+def tool_ended(call_id: str, text: str) -> ToolEnded:
     return ToolEnded(
         step=1, call_id=call_id, name="execute_bash", ok=True, exit_code=0, ending="exit",
         seconds=0.5, observation=text,
     )  # fmt: skip
 
 
-LIST = ToolCall("a", "execute_bash", '{"command": "ls"}')
+LIST_CALL = ToolCall("a", "execute_bash", '{"command": "ls"}')
 
 
 def test_a_step_has_the_fields_of_the_reference() -> None:
     events: list[Event] = [
         STARTED,
         StepStarted(step=1, note=""),
-        answered(1, LIST),
-        ended("a", "files"),
+        model_answered(1, LIST_CALL),
+        tool_ended("a", "files"),
     ]
-    made = build_trajectory(events)
-    assert made["problem_statement"] == "Count."
-    (step,) = made["steps"]
+    trajectory = build_trajectory(events)
+    assert trajectory["problem_statement"] == "Count."
+    (step,) = trajectory["steps"]
     assert step["thought"] == "I look."
     assert step["reasoning_content"] == "Hm."
     assert step["action"] == {"function": "execute_bash", "parameters": {"command": "ls"}}
     assert step["observation"] == "files"
     assert (step["metadata"]["step"], step["metadata"]["exec_time"]) == (1, 1.25)
-    assert made["metadata"]["total_steps"] == 1
+    assert trajectory["metadata"]["total_steps"] == 1
 
 
 def test_it_contains_what_the_reference_omits() -> None:
-    over = RunEnded(status="step_limit", reason="why", answer="4", totals=Totals(steps=1))
-    made = build_trajectory([STARTED, answered(1, LIST), ended("a", "files"), over])
-    assert made["steps"][0]["metadata"]["usage"]["prompt"] == 10
-    assert made["steps"][0]["metadata"]["tool_time"] == 0.5
-    metadata = made["metadata"]
+    run_ended = RunEnded(status="step_limit", reason="why", answer="4", totals=Totals(steps=1))
+    trajectory = build_trajectory(
+        [STARTED, model_answered(1, LIST_CALL), tool_ended("a", "files"), run_ended]
+    )
+    assert trajectory["steps"][0]["metadata"]["usage"]["prompt"] == 10
+    assert trajectory["steps"][0]["metadata"]["tool_time"] == 0.5
+    metadata = trajectory["metadata"]
     assert (metadata["model"], metadata["status"], metadata["reason"]) == ("m", "step_limit", "why")
 
 
 def test_every_call_of_a_turn_is_an_entry() -> None:
     other = ToolCall("b", "submit", "")
-    made = build_trajectory([STARTED, answered(1, LIST, other), ended("a", "x"), ended("b", "y")])
-    assert [step["observation"] for step in made["steps"]] == ["x", "y"]
-    assert [step["metadata"]["step"] for step in made["steps"]] == [1, 1]
+    trajectory = build_trajectory(
+        [STARTED, model_answered(1, LIST_CALL, other), tool_ended("a", "x"), tool_ended("b", "y")]
+    )
+    assert [step["observation"] for step in trajectory["steps"]] == ["x", "y"]
+    assert [step["metadata"]["step"] for step in trajectory["steps"]] == [1, 1]
 
 
 def test_non_object_arguments_are_kept_as_written() -> None:
-    made = build_trajectory([STARTED, answered(1, ToolCall("a", "execute_bash", '{"command": '))])
-    assert made["steps"][0]["action"]["parameters"] == {"unparsed": '{"command": '}
+    trajectory = build_trajectory(
+        [STARTED, model_answered(1, ToolCall("a", "execute_bash", '{"command": '))]
+    )
+    assert trajectory["steps"][0]["action"]["parameters"] == {"unparsed": '{"command": '}
 
 
 def test_a_plain_answer_and_its_reminder_are_a_step() -> None:
-    made = build_trajectory([STARTED, answered(1), Reminder(step=1, text="You forgot")])
-    assert made["steps"][0]["action"] == {"function": "", "parameters": {}}
-    assert made["steps"][0]["observation"] == "You forgot"
+    trajectory = build_trajectory([STARTED, model_answered(1), Reminder(step=1, text="You forgot")])
+    assert trajectory["steps"][0]["action"] == {"function": "", "parameters": {}}
+    assert trajectory["steps"][0]["observation"] == "You forgot"
 
 
 @pytest.mark.parametrize("nested", ['{"a": ' + "[" * 200 + "]" * 200 + "}", "[" * 100_000])
 def test_too_deeply_nested_arguments_are_kept_as_text(nested: str) -> None:
-    made = build_trajectory([STARTED, answered(1, ToolCall("a", "execute_bash", nested))])
-    assert made["steps"][0]["action"]["parameters"] == {"unparsed": nested}
-    json.dumps(made, indent=2)
+    trajectory = build_trajectory(
+        [STARTED, model_answered(1, ToolCall("a", "execute_bash", nested))]
+    )
+    assert trajectory["steps"][0]["action"]["parameters"] == {"unparsed": nested}
+    json.dumps(trajectory, indent=2)

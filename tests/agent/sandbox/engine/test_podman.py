@@ -17,15 +17,15 @@ from agent.sandbox.image.base import build_base
 from agent.sandbox.image.build import build_image, image_exists
 from agent.sandbox.image.progress import ProgressReporter
 from tests.agent.sandbox.engine.test_ordinary_user import (
-    FILL_DISK,
     CREATE_PRIVATE_FILES,
+    FILL_DISK,
     SUBMIT,
     bash,
-    start_run,
     get_instance_id,
     list_networks,
     observations,
     run_to_end,
+    start_run,
 )
 from tests.faults.app_process import ROOT, AppProcess, start_app
 from tests.support.models.endpoint import Endpoint, Turn

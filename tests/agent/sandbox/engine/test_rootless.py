@@ -16,15 +16,15 @@ from agent.sandbox.engine.client import connect, unenforced_limits
 from agent.sandbox.image.build import dockerfile_path, ensure_image
 from agent.util.ip_addresses import own_addresses
 from tests.agent.sandbox.engine.test_ordinary_user import (
-    FILL_DISK,
     CREATE_PRIVATE_FILES,
+    FILL_DISK,
     SUBMIT,
     bash,
-    start_run,
     get_instance_id,
     list_networks,
     observations,
     run_to_end,
+    start_run,
 )
 from tests.agent.sandbox.network.test_egress import listening
 from tests.faults.app_process import AppProcess, start_app
