@@ -158,14 +158,14 @@ def test_the_first_page_reads_only_its_own_journals(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "spoiled",
+    "content",
     [b"", b"{", b"null", b'{"journal": "x"}', bytes(range(256))],
     ids=["empty", "cut", "null", "wrong", "bytes"],
 )
-def test_a_damaged_summary_is_rebuilt(tmp_path: Path, spoiled: bytes) -> None:
+def test_a_damaged_summary_is_rebuilt(tmp_path: Path, content: bytes) -> None:
     folder = write_ended_run(tmp_path, "whole")
     History(tmp_path).page()
-    folder.summary.write_bytes(spoiled)
+    folder.summary.write_bytes(content)
     (entry,) = History(tmp_path).page().entries
     assert entry.summary == summaries.load(folder)
     assert entry.title == "whole"
@@ -263,7 +263,7 @@ def test_a_record_of_another_version_is_read_as_far_as_possible(tmp_path: Path) 
     assert titles(History(tmp_path)) == ["The task"]
 
 
-# What a person keeps
+# Pinned runs
 
 
 def test_pinned_runs_are_listed_and_not_deleted_automatically(
@@ -289,12 +289,12 @@ def test_pinned_runs_are_listed_and_not_deleted_automatically(
     assert list_runs(client) == []
 
 
-@pytest.mark.parametrize("wish", [{}, {"pinned": 1}, {"pinned": "yes"}, {"pinned": None}])
+@pytest.mark.parametrize("body", [{}, {"pinned": 1}, {"pinned": "yes"}, {"pinned": None}])
 def test_pinning_requires_a_boolean(
-    client: httpx.Client, tmp_path: Path, wish: dict[str, Any]
+    client: httpx.Client, tmp_path: Path, body: dict[str, Any]
 ) -> None:
     folder = write_ended_run(tmp_path)
-    assert client.patch(f"/api/runs/{folder.id}", json=wish).status_code == 400
+    assert client.patch(f"/api/runs/{folder.id}", json=body).status_code == 400
     assert not RunFolder.open(tmp_path, folder.id).pinned
 
 
@@ -310,7 +310,7 @@ def test_shared_content_is_counted_once(tmp_path: Path) -> None:
     assert answer["size"] == sum(alone) + 400_000
 
 
-# What is broken
+# Damaged records
 
 GARBAGE = [b"", b"\0" * 100, b"{", b"[]", b'{"created": "x", "sandbox": 1}', b'{"sandbox": "../x"}']
 
@@ -355,7 +355,7 @@ def test_a_run_without_a_complete_event_is_broken(tmp_path: Path, kept: int) -> 
     assert (entry.problem, entry.summary) == (RECORD_UNREADABLE, None)
 
 
-# Removing
+# Deletion
 
 
 def create_deleter(data: Path, empty: Callable[[str], None] = lambda _: None) -> RunDeleter:
@@ -367,12 +367,12 @@ def test_deletion_frees_the_announced_size(tmp_path: Path) -> None:
         tmp_path, files={"output/a": os.urandom(100_000), "input/deep/b": b"b"}
     )
     kept = write_ended_run(tmp_path, files={"output/c": b"c"})
-    remover = create_deleter(tmp_path)
-    freed, before = remover.freed_bytes([folder.id]), bytes_on_disk(tmp_path)
+    deleter = create_deleter(tmp_path)
+    freed, before = deleter.freed_bytes([folder.id]), bytes_on_disk(tmp_path)
     assert freed > 200_000  # the file and its kept content
-    assert remover.delete([folder.id]) == freed
-    shelves = 4 * 4096  # folders that are left, or came
-    assert abs(before - bytes_on_disk(tmp_path) - freed) <= shelves
+    assert deleter.delete([folder.id]) == freed
+    folder_bytes = 4 * 4096  # folders that remain or were created
+    assert abs(before - bytes_on_disk(tmp_path) - freed) <= folder_bytes
     assert not folder.path.exists()
     assert not folder.sandbox_folder.exists()
     assert stored_hashes(tmp_path) == {digest_of(b"c")}
@@ -383,18 +383,18 @@ def test_deletion_frees_the_announced_size(tmp_path: Path) -> None:
 def test_content_of_another_run_is_kept(tmp_path: Path) -> None:
     first = write_ended_run(tmp_path, files={"output/a": b"shared", "output/b": b"first's"})
     second = write_ended_run(tmp_path, files={"output/c": b"shared"})
-    remover = create_deleter(tmp_path)
-    remover.delete([first.id])
+    deleter = create_deleter(tmp_path)
+    deleter.delete([first.id])
     assert stored_hashes(tmp_path) == {digest_of(b"shared")}
-    remover.delete([second.id])
+    deleter.delete([second.id])
     assert stored_hashes(tmp_path) == set()
 
 
 def test_runs_deleted_together_free_their_shared_content(tmp_path: Path) -> None:
     runs = [write_ended_run(tmp_path, files={"output/a": b"shared"}).id for _ in range(3)]
-    remover = create_deleter(tmp_path)
-    assert remover.freed_bytes(runs) > sum(remover.freed_bytes([run]) for run in runs)
-    assert remover.delete(runs) > 0
+    deleter = create_deleter(tmp_path)
+    assert deleter.freed_bytes(runs) > sum(deleter.freed_bytes([run]) for run in runs)
+    assert deleter.delete(runs) > 0
     assert stored_hashes(tmp_path) == set()
 
 
@@ -446,7 +446,7 @@ def test_an_interrupted_deletion_is_finished_at_the_next_start(tmp_path: Path) -
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make what another may not remove")
-def test_files_of_root_are_removed_in_the_sandbox_or_the_run_stays(tmp_path: Path) -> None:
+def test_files_of_root_are_removed_in_the_sandbox_or_the_run_is_kept(tmp_path: Path) -> None:
     folder = write_ended_run(tmp_path, files={"output/mine/a": b"a"})
     for path in (tmp_path, *tmp_path.rglob("*")):
         if path.name != "mine":
@@ -462,7 +462,7 @@ def test_files_of_root_are_removed_in_the_sandbox_or_the_run_stays(tmp_path: Pat
 
     def as_root(sandbox: str) -> None:
         inside = tmp_path / "sandboxes" / sandbox / "workspace" / "output" / "mine"
-        subprocess.run(["rm", "-r", inside], check=True)  # a program gets root's rights back
+        subprocess.run(["rm", "-r", inside], check=True)  # a child process regains root's rights
 
     with as_ordinary_user():
         create_deleter(tmp_path, as_root).delete([folder.id])
@@ -473,23 +473,23 @@ def raise_sandbox_error(_: str) -> None:
     raise SandboxError("There is no engine.")
 
 
-# What others rely on while something is removed
+# Concurrent use of shared content
 
 
 def test_content_stored_during_deletion_is_kept(tmp_path: Path) -> None:
-    gone = write_ended_run(tmp_path, files={"output/a": b"shared"})
+    run = write_ended_run(tmp_path, files={"output/a": b"shared"})
     store, kept = BlobStore(tmp_path / "blobs"), digest_of(b"shared")
 
-    def looked() -> set[str]:
+    def referenced_hashes() -> set[str]:
         with store.protected():
             store.put(io.BytesIO(b"shared"), limit=100)
         return {kept, digest_of(b"other")}
 
-    assert store.sweep(looked) == 0
+    assert store.sweep(referenced_hashes) == 0
     assert stored_hashes(tmp_path) == {kept}
     assert store.sweep(lambda: [kept]) > 0
     assert (stored_hashes(tmp_path), store.size) == (set(), 0)
-    assert gone.manifests.exists()
+    assert run.manifests.exists()
 
 
 def test_content_not_yet_referenced_is_kept(tmp_path: Path) -> None:
@@ -503,9 +503,9 @@ def test_content_not_yet_referenced_is_kept(tmp_path: Path) -> None:
 
 def test_concurrent_recording_and_deletion_lose_no_content(tmp_path: Path) -> None:
     store = BlobStore(tmp_path / "blobs")
-    remover = RunDeleter(tmp_path, store, lambda _: None)
+    deleter = RunDeleter(tmp_path, store, lambda _: None)
     words = [f"content {number}".encode() for number in range(12)]
-    doomed = [
+    deleted_runs = [
         write_ended_run(tmp_path, files={f"output/{w.decode()}": w for w in words})
         for _ in range(40)
     ]
@@ -527,27 +527,27 @@ def test_concurrent_recording_and_deletion_lose_no_content(tmp_path: Path) -> No
     writers = [threading.Thread(target=record, args=(folder,)) for folder in alive]
     for thread in writers:
         thread.start()
-    for folder in doomed:
-        remover.delete([folder.id])
+    for folder in deleted_runs:
+        deleter.delete([folder.id])
     done.set()
     for thread in writers:
         thread.join()
     for folder in alive:
-        named = {
+        hashes = {
             node.hash
             for _, delta in ManifestLog(folder.manifests).read()
             for node in delta.changed.values()
         }
-        assert named
-        assert named <= stored_hashes(tmp_path)
+        assert hashes
+        assert hashes <= stored_hashes(tmp_path)
 
 
-# Runs of the command line, done while the page held the data folder
+# Runs of the command line, made while the page held the data folder
 
 
 @pytest.fixture
 def cli_data(tmp_path: Path) -> Path:
-    """A place of the command line within the data folder."""
+    """A data folder of the command line within the page's data folder."""
     place = candidate_folders(tmp_path)[1]
     place.mkdir(parents=True)
     return place
@@ -701,7 +701,7 @@ def test_deletion_removes_the_sandbox(
     assert list((tmp_path / "sandboxes").iterdir()) == []
 
 
-@pytest.mark.parametrize("most", ["0", "-1", "x", "201", "9" * 50, ""])
+@pytest.mark.parametrize("limit", ["0", "-1", "x", "201", "9" * 50, ""])
 @pytest.mark.parametrize("name", ["limit", "most"])
 def test_an_invalid_limit_is_refused(client: httpx.Client, limit: str, name: str) -> None:
     answer = client.get("/api/runs", params={name: limit})

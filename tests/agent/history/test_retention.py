@@ -124,7 +124,7 @@ def test_pinned_busy_broken_and_recent_runs_are_never_deleted(tmp_path: Path) ->
         ),
     ],
 )
-def test_the_description_of_a_rule(rule: Retention, words: str) -> None:
+def test_a_rule_has_a_description(rule: Retention, words: str) -> None:
     assert rule.description == words
 
 

@@ -1,4 +1,4 @@
-"""The conversation: what the model is sent follows from the events and from nothing else."""
+"""The conversation: the messages sent to the model, derived from events alone."""
 
 from agent.events import (
     Event,
@@ -20,35 +20,35 @@ STARTED = RunStarted(
 )
 
 
-def answered(text: str = "", *calls: ToolCall) -> ModelAnswered:
+def model_answered(text: str = "", *calls: ToolCall) -> ModelAnswered:
     return ModelAnswered(
         step=1, text=text, reasoning="R", calls=calls, finish="stop", usage=None,
         estimated=False, seconds=0,
     )  # fmt: skip
 
 
-def result(call_id: str, text: str) -> ToolEnded:
+def tool_ended(call_id: str, text: str) -> ToolEnded:
     return ToolEnded(
         step=1, call_id=call_id, name="execute_bash", ok=True, exit_code=0, ending="exit",
         seconds=0, observation=text,
     )  # fmt: skip
 
 
-def bash(call_id: str) -> ToolCall:
+def bash_call(call_id: str) -> ToolCall:
     return ToolCall(call_id, "execute_bash", "{}")
 
 
-def messages(*events: Event) -> list[object]:
+def messages_after(*events: Event) -> list[object]:
     return list(Conversation([STARTED, *events]).messages)
 
 
 def test_a_conversation_starts_with_the_prompts() -> None:
-    assert messages() == [SystemMessage("S"), UserMessage("U")]
+    assert messages_after() == [SystemMessage("S"), UserMessage("U")]
 
 
 def test_a_turn_and_its_results_follow_in_order() -> None:
-    call = bash("a")
-    assert messages(answered("x", call), result("a", "out"))[2:] == [
+    call = bash_call("a")
+    assert messages_after(model_answered("x", call), tool_ended("a", "out"))[2:] == [
         AssistantMessage("x", "R", (call,)),
         ToolResult("a", "execute_bash", "out"),
     ]
@@ -56,59 +56,72 @@ def test_a_turn_and_its_results_follow_in_order() -> None:
 
 def test_a_note_is_added_to_the_last_message_and_stays() -> None:
     note = StepStarted(step=1, note="\nSteps Remaining: 9")
-    first = messages(note)
+    first = messages_after(note)
     assert first[1] == UserMessage("U\nSteps Remaining: 9")
-    later = messages(note, answered("", bash("a")), result("a", "o"), StepStarted(step=2, note="!"))
+    later = messages_after(
+        note,
+        model_answered("", bash_call("a")),
+        tool_ended("a", "o"),
+        StepStarted(step=2, note="!"),
+    )
     assert later[1] == first[1]
     assert later[-1] == ToolResult("a", "execute_bash", "o!")
 
 
 def test_user_only_content_is_not_sent_to_the_model() -> None:
-    assert len(messages(TextDelta(step=1, text="x"), Notice(step=1, text="y"))) == 2
+    assert len(messages_after(TextDelta(step=1, text="x"), Notice(step=1, text="y"))) == 2
 
 
 def test_an_empty_turn_is_not_sent() -> None:
-    assert len(messages(answered())) == 2
+    assert len(messages_after(model_answered())) == 2
 
 
 def test_consecutive_loop_and_user_messages_are_merged() -> None:
-    got = messages(
-        answered("hm"), Reminder(step=1, text="A"), RunContinued(text="B", model="m", metered=True)
+    messages = messages_after(
+        model_answered("hm"),
+        Reminder(step=1, text="A"),
+        RunContinued(text="B", model="m", metered=True),
     )
-    assert got[-1] == UserMessage("A\n\nB")
+    assert messages[-1] == UserMessage("A\n\nB")
 
 
 def test_interrupted_calls_are_answered_before_the_next_user_message() -> None:
-    got = messages(
-        answered("", bash("a"), bash("b")),
-        result("a", "out"),
+    messages = messages_after(
+        model_answered("", bash_call("a"), bash_call("b")),
+        tool_ended("a", "out"),
         RunContinued(text="go on", model="m", metered=True),
     )
-    assert [type(message) for message in got[3:]] == [ToolResult, ToolResult, UserMessage]
-    assert isinstance(got[4], ToolResult)
-    assert got[4].call_id == "b"
-    assert "interrupted" in got[4].text
+    assert [type(message) for message in messages[3:]] == [ToolResult, ToolResult, UserMessage]
+    assert isinstance(messages[4], ToolResult)
+    assert messages[4].call_id == "b"
+    assert "interrupted" in messages[4].text
 
 
 def test_trimming_replaces_only_older_long_outputs() -> None:
     events: list[Event] = [STARTED]
     for number in range(6):
-        events += [answered("", bash(str(number))), result(str(number), "long " * 200)]
+        events += [
+            model_answered("", bash_call(str(number))),
+            tool_ended(str(number), "long " * 200),
+        ]
     conversation = Conversation(events)
-    offered = conversation.clearable_call_ids()
-    assert offered == ("0", "1")
-    conversation.apply(ObservationsCleared(step=6, call_ids=offered, note="gone"))
+    call_ids = conversation.clearable_call_ids()
+    assert call_ids == ("0", "1")
+    conversation.apply(ObservationsCleared(step=6, call_ids=call_ids, note="gone"))
     texts = [m.text for m in conversation.messages if isinstance(m, ToolResult)]
     assert texts[:2] == ["gone", "gone"]
     assert all(len(text) == 1000 for text in texts[2:])
 
 
-def test_trimming_terminates() -> None:
+def test_trimming_ends_after_a_few_rounds() -> None:
     events: list[Event] = [STARTED]
     for number in range(50):
-        events += [answered("", bash(str(number))), result(str(number), "long " * 200)]
+        events += [
+            model_answered("", bash_call(str(number))),
+            tool_ended(str(number), "long " * 200),
+        ]
     conversation, rounds = Conversation(events), 0
-    while offered := conversation.clearable_call_ids():
-        conversation.apply(ObservationsCleared(step=50, call_ids=offered, note="gone"))
+    while call_ids := conversation.clearable_call_ids():
+        conversation.apply(ObservationsCleared(step=50, call_ids=call_ids, note="gone"))
         rounds += 1
     assert rounds < 10

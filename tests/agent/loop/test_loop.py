@@ -1,4 +1,4 @@
-"""The loop: a real endpoint that is scripted, a real shell, and what comes of every answer."""
+"""The loop with a scripted endpoint and a real shell."""
 
 import itertools
 import json
@@ -46,8 +46,8 @@ from tests.support.models.endpoint import Call, Endpoint, Turn
 
 E = TypeVar("E", bound=Event)
 SUBMIT = Turn(calls=[("submit", {})])
-QUICK = Limits(backoff=0.01)
-EVENTS = "HTTP/1.1 200 OK\nContent-Type: text/event-stream"
+QUICK_RETRIES = Limits(backoff=0.01)
+EVENT_STREAM_HEAD = "HTTP/1.1 200 OK\nContent-Type: text/event-stream"
 
 
 def bash(command: str, **more: Any) -> tuple[str, dict[str, Any]]:
@@ -56,13 +56,13 @@ def bash(command: str, **more: Any) -> tuple[str, dict[str, Any]]:
 
 @pytest.fixture
 def sandbox(tmp_path: Path) -> Iterator[ProcessSandbox]:
-    made = ProcessSandbox(tmp_path / "sandbox")
-    yield made
-    made.close()
+    sandbox = ProcessSandbox(tmp_path / "sandbox")
+    yield sandbox
+    sandbox.close()
 
 
-class Bench:
-    """Runs rounds against scripted endpoints and keeps what they saw."""
+class LoopRunner:
+    """Runs rounds against scripted endpoints and keeps the requests."""
 
     def __init__(self, sandbox: ProcessSandbox) -> None:
         self.sandbox = sandbox
@@ -70,7 +70,9 @@ class Bench:
         self.conversation = Conversation()
         self.endpoint: Endpoint | None = None
 
-    def round(self, endpoint: Endpoint, limits: Limits = QUICK, **config: Any) -> Iterator[Event]:
+    def stream_round(
+        self, endpoint: Endpoint, limits: Limits = QUICK_RETRIES, **config: Any
+    ) -> Iterator[Event]:
         if not self.conversation.messages:
             self.conversation.apply(
                 RunStarted(
@@ -83,101 +85,107 @@ class Bench:
             Round(model, Toolbox(self.sandbox), self.conversation, limits, self.stop)
         )
 
-    def play(self, turns: Sequence[Turn], limits: Limits = QUICK, **config: Any) -> list[Event]:
+    def run_round(
+        self, turns: Sequence[Turn], limits: Limits = QUICK_RETRIES, **config: Any
+    ) -> list[Event]:
         with Endpoint(turns) as endpoint:
             self.endpoint = endpoint
-            events = list(self.round(endpoint, limits, **config))
+            events = list(self.stream_round(endpoint, limits, **config))
         assert endpoint.history_errors == []
         assert sum(isinstance(event, RunEnded) for event in events) == 1
         return events
 
     @property
-    def asked(self) -> list[dict[str, Any]]:
+    def request_bodies(self) -> list[dict[str, Any]]:
         assert self.endpoint is not None
         return [received.body for received in self.endpoint.requests]
 
 
 @pytest.fixture
-def bench(sandbox: ProcessSandbox) -> Bench:
-    return Bench(sandbox)
+def runner(sandbox: ProcessSandbox) -> LoopRunner:
+    return LoopRunner(sandbox)
 
 
-def of(kind: type[E], events: Sequence[Event]) -> list[E]:
-    return [event for event in events if isinstance(event, kind)]
+def events_of_type(event_type: type[E], events: Sequence[Event]) -> list[E]:
+    return [event for event in events if isinstance(event, event_type)]
 
 
-def end(events: Sequence[Event]) -> RunEnded:
+def run_end(events: Sequence[Event]) -> RunEnded:
     assert isinstance(events[-1], RunEnded)
     return events[-1]
 
 
 def observations(events: Sequence[Event]) -> list[str]:
-    return [event.observation for event in of(ToolEnded, events)]
+    return [event.observation for event in events_of_type(ToolEnded, events)]
 
 
-# A run from beginning to end
+# Complete runs
 
 
-def test_commands_are_executed_until_the_model_submits(bench: Bench) -> None:
-    events = bench.play([Turn(text="Look.", calls=[bash("echo hello; pwd")]), SUBMIT])
-    assert end(events).status == "submitted"
+def test_commands_are_executed_until_the_model_submits(runner: LoopRunner) -> None:
+    events = runner.run_round([Turn(text="Look.", calls=[bash("echo hello; pwd")]), SUBMIT])
+    assert run_end(events).status == "submitted"
     assert "hello" in observations(events)[0]
-    assert bench.asked[1]["messages"][-1]["role"] == "tool"
-    assert "hello" in bench.asked[1]["messages"][-1]["content"]
+    assert runner.request_bodies[1]["messages"][-1]["role"] == "tool"
+    assert "hello" in runner.request_bodies[1]["messages"][-1]["content"]
 
 
-def test_streamed_text_equals_the_final_answer(bench: Bench) -> None:
-    events = bench.play([Turn(text="Wörds.", reasoning="Hm…", calls=[bash("true")]), SUBMIT])
-    first = of(ModelAnswered, events)[0]
-    said = "".join(event.text for event in of(TextDelta, events) if event.step == 1)
-    thought = "".join(event.text for event in of(ReasoningDelta, events) if event.step == 1)
-    written = "".join(event.arguments for event in of(CallDelta, events) if event.step == 1)
-    assert (said, thought, written) == (first.text, first.reasoning, first.calls[0].arguments)
+def test_streamed_text_equals_the_final_answer(runner: LoopRunner) -> None:
+    events = runner.run_round([Turn(text="Wörds.", reasoning="Hm…", calls=[bash("true")]), SUBMIT])
+    first = events_of_type(ModelAnswered, events)[0]
+    said = "".join(event.text for event in events_of_type(TextDelta, events) if event.step == 1)
+    reasoning = "".join(
+        event.text for event in events_of_type(ReasoningDelta, events) if event.step == 1
+    )
+    arguments = "".join(
+        event.arguments for event in events_of_type(CallDelta, events) if event.step == 1
+    )
+    assert (said, reasoning, arguments) == (first.text, first.reasoning, first.calls[0].arguments)
 
 
-def test_output_is_streamed_before_the_command_ends(bench: Bench, tmp_path: Path) -> None:
-    go = tmp_path / "go"
-    command = f"echo first; until [ -e {go} ]; do sleep 0.05; done; echo second"
+def test_output_is_streamed_before_the_command_ends(runner: LoopRunner, tmp_path: Path) -> None:
+    marker = tmp_path / "go"
+    command = f"echo first; until [ -e {marker} ]; do sleep 0.05; done; echo second"
     with Endpoint([Turn(calls=[bash(command)]), SUBMIT]) as endpoint:
         events = []
-        for event in bench.round(endpoint):
+        for event in runner.stream_round(endpoint):
             events.append(event)
             if isinstance(event, ToolOutput) and "first" in event.text:
-                assert not of(ToolEnded, events)
-                go.touch()
-    assert "second" in "".join(event.text for event in of(ToolOutput, events))
+                assert not events_of_type(ToolEnded, events)
+                marker.touch()
+    assert "second" in "".join(event.text for event in events_of_type(ToolOutput, events))
 
 
-def test_remaining_steps_are_announced_and_stay_in_the_history(bench: Bench) -> None:
-    bench.play([Turn(calls=[bash("true")]), SUBMIT], Limits(steps=7))
-    assert bench.asked[0]["messages"][-1]["content"].endswith("\nSteps Remaining: 7")
-    later = bench.asked[1]["messages"]
-    assert later[1]["content"].endswith("\nSteps Remaining: 7")
-    assert later[-1]["content"].endswith("\nSteps Remaining: 6")
+def test_remaining_steps_are_announced_and_stay_in_the_history(runner: LoopRunner) -> None:
+    runner.run_round([Turn(calls=[bash("true")]), SUBMIT], Limits(steps=7))
+    assert runner.request_bodies[0]["messages"][-1]["content"].endswith("\nSteps Remaining: 7")
+    messages = runner.request_bodies[1]["messages"]
+    assert messages[1]["content"].endswith("\nSteps Remaining: 7")
+    assert messages[-1]["content"].endswith("\nSteps Remaining: 6")
 
 
-def test_every_step_starts_and_ends_once(bench: Bench) -> None:
-    events = bench.play([Turn(calls=[bash("true")])] * 3 + [SUBMIT])
-    assert [event.step for event in of(StepStarted, events)] == [1, 2, 3, 4]
-    assert [event.step for event in of(StepEnded, events)] == [1, 2, 3, 4]
+def test_every_step_starts_and_ends_once(runner: LoopRunner) -> None:
+    events = runner.run_round([Turn(calls=[bash("true")])] * 3 + [SUBMIT])
+    assert [event.step for event in events_of_type(StepStarted, events)] == [1, 2, 3, 4]
+    assert [event.step for event in events_of_type(StepEnded, events)] == [1, 2, 3, 4]
 
 
-def test_the_answer_is_the_file_written_in_this_round(bench: Bench) -> None:
-    events = bench.play([Turn(calls=[bash("echo 42 > output/answer.txt")]), SUBMIT])
-    assert end(events).answer == "42"
-    bench.conversation.apply(Reminder(step=0, text="And now?"))
-    events = bench.play([Turn(text="Nothing new.", calls=[("submit", {})])])
-    assert end(events).answer == "Nothing new."
+def test_the_answer_is_the_file_written_in_this_round(runner: LoopRunner) -> None:
+    events = runner.run_round([Turn(calls=[bash("echo 42 > output/answer.txt")]), SUBMIT])
+    assert run_end(events).answer == "42"
+    runner.conversation.apply(Reminder(step=0, text="And now?"))
+    events = runner.run_round([Turn(text="Nothing new.", calls=[("submit", {})])])
+    assert run_end(events).answer == "Nothing new."
 
 
-# Tool calls: each has exactly one answer
+# Tool calls: each has exactly one result
 
 
-def test_all_calls_of_a_message_run_in_order(bench: Bench) -> None:
+def test_all_calls_of_a_message_run_in_order(runner: LoopRunner) -> None:
     calls = [bash("echo a >> log"), bash("echo b >> log"), bash("cat log")]
-    events = bench.play([Turn(calls=calls), SUBMIT])
+    events = runner.run_round([Turn(calls=calls), SUBMIT])
     assert "a\nb" in observations(events)[2]
-    assert len(of(ToolStarted, events)) == 4
+    assert len(events_of_type(ToolStarted, events)) == 4
 
 
 @pytest.mark.parametrize(
@@ -194,463 +202,481 @@ def test_all_calls_of_a_message_run_in_order(bench: Bench) -> None:
                                      "insert_line": "two"}), "insert_line"),
     ],
 )  # fmt: skip
-def test_a_malformed_call_is_answered_with_the_error(bench: Bench, call: Call, said: str) -> None:
-    events = bench.play([Turn(calls=[call]), SUBMIT])
-    assert end(events).status == "submitted"
+def test_a_malformed_call_is_answered_with_the_error(
+    runner: LoopRunner, call: Call, said: str
+) -> None:
+    events = runner.run_round([Turn(calls=[call]), SUBMIT])
+    assert run_end(events).status == "submitted"
     assert said in observations(events)[0]
-    assert not of(ToolEnded, events)[0].ok
+    assert not events_of_type(ToolEnded, events)[0].ok
 
 
-def test_a_call_without_an_id_gets_a_generated_id(bench: Bench) -> None:
+def test_a_call_without_an_id_gets_a_generated_id(runner: LoopRunner) -> None:
     chunk = {"choices": [{"index": 0, "delta": {"tool_calls": [
         {"index": 0, "function": {"name": "execute_bash", "arguments": '{"command": "echo hi"}'}}
     ]}, "finish_reason": "tool_calls"}]}  # fmt: skip
-    events = bench.play([Turn(chunks=[chunk]), SUBMIT])
-    assert of(ToolEnded, events)[0].call_id
+    events = runner.run_round([Turn(chunks=[chunk]), SUBMIT])
+    assert events_of_type(ToolEnded, events)[0].call_id
     assert "hi" in observations(events)[0]
 
 
-def test_repeated_call_ids_are_made_unique(bench: Bench) -> None:
+def test_repeated_call_ids_are_made_unique(runner: LoopRunner) -> None:
     turn = Turn(calls=[Call("execute_bash", {"command": "true"}, id="call_0")])
-    events = bench.play([turn, turn, SUBMIT])
-    ids = [event.call_id for event in of(ToolEnded, events)]
+    events = runner.run_round([turn, turn, SUBMIT])
+    ids = [event.call_id for event in events_of_type(ToolEnded, events)]
     assert len(set(ids)) == len(ids)
 
 
-def test_calls_after_submit_are_answered_but_not_executed(bench: Bench) -> None:
-    events = bench.play([Turn(calls=[("submit", {}), bash("touch late")])])
-    assert end(events).status == "submitted"
+def test_calls_after_submit_are_answered_but_not_executed(runner: LoopRunner) -> None:
+    events = runner.run_round([Turn(calls=[("submit", {}), bash("touch late")])])
+    assert run_end(events).status == "submitted"
     assert "submitted" in observations(events)[1]
-    assert not (bench.sandbox.workspace / "late").exists()
+    assert not (runner.sandbox.workspace / "late").exists()
 
 
-def test_a_call_truncated_by_the_token_limit_is_reported(bench: Bench) -> None:
-    cut = Turn(calls=[Call("execute_bash", '{"command": "echo ')], finish="length")
-    events = bench.play([cut, SUBMIT])
+def test_a_call_truncated_by_the_token_limit_is_reported(runner: LoopRunner) -> None:
+    truncated_call = Turn(calls=[Call("execute_bash", '{"command": "echo ')], finish="length")
+    events = runner.run_round([truncated_call, SUBMIT])
     assert "token limit" in observations(events)[0]
 
 
 def test_a_call_started_in_a_lost_sandbox_is_not_reported_as_not_executed(
-    bench: Bench,
+    runner: LoopRunner,
 ) -> None:
     with Endpoint([Turn(calls=[bash("echo begun; sleep 600"), bash("true")])]) as endpoint:
         events = []
-        for event in bench.round(endpoint):
+        for event in runner.stream_round(endpoint):
             events.append(event)
             if isinstance(event, ToolOutput):
-                bench.sandbox.close()
-    assert end(events).status == "failed"
+                runner.sandbox.close()
+    assert run_end(events).status == "failed"
     first, second = observations(events)
     assert "in part" in first
     assert "not executed" in second
 
 
-def test_a_lost_sandbox_answers_every_call_and_fails_the_run(bench: Bench) -> None:
-    bench.sandbox.close()
-    events = bench.play([Turn(calls=[bash("true"), bash("true")])])
-    assert end(events).status == "failed"
-    assert end(events).reason
-    assert len(of(ToolEnded, events)) == 2
+def test_a_lost_sandbox_answers_every_call_and_fails_the_run(runner: LoopRunner) -> None:
+    runner.sandbox.close()
+    events = runner.run_round([Turn(calls=[bash("true"), bash("true")])])
+    assert run_end(events).status == "failed"
+    assert run_end(events).reason
+    assert len(events_of_type(ToolEnded, events)) == 2
 
 
 # Plain answers
 
 
-def test_a_plain_answer_ends_the_run_after_two_consecutive_reminders(bench: Bench) -> None:
-    events = bench.play([Turn(text="It is 4.")] * 3)
-    assert end(events).status == "answered"
-    assert end(events).answer == "It is 4."
-    assert [event.text for event in of(Reminder, events)] == [loop.REMINDER] * 2
-    assert loop.REMINDER in bench.asked[1]["messages"][-1]["content"]
+def test_a_plain_answer_ends_the_run_after_two_consecutive_reminders(runner: LoopRunner) -> None:
+    events = runner.run_round([Turn(text="It is 4.")] * 3)
+    assert run_end(events).status == "answered"
+    assert run_end(events).answer == "It is 4."
+    assert [event.text for event in events_of_type(Reminder, events)] == [loop.REMINDER] * 2
+    assert loop.REMINDER in runner.request_bodies[1]["messages"][-1]["content"]
 
 
-def test_a_tool_call_resets_the_reminder_count(bench: Bench) -> None:
+def test_a_tool_call_resets_the_reminder_count(runner: LoopRunner) -> None:
     plain, tool = Turn(text="hm"), Turn(calls=[bash("true")])
-    events = bench.play([plain, plain, tool, plain, plain, SUBMIT])
-    assert end(events).status == "submitted"
+    events = runner.run_round([plain, plain, tool, plain, plain, SUBMIT])
+    assert run_end(events).status == "submitted"
 
 
-def test_an_empty_answer_is_a_failure(bench: Bench) -> None:
-    events = bench.play(
+def test_an_empty_answer_is_a_failure(runner: LoopRunner) -> None:
+    events = runner.run_round(
         [Turn(text="Let me see.", calls=[bash("true")]), *[Turn(reasoning="hm")] * 3]
     )
-    assert (end(events).status, end(events).answer) == ("failed", "")
-    assert "wrote no text" in end(events).reason
+    assert (run_end(events).status, run_end(events).answer) == ("failed", "")
+    assert "wrote no text" in run_end(events).reason
 
 
-def test_an_empty_turn_after_the_answer_file_is_not_a_failure(bench: Bench) -> None:
-    wrote = Turn(calls=[bash("echo 42 > output/answer.txt")])
-    events = bench.play([wrote, *[Turn(text="")] * 3])
-    assert (end(events).status, end(events).answer) == ("answered", "42")
+def test_an_empty_turn_after_the_answer_file_is_not_a_failure(runner: LoopRunner) -> None:
+    write_answer = Turn(calls=[bash("echo 42 > output/answer.txt")])
+    events = runner.run_round([write_answer, *[Turn(text="")] * 3])
+    assert (run_end(events).status, run_end(events).answer) == ("answered", "42")
 
 
-def test_a_truncated_plain_answer_is_not_accepted(bench: Bench) -> None:
-    events = bench.play([Turn(text="It is", finish="length")] * 3)
-    assert (end(events).status, end(events).answer) == ("token_limit", "It is")
-    assert "cut" in end(events).reason
+def test_a_truncated_plain_answer_is_not_accepted(runner: LoopRunner) -> None:
+    events = runner.run_round([Turn(text="It is", finish="length")] * 3)
+    assert (run_end(events).status, run_end(events).answer) == ("token_limit", "It is")
+    assert "cut" in run_end(events).reason
 
 
-def test_a_plain_answer_can_be_accepted_immediately(bench: Bench) -> None:
-    events = bench.play([Turn(text="4")], replace(QUICK, reminders=0))
-    assert (end(events).status, end(events).answer) == ("answered", "4")
-    assert not of(Reminder, events)
+def test_a_plain_answer_can_be_accepted_immediately(runner: LoopRunner) -> None:
+    events = runner.run_round([Turn(text="4")], replace(QUICK_RETRIES, reminders=0))
+    assert (run_end(events).status, run_end(events).answer) == ("answered", "4")
+    assert not events_of_type(Reminder, events)
 
 
-def test_a_plain_answer_can_be_refused_always(bench: Bench) -> None:
-    events = bench.play([Turn(text="4")] * 6, replace(QUICK, reminders=None, steps=6))
-    assert end(events).status == "step_limit"
+def test_plain_answers_can_always_be_refused(runner: LoopRunner) -> None:
+    events = runner.run_round([Turn(text="4")] * 6, replace(QUICK_RETRIES, reminders=None, steps=6))
+    assert run_end(events).status == "step_limit"
 
 
-def test_an_empty_turn_gets_a_reminder(bench: Bench) -> None:
-    events = bench.play([Turn(), SUBMIT])
-    assert end(events).status == "submitted"
-    assert len(of(Reminder, events)) == 1
+def test_an_empty_turn_gets_a_reminder(runner: LoopRunner) -> None:
+    events = runner.run_round([Turn(), SUBMIT])
+    assert run_end(events).status == "submitted"
+    assert len(events_of_type(Reminder, events)) == 1
 
 
 # Limits
 
 
-def test_the_last_step_is_announced_and_the_run_ends_at_the_limit(bench: Bench) -> None:
-    events = bench.play([Turn(calls=[bash("true")])] * 3, Limits(steps=3))
-    assert end(events).status == "step_limit"
-    assert "last turn" in of(StepStarted, events)[-1].note
-    assert "last turn" not in of(StepStarted, events)[0].note
+def test_the_last_step_is_announced_and_the_run_ends_at_the_limit(runner: LoopRunner) -> None:
+    events = runner.run_round([Turn(calls=[bash("true")])] * 3, Limits(steps=3))
+    assert run_end(events).status == "step_limit"
+    assert "last turn" in events_of_type(StepStarted, events)[-1].note
+    assert "last turn" not in events_of_type(StepStarted, events)[0].note
 
 
-def test_a_submit_in_the_last_turn_counts(bench: Bench) -> None:
-    events = bench.play([Turn(calls=[bash("true")]), SUBMIT], Limits(steps=2))
-    assert end(events).status == "submitted"
+def test_a_submit_in_the_last_turn_is_accepted(runner: LoopRunner) -> None:
+    events = runner.run_round([Turn(calls=[bash("true")]), SUBMIT], Limits(steps=2))
+    assert run_end(events).status == "submitted"
 
 
-def test_one_last_turn_remains_near_the_token_limit(bench: Bench) -> None:
+def test_one_last_turn_remains_near_the_token_limit(runner: LoopRunner) -> None:
     turns = [Turn(calls=[bash("true")], usage=(500 * n, 10)) for n in range(1, 6)]
-    events = bench.play(turns, replace(QUICK, conversation_tokens=1000))
-    assert end(events).status == "token_limit"
-    assert len(of(StepEnded, events)) == 3
-    assert "last turn" in of(StepStarted, events)[2].note
+    events = runner.run_round(turns, replace(QUICK_RETRIES, conversation_tokens=1000))
+    assert run_end(events).status == "token_limit"
+    assert len(events_of_type(StepEnded, events)) == 3
+    assert "last turn" in events_of_type(StepStarted, events)[2].note
 
 
-def test_cost_is_limited_if_a_price_is_set(bench: Bench) -> None:
-    limits = replace(QUICK, money=1.0, price=Price(prompt=10_000.0, generated=0.0))
-    events = bench.play([Turn(calls=[bash("true")])] * 5, limits)
-    assert end(events).status == "budget_limit"
-    assert end(events).totals.cost == pytest.approx(2.0)
+def test_cost_is_limited_if_a_price_is_set(runner: LoopRunner) -> None:
+    limits = replace(QUICK_RETRIES, money=1.0, price=Price(prompt=10_000.0, generated=0.0))
+    events = runner.run_round([Turn(calls=[bash("true")])] * 5, limits)
+    assert run_end(events).status == "budget_limit"
+    assert run_end(events).totals.cost == pytest.approx(2.0)
 
 
-def test_wall_time_ends_a_command_and_leaves_one_last_turn(bench: Bench) -> None:
+def test_wall_time_ends_a_command_and_leaves_one_last_turn(runner: LoopRunner) -> None:
     turns = [Turn(calls=[bash("echo begun; sleep 600")]), Turn(calls=[bash("true")])]
-    events = bench.play(turns, replace(QUICK, seconds=2.0))
-    assert end(events).status == "time_limit"
-    assert of(ToolEnded, events)[0].ending == "timeout"
+    events = runner.run_round(turns, replace(QUICK_RETRIES, seconds=2.0))
+    assert run_end(events).status == "time_limit"
+    assert events_of_type(ToolEnded, events)[0].ending == "timeout"
     assert "begun" in observations(events)[0]
 
 
-def test_wall_time_ends_an_endless_turn(bench: Bench) -> None:
-    class Babbling(ScriptedModel):
+def test_wall_time_ends_an_endless_turn(runner: LoopRunner) -> None:
+    class EndlessModel(ScriptedModel):
         def stream(self, request: ModelRequest, stop: Stop) -> Iterator[Piece]:
             while not stop.wait(0.005):
                 yield ReasoningPiece("hm ")
 
-    bench.conversation.apply(Reminder(step=0, text="Do it."))
-    limits = replace(QUICK, seconds=0.5)
-    asked = Round(Babbling([]), Toolbox(bench.sandbox), bench.conversation, limits, bench.stop)
-    assert end(list(loop.run_round(asked))).status == "time_limit"
+    runner.conversation.apply(Reminder(step=0, text="Do it."))
+    limits = replace(QUICK_RETRIES, seconds=0.5)
+    round_ = Round(
+        EndlessModel([]), Toolbox(runner.sandbox), runner.conversation, limits, runner.stop
+    )
+    assert run_end(list(loop.run_round(round_))).status == "time_limit"
 
 
-def test_wall_time_ends_a_turn_that_sends_comments_only(bench: Bench) -> None:
-    with FloodServer(EVENTS, dripping()) as server:
+def test_wall_time_ends_a_stream_of_comments(runner: LoopRunner) -> None:
+    with FloodServer(EVENT_STREAM_HEAD, endless_comments()) as server:
         model = OpenAIModel(ModelConfig(server.url, "m"))
-        bench.conversation.apply(Reminder(step=0, text="Do it."))
-        limits = replace(QUICK, seconds=1.0)
-        asked = Round(model, Toolbox(bench.sandbox), bench.conversation, limits, bench.stop)
-        events = list(loop.run_round(asked))
-    assert end(events).status == "time_limit"
+        runner.conversation.apply(Reminder(step=0, text="Do it."))
+        limits = replace(QUICK_RETRIES, seconds=1.0)
+        round_ = Round(model, Toolbox(runner.sandbox), runner.conversation, limits, runner.stop)
+        events = list(loop.run_round(round_))
+    assert run_end(events).status == "time_limit"
     assert server.sent > 0
 
 
-def dripping() -> Iterator[bytes]:
+def endless_comments() -> Iterator[bytes]:
     while True:
         yield b": waiting\n\n"
         time.sleep(0.05)
 
 
-def test_wall_time_skips_calls_that_have_not_started(bench: Bench) -> None:
+def test_wall_time_skips_calls_that_have_not_started(runner: LoopRunner) -> None:
     turn = Turn(calls=[bash("sleep 600"), bash("echo late"), ("submit", {})])
-    events = bench.play([turn], replace(QUICK, seconds=2.0))
-    assert end(events).status == "submitted"
-    seen = observations(events)
-    assert ["not executed" in text for text in seen] == [False, True, False]
-    assert "the time limit was reached" in seen[1]
+    events = runner.run_round([turn], replace(QUICK_RETRIES, seconds=2.0))
+    assert run_end(events).status == "submitted"
+    results = observations(events)
+    assert ["not executed" in text for text in results] == [False, True, False]
+    assert "the time limit was reached" in results[1]
 
 
-def test_wall_time_ends_the_wait_for_a_retry(bench: Bench) -> None:
-    busy = Turn(fault="429 retry-after=50")
-    events = bench.play([busy], replace(QUICK, seconds=1.0))
-    assert end(events).status == "time_limit"
-    assert of(Retrying, events)
+def test_wall_time_ends_the_wait_for_a_retry(runner: LoopRunner) -> None:
+    rate_limited = Turn(fault="429 retry-after=50")
+    events = runner.run_round([rate_limited], replace(QUICK_RETRIES, seconds=1.0))
+    assert run_end(events).status == "time_limit"
+    assert events_of_type(Retrying, events)
 
 
-# Faults of the endpoint
+# Errors of the endpoint
 
 
 @pytest.mark.parametrize(
     "fault",
     ["429 retry-after=0.01", "500", "503", "cut", "overloaded", "html status=502"],
 )
-def test_transient_errors_are_retried_and_shown(bench: Bench, fault: str) -> None:
-    events = bench.play([Turn(text="x" * 40, fault=fault), SUBMIT])
-    assert end(events).status == "submitted"
-    retry = of(Retrying, events)[0]
+def test_transient_errors_are_retried_and_shown(runner: LoopRunner, fault: str) -> None:
+    events = runner.run_round([Turn(text="x" * 40, fault=fault), SUBMIT])
+    assert run_end(events).status == "submitted"
+    retry = events_of_type(Retrying, events)[0]
     assert retry.attempt == 2
     assert retry.reason
 
 
-def test_a_stalled_stream_is_retried(bench: Bench) -> None:
-    events = bench.play([Turn(text="x" * 40, fault="silent"), SUBMIT], read_timeout=0.3)
-    assert end(events).status == "submitted"
-    assert len(of(Retrying, events)) == 1
+def test_a_stalled_stream_is_retried(runner: LoopRunner) -> None:
+    events = runner.run_round([Turn(text="x" * 40, fault="silent"), SUBMIT], read_timeout=0.3)
+    assert run_end(events).status == "submitted"
+    assert len(events_of_type(Retrying, events)) == 1
 
 
-def test_output_of_a_failed_attempt_is_not_in_the_history(bench: Bench) -> None:
-    bench.play([Turn(text="LOST" * 20, fault="cut"), Turn(calls=[bash("true")]), SUBMIT])
-    assert "LOST" not in json.dumps(bench.asked[-1])
+def test_output_of_a_failed_attempt_is_not_in_the_history(runner: LoopRunner) -> None:
+    runner.run_round([Turn(text="LOST" * 20, fault="cut"), Turn(calls=[bash("true")]), SUBMIT])
+    assert "LOST" not in json.dumps(runner.request_bodies[-1])
 
 
-def test_retries_are_limited(bench: Bench) -> None:
-    events = bench.play([Turn(fault="503")] * 3, replace(QUICK, attempts=3))
-    assert end(events).status == "failed"
-    assert len(of(Retrying, events)) == 2
-    assert "503" in end(events).reason
+def test_retries_are_limited(runner: LoopRunner) -> None:
+    events = runner.run_round([Turn(fault="503")] * 3, replace(QUICK_RETRIES, attempts=3))
+    assert run_end(events).status == "failed"
+    assert len(events_of_type(Retrying, events)) == 2
+    assert "503" in run_end(events).reason
 
 
 @pytest.mark.parametrize("fault", ["401", "403", "404"])
-def test_permanent_errors_are_not_retried(bench: Bench, fault: str) -> None:
-    events = bench.play([Turn(fault=fault)])
-    assert end(events).status == "failed"
-    assert len(bench.asked) == 1
-    assert fault in end(events).reason
+def test_permanent_errors_are_not_retried(runner: LoopRunner, fault: str) -> None:
+    events = runner.run_round([Turn(fault=fault)])
+    assert run_end(events).status == "failed"
+    assert len(runner.request_bodies) == 1
+    assert fault in run_end(events).reason
 
 
-def test_an_unreachable_endpoint_fails_with_a_clear_message(bench: Bench) -> None:
-    with Endpoint([]) as gone:
+def test_an_unreachable_endpoint_fails_with_a_clear_message(runner: LoopRunner) -> None:
+    with Endpoint([]) as closed_endpoint:
         pass
-    events = list(bench.round(gone, replace(QUICK, attempts=2)))
-    assert end(events).status == "failed"
-    assert "127.0.0.1" in end(events).reason
+    events = list(runner.stream_round(closed_endpoint, replace(QUICK_RETRIES, attempts=2)))
+    assert run_end(events).status == "failed"
+    assert "127.0.0.1" in run_end(events).reason
 
 
-def test_a_full_context_first_reduces_max_tokens(bench: Bench) -> None:
+def test_a_full_context_first_reduces_max_tokens(runner: LoopRunner) -> None:
     message = (
         "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens "
         "(3000 in the messages, 2000 in the completion)."
     )
-    full = Turn(fault="400", message=message)
-    events = bench.play([full, SUBMIT], replace(QUICK, turn_tokens=2000))
-    assert end(events).status == "submitted"
-    assert of(Notice, events)
-    assert bench.asked[0]["max_tokens"] == 2000
-    assert bench.asked[1]["max_tokens"] == 4096 - 3000 - 100
+    full_context = Turn(fault="400", message=message)
+    events = runner.run_round([full_context, SUBMIT], replace(QUICK_RETRIES, turn_tokens=2000))
+    assert run_end(events).status == "submitted"
+    assert events_of_type(Notice, events)
+    assert runner.request_bodies[0]["max_tokens"] == 2000
+    assert runner.request_bodies[1]["max_tokens"] == 4096 - 3000 - 100
 
 
-def test_a_full_context_then_trims_older_outputs_with_a_note(bench: Bench) -> None:
+def test_a_full_context_then_trims_older_outputs_with_a_note(runner: LoopRunner) -> None:
     message = "This model's maximum context length is 4096 tokens, however you requested 9000."
-    work = [Turn(calls=[bash(f"seq {n} {n + 400}")]) for n in range(6)]
-    events = bench.play([*work, Turn(fault="400", message=message), SUBMIT])
-    assert end(events).status == "submitted"
-    assert len(of(ObservationsCleared, events)) == 1
-    told = [m["content"] for m in bench.asked[-1]["messages"] if m["role"] == "tool"]
-    assert told[0].startswith("[This output was removed")
-    assert "400" in told[-1]
+    output_turns = [Turn(calls=[bash(f"seq {n} {n + 400}")]) for n in range(6)]
+    events = runner.run_round([*output_turns, Turn(fault="400", message=message), SUBMIT])
+    assert run_end(events).status == "submitted"
+    assert len(events_of_type(ObservationsCleared, events)) == 1
+    results = [m["content"] for m in runner.request_bodies[-1]["messages"] if m["role"] == "tool"]
+    assert results[0].startswith("[This output was removed")
+    assert "400" in results[-1]
 
 
-def test_max_tokens_is_restored_once_the_context_has_room(bench: Bench) -> None:
-    full = (
+def test_max_tokens_is_restored_once_the_context_has_room(runner: LoopRunner) -> None:
+    full_context = (
         "maximum context length is 4096 tokens. However, you requested {0} tokens "
         "({0} in the messages)"
     )
-    work = [Turn(calls=[bash(f"seq {n} {n + 400}")]) for n in range(6)]
-    refused = [Turn(fault="400", message=full.format(used)) for used in (3500, 4000)]
-    events = bench.play([*work, *refused, SUBMIT], replace(QUICK, turn_tokens=2000))
-    assert end(events).status == "submitted"
-    assert of(ObservationsCleared, events)
-    asked = [body["max_tokens"] for body in bench.asked]
-    assert asked[-3:] == [2000, 4096 - 3500 - 100, 2000]
-
-
-def test_a_context_that_stays_full_ends_as_a_token_limit(bench: Bench) -> None:
-    message = "This model's maximum context length is 40 tokens, however you requested 9000."
-    events = bench.play([Turn(fault="400", message=message)])
-    assert end(events).status == "token_limit"
-
-
-def test_an_unaffordable_answer_is_requested_with_fewer_tokens(bench: Bench) -> None:
-    message = "This request requires more credits: you can only afford 3000 tokens."
-    events = bench.play(
-        [Turn(fault="402", message=message), SUBMIT], replace(QUICK, turn_tokens=65536)
+    output_turns = [Turn(calls=[bash(f"seq {n} {n + 400}")]) for n in range(6)]
+    refusals = [Turn(fault="400", message=full_context.format(used)) for used in (3500, 4000)]
+    events = runner.run_round(
+        [*output_turns, *refusals, SUBMIT], replace(QUICK_RETRIES, turn_tokens=2000)
     )
-    assert end(events).status == "submitted"
-    assert bench.asked[1]["max_tokens"] == 3000
+    assert run_end(events).status == "submitted"
+    assert events_of_type(ObservationsCleared, events)
+    max_tokens = [body["max_tokens"] for body in runner.request_bodies]
+    assert max_tokens[-3:] == [2000, 4096 - 3500 - 100, 2000]
 
 
-def test_max_tokens_is_not_sent_unless_set(bench: Bench) -> None:
-    bench.play([SUBMIT])
-    assert not {"max_tokens", "max_completion_tokens", "temperature"} & set(bench.asked[0])
+def test_a_context_that_stays_full_ends_as_a_token_limit(runner: LoopRunner) -> None:
+    message = "This model's maximum context length is 40 tokens, however you requested 9000."
+    events = runner.run_round([Turn(fault="400", message=message)])
+    assert run_end(events).status == "token_limit"
+
+
+def test_an_unaffordable_answer_is_requested_with_fewer_tokens(runner: LoopRunner) -> None:
+    message = "This request requires more credits: you can only afford 3000 tokens."
+    events = runner.run_round(
+        [Turn(fault="402", message=message), SUBMIT], replace(QUICK_RETRIES, turn_tokens=65536)
+    )
+    assert run_end(events).status == "submitted"
+    assert runner.request_bodies[1]["max_tokens"] == 3000
+
+
+def test_max_tokens_is_not_sent_unless_set(runner: LoopRunner) -> None:
+    runner.run_round([SUBMIT])
+    assert not {"max_tokens", "max_completion_tokens", "temperature"} & set(
+        runner.request_bodies[0]
+    )
 
 
 # Stop
 
 
-def test_stop_ends_the_wait_for_a_silent_model(bench: Bench) -> None:
+def test_stop_ends_the_wait_for_a_silent_model(runner: LoopRunner) -> None:
     with Endpoint([Turn(fault="silent at=0")]) as endpoint:
         events: list[Event] = []
-        worker = threading.Thread(target=lambda: events.extend(bench.round(endpoint)))
+        worker = threading.Thread(target=lambda: events.extend(runner.stream_round(endpoint)))
         worker.start()
         assert endpoint.wait_for_requests(1)
-        bench.stop.set()
+        runner.stop.set()
         worker.join(5)
         assert not worker.is_alive()
-    assert end(events).status == "stopped"
+    assert run_end(events).status == "stopped"
 
 
-def test_stop_ends_a_command_and_answers_the_remaining_calls(bench: Bench) -> None:
+def test_stop_ends_a_command_and_answers_the_remaining_calls(runner: LoopRunner) -> None:
     events: list[Event] = []
     with Endpoint([Turn(calls=[bash("echo begun; sleep 600"), bash("touch never")])]) as endpoint:
-        for event in bench.round(endpoint):
+        for event in runner.stream_round(endpoint):
             events.append(event)
             if isinstance(event, ToolOutput):
-                bench.stop.set()
-    assert end(events).status == "stopped"
-    assert of(ToolEnded, events)[0].ending == "stop"
-    assert len(of(ToolEnded, events)) == 2
-    assert not (bench.sandbox.workspace / "never").exists()
+                runner.stop.set()
+    assert run_end(events).status == "stopped"
+    assert events_of_type(ToolEnded, events)[0].ending == "stop"
+    assert len(events_of_type(ToolEnded, events)) == 2
+    assert not (runner.sandbox.workspace / "never").exists()
 
 
-def test_stop_ends_the_wait_between_retries(bench: Bench) -> None:
+def test_stop_ends_the_wait_between_retries(runner: LoopRunner) -> None:
     events: list[Event] = []
     with Endpoint([Turn(fault="429 retry-after=50")]) as endpoint:
-        for event in bench.round(endpoint):
+        for event in runner.stream_round(endpoint):
             events.append(event)
             if isinstance(event, Retrying):
-                threading.Timer(0.05, bench.stop.set).start()
-                begun = time.monotonic()
-    assert end(events).status == "stopped"
-    assert time.monotonic() - begun < 10
+                threading.Timer(0.05, runner.stop.set).start()
+                start_time = time.monotonic()
+    assert run_end(events).status == "stopped"
+    assert time.monotonic() - start_time < 10
 
 
-def test_a_stopped_round_can_be_continued(bench: Bench) -> None:
-    bench.stop.set()
-    assert end(bench.play([])).status == "stopped"
-    bench.stop = Stop()
-    bench.conversation.apply(Reminder(step=1, text="Go on."))
-    events = bench.play([Turn(calls=[bash("true")]), SUBMIT])
-    assert end(events).status == "submitted"
+def test_a_stopped_round_can_be_continued(runner: LoopRunner) -> None:
+    runner.stop.set()
+    assert run_end(runner.run_round([])).status == "stopped"
+    runner.stop = Stop()
+    runner.conversation.apply(Reminder(step=1, text="Go on."))
+    events = runner.run_round([Turn(calls=[bash("true")]), SUBMIT])
+    assert run_end(events).status == "submitted"
 
 
-# Counting
+# Totals
 
 
-def test_totals_come_from_usage(bench: Bench) -> None:
+def test_totals_are_summed_from_usage(runner: LoopRunner) -> None:
     turns = [
         Turn(calls=[bash("seq 100")], usage=(100, 20, 0)),
         Turn(calls=[("submit", {})], usage=(400, 10, 90)),
     ]
-    totals = end(bench.play(turns)).totals
+    totals = run_end(runner.run_round(turns)).totals
     assert (totals.prompt_tokens, totals.cached_tokens, totals.generated_tokens) == (500, 90, 30)
     assert (totals.environment_tokens, totals.peak_context, totals.steps) == (280, 410, 2)
     assert not totals.estimated
     assert totals.sandbox_seconds > 0
 
 
-def test_missing_token_counts_are_estimated_and_marked(bench: Bench) -> None:
-    events = bench.play([Turn(text="hello " * 10, calls=[("submit", {})], usage=None)])
-    assert end(events).totals.estimated
-    assert end(events).totals.generated_tokens >= 15
+def test_missing_token_counts_are_estimated_and_marked(runner: LoopRunner) -> None:
+    events = runner.run_round([Turn(text="hello " * 10, calls=[("submit", {})], usage=None)])
+    assert run_end(events).totals.estimated
+    assert run_end(events).totals.generated_tokens >= 15
 
 
-def test_an_unmetered_model_reports_no_tokens(bench: Bench) -> None:
-    bench.conversation.apply(Reminder(step=0, text="Go."))
+def test_an_unmetered_model_reports_no_tokens(runner: LoopRunner) -> None:
+    runner.conversation.apply(Reminder(step=0, text="Go."))
     model = ScriptedModel([ScriptedTurn(calls=(ToolCall("", "submit", "{}"),))], metered=False)
-    round_ = Round(model, Toolbox(bench.sandbox), bench.conversation, QUICK, bench.stop)
-    totals = end(list(loop.run_round(round_))).totals
+    round_ = Round(model, Toolbox(runner.sandbox), runner.conversation, QUICK_RETRIES, runner.stop)
+    totals = run_end(list(loop.run_round(round_))).totals
     assert (totals.metered, totals.prompt_tokens, totals.estimated) == (False, 0, False)
 
 
 # Without a sandbox
 
 
-def test_plain_mode_accepts_the_first_answer(bench: Bench) -> None:
-    bench.conversation.apply(Reminder(step=0, text="What is 2+2?"))
+def test_plain_mode_accepts_the_first_answer(runner: LoopRunner) -> None:
+    runner.conversation.apply(Reminder(step=0, text="What is 2+2?"))
     with Endpoint([Turn(text="4")]) as endpoint:
         model = OpenAIModel(ModelConfig(endpoint.url, "m"))
-        events = list(loop.run_round(Round(model, None, bench.conversation, QUICK, bench.stop)))
-    assert (end(events).status, end(events).answer) == ("answered", "4")
+        events = list(
+            loop.run_round(Round(model, None, runner.conversation, QUICK_RETRIES, runner.stop))
+        )
+    assert (run_end(events).status, run_end(events).answer) == ("answered", "4")
     assert "tools" not in endpoint.requests[0].body
     assert "Steps Remaining" not in json.dumps(endpoint.requests[0].body)
 
 
-def test_plain_mode_ends_if_the_model_keeps_calling_tools(bench: Bench) -> None:
-    bench.conversation.apply(Reminder(step=0, text="What is 2+2?"))
+def test_plain_mode_ends_if_the_model_keeps_calling_tools(runner: LoopRunner) -> None:
+    runner.conversation.apply(Reminder(step=0, text="What is 2+2?"))
     endless = (Turn(text="Let me see.", calls=[bash("ls")]) for _ in itertools.count())
     with Endpoint(endless) as endpoint:
         model = OpenAIModel(ModelConfig(endpoint.url, "m"))
-        events = list(loop.run_round(Round(model, None, bench.conversation, QUICK, bench.stop)))
-    assert (end(events).status, len(endpoint.requests)) == ("failed", 2)
-    assert "plain mode has none" in end(events).reason
+        events = list(
+            loop.run_round(Round(model, None, runner.conversation, QUICK_RETRIES, runner.stop))
+        )
+    assert (run_end(events).status, len(endpoint.requests)) == ("failed", 2)
+    assert "plain mode has none" in run_end(events).reason
 
 
-def test_plain_mode_accepts_an_answer_after_one_call(bench: Bench) -> None:
-    bench.conversation.apply(Reminder(step=0, text="What is 2+2?"))
+def test_plain_mode_accepts_an_answer_after_one_call(runner: LoopRunner) -> None:
+    runner.conversation.apply(Reminder(step=0, text="What is 2+2?"))
     with Endpoint([Turn(calls=[bash("ls")]), Turn(text="4")]) as endpoint:
         model = OpenAIModel(ModelConfig(endpoint.url, "m"))
-        events = list(loop.run_round(Round(model, None, bench.conversation, QUICK, bench.stop)))
-    assert (end(events).status, end(events).answer) == ("answered", "4")
+        events = list(
+            loop.run_round(Round(model, None, runner.conversation, QUICK_RETRIES, runner.stop))
+        )
+    assert (run_end(events).status, run_end(events).answer) == ("answered", "4")
 
 
-def test_the_answer_of_a_stopped_round_is_only_the_file(bench: Bench) -> None:
+def test_the_answer_of_a_stopped_round_is_only_the_file(runner: LoopRunner) -> None:
     with Endpoint([Turn(text="Let me look.", calls=[bash("touch here; sleep 600")])]) as endpoint:
         events = []
-        for event in bench.round(endpoint):
+        for event in runner.stream_round(endpoint):
             events.append(event)
             if isinstance(event, ToolStarted):
-                bench.stop.set()
-    assert (end(events).status, end(events).answer) == ("stopped", "")
+                runner.stop.set()
+    assert (run_end(events).status, run_end(events).answer) == ("stopped", "")
 
 
-def test_the_answer_of_a_failed_round_is_only_the_file(bench: Bench) -> None:
+def test_the_answer_of_a_failed_round_is_only_the_file(runner: LoopRunner) -> None:
     turns = [Turn(text="Let me look.", calls=[bash("true")]), Turn(fault="401")]
-    events = bench.play(turns)
-    assert (end(events).status, end(events).answer) == ("failed", "")
+    events = runner.run_round(turns)
+    assert (run_end(events).status, run_end(events).answer) == ("failed", "")
 
 
-def test_an_html_page_after_valid_answers_is_retried(bench: Bench) -> None:
-    events = bench.play([Turn(calls=[bash("true")]), Turn(fault="html"), SUBMIT])
-    assert end(events).status == "submitted"
-    assert "not a model's answer" in of(Retrying, events)[0].reason
+def test_an_html_page_after_valid_answers_is_retried(runner: LoopRunner) -> None:
+    events = runner.run_round([Turn(calls=[bash("true")]), Turn(fault="html"), SUBMIT])
+    assert run_end(events).status == "submitted"
+    assert "not a model's answer" in events_of_type(Retrying, events)[0].reason
 
 
-def test_an_html_page_as_the_first_answer_is_an_error(bench: Bench) -> None:
-    events = bench.play([Turn(fault="html")])
-    assert (end(events).status, of(Retrying, events)) == ("failed", [])
-    assert "end in /v1" in end(events).reason
+def test_an_html_page_as_the_first_answer_is_an_error(runner: LoopRunner) -> None:
+    events = runner.run_round([Turn(fault="html")])
+    assert (run_end(events).status, events_of_type(Retrying, events)) == ("failed", [])
+    assert "end in /v1" in run_end(events).reason
 
 
 @pytest.mark.parametrize("field", ["reasoning", "reasoning_content"])
-def test_reasoning_is_returned_under_its_original_field_name(bench: Bench, field: str) -> None:
-    thinking = Turn(reasoning="Hm.", reasoning_field=field, calls=[bash("true")])
-    events = bench.play([thinking, SUBMIT])
-    sent = next(each for each in bench.asked[1]["messages"] if each["role"] == "assistant")
-    assert {key: text for key, text in sent.items() if text == "Hm."} == {field: "Hm."}
-    assert of(ModelAnswered, events)[0].reasoning_field == field
+def test_reasoning_is_returned_under_its_original_field_name(
+    runner: LoopRunner, field: str
+) -> None:
+    turn = Turn(reasoning="Hm.", reasoning_field=field, calls=[bash("true")])
+    events = runner.run_round([turn, SUBMIT])
+    assistant_message = next(
+        each for each in runner.request_bodies[1]["messages"] if each["role"] == "assistant"
+    )
+    assert {key: text for key, text in assistant_message.items() if text == "Hm."} == {field: "Hm."}
+    assert events_of_type(ModelAnswered, events)[0].reasoning_field == field
 
 
-def test_cache_write_tokens_are_summed(bench: Bench) -> None:
+def test_cache_write_tokens_are_summed(runner: LoopRunner) -> None:
     usage = {
         "prompt_tokens": 90,
         "completion_tokens": 5,
         "prompt_tokens_details": {"cached_tokens": 10, "cache_write_tokens": 70},
     }
     turns = [Turn(calls=[bash("true")], usage=usage), Turn(calls=[("submit", {})], usage=usage)]
-    totals = end(bench.play(turns)).totals
+    totals = run_end(runner.run_round(turns)).totals
     assert (totals.cached_tokens, totals.cache_written_tokens) == (20, 140)
     assert "(20 cached, 140 written to the cache)" in format_totals(totals)
 
@@ -667,23 +693,25 @@ def test_cache_write_tokens_are_summed(bench: Bench) -> None:
     ],
 )
 def test_claimed_files_are_checked_against_the_workspace(
-    bench: Bench, command: str, claim: str, status: str, reason: str
+    runner: LoopRunner, command: str, claim: str, status: str, reason: str
 ) -> None:
     turns = [
         ScriptedTurn(calls=[ToolCall("", "execute_bash", json.dumps({"command": command}))]),
         ScriptedTurn(text=f"Done: {claim}", calls=[ToolCall("", "submit", "{}")]),
     ]
-    bench.conversation.apply(Reminder(step=0, text="Go."))
-    model, toolbox = ScriptedModel(turns), Toolbox(bench.sandbox)
-    bench.sandbox.write("output/.keep", b"")
-    round_ = Round(model, toolbox, bench.conversation, QUICK, bench.stop, verify_claims=True)
-    ended = end(list(loop.run_round(round_)))
+    runner.conversation.apply(Reminder(step=0, text="Go."))
+    model, toolbox = ScriptedModel(turns), Toolbox(runner.sandbox)
+    runner.sandbox.write("output/.keep", b"")
+    round_ = Round(
+        model, toolbox, runner.conversation, QUICK_RETRIES, runner.stop, verify_claims=True
+    )
+    ended = run_end(list(loop.run_round(round_)))
     assert ended.status == status
     assert reason in ended.reason
 
 
-def test_a_model_refusal_is_the_reason_for_the_failure(bench: Bench) -> None:
-    bench.conversation.apply(Reminder(step=0, text="Go."))
+def test_a_model_refusal_is_the_reason_for_the_failure(runner: LoopRunner) -> None:
+    runner.conversation.apply(Reminder(step=0, text="Go."))
     model = ScriptedModel([ScriptedTurn(error=ModelRefused("Connect a model."))])
-    round_ = Round(model, Toolbox(bench.sandbox), bench.conversation, QUICK, bench.stop)
-    assert end(list(loop.run_round(round_))).reason == "Connect a model."
+    round_ = Round(model, Toolbox(runner.sandbox), runner.conversation, QUICK_RETRIES, runner.stop)
+    assert run_end(list(loop.run_round(round_))).reason == "Connect a model."

@@ -1,4 +1,4 @@
-"""What a run has used, and which limit that is near."""
+"""Usage totals of a run, and the limit that is nearly reached."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from agent.loop.meter import UsageMeter, estimate_tokens
 from agent.models.base import Usage
 
 
-def used(limits: Limits, *turns: Usage | None) -> UsageMeter:
+def meter_after(limits: Limits, *turns: Usage | None) -> UsageMeter:
     meter = UsageMeter(limits)
     for usage in turns:
         meter.count_turn(usage, estimated=False, seconds=0.5)
@@ -16,33 +16,33 @@ def used(limits: Limits, *turns: Usage | None) -> UsageMeter:
 
 
 def test_usage_is_summed_over_turns() -> None:
-    totals = used(Limits(), Usage(100, 10, cached=40), Usage(150, 20, cached=90)).totals
+    totals = meter_after(Limits(), Usage(100, 10, cached=40), Usage(150, 20, cached=90)).totals
     assert (totals.steps, totals.prompt_tokens, totals.cached_tokens) == (2, 250, 130)
     assert (totals.generated_tokens, totals.model_seconds) == (30, 1.0)
 
 
 def test_environment_tokens_are_the_growth_of_the_prompt() -> None:
-    totals = used(Limits(), Usage(100, 10), Usage(150, 20)).totals
+    totals = meter_after(Limits(), Usage(100, 10), Usage(150, 20)).totals
     assert totals.environment_tokens == 150 - (100 + 10)
 
 
 def test_peak_context_is_the_longest_not_the_last() -> None:
-    assert used(Limits(), Usage(900, 100), Usage(50, 5)).totals.peak_context == 1000
+    assert meter_after(Limits(), Usage(900, 100), Usage(50, 5)).totals.peak_context == 1000
 
 
 def test_an_unmetered_model_uses_no_tokens() -> None:
-    totals = used(Limits(), None).totals
+    totals = meter_after(Limits(), None).totals
     assert (totals.metered, totals.prompt_tokens, totals.steps) == (False, 0, 1)
 
 
 def test_cached_tokens_have_their_own_price() -> None:
     price = Price(prompt=2.0, generated=10.0, cached=0.5)
-    totals = used(Limits(price=price), Usage(1_000_000, 100_000, cached=400_000)).totals
+    totals = meter_after(Limits(price=price), Usage(1_000_000, 100_000, cached=400_000)).totals
     assert totals.cost == pytest.approx(0.6 * 2.0 + 0.4 * 0.5 + 0.1 * 10.0)
 
 
 def test_without_a_price_there_is_no_cost() -> None:
-    assert used(Limits(), Usage(10, 10)).totals.cost is None
+    assert meter_after(Limits(), Usage(10, 10)).totals.cost is None
 
 
 def test_totals_continue_and_steps_restart_in_a_new_round() -> None:
@@ -53,7 +53,7 @@ def test_totals_continue_and_steps_restart_in_a_new_round() -> None:
     assert meter.totals.estimated
 
 
-def test_memory_is_the_peak() -> None:
+def test_peak_memory_is_the_maximum() -> None:
     meter = UsageMeter(Limits())
     for peak in (None, 30, 50, 40):
         meter.count_sandbox(0.1, peak)
@@ -61,7 +61,7 @@ def test_memory_is_the_peak() -> None:
 
 
 @pytest.mark.parametrize(
-    ("limits", "usage", "near"),
+    ("limits", "usage", "near_limit"),
     [
         (Limits(), Usage(10, 10), None),
         (Limits(steps=2), Usage(10, 10), "step_limit"),
@@ -74,9 +74,9 @@ def test_memory_is_the_peak() -> None:
     ],
 )
 def test_a_limit_that_leaves_one_last_turn_is_named(
-    limits: Limits, usage: Usage, near: str | None
+    limits: Limits, usage: Usage, near_limit: str | None
 ) -> None:
-    assert used(limits, usage).near_limit() == near
+    assert meter_after(limits, usage).near_limit() == near_limit
 
 
 def test_estimates_assume_four_characters_per_token() -> None:
