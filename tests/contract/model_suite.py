@@ -33,15 +33,15 @@ BASH = ToolSchema(
 REQUEST = ModelRequest([UserMessage("Do it.")], [BASH])
 
 
-def said(pieces: Sequence[Piece]) -> str:
+def text_of(pieces: Sequence[Piece]) -> str:
     return "".join(piece.text for piece in pieces if isinstance(piece, TextPiece))
 
 
-def thought(pieces: Sequence[Piece]) -> str:
+def reasoning_of(pieces: Sequence[Piece]) -> str:
     return "".join(piece.text for piece in pieces if isinstance(piece, ReasoningPiece))
 
 
-def called(pieces: Sequence[Piece]) -> list[ToolCall]:
+def calls_of(pieces: Sequence[Piece]) -> list[ToolCall]:
     """The calls that fragments add up to; ids and names come with the first one only."""
     calls: dict[int, ToolCall] = {}
     for piece in pieces:
@@ -67,7 +67,7 @@ class ModelSuite(ABC):
     def test_a_turn_ends_with_exactly_one_finish(self) -> None:
         with self.model(ScriptedTurn(text="Hello there.")) as model:
             pieces = list(model.stream(REQUEST, Stop()))
-        assert said(pieces) == "Hello there."
+        assert text_of(pieces) == "Hello there."
         assert [piece for piece in pieces if isinstance(piece, Finish)] == [pieces[-1]]
         assert isinstance(pieces[-1], Finish)
         assert pieces[-1].reason == "stop"
@@ -76,14 +76,14 @@ class ModelSuite(ABC):
         turn = ScriptedTurn(text="Ångström 🙂\n" * 40, reasoning="Let me see …\n" * 40)
         with self.model(turn) as model:
             pieces = list(model.stream(REQUEST, Stop()))
-        assert said(pieces) == turn.text
-        assert thought(pieces) == turn.reasoning
+        assert text_of(pieces) == turn.text
+        assert reasoning_of(pieces) == turn.reasoning
 
     def test_calls_keep_their_order_and_have_unique_ids(self) -> None:
         calls = [ToolCall("", "execute_bash", f'{{"command": "ls {n}"}}') for n in range(5)]
         with self.model(ScriptedTurn(calls=calls)) as model:
             pieces = list(model.stream(REQUEST, Stop()))
-        made = called(pieces)
+        made = calls_of(pieces)
         assert [call.arguments for call in made] == [call.arguments for call in calls]
         assert {call.name for call in made} == {"execute_bash"}
         assert len({call.id for call in made}) == 5
@@ -92,7 +92,7 @@ class ModelSuite(ABC):
 
     def test_arguments_are_passed_unchanged_even_if_invalid_json(self) -> None:
         with self.model(ScriptedTurn(calls=[ToolCall("", "execute_bash", '{"comm')])) as model:
-            assert called(list(model.stream(REQUEST, Stop())))[0].arguments == '{"comm'
+            assert calls_of(list(model.stream(REQUEST, Stop())))[0].arguments == '{"comm'
 
     def test_usage_comes_with_the_finish(self) -> None:
         usage = Usage(prompt=900, generated=30, cached=800)
@@ -107,7 +107,7 @@ class ModelSuite(ABC):
 
     def test_several_turns_in_sequence(self) -> None:
         with self.model(ScriptedTurn(text="one"), ScriptedTurn(text="two")) as model:
-            answers = [said(list(model.stream(REQUEST, Stop()))) for _ in range(2)]
+            answers = [text_of(list(model.stream(REQUEST, Stop()))) for _ in range(2)]
         assert answers == ["one", "two"]
 
     def test_a_transient_failure_comes_after_streamed_text(self) -> None:
@@ -116,7 +116,7 @@ class ModelSuite(ABC):
             pieces: list[Piece] = []
             with pytest.raises(ModelUnavailable, match="overloaded"):
                 pieces.extend(_kept(model.stream(REQUEST, Stop()), pieces))
-        assert said(pieces)
+        assert text_of(pieces)
 
     def test_a_request_without_a_next_turn_is_refused(self) -> None:
         with self.model() as model, pytest.raises(ModelRefused):
@@ -153,7 +153,7 @@ class ModelSuite(ABC):
             first = iter(model.stream(REQUEST, Stop()))
             next(first)
             first.close()  # type: ignore[attr-defined]
-            assert said(list(model.stream(REQUEST, Stop()))) == "next"
+            assert text_of(list(model.stream(REQUEST, Stop()))) == "next"
 
 
 def _kept(stream: Iterator[Piece], into: list[Piece]) -> Iterator[Piece]:

@@ -14,7 +14,7 @@ from agent.models.openai.client import OpenAIModel
 from agent.models.openai.stream import StreamParser
 from agent.models.openai.transport.bounds import limit_response
 from agent.util.cancellation import Stop
-from tests.contract.model_suite import REQUEST, called, said, thought
+from tests.contract.model_suite import REQUEST, calls_of, reasoning_of, text_of
 from tests.properties import holds
 from tests.support.models.turns import Call, Turn, response_chunks
 
@@ -56,8 +56,8 @@ def told(pieces: list[Piece] | str) -> object:
     """An answer without regard to how it was cut: made-up ids do not count."""
     if isinstance(pieces, str):
         return pieces
-    calls = [(call.name, call.arguments) for call in called(pieces)]
-    return thought(pieces), said(pieces), calls, pieces[-1]
+    calls = [(call.name, call.arguments) for call in calls_of(pieces)]
+    return reasoning_of(pieces), text_of(pieces), calls, pieces[-1]
 
 
 def cut(data: bytes, places: list[int]) -> list[bytes]:
@@ -92,8 +92,8 @@ def test_however_the_bytes_come_the_answer_is_the_same(
     data = "".join(f"{before}{line}{end}{end}" for line in lines).encode()
     whole = streamed([data])
     assert not isinstance(whole, str)
-    assert (said(whole), thought(whole)) == (said(whole), thought(whole))
-    assert len(called(whole)) == len(turn.calls)
+    assert (text_of(whole), reasoning_of(whole)) == (text_of(whole), reasoning_of(whole))
+    assert len(calls_of(whole)) == len(turn.calls)
     assert told(streamed(cut(data, places))) == told(whole)
     assert told(streamed([data[at : at + 1] for at in range(len(data))])) == told(whole)
 

@@ -9,7 +9,7 @@ from agent.models.base import Piece, ToolCall
 from agent.models.openai.stream import StreamParser
 from agent.tools.actions import Action, InvalidCall
 from agent.tools.call_parser import TimeLimits, parse
-from tests.contract.model_suite import called, said
+from tests.contract.model_suite import calls_of, text_of
 from tests.properties import holds
 
 NAMES = st.sampled_from(["execute_bash", "str_replace_editor", "submit", "unknown"])
@@ -35,7 +35,7 @@ def answered(deltas: list[dict[str, Any]], *, text_calls: bool = False) -> list[
 
 def read(fragments: list[dict[str, Any]]) -> list[tuple[str, str]]:
     pieces = answered([{"tool_calls": [each]} for each in fragments])
-    return [(call.name, call.arguments) for call in called(pieces)]
+    return [(call.name, call.arguments) for call in calls_of(pieces)]
 
 
 def cut(text: str, places: list[int]) -> list[str]:
@@ -97,8 +97,8 @@ def test_calls_written_as_text_are_read_however_the_text_is_cut(
     ]
     whole = "\n".join([text, *blocks])
     found = answered([{"content": part} for part in cut(whole, places)], text_calls=True)
-    assert [(each.name, json.loads(each.arguments)) for each in called(found)] == calls
-    assert said(found).strip() == text.strip()
+    assert [(each.name, json.loads(each.arguments)) for each in calls_of(found)] == calls
+    assert text_of(found).strip() == text.strip()
 
 
 @holds(

@@ -1,4 +1,4 @@
-"""Demonstrations: what the scripted model promises, and that every script plays for real."""
+"""Demonstrations: the model that plays them, and the validity of every script."""
 
 import json
 import time
@@ -78,8 +78,8 @@ def greeting(tmp_path: Path) -> Demonstration:
 TASK: list[Message] = [SystemMessage("Work."), UserMessage("<problem>Say hello.</problem>")]
 
 
-def played(result: str = "hello\nhello.txt") -> list[Message]:
-    """The conversation after the first turn, its two calls answered."""
+def conversation_after_first_turn(result: str = "hello\nhello.txt") -> list[Message]:
+    """Return the conversation after the first turn, with results for its two calls."""
     calls = (ToolCall("a", "execute_bash", "{}"), ToolCall("b", "execute_bash", "{}"))
     first, _, second = result.partition("\n")
     return [
@@ -90,7 +90,7 @@ def played(result: str = "hello\nhello.txt") -> list[Message]:
     ]
 
 
-def turn(demonstration: Demonstration | None, messages: list[Message]) -> list[Piece]:
+def stream_turn(demonstration: Demonstration | None, messages: list[Message]) -> list[Piece]:
     model = DemonstrationModel(demonstration, pace=0)
     return list(model.stream(ModelRequest(messages), Stop()))
 
@@ -98,10 +98,10 @@ def turn(demonstration: Demonstration | None, messages: list[Message]) -> list[P
 # The model
 
 
-def test_a_turn_streams_reasoning_text_and_calls_as_the_script_says(
+def test_a_turn_streams_the_reasoning_text_and_calls_of_the_script(
     greeting: Demonstration,
 ) -> None:
-    pieces = turn(greeting, TASK)
+    pieces = stream_turn(greeting, TASK)
     reasoning = [piece.text for piece in pieces if isinstance(piece, ReasoningPiece)]
     text = [piece.text for piece in pieces if isinstance(piece, TextPiece)]
     assert "".join(reasoning) == "A file is the shortest greeting."
@@ -118,58 +118,78 @@ def test_a_turn_streams_reasoning_text_and_calls_as_the_script_says(
 
 
 def test_a_turn_ends_in_one_finish_without_usage(greeting: Demonstration) -> None:
-    pieces = turn(greeting, TASK)
+    pieces = stream_turn(greeting, TASK)
     assert [piece for piece in pieces if isinstance(piece, Finish)] == [Finish("tool_calls")]
     assert pieces[-1] == Finish("tool_calls")
     assert not DemonstrationModel(greeting).metered
 
 
-def test_its_position_is_read_from_the_conversation(greeting: Demonstration) -> None:
-    names = [piece.name for piece in turn(greeting, played()) if isinstance(piece, CallPiece)]
+def test_the_position_is_derived_from_the_conversation(greeting: Demonstration) -> None:
+    names = [
+        piece.name
+        for piece in stream_turn(greeting, conversation_after_first_turn())
+        if isinstance(piece, CallPiece)
+    ]
     assert names[0] == "submit"
 
 
-def test_an_unexpected_result_stops_it_with_a_reason(greeting: Demonstration) -> None:
+def test_an_unexpected_result_ends_the_demonstration_with_a_reason(greeting: Demonstration) -> None:
     with pytest.raises(ModelRefused, match="stops here: the sandbox did not return"):
-        turn(greeting, played("hello\ntee: hello.txt: Read-only file system"))
+        stream_turn(
+            greeting, conversation_after_first_turn("hello\ntee: hello.txt: Read-only file system")
+        )
 
 
 def test_expectations_apply_to_the_last_results_only(greeting: Demonstration) -> None:
-    again = (ToolCall("c", "execute_bash", "{}"),)
-    messages = [*played(), AssistantMessage("", calls=again), ToolResult("c", "execute_bash", "no")]
+    second_calls = (ToolCall("c", "execute_bash", "{}"),)
+    messages = [
+        *conversation_after_first_turn(),
+        AssistantMessage("", calls=second_calls),
+        ToolResult("c", "execute_bash", "no"),
+    ]
     del messages[2:5]
     with pytest.raises(ModelRefused, match="did not return the expected result"):
-        turn(greeting, messages)
+        stream_turn(greeting, messages)
 
 
-def test_it_reports_its_end_after_the_last_turn(greeting: Demonstration) -> None:
-    over = [*played(), AssistantMessage("Done."), ToolResult("c", "submit", "<<< Finished >>>")]
+def test_the_end_is_reported_after_the_last_turn(greeting: Demonstration) -> None:
+    messages = [
+        *conversation_after_first_turn(),
+        AssistantMessage("Done."),
+        ToolResult("c", "submit", "<<< Finished >>>"),
+    ]
     with pytest.raises(ModelRefused, match="ends here"):
-        turn(greeting, over)
+        stream_turn(greeting, messages)
 
 
-@pytest.mark.parametrize("so_far", [played(), [*played(), AssistantMessage("Done.")]])
+@pytest.mark.parametrize(
+    "messages",
+    [
+        conversation_after_first_turn(),
+        [*conversation_after_first_turn(), AssistantMessage("Done.")],
+    ],
+)
 def test_a_follow_up_explains_how_to_connect_a_model(
-    greeting: Demonstration, so_far: list[Message]
+    greeting: Demonstration, messages: list[Message]
 ) -> None:
     with pytest.raises(
         ModelRefused, match=r"cannot answer this. To continue, connect a model.*OPENAI_BASE_URL"
     ):
-        turn(greeting, [*so_far, UserMessage("And in blue?")])
+        stream_turn(greeting, [*messages, UserMessage("And in blue?")])
 
 
 def test_unknown_tasks_explain_how_to_connect_a_model() -> None:
     with pytest.raises(ModelRefused, match="connect a model"):
-        turn(None, TASK)
+        stream_turn(None, TASK)
 
 
 def test_a_stop_ends_the_stream_immediately_without_a_finish(greeting: Demonstration) -> None:
     stop = Stop()
     pieces = DemonstrationModel(greeting, pace=0.01).stream(ModelRequest(TASK), stop)
     stop.set()
-    begun = time.monotonic()
+    start_time = time.monotonic()
     assert list(pieces) == []
-    assert time.monotonic() - begun < 1
+    assert time.monotonic() - start_time < 1
 
 
 # The files
@@ -184,7 +204,7 @@ def test_each_demonstration_is_found_by_its_task() -> None:
 
 
 @pytest.mark.parametrize(
-    ("broken", "says"),
+    ("broken", "message"),
     [
         ("- a list", "not a mapping"),
         (SCRIPT.replace("seconds: 1", "seconds: soon"), "seconds"),
@@ -194,10 +214,12 @@ def test_each_demonstration_is_found_by_its_task() -> None:
         (SCRIPT.replace("title: Greet", "title: [Greet"), "line"),
     ],
 )
-def test_an_invalid_file_is_reported_with_the_error(tmp_path: Path, broken: str, says: str) -> None:
+def test_an_invalid_file_is_reported_with_the_error(
+    tmp_path: Path, broken: str, message: str
+) -> None:
     path = tmp_path / "odd.yaml"
     path.write_text(broken, encoding="utf-8")
-    with pytest.raises(ValueError, match=rf"(?s)odd\.yaml is not a demonstration.*{says}"):
+    with pytest.raises(ValueError, match=rf"(?s)odd\.yaml is not a demonstration.*{message}"):
         read_demonstration(path)
 
 

@@ -1,4 +1,4 @@
-"""The demonstrations played in the very sandbox that runs get; what they leave is checked."""
+"""The demonstrations, played in a Docker sandbox; their results are checked."""
 
 import array
 import csv
@@ -39,13 +39,13 @@ def workspace(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def sandbox(engine: Client, image: str, workspace: Path) -> Iterator[DockerSandbox]:
-    made = DockerSandbox.create(engine, ContainerSpec(image, "tests", "play", workspace))
-    yield made
-    made.close()
+    sandbox = DockerSandbox.create(engine, ContainerSpec(image, "tests", "play", workspace))
+    yield sandbox
+    sandbox.close()
 
 
-def play(name: str, sandbox: DockerSandbox) -> list[ToolEnded]:
-    """Play a demonstration to its end; its calls' results, ``submit`` included."""
+def play_demonstration(name: str, sandbox: DockerSandbox) -> list[ToolEnded]:
+    """Play a demonstration to its end; returns its calls' results, ``submit`` included."""
     demonstration = load(name)
     for path in demonstration.inputs:
         shutil.copy(path, sandbox.workspace / "input")
@@ -74,10 +74,8 @@ def failures(results: list[ToolEnded]) -> list[ToolEnded]:
 
 
 @pytest.mark.engine
-def test_the_chart_is_drawn_after_the_polar_day_was_understood(
-    sandbox: DockerSandbox, workspace: Path
-) -> None:
-    (failed,) = failures(play("chart", sandbox))
+def test_the_chart_handles_the_polar_day(sandbox: DockerSandbox, workspace: Path) -> None:
+    (failed,) = failures(play_demonstration("chart", sandbox))
     assert "ValueError" in failed.observation
     with Image.open(workspace / "output" / "daylight.png") as picture:
         assert picture.size == (1600, 1000)
@@ -88,10 +86,10 @@ def test_the_chart_is_drawn_after_the_polar_day_was_understood(
 
 
 @pytest.mark.engine
-def test_the_music_is_of_cd_quality_and_below_clipping(
+def test_the_music_has_cd_quality_and_does_not_clip(
     sandbox: DockerSandbox, workspace: Path
 ) -> None:
-    (failed,) = failures(play("music", sandbox))
+    (failed,) = failures(play_demonstration("music", sandbox))
     assert "cut off" in failed.observation
     with wave.open(str(workspace / "output" / "canon.wav")) as sound:
         assert (sound.getframerate(), sound.getnchannels(), sound.getsampwidth()) == (44100, 2, 2)
@@ -104,7 +102,7 @@ def test_the_music_is_of_cd_quality_and_below_clipping(
 
 @pytest.mark.engine
 def test_the_document_answers_are_correct(sandbox: DockerSandbox, workspace: Path) -> None:
-    results = play("documents", sandbox)
+    results = play_demonstration("documents", sandbox)
     (failed,) = failures(results)
     assert "UnicodeDecodeError" in failed.observation
     answer = (workspace / "output" / "answer.txt").read_text(encoding="utf-8")
@@ -117,30 +115,32 @@ def test_the_document_answers_are_correct(sandbox: DockerSandbox, workspace: Pat
 
 @pytest.mark.engine
 def test_the_documents_are_not_read_completely(sandbox: DockerSandbox, workspace: Path) -> None:
-    seen = sum(len(result.observation) for result in play("documents", sandbox))
-    assert seen < sum(path.stat().st_size for path in load("documents").inputs) / 20
+    observation_length = sum(
+        len(result.observation) for result in play_demonstration("documents", sandbox)
+    )
+    assert observation_length < sum(path.stat().st_size for path in load("documents").inputs) / 20
 
 
 @pytest.mark.engine
-def test_the_orbits_conserve_energy_and_close(sandbox: DockerSandbox, workspace: Path) -> None:
-    (failed,) = failures(play("physics", sandbox))
+def test_the_orbits_are_closed_and_conserve_energy(sandbox: DockerSandbox, workspace: Path) -> None:
+    (failed,) = failures(play_demonstration("physics", sandbox))
     assert "energy must stay the same" in failed.observation
     answer = (workspace / "output" / "answer.txt").read_text(encoding="utf-8")
-    kept = re.search(r"at most 1 part in ([\d,]+)", answer)
-    assert kept is not None
-    assert int(kept[1].replace(",", "")) > 10_000_000
-    loop = re.search(r"one loop +(\d\.\d{4}) long", answer)
-    assert loop is not None
-    assert float(loop[1]) == pytest.approx(time_of_a_loop(), abs=1e-4)
+    energy_match = re.search(r"at most 1 part in ([\d,]+)", answer)
+    assert energy_match is not None
+    assert int(energy_match[1].replace(",", "")) > 10_000_000
+    period_match = re.search(r"one loop +(\d\.\d{4}) long", answer)
+    assert period_match is not None
+    assert float(period_match[1]) == pytest.approx(orbit_period(), abs=1e-4)
     with Image.open(workspace / "output" / "eight.png") as picture:
         assert picture.size == (1600, 1000)
         assert len(picture.convert("RGB").getcolors(1 << 21) or []) > 1000
 
 
-def time_of_a_loop() -> float:
-    """Found in another way than the script does: by a Runge-Kutta method.
+def orbit_period() -> float:
+    """Compute the orbital period with a Runge-Kutta method, unlike the demonstration.
 
-    After a sixth of a loop the star that began on the left passes the middle.
+    After a sixth of the period, the star that starts on the left passes the middle.
     """
 
     def rates(state: list[complex]) -> list[complex]:
@@ -148,28 +148,28 @@ def time_of_a_loop() -> float:
         ab, bc, ca = (d / abs(d) ** 3 for d in (b - a, c - b, a - c))
         return [*state[3:], ab - ca, bc - ab, ca - bc]
 
-    def ahead(state: list[complex], slope: list[complex], time: float) -> list[complex]:
+    def advance(state: list[complex], slope: list[complex], time: float) -> list[complex]:
         return [value + time * rate for value, rate in zip(state, slope, strict=True)]
 
     speed = 0.466203685 + 0.43236573j
     state = [0.97000436 - 0.24308753j, -0.97000436 + 0.24308753j, 0j, speed, speed, -2 * speed]
-    at, step = 0.0, 0.002
+    elapsed, step = 0.0, 0.002
     while state[1].real < 0:
         before = state
         k1 = rates(state)
-        k2 = rates(ahead(state, k1, step / 2))
-        k3 = rates(ahead(state, k2, step / 2))
-        k4 = rates(ahead(state, k3, step))
+        k2 = rates(advance(state, k1, step / 2))
+        k3 = rates(advance(state, k2, step / 2))
+        k4 = rates(advance(state, k3, step))
         slope = [(a + 2 * b + 2 * c + d) / 6 for a, b, c, d in zip(k1, k2, k3, k4, strict=True)]
-        state, at = ahead(state, slope, step), at + step
-    return 6 * (at - step * state[1].real / (state[1].real - before[1].real))
+        state, elapsed = advance(state, slope, step), elapsed + step
+    return 6 * (elapsed - step * state[1].real / (state[1].real - before[1].real))
 
 
 @pytest.mark.engine
 def test_cleaning_the_survey_keeps_valid_values(sandbox: DockerSandbox, workspace: Path) -> None:
-    (failed,) = failures(play("survey", sandbox))
+    (failed,) = failures(play_demonstration("survey", sandbox))
     assert "a bath and not a lake" in failed.observation
-    celsius = readings()
+    celsius = valid_readings()
     with (workspace / "output" / "cleaned.csv").open(encoding="utf-8", newline="") as file:
         cleaned = sorted(float(row["temperature_c"]) for row in csv.DictReader(file))
     assert cleaned == pytest.approx(celsius, abs=0.051)
@@ -182,65 +182,63 @@ def test_cleaning_the_survey_keeps_valid_values(sandbox: DockerSandbox, workspac
         assert len(picture.convert("RGB").getcolors(1 << 20) or []) > 200
 
 
-def readings() -> list[float]:
-    """The possible temperatures, told apart in another way than the script does."""
+def valid_readings() -> list[float]:
+    """Return the valid temperatures, found in a different way than in the demonstration."""
     (path,) = load("survey").inputs
     lines = path.read_text(encoding="utf-8-sig").lower().replace(" ", "").splitlines()[3:]
     fields = (line.split(";")[2].replace(",", ".") for line in set(lines))
-    found = [(float(t[:-1]) - 32) * 5 / 9 if t.endswith("f") else float(t) for t in fields]
-    return sorted(value for value in found if value < 50)
+    temperatures = [(float(t[:-1]) - 32) * 5 / 9 if t.endswith("f") else float(t) for t in fields]
+    return sorted(value for value in temperatures if value < 50)
 
 
 @pytest.mark.engine
 def test_every_claim_of_the_sentence_is_true(sandbox: DockerSandbox, workspace: Path) -> None:
-    (failed,) = failures(play("wording", sandbox))
+    (failed,) = failures(play_demonstration("wording", sandbox))
     assert "no sentence tells the truth" in failed.observation
     sentence = (workspace / "output" / "answer.txt").read_text(encoding="utf-8")
     for letter in string.ascii_lowercase:
         count = sentence.lower().count(letter)
-        assert f" {in_words(count)} {letter}{'s' * (count > 1)}" in sentence.replace("'", "")
+        assert f" {number_in_words(count)} {letter}{'s' * (count > 1)}" in sentence.replace("'", "")
     with Image.open(workspace / "output" / "sentence.png") as picture:
         assert picture.size == (1600, 1000)
         assert len(picture.convert("RGB").getcolors(1 << 20) or []) > 200
 
 
 @pytest.mark.engine
-def test_the_knight_is_drawn_in_a_loop_without_a_seam(
-    sandbox: DockerSandbox, workspace: Path
-) -> None:
-    (failed,) = failures(play("animation", sandbox))
+def test_the_knight_animation_loops_seamlessly(sandbox: DockerSandbox, workspace: Path) -> None:
+    (failed,) = failures(play_demonstration("animation", sandbox))
     assert "not a knight yet" in failed.observation
-    with Image.open(workspace / "output" / "knight.webp") as film:
-        assert film.size == (640, 640)
-        assert film.info["loop"] == 0
+    with Image.open(workspace / "output" / "knight.webp") as animation:
+        assert animation.size == (640, 640)
+        assert animation.info["loop"] == 0
         frames, durations = [], []
-        for frame in ImageSequence.Iterator(film):
+        for frame in ImageSequence.Iterator(animation):
             frames.append(frame.convert("L"))
             durations.append(frame.info["duration"])
     assert durations == [40] * 150
-    assert all(high > 200 for _, high in map(extremes, frames))
-    steps = [apart(one, other) for one, other in pairwise(frames)]
+    assert all(high > 200 for _, high in map(brightness_range, frames))
+    steps = [mean_difference(one, other) for one, other in pairwise(frames)]
     assert min(steps) > 0
-    assert apart(frames[-1], frames[0]) <= max(steps)
+    assert mean_difference(frames[-1], frames[0]) <= max(steps)
 
 
-def extremes(picture: Image.Image) -> tuple[int, int]:
-    """The darkest and the brightest value of a grey picture."""
+def brightness_range(picture: Image.Image) -> tuple[int, int]:
+    """Return the darkest and the brightest value of a greyscale image."""
     ((low, high),) = ImageStat.Stat(picture).extrema
     return int(low), int(high)
 
 
-def apart(one: Image.Image, other: Image.Image) -> float:
-    """The mean difference of two grey pictures."""
+def mean_difference(one: Image.Image, other: Image.Image) -> float:
+    """Return the mean difference of two greyscale images."""
     return ImageStat.Stat(ImageChops.difference(one, other)).mean[0]
 
 
 @pytest.mark.engine
 def test_the_walk_length_ignores_the_two_outliers(sandbox: DockerSandbox, workspace: Path) -> None:
-    (failed,) = failures(play("journey", sandbox))
+    (failed,) = failures(play_demonstration("journey", sandbox))
     assert "nobody walks" in failed.observation
     page = (workspace / "output" / "journey.html").read_text(encoding="utf-8")
-    lengths = lengths_of_the_walk()
+    lengths = walk_lengths()
     assert len(lengths) == 5
     for length in [*lengths, sum(lengths)]:
         assert f"{length:.1f} km" in page
@@ -254,41 +252,39 @@ def test_the_walk_length_ignores_the_two_outliers(sandbox: DockerSandbox, worksp
 def test_the_walk_is_keyboard_operable_and_offline(sandbox: DockerSandbox, workspace: Path) -> None:
     if not CHROMIUM.exists():
         pytest.skip(f"{CHROMIUM} is not installed")
-    play("journey", sandbox)
-    address = (workspace / "output" / "journey.html").as_uri()
-    asked: list[str] = []
+    play_demonstration("journey", sandbox)
+    url = (workspace / "output" / "journey.html").as_uri()
+    requests: list[str] = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         page = browser.new_page(java_script_enabled=False, viewport={"width": 390, "height": 844})
-        page.on("request", lambda request: asked.append(request.url))
-        page.goto(address)
+        page.on("request", lambda request: requests.append(request.url))
+        page.goto(url)
         expect(page.get_by_text("18 h 36")).to_be_visible()
         page.get_by_role("radio", name="All").press("ArrowRight")
         page.get_by_role("radio", name="1").press("ArrowRight")
         expect(page.get_by_role("heading", name="Nordholm to Ternvik")).to_be_visible()
         expect(page.get_by_text("18 h 36")).to_be_hidden()
         browser.close()
-    assert asked == [address]
+    assert requests == [url]
 
 
-def lengths_of_the_walk() -> list[float]:
-    """Measured in another way than the script does: on a plane, points off the island left out."""
+def walk_lengths() -> list[float]:
+    """Return the track lengths, measured on a plane and without points off the island."""
     (path,) = (path for path in load("journey").inputs if path.suffix == ".gpx")
     lengths = []
     for track in path.read_text(encoding="utf-8").split("<trk>")[1:]:
-        found = re.findall(r'lat="([\d.-]+)" lon="([\d.-]+)"', track)
-        points = [(float(lat), float(lon)) for lat, lon in found if float(lat) > 63.1]
-        narrow = cos(radians(sum(lat for lat, _ in points) / len(points)))
-        plane = [(lat * 111.195, lon * 111.195 * narrow) for lat, lon in points]
+        coordinates = re.findall(r'lat="([\d.-]+)" lon="([\d.-]+)"', track)
+        points = [(float(lat), float(lon)) for lat, lon in coordinates if float(lat) > 63.1]
+        longitude_scale = cos(radians(sum(lat for lat, _ in points) / len(points)))
+        plane = [(lat * 111.195, lon * 111.195 * longitude_scale) for lat, lon in points]
         lengths.append(sum(dist(one, other) for one, other in pairwise(plane)))
     return lengths
 
 
 @pytest.mark.engine
-def test_the_poster_is_printed_twice_alike_under_the_true_sky(
-    sandbox: DockerSandbox, workspace: Path
-) -> None:
-    results = play("poster", sandbox)
+def test_the_poster_is_written_as_png_and_svg(sandbox: DockerSandbox, workspace: Path) -> None:
+    results = play_demonstration("poster", sandbox)
     (failed,) = failures(results)
     assert "covers 2 of Cassiopeia" in failed.observation
     assert "covers 2" not in results[-2].observation
@@ -303,7 +299,7 @@ def test_the_poster_is_printed_twice_alike_under_the_true_sky(
 
 @pytest.mark.engine
 def test_the_molecules_match_textbook_values(sandbox: DockerSandbox, workspace: Path) -> None:
-    (failed,) = failures(play("molecule", sandbox))
+    (failed,) = failures(play_demonstration("molecule", sandbox))
     assert "should be 8.000 beta" in failed.observation
     answer = (workspace / "output" / "answer.txt").read_text(encoding="utf-8")
     naphthalene, azulene = sqrt(5) - 1, 0.4773 + 0.4004
@@ -321,8 +317,8 @@ WORDS = (
 )
 
 
-def in_words(number: int) -> str:
-    """A number below forty, as English spells it."""
+def number_in_words(number: int) -> str:
+    """Spell out a number below forty."""
     words = WORDS.split()
     tens, ones = divmod(number, 10)
     if tens < 2:
@@ -331,11 +327,11 @@ def in_words(number: int) -> str:
 
 
 def fog_days() -> dict[int, int]:
-    """Counted in another way than the script does: entries that hold a closure for fog."""
-    counted = {}
+    """Return the days of fog per year: log entries that report a closure for fog."""
+    days = {}
     for path in load("documents").inputs:
         text = path.read_bytes().decode("latin-1")
         entries = re.split(r"(?m)^(?=[MTWFS][a-z]{2} \d+ [A-Z])", text)
         closed = sum(", fog.\n" in entry and "HARBOUR CLOSED" in entry for entry in entries)
-        counted[int(path.stem[-4:])] = closed
-    return counted
+        days[int(path.stem[-4:])] = closed
+    return days

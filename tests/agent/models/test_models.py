@@ -1,4 +1,4 @@
-"""Models: the contract, stopping, what is left behind, and what an endpoint offers."""
+"""Models: the contract suite, stop, cleanup, and the models of an endpoint."""
 
 import gc
 import os
@@ -29,13 +29,13 @@ class TestScriptedModel(ModelSuite):
 class TestOpenAIModel(ModelSuite):
     @contextmanager
     def model(self, *turns: ScriptedTurn) -> Iterator[Model]:
-        with Endpoint([_served(turn) for turn in turns]) as endpoint:
+        with Endpoint([endpoint_turn(turn) for turn in turns]) as endpoint:
             yield OpenAIModel(ModelConfig(endpoint.url, "test-model"))
 
 
-def _served(turn: ScriptedTurn) -> Turn:
-    counted = turn.usage
-    usage = (counted.prompt, counted.generated, counted.cached) if counted else None
+def endpoint_turn(turn: ScriptedTurn) -> Turn:
+    token_usage = turn.usage
+    usage = (token_usage.prompt, token_usage.generated, token_usage.cached) if token_usage else None
     return Turn(
         text=turn.text,
         reasoning=turn.reasoning,
@@ -48,7 +48,7 @@ def _served(turn: ScriptedTurn) -> Turn:
     )
 
 
-# Stop, and what is left behind
+# Stop and cleanup
 
 
 def test_a_stop_closes_the_connection() -> None:
@@ -56,9 +56,9 @@ def test_a_stop_closes_the_connection() -> None:
     with Endpoint([Turn(text="Hello", fault="silent")]) as endpoint:
         model = OpenAIModel(ModelConfig(endpoint.url, "test-model"))
         for _ in model.stream(REQUEST, stop):
-            began = time.monotonic()
+            start_time = time.monotonic()
             stop.set()
-        assert time.monotonic() - began < 3.0
+        assert time.monotonic() - start_time < 3.0
         assert endpoint.wait_for_connections(0)
 
 
@@ -67,10 +67,10 @@ def test_a_stop_ends_the_wait_for_a_connection() -> None:
     model = OpenAIModel(ModelConfig("http://192.0.2.1/v1", "test-model"))
     timer = threading.Timer(0.2, stop.set)
     timer.start()
-    began = time.monotonic()
+    start_time = time.monotonic()
     with suppress(ModelUnavailable):  # some networks refuse at once
         assert list(model.stream(REQUEST, stop)) == []
-    assert time.monotonic() - began < 3.0
+    assert time.monotonic() - start_time < 3.0
     timer.cancel()
     timer.join()
 
@@ -80,14 +80,14 @@ def test_turns_leave_no_threads_or_connections() -> None:
     with Endpoint(turns * 14) as endpoint:
         for number in range(56):
             if number == 8:
-                before = _held()
-            _turn_of_any_ending(endpoint)
+                before = count_threads_and_descriptors()
+            run_turn(endpoint)
         assert endpoint.wait_for_connections(0) or endpoint.connections <= 1
-    assert _held()[0] <= before[0] + 1
-    assert _held()[1] <= before[1] + 4
+    assert count_threads_and_descriptors()[0] <= before[0] + 1
+    assert count_threads_and_descriptors()[1] <= before[1] + 4
 
 
-def _turn_of_any_ending(endpoint: Endpoint) -> None:
+def run_turn(endpoint: Endpoint) -> None:
     stop = Stop()
     model = OpenAIModel(ModelConfig(endpoint.url, "test-model"))
     with suppress(ModelUnavailable):
@@ -96,13 +96,13 @@ def _turn_of_any_ending(endpoint: Endpoint) -> None:
                 stop.set()
 
 
-def _held() -> tuple[int, int]:
+def count_threads_and_descriptors() -> tuple[int, int]:
     gc.collect()
-    own = [thread for thread in threading.enumerate() if "process_request" not in thread.name]
-    return len(own), len(list(Path(f"/proc/{os.getpid()}/fd").iterdir()))
+    threads = [thread for thread in threading.enumerate() if "process_request" not in thread.name]
+    return len(threads), len(list(Path(f"/proc/{os.getpid()}/fd").iterdir()))
 
 
-# What is offered, and whether it works
+# Listing and checking models
 
 
 def test_models_are_listed() -> None:

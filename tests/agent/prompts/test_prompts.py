@@ -1,4 +1,4 @@
-"""Prompts: the paper's domains, filled in without touching what a person wrote."""
+"""Prompts: the paper's domains, filled in without changing the user's text."""
 
 from pathlib import Path
 
@@ -17,7 +17,9 @@ DOMAINS = {
     "instruction_following",
 }
 
-TRICKY = "Solve {x} in {task}, {inputs} and {house}: \\boxed{a_1} \\\\ 100% $HOME\n"
+TASK_WITH_SPECIAL_CHARACTERS = (
+    "Solve {x} in {task}, {inputs} and {house}: \\boxed{a_1} \\\\ 100% $HOME\n"
+)
 
 
 def test_all_domains_of_the_paper_exist_and_general_is_first() -> None:
@@ -29,8 +31,8 @@ def test_all_domains_of_the_paper_exist_and_general_is_first() -> None:
 class TestEveryPrompt:
     def test_keeps_the_task_unchanged(self, name: str) -> None:
         prompt = prompts.get_bundled(name)
-        assert TRICKY in prompt.user_message(TRICKY)
-        assert TRICKY in prompt.plain_message(TRICKY)
+        assert TASK_WITH_SPECIAL_CHARACTERS in prompt.user_message(TASK_WITH_SPECIAL_CHARACTERS)
+        assert TASK_WITH_SPECIAL_CHARACTERS in prompt.plain_message(TASK_WITH_SPECIAL_CHARACTERS)
 
     def test_leaves_no_placeholder_and_no_doubled_backslash(self, name: str) -> None:
         prompt = prompts.get_bundled(name)
@@ -59,27 +61,29 @@ class TestEveryPrompt:
             assert rule in system
 
     def test_names_the_given_files(self, name: str) -> None:
-        given = prompts.get_bundled(name).user_message("T", ["a.txt", "sub/b c.pdf"])
-        assert "- a.txt\n- sub/b c.pdf\n" in given
+        message = prompts.get_bundled(name).user_message("T", ["a.txt", "sub/b c.pdf"])
+        assert "- a.txt\n- sub/b c.pdf\n" in message
 
     def test_has_no_gaps_without_files(self, name: str) -> None:
         assert "\n\n\n" not in prompts.get_bundled(name).user_message("T")
         assert "\n\n\n" not in prompts.get_bundled(name).plain_message("T")
 
     def test_embeds_documents_without_a_sandbox(self, name: str) -> None:
-        plain = prompts.get_bundled(name).plain_message(
+        message = prompts.get_bundled(name).plain_message(
             "T", [("a.txt", "one {x}"), ("b.txt", "two")]
         )
-        assert "BEGIN DOCUMENT 1: a.txt\none {x}\nEND DOCUMENT 1" in plain
-        assert "BEGIN DOCUMENT 2: b.txt\ntwo\nEND DOCUMENT 2" in plain
-        assert "/workspace" not in plain
+        assert "BEGIN DOCUMENT 1: a.txt\none {x}\nEND DOCUMENT 1" in message
+        assert "BEGIN DOCUMENT 2: b.txt\ntwo\nEND DOCUMENT 2" in message
+        assert "/workspace" not in message
 
 
 def test_the_small_prompt_is_one_sentence() -> None:
     prompt = prompts.get_bundled("small")
     assert len(prompt.system.split()) < 20
     assert "/workspace" in prompt.system
-    assert prompt.user_message(TRICKY, ["a.csv"]) == (f"'input/a.csv'\n\n{TRICKY}")
+    assert prompt.user_message(TASK_WITH_SPECIAL_CHARACTERS, ["a.csv"]) == (
+        f"'input/a.csv'\n\n{TASK_WITH_SPECIAL_CHARACTERS}"
+    )
     assert prompt.plain_message("T", [("a.txt", "x")]).endswith("END DOCUMENT 1\n\nT")
 
 
@@ -92,9 +96,9 @@ def test_math_and_physics_ask_for_a_box() -> None:
 
 
 def test_a_long_file_list_is_truncated_with_a_count() -> None:
-    given = prompts.get_bundled("general").user_message("T", [f"{n}.txt" for n in range(70)])
-    assert "- 49.txt\n- and 20 more\n" in given
-    assert "- 50.txt" not in given
+    message = prompts.get_bundled("general").user_message("T", [f"{n}.txt" for n in range(70)])
+    assert "- 49.txt\n- and 20 more\n" in message
+    assert "- 50.txt" not in message
 
 
 def test_a_file_name_cannot_span_two_prompt_lines() -> None:
@@ -114,9 +118,9 @@ def test_a_name_from_the_page_never_reads_a_file() -> None:
 
 
 def test_a_custom_prompt_can_contain_braces(tmp_path: Path) -> None:
-    own = tmp_path / "own.md"
-    own.write_text("Answer as {json: {x}} into {output_dir}.\n\n{house}")
-    prompt = prompts.load(str(own))
+    prompt_file = tmp_path / "own.md"
+    prompt_file.write_text("Answer as {json: {x}} into {output_dir}.\n\n{house}")
+    prompt = prompts.load(str(prompt_file))
     assert prompt.name == "own"
     assert prompt.system.startswith("Answer as {json: {x}} into /workspace/output.")
     assert "You have your own computer" in prompt.system
@@ -124,15 +128,15 @@ def test_a_custom_prompt_can_contain_braces(tmp_path: Path) -> None:
 
 
 def test_a_custom_prompt_can_be_yaml_with_a_user_part(tmp_path: Path) -> None:
-    own = tmp_path / "own.yaml"
-    own.write_text("system: Be brief.\nuser: 'Do {task} {unknown}'\n")
-    prompt = prompts.load(str(own))
+    prompt_file = tmp_path / "own.yaml"
+    prompt_file.write_text("system: Be brief.\nuser: 'Do {task} {unknown}'\n")
+    prompt = prompts.load(str(prompt_file))
     assert (prompt.system, prompt.user_message("it")) == ("Be brief.", "Do it {unknown}")
     assert prompt.plain_message("it") == "it"
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "reason"),
     [
         ("user: x\n", "needs the field system"),
         ("- a\n", "needs the field system"),
@@ -141,11 +145,11 @@ def test_a_custom_prompt_can_be_yaml_with_a_user_part(tmp_path: Path) -> None:
         ("system: 'x\n", "not valid YAML"),
     ],
 )
-def test_an_invalid_prompt_file_reports_the_reason(tmp_path: Path, text: str, said: str) -> None:
-    own = tmp_path / "own.yaml"
-    own.write_text(text)
-    with pytest.raises(SettingError, match=said):
-        prompts.load(str(own))
+def test_an_invalid_prompt_file_reports_the_reason(tmp_path: Path, text: str, reason: str) -> None:
+    prompt_file = tmp_path / "own.yaml"
+    prompt_file.write_text(text)
+    with pytest.raises(SettingError, match=reason):
+        prompts.load(str(prompt_file))
 
 
 REFERENCE = """
@@ -163,9 +167,9 @@ instance_prompt: |-
 
 
 def test_a_prompt_file_of_the_reference_is_read(tmp_path: Path) -> None:
-    own = tmp_path / "prompt_config.yaml"
-    own.write_text(REFERENCE)
-    prompt = prompts.load(str(own))
+    prompt_file = tmp_path / "prompt_config.yaml"
+    prompt_file.write_text(REFERENCE)
+    prompt = prompts.load(str(prompt_file))
     assert prompt.system == (
         "You are an expert. Documents are in /workspace/input/, /workspace/input.\n"
         'Save {"x": 1} to /workspace/output/answer.txt. Not /testbed2.'
@@ -173,13 +177,13 @@ def test_a_prompt_file_of_the_reference_is_read(tmp_path: Path) -> None:
     assert prompt.user_message("Count {x}.") == (
         "<problem>\nCount {x}.\n</problem>\n\nWorking directory: /workspace"
     )
-    own.write_text("system: a\nsystem_prompt: b\n")
+    prompt_file.write_text("system: a\nsystem_prompt: b\n")
     with pytest.raises(SettingError, match="system_prompt"):
-        prompts.load(str(own))
+        prompts.load(str(prompt_file))
 
 
 def test_a_binary_prompt_file_is_reported(tmp_path: Path) -> None:
-    own = tmp_path / "own.md"
-    own.write_bytes(b"\xff\xfe\x00")
+    prompt_file = tmp_path / "own.md"
+    prompt_file.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(SettingError, match="cannot be read as text"):
-        prompts.load(str(own))
+        prompts.load(str(prompt_file))

@@ -1,4 +1,4 @@
-"""What the user does to the files while a step runs is not recorded as the step's doing."""
+"""File changes by the user during a step are not attributed to the step."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,42 +24,44 @@ SUBMIT = ScriptedTurn(calls=(ToolCall("", "submit", "{}"),))
 
 @pytest.fixture
 def run(tmp_path: Path) -> Iterator[RecordedRun]:
-    machine = LocalSandboxProvider(tmp_path)
-    made = RecordedRun(RunFolder.create(tmp_path, machine.create_workspace()), machine)
-    given = made.folder.workspace / "given"
-    given.mkdir(parents=True)
+    provider = LocalSandboxProvider(tmp_path)
+    recorded_run = RecordedRun(RunFolder.create(tmp_path, provider.create_workspace()), provider)
+    given_folder = recorded_run.folder.workspace / "given"
+    given_folder.mkdir(parents=True)
     for name in ("a.txt", "b.txt"):
-        (given / name).write_text(f"{name}\n")
-    yield made
-    made.close()
+        (given_folder / name).write_text(f"{name}\n")
+    yield recorded_run
+    recorded_run.close()
 
 
 def bash(command: str) -> ScriptedTurn:
     return ScriptedTurn(calls=(ToolCall("", "execute_bash", f'{{"command": "{command}"}}'),))
 
 
-def played(events: Iterator[Event], edits: dict[int, Callable[[], None]]) -> dict[str, str]:
-    """What the steps are said to have done, where ``edits`` are made when they begin."""
-    told: dict[str, str] = {}
+def changes_by_step(
+    events: Iterator[Event], edits: dict[int, Callable[[], None]]
+) -> dict[str, str]:
+    """Return the changes attributed to steps; ``edits`` are made at the start of theirs."""
+    changes: dict[str, str] = {}
     for event in events:
         if isinstance(event, StepStarted) and event.step in edits:
             edits[event.step]()
         if isinstance(event, WorkspaceChanged):
-            told |= {each.path: f"{each.kind} by step {event.step}" for each in event.changes}
-    return told
+            changes |= {each.path: f"{each.kind} by step {event.step}" for each in event.changes}
+    return changes
 
 
-def begin(run: RecordedRun, *commands: str) -> Iterator[Event]:
+def start_run(run: RecordedRun, *commands: str) -> Iterator[Event]:
     model = ScriptedModel([*map(bash, commands), SUBMIT])
     return run.start(Task("t", get_bundled("general")), model, Limits())
 
 
-def past(run: RecordedRun) -> FileVersions:
+def file_versions(run: RecordedRun) -> FileVersions:
     return FileVersions(run.folder.manifests, run._provider.blobs)
 
 
-def version(run: RecordedRun, path: str, step: int) -> bytes:
-    with past(run).open(RelPath(path), step) as file:
+def content_after_step(run: RecordedRun, path: str, step: int) -> bytes:
+    with file_versions(run).open(RelPath(path), step) as file:
         return file.read()
 
 
@@ -72,12 +74,12 @@ def write(run: RecordedRun, path: str, text: str) -> None:
     run.record_user_changes([UserChange("added" if new else "changed", RelPath(path))])
 
 
-def move(run: RecordedRun, path: str, to: str) -> str:
-    done = operations.move(run.workspace, [RelPath(path)], RelPath(to))
-    pairs = zip(done.old_paths, done.paths, strict=True)
+def move(run: RecordedRun, path: str, folder: str) -> str:
+    result = operations.move(run.workspace, [RelPath(path)], RelPath(folder))
+    pairs = zip(result.old_paths, result.paths, strict=True)
     run.record_user_changes([UserChange("moved", old, new_path=new) for old, new in pairs])
-    assert done.undo_token
-    return done.undo_token
+    assert result.undo_token
+    return result.undo_token
 
 
 def remove(run: RecordedRun, path: str) -> None:
@@ -98,26 +100,30 @@ def remove(run: RecordedRun, path: str) -> None:
     ],
 )
 def test_edits_during_a_step_are_not_attributed_to_it(run: RecordedRun, edit: Edit) -> None:
-    assert played(begin(run, "true", "true"), {1: lambda: edit(run)}) == {}
+    assert changes_by_step(start_run(run, "true", "true"), {1: lambda: edit(run)}) == {}
     files = [each.relative_to(run.folder.workspace) for each in run.folder.workspace.rglob("*.txt")]
-    assert {past(run).last_changed_step(RelPath(str(path))) for path in files} <= {0, None}
+    assert {file_versions(run).last_changed_step(RelPath(str(path))) for path in files} <= {0, None}
 
 
 def test_user_edits_are_stored_as_versions(run: RecordedRun) -> None:
-    played(begin(run, "true", "true"), {2: lambda: write(run, "given/a.txt", "mine\n")})
-    assert version(run, "given/a.txt", 1) == b"a.txt\n"
-    assert version(run, "given/a.txt", 2) == b"mine\n"
+    changes_by_step(
+        start_run(run, "true", "true"), {2: lambda: write(run, "given/a.txt", "mine\n")}
+    )
+    assert content_after_step(run, "given/a.txt", 1) == b"a.txt\n"
+    assert content_after_step(run, "given/a.txt", 2) == b"mine\n"
 
 
 def test_step_diff_starts_from_the_users_edit(run: RecordedRun) -> None:
-    told = played(begin(run, "echo more >> new.txt"), {1: lambda: write(run, "new.txt", "mine\n")})
-    assert told == {"new.txt": "changed by step 1"}
-    versions = past(run)
+    changes = changes_by_step(
+        start_run(run, "echo more >> new.txt"), {1: lambda: write(run, "new.txt", "mine\n")}
+    )
+    assert changes == {"new.txt": "changed by step 1"}
+    versions = file_versions(run)
     before = versions.node_before(RelPath("new.txt"), 1)
     assert before is not None
     with versions.open_content(RelPath("new.txt"), 1, before) as file:
         assert file.read() == b"mine\n"
-    assert version(run, "new.txt", 1) == b"mine\nmore\n"
+    assert content_after_step(run, "new.txt", 1) == b"mine\nmore\n"
 
 
 def test_files_in_a_moved_folder_stay_attributed_to_their_step(run: RecordedRun) -> None:
@@ -125,41 +131,43 @@ def test_files_in_a_moved_folder_stay_attributed_to_their_step(run: RecordedRun)
         (run.folder.workspace / "given" / "made.txt").write_text("by the command\n")
         move(run, "given", "to")
 
-    told = played(begin(run, "true"), {1: edit})
-    assert told == {"to/given/made.txt": "added by step 1"}
+    changes = changes_by_step(start_run(run, "true"), {1: edit})
+    assert changes == {"to/given/made.txt": "added by step 1"}
 
 
 def test_an_undone_move_is_not_attributed_to_a_step(run: RecordedRun) -> None:
     undo = ""
 
-    def there() -> None:
+    def move_file() -> None:
         nonlocal undo
         undo = move(run, "given/a.txt", "to")
 
-    def back() -> None:
-        done = operations.undo(run.workspace, undo)
-        pairs = zip(done.old_paths, done.paths, strict=True)
+    def undo_move() -> None:
+        result = operations.undo(run.workspace, undo)
+        pairs = zip(result.old_paths, result.paths, strict=True)
         run.record_user_changes([UserChange("put back", old, new_path=new) for old, new in pairs])
 
-    assert played(begin(run, "true", "true"), {1: there, 2: back}) == {}
+    assert changes_by_step(start_run(run, "true", "true"), {1: move_file, 2: undo_move}) == {}
     assert (run.folder.workspace / "given" / "a.txt").exists()
 
 
 def test_edits_between_rounds_are_not_attributed_to_a_step(run: RecordedRun) -> None:
-    assert played(begin(run, "echo 1 > made.txt"), {}) == {"made.txt": "added by step 1"}
+    assert changes_by_step(start_run(run, "echo 1 > made.txt"), {}) == {
+        "made.txt": "added by step 1"
+    }
     write(run, "made.txt", "mine\n")
-    told = played(run.follow_up("And?", ScriptedModel([bash("true"), SUBMIT])), {})
-    assert told == {}
-    assert past(run).last_changed_step(RelPath("made.txt")) == 1
-    assert version(run, "made.txt", 2) == b"1\n"
+    changes = changes_by_step(run.follow_up("And?", ScriptedModel([bash("true"), SUBMIT])), {})
+    assert changes == {}
+    assert file_versions(run).last_changed_step(RelPath("made.txt")) == 1
+    assert content_after_step(run, "made.txt", 2) == b"1\n"
 
 
 def test_edits_while_the_sandbox_is_stopped_are_not_attributed_to_a_step(run: RecordedRun) -> None:
-    played(begin(run, "echo 1 > made.txt"), {})
+    changes_by_step(start_run(run, "echo 1 > made.txt"), {})
     run.stop_sandbox()
-    with RecordedRun(run.folder, run._provider) as again:
-        write(again, "made.txt", "mine\n")
-        assert played(again.follow_up("And?", ScriptedModel([SUBMIT])), {}) == {}
-    assert past(run).last_changed_step(RelPath("made.txt")) == 1
-    assert version(run, "made.txt", 2) == b"1\n"
-    assert version(run, "made.txt", 3) == b"mine\n"
+    with RecordedRun(run.folder, run._provider) as reopened:
+        write(reopened, "made.txt", "mine\n")
+        assert changes_by_step(reopened.follow_up("And?", ScriptedModel([SUBMIT])), {}) == {}
+    assert file_versions(run).last_changed_step(RelPath("made.txt")) == 1
+    assert content_after_step(run, "made.txt", 2) == b"1\n"
+    assert content_after_step(run, "made.txt", 3) == b"mine\n"

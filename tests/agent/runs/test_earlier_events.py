@@ -9,11 +9,11 @@ import pytest
 from agent.runs.earlier_events import rename_earlier
 from agent.runs.journal import last_event, read, read_lines
 
-ENDED = (
+TOOL_ENDED = (
     b'"step":1,"call_id":"c","name":"execute_bash","ok":true,"exit_code":0,"ending":"exit",'
     b'"seconds":0.1,"observation":"the \\"full\\": text","requests":[]'
 )
-EARLIER: list[tuple[bytes, dict[str, Any]]] = [
+EARLIER_LINES: list[tuple[bytes, dict[str, Any]]] = [
     (b'"step":1,"text":"Go on.","kind":"told"', {"kind": "reminder", "text": "Go on."}),
     (
         b'"step":1,"call_ids":["c"],"note":"n","kind":"forgotten"',
@@ -37,15 +37,15 @@ EARLIER: list[tuple[bytes, dict[str, Any]]] = [
         {"output_file": "1-c.stdout", "text": '"beside":'},
     ),
     (
-        ENDED + b',"full":"The disk is full.","kind":"tool_ended"',
+        TOOL_ENDED + b',"full":"The disk is full.","kind":"tool_ended"',
         {"storage_note": "The disk is full.", "observation": 'the "full": text'},
     ),
 ]
-CHANGED = (
+WORKSPACE_CHANGED = (
     b'{"at":1.5,"step":1,"changes":[{"path":"what","what":"added","size":3}],"total":1,'
     b'"kind":"workspace_changed"}'
 )
-UNCHANGED = [
+UNCHANGED_LINES = [
     b'{"at":1.5,"step":1,"call_id":"c","name":"t","arguments":{"what":"woken","full":1,"beside":2,'
     b'"kind":"told"},"head":"t","kind":"tool_started"}',
     b'{"at":1.5,"step":1,"text":"{\\"kind\\":\\"told\\"}","kind":"text_delta"}',
@@ -57,7 +57,7 @@ UNCHANGED = [
 ]
 
 
-@pytest.mark.parametrize(("line", "values"), EARLIER)
+@pytest.mark.parametrize(("line", "values"), EARLIER_LINES)
 def test_earlier_lines_are_read_with_current_names(
     tmp_path: Path, line: bytes, values: dict[str, Any]
 ) -> None:
@@ -72,11 +72,11 @@ def test_earlier_lines_are_read_with_current_names(
     assert json.loads(renamed) == json.loads(json.dumps({**json.loads(renamed), **values}))
 
 
-def test_changed_paths_have_a_kind() -> None:
-    renamed = json.loads(rename_earlier(CHANGED))
+def test_workspace_changes_have_a_kind() -> None:
+    renamed = json.loads(rename_earlier(WORKSPACE_CHANGED))
     assert renamed["changes"] == [{"path": "what", "kind": "added", "size": 3}]
 
 
-@pytest.mark.parametrize("line", UNCHANGED)
+@pytest.mark.parametrize("line", UNCHANGED_LINES)
 def test_other_names_are_unchanged(line: bytes) -> None:
     assert rename_earlier(line) == line

@@ -1,4 +1,4 @@
-"""The journal: append-only, read from a cursor, valid after a kill at any byte."""
+"""The journal: append-only, readable from a cursor, valid after truncation at any byte."""
 
 from dataclasses import replace
 from pathlib import Path

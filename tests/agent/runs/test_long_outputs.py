@@ -1,4 +1,4 @@
-"""Long outputs: the journal keeps their last words, a file beside it keeps all."""
+"""Long outputs: complete in a file, with only the end in the journal."""
 
 from pathlib import Path
 
@@ -20,13 +20,13 @@ def test_a_short_output_stays_in_the_journal(tmp_path: Path) -> None:
 def test_a_long_output_is_complete_in_its_file_and_short_in_the_journal(tmp_path: Path) -> None:
     outputs = LongOutputs(tmp_path)
     parts = [f"{n}:" + "x" * 1000 + "\n" for n in range(100)]
-    kept = [outputs.truncate(output(part)) for part in parts]
+    events = [outputs.truncate(output(part)) for part in parts]
     outputs.end_call()
     (file,) = tmp_path.iterdir()
-    assert file.name == kept[-1].output_file
+    assert file.name == events[-1].output_file
     assert file.read_text() == "".join(parts)
-    assert sum(len(event.text) for event in kept if not event.output_file) <= MAX_JOURNAL_BYTES
-    assert kept[-1].text == parts[-1]
+    assert sum(len(event.text) for event in events if not event.output_file) <= MAX_JOURNAL_BYTES
+    assert events[-1].text == parts[-1]
 
 
 def test_a_huge_chunk_leaves_only_its_tail_in_the_journal(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A run kept: what is in the journal is what happened, and the next round goes on from it."""
+"""The recorder: the journal contains every event, and a run continues from it."""
 
 import errno
 import threading
@@ -44,7 +44,7 @@ GENERAL = prompts.get_bundled("general")
 
 
 class LocalProvider:
-    """Gives each run a plain-process sandbox on its own workspace, or fails as told."""
+    """Gives each run a process sandbox on its own workspace, or raises ``failure``."""
 
     def __init__(self, data: Path, failure: StudioError | None = None) -> None:
         self.data = data
@@ -68,15 +68,15 @@ class LocalProvider:
 
 
 @pytest.fixture
-def computers(tmp_path: Path) -> LocalProvider:
+def provider(tmp_path: Path) -> LocalProvider:
     return LocalProvider(tmp_path)
 
 
 @pytest.fixture
-def run(computers: LocalProvider) -> Iterator[RecordedRun]:
-    made = RecordedRun(computers.new_folder(), computers)
-    yield made
-    made.close()
+def run(provider: LocalProvider) -> Iterator[RecordedRun]:
+    run = RecordedRun(provider.new_folder(), provider)
+    yield run
+    run.close()
 
 
 def bash(command: str) -> ScriptedTurn:
@@ -91,7 +91,7 @@ def _quoted(text: str) -> str:
 SUBMIT = ScriptedTurn(calls=(ToolCall("", "submit", "{}"),))
 
 
-def play(run: RecordedRun, *turns: ScriptedTurn, task: str = "Do it.") -> list[Event]:
+def run_turns(run: RecordedRun, *turns: ScriptedTurn, task: str = "Do it.") -> list[Event]:
     return list(run.start(Task(task, GENERAL), scripted(turns), Limits(), Stop()))
 
 
@@ -99,21 +99,21 @@ def scripted(turns: Sequence[ScriptedTurn]) -> Model:
     return ScriptedModel(turns)
 
 
-def kept(run: RecordedRun) -> list[Event]:
+def read_events(run: RecordedRun) -> list[Event]:
     return [event for _, event in journal.read(run.folder.journal)]
 
 
-def begun(run: RecordedRun) -> list[int]:
-    """The numbers of the steps, as they began."""
-    return [event.step for event in kept(run) if isinstance(event, StepStarted)]
+def started_steps(run: RecordedRun) -> list[int]:
+    """Return the numbers of the started steps in order."""
+    return [event.step for event in read_events(run) if isinstance(event, StepStarted)]
 
 
 def test_the_journal_contains_every_yielded_event(run: RecordedRun) -> None:
-    assert play(run, bash("echo hi"), SUBMIT) == kept(run)
+    assert run_turns(run, bash("echo hi"), SUBMIT) == read_events(run)
 
 
 def test_a_task_that_is_not_valid_utf8_is_still_sent(run: RecordedRun) -> None:
-    """As a command line brings it; a message may, too."""
+    """The task as it comes from a command line, and a message likewise."""
     model = ScriptedModel([ScriptedTurn(text="one"), ScriptedTurn(text="two")])
     (*_, first) = run.start(Task("caf\udce9"), model, Limits(reminders=None))
     (*_, second) = run.follow_up("\ud800", model, Limits(reminders=None))
@@ -123,92 +123,94 @@ def test_a_task_that_is_not_valid_utf8_is_still_sent(run: RecordedRun) -> None:
 
 def test_events_are_written_immediately(run: RecordedRun) -> None:
     for event in run.start(Task("t", GENERAL), scripted([bash("true"), SUBMIT]), Limits(), Stop()):
-        assert kept(run)[-1] == event
+        assert read_events(run)[-1] == event
 
 
 def test_a_follow_up_continues_in_the_same_shell_and_conversation(run: RecordedRun) -> None:
-    play(run, bash("cd /tmp; x=41"), SUBMIT)
+    run_turns(run, bash("cd /tmp; x=41"), SUBMIT)
     model = ScriptedModel([bash("echo $((x + 1)); pwd"), SUBMIT])
     events = list(run.follow_up("And now?", model, Limits(), Stop()))
     output = "".join(event.text for event in events if isinstance(event, ToolOutput))
     assert output == "42\n/tmp\n"
     assert "Do it." in model.requests[0].messages[1].text
     assert "And now?" in model.requests[0].messages[-1].text
-    assert sum(isinstance(event, RunEnded) for event in kept(run)) == 2
+    assert sum(isinstance(event, RunEnded) for event in read_events(run)) == 2
     assert run.state.totals.steps == 4
 
 
 def test_a_run_starts_once_and_accepts_messages_only_when_idle(run: RecordedRun) -> None:
     with pytest.raises(RunError):
         run.follow_up("too early", scripted([]), Limits(), Stop())
-    play(run, SUBMIT)
+    run_turns(run, SUBMIT)
     with pytest.raises(RunError):
         run.start(Task("again", GENERAL), scripted([]), Limits(), Stop())
 
 
 def test_a_reopened_run_has_its_state_and_conversation(
-    run: RecordedRun, computers: LocalProvider
+    run: RecordedRun, provider: LocalProvider
 ) -> None:
-    play(run, bash("echo hi > output/a.txt"), SUBMIT)
+    run_turns(run, bash("echo hi > output/a.txt"), SUBMIT)
     run.close()
-    again = RecordedRun(run.folder, computers)
-    assert again.state == run.state
-    assert again.conversation.messages == run.conversation.messages
+    reopened = RecordedRun(run.folder, provider)
+    assert reopened.state == run.state
+    assert reopened.conversation.messages == run.conversation.messages
     events = list(
-        again.follow_up("More.", scripted([bash("cat output/a.txt"), SUBMIT]), Limits(), Stop())
+        reopened.follow_up("More.", scripted([bash("cat output/a.txt"), SUBMIT]), Limits(), Stop())
     )
-    again.close()
+    reopened.close()
     assert any(isinstance(event, ToolOutput) and event.text == "hi\n" for event in events)
 
 
 def test_a_run_of_a_dead_process_is_interrupted_and_can_be_continued(
-    run: RecordedRun, computers: LocalProvider
+    run: RecordedRun, provider: LocalProvider
 ) -> None:
     events = run.start(Task("t", GENERAL), scripted([bash("true"), bash("true")]), Limits(), Stop())
     for event in events:
         if isinstance(event, ToolOutput | StepEnded):
             break
-    again = RecordedRun(run.folder, computers)
-    last = kept(again)[-1]
+    reopened = RecordedRun(run.folder, provider)
+    last = read_events(reopened)[-1]
     assert isinstance(last, RunEnded)
     assert (last.status, last.reason) == ("failed", INTERRUPTED)
-    ended = list(again.follow_up("Go on.", scripted([SUBMIT]), Limits(), Stop()))[-1]
-    again.close()
+    ended = list(reopened.follow_up("Go on.", scripted([SUBMIT]), Limits(), Stop()))[-1]
+    reopened.close()
     assert isinstance(ended, RunEnded)
     assert ended.status == "submitted"
-    assert begun(again) == [1, 2]
+    assert started_steps(reopened) == [1, 2]
 
 
 def test_a_step_whose_turn_was_stopped_keeps_its_number(run: RecordedRun) -> None:
-    """What was seen of it, and of its files, is not the next one's."""
+    """Its events and file changes are not attributed to the next step."""
     stop = Stop()
     for event in run.start(Task("t", GENERAL), scripted([bash("true")]), Limits(), stop):
         if isinstance(event, StepStarted):
             stop.set()
     list(run.follow_up("Go on.", scripted([bash("true"), SUBMIT]), Limits(), Stop()))
-    assert begun(run) == [1, 2, 3]
+    assert started_steps(run) == [1, 2, 3]
 
 
 def test_startup_closes_the_runs_of_a_dead_process(
-    run: RecordedRun, computers: LocalProvider
+    run: RecordedRun, provider: LocalProvider
 ) -> None:
-    draft, whole = computers.new_folder(), RecordedRun(computers.new_folder(), computers)
-    play(whole, SUBMIT)
-    whole.close()
+    draft, ended_run = provider.new_folder(), RecordedRun(provider.new_folder(), provider)
+    run_turns(ended_run, SUBMIT)
+    ended_run.close()
     events = run.start(Task("t", GENERAL), scripted([bash("true")]), Limits(), Stop())
-    for event in events:  # held, since whoever lets go of it ends the round
+    for event in events:  # kept, since closing the generator ends the round
         if isinstance(event, ToolOutput | StepEnded):
             break
-    end_interrupted_rounds(computers.data)
-    assert [event.status for event in kept(run) if isinstance(event, RunEnded)] == ["failed"]
-    assert [event.status for event in kept(whole) if isinstance(event, RunEnded)] == ["submitted"]
+    end_interrupted_rounds(provider.data)
+    assert [event.status for event in read_events(run) if isinstance(event, RunEnded)] == ["failed"]
+    assert [event.status for event in read_events(ended_run) if isinstance(event, RunEnded)] == [
+        "submitted"
+    ]
     assert not draft.journal.exists()
 
 
 def test_a_sandbox_that_cannot_be_created_fails_the_run_with_the_reason(tmp_path: Path) -> None:
-    computers = LocalProvider(tmp_path, EngineError("Start the engine: dockerd"))
-    run = RecordedRun(computers.new_folder(), computers)
-    ended = play(run)[-1]
+    provider = LocalProvider(tmp_path, EngineError("Start the engine: dockerd"))
+    run = RecordedRun(provider.new_folder(), provider)
+    ended = run_turns(run)[-1]
     run.close()
     assert isinstance(ended, RunEnded)
     assert (ended.status, ended.reason) == ("failed", "Start the engine: dockerd")
@@ -223,11 +225,11 @@ def test_stop_during_sandbox_creation_ends_the_run(run: RecordedRun) -> None:
 
 
 def test_an_internal_error_ends_the_run(run: RecordedRun) -> None:
-    class Broken(ScriptedModel):
+    class BrokenModel(ScriptedModel):
         def stream(self, request: ModelRequest, stop: Stop) -> Iterator[Piece]:
             raise ZeroDivisionError("oops")
 
-    events = list(run.start(Task("t", GENERAL), Broken([]), Limits(), Stop()))
+    events = list(run.start(Task("t", GENERAL), BrokenModel([]), Limits(), Stop()))
     assert isinstance(events[-1], RunEnded)
     assert events[-1].status == "failed"
     assert "oops" in events[-1].reason
@@ -235,7 +237,7 @@ def test_an_internal_error_ends_the_run(run: RecordedRun) -> None:
 
 def test_each_step_reports_its_workspace_changes(run: RecordedRun) -> None:
     (run.folder.workspace / "input" / "given.txt").write_text("x")
-    events = play(
+    events = run_turns(
         run,
         bash("echo 1 > a; echo 2 > 'b c'"),
         bash("echo 3 >> a; rm 'b c'"),
@@ -251,22 +253,22 @@ def test_each_step_reports_its_workspace_changes(run: RecordedRun) -> None:
     ]
 
 
-def test_versions_restore_every_step(run: RecordedRun, computers: LocalProvider) -> None:
-    play(run, bash("echo 1 > a"), bash("echo 22 > a"), bash("rm a"), SUBMIT)
+def test_versions_restore_every_step(run: RecordedRun, provider: LocalProvider) -> None:
+    run_turns(run, bash("echo 1 > a"), bash("echo 22 > a"), bash("rm a"), SUBMIT)
     versions = ManifestLog(run.folder.manifests)
     texts = []
     for step in (1, 2):
         digest = versions.manifest(step).nodes["a"].hash
         assert digest
-        with computers.blobs.open(digest) as file:
+        with provider.blobs.open(digest) as file:
             texts.append(file.read())
     assert texts == [b"1\n", b"22\n"]
     assert "a" not in versions.manifest(3).nodes
 
 
 def test_a_long_output_is_stored_beside_the_journal(run: RecordedRun) -> None:
-    play(run, bash("seq 100000"), SUBMIT)
-    outputs = [event for event in kept(run) if isinstance(event, ToolOutput)]
+    run_turns(run, bash("seq 100000"), SUBMIT)
+    outputs = [event for event in read_events(run) if isinstance(event, ToolOutput)]
     assert run.folder.journal.stat().st_size < 200_000
     output_file = outputs[-1].output_file
     assert output_file
@@ -275,37 +277,37 @@ def test_a_long_output_is_stored_beside_the_journal(run: RecordedRun) -> None:
 
 
 def test_plain_mode_pastes_the_documents_and_needs_no_sandbox(tmp_path: Path) -> None:
-    computers = LocalProvider(tmp_path, EngineError("never asked for"))
-    run = RecordedRun(computers.new_folder(), computers)
+    provider = LocalProvider(tmp_path, EngineError("never asked for"))
+    run = RecordedRun(provider.new_folder(), provider)
     (run.folder.workspace / "input" / "a.txt").write_text("The harbour is closed.")
     (run.folder.workspace / "input" / "b.bin").write_bytes(bytes(range(256)))
     model = ScriptedModel([ScriptedTurn(text="Closed.")])
     events = list(run.start(Task("Open?", GENERAL, "plain"), model, Limits(), Stop()))
     run.close()
-    asked = model.requests[0].messages[0].text
-    assert "The harbour is closed." in asked
-    assert "b.bin" in asked
+    message = model.requests[0].messages[0].text
+    assert "The harbour is closed." in message
+    assert "b.bin" in message
     assert isinstance(events[-1], RunEnded)
     assert (events[-1].status, events[-1].answer) == ("answered", "Closed.")
 
 
 def test_the_conversation_is_rebuilt_from_the_journal_alone(run: RecordedRun) -> None:
-    play(run, bash("echo hi"), ScriptedTurn(text="hm"), SUBMIT)
-    assert Conversation(kept(run)).messages == run.conversation.messages
+    run_turns(run, bash("echo hi"), ScriptedTurn(text="hm"), SUBMIT)
+    assert Conversation(read_events(run)).messages == run.conversation.messages
 
 
 def test_a_reader_follows_a_live_run(run: RecordedRun) -> None:
-    seen: list[int] = []
-    unfollow = run.journal.subscribe(lambda: seen.append(run.journal.end))
-    worker = threading.Thread(target=play, args=(run, bash("true"), SUBMIT))
+    cursors: list[int] = []
+    unfollow = run.journal.subscribe(lambda: cursors.append(run.journal.end))
+    worker = threading.Thread(target=run_turns, args=(run, bash("true"), SUBMIT))
     worker.start()
     worker.join()
     unfollow()
-    assert seen == [cursor for cursor, _ in journal.read(run.folder.journal)]
+    assert cursors == [cursor for cursor, _ in journal.read(run.folder.journal)]
 
 
 def test_no_process_outlives_its_round(run: RecordedRun) -> None:
-    play(run, bash("sleep 1000 & echo $! > output/pid"), SUBMIT)
+    run_turns(run, bash("sleep 1000 & echo $! > output/pid"), SUBMIT)
     pid = (run.folder.workspace / "output" / "pid").read_text().strip()
     assert not Path("/proc", pid).exists()
 
@@ -318,75 +320,73 @@ def test_the_command_time_limit_is_configurable(run: RecordedRun) -> None:
 
 
 def test_unreadable_files_do_not_end_the_run(run: RecordedRun) -> None:
-    events = play(run, bash("mv ../workspace ../elsewhere"), bash("echo still here"), SUBMIT)
+    events = run_turns(run, bash("mv ../workspace ../elsewhere"), bash("echo still here"), SUBMIT)
     assert isinstance(events[-1], RunEnded)
     assert events[-1].status == "submitted"
     assert any(isinstance(event, Notice) and "are unknown" in event.text for event in events)
 
 
 def test_new_folders_alone_are_not_reported_as_changes(run: RecordedRun) -> None:
-    events = play(run, bash("mkdir -p a/b"), SUBMIT)
+    events = run_turns(run, bash("mkdir -p a/b"), SUBMIT)
     assert not [event for event in events if isinstance(event, WorkspaceChanged)]
 
 
 def test_a_run_without_disk_space_for_its_record_is_refused(run: RecordedRun) -> None:
     with limit_file_size(0), pytest.raises(RunError, match="Free some space"):
-        play(run, SUBMIT)
+        run_turns(run, SUBMIT)
     assert not run.folder.journal.exists()
-    assert [type(event) for event in play(run, SUBMIT)][-1] is RunEnded
+    assert [type(event) for event in run_turns(run, SUBMIT)][-1] is RunEnded
 
 
 def test_a_round_refused_for_disk_space_leaves_nothing_behind(run: RecordedRun) -> None:
-    """Not an end without a beginning, nor one that takes the place of the last round's."""
+    """Neither an end without a start, nor one that replaces the end of the last round."""
     with limit_file_size(20_000), pytest.raises(RunError, match="Free some space"):
         list(run.start(Task("x" * 30_000, GENERAL), scripted([SUBMIT])))
     assert not run.folder.journal.exists()
-    play(run, ScriptedTurn(text="The answer."), SUBMIT)
-    before = kept(run)
+    run_turns(run, ScriptedTurn(text="The answer."), SUBMIT)
+    before = read_events(run)
     with limit_file_size(20_000), pytest.raises(RunError, match="Free some space"):
         list(run.follow_up("x" * 30_000, scripted([SUBMIT])))
-    assert kept(run) == before
+    assert read_events(run) == before
     assert list(run.follow_up("Go on.", scripted([SUBMIT])))[-1].kind == "run_ended"
 
 
-def test_the_next_step_records_files_that_a_full_disk_left_out(
+def test_the_next_step_records_files_omitted_by_a_full_disk(
     run: RecordedRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     append = ManifestLog.append
 
-    def full(versions: ManifestLog, step: int, delta: Delta) -> None:
+    def raise_disk_full(versions: ManifestLog, step: int, delta: Delta) -> None:
         if "output/one" in delta.changed:
             raise OSError(errno.ENOSPC, "No space left on device")
         append(versions, step, delta)
 
     with monkeypatch.context() as patch:
-        patch.setattr(ManifestLog, "append", full)
-        play(run, bash("echo 1 > output/one"), SUBMIT)
+        patch.setattr(ManifestLog, "append", raise_disk_full)
+        run_turns(run, bash("echo 1 > output/one"), SUBMIT)
     list(run.follow_up("Go on.", scripted([bash("echo 2 > output/two"), SUBMIT])))
-    known = ManifestLog(run.folder.manifests).manifest().nodes
-    assert {"output/one", "output/two"} <= set(known)
+    nodes = ManifestLog(run.folder.manifests).manifest().nodes
+    assert {"output/one", "output/two"} <= set(nodes)
 
 
-def test_usage_of_an_interrupted_step_is_counted(
-    run: RecordedRun, computers: LocalProvider
-) -> None:
-    play(run, SUBMIT)
-    written = Journal(run.folder.journal)
-    written.append(RunContinued(text="Go on.", model="m", metered=True))
-    written.append(StepStarted(step=2, note=""))
+def test_usage_of_an_interrupted_step_is_counted(run: RecordedRun, provider: LocalProvider) -> None:
+    run_turns(run, SUBMIT)
+    crashed_journal = Journal(run.folder.journal)
+    crashed_journal.append(RunContinued(text="Go on.", model="m", metered=True))
+    crashed_journal.append(StepStarted(step=2, note=""))
     turn = ModelAnswered(
         step=2, text="I work.", reasoning="", calls=(), finish="stop", usage=Usage(9000, 400),
         estimated=False, seconds=3.0,
     )  # fmt: skip
-    written.append(turn)
-    written.close()
-    with RecordedRun(run.folder, computers) as again:
-        totals = again.state.totals
+    crashed_journal.append(turn)
+    crashed_journal.close()
+    with RecordedRun(run.folder, provider) as reopened:
+        totals = reopened.state.totals
     assert (totals.steps, totals.prompt_tokens, totals.generated_tokens) == (2, 9000, 400)
 
 
 def test_a_round_has_its_own_limits(run: RecordedRun) -> None:
-    play(run, SUBMIT)
+    run_turns(run, SUBMIT)
     list(run.follow_up("Go on.", scripted([SUBMIT]), Limits(steps=7)))
     assert run.state.limits["steps"] == 7
 
@@ -402,7 +402,7 @@ def test_a_stop_before_the_sandbox_exists_keeps_its_reason(run: RecordedRun) -> 
 
 def test_a_task_starts_without_an_input_folder(run: RecordedRun) -> None:
     (run.folder.workspace / "input").rmdir()
-    assert [type(event) for event in play(run, SUBMIT)][-1] is RunEnded
+    assert [type(event) for event in run_turns(run, SUBMIT)][-1] is RunEnded
 
 
 def test_an_end_delayed_by_a_full_disk_is_written_first(
@@ -410,14 +410,14 @@ def test_an_end_delayed_by_a_full_disk_is_written_first(
 ) -> None:
     append = run.journal.append
 
-    def full(event: Event) -> int:
+    def raise_disk_full(event: Event) -> int:
         if isinstance(event, ToolEnded | RunEnded):
             raise OSError(errno.ENOSPC, "No space left on device")
         return append(event)
 
     with monkeypatch.context() as patch:
-        patch.setattr(run.journal, "append", full)
-        play(run, bash("echo on"), SUBMIT)
+        patch.setattr(run.journal, "append", raise_disk_full)
+        run_turns(run, bash("echo on"), SUBMIT)
         assert not journal.ends_with(run.folder.journal, RunEnded)
         run.stop_sandbox()
         with pytest.raises(OSError, match="No space"):
@@ -429,44 +429,44 @@ def test_an_end_delayed_by_a_full_disk_is_written_first(
 
 
 def test_other_os_errors_are_not_reported_as_a_full_disk(
-    run: RecordedRun, computers: LocalProvider, monkeypatch: pytest.MonkeyPatch
+    run: RecordedRun, provider: LocalProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def take(folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
+    def acquire(folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
         yield Preparing(state="starting_sandbox")
         (folder.path / "run.json" / "x").read_text()
         return None
 
-    monkeypatch.setattr(computers, "acquire", take)
-    *_, ended = play(run, SUBMIT)
+    monkeypatch.setattr(provider, "acquire", acquire)
+    *_, ended = run_turns(run, SUBMIT)
     assert isinstance(ended, RunEnded)
     assert ended.reason.startswith("A system error stopped the run: Not a directory.")
     assert "room" not in ended.reason
 
 
 def test_a_run_that_cannot_be_recorded_ends_with_the_reason(
-    run: RecordedRun, computers: LocalProvider
+    run: RecordedRun, provider: LocalProvider
 ) -> None:
     with limit_file_size(20_000):
-        events = play(run, ScriptedTurn(text="x" * 30_000), SUBMIT)
+        events = run_turns(run, ScriptedTurn(text="x" * 30_000), SUBMIT)
     assert [event.status for event in events if isinstance(event, RunEnded)] == ["failed"]
     assert isinstance(events[-1], RunEnded)
     assert "cannot be written" in events[-1].reason
     run.close()
-    again = RecordedRun(run.folder, computers)
-    again.close()
-    assert not again.state.is_running
+    reopened = RecordedRun(run.folder, provider)
+    reopened.close()
+    assert not reopened.state.is_running
 
 
-@pytest.mark.parametrize("leave", ["close", "interrupt"])
-def test_an_aborted_round_has_an_end(run: RecordedRun, leave: str) -> None:
+@pytest.mark.parametrize("way", ["close", "interrupt"])
+def test_an_aborted_round_has_an_end(run: RecordedRun, way: str) -> None:
     events = run.start(Task("Go.", GENERAL), scripted([bash("echo on"), SUBMIT]))
     for event in events:
         if isinstance(event, ToolEnded):
             break
-    if leave == "close":
+    if way == "close":
         events.close()
     else:
         with pytest.raises(KeyboardInterrupt):
             events.throw(KeyboardInterrupt())
-    (ended,) = (event for event in kept(run) if isinstance(event, RunEnded))
+    (ended,) = (event for event in read_events(run) if isinstance(event, RunEnded))
     assert (ended.status, ended.reason) == ("stopped", ABORTED)

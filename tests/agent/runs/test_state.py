@@ -1,4 +1,4 @@
-"""The picture of a run: what is seen at each moment follows from the events so far."""
+"""The state of a run, reduced from its events."""
 
 import pytest
 
@@ -48,11 +48,11 @@ STEP: list[Event] = [
 ]  # fmt: skip
 
 
-def picture(*events: Event) -> RunState:
-    made = RunState()
+def reduce_events(*events: Event) -> RunState:
+    state = RunState()
     for cursor, event in enumerate(events, start=1):
-        made.apply(event, cursor * 10)
-    return made
+        state.apply(event, cursor * 10)
+    return state
 
 
 @pytest.mark.parametrize(
@@ -66,32 +66,34 @@ def picture(*events: Event) -> RunState:
         (9, "waiting_model"),
     ],
 )
-def test_a_step_passes_through_distinct_states(count: int, state: str) -> None:
-    assert picture(STARTED, *STEP[:count]).state == state
+def test_a_step_has_a_state_for_each_phase(count: int, state: str) -> None:
+    assert reduce_events(STARTED, *STEP[:count]).state == state
 
 
 def test_a_running_command_is_shown() -> None:
-    assert picture(STARTED, *STEP[:6]).detail == "wc -l"
+    assert reduce_events(STARTED, *STEP[:6]).detail == "wc -l"
 
 
 def test_preparation_is_shown_with_its_progress() -> None:
-    shown = picture(STARTED, Preparing(state="preparing_image", detail="Step 3/9", progress=0.4))
-    assert (shown.state, shown.detail, shown.progress) == ("preparing_image", "Step 3/9", 0.4)
-    ready = picture(STARTED, SandboxReady(sandbox="box", seconds=0.1, pooled=True))
+    state = reduce_events(
+        STARTED, Preparing(state="preparing_image", detail="Step 3/9", progress=0.4)
+    )
+    assert (state.state, state.detail, state.progress) == ("preparing_image", "Step 3/9", 0.4)
+    ready = reduce_events(STARTED, SandboxReady(sandbox="box", seconds=0.1, pooled=True))
     assert (ready.state, ready.sandbox) == ("waiting_model", "box")
 
 
 def test_a_retry_states_the_reason_and_discards_streamed_text() -> None:
-    shown = picture(STARTED, *STEP[:3], Retrying(step=1, attempt=2, reason="busy", wait=3))
-    assert (shown.state, shown.detail, shown.steps[0].text) == ("retrying", "busy", "")
+    state = reduce_events(STARTED, *STEP[:3], Retrying(step=1, attempt=2, reason="busy", wait=3))
+    assert (state.state, state.detail, state.steps[0].text) == ("retrying", "busy", "")
 
 
 def test_a_step_summary_has_a_few_lines() -> None:
-    head = picture(STARTED, *STEP).steps[0]
-    assert (head.reasoning, head.text, head.usage) == ("Let me see", "I count.", Usage(9, 2))
-    call = head.calls[0]
+    step = reduce_events(STARTED, *STEP).steps[0]
+    assert (step.reasoning, step.text, step.usage) == ("Let me see", "I count.", Usage(9, 2))
+    call = step.calls[0]
     assert (call.head, call.ok, call.exit_code, call.seconds) == ("wc -l", False, 2, 0.25)
-    assert (head.changes, head.total_changes, head.ended) == (
+    assert (step.changes, step.total_changes, step.ended) == (
         [FileChange("a.txt", "added", 3)],
         1,
         True,
@@ -104,21 +106,21 @@ def test_changes_at_the_end_of_a_round_belong_to_its_last_step() -> None:
         changes=(FileChange("a.txt", "changed", 4), FileChange("b.txt", "added", 1)),
         total=9,
     )
-    head = picture(STARTED, *STEP, late).steps[0]
-    assert head.changes == [FileChange("a.txt", "added", 4), FileChange("b.txt", "added", 1)]
-    assert head.total_changes == 9
+    step = reduce_events(STARTED, *STEP, late).steps[0]
+    assert step.changes == [FileChange("a.txt", "added", 4), FileChange("b.txt", "added", 1)]
+    assert step.total_changes == 9
 
 
 def test_a_step_has_the_journal_range_of_its_events() -> None:
     events = [STARTED, *STEP, StepStarted(step=2, note=""), TextDelta(step=2, text="x")]
-    first, second = picture(*events).steps
+    first, second = reduce_events(*events).steps
     assert (first.begin, first.end) == (10, 100)
     assert (second.begin, second.end) == (100, 120)
 
 
 def test_step_headings_stay_short_for_long_text() -> None:
     long = [TextDelta(step=1, text="x" * 1000)] * 50
-    assert len(picture(STARTED, STEP[0], *long).steps[0].text) <= 200
+    assert len(reduce_events(STARTED, STEP[0], *long).steps[0].text) <= 200
 
 
 def test_a_malformed_call_is_shown() -> None:
@@ -126,20 +128,20 @@ def test_a_malformed_call_is_shown() -> None:
         step=1, call_id="z", name="nonsense", ok=False, exit_code=None, ending="exit",
         seconds=0, observation="no such tool",
     )  # fmt: skip
-    assert picture(STARTED, STEP[0], ended).steps[0].calls[0].name == "nonsense"
+    assert reduce_events(STARTED, STEP[0], ended).steps[0].calls[0].name == "nonsense"
 
 
 def test_rounds_are_in_order() -> None:
-    over = RunEnded(status="submitted", reason="", answer="4", totals=TOTALS)
-    more = RunContinued(text="And?", model="m2", metered=True)
-    shown = picture(STARTED, *STEP, over, more)
-    assert [round_.text for round_ in shown.rounds] == ["Count.", "And?"]
-    assert (shown.rounds[0].status, shown.rounds[0].answer) == ("submitted", "4")
-    assert shown.is_running
-    assert shown.model == "m2"
-    assert not picture(STARTED, *STEP, over).is_running
+    run_ended = RunEnded(status="submitted", reason="", answer="4", totals=TOTALS)
+    run_continued = RunContinued(text="And?", model="m2", metered=True)
+    state = reduce_events(STARTED, *STEP, run_ended, run_continued)
+    assert [round_.text for round_ in state.rounds] == ["Count.", "And?"]
+    assert (state.rounds[0].status, state.rounds[0].answer) == ("submitted", "4")
+    assert state.is_running
+    assert state.model == "m2"
+    assert not reduce_events(STARTED, *STEP, run_ended).is_running
 
 
 def test_an_empty_journal_is_a_draft() -> None:
-    assert picture().state == "draft"
-    assert not picture().is_running
+    assert reduce_events().state == "draft"
+    assert not reduce_events().is_running

@@ -1,4 +1,4 @@
-"""Lines of a journal that cannot be read: kept, shown, and never in the way of what follows."""
+"""Unreadable journal lines: kept, shown, and without effect on the other lines."""
 
 import json
 from collections.abc import Generator
@@ -35,8 +35,8 @@ from agent.runs.unreadable_events import UNREADABLE_TEXT
 from sandbox_ui.runs.feed import Feed
 from tests.support.recorded_runs import write_ended_run
 
-FUTURE = b'{"at":5.0,"kind":"run_rated","stars":3,"step":1}'
-GARBAGE = [b"{}", b"[]", b"null", b"\xff\xfe", b'{"kind":["a"]}', b"[" * 5000, b"", FUTURE]
+FUTURE_EVENT = b'{"at":5.0,"kind":"run_rated","stars":3,"step":1}'
+GARBAGE = [b"{}", b"[]", b"null", b"\xff\xfe", b'{"kind":["a"]}', b"[" * 5000, b"", FUTURE_EVENT]
 
 
 def step(number: int, totals: Totals) -> list[Event]:
@@ -71,24 +71,24 @@ EVENTS: list[Event] = [
 LINES = [encode(event) for event in EVENTS]
 
 
-def journal_of(path: Path, lines: list[bytes]) -> Path:
+def write_journal(path: Path, lines: list[bytes]) -> Path:
     path.write_bytes(b"".join(line + b"\n" for line in lines))
     return path
 
 
-def played(*events: Event) -> Generator[Event, None, None]:
+def generate_events(*events: Event) -> Generator[Event, None, None]:
     yield from events
 
 
-def folded(path: Path) -> RunState:
-    picture = RunState()
+def reduce_journal(path: Path) -> RunState:
+    state = RunState()
     for cursor, event in read(path):
-        picture.apply(event, cursor)
-    return picture
+        state.apply(event, cursor)
+    return state
 
 
-def without_numbers(line: bytes) -> bytes:
-    """The line as an earlier version wrote it after a command forged seconds that are NaN."""
+def forge_nan(line: bytes) -> bytes:
+    """Return the line as an earlier version wrote it after a command forged a NaN duration."""
     event = json.loads(line)
     if event["kind"] == "tool_ended":
         event["seconds"] = None
@@ -98,34 +98,36 @@ def without_numbers(line: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("garbage", GARBAGE, ids=lambda line: repr(line[:20]))
-@pytest.mark.parametrize("place", [1, 4, len(LINES) // 2, len(LINES)])
-def test_an_unreadable_line_hides_no_other_line(tmp_path: Path, garbage: bytes, place: int) -> None:
-    path = journal_of(tmp_path / "j", [*LINES[:place], garbage, *LINES[place:]])
-    found = [event for _, event in read(path)]
-    assert isinstance(found[place], UnreadableEvent)
-    assert found[:place] + found[place + 1 :] == EVENTS
+@pytest.mark.parametrize("position", [1, 4, len(LINES) // 2, len(LINES)])
+def test_an_unreadable_line_hides_no_other_line(
+    tmp_path: Path, garbage: bytes, position: int
+) -> None:
+    path = write_journal(tmp_path / "j", [*LINES[:position], garbage, *LINES[position:]])
+    events = [event for _, event in read(path)]
+    assert isinstance(events[position], UnreadableEvent)
+    assert events[:position] + events[position + 1 :] == EVENTS
     assert ends_with(path, RunEnded)
 
 
 @pytest.mark.parametrize("garbage", GARBAGE, ids=lambda line: repr(line[:20]))
 def test_opening_a_journal_removes_no_complete_line(tmp_path: Path, garbage: bytes) -> None:
-    path = journal_of(tmp_path / "j", [*LINES, garbage])
+    path = write_journal(tmp_path / "j", [*LINES, garbage])
     before = path.read_bytes()
     path.write_bytes(before + b'{"at":1,"ki')
-    writing = Journal(path)
-    writing.append(RunContinued(text="More.", model="m", metered=True))
-    writing.close()
+    journal = Journal(path)
+    journal.append(RunContinued(text="More.", model="m", metered=True))
+    journal.close()
     assert path.read_bytes().startswith(before + b'{"at":')
     assert isinstance([event for _, event in read(path)][-1], RunContinued)
 
 
 def test_a_record_damaged_by_a_forged_frame_is_readable(tmp_path: Path) -> None:
-    damaged = [*LINES[:6], *map(without_numbers, LINES[6:])]
-    picture = folded(journal_of(tmp_path / "j", damaged))
-    assert (picture.state, len(picture.steps)) == ("submitted", 5)
-    assert picture.rounds[-1].answer == "It is 5."
-    assert picture.unreadable == 9  # the ends of four calls, of their steps, and of the round
-    assert [call.ending for each in picture.steps for call in each.calls] == ["exit"] * 5
+    damaged = [*LINES[:6], *map(forge_nan, LINES[6:])]
+    state = reduce_journal(write_journal(tmp_path / "j", damaged))
+    assert (state.state, len(state.steps)) == ("submitted", 5)
+    assert state.rounds[-1].answer == "It is 5."
+    assert state.unreadable == 9  # the ends of four calls, of their steps, and of the round
+    assert [call.ending for each in state.steps for call in each.calls] == ["exit"] * 5
 
 
 @pytest.mark.parametrize(
@@ -137,48 +139,50 @@ def test_a_round_end_of_a_newer_version_is_recognized(
 ) -> None:
     line = json.dumps({**json.loads(LINES[-1]), **change}).encode()
     folder = write_ended_run(tmp_path)
-    journal_of(folder.journal, [*LINES[:-1], line])
+    write_journal(folder.journal, [*LINES[:-1], line])
     before = folder.journal.read_bytes()
     end_interrupted_rounds(tmp_path)
     assert folder.journal.read_bytes() == before
-    picture = folded(folder.journal)
-    assert picture.rounds[-1].status == status
-    assert picture.rounds[-1].ended == 99.0
+    state = reduce_journal(folder.journal)
+    assert state.rounds[-1].status == status
+    assert state.rounds[-1].ended == 99.0
 
 
 def test_a_run_with_a_damaged_first_line_is_listed(tmp_path: Path) -> None:
     folder = write_ended_run(tmp_path)
     lines = folder.journal.read_bytes().splitlines()
-    journal_of(folder.journal, [b"garbage", *lines[1:]])
+    write_journal(folder.journal, [b"garbage", *lines[1:]])
     (entry,) = History(tmp_path).page().entries
     assert entry.summary is not None
     assert (entry.problem, entry.title, entry.summary.state) == ("", UNREADABLE_TEXT, "submitted")
-    assert [place.round for place in find(Feed(folder).events(), "done")] == [1]
+    assert [position.round for position in find(Feed(folder).events(), "done")] == [1]
 
 
 def test_a_damaged_run_can_be_continued(tmp_path: Path) -> None:
     folder = write_ended_run(tmp_path)
-    journal_of(folder.journal, [*LINES[:4], b"{}", *LINES[4:], FUTURE])
+    write_journal(folder.journal, [*LINES[:4], b"{}", *LINES[4:], FUTURE_EVENT])
     feed = Feed(folder)
-    shown = json.loads(feed.state_message().data)["state"]
-    assert (shown["state"], len(shown["steps"]), shown["unreadable"]) == ("submitted", 5, 2)
+    state = json.loads(feed.state_message().data)["state"]
+    assert (state["state"], len(state["steps"]), state["unreadable"]) == ("submitted", 5, 2)
     record = Record(folder)
-    more = RunContinued(text="And now?", model="m", metered=True)
-    assert list(record.record_events(played(more, ENDED), lambda event: iter([event])))
+    run_continued = RunContinued(text="And now?", model="m", metered=True)
+    assert list(
+        record.record_events(generate_events(run_continued, ENDED), lambda event: iter([event]))
+    )
     record.close()
-    news = feed.events_after(shown["cursor"])
-    assert news is not None
-    assert [event["kind"] for event in json.loads(news.data)["events"]] == [
+    message = feed.events_after(state["cursor"])
+    assert message is not None
+    assert [event["kind"] for event in json.loads(message.data)["events"]] == [
         "run_continued", "run_ended",
     ]  # fmt: skip
-    assert len(folded(folder.journal).rounds) == 2
+    assert len(reduce_journal(folder.journal).rounds) == 2
 
 
 def test_browsers_receive_valid_json_for_any_line(tmp_path: Path) -> None:
     folder = write_ended_run(tmp_path)
-    nan = LINES[3].replace(b'"command":"ls"', b'"command":NaN')
-    assert nan != LINES[3]
-    journal_of(folder.journal, [*LINES[:3], nan, b"\xff]", *LINES[4:]])
+    nan_line = LINES[3].replace(b'"command":"ls"', b'"command":NaN')
+    assert nan_line != LINES[3]
+    write_journal(folder.journal, [*LINES[:3], nan_line, b"\xff]", *LINES[4:]])
     feed = Feed(folder)
     message = feed.events_after(0)
     assert message is not None
@@ -186,8 +190,8 @@ def test_browsers_receive_valid_json_for_any_line(tmp_path: Path) -> None:
     def refuse(constant: str) -> None:
         raise AssertionError(constant)
 
-    sent = json.loads(message.data, parse_constant=refuse)["events"]
-    assert [event["kind"] for event in sent].count("unreadable") == 1
+    events = json.loads(message.data, parse_constant=refuse)["events"]
+    assert [event["kind"] for event in events].count("unreadable") == 1
     body = json.loads(feed.step_events(1), parse_constant=refuse)
     assert [event["kind"] for event in body] == [
         "step_started", "model_answered", "tool_started", "unreadable", "tool_ended", "step_ended",
@@ -199,38 +203,38 @@ def test_every_call_has_one_result_in_a_damaged_conversation() -> None:
         return list(Conversation(e for e in EVENTS[:11] if type(e) not in left_out).messages)
 
     no_result = "Error: the result of this call is missing from the run's record."
-    lost = [m for m in messages(ToolEnded) if isinstance(m, ToolResult)]
-    assert [(m.call_id, m.text) for m in lost] == [("c1", no_result)]
+    tool_results = [m for m in messages(ToolEnded) if isinstance(m, ToolResult)]
+    assert [(m.call_id, m.text) for m in tool_results] == [("c1", no_result)]
     assert not any(isinstance(m, ToolResult | AssistantMessage) for m in messages(ModelAnswered))
-    begun = messages(RunStarted)
-    assert not any(isinstance(m, UserMessage) for m in begun)
+    messages_without_start = messages(RunStarted)
+    assert not any(isinstance(m, UserMessage) for m in messages_without_start)
 
 
 def test_exports_mention_unreadable_lines(tmp_path: Path) -> None:
-    path = journal_of(tmp_path / "j", [*LINES[:4], FUTURE, *LINES[4:]])
+    path = write_journal(tmp_path / "j", [*LINES[:4], FUTURE_EVENT, *LINES[4:]])
     events = [event for _, event in read(path)]
     assert build_trajectory(events)["metadata"]["unreadable_events"] == 1
     assert len(build_trajectory(events)["steps"]) == 5
     text = "".join(conversation_markdown(events))
     assert "an event (“run_rated”)" in text
     assert "seen 5" in text
-    assert [place.step for place in find(events, "run_rated")] == [1]
+    assert [position.step for position in find(events, "run_rated")] == [1]
 
 
 def test_runs_with_damaged_records_are_counted(tmp_path: Path) -> None:
-    whole, damaged = write_ended_run(tmp_path), write_ended_run(tmp_path)
+    intact, damaged = write_ended_run(tmp_path), write_ended_run(tmp_path)
     with damaged.journal.open("ab") as file:
-        file.write(FUTURE + b"\n{}\n")
+        file.write(FUTURE_EVENT + b"\n{}\n")
     history = History(tmp_path)
     assert history.unreadable() == {}
-    assert set(history.derive_missing()) == {whole.id, damaged.id}
+    assert set(history.derive_missing()) == {intact.id, damaged.id}
     assert history.unreadable() == {damaged.id: 2}
-    kept = summary.load(RunFolder.open(tmp_path, damaged.id))
-    assert kept is not None
-    assert kept.unreadable == 2
+    loaded = summary.load(RunFolder.open(tmp_path, damaged.id))
+    assert loaded is not None
+    assert loaded.unreadable == 2
 
 
 def test_a_round_records_its_format_version(tmp_path: Path) -> None:
-    newer = json.dumps({**json.loads(LINES[0]), "format": 9}).encode()
-    assert folded(journal_of(tmp_path / "j", LINES)).format == 1
-    assert folded(journal_of(tmp_path / "j", [newer, *LINES[1:]])).format == 9
+    newer_line = json.dumps({**json.loads(LINES[0]), "format": 9}).encode()
+    assert reduce_journal(write_journal(tmp_path / "j", LINES)).format == 1
+    assert reduce_journal(write_journal(tmp_path / "j", [newer_line, *LINES[1:]])).format == 9

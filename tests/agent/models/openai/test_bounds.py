@@ -1,4 +1,4 @@
-"""How much is read of what an endpoint sends."""
+"""Limits on how much of an endpoint's response is read."""
 
 import gzip
 import json
@@ -16,7 +16,7 @@ from agent.models.openai.client import OpenAIModel
 from agent.models.openai.probe import check_endpoint, list_models
 from agent.models.openai.transport.bounds import MAX_BODY_BYTES, MAX_CALLS
 from agent.util.cancellation import Stop
-from tests.contract.model_suite import REQUEST, called, said
+from tests.contract.model_suite import REQUEST, calls_of, text_of
 from tests.support.hostile.flood import FloodServer
 from tests.support.models.asking import stream_chunks, stream_request
 from tests.support.models.endpoint import Endpoint, Turn
@@ -28,8 +28,8 @@ BLOCK = b"x" * 65536
 GIGABYTE = 2**30 // len(BLOCK)
 
 
-def zeros(megabytes: int) -> bytes:
-    """A gzip body that unpacks to this many megabytes."""
+def gzipped_zeros(megabytes: int) -> bytes:
+    """Return a gzip body that decompresses to this many megabytes."""
     packer = zlib.compressobj(9, zlib.DEFLATED, zlib.MAX_WBITS | 16)
     return b"".join(packer.compress(bytes(2**20)) for _ in range(megabytes)) + packer.flush()
 
@@ -39,12 +39,12 @@ FLOODS: dict[str, tuple[str, Callable[[], Iterator[bytes]]]] = {
     "a line without an end": (EVENTS, lambda: repeat(BLOCK, GIGABYTE)),
     "an event without an end": (EVENTS, lambda: repeat(b"data: %b\n" % BLOCK, GIGABYTE)),
     "a comment without an end": (EVENTS, lambda: iter([b":", *repeat(BLOCK, GIGABYTE)])),
-    "packed JSON": (f"{JSON}\nContent-Encoding: gzip", lambda: iter([zeros(128)])),
-    "a packed line": (f"{EVENTS}\nContent-Encoding: gzip", lambda: iter([zeros(128)])),
+    "packed JSON": (f"{JSON}\nContent-Encoding: gzip", lambda: iter([gzipped_zeros(128)])),
+    "a packed line": (f"{EVENTS}\nContent-Encoding: gzip", lambda: iter([gzipped_zeros(128)])),
 }
 
 
-def ask_at(url: str) -> list[Piece]:
+def stream_from(url: str) -> list[Piece]:
     return list(OpenAIModel(ModelConfig(url, "m")).stream(REQUEST, Stop()))
 
 
@@ -54,7 +54,7 @@ def test_an_endless_answer_is_aborted_with_an_error(flood: str) -> None:
     with FloodServer(head, body()) as server:
         tracemalloc.start()
         with pytest.raises(ModelRefused, match="sent more than 8 MB") as caught:
-            ask_at(server.url)
+            stream_from(server.url)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
     assert server.url in str(caught.value)
@@ -86,7 +86,7 @@ def test_only_the_beginning_of_an_error_is_read(packed: bool) -> None:
         FloodServer(head, body) as server,
         pytest.raises(ModelUnavailable, match=r"answered 503: (overloaded|xxx)"),
     ):
-        ask_at(server.url)
+        stream_from(server.url)
     assert server.sent < 2 * MAX_BODY_BYTES
 
 
@@ -96,7 +96,7 @@ def test_the_total_size_of_a_stream_is_limited(monkeypatch: pytest.MonkeyPatch) 
         FloodServer(EVENTS, repeat(b'data: {"choices": []}\n\n' * 2849, GIGABYTE)) as server,
         pytest.raises(ModelRefused, match="sent more than 1 MB in one answer"),
     ):
-        ask_at(server.url)
+        stream_from(server.url)
     assert server.sent < 2 * MAX_BODY_BYTES
 
 
@@ -104,7 +104,7 @@ def test_unrequested_compression_is_decoded() -> None:
     body = {"choices": [{"message": {"content": "Hello"}, "finish_reason": "stop"}]}
     packed = gzip.compress(json.dumps(body).encode())
     with FloodServer(f"{JSON}\nContent-Encoding: GZIP", [packed]) as server:
-        assert said(ask_at(server.url)) == "Hello"
+        assert text_of(stream_from(server.url)) == "Hello"
 
 
 @pytest.mark.parametrize("encoding", ["br", "gzip, gzip"])
@@ -113,7 +113,7 @@ def test_an_unknown_content_encoding_is_refused(encoding: str) -> None:
         FloodServer(f"{JSON}\nContent-Encoding: {encoding}", [b"x"]) as server,
         pytest.raises(ModelUnavailable, match="cannot be decoded"),
     ):
-        ask_at(server.url)
+        stream_from(server.url)
 
 
 def test_no_compression_is_requested() -> None:
@@ -136,7 +136,7 @@ def _call(index: int, name: str) -> dict[str, Any]:
 
 def test_the_maximum_number_of_calls_is_accepted() -> None:
     deltas = [_call(index, "execute_bash") for index in range(MAX_CALLS)]
-    assert len(called(stream_chunks(*deltas))) == MAX_CALLS
+    assert len(calls_of(stream_chunks(*deltas))) == MAX_CALLS
 
 
 @pytest.mark.parametrize("name", ["execute_bash", ""])

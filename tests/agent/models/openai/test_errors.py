@@ -1,4 +1,4 @@
-"""Failures of endpoints: what each means, and what a person reads."""
+"""Errors of endpoints: their classification and their messages."""
 
 import socket
 from datetime import UTC, datetime, timedelta
@@ -24,7 +24,7 @@ from tests.support.models.asking import stream_chunks, stream_request
 from tests.support.models.endpoint import Endpoint, Turn
 
 
-def failing(turn: Turn, **settings: Any) -> ModelError:
+def error_of_turn(turn: Turn, **settings: Any) -> ModelError:
     with Endpoint([turn]) as endpoint, pytest.raises(ModelError) as caught:
         stream_request(endpoint, **settings)
     assert endpoint.url in str(caught.value)
@@ -32,7 +32,7 @@ def failing(turn: Turn, **settings: Any) -> ModelError:
     return caught.value
 
 
-def meant(status: int | None, message: str, **fields: Any) -> ModelError:
+def error_of_status(status: int | None, message: str, **fields: Any) -> ModelError:
     failure = Failure(status, {"error": {"message": message, **fields}})
     return to_model_error(failure, Named("http://host/v1", "a-model", ""))
 
@@ -42,11 +42,11 @@ def meant(status: int | None, message: str, **fields: Any) -> ModelError:
     ["408", "409", "429", "500", "503", "529", "html status=502", "cut", "overloaded", "no-finish"],
 )
 def test_transient_errors_are_unavailable(fault: str) -> None:
-    assert isinstance(failing(Turn(text="some text", fault=fault)), ModelUnavailable)
+    assert isinstance(error_of_turn(Turn(text="some text", fault=fault)), ModelUnavailable)
 
 
 @pytest.mark.parametrize(
-    ("fault", "says"),
+    ("fault", "message"),
     [
         ("401", "the API key is missing or wrong"),
         ("402", "no credit"),
@@ -59,55 +59,55 @@ def test_transient_errors_are_unavailable(fault: str) -> None:
         ("nonsense", "end in /v1"),
     ],
 )
-def test_permanent_errors_are_refused(fault: str, says: str) -> None:
-    error = failing(Turn(fault=fault))
+def test_permanent_errors_are_refused(fault: str, message: str) -> None:
+    error = error_of_turn(Turn(fault=fault))
     assert isinstance(error, ModelRefused)
-    assert says in str(error)
+    assert message in str(error)
     assert "<" not in str(error)
 
 
 def test_an_unexpected_json_body_is_an_error() -> None:
-    assert isinstance(failing(Turn(unstreamed=True, chunks=[{"status": "ok"}])), ModelRefused)
+    assert isinstance(error_of_turn(Turn(unstreamed=True, chunks=[{"status": "ok"}])), ModelRefused)
 
 
 def test_an_error_with_status_200_is_an_error() -> None:
     busy = {"error": {"message": "Too busy", "code": 503}}
-    assert isinstance(failing(Turn(unstreamed=True, chunks=[busy])), ModelUnavailable)
+    assert isinstance(error_of_turn(Turn(unstreamed=True, chunks=[busy])), ModelUnavailable)
     wrong = {"error": {"message": "No such model", "code": 404}}
-    assert isinstance(failing(Turn(unstreamed=True, chunks=[wrong])), ModelRefused)
+    assert isinstance(error_of_turn(Turn(unstreamed=True, chunks=[wrong])), ModelRefused)
 
 
 def test_an_exhausted_quota_is_not_a_rate_limit() -> None:
     error = {"message": "You exceeded your current quota.", "code": "insufficient_quota"}
-    assert isinstance(failing(Turn(fault="429", error=error)), ModelRefused)
+    assert isinstance(error_of_turn(Turn(fault="429", error=error)), ModelRefused)
 
 
 @pytest.mark.parametrize(
-    ("asked", "seconds"), [("0.1", 0.1), ("7", 7), ("-3", 0), ("1e999", 3600), ("soon", None)]
+    ("retry_after", "seconds"), [("0.1", 0.1), ("7", 7), ("-3", 0), ("1e999", 3600), ("soon", None)]
 )
-def test_retry_after_is_reported(asked: str, seconds: float | None) -> None:
-    error = failing(Turn(fault=f"429 retry-after={asked}"))
+def test_retry_after_is_reported(retry_after: str, seconds: float | None) -> None:
+    error = error_of_turn(Turn(fault=f"429 retry-after={retry_after}"))
     assert isinstance(error, ModelUnavailable)
     assert error.retry_after == seconds
 
 
 def test_retry_after_can_be_a_date() -> None:
     date = format_datetime(datetime.now(UTC) + timedelta(seconds=90), usegmt=True)
-    error = failing(Turn(fault=f"503 retry-after={date.replace(' ', '_')}"))
+    error = error_of_turn(Turn(fault=f"503 retry-after={date.replace(' ', '_')}"))
     assert isinstance(error, ModelUnavailable)
     assert error.retry_after is not None
     assert 60 < error.retry_after < 91
 
 
 def test_the_retry_delay_can_be_in_the_message() -> None:
-    error = meant(429, "Rate limit reached. Please try again in 250ms.")
+    error = error_of_status(429, "Rate limit reached. Please try again in 250ms.")
     assert isinstance(error, ModelUnavailable)
     assert error.retry_after == 0.25
 
 
 @pytest.mark.parametrize("at", [0, 3])
 def test_a_silent_stream_is_an_error(at: int) -> None:
-    error = failing(Turn(text="x" * 100, fault=f"silent at={at}"), read_timeout=0.3)
+    error = error_of_turn(Turn(text="x" * 100, fault=f"silent at={at}"), read_timeout=0.3)
     assert isinstance(error, ModelUnavailable)
     assert "sent nothing for 0.3 s" in str(error)
 
@@ -130,19 +130,19 @@ def test_errors_in_a_stream_are_classified_by_code() -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "says"),
+    ("url", "message"),
     [
         ("http://127.0.0.1:{port}/v1", "Check that it is running"),
         ("https://127.0.0.1:{port}/v1", "Check that it is running"),
         ("http://no-such-host.invalid/v1", "host name does not exist"),
     ],
 )
-def test_an_unreachable_endpoint_reports_the_reason(url: str, says: str) -> None:
+def test_an_unreachable_endpoint_reports_the_reason(url: str, message: str) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = url.format(port=free.getsockname()[1])
         model = OpenAIModel(ModelConfig(address, "m"))
-        with pytest.raises(ModelUnavailable, match=says):
+        with pytest.raises(ModelUnavailable, match=message):
             list(model.stream(REQUEST, Stop()))
 
 
@@ -153,7 +153,7 @@ def test_plain_http_instead_of_tls_is_reported() -> None:
             list(model.stream(REQUEST, Stop()))
 
 
-CONTEXT = [
+CONTEXT_MESSAGES = [
     # (message, limit, used)
     (
         "This model's maximum context length is 128000 tokens. However, your messages resulted "
@@ -242,31 +242,31 @@ CONTEXT = [
 ]
 
 
-@pytest.mark.parametrize(("message", "limit", "used"), CONTEXT)
+@pytest.mark.parametrize(("message", "limit", "used"), CONTEXT_MESSAGES)
 @pytest.mark.parametrize("status", [400, 413, 422])
 def test_context_overflow_is_recognized_for_every_server(
     status: int, message: str, limit: int | None, used: int | None
 ) -> None:
-    error = meant(status, message)
+    error = error_of_status(status, message)
     assert isinstance(error, ContextTooLong)
     assert (error.limit, error.used) == (limit, used)
 
 
 def test_structured_numbers_take_precedence() -> None:
     fields = {"type": "exceed_context_size_error", "n_prompt_tokens": 1407, "n_ctx": 256}
-    error = meant(500, "the request exceeds the available context size.", **fields)
+    error = error_of_status(500, "the request exceeds the available context size.", **fields)
     assert isinstance(error, ContextTooLong)
     assert (error.limit, error.used) == (256, 1407)
 
 
 def test_a_code_alone_indicates_context_overflow() -> None:
-    error = meant(400, "Please reduce it.", code="context_length_exceeded")
+    error = error_of_status(400, "Please reduce it.", code="context_length_exceeded")
     assert isinstance(error, ContextTooLong)
 
 
 def test_a_request_over_the_minute_quota_is_too_long_for_any_status() -> None:
     message = "Request too large for gpt on tokens per min (TPM): Limit 30000, Requested 40000."
-    assert isinstance(meant(429, message), ContextTooLong)
+    assert isinstance(error_of_status(429, message), ContextTooLong)
 
 
 @pytest.mark.parametrize(
@@ -296,7 +296,7 @@ def test_a_request_over_the_minute_quota_is_too_long_for_any_status() -> None:
 def test_an_excessive_max_tokens_is_recognized_for_every_server(
     status: int, message: str, affordable: int
 ) -> None:
-    error = meant(status, message)
+    error = error_of_status(status, message)
     assert isinstance(error, MaxTokensTooHigh)
     assert error.affordable == affordable
 
@@ -311,7 +311,7 @@ def test_an_excessive_max_tokens_is_recognized_for_every_server(
     ],
 )
 def test_missing_tool_support_names_the_setting(status: int, message: str) -> None:
-    error = meant(status, message)
+    error = error_of_status(status, message)
     assert isinstance(error, ModelRefused)
     assert "Set the tool-call style to “text”" in str(error)
 
@@ -324,12 +324,12 @@ def test_an_error_in_a_list_is_recognized() -> None:
 
 @pytest.mark.parametrize("number", ["9" * 13, "9" * 5000, "٣" * 4])
 def test_absurd_numbers_are_not_used_as_limits(number: str) -> None:
-    error = meant(400, f"maximum context length is {number} tokens.")
+    error = error_of_status(400, f"maximum context length is {number} tokens.")
     assert isinstance(error, ModelError)
     assert getattr(error, "limit", None) is None or number.isdecimal()
 
 
 def test_endpoint_messages_are_short_and_on_one_line() -> None:
-    error = str(meant(400, "a\x1b[31m\n\u202eb" + "x" * 100_000))
+    error = str(error_of_status(400, "a\x1b[31m\n\u202eb" + "x" * 100_000))
     assert len(error) < 600
     assert error.isprintable()

@@ -1,4 +1,4 @@
-"""Keys: where one is sent, and that none is ever shown."""
+"""API keys: where they are sent, and that they are never shown."""
 
 import base64
 import json
@@ -170,21 +170,23 @@ AMBIENT = {
     "HTTPS_PROXY": "http://127.0.0.1:1",
     "ALL_PROXY": "http://127.0.0.1:1",
 }
-ASK = """
+STREAM_REQUEST = """
 import json, sys
 from agent.models.base import Finish, ModelConfig, Piece, TextPiece
 from agent.models.openai.client import OpenAIModel
 from agent.util.cancellation import Stop
-from tests.contract.model_suite import REQUEST, said
+from tests.contract.model_suite import REQUEST, text_of
 url, key = sys.argv[1:]
-print(said(list(OpenAIModel(ModelConfig(url, "m", api_key=key)).stream(REQUEST, Stop()))))
+print(text_of(list(OpenAIModel(ModelConfig(url, "m", api_key=key)).stream(REQUEST, Stop()))))
 """
 
 
-def _elsewhere(url: str, key: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    """Ask in a process of its own: the environment is read once in a process."""
+def stream_in_child_process(
+    url: str, key: str, **environment: str
+) -> "subprocess.CompletedProcess[str]":
+    """Stream a request in a child process, since the environment is read once per process."""
     return subprocess.run(
-        [sys.executable, "-c", ASK, url, key],
+        [sys.executable, "-c", STREAM_REQUEST, url, key],
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
@@ -196,18 +198,20 @@ def _elsewhere(url: str, key: str, **environment: str) -> "subprocess.CompletedP
 @pytest.mark.parametrize("key", ["", KEY])
 def test_the_sdk_reads_nothing_from_the_environment(key: str) -> None:
     with Endpoint([Turn(text="Hi")]) as endpoint:
-        asked = _elsewhere(endpoint.url, key, **AMBIENT)
-    assert asked.stdout == "Hi\n", asked.stderr
+        result = stream_in_child_process(endpoint.url, key, **AMBIENT)
+    assert result.stdout == "Hi\n", result.stderr
     assert "ambient" not in json.dumps(dict(endpoint.requests[0].headers))
     assert endpoint.requests[0].headers.get("authorization") == (f"Bearer {key}" if key else None)
-    assert KEY not in asked.stderr
+    assert KEY not in result.stderr
 
 
 def test_other_hosts_use_the_environment_proxy() -> None:
     with Endpoint([Turn(text="Hi")]) as proxy:
         address = proxy.url.removesuffix("/v1")
-        asked = _elsewhere("http://models.example.com/v1", "", HTTP_PROXY=address, NO_PROXY="")
-    assert asked.stdout == "Hi\n", asked.stderr
+        result = stream_in_child_process(
+            "http://models.example.com/v1", "", HTTP_PROXY=address, NO_PROXY=""
+        )
+    assert result.stdout == "Hi\n", result.stderr
     assert proxy.requests[0].path == "http://models.example.com/v1/chat/completions"
 
 
@@ -241,9 +245,9 @@ def test_a_key_echoed_by_an_endpoint_is_redacted(
         model = OpenAIModel(ModelConfig(endpoint.url, "m", api_key=KEY))
         with pytest.raises(ModelError) as caught:
             list(model.stream(REQUEST, Stop()))
-    told = "".join(traceback.format_exception(caught.value)) + caplog.text
-    assert "[key]" in told
-    assert KEY not in told
+    logged = "".join(traceback.format_exception(caught.value)) + caplog.text
+    assert "[key]" in logged
+    assert KEY not in logged
 
 
 def test_redaction_keeps_the_rest_of_the_text() -> None:
@@ -284,9 +288,9 @@ def test_a_key_is_redacted_across_chunk_boundaries(parts: list[str], cuts: list[
         size = cuts[len(pieces) % len(cuts)]
         pieces.append(TextPiece(text[at : at + size]))
         at += size
-    shown = KeyRedactor(KEY).redact_stream([*pieces, Finish("stop")])
-    said = "".join(piece.text for piece in shown if isinstance(piece, TextPiece))
-    assert said == text.replace(KEY, "[key]")
+    redacted_pieces = KeyRedactor(KEY).redact_stream([*pieces, Finish("stop")])
+    redacted = "".join(piece.text for piece in redacted_pieces if isinstance(piece, TextPiece))
+    assert redacted == text.replace(KEY, "[key]")
 
 
 @pytest.mark.parametrize(
@@ -302,18 +306,18 @@ def test_a_key_in_an_answer_is_not_recorded(
 ) -> None:
     with Endpoint([turn]) as endpoint:
         model = OpenAIModel(ModelConfig(endpoint.url, "m", api_key=KEY))
-        said = str(list(model.stream(REQUEST, Stop())))
-    assert KEY not in said
-    assert "[key]" in said
+        pieces = str(list(model.stream(REQUEST, Stop())))
+    assert KEY not in pieces
+    assert "[key]" in pieces
 
 
 @pytest.mark.parametrize("call", [Call("go", {}, id=f"call-{KEY}"), Call(f"go-{KEY}", {})])
 def test_a_key_in_a_tool_name_is_not_recorded(call: Call) -> None:
     with Endpoint([Turn(calls=[call])]) as endpoint:
         model = OpenAIModel(ModelConfig(endpoint.url, "m", api_key=KEY))
-        said = str(list(model.stream(REQUEST, Stop())))
-    assert KEY not in said
-    assert "[key]" in said
+        pieces = str(list(model.stream(REQUEST, Stop())))
+    assert KEY not in pieces
+    assert "[key]" in pieces
 
 
 def test_a_five_megabyte_line_is_accepted() -> None:

@@ -1,4 +1,4 @@
-"""Which addresses are the public internet's, and that a visitor's endpoint lies there."""
+"""Public IP addresses, to which the endpoints of visitors are limited."""
 
 import os
 import re
@@ -25,7 +25,7 @@ from agent.util.ip_addresses import (
     own_networks,
 )
 from sandbox_ui.auth.user import OPERATOR, user_for_account, user_for_visitor
-from sandbox_ui.page import run_options as choosing
+from sandbox_ui.page import run_options as run_options
 from sandbox_ui.page.run_options import RunOptions
 from tests.contract.model_suite import REQUEST
 from tests.support.models.endpoint import Endpoint, Turn
@@ -45,7 +45,7 @@ ANSWER = Turn(
         "fd00:ec2::254", "fe80::1", "fe80::1%eth0", "ff02::1", "2002:7f00:1::",
     ],
 )  # fmt: skip
-def test_local_and_special_networks_are_not_public(address: str) -> None:
+def test_local_and_reserved_networks_are_not_public(address: str) -> None:
     assert not is_public(address)
 
 
@@ -57,7 +57,7 @@ def test_other_addresses_are_public(address: str) -> None:
 def test_the_sandbox_proxy_refuses_the_same_networks() -> None:
     script = (Path(__file__).parents[4] / "agent/sandbox/network/squid/start.sh").read_text()
     lists = re.findall(r'^(?:four|six)="([^"]*)"', script, re.MULTILINE)
-    mapped = "::ffff:0:0/96"  # addresses of IPv4 in IPv6, which are looked at as those of IPv4
+    mapped = "::ffff:0:0/96"  # IPv4-mapped addresses are checked as IPv4 addresses
     assert {*" ".join(lists).split()} - {mapped} == {str(each) for each in NON_PUBLIC_NETWORKS}
 
 
@@ -65,8 +65,8 @@ def test_no_address_of_the_host_is_public() -> None:
     assert not [address for address in own_addresses() if is_public(address)]
 
 
-# A machine with public addresses: at 203.0.113.9 in a /26, with a VPN's two halves of the internet,
-# a network behind another machine, one that is refused, and one that is not public anyway.
+# A machine with public addresses: 203.0.113.9 in a /26, a VPN that splits the internet in two, a
+# network behind a router, a rejected network, and a private network.
 ROUTES = """Iface Destination Gateway Flags RefCnt Use Metric Mask MTU Window IRTT
 eth0 00000000 017100CB 0003 0 0 0 00000000 0 0 0
 eth0 007100CB 00000000 0001 0 0 0 C0FFFFFF 0 0 0
@@ -78,18 +78,18 @@ br0  0000A8C0 00000000 0001 0 0 0 00FFFFFF 0 0 0
 """
 ADDRESSES = "|-- 203.0.113.9\n/32 host LOCAL\n|-- 198.51.100.9\n/32 host LOCAL\n"
 ZERO, NEXT = "0" * 32, f"20010db8000000010000{'0' * 12}"
-ROUTES_OF_SIX = f"""{NEXT} 40 {ZERO} 00 {ZERO} 00000100 00000001 00000000 00000001 eth0
+IPV6_ROUTES = f"""{NEXT} 40 {ZERO} 00 {ZERO} 00000100 00000001 00000000 00000001 eth0
 {ZERO} 00 {ZERO} 00 {NEXT[:-1]}1 00000400 00000003 00000000 00000003 eth0
 {ZERO} 00 {ZERO} 00 {ZERO} ffffffff 00000001 00000000 00200200 lo
 {ZERO[:-1]}1 80 {ZERO} 00 {ZERO} 00000000 00000004 00000000 80200001 lo
 2{ZERO[1:]} 03 {ZERO} 00 {ZERO} 00000100 00000001 00000000 00000001 tun0
 """
-TABLES = {"route": ROUTES, "ipv6_route": ROUTES_OF_SIX, "fib_trie": ADDRESSES, "if_inet6": ""}
+TABLES = {"route": ROUTES, "ipv6_route": IPV6_ROUTES, "fib_trie": ADDRESSES, "if_inet6": ""}
 
 
 @pytest.fixture
 def public_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """This machine has public addresses, and others beside it."""
+    """Replace this machine's routing tables by those of a machine with public addresses."""
     tables = {f"/proc/net/{name}": text.splitlines() for name, text in TABLES.items()}
     monkeypatch.setattr(ip_addresses, "_read_lines", tables.__getitem__)
 
@@ -109,7 +109,7 @@ def test_networks_of_the_host_are_not_public() -> None:
 @pytest.mark.skipif(sys.byteorder == "big", reason="the tables are of the usual machines")
 @pytest.mark.usefixtures("public_machine")
 def test_the_sandbox_proxy_receives_each_network_once() -> None:
-    """What lies within another, or is refused anyway, is left out."""
+    """Networks within others, and networks that are refused anyway, are omitted."""
     assert own_addresses_and_networks() == [
         "198.51.100.9/32",
         "203.0.113.0/26",
@@ -133,7 +133,7 @@ def endpoint() -> Iterator[Endpoint]:
     ["127.0.0.1", "localhost", "127.1", "2130706433", "0x7f000001", "0.0.0.0", "[::1]",
      "[::ffff:127.0.0.1]", socket.gethostname(), "LOCALHOST"],
 )  # fmt: skip
-def test_a_visitor_cannot_reach_the_host_by_any_spelling(endpoint: Endpoint, host: str) -> None:
+def test_a_visitor_cannot_reach_the_host_by_any_address(endpoint: Endpoint, host: str) -> None:
     port = endpoint.url.rpartition(":")[2]
     config = ModelConfig(f"http://{host}:{port}", "m", public_only=True)
     with pytest.raises(ModelRefused, match="private network"):
@@ -142,7 +142,7 @@ def test_a_visitor_cannot_reach_the_host_by_any_spelling(endpoint: Endpoint, hos
     assert endpoint.requests == []
 
 
-VISIT = """
+CHECK_ENDPOINT = """
 from agent.models.openai import probe
 from agent.models.base import ModelConfig
 print(probe.check_endpoint(ModelConfig("http://169.254.169.254/v1", "m", public_only=True)))
@@ -151,19 +151,19 @@ print(probe.check_endpoint(ModelConfig("http://169.254.169.254/v1", "m", public_
 
 def test_the_environment_proxy_is_not_a_bypass(endpoint: Endpoint) -> None:
     environment = os.environ | {"HTTP_PROXY": endpoint.url.removesuffix("/v1")}
-    command = [sys.executable, "-c", VISIT]
-    said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert "private network" in said.stdout
+    command = [sys.executable, "-c", CHECK_ENDPOINT]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert "private network" in result.stdout
     assert endpoint.requests == []
 
 
 def test_a_public_name_uses_the_environment_proxy(endpoint: Endpoint) -> None:
     address = endpoint.url.removesuffix("/v1")
     environment = os.environ | {"HTTP_PROXY": address, "NO_PROXY": ""}
-    visit = VISIT.replace("169.254.169.254", "models.example.com")
-    command = [sys.executable, "-c", visit]
-    said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert "answers" in said.stdout
+    program = CHECK_ENDPOINT.replace("169.254.169.254", "models.example.com")
+    command = [sys.executable, "-c", program]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert "answers" in result.stdout
     assert endpoint.requests[0].path == "http://models.example.com/v1/chat/completions"
 
 
@@ -171,7 +171,7 @@ def test_visitors_can_use_the_operators_endpoint_anywhere(
     endpoint: Endpoint, tmp_path: Path
 ) -> None:
     settings = Settings(data=tmp_path, base_url=endpoint.url, model="m", api_key="secret")
-    config = choosing.model_config(RunOptions(), settings, user_for_visitor("x"))
+    config = run_options.model_config(RunOptions(), settings, user_for_visitor("x"))
     assert (config.public_only, config.api_key) == (False, "secret")
     assert list(OpenAIModel(config).stream(REQUEST, Stop()))
 
@@ -179,14 +179,14 @@ def test_visitors_can_use_the_operators_endpoint_anywhere(
 @pytest.mark.parametrize("url", ["https://api.openai.com/v1", "https://API.openai.com:443/v1/"])
 def test_only_the_operator_may_omit_the_endpoint_of_a_key(tmp_path: Path, url: str) -> None:
     settings = Settings(data=tmp_path, api_key="secret")
-    chosen = RunOptions(base_url=url, model="m")
-    assert choosing.model_config(chosen, settings, user_for_visitor("x")).api_key == ""
-    assert choosing.model_config(chosen, settings, user_for_account("ann")).api_key == ""
-    assert choosing.model_config(chosen, settings, OPERATOR).api_key == "secret"
+    options = RunOptions(base_url=url, model="m")
+    assert run_options.model_config(options, settings, user_for_visitor("x")).api_key == ""
+    assert run_options.model_config(options, settings, user_for_account("ann")).api_key == ""
+    assert run_options.model_config(options, settings, OPERATOR).api_key == "secret"
 
 
 def test_only_the_operator_may_use_private_endpoints(tmp_path: Path) -> None:
     settings = Settings(data=tmp_path, base_url="http://10.0.0.1/v1")
-    chosen = RunOptions(base_url="http://10.0.0.2/v1", model="m")
-    assert choosing.model_config(chosen, settings, user_for_visitor("x")).public_only
-    assert not choosing.model_config(chosen, settings, OPERATOR).public_only
+    options = RunOptions(base_url="http://10.0.0.2/v1", model="m")
+    assert run_options.model_config(options, settings, user_for_visitor("x")).public_only
+    assert not run_options.model_config(options, settings, OPERATOR).public_only

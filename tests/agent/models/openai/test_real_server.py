@@ -1,4 +1,4 @@
-"""The adapter against a real server: llama.cpp with SmolLM2-135M, on this machine's processors.
+"""The OpenAI client with a real server: llama.cpp with SmolLM2-135M on this machine's CPU.
 
 Needs the packages of ``requirements-builtin.txt``.
 """
@@ -18,7 +18,7 @@ from agent.models.base import Finish, ModelConfig, ModelRequest, Piece, SystemMe
 from agent.models.openai.client import OpenAIModel
 from agent.models.openai.probe import list_models
 from agent.util.cancellation import Stop
-from tests.contract.model_suite import BASH, called, said
+from tests.contract.model_suite import BASH, calls_of, text_of
 
 CONTEXT = 1024
 pytestmark = pytest.mark.long
@@ -48,15 +48,15 @@ def url() -> Iterator[str]:
         server.kill()
 
 
-def ask(url: str, request: ModelRequest, **settings: Any) -> list[Piece]:
+def stream(url: str, request: ModelRequest, **settings: Any) -> list[Piece]:
     config = ModelConfig(url, "smollm2", temperature=0.0, **settings)
     return list(OpenAIModel(config).stream(request, Stop()))
 
 
 def test_a_real_model_answers_and_its_tokens_are_counted(url: str) -> None:
     request = ModelRequest([SystemMessage("You are helpful."), UserMessage("Tell me of the sea.")])
-    pieces = ask(url, request, max_tokens=40)
-    assert len(said(pieces).split()) > 5
+    pieces = stream(url, request, max_tokens=40)
+    assert len(text_of(pieces).split()) > 5
     finish = pieces[-1]
     assert isinstance(finish, Finish)
     assert finish.usage is not None
@@ -68,7 +68,7 @@ def test_a_repeated_prompt_is_cached(url: str) -> None:
     request = ModelRequest(
         [UserMessage("Tell me of the sea, of ships and of the harbour in the evening.")]
     )
-    finish = [ask(url, request, max_tokens=4)[-1] for _ in range(2)][-1]
+    finish = [stream(url, request, max_tokens=4)[-1] for _ in range(2)][-1]
     assert isinstance(finish, Finish)
     assert finish.reason == "length"
     assert finish.usage is not None
@@ -76,30 +76,30 @@ def test_a_repeated_prompt_is_cached(url: str) -> None:
 
 
 def test_tools_are_accepted(url: str) -> None:
-    pieces = ask(url, ModelRequest([UserMessage("List the files.")], [BASH]), max_tokens=30)
+    pieces = stream(url, ModelRequest([UserMessage("List the files.")], [BASH]), max_tokens=30)
     assert isinstance(pieces[-1], Finish)
 
 
-def test_calls_are_read_from_its_text(url: str) -> None:
+def test_calls_in_text_are_parsed(url: str) -> None:
     call = '```tool_call\n{"name": "execute_bash", "arguments": {"command": "ls"}}\n```'
     body = {"grammar": f"root ::= {json.dumps(call)}"}
     request = ModelRequest([UserMessage("List the files.")], [BASH])
-    pieces = ask(url, request, max_tokens=80, tool_call_style="text", extra_body=body)
-    assert said(pieces) == ""
-    assert [(made.name, made.arguments) for made in called(pieces)] == [
+    pieces = stream(url, request, max_tokens=80, tool_call_style="text", extra_body=body)
+    assert text_of(pieces) == ""
+    assert [(call.name, call.arguments) for call in calls_of(pieces)] == [
         ("execute_bash", '{"command": "ls"}')
     ]
 
 
 def test_a_conversation_beyond_the_context_is_an_error_with_numbers(url: str) -> None:
     with pytest.raises(ContextTooLong) as caught:
-        ask(url, ModelRequest([UserMessage("word " * 3000)]), max_tokens=10)
+        stream(url, ModelRequest([UserMessage("word " * 3000)]), max_tokens=10)
     assert caught.value.limit == CONTEXT
     assert caught.value.used is not None
     assert caught.value.used > 3000
 
 
-def test_a_stop_ends_its_answer_and_the_next_request_works(url: str) -> None:
+def test_a_stop_ends_the_answer_and_the_next_request_works(url: str) -> None:
     stop = Stop()
     model = OpenAIModel(ModelConfig(url, "smollm2"))
     pieces = []
@@ -107,9 +107,9 @@ def test_a_stop_ends_its_answer_and_the_next_request_works(url: str) -> None:
         pieces.append(piece)
         stop.set()
     assert not any(isinstance(piece, Finish) for piece in pieces)
-    again = ask(url, ModelRequest([UserMessage("Hello!")]), max_tokens=5)
-    assert isinstance(again[-1], Finish)
+    second_answer = stream(url, ModelRequest([UserMessage("Hello!")]), max_tokens=5)
+    assert isinstance(second_answer[-1], Finish)
 
 
-def test_it_lists_its_model(url: str) -> None:
+def test_the_server_lists_its_model(url: str) -> None:
     assert len(list_models(ModelConfig(url, ""))) == 1

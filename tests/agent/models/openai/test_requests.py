@@ -1,4 +1,4 @@
-"""What endpoints are sent, and what is changed where they do not take it."""
+"""Requests to endpoints, and their changes after a rejection."""
 
 from dataclasses import replace
 from typing import Any
@@ -21,7 +21,7 @@ from agent.models.base import (
 )
 from agent.models.openai.client import OpenAIModel
 from agent.util.cancellation import Stop
-from tests.contract.model_suite import BASH, REQUEST, called, said
+from tests.contract.model_suite import BASH, REQUEST, calls_of, text_of
 from tests.support.models.asking import HISTORY, stream_request
 from tests.support.models.endpoint import Endpoint, Turn
 
@@ -100,8 +100,8 @@ def test_text_calls_reach_the_loop_like_native_calls() -> None:
     text = 'Looking.\n```tool_call\n{"name": "execute_bash", "arguments": {"command": "ls"}}\n```'
     with Endpoint([Turn(text=text, fragment_length=1)]) as endpoint:
         pieces = stream_request(endpoint, ModelRequest(HISTORY, [BASH]), tool_call_style="text")
-    assert said(pieces).strip() == "Looking."
-    assert called(pieces)[0].arguments == '{"command": "ls"}'
+    assert text_of(pieces).strip() == "Looking."
+    assert calls_of(pieces)[0].arguments == '{"command": "ls"}'
     assert pieces[-1] == Finish("tool_calls", Usage(100, 20))
     body = endpoint.requests[0].body
     assert "tools" not in body
@@ -139,7 +139,7 @@ def test_an_unsupported_token_limit_is_omitted() -> None:
     turn = Turn(text="Hi", reject_if=_refusing("max_tokens", "max_completion_tokens"))
     with Endpoint([turn] * 3) as endpoint:
         pieces = stream_request(endpoint, max_tokens=50)
-    assert said(pieces) == "Hi"
+    assert text_of(pieces) == "Hi"
     assert len(endpoint.requests) == 3
 
 
@@ -163,7 +163,7 @@ def test_rejected_parameters_are_omitted_one_by_one() -> None:
 )
 def test_the_param_field_of_an_error_is_used(error: dict[str, Any]) -> None:
     with Endpoint([Turn(fault="422", error=error), Turn(text="Hi")]) as endpoint:
-        assert said(stream_request(endpoint, temperature=0.2)) == "Hi"
+        assert text_of(stream_request(endpoint, temperature=0.2)) == "Hi"
 
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
@@ -177,14 +177,14 @@ def test_reasoning_is_omitted_for_servers_that_reject_it(field: ReasoningField) 
         for each in HISTORY
     ]
     with Endpoint([Turn(text="Hi", reject_if=look)] * 2) as endpoint:
-        assert said(stream_request(endpoint, ModelRequest(history, [BASH]))) == "Hi"
+        assert text_of(stream_request(endpoint, ModelRequest(history, [BASH]))) == "Hi"
 
 
 @pytest.mark.parametrize("status", [400, 500])
 def test_without_system_role_the_prompt_is_sent_as_user(status: int) -> None:
     refusal = Turn(fault=str(status), message="Jinja error: System role not supported")
     with Endpoint([refusal, Turn(text="Hi")]) as endpoint:
-        assert said(stream_request(endpoint, ModelRequest(HISTORY, [BASH]))) == "Hi"
+        assert text_of(stream_request(endpoint, ModelRequest(HISTORY, [BASH]))) == "Hi"
     first = endpoint.requests[-1].body["messages"][0]
     assert first == {"role": "user", "content": "You are careful.\n\nList it."}
 
@@ -192,7 +192,7 @@ def test_without_system_role_the_prompt_is_sent_as_user(status: int) -> None:
 def test_a_base_url_can_have_a_query() -> None:
     with Endpoint([Turn(text="Hi")]) as endpoint:
         model = OpenAIModel(ModelConfig(f"{endpoint.url}?api-version=1", "m"))
-        assert said(list(model.stream(REQUEST, Stop()))) == "Hi"
+        assert text_of(list(model.stream(REQUEST, Stop()))) == "Hi"
     assert endpoint.requests[0].path == "/v1/chat/completions?api-version=1"
 
 

@@ -1,4 +1,4 @@
-"""Reasoning and calls that a model writes into its text, however the text is cut."""
+"""Parsing of reasoning and tool calls in a model's text, for any chunk boundaries."""
 
 import json
 from collections.abc import Iterable
@@ -20,33 +20,46 @@ from agent.models.base import (
 )
 from agent.models.parsing.text_tool_calls import TextCallSplitter, describe_tools, to_text_messages
 from agent.models.parsing.think import ThinkSplitter
-from tests.contract.model_suite import BASH, called, said, thought
+from tests.contract.model_suite import BASH, calls_of, reasoning_of, text_of
 
-BITS = ["<think>", "</think>", "<th", "ink>", "</", "think>", "<", ">", "a", " ", "\n", "<think"]
-CALL_BITS = [
+FRAGMENTS = [
+    "<think>",
+    "</think>",
+    "<th",
+    "ink>",
+    "</",
+    "think>",
+    "<",
+    ">",
+    "a",
+    " ",
+    "\n",
+    "<think",
+]
+CALL_FRAGMENTS = [
     "```tool_call\n", "```", "\n```", "\n", "<tool_call>", "</tool_call>", "<tool", "_call>", "``",
     '{"name": "a", "arguments": {"x": "}"}}', '{"name": "a", ', '"arguments": {', "}", '"', "text",
 ]  # fmt: skip
 
 
-def cut(text: str, places: Iterable[int]) -> list[str]:
-    at = sorted({place % (len(text) + 1) for place in places})
-    return [text[a:b] for a, b in zip([0, *at], [*at, len(text)], strict=True)]
+def split_at(text: str, positions: Iterable[int]) -> list[str]:
+    boundaries = sorted({position % (len(text) + 1) for position in positions})
+    return [text[a:b] for a, b in zip([0, *boundaries], [*boundaries, len(text)], strict=True)]
 
 
-def parted(parts: Iterable[str]) -> tuple[str, str]:
+def split_reasoning(parts: Iterable[str]) -> tuple[str, str]:
     splitter = ThinkSplitter()
     pieces: list[Piece] = [piece for part in parts for piece in splitter.feed(part)]
     pieces += splitter.flush()
     assert all(piece.text for piece in pieces if isinstance(piece, TextPiece | ReasoningPiece))
-    return thought(pieces), said(pieces)
+    return reasoning_of(pieces), text_of(pieces)
 
 
-def read(parts: Iterable[str]) -> tuple[str, list[tuple[str, str]]]:
+def split_calls(parts: Iterable[str]) -> tuple[str, list[tuple[str, str]]]:
     splitter = TextCallSplitter()
     pieces: list[Piece] = [piece for part in parts for piece in splitter.feed(part)]
     pieces += splitter.flush()
-    return said(pieces), [(call.name, call.arguments) for call in called(pieces)]
+    return text_of(pieces), [(call.name, call.arguments) for call in calls_of(pieces)]
 
 
 @pytest.mark.parametrize(
@@ -68,15 +81,16 @@ def read(parts: Iterable[str]) -> tuple[str, list[tuple[str, str]]]:
     ],
 )
 def test_reasoning_is_separated_from_text(text: str, reasoning: str, answer: str) -> None:
-    assert parted([text]) == (reasoning, answer)
-    assert parted(text) == (reasoning, answer)
+    assert split_reasoning([text]) == (reasoning, answer)
+    assert split_reasoning(text) == (reasoning, answer)
 
 
 @given(
-    st.lists(st.sampled_from(BITS), max_size=12).map("".join), st.lists(st.integers(0), max_size=8)
+    st.lists(st.sampled_from(FRAGMENTS), max_size=12).map("".join),
+    st.lists(st.integers(0), max_size=8),
 )
-def test_reasoning_does_not_depend_on_chunk_boundaries(text: str, places: list[int]) -> None:
-    assert parted(cut(text, places)) == parted([text])
+def test_reasoning_does_not_depend_on_chunk_boundaries(text: str, positions: list[int]) -> None:
+    assert split_reasoning(split_at(text, positions)) == split_reasoning([text])
 
 
 FENCED = '```tool_call\n{"name": "execute_bash", "arguments": {"command": "ls"}}\n```'
@@ -115,17 +129,17 @@ LS = ("execute_bash", '{"command": "ls"}')
 def test_calls_are_separated_from_text(
     text: str, answer: str, calls: list[tuple[str, str]]
 ) -> None:
-    assert read([text]) == (answer, calls)
-    assert read(text) == (answer, calls)
+    assert split_calls([text]) == (answer, calls)
+    assert split_calls(text) == (answer, calls)
 
 
 @settings(max_examples=1000, deadline=None)
 @given(
-    st.lists(st.sampled_from(CALL_BITS), max_size=12).map("".join),
+    st.lists(st.sampled_from(CALL_FRAGMENTS), max_size=12).map("".join),
     st.lists(st.integers(0), max_size=8),
 )
-def test_calls_do_not_depend_on_chunk_boundaries(text: str, places: list[int]) -> None:
-    assert read(cut(text, places)) == read([text])
+def test_calls_do_not_depend_on_chunk_boundaries(text: str, positions: list[int]) -> None:
+    assert split_calls(split_at(text, positions)) == split_calls([text])
 
 
 JSON = st.recursive(
@@ -142,15 +156,17 @@ JSON = st.recursive(
     st.booleans(),
 )
 def test_a_formatted_call_is_parsed_back(
-    arguments: dict[str, object], places: list[int], fenced: bool
+    arguments: dict[str, object], positions: list[int], fenced: bool
 ) -> None:
     body = json.dumps({"name": "f", "arguments": arguments})
     if "</tool_call>" in body:
         return
     text = f"```tool_call\n{body}\n```" if fenced else f"<tool_call>{body}</tool_call>"
-    answer, calls = read(cut(text, places))
+    answer, calls = split_calls(split_at(text, positions))
     assert answer == ""
-    assert [(name, json.loads(written)) for name, written in calls] == [("f", arguments)]
+    assert [(name, json.loads(parsed_arguments)) for name, parsed_arguments in calls] == [
+        ("f", arguments)
+    ]
 
 
 def test_arguments_are_streamed_as_written() -> None:
@@ -164,7 +180,7 @@ def test_arguments_are_streamed_as_written() -> None:
 
 def test_the_conversation_is_formatted_without_tool_messages() -> None:
     call = ToolCall("a", "execute_bash", '{"command": "ls"}')
-    told = to_text_messages(
+    messages = to_text_messages(
         [
             SystemMessage("Be careful."),
             UserMessage("Go."),
@@ -175,11 +191,11 @@ def test_the_conversation_is_formatted_without_tool_messages() -> None:
         ],
         [BASH],
     )
-    system, first, said_before, results = told
+    system, first, assistant_message, results = messages
     assert isinstance(system, SystemMessage)
     assert system.text.startswith("Be careful.\n\n# Tools")
     assert first == UserMessage("Go.")
-    assert read([getattr(said_before, "text", "")])[1] == [LS, ("", "{broken")]
+    assert split_calls([getattr(assistant_message, "text", "")])[1] == [LS, ("", "{broken")]
     assert results == UserMessage(
         "Result of execute_bash:\nx.txt\n\nResult of submit:\n(empty)\n\nSteps remaining: 3"
     )

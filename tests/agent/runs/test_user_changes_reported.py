@@ -1,4 +1,4 @@
-"""The model is told what a person does to the files, through the real loop and over HTTP."""
+"""The user's file changes are reported to the model, in the loop and over HTTP."""
 
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -28,7 +28,7 @@ from tests.support.models.endpoint import Call, Endpoint, Turn
 from tests.support.server import create_app, run_server
 
 REPORT = UserChange("added", RelPath("input/report.pdf"), 3_250_586)
-TOLD = "[The user added input/report.pdf (3.1 MB).]"
+REPORT_TEXT = "[The user added input/report.pdf (3.1 MB).]"
 
 
 class WarmSandboxProvider(LocalSandboxProvider):
@@ -41,11 +41,11 @@ class WarmSandboxProvider(LocalSandboxProvider):
 
 
 def test_a_file_that_replaces_a_folder_is_transferred(tmp_path: Path) -> None:
-    machine = WarmSandboxProvider(tmp_path)
-    folder = RunFolder.create(tmp_path, machine.create_workspace())
+    provider = WarmSandboxProvider(tmp_path)
+    folder = RunFolder.create(tmp_path, provider.create_workspace())
     (folder.workspace / "output").rmdir()
     (folder.workspace / "output").write_text("given\n")
-    with RecordedRun(folder, machine) as run:
+    with RecordedRun(folder, provider) as run:
         *_, ended = run.start(
             Task("t", get_bundled("general")), ScriptedModel([bash("cat output"), SUBMIT])
         )
@@ -54,13 +54,13 @@ def test_a_file_that_replaces_a_folder_is_transferred(tmp_path: Path) -> None:
     assert (folder.workspace / "output").read_text() == "given\n"
 
 
-# Through the loop
+# In the loop
 
 
 @pytest.fixture
-def recorded(tmp_path: Path) -> Iterator[RecordedRun]:
-    machine = LocalSandboxProvider(tmp_path)
-    run = RecordedRun(RunFolder.create(tmp_path, machine.create_workspace()), machine)
+def run(tmp_path: Path) -> Iterator[RecordedRun]:
+    provider = LocalSandboxProvider(tmp_path)
+    run = RecordedRun(RunFolder.create(tmp_path, provider.create_workspace()), provider)
     yield run
     run.close()
 
@@ -72,63 +72,61 @@ def bash(command: str) -> ScriptedTurn:
 SUBMIT = ScriptedTurn(calls=(ToolCall("", "submit", "{}"),))
 
 
-def test_the_next_observation_reports_a_change_once(recorded: RecordedRun) -> None:
+def test_the_next_observation_reports_a_change_once(run: RecordedRun) -> None:
     model = ScriptedModel([bash("true"), bash("true"), SUBMIT])
-    for event in recorded.start(Task("t", get_bundled("general")), model, Limits(), Stop()):
+    for event in run.start(Task("t", get_bundled("general")), model, Limits(), Stop()):
         if isinstance(event, StepStarted) and event.step == 1:
-            recorded.user_changes.add([REPORT])
+            run.user_changes.add([REPORT])
     first, second, third = (request.messages[-1].text for request in model.requests)
-    assert TOLD not in first
-    assert f"\n\n{TOLD}\nSteps Remaining: " in second
-    assert TOLD not in third
+    assert REPORT_TEXT not in first
+    assert f"\n\n{REPORT_TEXT}\nSteps Remaining: " in second
+    assert REPORT_TEXT not in third
 
 
-def test_changes_between_rounds_come_with_the_next_message(recorded: RecordedRun) -> None:
-    for _ in recorded.start(Task("t", get_bundled("general")), ScriptedModel([SUBMIT])):
+def test_changes_between_rounds_are_reported_with_the_next_message(run: RecordedRun) -> None:
+    for _ in run.start(Task("t", get_bundled("general")), ScriptedModel([SUBMIT])):
         continue
-    recorded.user_changes.add([REPORT])
+    run.user_changes.add([REPORT])
     model = ScriptedModel([SUBMIT])
-    for _ in recorded.follow_up("And now?", model):
+    for _ in run.follow_up("And now?", model):
         continue
-    assert f"And now?\n\n{TOLD}" in model.requests[0].messages[-1].text
+    assert f"And now?\n\n{REPORT_TEXT}" in model.requests[0].messages[-1].text
 
 
-def test_a_reopened_run_knows_which_changes_were_reported(recorded: RecordedRun) -> None:
-    recorded.user_changes.add([REPORT])
-    for _ in recorded.start(
-        Task("t", get_bundled("general")), ScriptedModel([bash("true"), SUBMIT])
-    ):
+def test_a_reopened_run_knows_which_changes_were_reported(run: RecordedRun) -> None:
+    run.user_changes.add([REPORT])
+    for _ in run.start(Task("t", get_bundled("general")), ScriptedModel([bash("true"), SUBMIT])):
         continue
-    again = Conversation(event for _, event in journal.read(recorded.folder.journal))
-    assert again.messages == recorded.conversation.messages
-    assert sum(TOLD in str(message) for message in again.messages) == 1
+    rebuilt = Conversation(event for _, event in journal.read(run.folder.journal))
+    assert rebuilt.messages == run.conversation.messages
+    assert sum(REPORT_TEXT in str(message) for message in rebuilt.messages) == 1
 
 
 # Over HTTP
 
 
-class Script:
-    """The turns that a test sets, then submit; and what was asked."""
+class RecordingScript:
+    """An endpoint script that plays the turns of a test, then submits, and keeps the requests."""
 
     def __init__(self) -> None:
         self.turns: list[Turn] = []
-        self.asked: list[dict[str, Any]] = []
+        self.requests: list[dict[str, Any]] = []
 
     def __call__(self, body: dict[str, Any]) -> Turn:
-        self.asked.append(body)
+        self.requests.append(body)
         return self.turns.pop(0) if self.turns else Turn(text="Done.", calls=[Call("submit")])
 
-    def last(self, request: int) -> str:
-        return str(self.asked[request]["messages"][-1]["content"])
+    def last_message(self, request: int) -> str:
+        return str(self.requests[request]["messages"][-1]["content"])
 
 
 @pytest.fixture(scope="module")
-def script() -> Script:
-    return Script()
+def script() -> RecordingScript:
+    return RecordingScript()
 
 
 @pytest.fixture(scope="module")
-def address(script: Script, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def address(script: RecordingScript, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     data = tmp_path_factory.mktemp("data")
     with Endpoint(script) as endpoint:
         settings = Settings(data=data, base_url=endpoint.url, model="test-model")
@@ -137,52 +135,52 @@ def address(script: Script, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 @pytest.fixture
-def http(address: str, script: Script) -> Iterator[httpx.Client]:
-    script.turns, script.asked = [], []
+def http(address: str, script: RecordingScript) -> Iterator[httpx.Client]:
+    script.turns, script.requests = [], []
     with httpx.Client(base_url=address, timeout=30) as client:
         yield client
 
 
 @pytest.fixture(scope="module")
-def programs(address: str) -> Client:
+def gradio_client(address: str) -> Client:
     return Client(address, verbose=False)
 
 
-def until(command: str) -> Turn:
+def wait_for_condition(command: str) -> Turn:
     return Turn(calls=[Call("execute_bash", {"command": f"until {command}; do sleep 0.05; done"})])
 
 
-def followed(programs: Client, run: str) -> dict[str, Any]:
-    states: list[dict[str, Any]] = list(programs.submit(run, api_name="/follow"))
+def wait_for_end(gradio_client: Client, run: str) -> dict[str, Any]:
+    states: list[dict[str, Any]] = list(gradio_client.submit(run, api_name="/follow"))
     return states[-1]
 
 
 def test_changes_during_a_step_are_reported(
-    http: httpx.Client, programs: Client, script: Script
+    http: httpx.Client, gradio_client: Client, script: RecordingScript
 ) -> None:
-    script.turns = [until("[ -e input/go ]")]
+    script.turns = [wait_for_condition("[ -e input/go ]")]
     run = http.post("/api/runs").json()["run"]
     files = f"/api/runs/{run}/files"
     for name in ("before", "moved", "gone"):
         http.put(f"{files}/input/{name}", content=b"old")
-    programs.predict("Work", run, api_name="/start")
-    for state in programs.submit(run, api_name="/follow"):
+    gradio_client.predict("Work", run, api_name="/start")
+    for state in gradio_client.submit(run, api_name="/follow"):
         if state["state"] == "running_tool":
             break
     upload = http.post(f"/api/runs/{run}/uploads", json={"path": "input/new%20one", "size": 7})
-    at = f"/api/runs/{run}/uploads/{upload.json()['upload']}"
-    http.patch(at, headers={"Upload-Offset": "0"}, content=b"content")
+    upload_url = f"/api/runs/{run}/uploads/{upload.json()['upload']}"
+    http.patch(upload_url, headers={"Upload-Offset": "0"}, content=b"content")
     etag = http.head(f"{files}/input/before").headers["etag"]
     http.put(f"{files}/input/before", content=b"newer", headers={"If-Match": etag})
-    for wish in (
+    for body in (
         {"do": "move", "paths": ["input/moved"], "to": "output"},
         {"do": "remove", "paths": ["input/gone"]},
     ):
-        assert http.post(f"/api/runs/{run}/changes", json=wish).status_code == 200
+        assert http.post(f"/api/runs/{run}/changes", json=body).status_code == 200
     http.put(f"{files}/input/go", content=b"")
-    assert followed(programs, run)["state"] == "submitted"
-    told = script.last(1)
-    assert "[The user " not in script.last(0)
+    assert wait_for_end(gradio_client, run)["state"] == "submitted"
+    message = script.last_message(1)
+    assert "[The user " not in script.last_message(0)
     for words in (
         "[The user added input/new one (7 bytes).]",
         "[The user changed input/before (5 bytes).]",
@@ -190,58 +188,63 @@ def test_changes_during_a_step_are_reported(
         "[The user removed input/gone.]",
         "[The user added input/go (0 bytes).]",
     ):
-        assert words in told
+        assert words in message
 
 
 def test_uploads_between_rounds_are_reported_with_the_next_message(
-    http: httpx.Client, programs: Client, script: Script
+    http: httpx.Client, gradio_client: Client, script: RecordingScript
 ) -> None:
-    run = programs.predict("Work", api_name="/start")
-    followed(programs, run)
+    run = gradio_client.predict("Work", api_name="/start")
+    wait_for_end(gradio_client, run)
     http.put(f"/api/runs/{run}/files/input/late.txt", content=b"content")
-    programs.predict(run, "Look at it", api_name="/message")
-    followed(programs, run)
-    assert "Look at it\n\n[The user added input/late.txt (7 bytes).]" in script.last(-1)
+    gradio_client.predict(run, "Look at it", api_name="/message")
+    wait_for_end(gradio_client, run)
+    assert "Look at it\n\n[The user added input/late.txt (7 bytes).]" in script.last_message(-1)
 
 
 def test_an_upload_into_a_draft_survives_the_move_to_a_warm_sandbox(
-    http: httpx.Client, programs: Client, script: Script
+    http: httpx.Client, gradio_client: Client, script: RecordingScript
 ) -> None:
-    script.turns = [until("[ -e input/big ]")]
+    script.turns = [wait_for_condition("[ -e input/big ]")]
     run = http.post("/api/runs").json()["run"]
     http.put(f"/api/runs/{run}/files/input/first", content=b"first")
     upload = http.post(f"/api/runs/{run}/uploads", json={"path": "input/big", "size": 8}).json()
-    at = f"/api/runs/{run}/uploads/{upload['upload']}"
-    assert http.patch(at, headers={"Upload-Offset": "0"}, content=b"1234").json()["offset"] == 4
+    upload_url = f"/api/runs/{run}/uploads/{upload['upload']}"
+    assert (
+        http.patch(upload_url, headers={"Upload-Offset": "0"}, content=b"1234").json()["offset"]
+        == 4
+    )
     removed = http.post(
         f"/api/runs/{run}/changes", json={"do": "remove", "paths": ["input/first"]}
     ).json()
-    programs.predict("Work", run, api_name="/start")
-    for state in programs.submit(run, api_name="/follow"):
+    gradio_client.predict("Work", run, api_name="/start")
+    for state in gradio_client.submit(run, api_name="/follow"):
         if state["state"] == "running_tool":
             break
     assert http.post(
         f"/api/runs/{run}/changes", json={"do": "undo", "undo": removed["undo"]}
     ).json()["paths"] == ["input/first"]
-    assert http.patch(at, headers={"Upload-Offset": "4"}, content=b"5678").status_code == 201
-    assert followed(programs, run)["state"] == "submitted"
+    assert (
+        http.patch(upload_url, headers={"Upload-Offset": "4"}, content=b"5678").status_code == 201
+    )
+    assert wait_for_end(gradio_client, run)["state"] == "submitted"
     assert http.get(f"/api/runs/{run}/files/input/big").content == b"12345678"
 
 
 def test_an_upload_in_progress_survives_the_move(
-    http: httpx.Client, programs: Client, script: Script
+    http: httpx.Client, gradio_client: Client, script: RecordingScript
 ) -> None:
-    script.turns = [until("[ -e input/slow ]")]
+    script.turns = [wait_for_condition("[ -e input/slow ]")]
     run = http.post("/api/runs").json()["run"]
 
-    def slowly() -> Iterator[bytes]:
+    def slow_content() -> Iterator[bytes]:
         yield b"x" * 2_000_000
-        programs.predict("Work", run, api_name="/start")
-        for state in programs.submit(run, api_name="/follow"):
+        gradio_client.predict("Work", run, api_name="/start")
+        for state in gradio_client.submit(run, api_name="/follow"):
             if state["state"] == "running_tool":
                 break
         yield b"y"
 
-    assert http.put(f"/api/runs/{run}/files/input/slow", content=slowly()).status_code == 201
-    assert followed(programs, run)["state"] == "submitted"
+    assert http.put(f"/api/runs/{run}/files/input/slow", content=slow_content()).status_code == 201
+    assert wait_for_end(gradio_client, run)["state"] == "submitted"
     assert http.get(f"/api/runs/{run}/files/input/slow").content == b"x" * 2_000_000 + b"y"
