@@ -1,4 +1,4 @@
-"""What every model keeps to, whatever is behind it."""
+"""The contract of every model; each implementation subclasses ``ModelSuite``."""
 
 import threading
 import time
@@ -42,27 +42,27 @@ def reasoning_of(pieces: Sequence[Piece]) -> str:
 
 
 def calls_of(pieces: Sequence[Piece]) -> list[ToolCall]:
-    """The calls that fragments add up to; ids and names come with the first one only."""
+    """Join call fragments; only the first fragment of a call has its id and name."""
     calls: dict[int, ToolCall] = {}
     for piece in pieces:
         if isinstance(piece, CallPiece):
-            old = calls.get(piece.index)
-            if old is None:
+            previous = calls.get(piece.index)
+            if previous is None:
                 assert piece.id
                 calls[piece.index] = ToolCall(piece.id, piece.name, piece.arguments)
             else:
                 assert (piece.id, piece.name) == ("", "")
-                arguments = old.arguments + piece.arguments
-                calls[piece.index] = ToolCall(old.id, old.name, arguments)
+                arguments = previous.arguments + piece.arguments
+                calls[piece.index] = ToolCall(previous.id, previous.name, arguments)
     return [calls[index] for index in sorted(calls)]
 
 
 class ModelSuite(ABC):
-    """Mixed into a test class that can make a model of turns."""
+    """Tests for subclasses that create a model from scripted turns."""
 
     @abstractmethod
     def model(self, *turns: ScriptedTurn) -> AbstractContextManager[Model]:
-        """A model that plays these turns."""
+        """Create a model that plays these turns."""
 
     def test_a_turn_ends_with_exactly_one_finish(self) -> None:
         with self.model(ScriptedTurn(text="Hello there.")) as model:
@@ -83,10 +83,10 @@ class ModelSuite(ABC):
         calls = [ToolCall("", "execute_bash", f'{{"command": "ls {n}"}}') for n in range(5)]
         with self.model(ScriptedTurn(calls=calls)) as model:
             pieces = list(model.stream(REQUEST, Stop()))
-        made = calls_of(pieces)
-        assert [call.arguments for call in made] == [call.arguments for call in calls]
-        assert {call.name for call in made} == {"execute_bash"}
-        assert len({call.id for call in made}) == 5
+        received_calls = calls_of(pieces)
+        assert [call.arguments for call in received_calls] == [call.arguments for call in calls]
+        assert {call.name for call in received_calls} == {"execute_bash"}
+        assert len({call.id for call in received_calls}) == 5
         assert isinstance(pieces[-1], Finish)
         assert pieces[-1].reason == "tool_calls"
 
@@ -105,7 +105,7 @@ class ModelSuite(ABC):
         assert isinstance(finish, Finish)
         assert finish.reason == "length"
 
-    def test_several_turns_in_sequence(self) -> None:
+    def test_turns_are_played_in_sequence(self) -> None:
         with self.model(ScriptedTurn(text="one"), ScriptedTurn(text="two")) as model:
             answers = [text_of(list(model.stream(REQUEST, Stop()))) for _ in range(2)]
         assert answers == ["one", "two"]
@@ -115,7 +115,7 @@ class ModelSuite(ABC):
         with self.model(ScriptedTurn(text="Well, ", error=error)) as model:
             pieces: list[Piece] = []
             with pytest.raises(ModelUnavailable, match="overloaded"):
-                pieces.extend(_kept(model.stream(REQUEST, Stop()), pieces))
+                pieces.extend(collect_pieces(model.stream(REQUEST, Stop()), pieces))
         assert text_of(pieces)
 
     def test_a_request_without_a_next_turn_is_refused(self) -> None:
@@ -127,9 +127,9 @@ class ModelSuite(ABC):
         with self.model(ScriptedTurn(text="never", gate=gate)) as model:
             timer = threading.Timer(0.1, stop.set)
             timer.start()
-            began = time.monotonic()
+            start_time = time.monotonic()
             assert list(model.stream(REQUEST, stop)) == []
-            assert time.monotonic() - began < 3.0
+            assert time.monotonic() - start_time < 3.0
             timer.join()
 
     def test_a_stop_during_a_turn_ends_it_without_a_finish(self) -> None:
@@ -156,8 +156,8 @@ class ModelSuite(ABC):
             assert text_of(list(model.stream(REQUEST, Stop()))) == "next"
 
 
-def _kept(stream: Iterator[Piece], into: list[Piece]) -> Iterator[Piece]:
-    """Keep pieces as they come: what a raising iterator gave before stays known."""
+def collect_pieces(stream: Iterator[Piece], into: list[Piece]) -> Iterator[Piece]:
+    """Append the pieces to ``into``, so that those before an exception are kept."""
     for piece in stream:
         into.append(piece)
     yield from ()

@@ -1,4 +1,4 @@
-"""What every sandbox promises about files; a part of ``SandboxSuite``."""
+"""The contract of every sandbox for files; part of ``SandboxSuite``."""
 
 import stat
 import threading
@@ -8,13 +8,13 @@ import pytest
 from agent.errors import ToolError
 from agent.sandbox.base import Sandbox
 from agent.util.cancellation import Stop
-from tests.contract.sandbox_use import MEGABYTE, found, gather, say
+from tests.contract.sandbox_helpers import MEGABYTE, check_output, collect_result, list_entries
 
 
 class SandboxFilesSuite:
     """Subclasses provide the fixture ``sandbox``."""
 
-    def test_a_file_of_10_mb_goes_in_and_out(self, sandbox: Sandbox) -> None:
+    def test_a_file_of_10_mb_is_written_and_read(self, sandbox: Sandbox) -> None:
         data = bytes(range(256)) * (10 * MEGABYTE // 256)
         sandbox.write("big", data)
         assert (sandbox.workspace / "big").stat().st_size == len(data)
@@ -27,14 +27,14 @@ class SandboxFilesSuite:
     def test_any_file_name_works(self, sandbox: Sandbox, name: str) -> None:
         sandbox.write(f"odd/{name}", b"content")
         assert sandbox.read(f"odd/{name}", limit=100) == b"content"
-        assert [entry.path.rpartition("/")[2] for entry in found(sandbox, "odd")] == [name]
+        assert [entry.path.rpartition("/")[2] for entry in list_entries(sandbox, "odd")] == [name]
         assert (sandbox.workspace / "odd" / name).read_bytes() == b"content"
         sandbox.remove(f"odd/{name}")
         assert sandbox.kind(f"odd/{name}") == "missing"
 
     def test_a_non_utf8_name_is_listed_and_read(self, sandbox: Sandbox) -> None:
-        say(sandbox, "mkdir odd; echo x > odd/$'\\xff'")
-        (entry,) = found(sandbox, "odd")
+        check_output(sandbox, "mkdir odd; echo x > odd/$'\\xff'")
+        (entry,) = list_entries(sandbox, "odd")
         assert sandbox.read(entry.path, limit=10) == b"x\n"
 
     def test_a_read_is_limited(self, sandbox: Sandbox) -> None:
@@ -45,7 +45,7 @@ class SandboxFilesSuite:
 
     @pytest.mark.parametrize("path", ["/dev/zero", "pipe", "link-to-pipe"])
     def test_special_files_are_refused_without_blocking(self, sandbox: Sandbox, path: str) -> None:
-        say(sandbox, "mkfifo pipe; ln -s pipe link-to-pipe")
+        check_output(sandbox, "mkfifo pipe; ln -s pipe link-to-pipe")
         assert sandbox.kind(path) == "other"
         with pytest.raises(ToolError, match="not a regular file"):
             sandbox.read(path, limit=10)
@@ -65,44 +65,51 @@ class SandboxFilesSuite:
             sandbox.read("a\0b", limit=10)
 
     @pytest.mark.parametrize(
-        ("path", "why"), [("file/below", "not a folder"), ("new/folder/", "is a folder")]
+        ("path", "message"), [("file/below", "not a folder"), ("new/folder/", "is a folder")]
     )
-    def test_a_failed_write_creates_nothing(self, sandbox: Sandbox, path: str, why: str) -> None:
-        say(sandbox, "echo > file")
+    def test_a_failed_write_creates_nothing(
+        self, sandbox: Sandbox, path: str, message: str
+    ) -> None:
+        check_output(sandbox, "echo > file")
         for exclusive in (True, False):
-            with pytest.raises(ToolError, match=why):
+            with pytest.raises(ToolError, match=message):
                 sandbox.write(path, b"x", exclusive=exclusive)
-        assert say(sandbox, "ls -A") == "file\ninput\noutput"
+        assert check_output(sandbox, "ls -A") == "file\ninput\noutput"
 
     def test_a_rewritten_file_keeps_its_mode_and_a_new_one_has_the_default(
         self, sandbox: Sandbox
     ) -> None:
-        say(sandbox, "echo old > script; chmod 751 script")
+        check_output(sandbox, "echo old > script; chmod 751 script")
         sandbox.write("script", b"new")
         sandbox.write("deep/new", b"new")
         modes = [(sandbox.workspace / n).stat().st_mode for n in ("script", "deep/new")]
         assert [stat.S_IMODE(mode) for mode in modes] == [0o751, 0o644]
 
     def test_writing_through_a_link_changes_its_target(self, sandbox: Sandbox) -> None:
-        say(sandbox, "echo old > target; ln -s target link; ln -s later dangling")
+        check_output(sandbox, "echo old > target; ln -s target link; ln -s later dangling")
         sandbox.write("link", b"new")
         sandbox.write("dangling", b"made")
-        assert say(sandbox, "readlink link dangling; cat target later") == "target\nlater\nnewmade"
+        assert (
+            check_output(sandbox, "readlink link dangling; cat target later")
+            == "target\nlater\nnewmade"
+        )
 
     def test_an_exclusive_write_refuses_an_existing_name(self, sandbox: Sandbox) -> None:
         sandbox.write("new", b"1", exclusive=True)
-        say(sandbox, "ln -s nowhere dangling")
+        check_output(sandbox, "ln -s nowhere dangling")
         for name in ("new", "dangling", "input"):
             with pytest.raises(ToolError, match="already exists"):
                 sandbox.write(name, b"2", exclusive=True)
         assert sandbox.read("new", limit=10) == b"1"
-        assert say(sandbox, "ls -A") == "dangling\ninput\nnew\noutput"
+        assert check_output(sandbox, "ls -A") == "dangling\ninput\nnew\noutput"
 
     def test_a_folder_is_listed_sorted_to_a_depth_without_hidden_names(
         self, sandbox: Sandbox
     ) -> None:
-        say(sandbox, "mkdir -p t/b/c/d t/.h; echo 12 > t/b/x; touch t/a t/.z; ln -s a t/l")
-        lines = [(e.path.partition("/t/")[2], e.kind, e.size) for e in found(sandbox, "t", 2)]
+        check_output(sandbox, "mkdir -p t/b/c/d t/.h; echo 12 > t/b/x; touch t/a t/.z; ln -s a t/l")
+        lines = [
+            (e.path.partition("/t/")[2], e.kind, e.size) for e in list_entries(sandbox, "t", 2)
+        ]
         assert [(path, kind) for path, kind, _ in lines] == [
             ("a", "file"),
             ("b", "folder"),
@@ -113,17 +120,23 @@ class SandboxFilesSuite:
         assert lines[3][2] == 3
 
     def test_a_listing_stops_at_its_limit(self, sandbox: Sandbox) -> None:
-        say(sandbox, "mkdir many; cd many; touch $(seq 1000 2999)")
-        assert [e.path[-4:] for e in found(sandbox, "many", limit=3)] == ["1000", "1001", "1002"]
-        assert len(found(sandbox, "many", limit=10_000)) == 2000
+        check_output(sandbox, "mkdir many; cd many; touch $(seq 1000 2999)")
+        assert [e.path[-4:] for e in list_entries(sandbox, "many", limit=3)] == [
+            "1000",
+            "1001",
+            "1002",
+        ]
+        assert len(list_entries(sandbox, "many", limit=10_000)) == 2000
 
     def test_a_folder_is_removed_recursively_without_following_links(
         self, sandbox: Sandbox
     ) -> None:
-        say(sandbox, "mkdir -p gone/deep; touch gone/{1..1500} keep; ln -s ../keep gone/deep/l")
+        check_output(
+            sandbox, "mkdir -p gone/deep; touch gone/{1..1500} keep; ln -s ../keep gone/deep/l"
+        )
         sandbox.remove("gone")
         sandbox.remove("gone")
-        assert say(sandbox, "ls") == "input\nkeep\noutput"
+        assert check_output(sandbox, "ls") == "input\nkeep\noutput"
 
     def test_files_are_served_while_a_command_runs(self, sandbox: Sandbox) -> None:
         items = sandbox.execute(
@@ -131,19 +144,19 @@ class SandboxFilesSuite:
         )
         next(items)
         sandbox.write("gate", b"")
-        assert gather(items).code == 0
+        assert collect_result(items).code == 0
 
     def test_two_threads_can_use_files_concurrently(self, sandbox: Sandbox) -> None:
         def use(name: str) -> None:
             for round_ in range(20):
                 sandbox.write(name, name.encode() * round_)
                 assert sandbox.read(name, limit=1000) == name.encode() * round_
-            done.append(name)
+            finished.append(name)
 
-        done: list[str] = []
+        finished: list[str] = []
         threads = [threading.Thread(target=use, args=(name,)) for name in ("one", "two", "three")]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        assert sorted(done) == ["one", "three", "two"]
+        assert sorted(finished) == ["one", "three", "two"]

@@ -1,4 +1,4 @@
-"""What every sandbox promises about commands in processes of their own, beside the shell."""
+"""The contract of every sandbox for jobs: commands in separate processes beside the shell."""
 
 import errno
 import time
@@ -10,35 +10,42 @@ import pytest
 from agent.errors import ToolError
 from agent.sandbox.base import Sandbox
 from agent.util.cancellation import Stop
-from tests.contract.sandbox_use import MEGABYTE, Result, gather, own_seconds, run, say
+from tests.contract.sandbox_helpers import (
+    MEGABYTE,
+    Result,
+    check_output,
+    collect_result,
+    run,
+    unique_duration,
+)
 
 
-def job(
+def run_job(
     sandbox: Sandbox, command: str, timeout: float = 30.0, stop: Stop | None = None, **options: Any
 ) -> Result:
     """Run a command beside the shell to its end."""
-    return gather(sandbox.spawn(command, timeout=timeout, stop=stop or Stop(), **options))
+    return collect_result(sandbox.spawn(command, timeout=timeout, stop=stop or Stop(), **options))
 
 
 class SandboxJobsSuite:
     """Subclasses provide the fixture ``sandbox``: a fresh one, with default limits."""
 
     def test_a_job_has_the_given_folder_variables_and_input(self, sandbox: Sandbox) -> None:
-        done = job(
+        result = run_job(
             sandbox, "pwd; echo $A; cat", cwd="/tmp", env={"A": "two words"}, input=b"in\0put"
         )
-        assert (done.stdout, done.stderr, done.code) == (b"/tmp\ntwo words\nin\0put", b"", 0)
+        assert (result.stdout, result.stderr, result.code) == (b"/tmp\ntwo words\nin\0put", b"", 0)
 
     def test_a_job_starts_in_the_workspace_without_input_by_default(self, sandbox: Sandbox) -> None:
-        assert job(sandbox, "ls; cat; echo no >&2; exit 3").stdout == b"input\noutput\n"
-        assert job(sandbox, "echo no >&2; exit 3").stderr == b"no\n"
-        assert job(sandbox, "exit 3").code == 3
-        assert job(sandbox, "kill -9 $$").code == 137
+        assert run_job(sandbox, "ls; cat; echo no >&2; exit 3").stdout == b"input\noutput\n"
+        assert run_job(sandbox, "echo no >&2; exit 3").stderr == b"no\n"
+        assert run_job(sandbox, "exit 3").code == 3
+        assert run_job(sandbox, "kill -9 $$").code == 137
 
     def test_a_job_neither_sees_nor_changes_the_shell(self, sandbox: Sandbox) -> None:
         run(sandbox, "x=1; export X=2; cd input")
-        assert job(sandbox, "echo $x$X; x=3; cd /tmp").stdout == b"\n"
-        assert say(sandbox, "echo $x; basename $PWD") == "1\ninput"
+        assert run_job(sandbox, "echo $x$X; x=3; cd /tmp").stdout == b"\n"
+        assert check_output(sandbox, "echo $x; basename $PWD") == "1\ninput"
 
     def test_eight_jobs_and_the_shell_run_concurrently(self, sandbox: Sandbox) -> None:
         names = [f"gate{number}" for number in range(8)]
@@ -46,7 +53,8 @@ class SandboxJobsSuite:
         meet = f"until {await_all}; do sleep 0.02; done"
         with ThreadPoolExecutor(9) as threads:
             jobs = [
-                threads.submit(job, sandbox, f"touch {name}; {meet}; echo {name}") for name in names
+                threads.submit(run_job, sandbox, f"touch {name}; {meet}; echo {name}")
+                for name in names
             ]
             assert run(sandbox, f"{meet}; echo shell").stdout == b"shell\n"
             assert [each.result().stdout.decode().strip() for each in jobs] == names
@@ -54,21 +62,23 @@ class SandboxJobsSuite:
     def test_a_time_limit_ends_a_job_with_its_children_and_nothing_else(
         self, sandbox: Sandbox
     ) -> None:
-        mine, other = own_seconds(), own_seconds()
+        mine, other = unique_duration(), unique_duration()
         run(sandbox, f"x=kept; sleep {other} &")
         begun = time.monotonic()
-        done = job(sandbox, f"echo up; sleep {mine} & sleep {mine}", timeout=0.5)
-        assert (done.stdout, done.code, done.ending) == (b"up\n", None, "timeout")
+        result = run_job(sandbox, f"echo up; sleep {mine} & sleep {mine}", timeout=0.5)
+        assert (result.stdout, result.code, result.ending) == (b"up\n", None, "timeout")
         assert time.monotonic() - begun < 5
         assert run(sandbox, f"pgrep -f '^sleep {mine}'").code == 1
         assert run(sandbox, f"pgrep -f '^sleep {other}'; echo $x").stdout.endswith(b"kept\n")
 
     def test_a_stop_ends_only_its_job(self, sandbox: Sandbox) -> None:
-        stop, late = Stop(), own_seconds()
+        stop, late = Stop(), unique_duration()
         with ThreadPoolExecutor(2) as threads:
-            other = threads.submit(job, sandbox, "until [ -e gate ]; do sleep 0.02; done; echo on")
-            stopped = threads.submit(job, sandbox, f"touch up; sleep {late}", stop=stop)
-            job(sandbox, "until [ -e up ]; do sleep 0.02; done")
+            other = threads.submit(
+                run_job, sandbox, "until [ -e gate ]; do sleep 0.02; done; echo on"
+            )
+            stopped = threads.submit(run_job, sandbox, f"touch up; sleep {late}", stop=stop)
+            run_job(sandbox, "until [ -e up ]; do sleep 0.02; done")
             stop.set()
             assert stopped.result().ending == "stop"
             assert run(sandbox, f"pgrep -f '^sleep {late}'").code == 1
@@ -76,19 +86,19 @@ class SandboxJobsSuite:
             assert other.result().stdout == b"on\n"
 
     def test_closing_the_output_ends_the_job(self, sandbox: Sandbox) -> None:
-        late = own_seconds()
+        late = unique_duration()
         items = sandbox.spawn(f"echo up; sleep {late}", timeout=60, stop=Stop())
         next(items)
         items.close()  # type: ignore[attr-defined]
         assert run(sandbox, f"pgrep -f '^sleep {late}'").code == 1
 
     def test_long_input_and_output_pass_within_limits(self, sandbox: Sandbox) -> None:
-        done = job(sandbox, "wc -c; head -c 20000000 /dev/zero", input=b"x" * 20 * MEGABYTE)
-        assert done.stdout.startswith(b"20971520\n")
-        assert len(done.stdout) + done.skipped == 20_000_000 + 9
-        assert done.skipped > 0
+        result = run_job(sandbox, "wc -c; head -c 20000000 /dev/zero", input=b"x" * 20 * MEGABYTE)
+        assert result.stdout.startswith(b"20971520\n")
+        assert len(result.stdout) + result.skipped == 20_000_000 + 9
+        assert result.skipped > 0
         with pytest.raises(ToolError, match="too long") as error:
-            job(sandbox, "cat", input=b"x" * 33 * MEGABYTE)
+            run_job(sandbox, "cat", input=b"x" * 33 * MEGABYTE)
         assert error.value.errno == errno.E2BIG
 
     @pytest.mark.parametrize(
@@ -105,14 +115,14 @@ class SandboxJobsSuite:
         self, sandbox: Sandbox, options: dict[str, Any], number: int, words: str
     ) -> None:
         with pytest.raises(ToolError, match=words) as error:
-            job(sandbox, "true", **options)
+            run_job(sandbox, "true", **options)
         assert error.value.errno == number
-        assert job(sandbox, "echo on").stdout == b"on\n"
+        assert run_job(sandbox, "echo on").stdout == b"on\n"
 
     def test_hundreds_of_jobs_leak_no_descriptors(self, sandbox: Sandbox) -> None:
-        before = say(sandbox, "ls /proc/$PPID/fd | wc -l")
+        before = check_output(sandbox, "ls /proc/$PPID/fd | wc -l")
         for _ in range(200):
-            job(sandbox, "true", input=b"x")
+            run_job(sandbox, "true", input=b"x")
         with pytest.raises(ToolError):
-            job(sandbox, "true", cwd="nowhere")
-        assert say(sandbox, "ls /proc/$PPID/fd | wc -l") == before
+            run_job(sandbox, "true", cwd="nowhere")
+        assert check_output(sandbox, "ls /proc/$PPID/fd | wc -l") == before

@@ -1,4 +1,4 @@
-"""What every sandbox promises; each implementation subclasses ``SandboxSuite``."""
+"""The contract of every sandbox; each implementation subclasses ``SandboxSuite``."""
 
 import pytest
 
@@ -6,52 +6,54 @@ from agent.errors import SandboxError, ToolError
 from agent.sandbox.base import OutputChunk, Sandbox
 from agent.util.cancellation import Stop
 from tests.contract.sandbox_files_suite import SandboxFilesSuite
-from tests.contract.sandbox_jobs_suite import SandboxJobsSuite
-from tests.contract.sandbox_use import (
+from tests.contract.sandbox_helpers import (
     MEGABYTE,
     SEQ_BYTES,
-    eventually,
-    gather,
-    own_seconds,
+    becomes_true,
+    check_output,
+    collect_result,
     run,
-    say,
-    stopping_at_first_output,
+    run_until_first_output,
+    unique_duration,
 )
+from tests.contract.sandbox_jobs_suite import SandboxJobsSuite
 
 
 class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
     """Subclasses provide the fixture ``sandbox``: a fresh one, with default limits."""
 
-    # The shell keeps what a command leaves
+    # Persistent shell state
 
     def test_folder_variables_and_functions_persist(self, sandbox: Sandbox) -> None:
         run(sandbox, "mkdir -p a/b && cd a/b && x=1 && export Y='two words'")
         run(sandbox, "greet() { echo \"hello $1\"; }; alias there='echo here'; list=(1 '2 3')")
-        assert say(sandbox, "basename $PWD; echo $x $Y ${#list[@]}; greet you; there") == (
+        assert check_output(sandbox, "basename $PWD; echo $x $Y ${#list[@]}; greet you; there") == (
             "b\n1 two words 2\nhello you\nhere"
         )
 
     def test_a_command_starts_in_the_workspace(self, sandbox: Sandbox) -> None:
-        assert say(sandbox, "ls") == "input\noutput"
+        assert check_output(sandbox, "ls") == "input\noutput"
 
     def test_an_activated_environment_persists(self, sandbox: Sandbox) -> None:
-        say(sandbox, "python3 -m venv --without-pip env && . env/bin/activate")
-        assert say(sandbox, "command -v python") == say(sandbox, "echo $PWD/env/bin/python")
-        say(sandbox, "deactivate")
-        assert "env/bin" not in say(sandbox, "command -v python3")
+        check_output(sandbox, "python3 -m venv --without-pip env && . env/bin/activate")
+        assert check_output(sandbox, "command -v python") == check_output(
+            sandbox, "echo $PWD/env/bin/python"
+        )
+        check_output(sandbox, "deactivate")
+        assert "env/bin" not in check_output(sandbox, "command -v python3")
 
     def test_shell_options_and_umask_persist(self, sandbox: Sandbox) -> None:
         run(sandbox, "set -o pipefail; shopt -s nullglob; umask 077")
         assert run(sandbox, "false | true").code == 1
-        assert say(sandbox, "set +o pipefail; echo none*; umask") == "0077"
+        assert check_output(sandbox, "set +o pipefail; echo none*; umask") == "0077"
 
     def test_a_heredoc_and_many_lines_are_one_command(self, sandbox: Sandbox) -> None:
         text = "cat > f <<'END'\n$(no) `no` \\n\ttab\nEND\ncat f\necho after"
-        assert say(sandbox, text) == "$(no) `no` \\n\ttab\nafter"
+        assert check_output(sandbox, text) == "$(no) `no` \\n\ttab\nafter"
 
     def test_a_one_megabyte_command_works(self, sandbox: Sandbox) -> None:
         body = "x" * 99 + "\n"
-        assert say(sandbox, f"wc -c <<'END'\n{body * 10_000}END") == "1000000"
+        assert check_output(sandbox, f"wc -c <<'END'\n{body * 10_000}END") == "1000000"
 
     def test_a_nul_character_in_a_command_is_reported(self, sandbox: Sandbox) -> None:
         with pytest.raises(ToolError, match="NUL"):
@@ -68,7 +70,7 @@ class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
         items = sandbox.execute(command, timeout=30, stop=Stop())
         assert next(items) == OutputChunk("stdout", b"first\n")
         (sandbox.workspace / "gate").touch()
-        assert gather(items).stdout == b"second\n"
+        assert collect_result(items).stdout == b"second\n"
 
     def test_any_output_bytes_are_unchanged(self, sandbox: Sandbox) -> None:
         result = run(sandbox, "head -c 300000 /dev/urandom > r; cat r; cat r >&2")
@@ -83,10 +85,10 @@ class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
         assert len(result.stdout) + result.skipped == SEQ_BYTES + len("the end\n")
 
     def test_large_output_does_not_use_memory(self, sandbox: Sandbox) -> None:
-        highest = "awk '/VmHWM/ {print $2}' /proc/$PPID/status"
-        before = int(say(sandbox, highest))
+        peak_memory = "awk '/VmHWM/ {print $2}' /proc/$PPID/status"
+        before = int(check_output(sandbox, peak_memory))
         run(sandbox, f"head -c {300 * MEGABYTE} /dev/zero")
-        assert int(say(sandbox, highest)) - before < 16 * 1024  # KiB
+        assert int(check_output(sandbox, peak_memory)) - before < 16 * 1024  # KiB
 
     def test_a_line_of_10_mb_works(self, sandbox: Sandbox) -> None:
         result = run(sandbox, f"head -c {10 * MEGABYTE} /dev/zero | tr '\\0' x")
@@ -96,8 +98,8 @@ class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
     def test_a_background_process_holding_the_output_causes_no_delay(
         self, sandbox: Sandbox
     ) -> None:
-        held = "(until [ -e gate ]; do sleep 0.01; done; echo late; touch said) & echo now"
-        assert run(sandbox, held).stdout == b"now\n"
+        command = "(until [ -e gate ]; do sleep 0.01; done; echo late; touch said) & echo now"
+        assert run(sandbox, command).stdout == b"now\n"
         assert run(sandbox, "touch gate; until [ -e said ]; do sleep 0.01; done").stdout == b""
 
     def test_a_flooding_background_process_causes_no_delay(self, sandbox: Sandbox) -> None:
@@ -109,7 +111,7 @@ class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
         items = sandbox.execute(f"head -c {7 * MEGABYTE} /dev/zero", timeout=60, stop=Stop())
         first = next(items)
         assert isinstance(first, OutputChunk)
-        assert len(first.data) + len(gather(items).stdout) == 7 * MEGABYTE
+        assert len(first.data) + len(collect_result(items).stdout) == 7 * MEGABYTE
 
     # Time limits
 
@@ -117,14 +119,14 @@ class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
         run(sandbox, "x=kept")
         result = run(sandbox, "echo before; sleep 1000; echo never", timeout=0.3)
         assert (result.stdout, result.code, result.ending) == (b"before\n", None, "timeout")
-        assert say(sandbox, "echo $x") == "kept"
+        assert check_output(sandbox, "echo $x") == "kept"
 
     def test_a_background_job_survives_a_time_limit(self, sandbox: Sandbox) -> None:
         run(sandbox, "sleep 1000 & echo $! > job")
-        late = own_seconds()
-        assert run(sandbox, f"sleep {late} | cat", timeout=0.3).ending == "timeout"
+        duration = unique_duration()
+        assert run(sandbox, f"sleep {duration} | cat", timeout=0.3).ending == "timeout"
         assert run(sandbox, "kill -0 $(cat job)").code == 0
-        assert run(sandbox, f"pgrep -f '^sleep {late}'").code == 1
+        assert run(sandbox, f"pgrep -f '^sleep {duration}'").code == 1
 
     def test_a_process_that_ignores_sigterm_is_killed(self, sandbox: Sandbox) -> None:
         command = "bash -c 'trap \"\" TERM; echo $$ > pid; while :; do sleep 0.1; done'"
@@ -136,7 +138,7 @@ class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
         assert run(sandbox, command, timeout=2).stdout == b"up\ncleaned\n"
 
     @pytest.mark.parametrize(
-        "busy",
+        "command",
         [
             "while :; do :; done",
             "while :; do sleep 0.01; done",
@@ -149,21 +151,21 @@ class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
         ],
     )
     def test_a_time_limit_ends_whatever_the_shell_executes(
-        self, sandbox: Sandbox, busy: str
+        self, sandbox: Sandbox, command: str
     ) -> None:
         run(sandbox, "x=kept")
-        assert run(sandbox, busy, timeout=0.3).ending == "timeout"
-        assert say(sandbox, "echo $x") == "kept"
+        assert run(sandbox, command, timeout=0.3).ending == "timeout"
+        assert check_output(sandbox, "echo $x") == "kept"
 
     def test_state_changes_before_a_timeout_are_kept(self, sandbox: Sandbox) -> None:
         result = run(sandbox, "x=new; cd input; sleep 1000", timeout=0.3)
         assert "kept" in result.note
-        assert say(sandbox, "echo $x; basename $PWD") == "new\ninput"
+        assert check_output(sandbox, "echo $x; basename $PWD") == "new\ninput"
 
-    # What a command can do to the shell
+    # Commands that affect the shell
 
     @pytest.mark.parametrize(
-        ("command", "code", "noted"),
+        ("command", "code", "note"),
         [
             ("exit 3", 3, "exited and has been restarted"),
             ("exec true", 0, "exited and has been restarted"),
@@ -185,14 +187,12 @@ class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
             ("set -C; set -u; set -f; set -x; IFS=0123456789", 0, ""),
         ],
     )
-    def test_the_shell_survives(
-        self, sandbox: Sandbox, command: str, code: int, noted: str
-    ) -> None:
+    def test_the_shell_survives(self, sandbox: Sandbox, command: str, code: int, note: str) -> None:
         run(sandbox, 'x=kept; cd input; f() { echo "f $x"; }')
         result = run(sandbox, command)
         assert (result.code, result.ending) == (code, "exit")
-        assert noted in result.note
-        assert bool(result.note) == bool(noted)
+        assert note in result.note
+        assert bool(result.note) == bool(note)
         result = run(sandbox, 'basename "$PWD"; f')
         assert (result.stdout, result.note) == (b"input\nf kept\n", "")
 
@@ -207,50 +207,55 @@ class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
 
     def test_state_changes_before_exit_are_kept(self, sandbox: Sandbox) -> None:
         run(sandbox, "x=new; exit 3")
-        assert say(sandbox, "echo $x") == "new"
+        assert check_output(sandbox, "echo $x") == "new"
 
     def test_variables_of_any_type_survive_a_shell_restart(self, sandbox: Sandbox) -> None:
         run(sandbox, "declare -A m=([a b]='c \"d\"'); readonly r=1; n=$'new\\nline'; unset HOME")
         run(sandbox, "exit")
-        assert say(sandbox, 'echo "${m[a b]} $r $n ${HOME-unset}"') == 'c "d" 1 new\nline unset'
+        assert (
+            check_output(sandbox, 'echo "${m[a b]} $r $n ${HOME-unset}"')
+            == 'c "d" 1 new\nline unset'
+        )
 
     def test_a_command_that_waits_for_input_gets_none(self, sandbox: Sandbox) -> None:
         assert run(sandbox, "cat; read line; echo $?").stdout == b"1\n"
 
-    # The note is missing now and then where the processors are more than busy; the rest never is.
+    # On an overloaded machine, the note is sometimes missing.
     @pytest.mark.flaky(reruns=3)
     def test_a_shell_killed_between_commands_is_restarted(self, sandbox: Sandbox) -> None:
-        dead = "grep -q '^State:.[ZX]' /proc/$$/status || [ ! -e /proc/$$ ]"
-        killed = f"kill -9 $$; until {dead}; do sleep 0.01; done; touch done"
-        run(sandbox, f"x=kept; (until [ -e gate ]; do sleep 0.01; done; {killed}) &")
+        is_dead = "grep -q '^State:.[ZX]' /proc/$$/status || [ ! -e /proc/$$ ]"
+        kill_shell = f"kill -9 $$; until {is_dead}; do sleep 0.01; done; touch done"
+        run(sandbox, f"x=kept; (until [ -e gate ]; do sleep 0.01; done; {kill_shell}) &")
         (sandbox.workspace / "gate").touch()
-        assert eventually((sandbox.workspace / "done").exists)
+        assert becomes_true((sandbox.workspace / "done").exists)
         result = run(sandbox, "echo $x")
         assert (result.stdout, "has been restarted" in result.note) == (b"kept\n", True), result
 
     def test_hundreds_of_commands_leak_no_descriptors(self, sandbox: Sandbox) -> None:
-        before = say(sandbox, "ls /proc/$PPID/fd | wc -l")
+        before = check_output(sandbox, "ls /proc/$PPID/fd | wc -l")
         for _ in range(300):
             run(sandbox, "true")
         run(sandbox, "exit")
         run(sandbox, "sleep 9", timeout=0.1)
-        assert say(sandbox, "ls /proc/$PPID/fd | wc -l") == before
+        assert check_output(sandbox, "ls /proc/$PPID/fd | wc -l") == before
 
     # Stop
 
     def test_stop_ends_the_command_within_a_second(self, sandbox: Sandbox) -> None:
         run(sandbox, "x=kept")
-        result, seconds = stopping_at_first_output(sandbox, "echo up; sleep 1000")
+        result, seconds = run_until_first_output(sandbox, "echo up; sleep 1000")
         assert (result.ending, result.code, result.stdout) == ("stop", None, b"up\n")
         assert seconds < 1.0
-        assert say(sandbox, "echo $x") == "kept"
+        assert check_output(sandbox, "echo $x") == "kept"
 
     def test_stop_ends_processes_that_left_the_group(self, sandbox: Sandbox) -> None:
-        late = own_seconds()
-        run(sandbox, f"sleep {late} & setsid sleep {late} & (setsid sleep {late} &)")
-        stubborn = f"setsid bash -c 'trap \"\" TERM; while :; do sleep 0.1; done' {late} & echo up"
-        stopping_at_first_output(sandbox, f"{stubborn}; sleep {late}")
-        assert run(sandbox, f"pgrep -f {late}$").stdout == b""
+        duration = unique_duration()
+        run(sandbox, f"sleep {duration} & setsid sleep {duration} & (setsid sleep {duration} &)")
+        ignoring_sigterm = (
+            f"setsid bash -c 'trap \"\" TERM; while :; do sleep 0.1; done' {duration} & echo up"
+        )
+        run_until_first_output(sandbox, f"{ignoring_sigterm}; sleep {duration}")
+        assert run(sandbox, f"pgrep -f {duration}$").stdout == b""
 
     def test_an_earlier_stop_ends_the_command_immediately(self, sandbox: Sandbox) -> None:
         stop = Stop()
@@ -259,11 +264,11 @@ class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
         assert run(sandbox, "echo on").stdout == b"on\n"
 
     def test_closing_the_output_ends_the_command(self, sandbox: Sandbox) -> None:
-        late = own_seconds()
-        items = sandbox.execute(f"echo up; sleep {late}", timeout=60, stop=Stop())
+        duration = unique_duration()
+        items = sandbox.execute(f"echo up; sleep {duration}", timeout=60, stop=Stop())
         next(items)
         items.close()  # type: ignore[attr-defined]
-        assert run(sandbox, f"pgrep -f '^sleep {late}'").code == 1
+        assert run(sandbox, f"pgrep -f '^sleep {duration}'").code == 1
 
     def test_a_concurrent_command_is_refused(self, sandbox: Sandbox) -> None:
         items = sandbox.execute(
@@ -273,18 +278,18 @@ class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
         with pytest.raises(SandboxError, match="still running"):
             run(sandbox, "echo other")
         (sandbox.workspace / "gate").touch()
-        assert gather(items).code == 0
+        assert collect_result(items).code == 0
 
     def test_end_processes_ends_background_processes_and_keeps_the_shell(
         self, sandbox: Sandbox
     ) -> None:
-        late = own_seconds()
-        run(sandbox, f"x=1; sleep {late} & setsid sleep {late} &")
+        duration = unique_duration()
+        run(sandbox, f"x=1; sleep {duration} & setsid sleep {duration} &")
         sandbox.end_processes()
-        result = run(sandbox, f"pgrep -f '^sleep {late}'; echo $x")
+        result = run(sandbox, f"pgrep -f '^sleep {duration}'; echo $x")
         assert (result.stdout, result.note) == (b"1\n", "")
 
-    # The end
+    # Closing
 
     def test_a_closed_sandbox_raises_an_error_and_keeps_the_workspace(
         self, sandbox: Sandbox

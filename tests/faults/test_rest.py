@@ -14,7 +14,7 @@ from agent.sandbox.network.policy import NetworkPolicy
 from agent.settings import Settings
 from sandbox_ui.runs.maintenance import IDLE_SECONDS
 from sandbox_ui.runs.manager import CLOSED_MESSAGE
-from tests.agent.provisioning.test_provider import bury
+from tests.agent.provisioning.test_provider import simulate_crash
 from tests.faults.studio_app import SUBMIT, StudioApp, bash, open_studio_app
 from tests.support.server import wait_until
 
@@ -132,7 +132,7 @@ def test_startup_adopts_sandboxes_of_a_dead_process_and_removes_the_rest(
         run = dead_app.run_to_end(bash(f"{INSTALL}; (sleep 1000 &)"), SUBMIT)
         assert dead_app.provider.wait_for_pool(60)
         assert len(dead_app.container_statuses()) == 2
-        bury(dead_app.provider)
+        simulate_crash(dead_app.provider)
         restarted_app = StudioApp(data, settings, engine)
         restarted_app.open()
         try:

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from agent.settings import Settings
-from tests.contract.sandbox_use import MEGABYTE
+from tests.contract.sandbox_helpers import MEGABYTE
 from tests.support.docker_page import open_docker_studio
 from tests.support.models.endpoint import Endpoint
 from tests.support.page_states import SUBMIT, bash

@@ -1,4 +1,4 @@
-"""Where sandboxes come from: warm or cold, with the person's files, and nothing left behind."""
+"""The Docker sandbox provider: warm and new sandboxes, the run's files, and cleanup."""
 
 import os
 import socket
@@ -22,7 +22,7 @@ from agent.sandbox.image.build import dockerfile_path, extract_stage, image_tag
 from agent.sandbox.network.policy import NetworkPolicy
 from agent.settings import Settings, load
 from agent.util.cancellation import Stop
-from tests.contract.sandbox_use import eventually
+from tests.contract.sandbox_helpers import becomes_true
 from tests.support.recorded_runs import write_ended_run
 
 T = TypeVar("T")
@@ -41,113 +41,113 @@ def settings(image: str) -> Settings:
 
 
 @pytest.fixture
-def computers(settings: Settings, data: DataFolder) -> Iterator[DockerSandboxProvider]:
-    made = DockerSandboxProvider(settings, data)
-    made.open()
-    assert made.wait_for_pool(60), made.setup_status
-    yield made
-    made.close()
+def provider(settings: Settings, data: DataFolder) -> Iterator[DockerSandboxProvider]:
+    provider = DockerSandboxProvider(settings, data)
+    provider.open()
+    assert provider.wait_for_pool(60), provider.setup_status
+    yield provider
+    provider.close()
 
 
-def take(computers: DockerSandboxProvider, folder: RunFolder) -> tuple[list[Event], Sandbox]:
-    """The run's sandbox and the events on the way to it."""
+def acquire(provider: DockerSandboxProvider, folder: RunFolder) -> tuple[list[Event], Sandbox]:
+    """Acquire a run's sandbox; returns the events and the sandbox."""
     sandboxes: list[Sandbox | None] = []
 
-    def whole() -> Iterator[Event]:
-        sandboxes.append((yield from computers.acquire(folder, Stop())))
+    def preparation_events() -> Iterator[Event]:
+        sandboxes.append((yield from provider.acquire(folder, Stop())))
 
-    events = list(whole())
+    events = list(preparation_events())
     (sandbox,) = sandboxes
     assert sandbox is not None
     return events, sandbox
 
 
-def bury(computers: DockerSandboxProvider) -> None:
-    """Let them be as those of a process that died: nothing is brought back any more."""
-    assert computers._backend.proxy is not None
-    computers._backend.proxy._closing.set()
+def simulate_crash(provider: DockerSandboxProvider) -> None:
+    """Leave the containers as after a crash of the process: nothing restarts the proxy."""
+    assert provider._backend.proxy is not None
+    provider._backend.proxy._closing.set()
 
 
-def draft(computers: DockerSandboxProvider) -> RunFolder:
-    return RunFolder.create(computers.data.path, computers.create_workspace())
+def create_draft(provider: DockerSandboxProvider) -> RunFolder:
+    return RunFolder.create(provider.data.path, provider.create_workspace())
 
 
-def said(sandbox: Sandbox, command: str) -> str:
+def stdout_of(sandbox: Sandbox, command: str) -> str:
     items = list(sandbox.execute(command, timeout=20, stop=Stop()))
     return b"".join(item.data for item in items if not isinstance(item, CommandEnd)).decode()
 
 
-def containers(engine: Client, data: DataFolder) -> set[str]:
+def sandbox_ids(engine: Client, data: DataFolder) -> set[str]:
     label = f"{INSTANCE_LABEL}={data.instance_id}"
     found = engine.containers.list(all=True, filters={"label": label})
     return {container.labels.get(SANDBOX_LABEL, "proxy") for container in found}
 
 
-def networks(engine: Client, data: DataFolder) -> list[str]:
+def network_names(engine: Client, data: DataFolder) -> list[str]:
     label = f"{INSTANCE_LABEL}={data.instance_id}"
     return [str(found["Name"]) for found in engine.api.networks(filters={"label": label})]
 
 
 @pytest.mark.engine
 def test_a_new_run_gets_a_warm_sandbox_and_keeps_its_files(
-    computers: DockerSandboxProvider,
+    provider: DockerSandboxProvider,
 ) -> None:
-    folder = draft(computers)
+    folder = create_draft(provider)
     (folder.workspace / "input" / "sub").mkdir()
     (folder.workspace / "input" / "sub" / "a b.txt").write_text("given")
     (folder.workspace / "note.txt").write_text("beside")
     old = folder.sandbox_folder
-    events, sandbox = take(computers, folder)
+    events, sandbox = acquire(provider, folder)
     assert [type(event) for event in events] == [SandboxReady]
-    assert said(sandbox, "cat 'input/sub/a b.txt' note.txt") == "givenbeside"
+    assert stdout_of(sandbox, "cat 'input/sub/a b.txt' note.txt") == "givenbeside"
     assert sandbox.workspace == folder.workspace
-    assert RunFolder.open(computers.data.path, folder.id).sandbox == sandbox.id
-    assert eventually(lambda: not old.exists())
+    assert RunFolder.open(provider.data.path, folder.id).sandbox == sandbox.id
+    assert becomes_true(lambda: not old.exists())
     sandbox.close()
 
 
 @pytest.mark.engine
-def test_without_a_warm_one_the_sandbox_is_made_on_the_runs_own_workspace(
+def test_without_a_warm_sandbox_one_is_created_on_the_runs_workspace(
     settings: Settings, data: DataFolder
 ) -> None:
-    computers = DockerSandboxProvider(replace(settings, warm_sandboxes=0), data)
-    computers.open()
-    folder = draft(computers)
+    provider = DockerSandboxProvider(replace(settings, warm_sandboxes=0), data)
+    provider.open()
+    folder = create_draft(provider)
     (folder.workspace / "input" / "a.txt").write_text("given")
-    events, sandbox = take(computers, folder)
+    events, sandbox = acquire(provider, folder)
     assert isinstance(events[-1], SandboxReady)
     assert not events[-1].pooled
     assert sandbox.id == folder.sandbox
-    assert said(sandbox, "cat input/a.txt") == "given"
+    assert stdout_of(sandbox, "cat input/a.txt") == "given"
     sandbox.close()
-    computers.close()
+    provider.close()
 
 
 @pytest.mark.engine
-def test_a_run_without_the_network_has_none_and_is_not_given_a_warm_sandbox(
-    computers: DockerSandboxProvider,
+def test_a_run_without_network_gets_a_new_sandbox(
+    provider: DockerSandboxProvider,
 ) -> None:
-    folder = draft(computers)
+    folder = create_draft(provider)
     folder.set_network(NetworkPolicy("none"))
-    events, sandbox = take(computers, folder)
+    events, sandbox = acquire(provider, folder)
     assert isinstance(events[-1], SandboxReady)
     assert not events[-1].pooled
-    assert said(sandbox, "ls /sys/class/net") == "lo\n"
-    assert RunFolder.open(computers.data.path, folder.id).network == NetworkPolicy("none")
+    assert stdout_of(sandbox, "ls /sys/class/net") == "lo\n"
+    assert RunFolder.open(provider.data.path, folder.id).network == NetworkPolicy("none")
     sandbox.close()
 
 
 @pytest.mark.engine
-def test_a_warm_sandbox_reaches_what_its_run_may(computers: DockerSandboxProvider) -> None:
-    assert computers.wait_for_pool(60)
-    folder = draft(computers)
+def test_a_warm_sandbox_gets_the_network_policy_of_its_run(provider: DockerSandboxProvider) -> None:
+    assert provider.wait_for_pool(60)
+    folder = create_draft(provider)
     folder.set_network(NetworkPolicy("listed", ("pypi.org",)))
-    events, sandbox = take(computers, folder)
+    events, sandbox = acquire(provider, folder)
     assert isinstance(events[-1], SandboxReady)
     assert events[-1].pooled
-    ask = "curl -s -m 20 -o /dev/null -w '%{http_code}' http://"
-    assert said(sandbox, f"{ask}deb.debian.org/") == "403"
-    assert said(sandbox, f"{ask}pypi.org/") != "403"
+    request = "curl -s -m 20 -o /dev/null -w '%{http_code}' http://"
+    assert stdout_of(sandbox, f"{request}deb.debian.org/") == "403"
+    assert stdout_of(sandbox, f"{request}pypi.org/") != "403"
     assert [each.host for each in sandbox.take_network_requests() if each.refused] == [
         "deb.debian.org"
     ]
@@ -155,35 +155,37 @@ def test_a_warm_sandbox_reaches_what_its_run_may(computers: DockerSandboxProvide
 
 
 @pytest.mark.engine
-def test_a_run_that_had_a_sandbox_gets_a_new_one_on_the_same_files(
-    computers: DockerSandboxProvider,
+def test_a_closed_sandbox_is_replaced_with_the_same_files(
+    provider: DockerSandboxProvider,
 ) -> None:
-    folder = draft(computers)
-    _, first = take(computers, folder)
-    said(first, "echo kept > output/a.txt")
+    folder = create_draft(provider)
+    _, first = acquire(provider, folder)
+    stdout_of(first, "echo kept > output/a.txt")
     first.close()
-    assert computers.wait_for_pool(60)
-    _, second = take(computers, folder)
-    assert said(second, "cat output/a.txt") == "kept\n"
+    assert provider.wait_for_pool(60)
+    _, second = acquire(provider, folder)
+    assert stdout_of(second, "cat output/a.txt") == "kept\n"
     assert second.id == first.id
     second.close()
 
 
 @pytest.mark.engine
-def test_what_root_made_in_a_sandbox_is_removed_by_root_in_another(
-    computers: DockerSandboxProvider, data: DataFolder, engine: Client
+def test_files_of_root_are_removed_in_another_sandbox(
+    provider: DockerSandboxProvider, data: DataFolder, engine: Client
 ) -> None:
-    folder = draft(computers)
-    _, sandbox = take(computers, folder)
-    said(sandbox, "mkdir -m 700 -p own/deep; echo x > own/deep/f; ln -s /etc out; touch .hidden")
+    folder = create_draft(provider)
+    _, sandbox = acquire(provider, folder)
+    stdout_of(
+        sandbox, "mkdir -m 700 -p own/deep; echo x > own/deep/f; ln -s /etc out; touch .hidden"
+    )
     sandbox.close()
-    computers.empty_workspace(folder.sandbox)
+    provider.empty_workspace(folder.sandbox)
     assert list(folder.workspace.iterdir()) == []
-    assert folder.sandbox not in containers(engine, data)
+    assert folder.sandbox not in sandbox_ids(engine, data)
 
 
 @pytest.mark.engine
-def test_the_files_of_a_run_whose_record_is_broken_are_no_orphans(
+def test_files_of_a_run_with_a_damaged_record_are_kept(
     settings: Settings, data: DataFolder
 ) -> None:
     folder = write_ended_run(data.path, files={"output/a": b"mine"})
@@ -196,136 +198,137 @@ def test_the_files_of_a_run_whose_record_is_broken_are_no_orphans(
 
 
 @pytest.mark.engine
-def test_closing_leaves_no_container_and_no_folder_but_the_runs(
-    computers: DockerSandboxProvider, engine: Client
+def test_closing_leaves_only_the_folders_of_runs(
+    provider: DockerSandboxProvider, engine: Client
 ) -> None:
-    folder = draft(computers)
-    _, sandbox = take(computers, folder)
-    assert computers.wait_for_pool(60)
-    assert len(containers(engine, computers.data)) == 3
-    assert len(networks(engine, computers.data)) == 2
+    folder = create_draft(provider)
+    _, sandbox = acquire(provider, folder)
+    assert provider.wait_for_pool(60)
+    assert len(sandbox_ids(engine, provider.data)) == 3
+    assert len(network_names(engine, provider.data)) == 2
     sandbox.close()
-    computers.close()
-    assert containers(engine, computers.data) == set()
-    assert networks(engine, computers.data) == []
-    kept = {path.name for path in (computers.data.path / "sandboxes").iterdir()}
-    assert kept == {folder.sandbox}
+    provider.close()
+    assert sandbox_ids(engine, provider.data) == set()
+    assert network_names(engine, provider.data) == []
+    remaining = {path.name for path in (provider.data.path / "sandboxes").iterdir()}
+    assert remaining == {folder.sandbox}
 
 
 @pytest.mark.engine
-def test_what_a_dead_instance_left_is_removed_at_the_next_start(
+def test_startup_removes_leftovers_of_a_crashed_instance(
     settings: Settings, tmp_path: Path, engine: Client
 ) -> None:
-    with DataFolder(tmp_path / "data") as data, DataFolder(tmp_path / "other") as neighbours:
-        dead, neighbour = (
+    with DataFolder(tmp_path / "data") as data, DataFolder(tmp_path / "other") as other_data:
+        crashed, other_provider = (
             DockerSandboxProvider(settings, data),
-            DockerSandboxProvider(settings, neighbours),
+            DockerSandboxProvider(settings, other_data),
         )
-        for each in (dead, neighbour):
+        for each in (crashed, other_provider):
             each.open()
             assert each.wait_for_pool(60)
-        bury(dead)
-        left, theirs = containers(engine, data) - {"proxy"}, containers(engine, neighbours)
-        again = DockerSandboxProvider(settings, data)
-        again.open()
-        assert again.wait_for_pool(60)
-        assert containers(engine, data).isdisjoint(left)
-        assert containers(engine, neighbours) == theirs
-        for each in (again, neighbour):
+        simulate_crash(crashed)
+        leftover_ids, other_ids = (
+            sandbox_ids(engine, data) - {"proxy"},
+            sandbox_ids(engine, other_data),
+        )
+        restarted = DockerSandboxProvider(settings, data)
+        restarted.open()
+        assert restarted.wait_for_pool(60)
+        assert sandbox_ids(engine, data).isdisjoint(leftover_ids)
+        assert sandbox_ids(engine, other_data) == other_ids
+        for each in (restarted, other_provider):
             each.close()
 
 
 @pytest.mark.engine
-def test_what_a_dead_command_left_beside_is_removed_too(
+def test_startup_removes_leftovers_of_a_crashed_command(
     settings: Settings, data: DataFolder, engine: Client
 ) -> None:
-    def start() -> None:
-        computers = DockerSandboxProvider(replace(settings, warm_sandboxes=0), data)
-        _, sandbox = take(computers, draft(computers))
+    def run_once() -> None:
+        provider = DockerSandboxProvider(replace(settings, warm_sandboxes=0), data)
+        _, sandbox = acquire(provider, create_draft(provider))
         sandbox.close()
-        computers.close()
+        provider.close()
 
-    with DataFolder(candidate_folders(data.path)[2]) as beside:
-        other = DockerSandboxProvider(settings, beside)
+    with DataFolder(candidate_folders(data.path)[2]) as other_data:
+        other = DockerSandboxProvider(settings, other_data)
         other.open()
         assert other.wait_for_pool(60)
-        bury(other)
-        start()
-        assert containers(engine, beside)
-    start()
-    assert not containers(engine, beside)
+        simulate_crash(other)
+        run_once()
+        assert sandbox_ids(engine, other_data)
+    run_once()
+    assert not sandbox_ids(engine, other_data)
     other.close()
 
 
-def test_a_missing_engine_is_told_and_tried_again(tmp_path: Path) -> None:
-    seen: list[SetupStatus] = []
+def test_a_missing_engine_is_reported_and_retried(tmp_path: Path) -> None:
+    statuses: list[SetupStatus] = []
     settings = replace(load({}), docker_host=f"unix://{tmp_path}/no.sock")
     with DataFolder(tmp_path / "data") as data:
-        computers = DockerSandboxProvider(settings, data, seen.append)
-        computers.open()
+        provider = DockerSandboxProvider(settings, data, statuses.append)
+        provider.open()
         for _ in range(2):
             with pytest.raises(EngineError, match=r"no\.sock"):
-                take(computers, draft(computers))
-        computers.close()
-    assert len(seen) >= 2
-    assert {each.phase for each in seen} == {"failed"}
+                acquire(provider, create_draft(provider))
+        provider.close()
+    assert len(statuses) >= 2
+    assert {each.phase for each in statuses} == {"failed"}
 
 
 @pytest.mark.engine
-def test_an_image_that_is_not_there_is_named(settings: Settings, data: DataFolder) -> None:
-    computers = DockerSandboxProvider(replace(settings, image="nobody/has-this:1"), data)
-    computers.open()
+def test_a_missing_image_is_named(settings: Settings, data: DataFolder) -> None:
+    provider = DockerSandboxProvider(replace(settings, image="nobody/has-this:1"), data)
+    provider.open()
     with pytest.raises(EngineError, match="nobody/has-this:1"):
-        take(computers, draft(computers))
-    computers.close()
+        acquire(provider, create_draft(provider))
+    provider.close()
 
 
-def test_a_stop_ends_the_wait_for_an_engine_that_does_not_answer(
-    data: DataFolder, tmp_path: Path
-) -> None:
+def test_a_stop_ends_the_wait_for_an_unresponsive_engine(data: DataFolder, tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as silent:
         silent.bind(str(tmp_path / "silent.sock"))
         silent.listen()
         engine = f"unix://{tmp_path}/silent.sock"
-        computers = DockerSandboxProvider(replace(load({}), docker_host=engine), data)
+        provider = DockerSandboxProvider(replace(load({}), docker_host=engine), data)
         stop = Stop()
         stop.set()
-        preparation = computers.acquire(draft(computers), stop)
+        preparation = provider.acquire(create_draft(provider), stop)
         with pytest.raises(StopIteration) as end:
             next(preparation)
-        computers.close()
+        provider.close()
     assert end.value.value is None
 
 
 @pytest.mark.engine
-def test_closing_while_all_is_set_up_leaves_nothing(
+def test_closing_during_setup_leaves_nothing(
     settings: Settings, data: DataFolder, engine: Client
 ) -> None:
-    computers = DockerSandboxProvider(settings, data)
-    computers.open()
-    computers.close()
-    assert not computers.wait_for_pool(2)
-    assert containers(engine, data) == set()
+    provider = DockerSandboxProvider(settings, data)
+    provider.open()
+    provider.close()
+    assert not provider.wait_for_pool(2)
+    assert sandbox_ids(engine, data) == set()
 
 
 @pytest.mark.engine
-def test_who_waits_for_the_image_sees_how_far_it_is(
+def test_a_run_that_waits_for_the_image_shows_its_progress(
     settings: Settings, data: DataFolder, engine: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small = data.path / "Dockerfile"
+    dockerfile = data.path / "Dockerfile"
     proxy = extract_stage(dockerfile_path(), "proxy")
     lines = [
         f"FROM {settings.image} AS sandbox",
         f"RUN echo one {data.instance_id}",
         "RUN echo two",
     ]
-    small.write_text("\n".join([*lines, proxy]))
-    monkeypatch.setattr("agent.provisioning.backend.dockerfile_path", lambda: small)
-    computers = DockerSandboxProvider(replace(settings, image="", warm_sandboxes=0), data)
-    events, sandbox = take(computers, draft(computers))
+    dockerfile.write_text("\n".join([*lines, proxy]))
+    monkeypatch.setattr("agent.provisioning.backend.dockerfile_path", lambda: dockerfile)
+    provider = DockerSandboxProvider(replace(settings, image="", warm_sandboxes=0), data)
+    events, sandbox = acquire(provider, create_draft(provider))
     sandbox.close()
-    computers.close()
-    engine.images.remove(image_tag(small), force=True)
-    shown = [event for event in events if isinstance(event, Preparing) and event.detail]
-    assert {event.state for event in shown} == {"preparing_image"}
-    assert any(event.progress is not None for event in shown)
+    provider.close()
+    engine.images.remove(image_tag(dockerfile), force=True)
+    progress_events = [event for event in events if isinstance(event, Preparing) and event.detail]
+    assert {event.state for event in progress_events} == {"preparing_image"}
+    assert any(event.progress is not None for event in progress_events)

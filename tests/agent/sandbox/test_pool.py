@@ -1,4 +1,4 @@
-"""The pool keeps sandboxes ready, hands each out once, and leaves none behind."""
+"""The sandbox pool: refill, single use of each sandbox, and closing."""
 
 import itertools
 import threading
@@ -11,26 +11,26 @@ from agent.errors import SandboxError
 from agent.sandbox import pool as pool_module
 from agent.sandbox.pool import SandboxPool
 from agent.sandbox.process import ProcessSandbox
-from tests.contract.sandbox_use import say
+from tests.contract.sandbox_helpers import check_output
 
 Create = Callable[[], ProcessSandbox]
 
 
 @pytest.fixture
-def made() -> list[ProcessSandbox]:
+def sandboxes() -> list[ProcessSandbox]:
     return []
 
 
 @pytest.fixture
-def create(tmp_path: Path, made: list[ProcessSandbox]) -> Iterator[Create]:
+def create(tmp_path: Path, sandboxes: list[ProcessSandbox]) -> Iterator[Create]:
     numbers = itertools.count()
 
-    def one() -> ProcessSandbox:
-        made.append(ProcessSandbox(tmp_path / str(next(numbers))))
-        return made[-1]
+    def create_sandbox() -> ProcessSandbox:
+        sandboxes.append(ProcessSandbox(tmp_path / str(next(numbers))))
+        return sandboxes[-1]
 
-    yield one
-    for sandbox in made:
+    yield create_sandbox
+    for sandbox in sandboxes:
         sandbox.close()
 
 
@@ -44,7 +44,7 @@ def test_a_sandbox_is_handed_out_once_and_replaced(create: Create) -> None:
     assert first is not None
     assert second is not None
     assert first.id != second.id
-    assert say(first, "echo on") == "on"
+    assert check_output(first, "echo on") == "on"
 
 
 def test_an_os_error_does_not_end_the_refill(
@@ -53,12 +53,12 @@ def test_an_os_error_does_not_end_the_refill(
     monkeypatch.setattr(pool_module, "_RETRY_SECONDS", 0.0)
     failures = iter([OSError(28, "No space left on device"), SandboxError("no")])
 
-    def failing() -> ProcessSandbox:
+    def create_after_errors() -> ProcessSandbox:
         for error in failures:
             raise error
         return create()
 
-    pool = SandboxPool(failing, 1)
+    pool = SandboxPool(create_after_errors, 1)
     assert pool.wait_full(20)
     pool.close()
 
@@ -69,31 +69,31 @@ def test_an_empty_pool_returns_none_immediately(create: Create) -> None:
     pool.close()
 
 
-def test_closing_ends_only_idle_sandboxes(create: Create, made: list[ProcessSandbox]) -> None:
+def test_closing_ends_only_idle_sandboxes(create: Create, sandboxes: list[ProcessSandbox]) -> None:
     pool = SandboxPool(create, 2)
     assert pool.wait_full(20)
     taken = pool.take()
     pool.close()
     pool.close()
     assert pool.take() is None
-    for sandbox in made:
+    for sandbox in sandboxes:
         if sandbox is not taken:
             with pytest.raises(SandboxError, match="closed"):
                 sandbox.kind("input")
     assert taken is not None
-    assert say(taken, "echo on") == "on"
+    assert check_output(taken, "echo on") == "on"
 
 
 def test_a_failed_creation_is_retried(create: Create, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool_module, "_RETRY_SECONDS", 0.0)
     failures = iter([SandboxError("no engine")])
 
-    def sometimes() -> ProcessSandbox:
+    def create_after_error() -> ProcessSandbox:
         for failure in failures:
             raise failure
         return create()
 
-    pool = SandboxPool(sometimes, 1)
+    pool = SandboxPool(create_after_error, 1)
     assert pool.wait_full(20)
     pool.close()
 
@@ -101,10 +101,10 @@ def test_a_failed_creation_is_retried(create: Create, monkeypatch: pytest.Monkey
 def test_closing_does_not_wait_for_a_retry() -> None:
     failed = threading.Event()
 
-    def never() -> ProcessSandbox:
+    def fail() -> ProcessSandbox:
         failed.set()
         raise SandboxError("no engine")
 
-    pool = SandboxPool(never, 1)
+    pool = SandboxPool(fail, 1)
     assert failed.wait(5)
     pool.close()

@@ -1,4 +1,4 @@
-"""The shell and its supervisor, on this machine without a container, and hostile ones."""
+"""The shell and its supervisor in a process sandbox, and hostile supervisors."""
 
 import math
 import socket
@@ -16,33 +16,33 @@ from agent.sandbox.client.transport import EngineConnection, SocketConnection
 from agent.sandbox.process import ProcessSandbox
 from agent.sandbox.supervisor import frames
 from agent.util.cancellation import Stop
+from tests.contract.sandbox_helpers import check_output, run
 from tests.contract.sandbox_suite import SandboxSuite
-from tests.contract.sandbox_use import run, say
 
 
 @pytest.fixture
 def sandbox(tmp_path: Path) -> Iterator[ProcessSandbox]:
-    made = ProcessSandbox(tmp_path)
-    yield made
-    made.close()
+    sandbox = ProcessSandbox(tmp_path)
+    yield sandbox
+    sandbox.close()
 
 
 class TestProcessSandbox(SandboxSuite):
-    """The contract, by the plain-process sandbox."""
+    """The contract suite for the process sandbox."""
 
 
 @pytest.mark.parametrize(
-    ("said", "means"),
+    ("command", "translated"),
     [
         ("cat /workspace/input/a", "cat {home}/input/a"),
         ("cd /workspace&&ls '/workspace'", "cd {home}&&ls '{home}'"),
         ("ls x/workspace /workspaces ./workspace", "ls x/workspace /workspaces ./workspace"),
     ],
 )
-def test_a_process_sandbox_has_the_usual_workspace_path(
-    sandbox: ProcessSandbox, said: str, means: str
+def test_a_process_sandbox_translates_the_workspace_path(
+    sandbox: ProcessSandbox, command: str, translated: str
 ) -> None:
-    assert sandbox._translate(said) == means.format(home=sandbox.workspace)
+    assert sandbox._translate(command) == translated.format(home=sandbox.workspace)
 
 
 def test_a_process_sandbox_receives_no_api_keys(
@@ -59,7 +59,7 @@ def test_a_lost_supervisor_is_restarted_with_the_shell_state(sandbox: ProcessSan
     result = run(sandbox, "kill -9 $PPID; sleep 1000")
     assert (result.ending, result.code) == ("lost", None)
     assert "unchanged" in result.note
-    assert say(sandbox, "echo $x; basename $PWD") == "kept\ninput"
+    assert check_output(sandbox, "echo $x; basename $PWD") == "kept\ninput"
 
 
 def test_a_supervisor_lost_between_commands_is_noted_with_the_next(
@@ -76,12 +76,12 @@ def test_a_supervisor_lost_between_commands_is_noted_with_the_next(
 def test_a_partial_state_file_is_never_used(sandbox: ProcessSandbox) -> None:
     run(sandbox, "x=kept")
     run(sandbox, "trap - EXIT; x=new; printf 'x=half' > ../state/shell.new; exec true")
-    assert say(sandbox, "echo $x") == "kept"
+    assert check_output(sandbox, "echo $x") == "kept"
 
 
 def test_without_a_saved_state_the_note_names_what_is_lost(sandbox: ProcessSandbox) -> None:
     assert "are lost" in run(sandbox, "x=1; rm -rf ../state; kill -9 $$").note
-    assert say(sandbox, "echo ${x-gone}") == "gone"
+    assert check_output(sandbox, "echo ${x-gone}") == "gone"
 
 
 def test_the_kept_output_of_each_stream_is_limited(tmp_path: Path) -> None:
@@ -96,35 +96,35 @@ def test_the_kept_output_of_each_stream_is_limited(tmp_path: Path) -> None:
 
 
 def test_closing_ends_every_process(sandbox: ProcessSandbox) -> None:
-    pid = int(say(sandbox, "setsid sleep 1005 >/dev/null & echo $!"))
+    pid = int(check_output(sandbox, "setsid sleep 1005 >/dev/null & echo $!"))
     sandbox.close()
     assert not Path(f"/proc/{pid}").exists()
 
 
-# A supervisor that is not ours
+# Hostile supervisors
 
 
-Play = Callable[[socket.socket], None]
+PeerScript = Callable[[socket.socket], None]
 
 
 @pytest.fixture
-def hostile() -> Iterator[Callable[[Play], Link]]:
-    """A link to a peer that plays what the test says, then leaves."""
+def link_to_peer() -> Iterator[Callable[[PeerScript], Link]]:
+    """Creates links to a peer that runs a function of the test and then disconnects."""
     links: list[Link] = []
     threads: list[threading.Thread] = []
 
-    def start(play: Play) -> Link:
-        ours, theirs = socket.socketpair()
+    def start(respond: PeerScript) -> Link:
+        local_socket, peer_socket = socket.socketpair()
 
         def answer() -> None:
-            with theirs:
+            with peer_socket:
                 try:
-                    play(theirs)
+                    respond(peer_socket)
                 except OSError:
-                    return  # the host let go, as it should
+                    return  # the host closed the link, as it should
 
         threads.append(threading.Thread(target=answer))
-        links.append(Link(SocketConnection(ours)))
+        links.append(Link(SocketConnection(local_socket)))
         threads[-1].start()
         return links[-1]
 
@@ -139,16 +139,18 @@ def execute(link: Link, keep: int = 1000) -> list[OutputChunk | CommandEnd]:
     return list(shell.execute(link, b"x", timeout=5, keep_bytes=keep, stop=Stop()))
 
 
-def request(peer: socket.socket) -> None:
+def receive_request(peer: socket.socket) -> None:
     """Wait for a request."""
     assert peer.recv(65536)
 
 
-def out(data: bytes, stream: int = 0) -> bytes:
+def output_frame(data: bytes, stream: int = 0) -> bytes:
     return frames.pack(frames.OUTPUT, 1, frames.OUTPUT_HEAD.pack(stream, 0) + data)
 
 
-def finished(code: int = 0, ending: int = 0, seconds: float = 1.0, note: bytes = b"") -> bytes:
+def finished_frame(
+    code: int = 0, ending: int = 0, seconds: float = 1.0, note: bytes = b""
+) -> bytes:
     head = frames.FINISHED_HEAD.pack(code, ending, seconds)
     return frames.pack(frames.FINISHED, 1, head + note)
 
@@ -162,131 +164,133 @@ def finished(code: int = 0, ending: int = 0, seconds: float = 1.0, note: bytes =
         frames.pack(frames.OUTPUT, 99),
         frames.pack(frames.OUTPUT, 1, b"short"),
         frames.pack(frames.FINISHED, 1, b"short"),
-        finished(ending=200),
-        finished(seconds=math.nan),
-        finished(seconds=math.inf),
-        finished(seconds=-math.inf),
-        finished(seconds=-0.5),
-        finished(seconds=1e9),
-        finished(code=1 << 30),
-        finished(code=-(1 << 30)),
-        finished(note=b"n" * 100_000),
+        finished_frame(ending=200),
+        finished_frame(seconds=math.nan),
+        finished_frame(seconds=math.inf),
+        finished_frame(seconds=-math.inf),
+        finished_frame(seconds=-0.5),
+        finished_frame(seconds=1e9),
+        finished_frame(code=1 << 30),
+        finished_frame(code=-(1 << 30)),
+        finished_frame(note=b"n" * 100_000),
         frames.pack(frames.OUTPUT, 1, frames.OUTPUT_HEAD.pack(0, 2**64 - 1) + b"x"),
         frames.pack(77, 1, b"what"),
-        out(b"x", stream=9),
-        out(b"x" * 70_000),
-        out(b"x" * 1000)[:50],
+        output_frame(b"x", stream=9),
+        output_frame(b"x" * 70_000),
+        output_frame(b"x" * 1000)[:50],
     ],
 )
-def test_an_invalid_response_is_an_error(hostile: Callable[[Play], Link], answer: bytes) -> None:
-    def play(peer: socket.socket) -> None:
-        request(peer)
+def test_an_invalid_response_is_an_error(
+    link_to_peer: Callable[[PeerScript], Link], answer: bytes
+) -> None:
+    def respond(peer: socket.socket) -> None:
+        receive_request(peer)
         peer.sendall(answer)
 
     with pytest.raises(SandboxError):
-        execute(hostile(play))
+        execute(link_to_peer(respond))
 
 
 def test_notes_from_the_container_contain_no_control_sequences(
-    hostile: Callable[[Play], Link],
+    link_to_peer: Callable[[PeerScript], Link],
 ) -> None:
-    def play(peer: socket.socket) -> None:
-        request(peer)
-        peer.sendall(finished(note=b"\x1b[2Jhello\xff"))
+    def respond(peer: socket.socket) -> None:
+        receive_request(peer)
+        peer.sendall(finished_frame(note=b"\x1b[2Jhello\xff"))
         peer.recv(1)
 
-    (item,) = execute(hostile(play))
+    (item,) = execute(link_to_peer(respond))
     assert isinstance(item, CommandEnd)
     assert item.note == "␛[2Jhello�"
 
 
-def data(payload: bytes) -> bytes:
+def data_frame(payload: bytes) -> bytes:
     return frames.pack(frames.DATA, 1, payload)
 
 
 @pytest.mark.parametrize(
-    ("ask", "answer"),
+    ("call", "answer"),
     [
-        (lambda link: files.kind(link, "/x"), data(b"socket")),
-        (lambda link: files.kind(link, "/x"), data(b"file") + data(b"file")),
+        (lambda link: files.kind(link, "/x"), data_frame(b"socket")),
+        (lambda link: files.kind(link, "/x"), data_frame(b"file") + data_frame(b"file")),
         (lambda link: files.kind(link, "/x"), frames.pack(frames.FAILED, 1, b"\0")),
         (lambda link: files.kind(link, "/x"), frames.pack(frames.READY, 1)),
-        (lambda link: files.read(link, "/x", 10), data(b"")),
+        (lambda link: files.read(link, "/x", 10), data_frame(b"")),
         (lambda link: files.read(link, "/x", 10), frames.pack(frames.DONE, 1, b"more")),
-        (lambda link: files.list_folder(link, "/x", 1, 10), data(b"")),
-        (lambda link: files.list_folder(link, "/x", 1, 10), data(b"file 1 /x")),
-        (lambda link: files.list_folder(link, "/x", 1, 10), data(b"device 1 /x\0")),
-        (lambda link: files.list_folder(link, "/x", 1, 10), data(b"file nan /x\0")),
-        (lambda link: files.list_folder(link, "/x", 1, 10), data(b"file %d /x\0" % 10**18)),
-        (files.peak_memory, data(b"-1")),
-        (files.peak_memory, data(b"9" * 19)),
-        (files.end_processes, data(b"x")),
+        (lambda link: files.list_folder(link, "/x", 1, 10), data_frame(b"")),
+        (lambda link: files.list_folder(link, "/x", 1, 10), data_frame(b"file 1 /x")),
+        (lambda link: files.list_folder(link, "/x", 1, 10), data_frame(b"device 1 /x\0")),
+        (lambda link: files.list_folder(link, "/x", 1, 10), data_frame(b"file nan /x\0")),
+        (lambda link: files.list_folder(link, "/x", 1, 10), data_frame(b"file %d /x\0" % 10**18)),
+        (files.peak_memory, data_frame(b"-1")),
+        (files.peak_memory, data_frame(b"9" * 19)),
+        (files.end_processes, data_frame(b"x")),
     ],
 )
 def test_a_malformed_file_response_breaks_the_link(
-    hostile: Callable[[Play], Link], ask: Callable[[Link], object], answer: bytes
+    link_to_peer: Callable[[PeerScript], Link], call: Callable[[Link], object], answer: bytes
 ) -> None:
-    def play(peer: socket.socket) -> None:
-        request(peer)
+    def respond(peer: socket.socket) -> None:
+        receive_request(peer)
         peer.sendall(answer)
-        while peer.recv(65536):  # say DONE to whatever is asked next
+        while peer.recv(65536):  # answer every further request with DONE
             peer.sendall(frames.pack(frames.DONE, 1))
 
     with pytest.raises(LinkLost, match="invalid answer"):
-        ask(hostile(play))
+        call(link_to_peer(respond))
 
 
-def test_a_flood_is_cut_off(hostile: Callable[[Play], Link]) -> None:
-    def play(peer: socket.socket) -> None:
-        request(peer)
+def test_an_endless_output_ends_the_link(link_to_peer: Callable[[PeerScript], Link]) -> None:
+    def respond(peer: socket.socket) -> None:
+        receive_request(peer)
         while True:
-            peer.sendall(out(b"x" * 500))
+            peer.sendall(output_frame(b"x" * 500))
 
     with pytest.raises(LinkLost):
-        execute(hostile(play))
+        execute(link_to_peer(respond))
 
 
-def test_an_unread_flood_is_cut_off(hostile: Callable[[Play], Link]) -> None:
-    cut = threading.Event()
+def test_endless_unread_output_ends_the_link(link_to_peer: Callable[[PeerScript], Link]) -> None:
+    peer_failed = threading.Event()
 
-    def play(peer: socket.socket) -> None:
-        request(peer)
+    def respond(peer: socket.socket) -> None:
+        receive_request(peer)
         try:
             while True:
-                peer.sendall(out(b""))
+                peer.sendall(output_frame(b""))
         finally:
-            cut.set()
+            peer_failed.set()
 
-    link = hostile(play)
-    with link.open_exchange() as conversation:
-        conversation.send(frames.EXECUTE)
-        assert cut.wait(30)
+    link = link_to_peer(respond)
+    with link.open_exchange() as exchange:
+        exchange.send(frames.EXECUTE)
+        assert peer_failed.wait(30)
     assert "more unread bytes" in link.failure
 
 
 def test_silence_beyond_the_time_limit_is_an_error(
-    hostile: Callable[[Play], Link], monkeypatch: pytest.MonkeyPatch
+    link_to_peer: Callable[[PeerScript], Link], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shell, "_GRACE_SECONDS", -4.9)
 
-    def play(peer: socket.socket) -> None:
-        request(peer)
+    def respond(peer: socket.socket) -> None:
+        receive_request(peer)
         peer.recv(1)
 
     with pytest.raises(LinkLost, match="did not end"):
-        execute(hostile(play))
+        execute(link_to_peer(respond))
 
 
 def test_the_engine_stream_is_demultiplexed_across_any_chunks() -> None:
-    ours, theirs = socket.socketpair()
-    connection = EngineConnection(ours)
+    local_socket, peer_socket = socket.socketpair()
+    connection = EngineConnection(local_socket)
     pieces = [(1, b"one"), (2, b"noise"), (1, b""), (1, b"two" * 1000), (2, b"!")]
-    sent = b"".join(bytes([n, 0, 0, 0]) + len(d).to_bytes(4, "big") + d for n, d in pieces)
+    stream_bytes = b"".join(bytes([n, 0, 0, 0]) + len(d).to_bytes(4, "big") + d for n, d in pieces)
 
     def send() -> None:
-        with theirs:
-            for at in range(0, len(sent), 7):
-                theirs.sendall(sent[at : at + 7])
+        with peer_socket:
+            for start in range(0, len(stream_bytes), 7):
+                peer_socket.sendall(stream_bytes[start : start + 7])
 
     thread = threading.Thread(target=send)
     thread.start()

@@ -1,4 +1,4 @@
-"""Deleted files that processes still hold."""
+"""Size of deleted files that processes still have open."""
 
 import os
 import subprocess
@@ -11,13 +11,13 @@ import pytest
 from agent.sandbox.disk.deleted_files import deleted_size
 
 SIZE = 4 * 1024**2
-OPEN = "file = open('held', 'w+b'); file.write(bytes(SIZE)); file.flush()"
-Hold = Callable[[str], int]
+OPEN_FILE = "file = open('held', 'w+b'); file.write(bytes(SIZE)); file.flush()"
+StartProcess = Callable[[str], int]
 
 
 @pytest.fixture
-def hold(tmp_path: Path) -> Iterator[Hold]:
-    """Starts a process that runs some Python and then waits; its id."""
+def start_process(tmp_path: Path) -> Iterator[StartProcess]:
+    """Starts a process that runs Python code and then waits; returns its id."""
 
     def start(code: str) -> int:
         program = f"import mmap, os\nSIZE = {SIZE}\n{code}\nprint(flush=True)\ninput()"
@@ -38,31 +38,41 @@ def hold(tmp_path: Path) -> Iterator[Hold]:
         each.communicate()
 
 
-def test_an_open_file_is_counted_after_deletion(hold: Hold, tmp_path: Path) -> None:
-    process = hold(OPEN)
-    assert deleted_size([process], [tmp_path]) == 0
+def test_an_open_file_is_counted_after_deletion(
+    start_process: StartProcess, tmp_path: Path
+) -> None:
+    pid = start_process(OPEN_FILE)
+    assert deleted_size([pid], [tmp_path]) == 0
     (tmp_path / "held").unlink()
-    assert deleted_size([process], [tmp_path]) == SIZE
+    assert deleted_size([pid], [tmp_path]) == SIZE
 
 
-def test_a_file_held_by_several_processes_is_counted_once(hold: Hold, tmp_path: Path) -> None:
-    process = hold(f"{OPEN}; os.unlink('held'); os.dup(file.fileno())")
-    assert deleted_size([process, process], [tmp_path]) == SIZE
+def test_a_file_held_by_several_processes_is_counted_once(
+    start_process: StartProcess, tmp_path: Path
+) -> None:
+    pid = start_process(f"{OPEN_FILE}; os.unlink('held'); os.dup(file.fileno())")
+    assert deleted_size([pid, pid], [tmp_path]) == SIZE
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may look into mappings")
-def test_a_mapped_file_is_counted_after_closing(hold: Hold, tmp_path: Path) -> None:
-    process = hold(f"{OPEN}; m = mmap.mmap(file.fileno(), 0); os.unlink('held'); file.close()")
-    assert deleted_size([process], [tmp_path]) == SIZE
+def test_a_mapped_file_is_counted_after_closing(
+    start_process: StartProcess, tmp_path: Path
+) -> None:
+    pid = start_process(
+        f"{OPEN_FILE}; m = mmap.mmap(file.fileno(), 0); os.unlink('held'); file.close()"
+    )
+    assert deleted_size([pid], [tmp_path]) == SIZE
 
 
-def test_an_anonymous_file_is_counted(hold: Hold, tmp_path: Path) -> None:
-    process = hold("os.write(fd := os.open('.', os.O_TMPFILE | os.O_RDWR), bytes(SIZE))")
-    assert deleted_size([process], [tmp_path]) == SIZE
+def test_an_anonymous_file_is_counted(start_process: StartProcess, tmp_path: Path) -> None:
+    pid = start_process("os.write(fd := os.open('.', os.O_TMPFILE | os.O_RDWR), bytes(SIZE))")
+    assert deleted_size([pid], [tmp_path]) == SIZE
 
 
-def test_memory_files_and_ended_processes_are_not_counted(hold: Hold, tmp_path: Path) -> None:
-    process = hold("os.write(os.memfd_create('memory'), bytes(SIZE))")
+def test_memory_files_and_ended_processes_are_not_counted(
+    start_process: StartProcess, tmp_path: Path
+) -> None:
+    pid = start_process("os.write(os.memfd_create('memory'), bytes(SIZE))")
     ended = subprocess.Popen(["true"])
     ended.wait()
-    assert deleted_size([process, ended.pid], [tmp_path]) == 0
+    assert deleted_size([pid, ended.pid], [tmp_path]) == 0

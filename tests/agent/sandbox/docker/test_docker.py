@@ -1,4 +1,4 @@
-"""The sandbox as a container: the contract, what holds it in, and what brings it back."""
+"""The Docker sandbox: the contract suite, its limits, and its recovery."""
 
 import subprocess
 import uuid
@@ -15,20 +15,20 @@ from agent.sandbox.docker.lifecycle import INSTANCE_LABEL, SANDBOX_LABEL, reap
 from agent.sandbox.docker.sandbox import DockerSandbox
 from agent.sandbox.pool import SandboxPool
 from agent.util.cancellation import Stop
-from tests.contract.sandbox_jobs_suite import job
-from tests.contract.sandbox_suite import SandboxSuite
-from tests.contract.sandbox_use import (
+from tests.contract.sandbox_helpers import (
     MEGABYTE,
-    eventually,
-    gather,
+    becomes_true,
+    check_output,
+    collect_result,
     run,
-    say,
-    stopping_at_first_output,
+    run_until_first_output,
 )
+from tests.contract.sandbox_jobs_suite import run_job
+from tests.contract.sandbox_suite import SandboxSuite
 
 pytestmark = pytest.mark.engine
 
-Make = Callable[..., DockerSandbox]
+CreateSandbox = Callable[..., DockerSandbox]
 
 
 @pytest.fixture
@@ -37,8 +37,10 @@ def instance() -> str:
 
 
 @pytest.fixture
-def make(engine: docker.DockerClient, image: str, instance: str, tmp_path: Path) -> Iterator[Make]:
-    """Makes sandboxes of this test's own instance; removed with the test."""
+def create_sandbox(
+    engine: docker.DockerClient, image: str, instance: str, tmp_path: Path
+) -> Iterator[CreateSandbox]:
+    """Creates sandboxes of the test's instance, and closes them after the test."""
 
     def create(
         limits: SandboxLimits | None = None, instance: str = instance, certificates: bool = False
@@ -48,25 +50,25 @@ def make(engine: docker.DockerClient, image: str, instance: str, tmp_path: Path)
         workspace = tmp_path / sandbox_id / "workspace"
         limits = limits or SandboxLimits()
         spec = ContainerSpec(image, instance, sandbox_id, workspace, limits, bundle)
-        made.append(DockerSandbox.create(engine, spec))
-        return made[-1]
+        sandboxes.append(DockerSandbox.create(engine, spec))
+        return sandboxes[-1]
 
-    made: list[DockerSandbox] = []
+    sandboxes: list[DockerSandbox] = []
     yield create
-    for sandbox in made:
+    for sandbox in sandboxes:
         sandbox.close()
 
 
 @pytest.fixture
-def sandbox(make: Make) -> DockerSandbox:
-    return make()
+def sandbox(create_sandbox: CreateSandbox) -> DockerSandbox:
+    return create_sandbox()
 
 
 class TestDockerSandbox(SandboxSuite):
-    """The contract, by the container."""
+    """The contract suite for the Docker sandbox."""
 
 
-# Coming back
+# Recovery
 
 
 def test_replaced_folders_do_not_prevent_a_restart(
@@ -79,7 +81,7 @@ def test_replaced_folders_do_not_prevent_a_restart(
     spec = ContainerSpec(image, instance, uuid.uuid4().hex, workspace)
     sandbox = DockerSandbox.create(engine, spec)
     try:
-        assert say(sandbox, "cat /workspace/input") == "a file"
+        assert check_output(sandbox, "cat /workspace/input") == "a file"
     finally:
         sandbox.close()
     assert not (tmp_path / "made-outside").exists()
@@ -90,7 +92,7 @@ def test_the_container_restarts_after_all_processes_are_killed(sandbox: DockerSa
     result = run(sandbox, "kill -9 -1")
     assert (result.ending, result.code) == ("lost", None)
     assert "restarted" in result.note
-    assert say(sandbox, "echo $x; basename $PWD; ls /root") == "kept\ninput\nmark"
+    assert check_output(sandbox, "echo $x; basename $PWD; ls /root") == "kept\ninput\nmark"
 
 
 def test_an_externally_stopped_container_is_restarted(
@@ -117,13 +119,13 @@ def test_stop_works_with_a_frozen_supervisor(sandbox: DockerSandbox) -> None:
     items = sandbox.execute(f"echo up; {freeze}", timeout=60, stop=stop)
     next(items)
     (sandbox.workspace / "gate").touch()
-    assert eventually((sandbox.workspace / "frozen").exists)
+    assert becomes_true((sandbox.workspace / "frozen").exists)
     stop.set()
-    assert gather(items).ending == "stop"
-    assert say(sandbox, "echo $x") == "kept"
+    assert collect_result(items).ending == "stop"
+    assert check_output(sandbox, "echo $x") == "kept"
 
 
-def test_a_removed_container_is_a_clear_error(
+def test_a_removed_container_is_reported(
     sandbox: DockerSandbox, engine: docker.DockerClient
 ) -> None:
     engine.api.remove_container(sandbox.container, force=True)
@@ -149,32 +151,32 @@ def test_a_broken_python_does_not_end_the_shell(sandbox: DockerSandbox) -> None:
     run(sandbox, "exit")
     assert run(sandbox, "sleep 9", timeout=0.2).ending == "timeout"
     sandbox.write("f", b"1")
-    assert say(sandbox, "echo $x; cat f") == "kept\n1"
+    assert check_output(sandbox, "echo $x; cat f") == "kept\n1"
 
 
-# Using too much
+# Excessive use
 
 
 @pytest.mark.parametrize(
     "bomb", [":(){ :|:& };:", ":(){ :|: & wait; };:", "while :; do sleep 1007 & done"]
 )
-def test_the_sandbox_survives_a_fork_bomb(make: Make, bomb: str) -> None:
-    sandbox = make(SandboxLimits(pids=100))
+def test_the_sandbox_survives_a_fork_bomb(create_sandbox: CreateSandbox, bomb: str) -> None:
+    sandbox = create_sandbox(SandboxLimits(pids=100))
     run(sandbox, "x=kept")
     run(sandbox, bomb, timeout=2)
     run(sandbox, "sleep 1", timeout=20)
-    assert say(sandbox, "echo $x; date >/dev/null && echo on") == "kept\non"
+    assert check_output(sandbox, "echo $x; date >/dev/null && echo on") == "kept\non"
 
 
-def test_a_fork_bomb_is_stopped(make: Make) -> None:
-    sandbox = make(SandboxLimits(pids=100))
-    result, _ = stopping_at_first_output(sandbox, "echo up; :(){ :|: & wait; };:")
+def test_a_fork_bomb_is_stopped(create_sandbox: CreateSandbox) -> None:
+    sandbox = create_sandbox(SandboxLimits(pids=100))
+    result, _ = run_until_first_output(sandbox, "echo up; :(){ :|: & wait; };:")
     assert result.ending == "stop"
-    assert int(say(sandbox, "ls -d /proc/[0-9]* | wc -l")) < 10
+    assert int(check_output(sandbox, "ls -d /proc/[0-9]* | wc -l")) < 10
 
 
-def test_an_out_of_memory_command_is_reported(make: Make) -> None:
-    sandbox = make(SandboxLimits(memory=200 * MEGABYTE))
+def test_an_out_of_memory_command_is_reported(create_sandbox: CreateSandbox) -> None:
+    sandbox = create_sandbox(SandboxLimits(memory=200 * MEGABYTE))
     run(sandbox, "x=kept")
     result = run(sandbox, "python3 -c 'x = bytearray(1 << 30)'")
     assert result.code == 137
@@ -185,34 +187,38 @@ def test_an_out_of_memory_command_is_reported(make: Make) -> None:
     assert 100 * MEGABYTE < peak <= 200 * MEGABYTE
 
 
-def test_a_shell_killed_for_memory_is_restarted(make: Make) -> None:
-    sandbox = make(SandboxLimits(memory=200 * MEGABYTE))
+def test_a_shell_killed_for_memory_is_restarted(create_sandbox: CreateSandbox) -> None:
+    sandbox = create_sandbox(SandboxLimits(memory=200 * MEGABYTE))
     run(sandbox, "x=kept")
     result = run(sandbox, "big=x; while :; do big=$big$big; done", timeout=60)
     assert result.ending in ("exit", "lost")
-    assert say(sandbox, "echo $x") == "kept"
+    assert check_output(sandbox, "echo $x") == "kept"
 
 
-# What holds it in
+# Limits and privileges
 
 
 def test_the_container_has_limits_labels_and_minimal_privileges(
-    make: Make, engine: docker.DockerClient, instance: str
+    create_sandbox: CreateSandbox, engine: docker.DockerClient, instance: str
 ) -> None:
-    sandbox = make(SandboxLimits(memory=512 * MEGABYTE, cpus=0.5, pids=64, open_files=128))
-    found = engine.api.inspect_container(sandbox.container)
-    host = found["HostConfig"]
+    sandbox = create_sandbox(
+        SandboxLimits(memory=512 * MEGABYTE, cpus=0.5, pids=64, open_files=128)
+    )
+    inspection = engine.api.inspect_container(sandbox.container)
+    host = inspection["HostConfig"]
     assert host["Memory"] == host["MemorySwap"] == 512 * MEGABYTE
     assert (host["NanoCpus"], host["PidsLimit"], host["Init"]) == (500_000_000, 64, True)
     assert host["CpuShares"] < 1024
     assert not host["Privileged"]
-    assert found["Config"]["Labels"][INSTANCE_LABEL] == instance
-    assert found["Config"]["Labels"][SANDBOX_LABEL] == sandbox.id
-    status = say(sandbox, "grep -E '^(CapEff|CapBnd|NoNewPrivs|Seccomp):' /proc/self/status")
+    assert inspection["Config"]["Labels"][INSTANCE_LABEL] == instance
+    assert inspection["Config"]["Labels"][SANDBOX_LABEL] == sandbox.id
+    status = check_output(
+        sandbox, "grep -E '^(CapEff|CapBnd|NoNewPrivs|Seccomp):' /proc/self/status"
+    )
     values = dict(line.split(":\t") for line in status.splitlines())
     assert values["CapEff"] == values["CapBnd"] == "00000000000000eb"
     assert (values["NoNewPrivs"], values["Seccomp"]) == ("1", "2")
-    assert say(sandbox, "ulimit -n") == "128"
+    assert check_output(sandbox, "ulimit -n") == "128"
 
 
 def test_the_supervisor_code_is_read_only_inside(sandbox: DockerSandbox) -> None:
@@ -221,10 +227,10 @@ def test_the_supervisor_code_is_read_only_inside(sandbox: DockerSandbox) -> None
 
 
 def test_a_job_runs_as_another_user_of_the_container(sandbox: DockerSandbox) -> None:
-    done = job(sandbox, "id -un; echo $HOME; touch /etc/mine", user="nobody")
-    assert done.stdout == b"nobody\n/nonexistent\n"
-    assert b"Permission denied" in done.stderr
-    assert job(sandbox, "id -u", user="0").stdout == b"0\n"
+    result = run_job(sandbox, "id -un; echo $HOME; touch /etc/mine", user="nobody")
+    assert result.stdout == b"nobody\n/nonexistent\n"
+    assert b"Permission denied" in result.stderr
+    assert run_job(sandbox, "id -u", user="0").stdout == b"0\n"
 
 
 def test_a_job_is_lost_with_its_container_and_the_next_one_runs(
@@ -233,35 +239,37 @@ def test_a_job_is_lost_with_its_container_and_the_next_one_runs(
     items = sandbox.spawn("echo up; sleep 100", timeout=60, stop=Stop())
     next(items)
     engine.api.kill(sandbox.container)
-    assert gather(items).ending == "lost"
-    assert job(sandbox, "echo on").stdout == b"on\n"
+    assert collect_result(items).ending == "lost"
+    assert run_job(sandbox, "echo on").stdout == b"on\n"
 
 
 def test_stop_reaches_processes_of_other_users(sandbox: DockerSandbox) -> None:
     other = "setsid setpriv --reuid 65534 --clear-groups sleep 1008 & echo up"
-    stopping_at_first_output(sandbox, f"{other}; sleep 1008")
+    run_until_first_output(sandbox, f"{other}; sleep 1008")
     assert run(sandbox, "pgrep -f '^sleep 1008'").code == 1
 
 
 @pytest.mark.skipif(host_certificates() is None, reason="this machine has no bundle of its own")
-def test_the_hosts_certificates_are_trusted_inside(make: Make) -> None:
-    sandbox = make(certificates=True)
+def test_the_hosts_certificates_are_trusted_inside(create_sandbox: CreateSandbox) -> None:
+    sandbox = create_sandbox(certificates=True)
     bundle = host_certificates()
     assert bundle is not None
     names = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "PIP_CERT", "CURL_CA_BUNDLE")
-    inside = {say(sandbox, f"cat ${name} | sha256sum") for name in names}
+    inside = {check_output(sandbox, f"cat ${name} | sha256sum") for name in names}
     host = subprocess.run(["sha256sum"], input=bundle.read_bytes(), capture_output=True, check=True)
     assert inside == {host.stdout.decode().strip()}
     assert run(sandbox, "echo x >> $SSL_CERT_FILE").code != 0
 
 
-# The places that recorded commands name
+# Paths of recorded commands
 
 
-def test_reference_paths_lead_to_the_workspace_and_its_input(sandbox: DockerSandbox) -> None:
+def test_reference_paths_refer_to_the_workspace_and_its_input(sandbox: DockerSandbox) -> None:
     (sandbox.workspace / "input" / "a.txt").write_text("given\n")
-    assert say(sandbox, "cat /testbed/documents/a.txt /testbed/input/a.txt") == "given\ngiven"
-    assert say(sandbox, "cd /testbed && echo made > made; cat /workspace/made") == "made"
+    assert (
+        check_output(sandbox, "cat /testbed/documents/a.txt /testbed/input/a.txt") == "given\ngiven"
+    )
+    assert check_output(sandbox, "cd /testbed && echo made > made; cat /workspace/made") == "made"
     for path in ("/testbed/documents/a.txt", "/testbed/input/a.txt"):
         assert sandbox.read(path, limit=10) == b"given\n"
     assert [e.path for e in sandbox.list_folder("/testbed/documents", depth=1, limit=9)] == [
@@ -273,29 +281,29 @@ def test_reference_paths_lead_to_the_workspace_and_its_input(sandbox: DockerSand
 
 def test_a_users_own_documents_folder_is_left_alone(sandbox: DockerSandbox) -> None:
     sandbox.write("documents/b.txt", b"theirs")
-    assert say(sandbox, "cat /testbed/documents/b.txt") == "theirs"
+    assert check_output(sandbox, "cat /testbed/documents/b.txt") == "theirs"
     assert sandbox.read("/testbed/documents/b.txt", limit=10) == b"theirs"
 
 
-def test_similar_names_are_not_touched(sandbox: DockerSandbox) -> None:
-    look = "/testbed/documents.txt /testbed/documents-2 /x/testbed/documents"
-    assert say(sandbox, f"echo {look}") == look
+def test_similar_paths_are_not_redirected(sandbox: DockerSandbox) -> None:
+    paths = "/testbed/documents.txt /testbed/documents-2 /x/testbed/documents"
+    assert check_output(sandbox, f"echo {paths}") == paths
 
 
-# Who owns what
+# Ownership of containers
 
 
 def test_only_containers_of_the_instance_are_reaped(
-    make: Make, engine: docker.DockerClient, instance: str
+    create_sandbox: CreateSandbox, engine: docker.DockerClient, instance: str
 ) -> None:
     other = f"test-{uuid.uuid4().hex}"
-    mine, theirs = make(), make(instance=other)
+    own_sandbox, other_sandbox = create_sandbox(), create_sandbox(instance=other)
     assert reap(engine, instance) == []
     label = f"{INSTANCE_LABEL}={instance}"
     assert engine.api.containers(all=True, filters={"label": label}) == []
     with pytest.raises(SandboxError, match="no longer exists"):
-        run(mine, "true")
-    assert run(theirs, "echo on").stdout == b"on\n"
+        run(own_sandbox, "true")
+    assert run(other_sandbox, "echo on").stdout == b"on\n"
 
 
 def test_a_closed_sandbox_leaves_no_container(
@@ -315,8 +323,10 @@ def test_a_failed_container_creation_leaves_nothing_behind(
     assert reap(engine, instance) == []
 
 
-def test_the_pool_has_a_container_ready(make: Make, engine: docker.DockerClient) -> None:
-    pool = SandboxPool(make, 1)
+def test_the_pool_has_a_container_ready(
+    create_sandbox: CreateSandbox, engine: docker.DockerClient
+) -> None:
+    pool = SandboxPool(create_sandbox, 1)
     try:
         assert pool.wait_full(30)
         sandbox = pool.take()

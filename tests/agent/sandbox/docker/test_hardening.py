@@ -1,4 +1,4 @@
-"""What a hostile program inside a sandbox is refused, tried as root in a real one."""
+"""Attacks from inside a sandbox are refused, tried as root in a real container."""
 
 import json
 import math
@@ -22,12 +22,12 @@ from agent.sandbox.docker.sandbox import DockerSandbox
 from agent.sandbox.engine.client import check_runtime
 from agent.settings import load
 from agent.util.cancellation import Stop
-from tests.contract.sandbox_use import MEGABYTE, run, say
+from tests.contract.sandbox_helpers import MEGABYTE, check_output, run
 from tests.support.hostile import attacks
 from tests.support.hostile.attacks import ATTACKS
 
 pytestmark = pytest.mark.engine
-CODE = Path(attacks.__file__).read_text()
+ATTACK_PROGRAM = Path(attacks.__file__).read_text()
 
 
 @pytest.fixture(scope="module")
@@ -42,28 +42,28 @@ def sandbox(
         folder / "workspace",
         certificates=host_certificates(),
     )
-    made = DockerSandbox.create(engine, spec)
-    yield made
-    made.close()
+    sandbox = DockerSandbox.create(engine, spec)
+    yield sandbox
+    sandbox.close()
 
 
 @pytest.fixture(scope="module")
-def refused(sandbox: DockerSandbox) -> dict[str, str]:
-    """How each attack was refused; nothing where it succeeded."""
+def attack_errors(sandbox: DockerSandbox) -> dict[str, str]:
+    """The error of each attack; empty if the attack succeeded."""
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("OPENAI_API_KEY", "sk-of-the-host")
-        sandbox.write("attacks.py", CODE.encode())
-        told = run(sandbox, f"python3 attacks.py {os.getpid()} {shlex.quote(__file__)}")
-    answers: dict[str, str] = json.loads(told.stdout)
-    return answers
+        sandbox.write("attacks.py", ATTACK_PROGRAM.encode())
+        result = run(sandbox, f"python3 attacks.py {os.getpid()} {shlex.quote(__file__)}")
+    errors: dict[str, str] = json.loads(result.stdout)
+    return errors
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_each_attack_is_refused(refused: dict[str, str], attack: str) -> None:
-    assert refused[attack]
+def test_each_attack_is_refused(attack_errors: dict[str, str], attack: str) -> None:
+    assert attack_errors[attack]
 
 
-FORGE = """
+FORGE_END_FRAME = """
 import os, struct
 supervisor = os.getppid()
 while b"supervisor" not in open(f"/proc/{supervisor}/cmdline", "rb").read():
@@ -75,7 +75,7 @@ for ident in range(1, 1000):
 
 
 def test_a_command_cannot_forge_its_end_marker(sandbox: DockerSandbox) -> None:
-    sandbox.write("forge.py", FORGE.encode())
+    sandbox.write("forge.py", FORGE_END_FRAME.encode())
     *_, last = sandbox.execute("python3 forge.py", timeout=30, stop=Stop())
     assert isinstance(last, CommandEnd)
     assert last.end_reason == "lost"
@@ -90,53 +90,55 @@ def test_other_sandboxes_are_invisible(sandbox: DockerSandbox, engine: docker.Do
     other = DockerSandbox.create(engine, spec)
     try:
         run(other, "echo theirs > /tmp/theirs; sleep 1234 & echo theirs > /dev/shm/theirs")
-        look = "pgrep -f '^sleep 1234'; ls /tmp/theirs /dev/shm/theirs; ipcs -m | grep -c 0x"
-        assert run(sandbox, look).stdout == b"0\n"
+        command = "pgrep -f '^sleep 1234'; ls /tmp/theirs /dev/shm/theirs; ipcs -m | grep -c 0x"
+        assert run(sandbox, command).stdout == b"0\n"
         assert run(sandbox, "ls /workspace/../other /workspace/other").code != 0
     finally:
         other.close()
 
 
 def test_mount_options_are_minimal(sandbox: DockerSandbox) -> None:
-    read_only = ("/opt/studio/supervisor", "/proc/sys", "/sys")
-    for place in read_only:
-        assert "ro" in say(sandbox, f"findmnt -n -o OPTIONS {place}").split(","), place
+    read_only_mounts = ("/opt/studio/supervisor", "/proc/sys", "/sys")
+    for place in read_only_mounts:
+        assert "ro" in check_output(sandbox, f"findmnt -n -o OPTIONS {place}").split(","), place
 
 
 def test_only_the_workspace_of_the_host_is_writable(sandbox: DockerSandbox) -> None:
-    """Whatever else were writable there would lie on the host's disk outside of any quota."""
-    kinds = "notmpfs,nooverlay,noproc,nosysfs,nocgroup,nocgroup2,nomqueue,nodevpts"
-    listed = say(sandbox, f"findmnt -n -l -o TARGET,OPTIONS -t {kinds}").splitlines()
-    mounts = {target: options.split(",") for target, options in map(str.split, listed)}
+    """Anything else that is writable would be on the host's disk without a quota."""
+    excluded_types = "notmpfs,nooverlay,noproc,nosysfs,nocgroup,nocgroup2,nomqueue,nodevpts"
+    lines = check_output(
+        sandbox, f"findmnt -n -l -o TARGET,OPTIONS -t {excluded_types}"
+    ).splitlines()
+    mounts = {target: options.split(",") for target, options in map(str.split, lines)}
     assert {"/workspace", "/etc/hosts", "/etc/hostname", "/etc/resolv.conf"} <= set(mounts)
     assert [target for target, options in mounts.items() if "rw" in options] == ["/workspace"]
 
 
 def test_the_sandbox_resolves_its_own_hostname(sandbox: DockerSandbox) -> None:
-    assert say(sandbox, "hostname && getent hosts sandbox").split() == [
+    assert check_output(sandbox, "hostname && getent hosts sandbox").split() == [
         "sandbox",
         "127.0.1.1",
         "sandbox",
     ]
-    assert "127.0.0.1" in say(sandbox, "getent ahosts localhost")
+    assert "127.0.0.1" in check_output(sandbox, "getent ahosts localhost")
 
 
-# Every limit is met from inside; memory and processes in test_docker_sandbox, disks in test_disk
+# Limits inside the sandbox; memory and processes are in test_docker, disks in test_disk
 
 
 @pytest.fixture(scope="module")
-def small(
+def limited_sandbox(
     engine: docker.DockerClient, image: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[DockerSandbox]:
     limits = SandboxLimits(
         memory=200 * MEGABYTE, cpus=0.25, pids=60, open_files=128, disk=50 * MEGABYTE
     )
     folder = tmp_path_factory.mktemp("small")
-    made = DockerSandbox.create(
+    sandbox = DockerSandbox.create(
         engine, ContainerSpec(image, "test", "small", folder / "workspace", limits)
     )
-    yield made
-    made.close()
+    yield sandbox
+    sandbox.close()
 
 
 @pytest.mark.parametrize(
@@ -149,21 +151,23 @@ def small(
         ("head -c 300M /dev/zero > /dev/shm/large", "File size limit exceeded"),
     ],
 )
-def test_each_limit_is_enforced(small: DockerSandbox, command: str, refusal: str) -> None:
-    result = run(small, f"({command}) 2>&1; pkill -f '^sleep 5'; rm -f /dev/shm/large /tmp/large")
+def test_each_limit_is_enforced(limited_sandbox: DockerSandbox, command: str, refusal: str) -> None:
+    result = run(
+        limited_sandbox, f"({command}) 2>&1; pkill -f '^sleep 5'; rm -f /dev/shm/large /tmp/large"
+    )
     assert refusal in result.stdout.decode() + result.stderr.decode() + result.note
 
 
-def test_processors_are_shared(small: DockerSandbox) -> None:
-    places = "/sys/fs/cgroup/cpu.stat /sys/fs/cgroup/cpu/cpu.stat"
-    throttled = f"cat {places} 2> /dev/null | awk '/nr_throttled/ {{print $2}}'"
-    before = int(say(small, throttled))
-    run(small, "timeout 1 sh -c 'while :; do :; done'")
-    assert int(say(small, throttled)) > before
+def test_cpu_time_is_limited(limited_sandbox: DockerSandbox) -> None:
+    stat_files = "/sys/fs/cgroup/cpu.stat /sys/fs/cgroup/cpu/cpu.stat"
+    throttled = f"cat {stat_files} 2> /dev/null | awk '/nr_throttled/ {{print $2}}'"
+    before = int(check_output(limited_sandbox, throttled))
+    run(limited_sandbox, "timeout 1 sh -c 'while :; do :; done'")
+    assert int(check_output(limited_sandbox, throttled)) > before
 
 
-def test_swap_is_not_available(small: DockerSandbox, engine: docker.DockerClient) -> None:
-    host = engine.api.inspect_container(small.container)["HostConfig"]
+def test_swap_is_not_available(limited_sandbox: DockerSandbox, engine: docker.DockerClient) -> None:
+    host = engine.api.inspect_container(limited_sandbox.container)["HostConfig"]
     assert host["MemorySwap"] == host["Memory"] == 200 * MEGABYTE
 
 
@@ -177,9 +181,9 @@ def test_a_runtime_is_selected_by_name(
     spec = ContainerSpec(image, "test", "runtime", tmp_path / "workspace", runtime="runc")
     sandbox = DockerSandbox.create(engine, spec)
     try:
-        found = engine.api.inspect_container(sandbox.container)
-        assert found["HostConfig"]["Runtime"] == "runc"
-        assert say(sandbox, "echo on") == "on"
+        inspection = engine.api.inspect_container(sandbox.container)
+        assert inspection["HostConfig"]["Runtime"] == "runc"
+        assert check_output(sandbox, "echo on") == "on"
     finally:
         sandbox.close()
 
@@ -189,9 +193,9 @@ def test_an_unknown_runtime_is_refused_with_the_available_ones(
 ) -> None:
     settings = replace(load({}), image=image, runtime="stronger", data=tmp_path)
     with DataFolder(tmp_path / "data") as data:
-        computers = DockerSandboxProvider(settings, data)
-        computers.open()
-        folder = RunFolder.create(data.path, computers.create_workspace())
+        provider = DockerSandboxProvider(settings, data)
+        provider.open()
+        folder = RunFolder.create(data.path, provider.create_workspace())
         with pytest.raises(EngineError, match=r"STUDIO_RUNTIME is 'stronger'.*runc"):
-            list(computers.acquire(folder, Stop()))
-        computers.close()
+            list(provider.acquire(folder, Stop()))
+        provider.close()

@@ -26,7 +26,7 @@ from tests.agent.sandbox.engine.test_ordinary_user import (
     run_to_end,
     start_run,
 )
-from tests.agent.sandbox.network.test_egress import listening
+from tests.agent.sandbox.network.test_egress import assert_no_connection
 from tests.faults.app_process import AppProcess, start_app
 from tests.support.hostile.ordinary_user import OrdinaryUser, ordinary_user
 from tests.support.models.endpoint import Endpoint, Turn
@@ -142,7 +142,7 @@ def test_a_run_works_with_quota_restart_and_removal(
 
 def test_the_host_is_unreachable_from_a_sandbox(app: AppProcess, turns: list[Turn]) -> None:
     hosts = [each for each in own_addresses() if not each.startswith("127.") and ":" not in each]
-    with listening(socket.SOCK_STREAM, port=8080) as port:
+    with assert_no_connection(socket.SOCK_STREAM, port=8080) as port:
         command = REQUEST_HOSTS.format(hosts=" ".join([*hosts, "10.0.2.2", "10.0.2.3"]), port=port)
         turns += [bash(command), SUBMIT]
         run_to_end(app, start_run)

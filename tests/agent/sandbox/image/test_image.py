@@ -1,4 +1,4 @@
-"""The sandbox image: what is in it, how it is built, and what its progress says."""
+"""The sandbox image: its contents, its build and the build progress."""
 
 import os
 import re
@@ -32,17 +32,19 @@ from agent.sandbox.image.progress import (
 )
 
 CA_BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
-# What apt needs, and no more.
+# The minimal capabilities for apt.
 CAPABILITIES = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "SETGID", "SETUID"]
-SIZE_BAR = 1_100_000_000
+MAX_IMAGE_BYTES = 1_100_000_000
 
 Shell = Callable[[str], str]
 
 
 @pytest.fixture(scope="module")
 def sandbox(engine: docker.DockerClient, image: str) -> Iterator[Container]:
-    """A container of the image, as confined as a sandbox is."""
-    trust = dict.fromkeys(("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "PIP_CERT"), CA_BUNDLE)
+    """A container of the image with the restrictions of a sandbox."""
+    certificate_variables = dict.fromkeys(
+        ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "PIP_CERT"), CA_BUNDLE
+    )
     has_bundle = Path(CA_BUNDLE).exists()
     container = engine.containers.run(
         image,
@@ -51,7 +53,7 @@ def sandbox(engine: docker.DockerClient, image: str) -> Iterator[Container]:
         cap_drop=["ALL"],
         cap_add=CAPABILITIES,
         security_opt=["no-new-privileges"],
-        environment=trust if has_bundle else {},
+        environment=certificate_variables if has_bundle else {},
         volumes={CA_BUNDLE: {"bind": CA_BUNDLE, "mode": "ro"}} if has_bundle else {},
     )
     yield container
@@ -60,7 +62,7 @@ def sandbox(engine: docker.DockerClient, image: str) -> Iterator[Container]:
 
 @pytest.fixture
 def shell(sandbox: Container) -> Shell:
-    """Runs a command in the container; it must succeed."""
+    """Runs a command in the container, which must succeed; returns its output."""
 
     def run(command: str) -> str:
         code, output = sandbox.exec_run(["bash", "-c", command])
@@ -73,20 +75,22 @@ def shell(sandbox: Container) -> Shell:
 
 
 @pytest.fixture
-def small(tmp_path: Path, engine: docker.DockerClient, image: str) -> Iterator[Callable[..., Path]]:
-    """Writes Dockerfiles that take a moment to build, each unlike any other."""
+def write_dockerfile(
+    tmp_path: Path, engine: docker.DockerClient, image: str
+) -> Iterator[Callable[..., Path]]:
+    """Writes Dockerfiles that are built quickly, each with a unique label."""
     label = f"studio-test={uuid.uuid4()}"
-    made: list[Path] = []
+    dockerfiles: list[Path] = []
 
     def write(*runs: str) -> Path:
         lines = [f"FROM {image} AS sandbox", f"LABEL {label}", *(f"RUN {run}" for run in runs)]
-        made.append(tmp_path / f"Dockerfile{len(made)}")
-        made[-1].write_text("\n".join(lines) + "\n")
-        return made[-1]
+        dockerfiles.append(tmp_path / f"Dockerfile{len(dockerfiles)}")
+        dockerfiles[-1].write_text("\n".join(lines) + "\n")
+        return dockerfiles[-1]
 
     yield write
-    for left in engine.images.list(filters={"label": label}):
-        engine.images.remove(str(left.id), force=True)
+    for built in engine.images.list(filters={"label": label}):
+        engine.images.remove(str(built.id), force=True)
 
 
 @pytest.mark.engine
@@ -117,9 +121,9 @@ assert Image.open("/tmp/plot.png").size == (640, 480)
 
 @pytest.mark.engine
 def test_the_font_cache_is_prebuilt(shell: Shell) -> None:
-    listed = shell("stat -c %y ~/.cache/matplotlib/fontlist*.json")
+    modified = shell("stat -c %y ~/.cache/matplotlib/fontlist*.json")
     shell("cd /tmp && python3 -c 'import pylab; pylab.plot([1]); pylab.savefig(\"a.png\")'")
-    assert shell("stat -c %y ~/.cache/matplotlib/fontlist*.json") == listed
+    assert shell("stat -c %y ~/.cache/matplotlib/fontlist*.json") == modified
 
 
 @pytest.mark.engine
@@ -129,8 +133,8 @@ def test_pdf_text_can_be_extracted(shell: Shell) -> None:
         'import pylab; pylab.figtext(0.5, 0.5, "words in a page"); pylab.savefig("a.pdf")\''
     )
     assert "words in a page" in shell("pdftotext /tmp/a.pdf -")
-    read = 'import pypdf; print(pypdf.PdfReader("/tmp/a.pdf").pages[0].extract_text())'
-    assert "words in a page" in shell(f"python3 -c '{read}'")
+    program = 'import pypdf; print(pypdf.PdfReader("/tmp/a.pdf").pages[0].extract_text())'
+    assert "words in a page" in shell(f"python3 -c '{program}'")
 
 
 @pytest.mark.engine
@@ -147,7 +151,7 @@ def test_every_documented_program_is_installed(shell: Shell, program: str) -> No
 
 
 @pytest.mark.engine
-def test_pip_installs(shell: Shell) -> None:
+def test_pip_installs_packages(shell: Shell) -> None:
     shell("pip install --quiet iniconfig")
     assert "iniconfig" in shell("python3 -c 'import iniconfig; print(iniconfig.__file__)'")
     assert "iniconfig" in shell("/usr/bin/python3 -c 'import iniconfig; print(iniconfig.__file__)'")
@@ -155,12 +159,12 @@ def test_pip_installs(shell: Shell) -> None:
 
 @pytest.mark.engine
 def test_pip_upgrades_and_restores_debian_packages(shell: Shell) -> None:
-    where = "python3 -c 'import pypdf; print(pypdf.__file__)'"
-    debian = shell(where)
+    print_location = "python3 -c 'import pypdf; print(pypdf.__file__)'"
+    debian = shell(print_location)
     shell("pip install --quiet --upgrade pypdf")
-    assert shell(where) != debian
+    assert shell(print_location) != debian
     shell("pip uninstall --quiet -y pypdf")
-    assert shell(where) == debian
+    assert shell(print_location) == debian
 
 
 @pytest.mark.engine
@@ -171,7 +175,7 @@ def test_apt_installs_with_the_capabilities_of_the_sandbox(shell: Shell) -> None
 
 @pytest.mark.engine
 def test_package_scripts_can_link_a_manual_page(shell: Shell) -> None:
-    """OpenJDK's script does so, and fails as a whole where the link's folder is missing."""
+    """OpenJDK's install script fails if the folder of the link is missing."""
     links = "/usr/bin/anything anything /bin/true 1"
     page = "/usr/share/man/man1/anything.1.gz anything.1.gz /etc/hostname"
     shell(f"update-alternatives --install {links} --slave {page}")
@@ -190,37 +194,37 @@ def test_the_locale_is_utf8(shell: Shell) -> None:
 
 @pytest.mark.engine
 def test_the_image_stays_below_its_size_limit(engine: docker.DockerClient, image: str) -> None:
-    assert engine.images.get(image).attrs["Size"] < SIZE_BAR
+    assert engine.images.get(image).attrs["Size"] < MAX_IMAGE_BYTES
 
 
 @pytest.mark.engine
 def test_an_existing_image_is_not_rebuilt(engine: docker.DockerClient, image: str) -> None:
-    said: list[BuildProgress] = []
-    assert ensure_image(engine, dockerfile_path(), said.append) == image
-    assert said == []
+    updates: list[BuildProgress] = []
+    assert ensure_image(engine, dockerfile_path(), updates.append) == image
+    assert updates == []
 
 
 @pytest.mark.engine
 def test_progress_names_each_step_and_never_decreases(
-    engine: docker.DockerClient, small: Callable[..., Path]
+    engine: docker.DockerClient, write_dockerfile: Callable[..., Path]
 ) -> None:
-    dockerfile = small("echo first line", "echo second line")
-    said: list[BuildProgress] = []
-    tag = ensure_image(engine, dockerfile, said.append)
+    dockerfile = write_dockerfile("echo first line", "echo second line")
+    updates: list[BuildProgress] = []
+    tag = ensure_image(engine, dockerfile, updates.append)
     assert image_exists(engine, tag)
-    fractions = [progress.fraction for progress in said]
+    fractions = [progress.fraction for progress in updates]
     assert fractions == sorted(fractions)
     assert fractions[-1] == 1.0
-    assert {"first line", "second line"} <= {progress.line for progress in said}
-    steps = {progress.step for progress in said if progress.steps}
-    assert steps == set(range(1, max(progress.steps for progress in said) + 1))
+    assert {"first line", "second line"} <= {progress.line for progress in updates}
+    steps = {progress.step for progress in updates if progress.steps}
+    assert steps == set(range(1, max(progress.steps for progress in updates) + 1))
 
 
 @pytest.mark.engine
-def test_a_step_that_fails_is_an_error_with_its_last_lines(
-    engine: docker.DockerClient, small: Callable[..., Path]
+def test_a_failed_step_is_an_error_with_its_last_lines(
+    engine: docker.DockerClient, write_dockerfile: Callable[..., Path]
 ) -> None:
-    dockerfile = small("echo the mirror is gone; exit 7")
+    dockerfile = write_dockerfile("echo the mirror is gone; exit 7")
     with pytest.raises(ImageError, match=r"(?s)code: 7.*the mirror is gone.*make build"):
         ensure_image(engine, dockerfile, lambda _: None)
     assert not image_exists(engine, image_tag(dockerfile))
@@ -228,9 +232,9 @@ def test_a_step_that_fails_is_an_error_with_its_last_lines(
 
 @pytest.mark.engine
 def test_concurrent_builds_build_once(
-    engine: docker.DockerClient, small: Callable[..., Path]
+    engine: docker.DockerClient, write_dockerfile: Callable[..., Path]
 ) -> None:
-    dockerfile = small("echo built once")
+    dockerfile = write_dockerfile("echo built once")
     program = (
         "import os, sys; from pathlib import Path;"
         "from agent.sandbox.engine.client import connect;"
@@ -239,16 +243,16 @@ def test_concurrent_builds_build_once(
         "print(ensure_image(client, Path(sys.argv[1]), lambda progress: print(progress.line)));"
         "client.close()"
     )
-    both = [
+    processes = [
         subprocess.Popen(
             [sys.executable, "-c", program, str(dockerfile)], stdout=subprocess.PIPE, text=True
         )
         for _ in range(2)
     ]
-    said = [process.communicate()[0].splitlines() for process in both]
-    assert [process.returncode for process in both] == [0, 0]
-    assert [lines[-1] for lines in said] == [image_tag(dockerfile)] * 2
-    assert sum(lines.count("built once") for lines in said) == 1
+    updates = [process.communicate()[0].splitlines() for process in processes]
+    assert [process.returncode for process in processes] == [0, 0]
+    assert [lines[-1] for lines in updates] == [image_tag(dockerfile)] * 2
+    assert sum(lines.count("built once") for lines in updates) == 1
 
 
 @pytest.mark.engine
@@ -268,7 +272,7 @@ def test_the_tag_depends_on_the_dockerfile(tmp_path: Path) -> None:
     assert image_tag(dockerfile) != before
 
 
-def test_each_image_has_its_own_part_of_the_dockerfile_and_its_own_tag(tmp_path: Path) -> None:
+def test_each_image_has_its_own_dockerfile_stage_and_tag(tmp_path: Path) -> None:
     dockerfile = tmp_path / "Dockerfile"
     dockerfile.write_text("# Both\nFROM a:b AS sandbox\nRUN one\nFROM c:d AS proxy\nRUN two\n")
     assert extract_stage(dockerfile, "proxy") == "FROM c:d AS proxy\nRUN two\n"
@@ -285,7 +289,7 @@ def test_instructions_are_distinguished_from_comments_and_continuations() -> Non
     assert parse_instructions(text) == ["FROM a:b", "RUN one && two"]
 
 
-APT = [
+APT_OUTPUT = [
     "Step 2/3 : RUN apt-get install x",
     "0 upgraded, 2 newly installed, 0 to remove and 0 not upgraded.",
     "Get:1 http://mirror.example/debian trixie/main amd64 x amd64 1.51-4 [82.1 kB]",
@@ -296,13 +300,13 @@ APT = [
 
 
 def test_apt_output_advances_its_step() -> None:
-    said: list[BuildProgress] = []
+    updates: list[BuildProgress] = []
     reader = BuildOutputParser(
-        "FROM a:b\nRUN apt-get install x\nCMD true\n", ProgressReporter(said.append)
+        "FROM a:b\nRUN apt-get install x\nCMD true\n", ProgressReporter(updates.append)
     )
-    for line in APT:
+    for line in APT_OUTPUT:
         reader.read(line)
-    assert [round(progress.fraction * 22, 2) for progress in said] == [
+    assert [round(progress.fraction * 22, 2) for progress in updates] == [
         1.0,
         1.0,
         4.33,
@@ -312,18 +316,18 @@ def test_apt_output_advances_its_step() -> None:
     ]
 
 
-@given(st.lists(st.sampled_from(APT) | st.text()))
+@given(st.lists(st.sampled_from(APT_OUTPUT) | st.text()))
 def test_progress_stays_within_its_bounds_whatever_is_printed(lines: list[str]) -> None:
-    said: list[BuildProgress] = []
+    updates: list[BuildProgress] = []
     reader = BuildOutputParser(
-        "FROM a:b\nRUN apt-get install x\nCMD true\n", ProgressReporter(said.append)
+        "FROM a:b\nRUN apt-get install x\nCMD true\n", ProgressReporter(updates.append)
     )
     for line in lines:
         reader.read(line)
-    fractions = [progress.fraction for progress in said]
+    fractions = [progress.fraction for progress in updates]
     assert fractions == sorted(fractions)
     assert all(0 <= fraction <= 1 for fraction in fractions)
-    assert not any("\n" in progress.line for progress in said)
+    assert not any("\n" in progress.line for progress in updates)
 
 
 def test_the_mirrors_of_the_host_are_used(tmp_path: Path) -> None:
@@ -340,7 +344,7 @@ def test_the_mirrors_of_the_host_are_used(tmp_path: Path) -> None:
     )
 
 
-def test_security_updates_are_looked_for_beside_the_mirror(tmp_path: Path) -> None:
+def test_security_updates_come_from_the_same_mirror(tmp_path: Path) -> None:
     (tmp_path / "sources.list").write_text("deb http://mirror.example/debian trixie main\n")
     assert debian_mirrors(tmp_path) == (
         "http://mirror.example/debian",
@@ -357,22 +361,22 @@ def test_a_host_without_debian_mirrors_uses_the_default_of_debootstrap(tmp_path:
 @pytest.mark.long
 @pytest.mark.timeout(1800)
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a base image")
-def test_base_and_image_are_built_from_scratch(engine: docker.DockerClient) -> None:
+def test_the_base_and_the_image_are_built_from_scratch(engine: docker.DockerClient) -> None:
     name = f"studio-test-{uuid.uuid4().hex[:12]}"
-    # A repository of its own: the base that others build on is not touched.
+    # A separate repository, so that the base image of other builds is not replaced.
     base, tag = f"{name}:trixie-slim", f"{name}:image"
-    said: list[BuildProgress] = []
-    meter = ProgressReporter(said.append)
+    updates: list[BuildProgress] = []
+    reporter = ProgressReporter(updates.append)
     try:
-        build_base(engine, base, meter)
+        build_base(engine, base, reporter)
         text = extract_stage(dockerfile_path(), "sandbox")
-        own = re.sub(r"^FROM \S+", f"FROM {base}", text, count=1, flags=re.MULTILINE)
-        build_image(engine, own, tag, meter, cache=False)
+        dockerfile = re.sub(r"^FROM \S+", f"FROM {base}", text, count=1, flags=re.MULTILINE)
+        build_image(engine, dockerfile, tag, reporter, cache=False)
         assert engine.images.get(base).attrs["Size"] < 120_000_000
-        assert engine.images.get(tag).attrs["Size"] < SIZE_BAR
+        assert engine.images.get(tag).attrs["Size"] < MAX_IMAGE_BYTES
     finally:
-        for made in (tag, base):
-            if image_exists(engine, made):
-                engine.images.remove(made)
-    fractions = [progress.fraction for progress in said]
+        for dockerfiles in (tag, base):
+            if image_exists(engine, dockerfiles):
+                engine.images.remove(dockerfiles)
+    fractions = [progress.fraction for progress in updates]
     assert fractions == sorted(fractions)

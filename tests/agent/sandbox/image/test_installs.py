@@ -1,4 +1,4 @@
-"""What runs install, installed in a real sandbox as a model would, and used."""
+"""Packages that runs often need are installed in a real sandbox and used."""
 
 import os
 from collections.abc import Iterator
@@ -12,13 +12,13 @@ from agent.data_folder import DataFolder
 from agent.provisioning.provider import DockerSandboxProvider
 from agent.runs.folder import RunFolder
 from agent.settings import load
-from tests.contract.sandbox_use import run, taken
+from tests.contract.sandbox_helpers import acquire_sandbox, run
 
 pytestmark = [pytest.mark.engine, pytest.mark.long, pytest.mark.timeout(1200)]
 
-# Packages, and commands with what they have to say. One sandbox a group, so that what one of
-# them takes of the disk goes with it.
-GROUPS: dict[str, tuple[str, dict[str, str]]] = {
+# Packages, and commands with their expected output. Each group has its own sandbox, which frees the
+# disk space of its packages when it is closed.
+PACKAGE_GROUPS: dict[str, tuple[str, dict[str, str]]] = {
     "chemistry": (
         "openjdk-21-jre-headless libopsin-java openbabel",
         {
@@ -72,29 +72,29 @@ GROUPS: dict[str, tuple[str, dict[str, str]]] = {
 
 
 @pytest.fixture(scope="module")
-def computers(
+def provider(
     image: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[DockerSandboxProvider]:
     host = {key: os.environ[key] for key in ("DOCKER_HOST",) if key in os.environ}
     folder = tmp_path_factory.mktemp("installs")
     with DataFolder(Path(folder) / "data") as data:
-        made = DockerSandboxProvider(replace(load(host), image=image, warm_sandboxes=0), data)
-        with closing(made):
-            made.open()
-            yield made
+        provider = DockerSandboxProvider(replace(load(host), image=image, warm_sandboxes=0), data)
+        with closing(provider):
+            provider.open()
+            yield provider
 
 
-@pytest.mark.parametrize("group", GROUPS)
-def test_installed_packages_work(computers: DockerSandboxProvider, group: str) -> None:
-    packages, commands = GROUPS[group]
-    folder = RunFolder.create(computers.data.path, computers.create_workspace())
-    with closing(taken(computers, folder)) as sandbox:
-        installed = run(
+@pytest.mark.parametrize("group", PACKAGE_GROUPS)
+def test_installed_packages_work(provider: DockerSandboxProvider, group: str) -> None:
+    packages, commands = PACKAGE_GROUPS[group]
+    folder = RunFolder.create(provider.data.path, provider.create_workspace())
+    with closing(acquire_sandbox(provider, folder)) as sandbox:
+        result = run(
             sandbox,
             f"apt-get update && apt-get install -y --no-install-recommends {packages}",
             timeout=900,
         )
-        assert installed.code == 0, installed.stdout[-3000:] + installed.stderr[-3000:]
+        assert result.code == 0, result.stdout[-3000:] + result.stderr[-3000:]
         for command, expected in commands.items():
             result = run(sandbox, command, timeout=120)
             assert (result.code, expected in result.stdout.decode()) == (0, True), result

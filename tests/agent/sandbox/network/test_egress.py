@@ -1,4 +1,4 @@
-"""The sandboxes' network: out by the proxy alone, and never to this machine or another sandbox."""
+"""Sandbox network: only through the proxy, never to this machine or another sandbox."""
 
 import socket
 import subprocess
@@ -16,21 +16,23 @@ from agent.sandbox.docker.container import ContainerSpec, host_certificates
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL
 from agent.sandbox.docker.sandbox import DockerSandbox
 from agent.sandbox.image.build import dockerfile_path, ensure_image
-from agent.sandbox.network import proxy as way_out
+from agent.sandbox.network import proxy as proxy_module
 from agent.sandbox.network import subnets
 from agent.sandbox.network.policy import PACKAGE_HOSTS, NetworkPolicy
 from agent.sandbox.network.proxy import Proxy
 from agent.sandbox.network.subnets import PROXY_PORT
 from agent.util.ip_addresses import own_addresses, own_networks
-from tests.contract.sandbox_use import run
+from tests.contract.sandbox_helpers import run
 from tests.support.server import wait_until
 
-# What lies outside is not ours: a test that found it away looks once more.
+# External hosts may be unavailable for a moment, so a failed test is repeated once.
 pytestmark = [pytest.mark.engine, pytest.mark.flaky(reruns=1)]
 
-OPEN, READY = NetworkPolicy(), NetworkPolicy("listed", PACKAGE_HOSTS)
-CODE = "curl -s -m 5 -o /dev/null -w '%{{http_code}} ' {}"
-BY_PROXY = "curl -s --noproxy '' -x $http_proxy -m 20 -o /dev/null -w '%{{http_code}} ' {}"
+ALL_HOSTS, PACKAGES_ONLY = NetworkPolicy(), NetworkPolicy("listed", PACKAGE_HOSTS)
+PRINT_STATUS = "curl -s -m 5 -o /dev/null -w '%{{http_code}} ' {}"
+PRINT_PROXY_STATUS = (
+    "curl -s --noproxy '' -x $http_proxy -m 20 -o /dev/null -w '%{{http_code}} ' {}"
+)
 METADATA, WIRE_SERVER = "169.254.169.254", "168.63.129.16"
 
 
@@ -52,22 +54,22 @@ def egress(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Proxy]:
     folder = tmp_path_factory.mktemp("egress")
-    made = Proxy(engine, proxy_image, folder, (INSTANCE_LABEL, instance))
-    made.open()
-    yield made
-    made.close()
+    sandboxes = Proxy(engine, proxy_image, folder, (INSTANCE_LABEL, instance))
+    sandboxes.open()
+    yield sandboxes
+    sandboxes.close()
 
 
-Make = Callable[..., DockerSandbox]
+CreateSandbox = Callable[..., DockerSandbox]
 
 
 @pytest.fixture
-def make(
+def create_sandbox(
     engine: docker.DockerClient, image: str, egress: Proxy, instance: str, tmp_path: Path
-) -> Iterator[Make]:
-    """Makes sandboxes with a policy; removed with the test."""
+) -> Iterator[CreateSandbox]:
+    """Creates sandboxes with a network policy, and closes them after the test."""
 
-    def create(policy: NetworkPolicy = OPEN) -> DockerSandbox:
+    def create(policy: NetworkPolicy = ALL_HOSTS) -> DockerSandbox:
         sandbox_id = uuid.uuid4().hex
         spec = ContainerSpec(
             image,
@@ -77,21 +79,23 @@ def make(
             certificates=host_certificates(),
             proxy=egress,
         )
-        made.append(DockerSandbox.create(engine, spec))
-        made[-1].set_network_policy(policy)
-        return made[-1]
+        sandboxes.append(DockerSandbox.create(engine, spec))
+        sandboxes[-1].set_network_policy(policy)
+        return sandboxes[-1]
 
-    made: list[DockerSandbox] = []
+    sandboxes: list[DockerSandbox] = []
     yield create
-    for sandbox in made:
+    for sandbox in sandboxes:
         sandbox.close()
 
 
 @contextmanager
-def listening(kind: socket.SocketKind, address: str = "0.0.0.0", port: int = 0) -> Iterator[int]:
-    """Somebody on this machine who must not be reached; fails the test if they are."""
-    heard: list[str] = []
-    over = threading.Event()
+def assert_no_connection(
+    kind: socket.SocketKind, address: str = "0.0.0.0", port: int = 0
+) -> Iterator[int]:
+    """Listen on a port of this machine; fails the test if anything connects."""
+    connections: list[str] = []
+    stopping = threading.Event()
     server = socket.socket(socket.AF_INET, kind)
     server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     server.bind((address, port))
@@ -100,45 +104,45 @@ def listening(kind: socket.SocketKind, address: str = "0.0.0.0", port: int = 0) 
 
     def listen() -> None:
         server.settimeout(0.1)
-        while not over.is_set():
+        while not stopping.is_set():
             with suppress(TimeoutError):
                 stream = kind == socket.SOCK_STREAM
-                heard.append(str(server.accept()[1] if stream else server.recvfrom(512)[1]))
+                connections.append(str(server.accept()[1] if stream else server.recvfrom(512)[1]))
 
     thread = threading.Thread(target=listen)
     thread.start()
     try:
         yield server.getsockname()[1]
     finally:
-        over.set()
+        stopping.set()
         thread.join()
         server.close()
-    assert heard == []
+    assert connections == []
 
 
-def said(sandbox: DockerSandbox, command: str) -> str:
+def stdout_of(sandbox: DockerSandbox, command: str) -> str:
     return run(sandbox, command).stdout.decode()
 
 
-def codes(sandbox: DockerSandbox, *addresses: str, direct: bool = False) -> list[str]:
-    """How HTTP requests from inside end: a status, or 000 where there was no answer."""
-    commands = "; ".join(CODE.format(f"'{address}'") for address in addresses)
+def http_statuses(sandbox: DockerSandbox, *addresses: str, direct: bool = False) -> list[str]:
+    """Return the statuses of HTTP requests from inside the sandbox; 000 without an answer."""
+    commands = "; ".join(PRINT_STATUS.format(f"'{address}'") for address in addresses)
     before = "unset http_proxy https_proxy HTTP_PROXY HTTPS_PROXY; " if direct else ""
-    return said(sandbox, f"({before}{commands})").split()
+    return stdout_of(sandbox, f"({before}{commands})").split()
 
 
-# What works
+# Permitted requests
 
 
-def test_python_and_debian_packages_are_reachable(make: Make) -> None:
-    sandbox = make(READY)
+def test_python_and_debian_packages_are_reachable(create_sandbox: CreateSandbox) -> None:
+    sandbox = create_sandbox(PACKAGES_ONLY)
     assert run(sandbox, "pip download -q --no-deps -d /tmp/x six && ls /tmp/x").code == 0
-    assert said(sandbox, "apt-get update -qq && echo done").strip().endswith("done")
+    assert stdout_of(sandbox, "apt-get update -qq && echo done").strip().endswith("done")
 
 
 @pytest.mark.long
-def test_apt_and_pip_install_inside(make: Make) -> None:
-    sandbox = make()
+def test_apt_and_pip_install_inside(create_sandbox: CreateSandbox) -> None:
+    sandbox = create_sandbox()
     apt = "apt-get update && apt-get install -y openssh-client cowsay"
     result = run(sandbox, apt, timeout=170)
     assert result.code == 0, result
@@ -146,45 +150,49 @@ def test_apt_and_pip_install_inside(make: Make) -> None:
     assert result.code == 0, result
 
 
-def test_transferred_bytes_are_measured(make: Make) -> None:
-    sandbox = make()
+def test_transferred_bytes_are_measured(create_sandbox: CreateSandbox) -> None:
+    sandbox = create_sandbox()
     assert run(sandbox, "pip download -q --no-deps -d /tmp/x six").code == 0
-    asked = sandbox.take_network_requests()
-    assert {each.host for each in asked} >= {"pypi.org", "files.pythonhosted.org"}
-    assert all(each.port == 443 and each.received > 1000 and not each.refused for each in asked)
+    requests = sandbox.take_network_requests()
+    assert {each.host for each in requests} >= {"pypi.org", "files.pythonhosted.org"}
+    assert all(each.port == 443 and each.received > 1000 and not each.refused for each in requests)
     assert sandbox.take_network_requests() == []
 
 
-def test_only_host_and_port_of_a_request_are_logged(make: Make, egress: Proxy) -> None:
-    sandbox = make()
+def test_only_host_and_port_of_a_request_are_logged(
+    create_sandbox: CreateSandbox, egress: Proxy
+) -> None:
+    sandbox = create_sandbox()
     long, six = f"http://{METADATA}/secret{'x' * 4000}", "http://[2606:4700::1]:8080/secret"
-    codes(sandbox, long, six, "https://pypi.org/secret")
-    asked = {(each.host, each.port, bool(each.refused)) for each in sandbox.take_network_requests()}
-    assert {(METADATA, 80, True), ("pypi.org", 443, False)} <= asked
-    assert ("2606:4700::1", 8080) in {(host, port) for host, port, _ in asked}
+    http_statuses(sandbox, long, six, "https://pypi.org/secret")
+    requests = {
+        (each.host, each.port, bool(each.refused)) for each in sandbox.take_network_requests()
+    }
+    assert {(METADATA, 80, True), ("pypi.org", 443, False)} <= requests
+    assert ("2606:4700::1", 8080) in {(host, port) for host, port, _ in requests}
     log = egress._folder.access_log.read_text()
     assert "secret" not in log
     assert max(map(len, log.splitlines())) < 500
 
 
-# What the policy refuses
+# Network policy
 
 
-def test_an_unlisted_host_is_refused_and_reported(make: Make) -> None:
-    sandbox = make(NetworkPolicy("listed", ("pypi.org", ".pythonhosted.org")))
-    assert codes(sandbox, "http://deb.debian.org/") == ["403"]
-    (asked,) = sandbox.take_network_requests()
-    assert (asked.host, asked.port) == ("deb.debian.org", 80)
-    assert "may not reach it" in asked.refused
+def test_an_unlisted_host_is_refused_and_reported(create_sandbox: CreateSandbox) -> None:
+    sandbox = create_sandbox(NetworkPolicy("listed", ("pypi.org", ".pythonhosted.org")))
+    assert http_statuses(sandbox, "http://deb.debian.org/") == ["403"]
+    (requests,) = sandbox.take_network_requests()
+    assert (requests.host, requests.port) == ("deb.debian.org", 80)
+    assert "may not reach it" in requests.refused
     assert run(sandbox, "pip download -q --no-deps -d /tmp/x six").code == 0
 
 
-def test_a_refusal_is_one_line_of_text(make: Make) -> None:
-    sandbox = make()
-    assert said(sandbox, f"curl -s http://{METADATA}/").splitlines() == [
+def test_a_refusal_is_one_line_of_text(create_sandbox: CreateSandbox) -> None:
+    sandbox = create_sandbox()
+    assert stdout_of(sandbox, f"curl -s http://{METADATA}/").splitlines() == [
         f"{METADATA} refused: the network of this sandbox does not lead there."
     ]
-    assert said(sandbox, "curl -s http://nowhere.invalid/").splitlines() == [
+    assert stdout_of(sandbox, "curl -s http://nowhere.invalid/").splitlines() == [
         "nowhere.invalid not found: no address is known by this name."
     ]
 
@@ -195,50 +203,50 @@ def test_everything_is_denied_without_a_policy(
     spec = ContainerSpec(image, instance, uuid.uuid4().hex, tmp_path / "workspace", proxy=egress)
     sandbox = DockerSandbox.create(engine, spec)
     try:
-        assert codes(sandbox, "http://deb.debian.org/") == ["403"]
-        sandbox.set_network_policy(OPEN)
-        assert codes(sandbox, "http://deb.debian.org/") != ["403"]
+        assert http_statuses(sandbox, "http://deb.debian.org/") == ["403"]
+        sandbox.set_network_policy(ALL_HOSTS)
+        assert http_statuses(sandbox, "http://deb.debian.org/") != ["403"]
         sandbox.set_network_policy(NetworkPolicy("none"))
-        assert codes(sandbox, "http://deb.debian.org/") == ["403"]
+        assert http_statuses(sandbox, "http://deb.debian.org/") == ["403"]
     finally:
         sandbox.close()
 
 
-# What nobody may reach
+# Unreachable addresses
 
 
-def test_the_host_is_unreachable_by_any_address(make: Make) -> None:
-    sandbox = make()
+def test_the_host_is_unreachable_by_any_address(create_sandbox: CreateSandbox) -> None:
+    sandbox = create_sandbox()
     four = [each for each in own_addresses() if ":" not in each]
     number = int.from_bytes(socket.inet_aton(four[-1]))
-    with listening(socket.SOCK_STREAM, port=8080) as port:
-        spelled = [f"http://{each}:{port}/" for each in four]
-        spelled += [f"http://{number}:{port}/", f"http://localhost:{port}/"]
-        spelled += [f"http://[::ffff:{four[-1]}]:{port}/", f"http://[::1]:{port}/"]
-        asked = "; ".join(BY_PROXY.format(f"'{each}'") for each in spelled)
-        assert set(said(sandbox, asked).split()) <= {"403", "400", "503"}
-        assert set(codes(sandbox, *spelled[: len(four)], direct=True)) == {"000"}
+    with assert_no_connection(socket.SOCK_STREAM, port=8080) as port:
+        urls = [f"http://{each}:{port}/" for each in four]
+        urls += [f"http://{number}:{port}/", f"http://localhost:{port}/"]
+        urls += [f"http://[::ffff:{four[-1]}]:{port}/", f"http://[::1]:{port}/"]
+        requests = "; ".join(PRINT_PROXY_STATUS.format(f"'{each}'") for each in urls)
+        assert set(stdout_of(sandbox, requests).split()) <= {"403", "400", "503"}
+        assert set(http_statuses(sandbox, *urls[: len(four)], direct=True)) == {"000"}
 
 
-def test_the_gateway_does_not_respond(make: Make) -> None:
-    sandbox = make()
-    own = said(sandbox, "hostname -I").split()[0]
+def test_the_gateway_does_not_respond(create_sandbox: CreateSandbox) -> None:
+    sandbox = create_sandbox()
+    own = stdout_of(sandbox, "hostname -I").split()[0]
     gateway = f"{own.rpartition('.')[0]}.{int(own.rpartition('.')[2]) - 2}"
-    with listening(socket.SOCK_STREAM, port=8000) as port:
-        assert codes(sandbox, f"http://{gateway}:{port}/", direct=True) == ["000"]
+    with assert_no_connection(socket.SOCK_STREAM, port=8000) as port:
+        assert http_statuses(sandbox, f"http://{gateway}:{port}/", direct=True) == ["000"]
 
 
-def test_other_sandboxes_are_unreachable(make: Make) -> None:
-    one, other = make(), make()
+def test_other_sandboxes_are_unreachable(create_sandbox: CreateSandbox) -> None:
+    one, other = create_sandbox(), create_sandbox()
     run(one, "(cd /tmp && python3 -m http.server 8000 --bind 0.0.0.0 >/dev/null 2>&1 &)")
-    wait_until(lambda: codes(one, "http://127.0.0.1:8000/") == ["200"])
-    address = said(one, "hostname -I").split()[0]
-    assert codes(other, f"http://{address}:8000/") == ["403"]
-    assert codes(other, f"http://{address}:8000/", direct=True) == ["000"]
+    wait_until(lambda: http_statuses(one, "http://127.0.0.1:8000/") == ["200"])
+    address = stdout_of(one, "hostname -I").split()[0]
+    assert http_statuses(other, f"http://{address}:8000/") == ["403"]
+    assert http_statuses(other, f"http://{address}:8000/", direct=True) == ["000"]
 
 
-def test_non_public_addresses_are_refused(make: Make) -> None:
-    sandbox = make()
+def test_non_public_addresses_are_refused(create_sandbox: CreateSandbox) -> None:
+    sandbox = create_sandbox()
     refused = [
         METADATA,
         WIRE_SERVER,
@@ -248,48 +256,54 @@ def test_non_public_addresses_are_refused(make: Make) -> None:
         "100.64.0.1",
         "224.0.0.1",
     ]
-    assert codes(sandbox, *(f"http://{each}/" for each in refused)) == ["403"] * len(refused)
+    assert http_statuses(sandbox, *(f"http://{each}/" for each in refused)) == ["403"] * len(
+        refused
+    )
     assert {each.host for each in sandbox.take_network_requests() if each.refused} == set(refused)
 
 
-def test_the_hosts_neighbours_are_refused_by_any_address(make: Make) -> None:
-    sandbox = make()
-    beside = [str(each[-2]) for each in own_networks() if each.version == 4 and each.prefixlen < 31]
-    assert codes(sandbox, *(f"http://{each}/" for each in beside)) == ["403"] * len(beside)
+def test_the_hosts_neighbours_are_refused_by_any_address(create_sandbox: CreateSandbox) -> None:
+    sandbox = create_sandbox()
+    neighbours = [
+        str(each[-2]) for each in own_networks() if each.version == 4 and each.prefixlen < 31
+    ]
+    assert http_statuses(sandbox, *(f"http://{each}/" for each in neighbours)) == ["403"] * len(
+        neighbours
+    )
 
 
-def test_only_http_and_https_leave_the_sandbox(make: Make) -> None:
-    sandbox = make()
+def test_only_http_and_https_leave_the_sandbox(create_sandbox: CreateSandbox) -> None:
+    sandbox = create_sandbox()
     ports = " ".join(f"deb.debian.org:{port}" for port in (22, 25, 53, 5432))
-    tried = run(
+    result = run(
         sandbox,
         f"for to in {ports}; do curl -s -m 5 -p -x $http_proxy -o /dev/null "
         "-w '%{http_connect} ' http://$to/; done",
     )
-    assert tried.stdout.decode().split() == ["403"] * 4
+    assert result.stdout.decode().split() == ["403"] * 4
     connect = "import socket; socket.create_connection(('203.0.113.80', 80), 3)"
-    assert "Error" in said(sandbox, f'python3 -c "{connect}" 2>&1 | tail -1')
+    assert "Error" in stdout_of(sandbox, f'python3 -c "{connect}" 2>&1 | tail -1')
 
 
-def test_tunnels_are_limited_to_https_ports(make: Make) -> None:
-    """What is inside of one is not looked at: at other ports it would be any protocol."""
-    sandbox = make()
+def test_tunnels_are_limited_to_https_ports(create_sandbox: CreateSandbox) -> None:
+    """The proxy does not inspect tunnels: at other ports, they could carry any protocol."""
+    sandbox = create_sandbox()
     ports = " ".join(f"deb.debian.org:{port}" for port in (80, 8000, 8080))
-    tried = run(
+    result = run(
         sandbox,
         f"for to in {ports}; do curl -s -m 5 -p -x $http_proxy -o /dev/null "
         "-w '%{http_connect} ' http://$to/; done",
     )
-    assert tried.stdout.decode().split() == ["403"] * 3
+    assert result.stdout.decode().split() == ["403"] * 3
     assert {each.port for each in sandbox.take_network_requests() if each.refused} == {
         80,
         8000,
         8080,
     }
-    assert codes(sandbox, "https://pypi.org/") != ["000"]
+    assert http_statuses(sandbox, "https://pypi.org/") != ["000"]
 
 
-INTERNAL = [
+INTERNAL_REQUESTS = [
     "GET cache_object://studio:80/ipcache",
     "GET cache_object://studio/info",
     "GET cache_object://deb.debian.org:80/active_requests",
@@ -302,7 +316,7 @@ INTERNAL = [
     "GET http://studio/squid-internal-dynamic/netdb",
     "CONNECT studio:443",
 ]
-OTHER = [
+OTHER_REQUESTS = [
     "GET ftp://deb.debian.org:80/debian/",
     "GET urn:isbn:1",
     "GET whois://deb.debian.org:80/x",
@@ -317,7 +331,7 @@ OTHER = [
 ]
 
 
-ASK = """
+SEND_REQUESTS = """
 import os, socket, sys
 host, port = os.environ["http_proxy"].removeprefix("http://").strip("/").split(":")
 for request in sys.stdin.read().splitlines():
@@ -328,68 +342,74 @@ for request in sys.stdin.read().splitlines():
 """
 
 
-def statuses(sandbox: DockerSandbox, requests: list[str]) -> dict[str, str]:
-    """How the proxy answers request lines that no well-behaved client sends."""
+def proxy_statuses(sandbox: DockerSandbox, requests: list[str]) -> dict[str, str]:
+    """Send raw request lines to the proxy; returns their statuses."""
     lines = "\n".join(requests)
-    command = f"cat > /tmp/ask.py <<'END'\n{ASK}\nEND\npython3 /tmp/ask.py <<'END'\n{lines}\nEND"
-    return dict(zip(requests, said(sandbox, command).split(), strict=True))
+    command = (
+        f"cat > /tmp/a.py <<'END'\n{SEND_REQUESTS}\nEND\npython3 /tmp/a.py <<'END'\n{lines}\nEND"
+    )
+    return dict(zip(requests, stdout_of(sandbox, command).split(), strict=True))
 
 
-def test_the_proxy_reveals_nothing_about_itself(make: Make) -> None:
-    """Its cache manager knows the hosts and connections of every sandbox."""
-    assert statuses(make(), INTERNAL) == dict.fromkeys(INTERNAL, "403")
+def test_the_proxy_reveals_nothing_about_itself(create_sandbox: CreateSandbox) -> None:
+    """The cache manager would reveal the hosts and connections of all sandboxes."""
+    assert proxy_statuses(create_sandbox(), INTERNAL_REQUESTS) == dict.fromkeys(
+        INTERNAL_REQUESTS, "403"
+    )
 
 
-def test_only_plain_http_and_tunnels_pass(make: Make) -> None:
+def test_only_plain_http_and_tunnels_pass(create_sandbox: CreateSandbox) -> None:
     plain = ["GET http://deb.debian.org/", "HEAD http://deb.debian.org/"]
-    sandbox = make()
-    answers = statuses(sandbox, [*plain, *OTHER])
+    sandbox = create_sandbox()
+    answers = proxy_statuses(sandbox, [*plain, *OTHER_REQUESTS])
     assert "403" not in {answers.pop(request) for request in plain}
     # Squid itself does not know the last two schemes.
-    assert answers == dict.fromkeys(OTHER[:-2], "403") | dict.fromkeys(OTHER[-2:], "501")
+    assert answers == dict.fromkeys(OTHER_REQUESTS[:-2], "403") | dict.fromkeys(
+        OTHER_REQUESTS[-2:], "501"
+    )
 
 
 def test_the_firewall_refuses_requests_of_the_proxy_itself(
     egress: Proxy, engine: docker.DockerClient
 ) -> None:
     address = next(each for each in own_addresses() if each.startswith("172."))
-    with listening(socket.SOCK_STREAM, port=8081) as port:
+    with assert_no_connection(socket.SOCK_STREAM, port=8081) as port:
         connect = f"import socket; socket.create_connection(('{address}', {port}), 3)"
-        done = engine.containers.get(egress._container).exec_run(["python3", "-c", connect])
-    assert done.exit_code != 0
-    assert b"Error" in done.output
+        result = engine.containers.get(egress._container).exec_run(["python3", "-c", connect])
+    assert result.exit_code != 0
+    assert b"Error" in result.output
 
 
-# Names
+# Name resolution
 
 
 @pytest.mark.skipif(
     subprocess.run(["id", "-u"], capture_output=True, check=True).stdout != b"0\n",
     reason="only root can listen where name servers do",
 )
-def test_only_the_proxy_resolves_names(make: Make) -> None:
-    sandbox = make()
-    ask = (
+def test_only_the_proxy_resolves_names(create_sandbox: CreateSandbox) -> None:
+    sandbox = create_sandbox()
+    send_query = (
         "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(3);"
         "s.sendto(b'\\0\\1\\1\\0\\0\\1\\0\\0\\0\\0\\0\\0\\6secret\\3com\\0\\0\\1\\0\\1',"
         " ('127.0.0.11', 53)); print(s.recv(512)[3] & 15)"
     )
-    with listening(socket.SOCK_DGRAM, "127.0.0.1", 53):
-        looked = run(sandbox, "getent hosts deb.debian.org; echo $?")
-        assert looked.stdout.decode().strip() == "2"
-        assert looked.finished.seconds < 5
-        answer = said(sandbox, f'python3 -c "{ask}" 2>&1 | tail -1').strip()
+    with assert_no_connection(socket.SOCK_DGRAM, "127.0.0.1", 53):
+        lookup = run(sandbox, "getent hosts deb.debian.org; echo $?")
+        assert lookup.stdout.decode().strip() == "2"
+        assert lookup.finished.seconds < 5
+        answer = stdout_of(sandbox, f'python3 -c "{send_query}" 2>&1 | tail -1').strip()
     assert answer != "0"
 
 
-# What is left behind
+# Cleanup
 
 
 def test_a_network_is_removed_with_its_sandbox(
-    make: Make, engine: docker.DockerClient, instance: str
+    create_sandbox: CreateSandbox, engine: docker.DockerClient, instance: str
 ) -> None:
     label = f"{INSTANCE_LABEL}={instance}"
-    make().close()
+    create_sandbox().close()
     assert engine.api.networks(filters={"label": label}) == []
 
 
@@ -397,10 +417,10 @@ def test_networks_of_a_dead_process_are_removed(
     egress: Proxy, engine: docker.DockerClient, proxy_image: str, tmp_path: Path
 ) -> None:
     label = (INSTANCE_LABEL, f"test-{uuid.uuid4().hex}")
-    dead = Proxy(engine, proxy_image, tmp_path, label)
-    dead.open()
-    dead.create_network()
-    dead.close()
+    crashed_proxy = Proxy(engine, proxy_image, tmp_path, label)
+    crashed_proxy.open()
+    crashed_proxy.create_network()
+    crashed_proxy.close()
     subnets.reap(engine, label)
     assert engine.api.networks(filters={"label": "=".join(label)}) == []
 
@@ -408,18 +428,18 @@ def test_networks_of_a_dead_process_are_removed(
 def test_a_proxy_that_cannot_start_reports_the_reason(
     engine: docker.DockerClient, image: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(way_out, "_READY_SECONDS", 3.0)
+    monkeypatch.setattr(proxy_module, "_READY_SECONDS", 3.0)
     label = (INSTANCE_LABEL, f"test-{uuid.uuid4().hex}")
-    wrong = Proxy(engine, image, tmp_path, label)
+    broken_proxy = Proxy(engine, image, tmp_path, label)
     with pytest.raises(SandboxError, match="nft"):
-        wrong.open()
+        broken_proxy.open()
     assert engine.api.containers(all=True, filters={"label": "=".join(label)}) == []
 
 
 @pytest.mark.long
 def test_a_hundred_networks_coexist(egress: Proxy) -> None:
-    places = [egress.create_network() for _ in range(100)]
-    assert len({place.address for place in places}) == 100
-    assert all(place.proxy_url.endswith(f":{PROXY_PORT}") for place in places)
-    for place in places:
-        egress.remove_network(place)
+    networks = [egress.create_network() for _ in range(100)]
+    assert len({network.address for network in networks}) == 100
+    assert all(network.proxy_url.endswith(f":{PROXY_PORT}") for network in networks)
+    for network in networks:
+        egress.remove_network(network)

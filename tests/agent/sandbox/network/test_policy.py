@@ -1,4 +1,4 @@
-"""Who may ask for which host."""
+"""Network policies: host rules, the proxy's access log and refusals."""
 
 from pathlib import Path
 
@@ -26,9 +26,9 @@ from agent.sandbox.network.policy import (
 )
 from agent.sandbox.network.squid.acl_helper import answer_query, matches
 
-ONE, OTHER = "198.18.3.3", "198.18.3.11"
+SANDBOX, OTHER_SANDBOX = "198.18.3.3", "198.18.3.11"
 LINE = "1795169356.143 {} TCP_TUNNEL pypi.org:443 13538 2368\n"
-ASKED = NetworkRequest(1795169356.143, "pypi.org", 443, 13538, 2368)
+REQUEST = NetworkRequest(1795169356.143, "pypi.org", 443, 13538, 2368)
 
 
 @pytest.mark.parametrize(
@@ -52,10 +52,12 @@ def test_a_rule_is_a_host_or_a_domain(line: str, host: str, allowed: bool) -> No
 
 
 def test_each_sandbox_has_its_own_rules(tmp_path: Path) -> None:
-    (tmp_path / ONE).write_text("\n".join(NetworkPolicy("listed", ("pypi.org",)).host_patterns()))
-    assert answer_query(tmp_path, f"7 {ONE} pypi.org -\n") == "7 OK"
-    assert answer_query(tmp_path, f"8 {ONE} example.org -\n") == "8 ERR"
-    assert answer_query(tmp_path, f"9 {OTHER} pypi.org -\n") == "9 ERR"
+    (tmp_path / SANDBOX).write_text(
+        "\n".join(NetworkPolicy("listed", ("pypi.org",)).host_patterns())
+    )
+    assert answer_query(tmp_path, f"7 {SANDBOX} pypi.org -\n") == "7 OK"
+    assert answer_query(tmp_path, f"8 {SANDBOX} example.org -\n") == "8 ERR"
+    assert answer_query(tmp_path, f"9 {OTHER_SANDBOX} pypi.org -\n") == "9 ERR"
 
 
 @given(st.text())
@@ -82,65 +84,67 @@ def test_a_list_has_a_maximum_length() -> None:
 def test_the_log_is_read_incrementally_per_sandbox(tmp_path: Path) -> None:
     path = tmp_path / "access.log"
     log = AccessLog(path)
-    assert log.take(ONE) == []
-    path.write_text(LINE.format(ONE) + LINE.format(OTHER) + LINE.format(ONE)[:20])
-    assert log.take(ONE) == [ASKED]
+    assert log.take(SANDBOX) == []
+    path.write_text(LINE.format(SANDBOX) + LINE.format(OTHER_SANDBOX) + LINE.format(SANDBOX)[:20])
+    assert log.take(SANDBOX) == [REQUEST]
     with path.open("a") as file:
-        file.write(LINE.format(ONE)[20:])
-    assert log.take(ONE) == [ASKED]
-    assert log.take(ONE) == []
-    assert log.take(OTHER) == [ASKED]
+        file.write(LINE.format(SANDBOX)[20:])
+    assert log.take(SANDBOX) == [REQUEST]
+    assert log.take(SANDBOX) == []
+    assert log.take(OTHER_SANDBOX) == [REQUEST]
 
 
 def test_a_large_log_is_truncated(tmp_path: Path) -> None:
     path = tmp_path / "access.log"
     log = AccessLog(path)
-    path.write_text(LINE.format(OTHER) * (MAX_LOG_BYTES // len(LINE.format(OTHER)) + 1))
-    assert log.take(ONE) == []
+    path.write_text(
+        LINE.format(OTHER_SANDBOX) * (MAX_LOG_BYTES // len(LINE.format(OTHER_SANDBOX)) + 1)
+    )
+    assert log.take(SANDBOX) == []
     assert path.stat().st_size == 0
-    path.write_text(LINE.format(ONE))
-    assert log.take(ONE) == [ASKED]
+    path.write_text(LINE.format(SANDBOX))
+    assert log.take(SANDBOX) == [REQUEST]
 
 
 def test_lines_split_across_reads_are_joined(tmp_path: Path) -> None:
     path = tmp_path / "access.log"
-    count = 2 * CHUNK_BYTES // len(LINE.format(ONE))
-    path.write_text(LINE.format(ONE) * count + LINE.format(ONE)[:20])
+    count = 2 * CHUNK_BYTES // len(LINE.format(SANDBOX))
+    path.write_text(LINE.format(SANDBOX) * count + LINE.format(SANDBOX)[:20])
     log = AccessLog(path)
-    assert sum(each.sent for each in log.take(ONE)) == count * ASKED.sent
+    assert sum(each.sent for each in log.take(SANDBOX)) == count * REQUEST.sent
     with path.open("a") as file:
-        file.write(LINE.format(ONE)[20:])
-    assert log.take(ONE) == [ASKED]
+        file.write(LINE.format(SANDBOX)[20:])
+    assert log.take(SANDBOX) == [REQUEST]
 
 
 def test_malformed_lines_are_skipped(tmp_path: Path) -> None:
     path = tmp_path / "access.log"
-    path.write_text("x" * 3 * CHUNK_BYTES + "\n" + LINE.format(ONE))
-    assert AccessLog(path).take(ONE) == [ASKED]
+    path.write_text("x" * 3 * CHUNK_BYTES + "\n" + LINE.format(SANDBOX))
+    assert AccessLog(path).take(SANDBOX) == [REQUEST]
 
 
 def test_frequent_requests_do_not_hide_other_hosts(tmp_path: Path) -> None:
-    path, harmless = tmp_path / "access.log", LINE.format(ONE)
+    path, harmless = tmp_path / "access.log", LINE.format(SANDBOX)
     other = harmless.replace("pypi.org", "other.example")
     refused = other.replace("TCP_TUNNEL", "TCP_DENIED")
     path.write_text(harmless * (MAX_REQUESTS + 3) + other * 2 + refused + harmless)
-    asked = AccessLog(path).take(ONE)
-    assert asked[:MAX_REQUESTS] == [ASKED] * MAX_REQUESTS
-    beyond = [(each.host, each.received, bool(each.refused)) for each in asked[MAX_REQUESTS:]]
-    assert beyond == [
-        ("pypi.org", 4 * ASKED.received, False),
-        ("other.example", 2 * ASKED.received, False),
-        ("other.example", ASKED.received, True),
+    requests = AccessLog(path).take(SANDBOX)
+    assert requests[:MAX_REQUESTS] == [REQUEST] * MAX_REQUESTS
+    summed = [(each.host, each.received, bool(each.refused)) for each in requests[MAX_REQUESTS:]]
+    assert summed == [
+        ("pypi.org", 4 * REQUEST.received, False),
+        ("other.example", 2 * REQUEST.received, False),
+        ("other.example", REQUEST.received, True),
     ]
 
 
 def test_hosts_beyond_the_limit_are_counted_together(tmp_path: Path) -> None:
     path = tmp_path / "access.log"
     hosts = range(MAX_REQUESTS + MAX_SUMMED_HOSTS + 5)
-    path.write_text("".join(LINE.format(ONE).replace("pypi", f"h{each}") for each in hosts))
-    asked = AccessLog(path).take(ONE)
-    assert len(asked) == MAX_REQUESTS + MAX_SUMMED_HOSTS + 1
-    assert (asked[-1].host, asked[-1].sent) == (OTHER_HOSTS, 5 * ASKED.sent)
+    path.write_text("".join(LINE.format(SANDBOX).replace("pypi", f"h{each}") for each in hosts))
+    requests = AccessLog(path).take(SANDBOX)
+    assert len(requests) == MAX_REQUESTS + MAX_SUMMED_HOSTS + 1
+    assert (requests[-1].host, requests[-1].sent) == (OTHER_HOSTS, 5 * REQUEST.sent)
 
 
 def test_the_model_is_told_the_number_of_further_refusals() -> None:
@@ -159,10 +163,10 @@ def test_the_model_is_told_the_number_of_further_refusals() -> None:
     [
         "",
         "nonsense",
-        f"1.0 {ONE} NONE_NONE -:- 0 0",
-        f"1.0 {ONE} NONE_NONE -:80 3251 38",
-        f"1.0 {ONE} TCP_MISS broken 1 1",
-        f"x {ONE} TCP_MISS a.org:80 1 1",
+        f"1.0 {SANDBOX} NONE_NONE -:- 0 0",
+        f"1.0 {SANDBOX} NONE_NONE -:80 3251 38",
+        f"1.0 {SANDBOX} TCP_MISS broken 1 1",
+        f"x {SANDBOX} TCP_MISS a.org:80 1 1",
     ],
 )
 def test_other_entries_are_not_requests(line: str) -> None:
@@ -170,13 +174,13 @@ def test_other_entries_are_not_requests(line: str) -> None:
 
 
 def test_a_denied_request_is_parsed_as_refused() -> None:
-    request = parse_line(f"1.0 {ONE} TCP_DENIED 10.0.0.1:8080 3338 129")[1]
+    request = parse_line(f"1.0 {SANDBOX} TCP_DENIED 10.0.0.1:8080 3338 129")[1]
     assert request is not None
     assert (request.host, request.port) == ("10.0.0.1", 8080)
     assert request.refused
 
 
 def test_ipv6_addresses_are_parsed_without_brackets() -> None:
-    request = parse_line(f"1.0 {ONE} TCP_TUNNEL %5B2606:4700::1%5D:443 0 120")[1]
+    request = parse_line(f"1.0 {SANDBOX} TCP_TUNNEL %5B2606:4700::1%5D:443 0 120")[1]
     assert request is not None
     assert (request.host, request.port) == ("2606:4700::1", 443)

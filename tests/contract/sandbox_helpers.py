@@ -1,4 +1,4 @@
-"""How the sandbox tests use one: run a command to its end, wait for a state."""
+"""Helpers for tests of sandboxes: run commands, collect their results, wait for a condition."""
 
 import itertools
 import os
@@ -17,17 +17,17 @@ SEQ_BYTES = sum((digits + 1) * 9 * 10 ** (digits - 1) for digits in range(1, 8))
 _COUNT = itertools.count(1000)
 
 
-def own_seconds() -> str:
-    """A long time that nothing else on this machine sleeps for.
+def unique_duration() -> str:
+    """Return a number of seconds that no other process on this machine sleeps for.
 
-    A sandbox that is a plain process sees the machine's others, those of containers included.
+    A process sandbox sees all processes of the machine, including those of containers.
     """
     return f"{next(_COUNT)}.{os.getpid()}"
 
 
 @dataclass
 class Result:
-    """One command's output, put together, and how it ended."""
+    """The complete output of one command, and how it ended."""
 
     stdout: bytes
     stderr: bytes
@@ -47,8 +47,8 @@ class Result:
         return self.finished.note
 
 
-def gather(items: Iterator[OutputChunk | CommandEnd]) -> Result:
-    """Consume a command's items; the last has to be its only ``CommandEnd``."""
+def collect_result(items: Iterator[OutputChunk | CommandEnd]) -> Result:
+    """Consume a command's items; the last must be its only ``CommandEnd``."""
     *outputs, finished = items
     assert isinstance(finished, CommandEnd)
     streams: dict[str, bytes] = {"stdout": b"", "stderr": b""}
@@ -62,50 +62,52 @@ def gather(items: Iterator[OutputChunk | CommandEnd]) -> Result:
 
 def run(sandbox: Sandbox, command: str, timeout: float = 30.0, stop: Stop | None = None) -> Result:
     """Run a command to its end."""
-    return gather(sandbox.execute(command, timeout=timeout, stop=stop or Stop()))
+    return collect_result(sandbox.execute(command, timeout=timeout, stop=stop or Stop()))
 
 
-def taken(computers: DockerSandboxProvider, folder: RunFolder) -> Sandbox:
-    """The run's sandbox, as the application takes it."""
-    taking = computers.acquire(folder, Stop())
+def acquire_sandbox(provider: DockerSandboxProvider, folder: RunFolder) -> Sandbox:
+    """Acquire a run's sandbox as the application does."""
+    events = provider.acquire(folder, Stop())
     while True:
         try:
-            next(taking)
+            next(events)
         except StopIteration as end:
             sandbox: Sandbox = end.value
             return sandbox
 
 
-def say(sandbox: Sandbox, command: str) -> str:
-    """What a command that has to succeed says on stdout."""
+def check_output(sandbox: Sandbox, command: str) -> str:
+    """Run a command, which must succeed; returns its stripped standard output."""
     result = run(sandbox, command)
     assert result.code == 0, result
     return result.stdout.decode().strip()
 
 
-def eventually(reached: Callable[[], bool], seconds: float = 10.0) -> bool:
-    """Wait for a state."""
+def becomes_true(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
+    """Wait for a condition; returns whether it came true in time."""
     deadline = time.monotonic() + seconds
-    while not reached():
+    while not condition():
         if time.monotonic() > deadline:
             return False
         time.sleep(0.005)
     return True
 
 
-def stopping_at_first_output(sandbox: Sandbox, command: str) -> tuple[Result, float]:
-    """Run a command, stop it once it has said something; the seconds from stop to end."""
+def run_until_first_output(sandbox: Sandbox, command: str) -> tuple[Result, float]:
+    """Run a command, stop it at its first output; returns the result and the seconds it took."""
     stop = Stop()
     items: list[OutputChunk | CommandEnd] = []
-    asked = 0.0
+    stopped_at = 0.0
     for item in sandbox.execute(command, timeout=60, stop=stop):
         items.append(item)
         if not stop.is_set:
-            asked = time.monotonic()
+            stopped_at = time.monotonic()
             stop.set()
-    return gather(iter(items)), time.monotonic() - asked
+    return collect_result(iter(items)), time.monotonic() - stopped_at
 
 
-def found(sandbox: Sandbox, path: str, depth: int = 1, limit: int = 100) -> list[FolderEntry]:
-    """A listing."""
+def list_entries(
+    sandbox: Sandbox, path: str, depth: int = 1, limit: int = 100
+) -> list[FolderEntry]:
+    """List the entries of a folder."""
     return sandbox.list_folder(path, depth=depth, limit=limit)
