@@ -1,4 +1,4 @@
-"""The settings: what a variable may hold, and the table that the README shows."""
+"""The settings: valid values, and the table in the documentation."""
 
 import re
 from pathlib import Path
@@ -24,7 +24,7 @@ def test_an_empty_environment_gives_the_defaults() -> None:
         ("2GiB", 2 * 1024**3),
     ],
 )
-def test_a_size_is_read_as_people_write_it(text: str, size: int) -> None:
+def test_a_size_can_have_a_unit(text: str, size: int) -> None:
     assert load({"STUDIO_MEMORY": text}).memory == size
 
 
@@ -47,7 +47,7 @@ def test_a_size_is_read_as_people_write_it(text: str, size: int) -> None:
         ("STUDIO_USERS", "/no/such/file"),
     ],
 )
-def test_a_wrong_value_is_named_with_its_key(key: str, value: str) -> None:
+def test_an_invalid_value_is_named_with_its_key(key: str, value: str) -> None:
     with pytest.raises(SettingError, match=f"^{key} is '{value}', but must be "):
         load({key: value})
 
@@ -68,7 +68,7 @@ def test_a_limit_can_be_lifted() -> None:
     assert settings.limits().conversation_tokens is None
 
 
-def test_a_price_needs_both_its_parts() -> None:
+def test_a_price_needs_both_parts() -> None:
     prices = {"STUDIO_PRICE_PROMPT": "1", "STUDIO_PRICE_GENERATED": "2"}
     assert load(prices | {"STUDIO_MAX_COST": "3"}).limits().price is not None
     for key in prices:
@@ -81,7 +81,7 @@ def test_a_limit_on_money_needs_prices() -> None:
         load({"STUDIO_MAX_COST": "3"})
 
 
-def test_the_time_limit_of_commands_is_taken() -> None:
+def test_the_command_time_limit_can_be_set() -> None:
     assert load({"STUDIO_COMMAND_TIMEOUT": "7"}).limits().command_seconds == 7
 
 
@@ -89,6 +89,6 @@ def test_the_key_is_not_shown() -> None:
     assert "sk-secret" not in repr(load({"OPENAI_API_KEY": "sk-secret"}))
 
 
-def test_the_docs_show_the_settings_as_they_are() -> None:
+def test_the_documentation_contains_the_current_settings() -> None:
     page = (Path(__file__).parents[2] / "docs" / "settings.md").read_text()
     assert to_markdown() in page, "Copy what agent.settings.to_markdown() returns."

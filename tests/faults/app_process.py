@@ -63,7 +63,7 @@ class AppProcess:
                 stderr=log,
                 **self._identity,
             )
-        wait_until(self._served, TIMEOUT_SECONDS)
+        wait_until(self._is_serving, TIMEOUT_SECONDS)
 
     def log(self) -> str:
         """Return everything it has logged."""
@@ -99,13 +99,13 @@ class AppProcess:
     def wait_for_event(self, kind: str, times: int = 1) -> None:
         """Wait until the journal contains events of a kind."""
         pattern = f'"kind":"{kind}"'.encode()
-        wait_until(lambda: self.written().count(pattern) >= times, TIMEOUT_SECONDS)
+        wait_until(lambda: self.journal_bytes().count(pattern) >= times, TIMEOUT_SECONDS)
 
     def events(self) -> list[Event]:
         """Return the run's events; every line must be readable."""
         path = self.data / "runs" / self.run_id / "journal.jsonl"
         events = [event for _, event in journal.read(path)]
-        assert len(events) == self.written().count(b"\n")
+        assert len(events) == self.journal_bytes().count(b"\n")
         return events
 
     def round_ends(self) -> list[RunEnded]:

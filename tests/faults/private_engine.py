@@ -40,7 +40,7 @@ class PrivateEngine:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
-        wait_until(self._answers, _TIMEOUT_SECONDS)
+        wait_until(self._is_responding, _TIMEOUT_SECONDS)
 
     def _is_responding(self) -> bool:
         try:

@@ -119,9 +119,9 @@ def test_every_run_is_listed(earlier_studio: EarlierStudio) -> None:
 @pytest.mark.parametrize("kind", FINAL_STATES)
 def test_a_run_opens_in_its_final_state(earlier_studio: EarlierStudio, kind: str) -> None:
     state, steps = FINAL_STATES[kind]
-    state = earlier_studio.state(kind)
-    assert state["state"] == state
-    assert len(state["steps"]) == steps
+    final_state = earlier_studio.state(kind)
+    assert final_state["state"] == state
+    assert len(final_state["steps"]) == steps
     for number in range(1, steps + 1):
         events = earlier_studio.get(f"/api/runs/{earlier_studio.run(kind)}/steps/{number}").json()
         assert {"step_started"} <= {event["kind"] for event in events}

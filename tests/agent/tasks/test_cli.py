@@ -1,4 +1,4 @@
-"""Tasks and scores at the command line, and a task done as a run."""
+"""Generation and scoring of tasks on the command line, and a task executed as a run."""
 
 import json
 import os
@@ -23,13 +23,13 @@ from tests.support.models.endpoint import Endpoint, Turn
 from tests.test_structure import ROOT, importers
 
 
-def tasks(folder: Path, *options: str) -> list[TaskRecord]:
+def generate_tasks(folder: Path, *options: str) -> list[TaskRecord]:
     path = folder / "tasks.jsonl"
     assert main(["tasks", "--output", str(path), *options]) == 0
     return list(read_tasks(path))
 
 
-def results(folder: Path, answers: dict[str, str | None]) -> str:
+def write_results(folder: Path, answers: dict[str, str | None]) -> str:
     path = folder / "results.jsonl"
     lines = [json.dumps({"id": name, "answer": answer}) for name, answer in answers.items()]
     path.write_text("\n".join(lines))
@@ -39,41 +39,43 @@ def results(folder: Path, answers: dict[str, str | None]) -> str:
 def test_tasks_are_generated_and_answers_scored(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made = tasks(tmp_path, "--split", "names", "--count", "20", "--seed", "3")
-    assert len({each.domain for each in made}) == len(TRAIN_FAMILIES)
-    answers = {each.id: each.ground_truth for each in made[:10]} | {made[10].id: None}
+    tasks = generate_tasks(tmp_path, "--split", "names", "--count", "20", "--seed", "3")
+    assert len({each.domain for each in tasks}) == len(TRAIN_FAMILIES)
+    answers = {each.id: each.ground_truth for each in tasks[:10]} | {tasks[10].id: None}
     capsys.readouterr()
-    assert main(["score", str(tmp_path / "tasks.jsonl"), results(tmp_path, answers)]) == 0
+    assert main(["score", str(tmp_path / "tasks.jsonl"), write_results(tmp_path, answers)]) == 0
     head, *rows = capsys.readouterr().out.splitlines()
     assert head.split()[:4] == ["family", "tasks", "answered", "mean"]
-    assert [row.split()[0] for row in rows] == [*sorted({each.domain for each in made}), "all"]
+    assert [row.split()[0] for row in rows] == [*sorted({each.domain for each in tasks}), "all"]
     assert rows[-1].split() == ["all", "20", "10", "0.500", "0.299", "to", "0.701"]
 
 
-def test_a_family_and_levels_are_chosen(tmp_path: Path) -> None:
-    made = tasks(tmp_path, "--family", "logs", "--level", "2", "--level", "4", "--count", "4")
-    assert [each.id for each in made] == [
+def test_tasks_of_a_family_and_levels_are_generated(tmp_path: Path) -> None:
+    tasks = generate_tasks(
+        tmp_path, "--family", "logs", "--level", "2", "--level", "4", "--count", "4"
+    )
+    assert [each.id for each in tasks] == [
         f"logs-train-{n}-0-0000{i}" for i, n in enumerate([2, 4, 2, 4])
     ]
-    assert made == tasks(
+    assert tasks == generate_tasks(
         tmp_path, "--family", "logs", "--level", "2", "--level", "4", "--count", "4"
     )
 
 
 @pytest.mark.parametrize(
-    ("answers", "told"),
+    ("answers", "message"),
     [({"nobody": "x"}, "no task has the id 'nobody'"), (None, "results.jsonl cannot be read")],
 )
 def test_errors_are_one_line(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     answers: dict[str, str | None] | None,
-    told: str,
+    message: str,
 ) -> None:
-    tasks(tmp_path, "--count", "1")
-    path = str(tmp_path / "results.jsonl") if answers is None else results(tmp_path, answers)
+    generate_tasks(tmp_path, "--count", "1")
+    path = str(tmp_path / "results.jsonl") if answers is None else write_results(tmp_path, answers)
     assert main(["score", str(tmp_path / "tasks.jsonl"), path]) == 1
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_an_unknown_family_creates_no_file(
@@ -94,22 +96,26 @@ def test_intervals_stay_within_their_bounds_and_have_a_width() -> None:
     assert (both["x"].mean, both[""].answered) == (0, 0)
 
 
-def test_the_page_has_nothing_of_it_on_its_way() -> None:
-    inside = ("agent.tasks", "agent.train")
-    outside = {name for name in importers("agent.tasks") if not name.startswith(inside)}
-    assert outside == {"agent.cli.main"}
+def test_the_page_does_not_import_tasks() -> None:
+    task_packages = ("agent.tasks", "agent.train")
+    other_importers = {
+        name for name in importers("agent.tasks") if not name.startswith(task_packages)
+    }
+    assert other_importers == {"agent.cli.main"}
     program = "import sys, agent.cli.main; print(*sys.modules)"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
     )
-    loaded = {name for name in done.stdout.split() if name.startswith(("agent.tasks", "math_ver"))}
+    loaded = {
+        name for name in result.stdout.split() if name.startswith(("agent.tasks", "math_ver"))
+    }
     assert loaded == {"agent.tasks", "agent.tasks.cli"}
 
 
 @pytest.mark.engine
 def test_a_task_runs_and_is_scored(tmp_path: Path, image: str) -> None:
-    (problem,) = tasks(
+    (problem,) = generate_tasks(
         tmp_path, "--family", "recipes", "--count", "1", "--level", "1", "--seed", "4"
     )
     truth = problem.ground_truth

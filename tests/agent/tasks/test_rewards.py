@@ -1,4 +1,4 @@
-"""Rewards: right, wrong, and whatever looks right."""
+"""Rewards for correct, wrong and ambiguous answers."""
 
 import subprocess
 import sys
@@ -17,7 +17,7 @@ from agent.tasks.task import QaType, TaskRecord
 from tests.dependencies import ROOT, direct
 
 
-def worth(qa_type: QaType, truth: str, answer: str | None) -> float:
+def score(qa_type: QaType, truth: str, answer: str | None) -> float:
     return reward(TaskRecord("a", "Which?", truth, qa_type), answer)
 
 
@@ -29,9 +29,9 @@ def worth(qa_type: QaType, truth: str, answer: str | None) -> float:
      r"So the final answer is \boxed{\text{B}}.", "A is wrong, as C is.\nAnswer: B",
      "Let me see. A? No.\n\nThe answer is B.", "Answer: B\nAnswer: B."],
 )  # fmt: skip
-def test_a_single_named_letter_is_accepted(answer: str) -> None:
-    assert worth("single_choice", "B", answer) == 1
-    assert worth("single_choice", "A", answer) == 0
+def test_a_single_option_letter_is_accepted(answer: str) -> None:
+    assert score("single_choice", "B", answer) == 1
+    assert score("single_choice", "A", answer) == 0
 
 
 @pytest.mark.parametrize(
@@ -44,8 +44,8 @@ def test_a_single_named_letter_is_accepted(answer: str) -> None:
      "A" * MAX_OUTPUT_CHARS, "A" + " " * 10_000_000, "Answer: " * 1_000_000 + "A",
      "A" + " B" * 9_000],
 )  # fmt: skip
-def test_no_letter_is_picked_out_of_anything_else(answer: str) -> None:
-    assert worth("single_choice", "A", answer) == 0
+def test_ambiguous_answers_score_zero(answer: str) -> None:
+    assert score("single_choice", "A", answer) == 0
 
 
 @pytest.mark.parametrize(
@@ -53,8 +53,8 @@ def test_no_letter_is_picked_out_of_anything_else(answer: str) -> None:
     ["A, C", "AC", "CA", "a, c", "A C", "A and C", "A,C.", "[A, C]", "(A) (C)", "A\u00a0C", "C; A",
      "Answer: A, C", r"\boxed{A, C}", "A, and C", "Because of this.\nThe answers are A and C."],
 )  # fmt: skip
-def test_the_right_letters_in_any_order_are_right(answer: str) -> None:
-    assert worth("multiple_choice", "AC", answer) == 1
+def test_correct_letters_in_any_order_score_one(answer: str) -> None:
+    assert score("multiple_choice", "AC", answer) == 1
 
 
 @pytest.mark.parametrize(
@@ -72,28 +72,28 @@ def test_the_right_letters_in_any_order_are_right(answer: str) -> None:
     ],
 )
 def test_extra_and_missing_letters_reduce_the_score(answer: str, expected: float) -> None:
-    assert worth("multiple_choice", "AC", answer) == pytest.approx(expected)
+    assert score("multiple_choice", "AC", answer) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("answer", ["12.50", " 12.50 \r\n", "\ufeff12.50"])
-def test_exact_is_the_same_text(answer: str) -> None:
-    assert worth("exact", "12.50", answer) == 1
+def test_an_exact_answer_ignores_surrounding_whitespace(answer: str) -> None:
+    assert score("exact", "12.50", answer) == 1
 
 
 @pytest.mark.parametrize("answer", ["", "12.5", "12.50 EUR", "It is 12.50", "12.50\n13", "１2.50"])
-def test_exact_is_nothing_else(answer: str) -> None:
-    assert worth("exact", "12.50", answer) == 0
+def test_an_exact_answer_must_equal_the_truth(answer: str) -> None:
+    assert score("exact", "12.50", answer) == 0
 
 
-def test_exact_lines_may_end_in_any_way() -> None:
-    assert worth("exact", "Anna\nBert", "Anna \r\nBert\r\n") == 1
-    assert worth("exact", "Anna\nBert", "Bert\nAnna") == 0
+def test_an_exact_answer_ignores_line_endings() -> None:
+    assert score("exact", "Anna\nBert", "Anna \r\nBert\r\n") == 1
+    assert score("exact", "Anna\nBert", "Bert\nAnna") == 0
 
 
 @pytest.mark.parametrize("qa_type", ["single_choice", "multiple_choice", "open_ended", "exact"])
 def test_a_missing_answer_scores_zero(qa_type: QaType) -> None:
     for answer in (None, "", "   \n", "\u00a0", "A" * 10_000_000):
-        assert worth(qa_type, "A", answer) == 0
+        assert score(qa_type, "A", answer) == 0
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a_missing_answer_scores_zero(qa_type: QaType) -> None:
      ("12", "First 10, then 2 more.\nAnswer: 12"), ("12", r"Thus \boxed{12}.")],
 )  # fmt: skip
 def test_mathematically_equal_answers_are_correct(truth: str, answer: str) -> None:
-    assert worth("open_ended", truth, answer) == 1
+    assert score("open_ended", truth, answer) == 1
 
 
 @pytest.mark.parametrize(
@@ -113,20 +113,20 @@ def test_mathematically_equal_answers_are_correct(truth: str, answer: str) -> No
      "1 = 12", "13 = 12", "12 = 12 = 12", "12}{13", "12 < 13",
      "12\n13", r"\boxed{12} \boxed{13}", "}{", r"\frac{" * 60, "__import__('os')", "\0"],
 )  # fmt: skip
-def test_mathematics_is_not_found_in_anything_else(answer: str) -> None:
-    assert worth("open_ended", "12", answer) == 0
+def test_ambiguous_mathematics_scores_zero(answer: str) -> None:
+    assert score("open_ended", "12", answer) == 0
 
 
-def test_a_relation_of_numbers_is_not_any_that_is_true() -> None:
-    assert worth("open_ended", "1 < 2", "1 < 2") == 1
-    assert worth("open_ended", "1 < 2", "3 < 4") < 1
-    assert worth("open_ended", r"2 \leq 3", r"1 = 1") < 1
+def test_a_relation_does_not_equal_another_true_relation() -> None:
+    assert score("open_ended", "1 < 2", "1 < 2") == 1
+    assert score("open_ended", "1 < 2", "3 < 4") < 1
+    assert score("open_ended", r"2 \leq 3", r"1 = 1") < 1
 
 
 @pytest.mark.parametrize(("truth", "answer"), [("A1", "1A"), ("R2D2", "D2R2"), ("7h05", "5h7")])
-def test_a_code_of_letters_and_digits_is_no_product(truth: str, answer: str) -> None:
-    assert worth("open_ended", truth, answer) == 0
-    assert worth("open_ended", truth, truth) == 1
+def test_a_code_of_letters_and_digits_is_not_a_product(truth: str, answer: str) -> None:
+    assert score("open_ended", truth, answer) == 0
+    assert score("open_ended", truth, truth) == 1
 
 
 def test_endless_computation_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,10 +139,10 @@ def test_endless_computation_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_comparison_works_from_threads() -> None:
     with ThreadPoolExecutor(4) as threads:
-        said = list(
+        results = list(
             threads.map(lambda at: mathematics.expressions_equal(f"{at}.0", str(at % 3)), range(8))
         )
-    assert said == [True, True, True, *[False] * 5]
+    assert results == [True, True, True, *[False] * 5]
 
 
 def test_a_forked_process_starts_its_own_worker() -> None:
@@ -159,7 +159,7 @@ def test_a_forked_process_starts_its_own_worker() -> None:
     subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True, timeout=60)
 
 
-def test_what_is_tested_is_what_training_installs() -> None:
+def test_tests_and_training_use_the_same_math_verify_version() -> None:
     train, dev = direct("requirements-train.txt"), direct("requirements-dev.txt")
     assert train["math-verify"] == dev["math-verify"]
 
@@ -184,19 +184,19 @@ _PARTS = [
 @settings(max_examples=50)
 @given(st.lists(st.sampled_from(_PARTS) | st.text(max_size=4), max_size=12).map("".join))
 def test_scores_are_between_zero_and_one(answer: str) -> None:
-    worths = [worth("single_choice", letter, answer) for letter in "ABCD"]
-    assert sum(worths) <= 1
+    scores = [score("single_choice", letter, answer) for letter in "ABCD"]
+    assert sum(scores) <= 1
     letters: list[QaType] = ["multiple_choice", "exact"]
-    assert all(0 <= worth(qa_type, "AC", answer) <= 1 for qa_type in letters)
-    assert 0 <= worth("open_ended", "A text with A", answer) <= 1
+    assert all(0 <= score(qa_type, "AC", answer) <= 1 for qa_type in letters)
+    assert 0 <= score("open_ended", "A text with A", answer) <= 1
 
 
 def test_a_missing_package_is_reported_when_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mathematics, "find_spec", lambda _: None)
     with pytest.raises(TaskError, match=r"requirements-train\.txt"):
-        worth("open_ended", "12", "13")
-    assert worth("open_ended", "12", "12") == 1
-    assert worth("open_ended", "On 2026-03-05 in Paris", "In Rome") < 1
+        score("open_ended", "12", "13")
+    assert score("open_ended", "12", "12") == 1
+    assert score("open_ended", "On 2026-03-05 in Paris", "In Rome") < 1
 
 
 @pytest.mark.parametrize("truth", ["2026-03-05", "05.03.2026", "12:30", "Paris in 1900", "Paris"])
@@ -214,32 +214,36 @@ def test_rouge_counts_words_in_the_same_order(answer: str, truth: str, expected:
     assert rouge_l(answer, truth) == pytest.approx(expected)
 
 
-def test_rouge_agrees_with_the_table_everybody_knows() -> None:
+def test_rouge_matches_a_simple_implementation() -> None:
     words = ["a", "b", "c", "a", "b", "d"]
     for number in range(500):
-        first = [words[number * place % 6] for place in range(1, number % 9 + 2)]
-        second = [words[(number + place * place) % 6] for place in range(number % 7 + 1)]
-        expected = 2 * table(first, second) / (len(first) + len(second))
+        first = [words[number * position % 6] for position in range(1, number % 9 + 2)]
+        second = [words[(number + position * position) % 6] for position in range(number % 7 + 1)]
+        expected = 2 * longest_common_subsequence(first, second) / (len(first) + len(second))
         assert rouge_l(" ".join(first), " ".join(second)) == pytest.approx(expected)
 
 
-def table(first: list[str], second: list[str]) -> int:
-    above = [0] * (len(second) + 1)
+def longest_common_subsequence(first: list[str], second: list[str]) -> int:
+    previous_row = [0] * (len(second) + 1)
     for word in first:
         row = [0]
-        for place, other in enumerate(second):
-            row.append(above[place] + 1 if word == other else max(row[-1], above[place + 1]))
-        above = row
-    return above[-1]
+        for position, other in enumerate(second):
+            row.append(
+                previous_row[position] + 1
+                if word == other
+                else max(row[-1], previous_row[position + 1])
+            )
+        previous_row = row
+    return previous_row[-1]
 
 
 def test_repeating_the_question_or_documents_scores_low() -> None:
     truth = "The harbour was closed after the storm of March"
     question = "Why was the harbour closed, and after which event?"
-    assert worth("open_ended", truth, question) < 0.6
-    assert worth("open_ended", truth, f"{truth}. " + "Or it was opened again. " * 40) < 0.1
-    assert worth("open_ended", truth, truth.upper() + ".") == 1
+    assert score("open_ended", truth, question) < 0.6
+    assert score("open_ended", truth, f"{truth}. " + "Or it was opened again. " * 40) < 0.1
+    assert score("open_ended", truth, truth.upper() + ".") == 1
 
 
 def test_the_longest_answers_are_compared_quickly() -> None:
-    assert 0 < worth("open_ended", "a b " * 16_000, "b a " * 16_000) < 1
+    assert 0 < score("open_ended", "a b " * 16_000, "b a " * 16_000) < 1

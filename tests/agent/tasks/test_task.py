@@ -1,4 +1,4 @@
-"""The record of a task: read, written, refused, and laid into a workspace."""
+"""Task records: reading, writing, validation, and their files in a workspace."""
 
 import base64
 import json
@@ -14,7 +14,7 @@ from agent.tasks.task import Content, HostFile, TaskRecord
 from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
 
-GOOD: dict[str, Any] = {
+VALID_RECORD: dict[str, Any] = {
     "id": "a-1",
     "domain": "letters",
     "problem_statement": "Who wrote on {date}?",
@@ -22,20 +22,29 @@ GOOD: dict[str, Any] = {
     "input_files": {"letters/2026/anna.txt": "Dear Bert,\r\n{x} é\n"},
     "qa_type": "exact",
 }
-NO_FILES: list[object] = [[], "x", "[]", "[" * 100_000, '{"../a": "x"}', 3, {"a": 3}, {"a": None}]
-WRONG_CONTENTS: list[object] = [
+INVALID_FILES: list[object] = [
+    [],
+    "x",
+    "[]",
+    "[" * 100_000,
+    '{"../a": "x"}',
+    3,
+    {"a": 3},
+    {"a": None},
+]
+INVALID_CONTENTS: list[object] = [
     {}, {"base64": "%"}, {"path": "/etc/x"}, {"path": "../b"}, {"path": "a", "base64": ""},
     "\udfff",
 ]  # fmt: skip
 
 
-def tasks_file(folder: Path, *values: object) -> Path:
+def write_records(folder: Path, *values: object) -> Path:
     path = folder / "tasks.jsonl"
     path.write_text("".join(json.dumps(value) + "\n" for value in values))
     return path
 
 
-def workspace(folder: Path) -> Workspace:
+def create_workspace(folder: Path) -> Workspace:
     (folder / "run" / "workspace").mkdir(parents=True)
     return Workspace(folder / "run" / "workspace")
 
@@ -52,20 +61,24 @@ def test_records_survive_a_round_trip(tmp_path: Path) -> None:
     problem = TaskRecord("q", "What?", "AC", "multiple_choice", "maps", files)
     path = tmp_path / "tasks.jsonl"
     assert write_tasks(path, [problem]) == 1
-    (read,) = read_tasks(path)
-    assert read == problem
-    place = workspace(tmp_path)
-    write_inputs(read, place)
-    given = {name: (place.root / "input" / name).read_bytes() for name in files}
-    assert given == {"a/b.txt": "é\u2028\n".encode(), "x.png": pdf, "m.pdf": pdf}
+    (record,) = read_tasks(path)
+    assert record == problem
+    workspace = create_workspace(tmp_path)
+    write_inputs(record, workspace)
+    written = {name: (workspace.root / "input" / name).read_bytes() for name in files}
+    assert written == {"a/b.txt": "é\u2028\n".encode(), "x.png": pdf, "m.pdf": pdf}
 
 
 def test_the_reference_records_are_read(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
-    inside = json.dumps({**GOOD, "id": "b", "input_files": json.dumps(GOOD["input_files"])})
-    path.write_text("\ufeff" + json.dumps({**GOOD, "input_files": None}) + "\r\n\n" + inside)
+    second_line = json.dumps(
+        {**VALID_RECORD, "id": "b", "input_files": json.dumps(VALID_RECORD["input_files"])}
+    )
+    path.write_text(
+        "\ufeff" + json.dumps({**VALID_RECORD, "input_files": None}) + "\r\n\n" + second_line
+    )
     without, within = read_tasks(path)
-    assert (without.input_files, within.input_files) == ({}, GOOD["input_files"])
+    assert (without.input_files, within.input_files) == ({}, VALID_RECORD["input_files"])
 
 
 @pytest.mark.parametrize(
@@ -75,18 +88,18 @@ def test_the_reference_records_are_read(tmp_path: Path) -> None:
     + [({"qa_type": "guess"}, "qa_type"), ({"qa_typ": "exact"}, "qa_typ")]
     + [({"domain": 3}, "domain")]
     + [({"qa_type": "single_choice"}, "ground_truth"), ({"id": "\ud800"}, "id")]
-    + [({"input_files": value}, "input_files") for value in NO_FILES]
-    + [({"input_files": {"a": value}}, "'a'") for value in WRONG_CONTENTS]
+    + [({"input_files": value}, "input_files") for value in INVALID_FILES]
+    + [({"input_files": {"a": value}}, "'a'") for value in INVALID_CONTENTS]
     + [({"input_files": {"a": "", "a/b": ""}}, "'a'")],
 )
 def test_an_invalid_record_is_reported_with_file_line_and_key(
     tmp_path: Path, change: dict[str, object], key: str
 ) -> None:
-    path = tasks_file(tmp_path, GOOD, {**GOOD, "id": "a-2", **change})
-    with pytest.raises(TaskError) as told:
+    path = write_records(tmp_path, VALID_RECORD, {**VALID_RECORD, "id": "a-2", **change})
+    with pytest.raises(TaskError) as caught:
         list(read_tasks(path))
-    assert str(told.value).startswith(f"{path}, line 2: ")
-    assert key in str(told.value)
+    assert str(caught.value).startswith(f"{path}, line 2: ")
+    assert key in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -95,12 +108,12 @@ def test_an_invalid_record_is_reported_with_file_line_and_key(
      "a/" * 3000 + "b"],
 )  # fmt: skip
 def test_hostile_names_are_refused(tmp_path: Path, name: str) -> None:
-    path = tasks_file(tmp_path, {**GOOD, "input_files": {name: "x"}})
+    path = write_records(tmp_path, {**VALID_RECORD, "input_files": {name: "x"}})
     with pytest.raises(TaskError, match="line 1: input_files"):
         list(read_tasks(path))
-    place = workspace(tmp_path)
+    workspace = create_workspace(tmp_path)
     with pytest.raises(TaskError, match="input_files"):
-        write_inputs(TaskRecord("q", "?", "x", "exact", "", {name: "x"}), place)
+        write_inputs(TaskRecord("q", "?", "x", "exact", "", {name: "x"}), workspace)
     assert not (tmp_path / "up").exists()
 
 
@@ -117,35 +130,39 @@ def test_a_line_that_is_not_a_record_is_reported(tmp_path: Path, line: str) -> N
 
 def test_a_duplicate_id_is_reported(tmp_path: Path) -> None:
     with pytest.raises(TaskError, match="line 3: id: 'a-1' is also the id of line 1"):
-        list(read_tasks(tasks_file(tmp_path, GOOD, {**GOOD, "id": "b"}, GOOD)))
+        list(
+            read_tasks(
+                write_records(tmp_path, VALID_RECORD, {**VALID_RECORD, "id": "b"}, VALID_RECORD)
+            )
+        )
 
 
-def test_a_file_that_is_a_link_or_gone_is_not_laid(tmp_path: Path) -> None:
+def test_links_folders_and_missing_files_are_not_copied(tmp_path: Path) -> None:
     (tmp_path / "secret").symlink_to("/etc/hostname")
     (tmp_path / "folder").mkdir()
     for name in ("secret", "gone", "folder"):
-        place = tmp_path / f"of-{name}"
+        workspace = tmp_path / f"of-{name}"
         problem = TaskRecord("q", "?", "x", "exact", "", {"a": HostFile(tmp_path, RelPath(name))})
         with pytest.raises(TaskError, match="'q': input_files"):
-            write_inputs(problem, workspace(place))
+            write_inputs(problem, create_workspace(workspace))
 
 
 def test_a_duplicate_name_is_reported(tmp_path: Path) -> None:
-    place = workspace(tmp_path)
+    workspace = create_workspace(tmp_path)
     problem = TaskRecord("q", "?", "x", "exact", "", {"a.txt": "1"})
-    write_inputs(problem, place)
+    write_inputs(problem, workspace)
     with pytest.raises(TaskError, match="already exists"):
-        write_inputs(problem, place)
+        write_inputs(problem, workspace)
 
 
 def test_a_failed_write_keeps_the_old_file(tmp_path: Path) -> None:
-    path = tasks_file(tmp_path, GOOD)
+    path = write_records(tmp_path, VALID_RECORD)
     before = path.read_bytes()
-    elsewhere = TaskRecord(
+    outside_record = TaskRecord(
         "q", "?", "x", "exact", "", {"a": HostFile(Path("/etc"), RelPath("hostname"))}
     )
     with pytest.raises(TaskError, match="is not below the folder"):
-        write_tasks(path, [elsewhere])
+        write_tasks(path, [outside_record])
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
     with pytest.raises(TaskError, match="cannot be written"):
@@ -153,7 +170,9 @@ def test_a_failed_write_keeps_the_old_file(tmp_path: Path) -> None:
 
 
 def test_answers_are_read_by_id(tmp_path: Path) -> None:
-    path = tasks_file(tmp_path, {"id": "a", "answer": "B", "steps": 3}, {"id": "b", "answer": None})
+    path = write_records(
+        tmp_path, {"id": "a", "answer": "B", "steps": 3}, {"id": "b", "answer": None}
+    )
     assert read_answers(path) == {"a": "B", "b": None}
 
 
@@ -161,12 +180,12 @@ def test_answers_are_read_by_id(tmp_path: Path) -> None:
     ("value", "key"), [({"answer": "x"}, "id"), ({"id": "b", "answer": 3}, "answer"), ([], "id")]
 )
 def test_an_invalid_answer_is_reported(tmp_path: Path, value: object, key: str) -> None:
-    path = tasks_file(tmp_path, {"id": "a"}, value)
+    path = write_records(tmp_path, {"id": "a"}, value)
     with pytest.raises(TaskError, match=f"line 2: {key}"):
         read_answers(path)
 
 
-def test_a_run_is_told_where_files_lie_and_where_the_answer_goes() -> None:
+def test_the_prompt_names_the_input_folder_and_the_answer_file() -> None:
     problem = TaskRecord("q", "Which {task}?", "AC", "multiple_choice", "", {"a.txt": "x"})
     task = build_task(problem)
     assert (task.mode, task.prompt.name) == ("sandbox", "general")
@@ -176,8 +195,10 @@ def test_a_run_is_told_where_files_lie_and_where_the_answer_goes() -> None:
     assert "/workspace" not in build_task(problem, "plain").text
 
 
-def test_base64_is_as_long_as_it_is(tmp_path: Path) -> None:
+def test_long_base64_content_is_decoded(tmp_path: Path) -> None:
     data = bytes(range(256)) * 100
     value = {"base64": base64.b64encode(data).decode()}
-    (read,) = read_tasks(tasks_file(tmp_path, {**GOOD, "input_files": {"x.bin": value}}))
-    assert read.input_files == {"x.bin": data}
+    (record,) = read_tasks(
+        write_records(tmp_path, {**VALID_RECORD, "input_files": {"x.bin": value}})
+    )
+    assert record.input_files == {"x.bin": data}

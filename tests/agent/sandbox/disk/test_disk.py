@@ -214,11 +214,11 @@ def get_provider(image: str, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         def get(separate_disk: bool, pool: int) -> DockerSandboxProvider:
             if (separate_disk, pool) not in providers:
                 data = stack.enter_context(DataFolder(tmp_path_factory.mktemp("disk") / "data"))
-                folder = DockerSandboxProvider(
+                provider = DockerSandboxProvider(
                     replace(settings, warm_sandboxes=pool), data, disks=separate_disk
                 )
-                providers[separate_disk, pool] = stack.enter_context(closing(folder))
-                folder.open()
+                providers[separate_disk, pool] = stack.enter_context(closing(provider))
+                provider.open()
             assert providers[separate_disk, pool].wait_for_pool(60)
             return providers[separate_disk, pool]
 
@@ -243,12 +243,12 @@ def create_sandbox(get_provider: GetProvider) -> Iterator[CreateSandbox]:
         folder = RunFolder.create(provider.data.path, draft := provider.create_workspace())
         for name, size in files.items():
             (folder.workspace / "input" / name).write_bytes(b"x" * size)
-        folder.append(acquire_sandbox(provider, folder))
-        return CreatedSandbox(folder, folder[-1], draft)
+        sandboxes.append(acquire_sandbox(provider, folder))
+        return CreatedSandbox(folder, sandboxes[-1], draft)
 
-    folder: list[Sandbox] = []
+    sandboxes: list[Sandbox] = []
     yield create
-    for sandbox in folder:
+    for sandbox in sandboxes:
         sandbox.close()
 
 

@@ -1,4 +1,4 @@
-"""The generator's questions answered from the documents' text alone, in ways of their own."""
+"""Independent solvers, which answer the generated questions from the documents' text alone."""
 
 import csv
 import io
@@ -28,8 +28,8 @@ def rows(files: Files, start: str) -> Iterator[dict[str, str]]:
         yield from csv.DictReader(io.StringIO(text))
 
 
-def proposal(slots: Slots, files: Files) -> str:
-    """The sentence of a meeting, through all the letters that refer to another's."""
+def final_proposal(slots: Slots, files: Files) -> str:
+    """Return the sentence that proposes the meeting, following references between letters."""
     writer = slots["person"]
     while True:
         (letter,) = [text for text in files.values() if text.endswith(f"Yours,\n\n{writer}\n")]
@@ -41,13 +41,13 @@ def proposal(slots: Slots, files: Files) -> str:
 
 
 def meeting_day(slots: Slots, files: Files) -> object:
-    found = re.search(_DATE, proposal(slots, files))
+    found = re.search(_DATE, final_proposal(slots, files))
     assert found
     return day_of(found[0]).date()
 
 
 def meeting_place(slots: Slots, files: Files) -> object:
-    return re.findall(r"in ([A-Z]\w+)", proposal(slots, files))[0]
+    return re.findall(r"in ([A-Z]\w+)", final_proposal(slots, files))[0]
 
 
 def decisions(files: Files) -> list[tuple[datetime, str, str]]:
@@ -74,21 +74,21 @@ def project_day(files: Files, project: str, verb: str) -> datetime:
     return day_of(found[1])
 
 
-def lasted(slots: Slots, files: Files) -> object:
+def duration_in_days(slots: Slots, files: Files) -> object:
     name = slots["project"]
     return (project_day(files, name, "finished") - project_day(files, name, "began")).days
 
 
-def apart(slots: Slots, files: Files) -> object:
+def days_between_starts(slots: Slots, files: Files) -> object:
     one, other = (project_day(files, slots[key], "began") for key in ("project", "other"))
     return abs((one - other).days)
 
 
-def sooner(slots: Slots, files: Files) -> object:
+def finished_first(slots: Slots, files: Files) -> object:
     return min(slots["project"], slots["other"], key=lambda p: project_day(files, p, "finished"))
 
 
-def bills(slots: Slots, files: Files) -> dict[int, Decimal]:
+def invoice_totals(slots: Slots, files: Files) -> dict[int, Decimal]:
     found = {}
     for text in files.values():
         parties = f"From: {slots['seller']}\nTo: {slots['company']}\n"
@@ -101,33 +101,33 @@ def bills(slots: Slots, files: Files) -> dict[int, Decimal]:
     return found
 
 
-def billed(slots: Slots, files: Files) -> object:
-    return sum(bills(slots, files).values(), Decimal(0))
+def invoice_total(slots: Slots, files: Files) -> object:
+    return sum(invoice_totals(slots, files).values(), Decimal(0))
 
 
-def dearest(slots: Slots, files: Files) -> object:
-    found = bills(slots, files)
+def largest_invoice(slots: Slots, files: Files) -> object:
+    found = invoice_totals(slots, files)
     return max(found, key=found.__getitem__)
 
 
-def sold(slots: Slots, files: Files) -> Iterator[tuple[str, int]]:
+def sales(slots: Slots, files: Files) -> Iterator[tuple[str, int]]:
     for row in rows(files, "sales/sales-"):
         if row["product"] == slots["product"]:
             yield row["town"], int(row["units"])
 
 
 def units(slots: Slots, files: Files) -> object:
-    return sum(count for town, count in sold(slots, files) if town == slots["town"])
+    return sum(count for town, count in sales(slots, files) if town == slots["town"])
 
 
 def mean_units(slots: Slots, files: Files) -> object:
-    counts = [count for town, count in sold(slots, files) if town != slots["town"]]
+    counts = [count for town, count in sales(slots, files) if town != slots["town"]]
     return sum(counts) / len(counts)
 
 
 def best_town(slots: Slots, files: Files) -> object:
     found: dict[str, int] = {}
-    for town, count in sold(slots, files):
+    for town, count in sales(slots, files):
         found[town] = found.get(town, 0) + count
     del found[slots["town"]]
     return max(found, key=found.__getitem__)
@@ -142,51 +142,51 @@ def quantities(slots: Slots, files: Files) -> dict[str, int]:
     return {product: int(count) for product, count in held.items()}
 
 
-def short(slots: Slots, files: Files) -> object:
+def below_minimum(slots: Slots, files: Files) -> object:
     least = column(files, "minimum.csv")
     return {each for each, count in quantities(slots, files).items() if count < int(least[each])}
 
 
-def worth(slots: Slots, files: Files) -> Decimal:
+def stock_value(slots: Slots, files: Files) -> Decimal:
     price = column(files, "prices.csv")
     held = quantities(slots, files)
     return sum((Decimal(price[each]) * count for each, count in held.items()), Decimal(0))
 
 
-def worth_of_maker(slots: Slots, files: Files) -> object:
+def stock_value_of_maker(slots: Slots, files: Files) -> object:
     made = {each for each, by in column(files, "makers.csv").items() if by == slots["company"]}
     kept = [line for line in files["prices.csv"].splitlines() if line.split(",")[0] in made]
     left = {each: count for each, count in quantities(slots, files).items() if each in made}
     held = "\n".join(["product,quantity", *(f"{each},{left[each]}" for each in left)])
     stock = {f"stock/{slots['town'].lower()}.csv": held}
-    return worth(slots, {"prices.csv": "\n".join(["product,price", *kept]), **stock})
+    return stock_value(slots, {"prices.csv": "\n".join(["product,price", *kept]), **stock})
 
 
-def rides(files: Files) -> list[tuple[str, str, str, str]]:
+def bus_rides(files: Files) -> list[tuple[str, str, str, str]]:
     found = []
     for text in files.values():
         ((one, other),) = re.findall(r"Buses from (.+) to (.+)", text)
-        for leave, there in re.findall(r"(\d\d:\d\d) arrives (\d\d:\d\d)", text):
-            found.append((leave, there, one, other))
+        for departs, arrives in re.findall(r"(\d\d:\d\d) arrives (\d\d:\d\d)", text):
+            found.append((departs, arrives, one, other))
     return sorted(found)
 
 
 def arrival(slots: Slots, files: Files) -> object:
-    """By bus stops in the order of time: where can one be, and since when."""
-    since = {slots["from"]: slots["time"]}
-    for leave, there, one, other in rides(files):
-        if since.get(one, "99") <= leave:
-            since[other] = min(there, since.get(other, "99"))
-    return since[slots["to"]]
+    """Compute the earliest arrival at each stop, in the order of departures."""
+    earliest = {slots["from"]: slots["time"]}
+    for departs, arrives, one, other in bus_rides(files):
+        if earliest.get(one, "99") <= departs:
+            earliest[other] = min(arrives, earliest.get(other, "99"))
+    return earliest[slots["to"]]
 
 
 def departures(slots: Slots, files: Files) -> object:
-    way = (slots["from"], slots["to"])
-    return sum(r[2:] == way and slots["time"] <= r[0] <= slots["end"] for r in rides(files))
+    route = (slots["from"], slots["to"])
+    return sum(r[2:] == route and slots["time"] <= r[0] <= slots["end"] for r in bus_rides(files))
 
 
-def cookbook(files: Files) -> dict[str, dict[str, Decimal]]:
-    """Dish → ingredient → grams for one person."""
+def recipes(files: Files) -> dict[str, dict[str, Decimal]]:
+    """Return dish → ingredient → grams per person."""
     found = {}
     for text in files.values():
         dish, serves = text.splitlines()[0], Decimal(re.findall(r"For (\d+) people", text)[0])
@@ -195,19 +195,23 @@ def cookbook(files: Files) -> dict[str, dict[str, Decimal]]:
     return found
 
 
-def grams(slots: Slots, files: Files) -> object:
-    return int(cookbook(files)[slots["dish"]][slots["ingredient"]] * int(slots["people"]))
+def ingredient_grams(slots: Slots, files: Files) -> object:
+    return int(recipes(files)[slots["dish"]][slots["ingredient"]] * int(slots["people"]))
 
 
-def grams_of_both(slots: Slots, files: Files) -> object:
-    book = cookbook(files)
-    each = sum(book[slots[key]][slots["ingredient"]] for key in ("dish", "other"))
+def ingredient_grams_of_both(slots: Slots, files: Files) -> object:
+    recipes_by_dish = recipes(files)
+    each = sum(recipes_by_dish[slots[key]][slots["ingredient"]] for key in ("dish", "other"))
     return int(each * int(slots["people"]))
 
 
 def dishes(slots: Slots, files: Files) -> object:
-    book = cookbook(files).items()
-    return {d for d, has in book if slots["ingredient"] in has and slots["without"] not in has}
+    recipes_by_dish = recipes(files).items()
+    return {
+        d
+        for d, has in recipes_by_dish
+        if slots["ingredient"] in has and slots["without"] not in has
+    }
 
 
 def person(slots: Slots, files: Files) -> dict[str, str]:
@@ -245,12 +249,12 @@ def errors_of_days(slots: Slots, files: Files) -> object:
     return errors(files, slots["service"], slots["date"], slots["end"])
 
 
-def more_errors(slots: Slots, files: Files) -> object:
+def service_with_more_errors(slots: Slots, files: Files) -> object:
     day = slots["date"]
     return max(slots["service"], slots["other"], key=lambda who: errors(files, who, day, day))
 
 
-def lent(files: Files) -> list[tuple[datetime, str, str, str]]:
+def loan_events(files: Files) -> list[tuple[datetime, str, str, str]]:
     found = []
     for text in files.values():
         for event in re.findall(rf"({_DATE}): (.+) (borrowed|returned) “(.+)”", text):
@@ -260,33 +264,35 @@ def lent(files: Files) -> list[tuple[datetime, str, str, str]]:
 
 def borrower(slots: Slots, files: Files) -> object:
     return next(
-        who for _, who, did, what in lent(files) if (did, what) == ("borrowed", slots["book"])
+        who
+        for _, who, did, what in loan_events(files)
+        if (did, what) == ("borrowed", slots["book"])
     )
 
 
-def kept_for(slots: Slots, files: Files) -> object:
-    days = {did: day for day, _, did, what in lent(files) if what == slots["book"]}
+def loan_days(slots: Slots, files: Files) -> object:
+    days = {did: day for day, _, did, what in loan_events(files) if what == slots["book"]}
     return (days["returned"] - days["borrowed"]).days
 
 
-def still_out(slots: Slots, files: Files) -> object:
-    did = [verb for _, who, verb, _ in lent(files) if who == slots["person"]]
+def books_not_returned(slots: Slots, files: Files) -> object:
+    did = [verb for _, who, verb, _ in loan_events(files) if who == slots["person"]]
     return did.count("borrowed") - did.count("returned")
 
 
-def measured(slots: Slots, files: Files) -> list[tuple[int, str]]:
+def readings_of_day(slots: Slots, files: Files) -> list[tuple[int, str]]:
     lines = files[f"readings/{slots['town'].lower()}.jsonl"].splitlines()
     found = [json.loads(line) for line in lines]
     return [(r["celsius"], r["time"][11:]) for r in found if r["time"].startswith(slots["date"])]
 
 
 def mean_reading(slots: Slots, files: Files) -> object:
-    found = measured(slots, files)
+    found = readings_of_day(slots, files)
     return sum(degrees for degrees, _ in found) / len(found)
 
 
-def on_card(slots: Slots, files: Files) -> object:
-    """What a card says, through those that refer to another."""
+def value_on_card(slots: Slots, files: Files) -> object:
+    """Return the value on a card, following references to other cards."""
     cards = {name.split("/")[1].removesuffix(".txt"): text for name, text in files.items()}
     thing = slots["thing"]
     while True:
@@ -299,26 +305,26 @@ def on_card(slots: Slots, files: Files) -> object:
 
 
 SOLVERS: Mapping[str, Mapping[str, Solver]] = {
-    **{each: {each: on_card} for each in ("codes", "homes", "makers", "secrets")},
+    **{each: {each: value_on_card} for each in ("codes", "homes", "makers", "secrets")},
     "letters": {"day": meeting_day, "place": meeting_place},
     "minutes": {"owner": owner, "count": assigned},
-    "notes": {"days": lasted, "apart": apart, "sooner": sooner},
-    "invoices": {"total": billed, "largest": dearest},
+    "notes": {"days": duration_in_days, "apart": days_between_starts, "sooner": finished_first},
+    "invoices": {"total": invoice_total, "largest": largest_invoice},
     "sales": {"units": units, "mean": mean_units, "best": best_town},
-    "stock": {"short": short, "value": worth, "maker": worth_of_maker},
+    "stock": {"short": below_minimum, "value": stock_value, "maker": stock_value_of_maker},
     "timetable": {"arrival": arrival, "count": departures},
-    "recipes": {"grams": grams, "both": grams_of_both, "with": dishes},
+    "recipes": {"grams": ingredient_grams, "both": ingredient_grams_of_both, "with": dishes},
     "staff": {
         "room": lambda slots, files: int(person(slots, files)["room"]),
         "head": lambda slots, files: department(slots, files)["head"],
         "town": lambda slots, files: department(slots, files)["town"],
         "members": team,
     },
-    "logs": {"errors": errors_of_day, "over": errors_of_days, "more": more_errors},
-    "loans": {"borrower": borrower, "days": kept_for, "still": still_out},
+    "logs": {"errors": errors_of_day, "over": errors_of_days, "more": service_with_more_errors},
+    "loans": {"borrower": borrower, "days": loan_days, "still": books_not_returned},
     "readings": {
-        "highest": lambda slots, files: max(measured(slots, files))[0],
+        "highest": lambda slots, files: max(readings_of_day(slots, files))[0],
         "mean": mean_reading,
-        "when": lambda slots, files: max(measured(slots, files))[1],
+        "when": lambda slots, files: max(readings_of_day(slots, files))[1],
     },
 }

@@ -1,4 +1,4 @@
-"""The generator: the same for a seed, right by another reckoning, and nothing held out leaks."""
+"""Generation of document questions: deterministic, correct, without held-out data in training."""
 
 import json
 import re
@@ -43,12 +43,12 @@ DIGEST = "11addf6ee8df84dda4240241d911fe2ada491151e56ef0f53ab6fa03300ff996"
 
 
 @cache
-def made(split: Split) -> tuple[TaskRecord, ...]:
+def cached_tasks(split: Split) -> tuple[TaskRecord, ...]:
     return tuple(generate.generate_tasks(split, 240, 7))
 
 
-def everything(split: Split) -> str:
-    return "\n".join(json.dumps(to_json(each), ensure_ascii=False) for each in made(split))
+def split_as_text(split: Split) -> str:
+    return "\n".join(json.dumps(to_json(each), ensure_ascii=False) for each in cached_tasks(split))
 
 
 def words(text: str) -> set[str]:
@@ -68,7 +68,7 @@ def drafts(family: str, level: int, count: int) -> Iterator[TaskDraft]:
                 continue
 
 
-def plain(answer: Answer) -> object:
+def plain_answer(answer: Answer) -> object:
     match answer:
         case Money(cents):
             return Decimal(cents) / 100
@@ -83,29 +83,31 @@ def plain(answer: Answer) -> object:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_an_independent_solver_agrees(family: str) -> None:
-    asked: Counter[str] = Counter()
+    question_counts: Counter[str] = Counter()
     for level in LEVELS:
         for draft in drafts(family, level, 40 if level < 4 else 12):
-            asked[draft.question] += 1
-            solved = SOLVERS[family][draft.question](draft.slots, draft.files)
-            assert solved == plain(draft.answer), (draft.question, draft.slots)
-    assert asked.keys() == SOLVERS[family].keys() == generate.load_wordings()[family].keys()
+            question_counts[draft.question] += 1
+            solution = SOLVERS[family][draft.question](draft.slots, draft.files)
+            assert solution == plain_answer(draft.answer), (draft.question, draft.slots)
+    assert (
+        question_counts.keys() == SOLVERS[family].keys() == generate.load_wordings()[family].keys()
+    )
 
 
 def test_a_correct_answer_scores_one_and_others_less() -> None:
     for split in get_args(Split):
         before: TaskRecord | None = None
-        for problem in made(split):
+        for problem in cached_tasks(split):
             assert reward(problem, problem.ground_truth + "\n") == 1
             if before and before.ground_truth != problem.ground_truth:
                 assert reward(problem, before.ground_truth) < 1
             before = problem
 
 
-def test_a_choice_is_between_what_it_lists() -> None:
-    for problem in (each for split in get_args(Split) for each in made(split)):
-        listed = re.findall(r"^([A-F])\. (.+)$", problem.problem_statement, re.MULTILINE)
-        options = dict(listed)
+def test_choice_questions_have_valid_options() -> None:
+    for problem in (each for split in get_args(Split) for each in cached_tasks(split)):
+        choices = re.findall(r"^([A-F])\. (.+)$", problem.problem_statement, re.MULTILINE)
+        options = dict(choices)
         if problem.qa_type == "exact":
             assert not options
         else:
@@ -115,43 +117,43 @@ def test_a_choice_is_between_what_it_lists() -> None:
 
 
 def test_every_task_is_a_record_with_plain_names() -> None:
-    for problem in (each for split in get_args(Split) for each in made(split)):
+    for problem in (each for split in get_args(Split) for each in cached_tasks(split)):
         assert from_json(json.loads(json.dumps(to_json(problem))), ROOT) == problem
         assert all(re.fullmatch(r"[a-z0-9./-]+", name) for name in problem.input_files)
         assert "{" not in problem.problem_statement
 
 
 def test_tasks_are_unique_within_and_across_splits() -> None:
-    all_of_them = [each for split in get_args(Split) for each in made(split)]
-    assert len({each.id for each in all_of_them}) == len(all_of_them)
-    assert len({each.problem_statement for each in all_of_them}) == len(all_of_them)
+    tasks = [each for split in get_args(Split) for each in cached_tasks(split)]
+    assert len({each.id for each in tasks}) == len(tasks)
+    assert len({each.problem_statement for each in tasks}) == len(tasks)
 
 
 def test_held_out_names_are_not_in_training() -> None:
     for split in ("train", "wording", "family"):
-        used = words(everything(split))
+        words_in_split = words(split_as_text(split))
         for kind, parts in names.load_names().items():
             for name in parts["held_out"]:
-                assert not words(name) - COMMON <= used, (split, kind, name)
+                assert not words(name) - COMMON <= words_in_split, (split, kind, name)
 
 
 COMMON = {"the", "a", "and", "of", "ltd", "co", "fils", "sons"}
 
 
-def test_names_of_both_parts_share_no_word_but_common_ones() -> None:
+def test_names_of_both_parts_share_only_common_words() -> None:
     for kind, parts in names.load_names().items():
-        trained = {word for name in parts["train"] for word in words(name)} - COMMON
+        training_words = {word for name in parts["train"] for word in words(name)} - COMMON
         held_out = {word for name in parts["held_out"] for word in words(name)} - COMMON
-        assert not trained & held_out, kind
+        assert not training_words & held_out, kind
         assert len(set(parts["train"])) == len(parts["train"])
         assert len(set(parts["held_out"])) == len(parts["held_out"])
 
 
-def test_the_split_of_names_uses_only_those() -> None:
-    people = [p for p in made("names") if p.domain in ("minutes", "letters", "staff")]
-    used = words("\n".join(json.dumps(to_json(each)) for each in people))
+def test_the_names_split_uses_only_held_out_names() -> None:
+    people = [p for p in cached_tasks("names") if p.domain in ("minutes", "letters", "staff")]
+    words_in_split = words("\n".join(json.dumps(to_json(each)) for each in people))
     for kind in ("given", "family"):
-        assert not words(" ".join(names.load_names()[kind]["train"])) & used
+        assert not words(" ".join(names.load_names()[kind]["train"])) & words_in_split
 
 
 def pattern(wording: str) -> re.Pattern[str]:
@@ -164,15 +166,21 @@ def pattern(wording: str) -> re.Pattern[str]:
 
 def test_held_out_wordings_are_not_in_training() -> None:
     for split in ("train", "names"):
-        for problem in made(split):
-            assert not [each for each in put("held_out") if each.search(problem.problem_statement)]
-    for problem in made("wording"):
-        assert not [each for each in put("train") if each.search(problem.problem_statement)]
+        for problem in cached_tasks(split):
+            assert not [
+                each
+                for each in wording_patterns("held_out")
+                if each.search(problem.problem_statement)
+            ]
+    for problem in cached_tasks("wording"):
+        assert not [
+            each for each in wording_patterns("train") if each.search(problem.problem_statement)
+        ]
 
 
 @cache
-def put(part: Part) -> list[re.Pattern[str]]:
-    """All wordings of a part, those of the forms of answers included."""
+def wording_patterns(part: Part) -> list[re.Pattern[str]]:
+    """Return patterns for all wordings of a part, including those of answer formats."""
     return [
         pattern(wording)
         for questions in generate.load_wordings().values()
@@ -182,35 +190,35 @@ def put(part: Part) -> list[re.Pattern[str]]:
 
 
 def test_only_the_family_is_held_out_in_its_split() -> None:
-    forms = [
+    format_patterns = [
         pattern(w) for parts in generate.load_wordings()["formats"].values() for w in parts["train"]
     ]
-    for problem in made("family"):
-        assert [each for each in forms if each.search(problem.problem_statement)]
+    for problem in cached_tasks("family"):
+        assert [each for each in format_patterns if each.search(problem.problem_statement)]
 
 
 def test_held_out_families_are_not_in_training() -> None:
     for split in ("train", "wording", "names"):
-        assert {each.domain for each in made(split)} == set(generate.TRAIN_FAMILIES)
-    assert {each.domain for each in made("family")} == set(generate.HELD_OUT_FAMILIES)
+        assert {each.domain for each in cached_tasks(split)} == set(generate.TRAIN_FAMILIES)
+    assert {each.domain for each in cached_tasks("family")} == set(generate.HELD_OUT_FAMILIES)
     assert not set(generate.TRAIN_FAMILIES) & set(generate.HELD_OUT_FAMILIES)
     for family in generate.HELD_OUT_FAMILIES:
         assert not [q for q in generate.load_wordings()[family].values() if "train" in q]
 
 
-def test_every_wording_names_something() -> None:
-    """Else two splits could ask the same."""
+def test_every_wording_has_a_slot() -> None:
+    """Otherwise two splits could contain the same question."""
     for family in FAMILIES:
         for question, parts in generate.load_wordings()[family].items():
             for wording in (*parts.get("train", ()), *parts["held_out"]):
                 assert "{" in wording, (family, question, wording)
 
 
-def test_splits_are_those_of_the_command() -> None:
+def test_splits_match_the_command_line_options() -> None:
     assert get_args(Split) == SPLITS
 
 
-def test_it_grows_with_the_level() -> None:
+def test_documents_grow_with_the_level() -> None:
     for family in FAMILIES:
         sizes = [
             sum(len(text) for draft in drafts(family, level, 6) for text in draft.files.values())
@@ -228,7 +236,7 @@ def test_a_seed_is_deterministic_across_processes() -> None:
         "print(hashlib.sha256(json.dumps(made).encode()).hexdigest())"
     )
     for salt in ("1", "2"):
-        done = subprocess.run(
+        result = subprocess.run(
             [sys.executable, "-c", program],
             env={"PYTHONHASHSEED": salt},
             cwd=ROOT,
@@ -236,7 +244,7 @@ def test_a_seed_is_deterministic_across_processes() -> None:
             text=True,
             check=True,
         )
-        assert done.stdout.strip() == DIGEST
+        assert result.stdout.strip() == DIGEST
 
 
 def test_another_seed_generates_other_tasks() -> None:

@@ -1,4 +1,4 @@
-"""Chores done as they are demonstrated, in real sandboxes: every way passes its own check only."""
+"""Demonstrations of file tasks, executed in real sandboxes: each passes only its own check."""
 
 import itertools
 import json
@@ -30,81 +30,81 @@ from agent.tools.toolbox import Toolbox
 from agent.util.cancellation import Stop
 
 STEPS = 8
-EACH = 2  # of each kind and split
+TASKS_PER_KIND = 2  # and split
 SEED = 6
-"""One without two curves of like shape: nobody reads the numbers on the axes."""
-TRIED: tuple[Split, ...] = ("train", "parameters", "wording")
+"""A seed without two curves of similar shape, since the checks do not read axis labels."""
+SPLITS: tuple[Split, ...] = ("train", "parameters", "wording")
 
 
 @dataclass
-class Desk:
-    """A sandbox in which chores are done one after the other."""
+class TaskRunner:
+    """A sandbox in which file tasks are solved one after another."""
 
     sandbox: Sandbox
     workspace: Path
 
-    def do(self, chore: FileTask) -> tuple[list[Message], str, Files]:
-        """The conversation of a real run, how it ended, and the files after it."""
-        self._lay(chore)
+    def run(self, task: FileTask) -> tuple[list[Message], str, Files]:
+        """Run a task; returns the conversation, the status and the files at the end."""
+        self._write_inputs(task)
         prompt = prompts.get_bundled("small")
         conversation = Conversation()
         conversation.apply(
             RunStarted(
-                run="r", task=chore.text, mode="sandbox", model="m", metered=True, prompt="small",
-                system=prompt.system, user=prompt.user_message(chore.text, list(chore.input_files)),
+                run="r", task=task.text, mode="sandbox", model="m", metered=True, prompt="small",
+                system=prompt.system, user=prompt.user_message(task.text, list(task.input_files)),
             )
         )  # fmt: skip
-        model = ScriptedModel(scripted_turns(chore))
+        model = ScriptedModel(scripted_turns(task))
         limits = Limits(steps=STEPS, reminders=0)
-        at_work = Round(model, Toolbox(self.sandbox), conversation, limits, Stop())
-        (ended,) = (event for event in loop.run_round(at_work) if isinstance(event, RunEnded))
-        return conversation.messages, ended.status, self._files()
+        round_ = Round(model, Toolbox(self.sandbox), conversation, limits, Stop())
+        (ended,) = (event for event in loop.run_round(round_) if isinstance(event, RunEnded))
+        return conversation.messages, ended.status, self._read_files()
 
-    def _lay(self, chore: FileTask) -> None:
+    def _write_inputs(self, task: FileTask) -> None:
         for name in ("input", "output"):
             shutil.rmtree(self.workspace / name, ignore_errors=True)
             (self.workspace / name).mkdir()
-        for name, content in chore.input_files.items():
+        for name, content in task.input_files.items():
             data = content if isinstance(content, bytes) else content.encode()
             (self.workspace / "input" / name).write_bytes(data)
 
-    def _files(self) -> Files:
+    def _read_files(self) -> Files:
         files = (path for path in self.workspace.rglob("*") if path.is_file())
         return {str(path.relative_to(self.workspace)): path.read_bytes() for path in files}
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Iterator[Desk]:
-    """A plain process, for ways that need the shell alone."""
+def process_runner(tmp_path: Path) -> Iterator[TaskRunner]:
+    """A runner with a process sandbox, for tasks that need only the shell."""
     sandbox = ProcessSandbox(tmp_path)
-    yield Desk(sandbox, tmp_path / "workspace")
+    yield TaskRunner(sandbox, tmp_path / "workspace")
     sandbox.close()
 
 
 @pytest.fixture(scope="module")
-def desk(
+def docker_runner(
     engine: docker.DockerClient, image: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Desk]:
-    """A container of the sandbox image."""
+) -> Iterator[TaskRunner]:
+    """A runner with a container of the sandbox image."""
     workspace = tmp_path_factory.mktemp("workspace")
     spec = ContainerSpec(image, "tests", uuid.uuid4().hex, workspace)
     sandbox = DockerSandbox.create(engine, spec)
-    yield Desk(sandbox, workspace)
+    yield TaskRunner(sandbox, workspace)
     sandbox.close()
 
 
-def told(message: Message) -> tuple[str, list[tuple[str, object]]]:
+def text_and_calls(message: Message) -> tuple[str, list[tuple[str, object]]]:
     calls = message.calls if isinstance(message, AssistantMessage) else ()
     return message.text, [(call.name, json.loads(call.arguments)) for call in calls]
 
 
-def test_a_demonstrated_failure_matches_a_real_one(here: Desk) -> None:
-    (chore,) = generate_file_tasks("train", 1, 2, "count")
-    chore = replace(chore, commands=("cat input/none.txt",), stdout=())
-    said, _, _ = here.do(chore)
-    expected = messages(chore, STEPS, "cat: input/none.txt: No such file or directory")
+def test_a_demonstrated_failure_matches_a_real_one(process_runner: TaskRunner) -> None:
+    (task,) = generate_file_tasks("train", 1, 2, "count")
+    task = replace(task, commands=("cat input/none.txt",), stdout=())
+    conversation, _, _ = process_runner.run(task)
+    expected = messages(task, STEPS, "cat: input/none.txt: No such file or directory")
     observed = [each["content"] for each in expected][:4]
-    assert [message.text for message in said][:4] == observed
+    assert [message.text for message in conversation][:4] == observed
     assert observed[3].startswith("Error: Exit code 1")
     assert expected[-1] == {"role": "assistant", "content": FAILURE_REPLY, "calls": []}
 
@@ -113,65 +113,67 @@ def test_some_demonstrations_fail_and_say_so(tmp_path: Path) -> None:
     path = tmp_path / "demonstrations.jsonl"
     count = write_demonstrations(path, generate_file_tasks("train", 400, 3))
     lines = [json.loads(line)["messages"] for line in path.read_text().splitlines()]
-    failed = [said for said in lines if said[-1]["content"] == FAILURE_REPLY]
+    failed = [line for line in lines if line[-1]["content"] == FAILURE_REPLY]
     assert 0.04 * count < len(failed) < 0.12 * count
-    assert all("[STDERR]" in said[-2]["content"] for said in failed)
+    assert all("[STDERR]" in line[-2]["content"] for line in failed)
 
 
 @pytest.mark.parametrize("family", ["write", "count", "sort", "document", "outside"])
-def test_a_demonstration_matches_a_real_run(here: Desk, family: str) -> None:
-    for chore in generate_file_tasks("train", 8, 2, family):
-        said, status, files = here.do(chore)
+def test_a_demonstration_matches_a_real_run(process_runner: TaskRunner, family: str) -> None:
+    for task in generate_file_tasks("train", 8, 2, family):
+        conversation, status, files = process_runner.run(task)
         expected = [
             (each["content"], [(call["name"], call["arguments"]) for call in each.get("calls", [])])
-            for each in messages(chore, STEPS)
+            for each in messages(task, STEPS)
         ]
-        # What submit answers is told to no model any more.
-        assert [told(message) for message in said][: len(expected)] == expected, chore.id
-        assert status == ("submitted" if chore.commands else "answered")
-        assert chore.is_solved(files, chore.reply), chore.id
+        # The result of submit is not sent to the model.
+        assert [text_and_calls(message) for message in conversation][: len(expected)] == expected, (
+            task.id
+        )
+        assert status == ("submitted" if task.commands else "answered")
+        assert task.is_solved(files, task.reply), task.id
 
 
 def test_out_of_scope_tasks_must_be_refused_without_files() -> None:
-    (chore,) = generate_file_tasks("train", 1, 0, "outside")
-    assert chore.is_solved({"input/a.txt": b"a"}, f"Sorry. {chore.reply}")
-    assert not chore.is_solved({}, "Here is your essay: dogs are nice.")
-    assert not chore.is_solved({"output/essay.txt": b"dogs"}, chore.reply)
+    (task,) = generate_file_tasks("train", 1, 0, "outside")
+    assert task.is_solved({"input/a.txt": b"a"}, f"Sorry. {task.reply}")
+    assert not task.is_solved({}, "Here is your essay: dogs are nice.")
+    assert not task.is_solved({"output/essay.txt": b"dogs"}, task.reply)
 
 
 def test_empty_and_wrong_answers_pass_no_check() -> None:
-    for chore in generate_file_tasks("wording", 300, 1):
-        if not chore.commands:
+    for task in generate_file_tasks("wording", 300, 1):
+        if not task.commands:
             continue
-        path = chore.reply.removeprefix("Done: ")
+        path = task.reply.removeprefix("Done: ")
         for nonsense in (b"", b"0", b"nonsense", b"\xff\xfe", b"[]", b"\x89PNG\r\n\x1a\n"):
-            assert not chore.check({path: nonsense, "output/x": nonsense}), chore.id
-        assert not chore.check({}), chore.id
-        inputs = {f"input/{name}": b"" for name in chore.input_files}
-        assert not chore.check(inputs), chore.id
+            assert not task.check({path: nonsense, "output/x": nonsense}), task.id
+        assert not task.check({}), task.id
+        inputs = {f"input/{name}": b"" for name in task.input_files}
+        assert not task.check(inputs), task.id
 
 
 @pytest.mark.long
 @pytest.mark.engine
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("family", [each for each in families() if each != "outside"])
-def test_every_solution_passes_only_its_own_check(desk: Desk, family: str) -> None:
-    made = [
-        chore
-        for split in TRIED
-        for chore in generate_file_tasks(split, EACH * len(kinds(family)), SEED, family)
+def test_every_solution_passes_only_its_own_check(docker_runner: TaskRunner, family: str) -> None:
+    tasks = [
+        task
+        for split in SPLITS
+        for task in generate_file_tasks(split, TASKS_PER_KIND * len(kinds(family)), SEED, family)
     ]
-    done: dict[str, list[tuple[FileTask, Files]]] = {}
-    for chore in made:
-        said, status, files = desk.do(chore)
+    outputs: dict[str, list[tuple[FileTask, Files]]] = {}
+    for task in tasks:
+        conversation, status, files = docker_runner.run(task)
         assert status == "submitted"
-        assert chore.check(files), (chore.text, chore.commands, said)
-        done.setdefault(chore.kind, []).append((chore, output_files(files)))
-    for (one, found), (other, theirs) in itertools.chain.from_iterable(
-        itertools.permutations(each, 2) for each in done.values()
+        assert task.check(files), (task.text, task.commands, conversation)
+        outputs.setdefault(task.kind, []).append((task, output_files(files)))
+    for (one, own_files), (other, other_files) in itertools.chain.from_iterable(
+        itertools.permutations(each, 2) for each in outputs.values()
     ):
-        if len(found) != 1 or found.values() == theirs.values():
+        if len(own_files) != 1 or own_files.values() == other_files.values():
             continue
-        (content,), (path,) = theirs.values(), found
-        if content not in found.values():
+        (content,), (path,) = other_files.values(), own_files
+        if content not in own_files.values():
             assert not one.check({path: content}), (one.text, other.text)

@@ -1,4 +1,4 @@
-"""Chores: the same for a seed, nothing held out is trained on, every way does what it should."""
+"""Generation of file tasks: deterministic, and without held-out data in training."""
 
 import hashlib
 import itertools
@@ -20,17 +20,17 @@ from agent.tasks.file_tasks.synthetic_values import (
 )
 from agent.tasks.file_tasks.wording import Part, load_wordings
 
-TOLD_BY_VALUES = [("outside", "chat"), ("outside", "knowledge")]
+VARIED_BY_VALUES = [("outside", "chat"), ("outside", "knowledge")]
 KINDS = [(family, kind) for family in families() for kind in kinds(family)]
 _CHOICE = re.compile(r"\[([^\[\]]*\|[^\[\]]*)\]")
 
 
 def expansions(frame: str) -> Iterator[str]:
-    """All that a frame may become, in lower case."""
+    """Yield every expansion of a frame, in lower case."""
     pieces = _CHOICE.split(frame)
     choices = [part.split("|") if at % 2 else [part] for at, part in enumerate(pieces)]
-    for chosen in itertools.product(*choices):
-        yield " ".join("".join(chosen).lower().split())
+    for choice in itertools.product(*choices):
+        yield " ".join("".join(choice).lower().split())
 
 
 def sentences(part: Part, family: str, kind: str) -> set[str]:
@@ -42,11 +42,9 @@ def sentences(part: Part, family: str, kind: str) -> set[str]:
 
 
 @pytest.mark.parametrize(("family", "kind"), KINDS)
-def test_the_wordings_are_many_and_none_that_is_held_out_is_trained_on(
-    family: str, kind: str
-) -> None:
+def test_wordings_are_many_and_held_out_ones_are_not_in_training(family: str, kind: str) -> None:
     train, held_out = (sentences(part, family, kind) for part in ("train", "held_out"))
-    if (family, kind) not in TOLD_BY_VALUES:
+    if (family, kind) not in VARIED_BY_VALUES:
         assert len(train) >= 25
     assert len(held_out) >= 6
     assert not train & held_out
@@ -61,7 +59,7 @@ def test_held_out_values_are_not_in_training() -> None:
         assert not words & set(load_vocabulary()), kind
 
 
-def test_functions_are_made_up_of_what_python_can_compute() -> None:
+def test_synthetic_functions_are_valid_python() -> None:
     for number in range(300):
         function = synthetic_value("function", Rng("function", number))
         compile(to_python((function or "x").format(a=2, b=3)), "function", "eval")
@@ -73,25 +71,25 @@ def test_functions_are_made_up_of_what_python_can_compute() -> None:
     )
 
 
-def test_what_differs_between_the_splits_is_what_they_say() -> None:
-    used = set(load_values()["stem"]["train"])
+def test_the_parameters_split_uses_other_file_names() -> None:
+    training_stems = set(load_values()["stem"]["train"])
     names = {
         re.split(r"[_\-. \d]", name)[0]
-        for chore in generate_file_tasks("parameters", 200, 1)
-        for name in chore.input_files
+        for task in generate_file_tasks("parameters", 200, 1)
+        for name in task.input_files
     }
-    assert not names & used
+    assert not names & training_stems
 
 
-def told(seed: int) -> str:
-    made = generate_file_tasks("train", 200, seed)
-    return "\n".join(f"{each.text} {each.commands} {each.input_files}" for each in made)
+def tasks_as_text(seed: int) -> str:
+    tasks = generate_file_tasks("train", 200, seed)
+    return "\n".join(f"{each.text} {each.commands} {each.input_files}" for each in tasks)
 
 
 def test_the_same_seed_generates_the_same_tasks() -> None:
-    assert told(seed=3) == told(seed=3)
-    assert told(seed=3) != told(seed=4)
-    assert hashlib.sha256(told(seed=3).encode()).hexdigest()[:16] == "40db33dd8d36bf79"
+    assert tasks_as_text(seed=3) == tasks_as_text(seed=3)
+    assert tasks_as_text(seed=3) != tasks_as_text(seed=4)
+    assert hashlib.sha256(tasks_as_text(seed=3).encode()).hexdigest()[:16] == "40db33dd8d36bf79"
 
 
 def test_an_unknown_family_is_reported() -> None:
@@ -99,8 +97,10 @@ def test_an_unknown_family_is_reported() -> None:
         list(generate_file_tasks("train", 1, 0, "cooking"))
 
 
-def test_every_kind_has_its_wordings() -> None:
-    made: dict[str, set[str]] = {family: set(table) for family, table in generate.FAMILIES.items()}
+def test_every_kind_has_wordings() -> None:
+    kinds_of_families: dict[str, set[str]] = {
+        family: set(table) for family, table in generate.FAMILIES.items()
+    }
     for part in ("train", "held_out"):
-        found = load_wordings(part)
-        assert made == {family: set(found[family]) for family in made}
+        wordings = load_wordings(part)
+        assert kinds_of_families == {family: set(wordings[family]) for family in kinds_of_families}

@@ -12,7 +12,7 @@ from agent.events import RunEnded
 from agent.runs import journal
 from agent.tasks.jsonl import write_tasks
 from agent.tasks.task import TaskRecord
-from tests.agent.cli.test_cli import SUBMIT, Studio, bash, connected
+from tests.agent.cli.test_cli import SUBMIT, CommandLine, bash, endpoint_variables
 from tests.support.models.endpoint import Endpoint, Turn
 
 FILES = {"note.txt": "moon\n"}
@@ -24,8 +24,8 @@ PROBLEMS = [
 
 
 @pytest.fixture
-def studio(tmp_path: Path) -> Studio:
-    return Studio(tmp_path / "data")
+def command_line(tmp_path: Path) -> CommandLine:
+    return CommandLine(tmp_path / "data")
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.engine
 def test_tasks_are_worked_on_in_sandboxes_and_scored(
-    studio: Studio, tasks: str, tmp_path: Path, image: str
+    command_line: CommandLine, tasks: str, tmp_path: Path, image: str
 ) -> None:
     both = Turn(
         calls=[
@@ -50,14 +50,14 @@ def test_tasks_are_worked_on_in_sandboxes_and_scored(
         ]
     )
     with Endpoint([both] * 4) as endpoint:
-        done = studio.run(
+        result = command_line.run(
             "rollout", tasks, "--output", str(tmp_path / "out"), "--concurrency", "2",
-            **connected(endpoint),
+            **endpoint_variables(endpoint),
         )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1].split()[:4] == ["all", "4", "4", "1.000"]
-    assert "4/4" in done.stderr
-    assert "4 rollouts in" in done.stderr
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.splitlines()[-1].split()[:4] == ["all", "4", "4", "1.000"]
+    assert "4/4" in result.stderr
+    assert "4 rollouts in" in result.stderr
     results = lines(tmp_path / "out" / "results.jsonl")
     assert {each["id"] for each in results} == {each.id for each in PROBLEMS}
     assert {(r["status"], r["reward"], r["steps"]) for r in results} == {("submitted", 1.0, 1)}
@@ -68,16 +68,16 @@ def test_tasks_are_worked_on_in_sandboxes_and_scored(
 
 
 def test_plain_needs_no_engine_and_each_repetition_has_a_file_that_is_scored(
-    studio: Studio, tasks: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    command_line: CommandLine, tasks: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
     with Endpoint([Turn(text="moon")] * 4 + [Turn(text="sun")] * 4) as endpoint:
-        done = studio.run(
+        result = command_line.run(
             "rollout", tasks, "--output", str(out), "--mode", "plain", "--repeat", "2",
-            "--concurrency", "1", DOCKER_HOST="unix:///nonexistent.sock", **connected(endpoint),
+            "--concurrency", "1", DOCKER_HOST="unix:///nonexistent.sock", **endpoint_variables(endpoint),
         )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    table = [row.split()[:4] for row in done.stdout.splitlines()[1:]]
+    assert result.returncode == 0, result.stderr
+    table = [row.split()[:4] for row in result.stdout.splitlines()[1:]]
     # At once 1: both runs of a task come before the next task.
     assert table == [
         ["letters", "2", "2", "1.000"],
@@ -87,36 +87,42 @@ def test_plain_needs_no_engine_and_each_repetition_has_a_file_that_is_scored(
     for name in ("results.jsonl", "results-2.jsonl"):
         assert len(lines(out / name)) == 4
         assert main(["score", tasks, str(out / name)]) == 0
-        assert capsys.readouterr().out == done.stdout
+        assert capsys.readouterr().out == result.stdout
 
 
 def test_where_no_engine_runs_plain_processes_can_be_chosen_and_are_called_so(
-    studio: Studio, tasks: str, tmp_path: Path
+    command_line: CommandLine, tasks: str, tmp_path: Path
 ) -> None:
     command = "cp /workspace/input/note.txt /workspace/output/answer.txt; env"
     both = Turn(calls=[("execute_bash", {"command": command}), ("submit", {})])
     with Endpoint([both] * 4) as endpoint:
-        done = studio.run(
+        result = command_line.run(
             "rollout", tasks, "--output", str(tmp_path), "--sandbox", "process",
-            DOCKER_HOST="unix:///nonexistent.sock", **connected(endpoint),
+            DOCKER_HOST="unix:///nonexistent.sock", **endpoint_variables(endpoint),
         )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert "without isolation" in done.stderr
-    assert done.stdout.splitlines()[-1].split()[:4] == ["all", "4", "4", "1.000"]
+    assert result.returncode == 0, result.stderr
+    assert "without isolation" in result.stderr
+    assert result.stdout.splitlines()[-1].split()[:4] == ["all", "4", "4", "1.000"]
     for kept in tmp_path.glob("data/runs/*/journal.jsonl"):
         assert "without isolation" in kept.read_text()
         assert "sk-secret" not in kept.read_text()
 
 
 def test_a_run_that_fails_says_why_and_nothing_but_failures_is_exit_code_1(
-    studio: Studio, tasks: str, tmp_path: Path
+    command_line: CommandLine, tasks: str, tmp_path: Path
 ) -> None:
     with Endpoint([Turn(fault="401")] * 4) as endpoint:
-        done = studio.run(
-            "rollout", tasks, "--output", str(tmp_path), "--mode", "plain", **connected(endpoint)
+        result = command_line.run(
+            "rollout",
+            tasks,
+            "--output",
+            str(tmp_path),
+            "--mode",
+            "plain",
+            **endpoint_variables(endpoint),
         )
-    assert done.returncode == 1
-    assert "failed: " in done.stderr
+    assert result.returncode == 1
+    assert "failed: " in result.stderr
     results = lines(tmp_path / "results.jsonl")
     assert {(each["status"], each["answer"], each["reward"]) for each in results} == {
         ("failed", None, 0.0)
@@ -126,12 +132,12 @@ def test_a_run_that_fails_says_why_and_nothing_but_failures_is_exit_code_1(
 
 @pytest.mark.engine
 def test_ctrl_c_stops_the_runs_and_keeps_finished_results(
-    studio: Studio, tasks: str, tmp_path: Path, image: str
+    command_line: CommandLine, tasks: str, tmp_path: Path, image: str
 ) -> None:
     turns = [bash("cp input/note.txt output/answer.txt"), SUBMIT, bash("echo begun; sleep 600")]
     endpoint = Endpoint(turns)
     arguments = ("rollout", tasks, "--output", str(tmp_path / "out"), "--at-once", "1")
-    with endpoint, studio.begin(*arguments, **connected(endpoint)) as process:
+    with endpoint, command_line.begin(*arguments, **endpoint_variables(endpoint)) as process:
         assert process.stderr is not None
         assert any(line.startswith("1/4") for line in process.stderr)
         process.send_signal(signal.SIGINT)
@@ -153,20 +159,22 @@ def test_ctrl_c_stops_the_runs_and_keeps_finished_results(
     ],
 )
 def test_errors_are_reported_before_anything_starts(
-    studio: Studio, tasks: str, tmp_path: Path, arguments: list[str], told: str
+    command_line: CommandLine, tasks: str, tmp_path: Path, arguments: list[str], told: str
 ) -> None:
     out = tmp_path / "out"
-    done = studio.run("rollout", *(each.format(tasks=tasks, out=out) for each in arguments))
-    assert done.returncode == 1
-    assert told in done.stderr
-    assert "Traceback" not in done.stderr
+    result = command_line.run("rollout", *(each.format(tasks=tasks, out=out) for each in arguments))
+    assert result.returncode == 1
+    assert told in result.stderr
+    assert "Traceback" not in result.stderr
     assert not out.exists()
 
 
-def test_results_are_never_overwritten(studio: Studio, tasks: str, tmp_path: Path) -> None:
+def test_results_are_never_overwritten(
+    command_line: CommandLine, tasks: str, tmp_path: Path
+) -> None:
     (tmp_path / "results.jsonl").write_text("mine")
     where = ("--base-url", "http://127.0.0.1:9/v1", "--model", "m")
-    done = studio.run("rollout", tasks, "--output", str(tmp_path), *where)
-    assert done.returncode == 1
-    assert "Choose another folder" in done.stderr
+    result = command_line.run("rollout", tasks, "--output", str(tmp_path), *where)
+    assert result.returncode == 1
+    assert "Choose another folder" in result.stderr
     assert (tmp_path / "results.jsonl").read_text() == "mine"
