@@ -74,7 +74,8 @@ def test_plain_needs_no_engine_and_each_repetition_has_a_file_that_is_scored(
     with Endpoint([Turn(text="moon")] * 4 + [Turn(text="sun")] * 4) as endpoint:
         result = command_line.run(
             "rollout", tasks, "--output", str(out), "--mode", "plain", "--repeat", "2",
-            "--concurrency", "1", DOCKER_HOST="unix:///nonexistent.sock", **endpoint_variables(endpoint),
+            "--concurrency", "1", DOCKER_HOST="unix:///nonexistent.sock",
+            **endpoint_variables(endpoint),
         )  # fmt: skip
     assert result.returncode == 0, result.stderr
     table = [row.split()[:4] for row in result.stdout.splitlines()[1:]]
@@ -137,7 +138,7 @@ def test_ctrl_c_stops_the_runs_and_keeps_finished_results(
     turns = [bash("cp input/note.txt output/answer.txt"), SUBMIT, bash("echo begun; sleep 600")]
     endpoint = Endpoint(turns)
     arguments = ("rollout", tasks, "--output", str(tmp_path / "out"), "--at-once", "1")
-    with endpoint, command_line.begin(*arguments, **endpoint_variables(endpoint)) as process:
+    with endpoint, command_line.start(*arguments, **endpoint_variables(endpoint)) as process:
         assert process.stderr is not None
         assert any(line.startswith("1/4") for line in process.stderr)
         process.send_signal(signal.SIGINT)
