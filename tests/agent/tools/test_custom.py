@@ -1,4 +1,4 @@
-"""Tools of the user's own: their schemas, what a model gets wrong, where they are executed."""
+"""Custom tools: their schemas, invalid calls, and execution on the host and in the sandbox."""
 
 import asyncio
 import threading
@@ -52,16 +52,16 @@ class Place(BaseModel):
 
 @pytest.fixture
 def sandbox(tmp_path: Path) -> Iterator[ProcessSandbox]:
-    made = ProcessSandbox(tmp_path / "sandbox")
-    yield made
-    made.close()
+    custom_tool = ProcessSandbox(tmp_path / "sandbox")
+    yield custom_tool
+    custom_tool.close()
 
 
-def use(
-    sandbox: ProcessSandbox, own: Any, arguments: str, stop: Stop | None = None
+def run_tool(
+    sandbox: ProcessSandbox, custom_tool: Any, arguments: str, stop: Stop | None = None
 ) -> tuple[ToolOutcome, str]:
-    """The outcome of a call, and what it printed in the sandbox meanwhile."""
-    tools = toolset([own])
+    """Run a call; returns its outcome and what it printed in the sandbox."""
+    tools = toolset([custom_tool])
     toolbox = Toolbox(sandbox, custom=tools)
     action = toolbox.parse(ToolCall("1", next(iter(tools)), arguments))
     assert isinstance(action, Action), action
@@ -71,18 +71,19 @@ def use(
     return outcome, printed.decode()
 
 
-def shown(own: Any, text: str) -> str:
-    return f"Execution output of [{getattr(own, 'name', None) or own.__name__}]:\n{text}"
+def observation(custom_tool: Any, text: str) -> str:
+    name = getattr(custom_tool, "name", None) or custom_tool.__name__
+    return f"Execution output of [{name}]:\n{text}"
 
 
 # Schemas
 
 
 def test_the_schema_comes_from_the_signature_and_the_docstring() -> None:
-    made = tool(weather)
-    assert (made.name, made.where, made.seconds) == ("weather", "host", 60.0)
-    assert made.description == "Tell the weather.\n\nIt is always fine."
-    assert made.parameters == {
+    custom_tool = tool(weather)
+    assert (custom_tool.name, custom_tool.where, custom_tool.seconds) == ("weather", "host", 60.0)
+    assert custom_tool.description == "Tell the weather.\n\nIt is always fine."
+    assert custom_tool.parameters == {
         "type": "object",
         "additionalProperties": False,
         "required": ["city"],
@@ -101,7 +102,7 @@ def test_the_schema_comes_from_the_signature_and_the_docstring() -> None:
             },
         },
     }
-    assert made("Bern") == "Bern 1 C None"
+    assert custom_tool("Bern") == "Bern 1 C None"
 
 
 def test_models_dataclasses_and_odd_names_are_parameters() -> None:
@@ -115,9 +116,9 @@ def test_models_dataclasses_and_odd_names_are_parameters() -> None:
     with pytest.raises(UsageError, match="cannot be read"):
         tool(_with_unknown_type)
     odd.__annotations__["json"] = Size
-    made = tool(odd)
-    assert list(made.parameters["properties"]) == ["schema", "json", "model_x", "_hidden"]
-    assert made.parameters["properties"]["model_x"]["minimum"] == 3
+    custom_tool = tool(odd)
+    assert list(custom_tool.parameters["properties"]) == ["schema", "json", "model_x", "_hidden"]
+    assert custom_tool.parameters["properties"]["model_x"]["minimum"] == 3
 
 
 def _with_unknown_type(x: "Nowhere") -> None:  # type: ignore[name-defined]  # noqa: F821
@@ -135,9 +136,9 @@ def test_names_and_descriptions_are_set_by_the_decorator() -> None:
 
 
 def _untyped(x): ...  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-def _any_number(*x: int) -> None: ...
-def _by_place(x: int, /) -> None: ...
-def _stop(x: threading.Event) -> None: ...
+def _with_varargs(*x: int) -> None: ...
+def _positional_only(x: int, /) -> None: ...
+def _with_event(x: threading.Event) -> None: ...
 def submit() -> None: ...
 def _global() -> int:
     return FACTOR
@@ -147,9 +148,9 @@ def _global() -> int:
     ("make", "words"),
     [
         (lambda: tool(_untyped), "the parameter x has no type"),
-        (lambda: tool(_any_number), "cannot be given by name"),
-        (lambda: tool(_by_place), "cannot be given by name"),
-        (lambda: tool(_stop), "have no schema"),
+        (lambda: tool(_with_varargs), "cannot be given by name"),
+        (lambda: tool(_positional_only), "cannot be given by name"),
+        (lambda: tool(_with_event), "have no schema"),
         (lambda: tool(submit), "submit is a tool that every run has"),
         (lambda: _tool(7), "A tool is a function, not 7"),
         (lambda: tool(lambda: 1), "cannot be a tool's name"),
@@ -185,16 +186,16 @@ def test_wrong_arguments_are_reported_to_the_model(
     sandbox: ProcessSandbox, arguments: str, words: str
 ) -> None:
     toolbox = Toolbox(sandbox, custom=toolset([weather]))
-    mistake = toolbox.parse(ToolCall("1", "weather", arguments))
-    assert isinstance(mistake, InvalidCall)
-    assert words in mistake.text
-    assert "Nothing was done" in mistake.text
+    invalid_call = toolbox.parse(ToolCall("1", "weather", arguments))
+    assert isinstance(invalid_call, InvalidCall)
+    assert words in invalid_call.text
+    assert "Nothing was done" in invalid_call.text
 
 
 def test_an_unknown_tool_is_answered_with_the_list_of_tools(sandbox: ProcessSandbox) -> None:
-    mistake = Toolbox(sandbox, custom=toolset([weather])).parse(ToolCall("1", "wether", "{}"))
-    assert isinstance(mistake, InvalidCall)
-    assert "str_replace_editor, execute_bash, weather and submit" in mistake.text
+    invalid_call = Toolbox(sandbox, custom=toolset([weather])).parse(ToolCall("1", "wether", "{}"))
+    assert isinstance(invalid_call, InvalidCall)
+    assert "str_replace_editor, execute_bash, weather and submit" in invalid_call.text
 
 
 def test_a_call_has_a_heading_and_its_arguments(sandbox: ProcessSandbox) -> None:
@@ -209,7 +210,7 @@ def _mapping(place: Place, many: list[Place]) -> dict[str, object]:
     return {"x": place.x, "all": len(many), "day": Path("a")}
 
 
-async def _later(x: int) -> int:
+async def _async(x: int) -> int:
     await asyncio.sleep(0)
     return x + 1
 
@@ -223,23 +224,23 @@ def _long() -> str:
 
 
 @pytest.mark.parametrize(
-    ("own", "arguments", "text"),
+    ("custom_tool", "arguments", "text"),
     [
         (weather, '{"city": "Bern", "days": "2"}', "Bern 2 C None"),
         (_mapping, '{"place": {"x": 1}, "many": [{"x": 2}]}', '{"x":1.0,"all":1,"day":"a"}'),
-        (_later, '{"x": 1}', "2"),
+        (_async, '{"x": 1}', "2"),
         (_nothing, "", "null"),
     ],
 )
 def test_a_host_tool_returns_text_or_json(
-    sandbox: ProcessSandbox, own: Any, arguments: str, text: str
+    sandbox: ProcessSandbox, custom_tool: Any, arguments: str, text: str
 ) -> None:
-    outcome, _ = use(sandbox, own, arguments)
-    assert (outcome.ok, outcome.text) == (True, shown(own, text))
+    outcome, _ = run_tool(sandbox, custom_tool, arguments)
+    assert (outcome.ok, outcome.text) == (True, observation(custom_tool, text))
 
 
 def test_a_long_result_is_clipped(sandbox: ProcessSandbox) -> None:
-    outcome, _ = use(sandbox, _long, "{}")
+    outcome, _ = run_tool(sandbox, _long, "{}")
     assert len(outcome.text) < 11_000
     assert "truncated" in outcome.text
 
@@ -248,9 +249,9 @@ def test_exceptions_are_reported_to_the_model(sandbox: ProcessSandbox) -> None:
     def divide(a: int, b: int) -> float:
         return a / b
 
-    outcome, _ = use(sandbox, divide, '{"a": 1, "b": 0}')
+    outcome, _ = run_tool(sandbox, divide, '{"a": 1, "b": 0}')
     assert not outcome.ok
-    assert outcome.text == shown(
+    assert outcome.text == observation(
         divide, "Error: divide failed with ZeroDivisionError: division by zero"
     )
 
@@ -264,12 +265,12 @@ def test_a_host_tool_has_a_time_limit_and_is_abandoned_at_a_stop(
     def slow() -> None:
         gate.wait(30)
 
-    outcome, _ = use(sandbox, slow, "{}")
+    outcome, _ = run_tool(sandbox, slow, "{}")
     assert (outcome.ok, outcome.end_reason) == (False, "timeout")
     assert "longer than its limit of 0.2 s" in outcome.text
     stop = Stop()
     stop.set()
-    outcome, _ = use(sandbox, tool(name="slow")(lambda: gate.wait(30)), "{}", stop)
+    outcome, _ = run_tool(sandbox, tool(name="slow")(lambda: gate.wait(30)), "{}", stop)
     assert outcome.end_reason == "stop"
     gate.set()
 
@@ -294,30 +295,30 @@ def count(path: str, words: list[str], *, strict: bool = True) -> dict[str, int]
 def test_a_tool_is_executed_in_the_sandbox(sandbox: ProcessSandbox) -> None:
     (sandbox.workspace / "a.txt").write_text("a b a")
     (sandbox.workspace / "re.py").write_text("the model's own module is not imported")
-    outcome, printed = use(sandbox, count, '{"path": "a.txt", "words": ["a", "b"]}')
-    assert (outcome.ok, outcome.text) == (True, shown(count, '{"a": 2, "b": 1}'))
+    outcome, printed = run_tool(sandbox, count, '{"path": "a.txt", "words": ["a", "b"]}')
+    assert (outcome.ok, outcome.text) == (True, observation(count, '{"a": 2, "b": 1}'))
     assert printed == "read a.txt\n"
     assert outcome.seconds > 0
 
 
 def test_exceptions_in_the_sandbox_are_reported(sandbox: ProcessSandbox) -> None:
-    outcome, printed = use(sandbox, count, '{"path": "nothing", "words": []}')
+    outcome, printed = run_tool(sandbox, count, '{"path": "nothing", "words": []}')
     assert not outcome.ok
     assert "Error: count failed with exit code 1." in outcome.text
     assert "FileNotFoundError" in outcome.text
     assert "FileNotFoundError" in printed
 
 
-def test_async_and_text_in_the_sandbox(sandbox: ProcessSandbox) -> None:
+def test_async_tools_and_text_work_in_the_sandbox(sandbox: ProcessSandbox) -> None:
     @tool(where="sandbox")
-    async def said(text: str = "é") -> str:
+    async def echo(text: str = "é") -> str:
         import asyncio
 
         await asyncio.sleep(0)
         return text
 
-    assert use(sandbox, said, "{}")[0].text == shown(said, "é")
-    assert use(sandbox, said, '{"text": "a\\nb"}')[0].text == shown(said, "a\nb")
+    assert run_tool(sandbox, echo, "{}")[0].text == observation(echo, "é")
+    assert run_tool(sandbox, echo, '{"text": "a\\nb"}')[0].text == observation(echo, "a\nb")
 
 
 def test_a_tool_in_the_sandbox_has_a_time_limit(sandbox: ProcessSandbox) -> None:
@@ -327,7 +328,7 @@ def test_a_tool_in_the_sandbox_has_a_time_limit(sandbox: ProcessSandbox) -> None
 
         time.sleep(600)
 
-    begun = time.monotonic()
-    outcome, _ = use(sandbox, slow, "{}")
+    start_time = time.monotonic()
+    outcome, _ = run_tool(sandbox, slow, "{}")
     assert (outcome.ok, outcome.end_reason) == (False, "timeout")
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - start_time < 10

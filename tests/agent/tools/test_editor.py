@@ -1,4 +1,4 @@
-"""The editor on bytes: what an edit does not concern stays, and every text is true."""
+"""The editor on bytes: edits leave everything else unchanged, and messages are accurate."""
 
 import re
 
@@ -17,31 +17,31 @@ from agent.tools.editor import (
 )
 from agent.tools.text_file import TextFile
 
-P = "/workspace/a.txt"
-untimed = settings(deadline=None)
-LINE_ENDS = st.sampled_from(["\n", "\r\n"])
+PATH = "/workspace/a.txt"
+no_deadline = settings(deadline=None)
+LINE_ENDINGS = st.sampled_from(["\n", "\r\n"])
 LINES = st.text(st.characters(exclude_characters="\r\n", exclude_categories=["Cs"]), max_size=6)
 
 
 @st.composite
 def texts(draw: st.DrawFn) -> str:
-    """Lines with LF, CRLF or both, the last one with or without its end."""
-    lines = draw(st.lists(st.tuples(LINES, LINE_ENDS), max_size=8))
+    """Generate lines with LF, CRLF or both; the last line may lack its line ending."""
+    lines = draw(st.lists(st.tuples(LINES, LINE_ENDINGS), max_size=8))
     return "".join(line + end for line, end in lines) + draw(st.sampled_from(["", "last"]))
 
 
 def shown_lines(text: str) -> list[tuple[int, str]]:
-    """The numbered lines of a view."""
+    """Return the numbered lines of a view."""
     return [(int(n), line) for n, line in re.findall(r"^ *(\d+)\t(.*)$", text, re.MULTILINE)]
 
 
 class TestBytes:
-    @untimed
+    @no_deadline
     @given(st.binary(max_size=200))
     def test_any_bytes_survive_decoding(self, data: bytes) -> None:
         assert TextFile.decode(data).encode() == data
 
-    @untimed
+    @no_deadline
     @given(st.binary(max_size=40), st.sampled_from([b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf"]))
     def test_byte_order_marks_survive_edits(self, data: bytes, bom: bytes) -> None:
         assert TextFile.decode(bom + data).encode() == bom + data
@@ -62,43 +62,43 @@ class TestBytes:
         ],
     )
     def test_str_replace_changes_nothing_else(self, data: bytes) -> None:
-        assert str_replace(data, P, "KEY", "VALUE").data == data.replace(b"KEY", b"VALUE")
+        assert str_replace(data, PATH, "KEY", "VALUE").data == data.replace(b"KEY", b"VALUE")
 
     @pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be"])
     def test_a_utf16_file_is_edited_in_utf16(self, codec: str) -> None:
         bom = "\ufeff".encode(codec)
         data = bom + "Zoë\r\n🎈\r\n".encode(codec)
-        assert str_replace(data, P, "Zoë\n🎈", "Ÿ\n🎉").data == bom + "Ÿ\r\n🎉\r\n".encode(codec)
-        assert "encoded in UTF-16" in view(data, P)
+        assert str_replace(data, PATH, "Zoë\n🎈", "Ÿ\n🎉").data == bom + "Ÿ\r\n🎉\r\n".encode(codec)
+        assert "encoded in UTF-16" in view(data, PATH)
 
 
 class TestView:
     def test_numbers_lines_like_cat_n_and_keeps_tabs(self) -> None:
-        assert view(b"a\n\tb\n", P) == (
-            f"Here's the content of {P}, numbered as by `cat -n`:\n     1\ta\n     2\t\tb"
+        assert view(b"a\n\tb\n", PATH) == (
+            f"Here's the content of {PATH}, numbered as by `cat -n`:\n     1\ta\n     2\t\tb"
         )
 
     def test_an_empty_file_is_called_empty(self) -> None:
-        assert view(b"", P) == f"(empty file: {P})"
+        assert view(b"", PATH) == f"(empty file: {PATH})"
 
     def test_a_range_shows_only_its_lines(self) -> None:
         data = b"".join(b"line %d\n" % n for n in range(1, 11))
-        assert shown_lines(view(data, P, (3, 4))) == [(3, "line 3"), (4, "line 4")]
-        assert shown_lines(view(data, P, (9, -1))) == [(9, "line 9"), (10, "line 10")]
-        assert shown_lines(view(data, P, (9, 99))) == [(9, "line 9"), (10, "line 10")]
-        assert view(data, P, (3, 4)).endswith("(lines 3-4 of 10)")
+        assert shown_lines(view(data, PATH, (3, 4))) == [(3, "line 3"), (4, "line 4")]
+        assert shown_lines(view(data, PATH, (9, -1))) == [(9, "line 9"), (10, "line 10")]
+        assert shown_lines(view(data, PATH, (9, 99))) == [(9, "line 9"), (10, "line 10")]
+        assert view(data, PATH, (3, 4)).endswith("(lines 3-4 of 10)")
 
     @pytest.mark.parametrize("wrong", [(0, 1), (4, 4), (-1, -1), (2, 1), (1, 0), (1, -2)])
     def test_a_range_outside_the_file_is_refused(self, wrong: tuple[int, int]) -> None:
         with pytest.raises(ToolError, match=rf"^Invalid view_range \[{wrong[0]}, {wrong[1]}\]"):
-            view(b"a\nb\nc\n", P, wrong)
+            view(b"a\nb\nc\n", PATH, wrong)
 
     def test_the_pages_of_a_long_file_show_every_line_once(self) -> None:
         data = b"".join(b"line %d\n" % n for n in range(1, 3001))
         seen: list[tuple[int, str]] = []
         view_range: tuple[int, int] | None = None
         while True:
-            page = view(data, P, view_range)
+            page = view(data, PATH, view_range)
             assert len(page) < MAX_VIEW_CHARACTERS + 300
             seen += shown_lines(page)
             following = re.search(r"The next ones: view_range \[(\d+), (\d+)\]", page)
@@ -109,7 +109,7 @@ class TestView:
         assert seen == [(n, f"line {n}") for n in range(1, 3001)]
 
     def test_a_line_of_ten_megabytes_is_truncated_with_its_length(self) -> None:
-        page = view(b"x" * 10_000_000 + b"\nend\n", P)
+        page = view(b"x" * 10_000_000 + b"\nend\n", PATH)
         left = 10_000_000 - page.count("x", page.index("1\t"), page.index("[…"))
         assert f"[… {left} more characters in this line]" in page
         assert "Line 1 is too long" in page
@@ -117,49 +117,49 @@ class TestView:
 
     def test_any_range_of_a_ten_megabyte_file_is_shown(self) -> None:
         data = b"0123456789\n" * 1_000_000
-        page = view(data, P, (999_999, -1))
+        page = view(data, PATH, (999_999, -1))
         assert shown_lines(page) == [(999_999, "0123456789"), (1_000_000, "0123456789")]
 
     def test_line_endings_and_undecodable_bytes_are_mentioned(self) -> None:
-        assert "(lines end in CRLF)" in view(b"a\r\nb\r\n", P)
-        assert "(1 of 2 lines end in CRLF)" in view(b"a\r\nb\n", P)
-        assert "(no line end after the last line)" in view(b"a\nb", P)
-        assert "(� stands for a byte that is not text)" in view("é€ñ\n".encode() + b"\xff", P)
+        assert "(lines end in CRLF)" in view(b"a\r\nb\r\n", PATH)
+        assert "(1 of 2 lines end in CRLF)" in view(b"a\r\nb\n", PATH)
+        assert "(no line end after the last line)" in view(b"a\nb", PATH)
+        assert "(� stands for a byte that is not text)" in view("é€ñ\n".encode() + b"\xff", PATH)
 
     def test_control_characters_are_escaped(self) -> None:
-        assert shown_lines(view(b"\x1b[31mred\x07\rover\n", P)) == [(1, "␛[31mred␇␍over")]
+        assert shown_lines(view(b"\x1b[31mred\x07\rover\n", PATH)) == [(1, "␛[31mred␇␍over")]
 
     def test_a_binary_file_is_reported_as_binary(self) -> None:
         with pytest.raises(ToolError, match=r"is a binary file \(6 bytes, beginning with 89 50"):
-            view(b"\x89PNG\x00\x01", P)
+            view(b"\x89PNG\x00\x01", PATH)
 
-    @untimed
+    @no_deadline
     @given(texts())
     def test_a_view_matches_splitting_at_line_endings(self, text: str) -> None:
         if "\0" in text or not text:
             return
         wanted = [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
-        rows = view(text.encode(), P).split("\n")[1 : len(wanted) + 1]
+        rows = view(text.encode(), PATH).split("\n")[1 : len(wanted) + 1]
         assert [int(row.partition("\t")[0]) for row in rows] == list(range(1, len(wanted) + 1))
         for row, line in zip(rows, wanted, strict=True):
             assert len(row.partition("\t")[2]) == len(line)
 
 
 class TestCreate:
-    @untimed
+    @no_deadline
     @given(st.text(st.characters(exclude_categories=["Cs"])))
     def test_a_file_holds_exactly_the_text(self, text: str) -> None:
-        assert create(P, text).data == text.encode()
+        assert create(PATH, text).data == text.encode()
 
     def test_create_reports_size_without_echoing_the_text(self) -> None:
-        message = create(P, "first\nsecond é").message
-        assert message.startswith(f"File created at {P}. ")
+        message = create(PATH, "first\nsecond é").message
+        assert message.startswith(f"File created at {PATH}. ")
         assert "2 lines, 15 bytes, without a line end after the last line" in message
         assert "second" not in message
 
 
 class TestStrReplace:
-    @untimed
+    @no_deadline
     @given(texts(), texts(), texts(), texts())
     def test_one_occurrence_is_replaced_as_in_plain_text(
         self, before: str, old: str, after: str, new: str
@@ -167,10 +167,10 @@ class TestStrReplace:
         flat = [text.replace("\r\n", "\n") for text in (before, old, after, new)]
         old = f"«{flat[1]}»"
         data = f"{flat[0]}{old}{flat[2]}".encode()
-        edited = str_replace(data, P, old, f"{flat[3]}!")
+        edited = str_replace(data, PATH, old, f"{flat[3]}!")
         assert edited.data == f"{flat[0]}{flat[3]}!{flat[2]}".encode()
 
-    @untimed
+    @no_deadline
     @given(texts(), st.lists(LINES, min_size=1, max_size=4), texts(), LINES)
     def test_a_crlf_file_keeps_crlf_and_matches_lf(
         self, before: str, old: list[str], after: str, new: str
@@ -180,76 +180,76 @@ class TestStrReplace:
 
         old_str, new_str = "«" + "\n".join(old) + "»", f"{new}!\n{new}"
         data = crlf(f"\n{before}{old_str}{after}\n").encode()
-        edited = str_replace(data, P, old_str, new_str)
+        edited = str_replace(data, PATH, old_str, new_str)
         assert edited.data == crlf(f"\n{before}{new_str}{after}\n").encode()
 
     def test_unchanged_lines_keep_their_line_endings(self) -> None:
         data = b"a\r\nb\nc\r\nd\n"
-        assert str_replace(data, P, "a\nb\nc\nd", "a\nb\nC\nd").data == b"a\r\nb\nC\r\nd\n"
+        assert str_replace(data, PATH, "a\nb\nc\nd", "a\nb\nC\nd").data == b"a\r\nb\nC\r\nd\n"
 
     def test_a_crlf_line_ending_is_never_split(self) -> None:
-        assert str_replace(b"a\r\nb\r\n", P, "\nb", "X").data == b"aX\r\n"
+        assert str_replace(b"a\r\nb\r\n", PATH, "\nb", "X").data == b"aX\r\n"
 
     def test_line_endings_can_be_changed_explicitly(self) -> None:
-        assert str_replace(b"a\r\nb\r\n", P, "a\r\nb", "a\nb").data == b"a\nb\r\n"
-        assert str_replace(b"a\nb\n", P, "a\nb", "a\r\nb").data == b"a\r\nb\n"
+        assert str_replace(b"a\r\nb\r\n", PATH, "a\r\nb", "a\nb").data == b"a\nb\r\n"
+        assert str_replace(b"a\nb\n", PATH, "a\nb", "a\r\nb").data == b"a\r\nb\n"
 
     def test_new_lines_take_the_line_ending_of_the_edited_line(self) -> None:
-        assert str_replace(b"a\r\nKEY", P, "KEY", "x\ny").data == b"a\r\nx\r\ny"
+        assert str_replace(b"a\r\nKEY", PATH, "KEY", "x\ny").data == b"a\r\nx\r\ny"
 
     def test_a_missing_occurrence_is_reported(self) -> None:
-        with pytest.raises(ToolError, match=f"^No occurrences of old_str found in {P} for repl"):
-            str_replace(b"abc", P, "x", "y")
+        with pytest.raises(ToolError, match=f"^No occurrences of old_str found in {PATH} for repl"):
+            str_replace(b"abc", PATH, "x", "y")
 
     def test_undecodable_bytes_are_mentioned_if_nothing_matches(self) -> None:
         with pytest.raises(ToolError, match="cannot be matched"):
-            str_replace("é€ñ".encode() + b"\xff", P, "ñ�", "y")
+            str_replace("é€ñ".encode() + b"\xff", PATH, "ñ�", "y")
 
     def test_multiple_occurrences_are_reported_with_their_lines(self) -> None:
         with pytest.raises(ToolError, match=r"^Multiple occurrences \(3\) .* in lines 1, 1, 3\. "):
-            str_replace(b"x x\n\nx\n", P, "x", "y")
+            str_replace(b"x x\n\nx\n", PATH, "x", "y")
         with pytest.raises(ToolError, match=r"\(100\) .* in lines 1, 2, 3, 4, 5, …\."):
-            str_replace(b"x\n" * 100, P, "x", "y")
+            str_replace(b"x\n" * 100, PATH, "x", "y")
 
     def test_overlapping_occurrences_are_counted(self) -> None:
         with pytest.raises(ToolError, match=r"Multiple occurrences \(2\)"):
-            str_replace(b"aaa", P, "aa", "y")
+            str_replace(b"aaa", PATH, "aa", "y")
 
     def test_an_edit_that_changes_nothing_is_an_error(self) -> None:
         with pytest.raises(ToolError, match="nothing would change"):
-            str_replace(b"a\n", P, "a", "a")
+            str_replace(b"a\n", PATH, "a", "a")
         with pytest.raises(ToolError, match="nothing would change"):
-            str_replace(b"a\r\nb\r\n", P, "a\nb", "a\r\nb")
+            str_replace(b"a\r\nb\r\n", PATH, "a\nb", "a\r\nb")
 
     def test_an_empty_old_str_is_refused(self) -> None:
         with pytest.raises(ToolError, match="old_str is empty"):
-            str_replace(b"", P, "", "a")
+            str_replace(b"", PATH, "", "a")
 
     def test_the_snippet_has_four_lines_of_context(self) -> None:
         data = b"".join(b"line %d\n" % n for n in range(1, 21))
-        message = str_replace(data, P, "line 10\n", "ten\n").message
-        assert message.startswith(f"The file {P} has been edited. Here's a snippet of {P}:\n")
+        message = str_replace(data, PATH, "line 10\n", "ten\n").message
+        assert message.startswith(f"The file {PATH} has been edited. Here's a snippet of {PATH}:\n")
         assert shown_lines(message)[0] == (6, "line 6")
         assert (10, "ten") in shown_lines(message)
         assert len(shown_lines(message)) <= 10
 
     def test_the_snippet_of_a_huge_line_is_small(self) -> None:
         data = b"x" * 10_000_000 + b"KEY"
-        assert len(str_replace(data, P, "KEY", "y").message) < MAX_SNIPPET_CHARACTERS
+        assert len(str_replace(data, PATH, "KEY", "y").message) < MAX_SNIPPET_CHARACTERS
 
     def test_an_edit_that_empties_a_file_reports_it_as_empty(self) -> None:
-        edited = str_replace(b"all", P, "all", "")
+        edited = str_replace(b"all", PATH, "all", "")
         assert (edited.data, edited.message.endswith("It is empty now.")) == (b"", True)
 
     def test_utf8_inserted_between_invalid_bytes_is_reported(self) -> None:
         broken = "é€ñ KEY".encode() + b"\xff"
-        edited = str_replace(broken, P, "KEY", "Zoë")
+        edited = str_replace(broken, PATH, "KEY", "Zoë")
         assert edited.data == "é€ñ Zoë".encode() + b"\xff"
         assert "what you added was written as UTF-8" in edited.message
 
 
-class TestOlderEncodings:
-    """A file in an encoding from before Unicode is shown decoded and written back in it."""
+class TestLegacyEncodings:
+    """A file in a legacy encoding is shown decoded and written back in its encoding."""
 
     @pytest.mark.parametrize(
         ("codec", "text", "old", "new"),
@@ -266,16 +266,19 @@ class TestOlderEncodings:
     def test_an_edit_keeps_the_encoding(self, codec: str, text: str, old: str, new: str) -> None:
         data = text.encode(codec)
         first = text.splitlines()[0]
-        assert shown_lines(view(data, P))[0] == (1, first)
-        assert "it seems; edits keep it)" in view(data, P)
-        edited = str_replace(data, P, old, new)
+        assert shown_lines(view(data, PATH))[0] == (1, first)
+        assert "it seems; edits keep it)" in view(data, PATH)
+        edited = str_replace(data, PATH, old, new)
         assert edited.data == text.replace(old, new).encode(codec)
         assert "�" not in edited.message
-        assert insert(data, P, 0, new).data.decode(codec).splitlines() == [new, *text.splitlines()]
+        assert insert(data, PATH, 0, new).data.decode(codec).splitlines() == [
+            new,
+            *text.splitlines(),
+        ]
 
     def test_a_character_missing_from_the_encoding_is_refused(self) -> None:
         with pytest.raises(ToolError, match=r"windows-1251, which does not have the character 漢"):
-            str_replace("Привет, мир\n".encode("cp1251"), P, "мир", "漢字")
+            str_replace("Привет, мир\n".encode("cp1251"), PATH, "мир", "漢字")
 
     @pytest.mark.parametrize("data", [b"\x89PNG\r\n\x1a\n\x00\x00", b"\x81\x8d\xff KEY \xfe\x90"])
     def test_undecodable_bytes_are_unchanged(self, data: bytes) -> None:
@@ -283,7 +286,7 @@ class TestOlderEncodings:
 
 
 class TestInsert:
-    @untimed
+    @no_deadline
     @given(texts(), st.integers(min_value=0, max_value=10), LINES)
     def test_insert_behaves_like_list_insert(self, text: str, at: int, new: str) -> None:
         text = text.replace("\r\n", "\n")
@@ -293,31 +296,31 @@ class TestInsert:
             with pytest.raises(
                 ToolError, match=rf"^Invalid insert_line {at}\. Must be in \[0, {count}\]\.$"
             ):
-                insert(text.encode(), P, at, new)
+                insert(text.encode(), PATH, at, new)
             return
         wanted = "\n".join([*lines[:at], new, *lines[at:]])
-        assert insert(text.encode(), P, at, new).data == wanted.encode()
+        assert insert(text.encode(), PATH, at, new).data == wanted.encode()
 
-    @untimed
+    @no_deadline
     @given(texts(), st.integers(min_value=0, max_value=3), LINES)
     def test_surrounding_bytes_are_unchanged(self, text: str, at: int, new: str) -> None:
         data = text.encode()
         if at > TextFile.decode(data).line_count:
             return
         start = TextFile.decode(data).line_start(at + 1)
-        edited = insert(data, P, at, new).data.decode()
+        edited = insert(data, PATH, at, new).data.decode()
         assert edited.startswith(text[:start])
         assert edited.endswith(text[start:])
 
     def test_inserted_lines_take_the_neighbours_line_ending(self) -> None:
-        assert insert(b"a\r\nb\n", P, 1, "x\ny").data == b"a\r\nx\r\ny\r\nb\n"
-        assert insert(b"a\nb\r\n", P, 1, "x").data == b"a\nx\nb\r\n"
-        assert insert(b"a\r\nb", P, 2, "x").data == b"a\r\nb\r\nx"
+        assert insert(b"a\r\nb\n", PATH, 1, "x\ny").data == b"a\r\nx\r\ny\r\nb\n"
+        assert insert(b"a\nb\r\n", PATH, 1, "x").data == b"a\nx\nb\r\n"
+        assert insert(b"a\r\nb", PATH, 2, "x").data == b"a\r\nb\r\nx"
 
     def test_a_byte_order_mark_stays_first(self) -> None:
-        assert insert(b"\xef\xbb\xbfa\n", P, 0, "x").data == b"\xef\xbb\xbfx\na\n"
+        assert insert(b"\xef\xbb\xbfa\n", PATH, 0, "x").data == b"\xef\xbb\xbfx\na\n"
 
     def test_the_success_message_shows_the_changed_lines(self) -> None:
-        message = insert(b"a\nb\n", P, 1, "x").message
-        assert message.startswith(f"The file {P} has been edited. ")
+        message = insert(b"a\nb\n", PATH, 1, "x").message
+        assert message.startswith(f"The file {PATH} has been edited. ")
         assert shown_lines(message) == [(1, "a"), (2, "x"), (3, "b")]

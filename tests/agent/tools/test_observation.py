@@ -1,4 +1,4 @@
-"""What the model sees of an output: readable, bounded, and truthful about what is missing."""
+"""Observations: legible, limited, and accurate about omitted output."""
 
 import re
 import tracemalloc
@@ -11,12 +11,14 @@ from agent.sandbox.base import CommandEnd, EndReason, OutputChunk, StreamName
 from agent.tools.observation import OutputCollector, OutputDecoder, OutputLimits
 from agent.util.text import EscapeFilter, sanitize
 
-untimed = settings(deadline=None)
-CUT = re.compile(r"-{50}<Observation truncated in middle for saving context: (.*) left out>-{50}\n")
-LEFT = re.compile(r"(\d+) characters \((\d+) whole lines\)")
+no_deadline = settings(deadline=None)
+TRUNCATION_MARK = re.compile(
+    r"-{50}<Observation truncated in middle for saving context: (.*) left out>-{50}\n"
+)
+OMITTED_COUNTS = re.compile(r"(\d+) characters \((\d+) whole lines\)")
 
 
-def observed(
+def observation(
     stdout: bytes = b"",
     stderr: bytes = b"",
     finished: CommandEnd | None = None,
@@ -32,8 +34,8 @@ def stdout_of(observation: str) -> str:
     return observation.partition("[STDOUT]\n")[2]
 
 
-def shown(*pieces: bytes, clip: OutputLimits | None = None) -> str:
-    """What is shown of a standard output that comes in these pieces."""
+def shown_stdout(*pieces: bytes, clip: OutputLimits | None = None) -> str:
+    """Return the shown part of a standard output that arrives in these pieces."""
     collector = OutputCollector(clip)
     for piece in pieces:
         collector.feed(OutputChunk("stdout", piece))
@@ -42,41 +44,43 @@ def shown(*pieces: bytes, clip: OutputLimits | None = None) -> str:
 
 class TestLayout:
     def test_format_equals_the_reference_without_backslashes(self) -> None:
-        assert observed(b"out\n") == (
+        assert observation(b"out\n") == (
             "Exit code: 0\nExecution output of [execute_bash]:\n[STDOUT]\nout"
         )
 
     def test_stderr_is_shown_if_it_is_not_blank(self) -> None:
-        assert observed(b"out\n", b"bad\n").endswith("[STDOUT]\nout\n[STDERR]\nbad")
-        assert "[STDERR]" not in observed(b"out\n", b" \n\n")
+        assert observation(b"out\n", b"bad\n").endswith("[STDOUT]\nout\n[STDERR]\nbad")
+        assert "[STDERR]" not in observation(b"out\n", b" \n\n")
 
     def test_a_failure_starts_with_error(self) -> None:
-        text = observed(finished=CommandEnd(3, "exit", 0.1))
+        text = observation(finished=CommandEnd(3, "exit", 0.1))
         assert text.startswith("Error: Exit code 3\n")
 
     def test_exit_code_124_is_not_reported_as_a_timeout(self) -> None:
-        assert observed(finished=CommandEnd(124, "exit", 0.1)).startswith("Error: Exit code 124\n")
+        assert observation(finished=CommandEnd(124, "exit", 0.1)).startswith(
+            "Error: Exit code 124\n"
+        )
 
     @pytest.mark.parametrize(
-        ("ending", "said"),
+        ("ending", "message"),
         [
             ("timeout", "Error: the command was ended after its time limit of 120 s"),
             ("stop", "Error: the command was ended because the run was stopped"),
             ("lost", "Error: the sandbox was lost"),
         ],
     )
-    def test_output_before_an_early_end_is_kept(self, ending: EndReason, said: str) -> None:
-        text = observed(b"so far", finished=CommandEnd(None, ending, 120.0))
-        assert text.startswith(said)
+    def test_output_before_an_early_end_is_kept(self, ending: EndReason, message: str) -> None:
+        text = observation(b"so far", finished=CommandEnd(None, ending, 120.0))
+        assert text.startswith(message)
         assert text.endswith("so far")
 
     def test_the_sandbox_note_is_included(self) -> None:
         note = "The shell was restored."
-        text = observed(b"x", finished=CommandEnd(0, "exit", 0.1, note))
+        text = observation(b"x", finished=CommandEnd(0, "exit", 0.1, note))
         assert text.endswith("x\nNote: The shell was restored.")
 
 
-class TestReadable:
+class TestLegibility:
     @pytest.mark.parametrize(
         ("written", "read"),
         [
@@ -97,10 +101,10 @@ class TestReadable:
         ],
     )
     def test_chunk_boundaries_do_not_change_the_text(self, written: bytes, read: str) -> None:
-        assert shown(written) == read
-        assert shown(*(bytes([byte]) for byte in written)) == read
+        assert shown_stdout(written) == read
+        assert shown_stdout(*(bytes([byte]) for byte in written)) == read
 
-    @untimed
+    @no_deadline
     @given(
         st.lists(
             st.sampled_from(["a", "é", "🎈", "\r", "\n", "\x1b", "[", "]", "3", "m", "\\", "\x07"])
@@ -111,14 +115,16 @@ class TestReadable:
         self, characters: list[str], size: int
     ) -> None:
         data = "".join(characters).encode()
-        assert shown(*(data[at : at + size] for at in range(0, len(data), size))) == shown(data)
+        assert shown_stdout(
+            *(data[at : at + size] for at in range(0, len(data), size))
+        ) == shown_stdout(data)
 
-    @untimed
+    @no_deadline
     @given(st.text())
     def test_terminal_control_sequences_are_removed(self, text: str) -> None:
-        assert not re.search("[\x00-\x08\x0b\x0d-\x1f\x7f-\x9f]", shown(text.encode()))
+        assert not re.search("[\x00-\x08\x0b\x0d-\x1f\x7f-\x9f]", shown_stdout(text.encode()))
 
-    @untimed
+    @no_deadline
     @given(st.text())
     def test_legible_text_keeps_its_length(self, text: str) -> None:
         assert len(sanitize(text)) == len(text)
@@ -134,26 +140,26 @@ class TestReadable:
 class TestClipping:
     def test_eighty_lines_are_shown_completely(self) -> None:
         text = "".join(f"line {n}\n" for n in range(80))
-        assert shown(text.encode()) == text.removesuffix("\n")
+        assert shown_stdout(text.encode()) == text.removesuffix("\n")
 
     def test_longer_output_shows_the_first_and_last_forty_lines(self) -> None:
-        text = shown(b"".join(b"line %d\n" % n for n in range(100)))
-        before, cut, after = CUT.split(text)
+        text = shown_stdout(b"".join(b"line %d\n" % n for n in range(100)))
+        before, cut, after = TRUNCATION_MARK.split(text)
         assert before.splitlines() == [f"line {n}" for n in range(40)]
         assert after.splitlines() == [f"line {n}" for n in range(60, 100)]
         assert cut == "160 characters (20 whole lines)"
 
     def test_a_very_long_line_is_truncated_by_characters(self) -> None:
-        before, cut, after = CUT.split(shown(b"x" * 300_000))
+        before, cut, after = TRUNCATION_MARK.split(shown_stdout(b"x" * 300_000))
         assert (len(before) - 1, len(after)) == (5_000, 5_000)
         assert cut == "290000 characters (0 whole lines)"
 
     def test_each_stream_has_its_own_limit(self) -> None:
-        text = observed(b"o" * 20_000, b"e" * 20_000)
+        text = observation(b"o" * 20_000, b"e" * 20_000)
         assert (text.count("o" * 5_000), text.count("e" * 5_000)) == (2, 2)
-        assert len(CUT.findall(text)) == 2
+        assert len(TRUNCATION_MARK.findall(text)) == 2
 
-    @untimed
+    @no_deadline
     @given(
         st.lists(st.text("ab", max_size=12), max_size=30),
         st.booleans(),
@@ -167,14 +173,14 @@ class TestClipping:
         whole = "\n".join(lines) + "\n" * ended
         data = whole.encode()
         pieces = [data[at : at + size] for at in range(0, len(data), size)]
-        text = shown(*pieces, clip=OutputLimits(most, characters))
-        if CUT.search(text) is None:
+        text = shown_stdout(*pieces, clip=OutputLimits(most, characters))
+        if TRUNCATION_MARK.search(text) is None:
             assert text == whole.removesuffix("\n")
             assert len(whole.removesuffix("\n").split("\n")) <= 2 * most
             assert len(whole) <= characters
             return
-        before, cut, after = CUT.split(text)
-        left = LEFT.fullmatch(cut)
+        before, cut, after = TRUNCATION_MARK.split(text)
+        left = OMITTED_COUNTS.fullmatch(cut)
         assert left is not None
         left_out, left_lines = int(left[1]), int(left[2])
         missing_end = whole.endswith("\n") and not after.endswith("\n\n")
@@ -196,7 +202,7 @@ class TestClipping:
         collector.feed(OutputChunk("stdout", b"first\n"))
         collector.feed(OutputChunk("stdout", b"last\n", skipped=12_345))
         text = stdout_of(collector.observation(CommandEnd(0, "exit", 0.1), timeout=120))
-        before, cut, after = CUT.split(text)
+        before, cut, after = TRUNCATION_MARK.split(text)
         assert (before, after) == ("first\n", "last")
         assert cut == "12345 bytes that the sandbox did not keep"
 
@@ -223,7 +229,7 @@ class TestClipping:
 
 
 class TestLiveText:
-    @untimed
+    @no_deadline
     @given(st.text(st.characters(exclude_categories=["Cs"])), st.integers(1, 5))
     def test_characters_split_across_chunks_are_decoded(self, text: str, size: int) -> None:
         data, live = text.encode(), OutputDecoder()

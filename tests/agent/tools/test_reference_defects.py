@@ -1,7 +1,6 @@
-"""The reference implementation's defects in its tools, by their number: ours has none of them.
+"""Defects of the reference implementation's tools, by number: this implementation has none.
 
-Numbers are those of the list that this project was begun from; what the defect was stands in
-each test's docstring.
+The numbers are those of the initial list of defects. Each test's docstring describes the defect.
 """
 
 import json
@@ -21,12 +20,12 @@ from agent.sandbox.process import ProcessSandbox
 from agent.tools.actions import Action, InvalidCall
 from agent.tools.call_parser import TimeLimits, parse
 from agent.tools.toolbox import ToolOutcome
-from tests.support.workbench import ToolRunner
+from tests.support.tool_runner import ToolRunner
 
 EDITOR = "str_replace_editor"
 
 
-KEEP = 1024 * 1024
+KEEP_BYTES = 1024 * 1024
 
 
 @pytest.fixture(
@@ -35,50 +34,50 @@ KEEP = 1024 * 1024
 def sandbox(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Sandbox]:
-    """The real container, and beside it the plain process that machines without one have."""
+    """A container and a process sandbox."""
     folder = tmp_path_factory.mktemp("sandbox")
-    limits = SandboxLimits(keep_bytes=KEEP)
+    limits = SandboxLimits(keep_bytes=KEEP_BYTES)
     if request.param == "process":
-        made: Sandbox = ProcessSandbox(folder, limits)
+        sandbox: Sandbox = ProcessSandbox(folder, limits)
     else:
         engine, image = request.getfixturevalue("engine"), request.getfixturevalue("image")
         name = uuid.uuid4().hex
         spec = ContainerSpec(image, f"test-{name}", name, folder / "workspace", limits)
-        made = DockerSandbox.create(engine, spec)
-    yield made
-    made.close()
+        sandbox = DockerSandbox.create(engine, spec)
+    yield sandbox
+    sandbox.close()
 
 
 @pytest.fixture
-def bench(sandbox: Sandbox) -> ToolRunner:
-    """The tools in a folder of their own, as if it were the workspace."""
+def runner(sandbox: Sandbox) -> ToolRunner:
+    """The tools in a separate folder, as if it were the workspace."""
     home = "/workspace" if isinstance(sandbox, DockerSandbox) else str(sandbox.workspace)
     folder = uuid.uuid4().hex
     (sandbox.workspace / folder / "input").mkdir(parents=True)
     return ToolRunner(sandbox, f"{home}/{folder}", sandbox.workspace / folder)
 
 
-def read(name: str, arguments: str) -> Action | InvalidCall:
+def parse_call(name: str, arguments: str) -> Action | InvalidCall:
     return parse(ToolCall("call-1", name, arguments), TimeLimits())
 
 
-def put(bench: ToolRunner, name: str, data: bytes) -> Path:
-    path = bench.folder / name
+def write_file(runner: ToolRunner, name: str, data: bytes) -> Path:
+    path = runner.folder / name
     path.write_bytes(data)
     return path
 
 
-def stdout(outcome: ToolOutcome) -> str:
+def stdout_of(outcome: ToolOutcome) -> str:
     return outcome.text.partition("[STDOUT]\n")[2]
 
 
 class TestCalls:
     def test_02_malformed_json_is_answered_with_the_error(self) -> None:
         """It was taken for no call at all, and scolded."""
-        found = read("execute_bash", '{"command": "ls}')
-        assert isinstance(found, InvalidCall)
-        assert "not valid JSON" in found.text
-        assert "forgot" not in found.text
+        parsed = parse_call("execute_bash", '{"command": "ls}')
+        assert isinstance(parsed, InvalidCall)
+        assert "not valid JSON" in parsed.text
+        assert "forgot" not in parsed.text
 
     @pytest.mark.parametrize(
         ("name", "arguments"),
@@ -93,44 +92,44 @@ class TestCalls:
         self, name: str, arguments: dict[str, Any]
     ) -> None:
         """A TypeError ended the run, and all of its record was lost."""
-        assert isinstance(read(name, json.dumps(arguments)), InvalidCall)
+        assert isinstance(parse_call(name, json.dumps(arguments)), InvalidCall)
 
     @pytest.mark.parametrize("arguments", ["[]", '"ls"', "5", "true"])
     @pytest.mark.parametrize("name", ["execute_bash", "submit", EDITOR])
     def test_05_non_object_arguments_never_succeed(self, name: str, arguments: str) -> None:
         """A command was told "Exit code: 0", and submit counted."""
-        assert isinstance(read(name, arguments), InvalidCall)
+        assert isinstance(parse_call(name, arguments), InvalidCall)
 
 
 class TestEditor:
     @pytest.mark.parametrize("name", ["a.txt", "b.csv", "c.json", "d.svg", "no_suffix", "e.py"])
-    def test_14_any_text_file_can_be_viewed(self, bench: ToolRunner, name: str) -> None:
+    def test_14_any_text_file_can_be_viewed(self, runner: ToolRunner, name: str) -> None:
         """Only .py and .rst could."""
-        put(bench, name, b"text\n")
-        assert bench.edit("view", name).text.endswith("     1\ttext")
+        write_file(runner, name, b"text\n")
+        assert runner.edit("view", name).text.endswith("     1\ttext")
 
-    def test_14_a_folder_shows_all_its_files(self, bench: ToolRunner) -> None:
+    def test_14_a_folder_shows_all_its_files(self, runner: ToolRunner) -> None:
         """A folder of documents looked empty."""
         for name in ("a.txt", "b.pdf", "c"):
-            put(bench, f"input/{name}", b"x")
-        text = bench.edit("view", "input").text
+            write_file(runner, f"input/{name}", b"x")
+        text = runner.edit("view", "input").text
         assert all(
-            bench.path(f"input/{name} (1 bytes)") in text for name in ("a.txt", "b.pdf", "c")
+            runner.path(f"input/{name} (1 bytes)") in text for name in ("a.txt", "b.pdf", "c")
         )
 
-    def test_15_create_refuses_to_overwrite(self, bench: ToolRunner) -> None:
+    def test_15_create_refuses_to_overwrite(self, runner: ToolRunner) -> None:
         """It overwrote, against its description."""
-        path = put(bench, "a.txt", b"precious")
-        outcome = bench.edit("create", "a.txt", file_text="new")
+        path = write_file(runner, "a.txt", b"precious")
+        outcome = runner.edit("create", "a.txt", file_text="new")
         assert not outcome.ok
         assert "already exists" in outcome.text
         assert path.read_bytes() == b"precious"
 
     @pytest.mark.parametrize("command", ["str_replace", "insert"])
-    def test_16_tabs_survive_an_edit(self, bench: ToolRunner, command: str) -> None:
+    def test_16_tabs_survive_an_edit(self, runner: ToolRunner, command: str) -> None:
         """All tabs of the file became spaces."""
-        path = put(bench, "Makefile", b"all:\n\tcc a.c\nKEY\n")
-        bench.edit(command, "Makefile", old_str="KEY", new_str="\tX", insert_line=0)
+        path = write_file(runner, "Makefile", b"all:\n\tcc a.c\nKEY\n")
+        runner.edit(command, "Makefile", old_str="KEY", new_str="\tX", insert_line=0)
         wanted = {"str_replace": b"all:\n\tcc a.c\n\tX\n", "insert": b"\tX\nall:\n\tcc a.c\nKEY\n"}
         assert path.read_bytes() == wanted[command]
 
@@ -143,51 +142,51 @@ class TestEditor:
             pytest.param(b"\xff\xfe" + "KEY ü\r\n".encode("utf-16-le"), id="UTF-16"),
         ],
     )
-    def test_17_bytes_survive_an_edit(self, bench: ToolRunner, data: bytes) -> None:
+    def test_17_bytes_survive_an_edit(self, runner: ToolRunner, data: bytes) -> None:
         """CRLF became LF, escape sequences vanished, other encodings were spoilt."""
-        path = put(bench, "a", data)
-        assert bench.edit("str_replace", "a", old_str="KEY", new_str="VAL").ok
+        path = write_file(runner, "a", data)
+        assert runner.edit("str_replace", "a", old_str="KEY", new_str="VAL").ok
         key, value = (b"KEY", b"VAL")
         if data.startswith(b"\xff\xfe"):
             key, value = ("KEY".encode("utf-16-le"), "VAL".encode("utf-16-le"))
         assert path.read_bytes() == data.replace(key, value)
 
-    def test_18_an_edit_adds_no_line_ending(self, bench: ToolRunner) -> None:
+    def test_18_an_edit_adds_no_line_ending(self, runner: ToolRunner) -> None:
         """Every write appended one."""
-        path = put(bench, "a", b"one\ntwo")
+        path = write_file(runner, "a", b"one\ntwo")
         for old, new in (("one", "1"), ("two", "2"), ("1", "eins")):
-            bench.edit("str_replace", "a", old_str=old, new_str=new)
+            runner.edit("str_replace", "a", old_str=old, new_str=new)
         assert path.read_bytes() == b"eins\n2"
 
     @pytest.mark.parametrize("text", ["-n", "-e", "-n -e\\n", "\\", "'", "$(id)", "`id`", "%s", ""])
-    def test_18_text_is_written_unchanged(self, bench: ToolRunner, text: str) -> None:
+    def test_18_text_is_written_unchanged(self, runner: ToolRunner, text: str) -> None:
         """What looked like an option of echo vanished."""
-        assert bench.edit("create", "a", file_text=text).ok
-        assert (bench.folder / "a").read_text() == text
+        assert runner.edit("create", "a", file_text=text).ok
+        assert (runner.folder / "a").read_text() == text
 
     @pytest.mark.parametrize("command", ["str_replace", "insert", "view"])
-    def test_19_a_missing_file_stays_missing(self, bench: ToolRunner, command: str) -> None:
+    def test_19_a_missing_file_stays_missing(self, runner: ToolRunner, command: str) -> None:
         """It was created, holding cat's error message, and called edited."""
-        outcome = bench.edit(command, "no", old_str="cat", new_str="dog", insert_line=0)
+        outcome = runner.edit(command, "no", old_str="cat", new_str="dog", insert_line=0)
         assert not outcome.ok
         assert "Path not found" in outcome.text
-        assert not (bench.folder / "no").exists()
+        assert not (runner.folder / "no").exists()
 
-    def test_20_a_failed_write_is_reported_as_an_error(self, bench: ToolRunner) -> None:
+    def test_20_a_failed_write_is_reported_as_an_error(self, runner: ToolRunner) -> None:
         """Success was told although nothing was written."""
-        outcome = bench.edit("create", "x" * 300, file_text="x")
+        outcome = runner.edit("create", "x" * 300, file_text="x")
         assert not outcome.ok
         assert "File created" not in outcome.text
-        put(bench, "file", b"")
-        assert not bench.edit("create", "file/below", file_text="x").ok
+        write_file(runner, "file", b"")
+        assert not runner.edit("create", "file/below", file_text="x").ok
 
-    def test_21_ten_megabytes_are_written_and_edited(self, bench: ToolRunner) -> None:
+    def test_21_ten_megabytes_are_written_and_edited(self, runner: ToolRunner) -> None:
         """Text went through the arguments of a process and failed above 128 KB."""
         text = "0123456789abcde\n" * (10 * 1024 * 1024 // 16) + "KEY\n"
-        assert bench.edit("create", "big.txt", file_text=text).ok
-        assert bench.edit("str_replace", "big.txt", old_str="KEY", new_str="END").ok
-        assert (bench.folder / "big.txt").read_text() == text.replace("KEY", "END")
-        end = bench.edit("view", "big.txt", view_range=[655_361, -1])
+        assert runner.edit("create", "big.txt", file_text=text).ok
+        assert runner.edit("str_replace", "big.txt", old_str="KEY", new_str="END").ok
+        assert (runner.folder / "big.txt").read_text() == text.replace("KEY", "END")
+        end = runner.edit("view", "big.txt", view_range=[655_361, -1])
         assert end.text.endswith("655361\tEND\n(lines 655361-655361 of 655361)")
 
     @pytest.mark.parametrize(
@@ -203,64 +202,64 @@ class TestEditor:
             "ä*?",
         ],
     )
-    def test_22_paths_are_used_unchanged(self, bench: ToolRunner, name: str) -> None:
+    def test_22_paths_are_used_unchanged(self, runner: ToolRunner, name: str) -> None:
         """Unquoted, they named other files or ran as commands."""
-        assert bench.edit("create", name, file_text="one\n").ok
-        assert bench.edit("str_replace", name, old_str="one", new_str="two").ok
-        assert bench.edit("view", name).text.endswith("     1\ttwo")
-        assert (bench.folder / name).read_text() == "two\n"
-        assert {path.name for path in bench.folder.iterdir()} == {"input", name}
+        assert runner.edit("create", name, file_text="one\n").ok
+        assert runner.edit("str_replace", name, old_str="one", new_str="two").ok
+        assert runner.edit("view", name).text.endswith("     1\ttwo")
+        assert (runner.folder / name).read_text() == "two\n"
+        assert {path.name for path in runner.folder.iterdir()} == {"input", name}
 
-    def test_23_create_does_not_echo_the_file(self, bench: ToolRunner) -> None:
+    def test_23_create_does_not_echo_the_file(self, runner: ToolRunner) -> None:
         """Up to 10,000 characters came back that the model had just written."""
-        outcome = bench.edit("create", "a.txt", file_text="line\n" * 2000)
+        outcome = runner.edit("create", "a.txt", file_text="line\n" * 2000)
         assert "2000 lines, 10000 bytes" in outcome.text
         assert len(outcome.text) < 300
 
 
 class TestExecution:
-    def test_24_output_is_streamed_and_bounded(self, bench: ToolRunner) -> None:
+    def test_24_output_is_streamed_and_bounded(self, runner: ToolRunner) -> None:
         """All of it was held in the host's memory, and shown at the end."""
-        outcome = bench.bash("yes | head -c 20000000")
-        assert sum(len(item.data) for item in bench.output) <= KEEP + 65_536
-        assert sum(item.skipped for item in bench.output) > 18_000_000
+        outcome = runner.bash("yes | head -c 20000000")
+        assert sum(len(item.data) for item in runner.output) <= KEEP_BYTES + 65_536
+        assert sum(item.skipped for item in runner.output) > 18_000_000
         assert "bytes that the sandbox did not keep left out" in outcome.text
 
-    def test_25_a_long_line_is_truncated(self, bench: ToolRunner) -> None:
+    def test_25_a_long_line_is_truncated(self, runner: ToolRunner) -> None:
         """Output was cut by lines only."""
-        outcome = bench.bash("head -c 300000 /dev/zero | tr '\\0' x")
+        outcome = runner.bash("head -c 300000 /dev/zero | tr '\\0' x")
         assert len(outcome.text) < 10_500
         assert "290000 characters (0 whole lines) left out" in outcome.text
 
     def test_26_a_command_that_ignores_sigterm_is_killed_and_its_output_kept(
-        self, bench: ToolRunner
+        self, runner: ToolRunner
     ) -> None:
         """It ran on without bound, and what it had printed was thrown away."""
-        outcome = bench.bash("trap '' TERM; echo begun; while :; do sleep 0.1; done", timeout=0.5)
+        outcome = runner.bash("trap '' TERM; echo begun; while :; do sleep 0.1; done", timeout=0.5)
         assert outcome.end_reason == "timeout"
         assert "begun" in outcome.text
 
-    def test_26_exit_code_124_is_not_a_timeout(self, bench: ToolRunner) -> None:
+    def test_26_exit_code_124_is_not_a_timeout(self, runner: ToolRunner) -> None:
         """A command that exits with 124 by itself was told that it took too long."""
-        outcome = bench.bash("(exit 124)")
+        outcome = runner.bash("(exit 124)")
         assert (outcome.end_reason, outcome.exit_code) == ("exit", 124)
         assert outcome.text.startswith("Error: Exit code 124\n")
 
-    def test_27_a_background_process_does_not_block_the_call(self, bench: ToolRunner) -> None:
+    def test_27_a_background_process_does_not_block_the_call(self, runner: ToolRunner) -> None:
         """It added two seconds to every call."""
-        outcome = bench.bash("sleep 300 & echo $!")
+        outcome = runner.bash("sleep 300 & echo $!")
         assert outcome.ok
         assert outcome.seconds < 60
-        alive = f"kill -0 {stdout(outcome)} 2>/dev/null && echo alive || echo gone"
-        assert stdout(bench.bash(alive)) == "alive"
-        bench.sandbox.end_processes()
-        assert stdout(bench.bash(alive)).startswith("gone")
+        alive = f"kill -0 {stdout_of(outcome)} 2>/dev/null && echo alive || echo gone"
+        assert stdout_of(runner.bash(alive)) == "alive"
+        runner.sandbox.end_processes()
+        assert stdout_of(runner.bash(alive)).startswith("gone")
 
-    def test_28_shell_state_persists(self, bench: ToolRunner) -> None:
+    def test_28_shell_state_persists(self, runner: ToolRunner) -> None:
         """Every call had a new shell."""
-        bench.bash(f"cd {bench.path('input')}; export NAME=value; greet() {{ echo hello; }}")
-        outcome = bench.bash("pwd; echo $NAME; greet")
-        assert stdout(outcome) == f"{bench.path('input')}\nvalue\nhello"
+        runner.bash(f"cd {runner.path('input')}; export NAME=value; greet() {{ echo hello; }}")
+        outcome = runner.bash("pwd; echo $NAME; greet")
+        assert stdout_of(outcome) == f"{runner.path('input')}\nvalue\nhello"
 
 
 class TestPrompts:

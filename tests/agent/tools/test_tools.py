@@ -1,4 +1,4 @@
-"""The three tools: calls are read leniently and truthfully, and carried out in a sandbox."""
+"""The three tools: lenient parsing of calls, and their execution in a sandbox."""
 
 import json
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ from agent.tools.observation import OutputLimits
 from agent.tools.schemas import tool_schemas
 from agent.tools.toolbox import ToolOutcome
 from agent.util.cancellation import Stop
-from tests.support.workbench import ToolRunner
+from tests.support.tool_runner import ToolRunner
 
 EDITOR = "str_replace_editor"
 PARAMETERS = ["command", "path", "file_text", "old_str", "new_str", "insert_line", "view_range"]
@@ -36,25 +36,25 @@ PARAMETERS += ["timeout", "unknown"]
 LIMITS = TimeLimits(default=120, maximum=3600)
 
 
-def read(name: str, arguments: Any) -> Action | InvalidCall:
+def parse_call(name: str, arguments: Any) -> Action | InvalidCall:
     text = arguments if isinstance(arguments, str) else json.dumps(arguments)
     return parse(ToolCall("call-1", name, text), LIMITS)
 
 
-def action(name: str, arguments: Any) -> Action:
-    found = read(name, arguments)
-    assert isinstance(found, Action), found
-    return found
+def parse_action(name: str, arguments: Any) -> Action:
+    parsed = parse_call(name, arguments)
+    assert isinstance(parsed, Action), parsed
+    return parsed
 
 
-def mistake(name: str, arguments: Any) -> str:
-    found = read(name, arguments)
-    assert isinstance(found, InvalidCall), found
-    return found.text
+def parse_error(name: str, arguments: Any) -> str:
+    parsed = parse_call(name, arguments)
+    assert isinstance(parsed, InvalidCall), parsed
+    return parsed.text
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Iterator[ToolRunner]:
+def runner(tmp_path: Path) -> Iterator[ToolRunner]:
     sandbox = ProcessSandbox(tmp_path)
     yield ToolRunner(sandbox, str(sandbox.workspace), sandbox.workspace)
     sandbox.close()
@@ -84,14 +84,14 @@ class TestSchemas:
         _, bash, _ = tool_schemas(
             TimeLimits(default=7, maximum=99), OutputLimits(lines=3, characters=500)
         )
-        said = bash.description + str(bash.parameters)
+        text = bash.description + str(bash.parameters)
         for figure in ("after 7 seconds", "at most 99", "last 3 lines", "500 characters"):
-            assert figure in said
+            assert figure in text
 
 
-class TestCallsThatAreRead:
+class TestValidCalls:
     @pytest.mark.parametrize(
-        ("name", "arguments", "work"),
+        ("name", "arguments", "operation"),
         [
             ("submit", "", Submit()),
             ("submit", "{}", Submit()),
@@ -132,69 +132,73 @@ class TestCallsThatAreRead:
         ],
     )
     def test_unambiguous_variants_are_accepted(
-        self, name: str, arguments: Any, work: Operation
+        self, name: str, arguments: Any, operation: Operation
     ) -> None:
-        assert action(name, arguments) == Action(work)
+        assert parse_action(name, arguments) == Action(operation)
 
     def test_unknown_parameters_are_reported_but_not_fatal(self) -> None:
-        found = action("execute_bash", {"command": "ls", "cwd": "/tmp"})
-        assert found == Action(Bash("ls"), ("the unknown parameter cwd was ignored",))
+        parsed = parse_action("execute_bash", {"command": "ls", "cwd": "/tmp"})
+        assert parsed == Action(Bash("ls"), ("the unknown parameter cwd was ignored",))
 
     def test_ignored_process_input_is_reported(self) -> None:
-        found = action("execute_bash", {"command": "y", "is_input": "true"})
-        assert found == Action(Bash("y"), ("the unknown parameter is_input was ignored",))
+        parsed = parse_action("execute_bash", {"command": "y", "is_input": "true"})
+        assert parsed == Action(Bash("y"), ("the unknown parameter is_input was ignored",))
 
     def test_insert_text_beside_new_str_is_reported_as_ignored(self) -> None:
         given = {"command": "insert", "path": "/a", "insert_line": 1, "new_str": "x"}
-        found = action(EDITOR, {**given, "insert_text": "y"})
+        parsed = parse_action(EDITOR, {**given, "insert_text": "y"})
         ignored = "the unknown parameter insert_text was ignored"
-        assert found == Action(Insert("/a", 1, "x"), (ignored,))
+        assert parsed == Action(Insert("/a", 1, "x"), (ignored,))
 
     def test_nonempty_parameters_of_another_command_are_reported(self) -> None:
-        found = action(EDITOR, {"command": "view", "path": "/a", "old_str": "", "file_text": "x"})
-        assert found.notes == ("file_text has no meaning for view and was ignored",)
+        parsed = parse_action(
+            EDITOR, {"command": "view", "path": "/a", "old_str": "", "file_text": "x"}
+        )
+        assert parsed.notes == ("file_text has no meaning for view and was ignored",)
 
     def test_a_timeout_above_the_maximum_is_clamped_and_reported(self) -> None:
-        found = action("execute_bash", {"command": "ls", "timeout": 1e9})
-        assert found.operation == Bash("ls", 3600.0)
-        assert found.notes == ("timeout was reduced to the maximum, 3600 s",)
+        parsed = parse_action("execute_bash", {"command": "ls", "timeout": 1e9})
+        assert parsed.operation == Bash("ls", 3600.0)
+        assert parsed.notes == ("timeout was reduced to the maximum, 3600 s",)
 
     def test_a_relative_path_is_reported(self) -> None:
-        found = action(EDITOR, {"command": "view", "path": "a.txt"})
-        assert found.notes == ("a.txt is not absolute; it was resolved against /workspace",)
+        parsed = parse_action(EDITOR, {"command": "view", "path": "a.txt"})
+        assert parsed.notes == ("a.txt is not absolute; it was resolved against /workspace",)
 
 
-class TestCallsThatAreMistaken:
+class TestInvalidCalls:
     def test_malformed_json_is_answered_with_position_and_rule(self) -> None:
-        said = mistake("execute_bash", '{"command": "echo "hi""}')
-        assert said.startswith("Error: the arguments of execute_bash are not valid JSON: ")
-        assert "line 1, column 20, near `" in said
-        assert 'one JSON object, for example {"command": "ls -la"}' in said
-        assert "Nothing was done" in said
+        text = parse_error("execute_bash", '{"command": "echo "hi""}')
+        assert text.startswith("Error: the arguments of execute_bash are not valid JSON: ")
+        assert "line 1, column 20, near `" in text
+        assert 'one JSON object, for example {"command": "ls -la"}' in text
+        assert "Nothing was done" in text
 
     @pytest.mark.parametrize("text", ['{"command": "cat > a', '{"command": "ls"', '{"command":'])
     def test_truncated_json_is_recognized(self, text: str) -> None:
-        assert "may have been cut off" in mistake("execute_bash", text)
+        assert "may have been cut off" in parse_error("execute_bash", text)
 
     @pytest.mark.parametrize("text", ["[" * 200_000, "9" * 10_000, '{"a":' * 100_000])
     def test_json_beyond_the_limits_is_answered(self, text: str) -> None:
-        assert "Error: the arguments of submit are" in mistake("submit", text)
+        assert "Error: the arguments of submit are" in parse_error("submit", text)
 
     @pytest.mark.parametrize(
         ("text", "kind"),
         [("[]", "an array"), ('"ls"', "a string"), ("5", "a number"), ("true", "true or false")],
     )
     def test_arguments_that_are_not_an_object_are_answered(self, text: str, kind: str) -> None:
-        assert mistake("submit", text).startswith(f"Error: the arguments of submit are {kind}. ")
+        assert parse_error("submit", text).startswith(
+            f"Error: the arguments of submit are {kind}. "
+        )
 
     def test_an_unknown_tool_is_answered_with_the_tool_names(self) -> None:
-        said = mistake("python\n", "{}")
-        assert said == (
+        text = parse_error("python\n", "{}")
+        assert text == (
             "Unknown action: python␊. The tools are str_replace_editor, execute_bash and submit."
         )
 
     @pytest.mark.parametrize(
-        ("name", "arguments", "said"),
+        ("name", "arguments", "message"),
         [
             ("execute_bash", "", "No command provided."),
             ("execute_bash", {"command": " \n"}, "No command provided."),
@@ -249,11 +253,11 @@ class TestCallsThatAreMistaken:
         ],
     )
     def test_errors_name_the_parameter_and_the_expected_type(
-        self, name: str, arguments: Any, said: str
+        self, name: str, arguments: Any, message: str
     ) -> None:
-        text = mistake(name, arguments)
+        text = parse_error(name, arguments)
         assert text.startswith("Error: ")
-        assert said in text
+        assert message in text
 
     @settings(deadline=None)
     @given(
@@ -274,22 +278,24 @@ class TestCallsThatAreMistaken:
     def test_any_json_is_parsed_or_answered_with_encodable_text(
         self, name: str, arguments: Any
     ) -> None:
-        found = read(name, arguments)
-        said = found.text if isinstance(found, InvalidCall) else found.summary + str(found.notes)
-        said.encode("utf-8")
-        if isinstance(found, Action):
-            json.dumps(found.arguments, allow_nan=False).encode("utf-8")
+        parsed = parse_call(name, arguments)
+        text = (
+            parsed.text if isinstance(parsed, InvalidCall) else parsed.summary + str(parsed.notes)
+        )
+        text.encode("utf-8")
+        if isinstance(parsed, Action):
+            json.dumps(parsed.arguments, allow_nan=False).encode("utf-8")
 
     @settings(deadline=None)
     @given(st.text(), st.text())
     def test_any_text_is_parsed_or_answered(self, name: str, arguments: str) -> None:
-        read(name, arguments)
-        read("execute_bash", arguments)
+        parse_call(name, arguments)
+        parse_call("execute_bash", arguments)
 
 
-class TestHeads:
+class TestHeadings:
     @pytest.mark.parametrize(
-        ("work", "head"),
+        ("operation", "head"),
         [
             (Bash("python3 count.py"), "python3 count.py"),
             (Bash("\ncat > a <<'EOF'\nx\nEOF"), "cat > a <<'EOF' …"),
@@ -308,8 +314,8 @@ class TestHeads:
             (Submit(), "submit"),
         ],
     )
-    def test_headings_are_one_line(self, work: Operation, head: str) -> None:
-        assert Action(work).summary == head
+    def test_headings_are_one_line(self, operation: Operation, head: str) -> None:
+        assert Action(operation).summary == head
 
     def test_arguments_are_stored_as_parsed(self) -> None:
         assert Action(Bash("ls")).arguments == {"command": "ls"}
@@ -323,34 +329,34 @@ class TestHeads:
 
 
 class TestBash:
-    def test_output_is_streamed_as_the_model_sees_it(self, bench: ToolRunner) -> None:
-        outcome = bench.bash("echo out; echo bad >&2")
-        assert b"".join(item.data for item in bench.output if item.stream == "stdout") == b"out\n"
+    def test_output_is_streamed_as_the_model_sees_it(self, runner: ToolRunner) -> None:
+        outcome = runner.bash("echo out; echo bad >&2")
+        assert b"".join(item.data for item in runner.output if item.stream == "stdout") == b"out\n"
         assert outcome.text == (
             "Exit code: 0\nExecution output of [execute_bash]:\n[STDOUT]\nout\n[STDERR]\nbad"
         )
         assert (outcome.ok, outcome.exit_code, outcome.end_reason) == (True, 0, "exit")
 
-    def test_a_failing_command_is_an_error(self, bench: ToolRunner) -> None:
-        outcome = bench.bash("exit 3")
+    def test_a_failing_command_is_an_error(self, runner: ToolRunner) -> None:
+        outcome = runner.bash("exit 3")
         assert (outcome.ok, outcome.exit_code) == (False, 3)
         assert outcome.text.startswith("Error: Exit code 3\n")
 
-    def test_a_timed_out_command_keeps_its_output(self, bench: ToolRunner) -> None:
-        outcome = bench.bash("echo begun; sleep 60", timeout=0.5)
+    def test_a_timed_out_command_keeps_its_output(self, runner: ToolRunner) -> None:
+        outcome = runner.bash("echo begun; sleep 60", timeout=0.5)
         assert (outcome.ok, outcome.end_reason) == (False, "timeout")
         assert "after its time limit of 0.5 s" in outcome.text
         assert "begun" in outcome.text
 
-    def test_the_remaining_run_time_limits_a_command(self, bench: ToolRunner) -> None:
-        items = bench.toolbox.run(Action(Bash("sleep 60")), Stop(), max_seconds=0.2)
+    def test_the_remaining_run_time_limits_a_command(self, runner: ToolRunner) -> None:
+        items = runner.toolbox.run(Action(Bash("sleep 60")), Stop(), max_seconds=0.2)
         outcome = list(items)[-1]
         assert isinstance(outcome, ToolOutcome)
         assert outcome.end_reason == "timeout"
 
-    def test_a_stop_ends_it(self, bench: ToolRunner) -> None:
+    def test_a_stop_ends_the_command(self, runner: ToolRunner) -> None:
         stop = Stop()
-        items = bench.toolbox.run(Action(Bash("echo begun; sleep 60")), stop)
+        items = runner.toolbox.run(Action(Bash("echo begun; sleep 60")), stop)
         assert isinstance(next(items), OutputChunk)
         stop.set()
         outcome = list(items)[-1]
@@ -358,47 +364,47 @@ class TestBash:
         assert (outcome.ok, outcome.end_reason) == (False, "stop")
         assert "begun" in outcome.text
 
-    def test_a_command_too_long_for_the_shell_is_answered(self, bench: ToolRunner) -> None:
-        outcome = bench.bash("true " + "x" * 100_000_000)
+    def test_a_command_too_long_for_the_shell_is_answered(self, runner: ToolRunner) -> None:
+        outcome = runner.bash("true " + "x" * 100_000_000)
         assert not outcome.ok
         assert "too long" in outcome.text
 
-    def test_notes_on_a_call_follow_its_result(self, bench: ToolRunner) -> None:
-        outcome = bench.bash("echo x", mood="good")
+    def test_notes_on_a_call_follow_its_result(self, runner: ToolRunner) -> None:
+        outcome = runner.bash("echo x", mood="good")
         assert outcome.text.endswith("x\nNote: the unknown parameter mood was ignored.")
 
 
 class TestEditor:
-    def test_create_view_replace_insert(self, bench: ToolRunner) -> None:
+    def test_all_editor_commands_work(self, runner: ToolRunner) -> None:
         head = f"Execution output of [{EDITOR}]:\n"
-        made = bench.edit("create", "new folder/a.txt", file_text="one\ntwo\n")
-        assert made.text.startswith(f"{head}File created at {bench.path('new folder/a.txt')}. ")
-        bench.edit("str_replace", "new folder/a.txt", old_str="two", new_str="2")
-        bench.edit("insert", "new folder/a.txt", insert_line=0, new_str="zero")
-        shown = bench.edit("view", "new folder/a.txt")
+        made = runner.edit("create", "new folder/a.txt", file_text="one\ntwo\n")
+        assert made.text.startswith(f"{head}File created at {runner.path('new folder/a.txt')}. ")
+        runner.edit("str_replace", "new folder/a.txt", old_str="two", new_str="2")
+        runner.edit("insert", "new folder/a.txt", insert_line=0, new_str="zero")
+        shown = runner.edit("view", "new folder/a.txt")
         assert shown.text.endswith("     1\tzero\n     2\tone\n     3\t2")
         assert shown.ok
 
-    def test_a_failure_is_text_for_the_model(self, bench: ToolRunner) -> None:
-        outcome = bench.edit("view", "missing.txt")
+    def test_a_failure_is_text_for_the_model(self, runner: ToolRunner) -> None:
+        outcome = runner.edit("view", "missing.txt")
         assert not outcome.ok
-        path = bench.path("missing.txt")
+        path = runner.path("missing.txt")
         assert outcome.text == f"Execution output of [{EDITOR}]:\nError: Path not found: {path}"
 
-    def test_create_refuses_a_folder_and_a_dangling_link(self, bench: ToolRunner) -> None:
-        assert "already exists (a folder)" in bench.edit("create", "input", file_text="x").text
-        (bench.folder / "link").symlink_to("nowhere")
-        assert "already exists" in bench.edit("create", "link", file_text="x").text
-        assert not (bench.folder / "nowhere").exists()
+    def test_create_refuses_a_folder_and_a_dangling_link(self, runner: ToolRunner) -> None:
+        assert "already exists (a folder)" in runner.edit("create", "input", file_text="x").text
+        (runner.folder / "link").symlink_to("nowhere")
+        assert "already exists" in runner.edit("create", "link", file_text="x").text
+        assert not (runner.folder / "nowhere").exists()
 
-    def test_a_folder_is_listed_two_levels_deep_with_sizes(self, bench: ToolRunner) -> None:
-        (bench.folder / "input/sub/deep").mkdir(parents=True)
-        (bench.folder / "input/sub/deep/unseen").write_text("x")
-        (bench.folder / "input/.hidden").write_text("x")
-        (bench.folder / "input/report.pdf").write_bytes(b"12345")
-        (bench.folder / "input/two\nlines").write_bytes(b"")
-        text = bench.edit("view", "input").text
-        root = bench.path("input")
+    def test_a_folder_is_listed_two_levels_deep_with_sizes(self, runner: ToolRunner) -> None:
+        (runner.folder / "input/sub/deep").mkdir(parents=True)
+        (runner.folder / "input/sub/deep/unseen").write_text("x")
+        (runner.folder / "input/.hidden").write_text("x")
+        (runner.folder / "input/report.pdf").write_bytes(b"12345")
+        (runner.folder / "input/two\nlines").write_bytes(b"")
+        text = runner.edit("view", "input").text
+        root = runner.path("input")
         assert f"up to 2 levels deep in {root}, excluding hidden:" in text
         assert f"{root}/report.pdf (5 bytes)\n" in text
         assert f"{root}/sub/deep/" in text
@@ -406,44 +412,44 @@ class TestEditor:
         assert "unseen" not in text
         assert ".hidden" not in text
 
-    def test_a_large_folder_reports_omitted_entries(self, bench: ToolRunner) -> None:
+    def test_a_large_folder_reports_omitted_entries(self, runner: ToolRunner) -> None:
         for n in range(700):
-            (bench.folder / f"input/{n:04}.txt").touch()
-        text = bench.edit("view", "input").text
+            (runner.folder / f"input/{n:04}.txt").touch()
+        text = runner.edit("view", "input").text
         left = 700 - text.count(".txt (0 bytes)")
         assert f"<NOTE>{left} more are not shown" in text
         for n in range(700, 1100):
-            (bench.folder / f"input/{n:04}.txt").touch()
-        assert "at least" in bench.edit("view", "input").text
+            (runner.folder / f"input/{n:04}.txt").touch()
+        assert "at least" in runner.edit("view", "input").text
 
-    def test_an_empty_folder_is_reported_as_empty(self, bench: ToolRunner) -> None:
-        assert bench.edit("view", "output").text.endswith("excluding hidden:\n(nothing)")
+    def test_an_empty_folder_is_reported_as_empty(self, runner: ToolRunner) -> None:
+        assert runner.edit("view", "output").text.endswith("excluding hidden:\n(nothing)")
 
-    def test_a_file_over_the_limit_is_refused(self, bench: ToolRunner) -> None:
-        with (bench.folder / "huge").open("wb") as file:
+    def test_a_file_over_the_limit_is_refused(self, runner: ToolRunner) -> None:
+        with (runner.folder / "huge").open("wb") as file:
             file.truncate(10 * 1024**3)
-        outcome = bench.edit("str_replace", "huge", old_str="x", new_str="y")
+        outcome = runner.edit("str_replace", "huge", old_str="x", new_str="y")
         assert not outcome.ok
         assert "larger than" in outcome.text
 
 
 class TestSubmit:
-    def test_says_finished(self, bench: ToolRunner) -> None:
-        outcome = bench.call("submit")
+    def test_submit_returns_finished(self, runner: ToolRunner) -> None:
+        outcome = runner.call("submit")
         assert (outcome.text, outcome.submitted, outcome.ok) == ("<<< Finished >>>", True, True)
 
-    def test_the_answer_is_read_from_the_answer_file(self, bench: ToolRunner) -> None:
-        assert bench.toolbox.read_answer() == ""
-        (bench.folder / "output/answer.txt").write_bytes(b" 42\x1b\xff\n")
-        assert bench.toolbox.read_answer() == "42␛�"
-        (bench.folder / "output/answer.txt").unlink()
-        (bench.folder / "output/answer.txt").mkdir()
-        assert bench.toolbox.read_answer() == ""
+    def test_the_answer_is_read_from_the_answer_file(self, runner: ToolRunner) -> None:
+        assert runner.toolbox.read_answer() == ""
+        (runner.folder / "output/answer.txt").write_bytes(b" 42\x1b\xff\n")
+        assert runner.toolbox.read_answer() == "42␛�"
+        (runner.folder / "output/answer.txt").unlink()
+        (runner.folder / "output/answer.txt").mkdir()
+        assert runner.toolbox.read_answer() == ""
 
-    def test_an_oversized_answer_is_reported_as_too_large(self, bench: ToolRunner) -> None:
-        (bench.folder / "output/answer.txt").write_bytes(b"x" * 5_000_000)
-        assert "larger than can be read" in bench.toolbox.read_answer()
+    def test_an_oversized_answer_is_reported_as_too_large(self, runner: ToolRunner) -> None:
+        (runner.folder / "output/answer.txt").write_bytes(b"x" * 5_000_000)
+        assert "larger than can be read" in runner.toolbox.read_answer()
 
-    def test_an_answer_path_that_is_not_a_file_is_ignored(self, bench: ToolRunner) -> None:
-        bench.bash("mkfifo output/answer.txt")
-        assert bench.toolbox.read_answer() == ""
+    def test_an_answer_path_that_is_not_a_file_is_ignored(self, runner: ToolRunner) -> None:
+        runner.bash("mkfifo output/answer.txt")
+        assert runner.toolbox.read_answer() == ""

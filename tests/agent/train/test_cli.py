@@ -1,4 +1,4 @@
-"""``python -m agent train``: what is wrong is told in one sentence."""
+"""``python -m agent train``: errors are reported in one sentence."""
 
 import importlib.util
 from pathlib import Path
@@ -12,9 +12,9 @@ from agent.train import cli
 
 
 def test_missing_packages_are_reported_with_advice(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = importlib.util.find_spec
+    find_spec = importlib.util.find_spec
     monkeypatch.setattr(
-        cli, "find_spec", lambda name: None if name in ("torch", "trl") else found("json")
+        cli, "find_spec", lambda name: None if name in ("torch", "trl") else find_spec("json")
     )
     with pytest.raises(TrainError) as caught:
         cli.check_installed()

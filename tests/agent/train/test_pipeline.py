@@ -1,4 +1,4 @@
-"""A training of two steps with a tiny random model, through the real loop and its journals."""
+"""A training of two steps with a tiny random model, with the real loop and real journals."""
 
 import json
 from collections.abc import Generator, Iterator
@@ -43,7 +43,7 @@ reinforced: {{steps: 2, prompts: 2, rollouts: 2, learning_rate: 1e-3, advantage:
 
 
 @pytest.fixture
-def small(tiny_model: Path, tmp_path: Path) -> Recipe:
+def small_recipe(tiny_model: Path, tmp_path: Path) -> Recipe:
     path = tmp_path / "small.yaml"
     path.write_text(SMALL.format(model=tiny_model))
     return recipe.load_recipe(str(path))
@@ -52,12 +52,12 @@ def small(tiny_model: Path, tmp_path: Path) -> Recipe:
 @pytest.fixture
 def studio(tmp_path: Path) -> Iterator[Studio]:
     settings = Settings(data=tmp_path / "data", warm_sandboxes=0)
-    with Studio(settings, lambda _, data: LocalSandboxProvider(data.path)) as made:
-        yield made
+    with Studio(settings, lambda _, data: LocalSandboxProvider(data.path)) as studio:
+        yield studio
 
 
-class NoMachine(LocalSandboxProvider):
-    """One that has no sandbox to give."""
+class FailingProvider(LocalSandboxProvider):
+    """A provider that cannot create a sandbox."""
 
     def acquire(self, folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
         del folder, stop
@@ -65,12 +65,12 @@ class NoMachine(LocalSandboxProvider):
         raise SandboxError("there is no engine")
 
 
-def lines(output: Path, kind: str) -> list[dict[str, Any]]:
-    every = map(json.loads, (output / "log.jsonl").read_text().splitlines())
-    return [line for line in every if line["kind"] == kind]
+def read_log(output: Path, kind: str) -> list[dict[str, Any]]:
+    entries = map(json.loads, (output / "log.jsonl").read_text().splitlines())
+    return [line for line in entries if line["kind"] == kind]
 
 
-def weights_of(folder: Path) -> Any:
+def load_weights(folder: Path) -> Any:
     from peft import load_peft_weights
 
     return load_peft_weights(str(folder), device="cpu")
@@ -78,127 +78,135 @@ def weights_of(folder: Path) -> Any:
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_training_runs_all_stages(
-    small: Recipe, studio: Studio, tmp_path: Path, dtype: Literal["float32", "bfloat16"]
+    small_recipe: Recipe, studio: Studio, tmp_path: Path, dtype: Literal["float32", "bfloat16"]
 ) -> None:
     from agent.train.pipeline import train
 
     output = tmp_path / "out"
-    small = replace(small, model=replace(small.model, dtype=dtype))
-    train(small, output, resume=False, studio=studio)
-    steps = lines(output, "step")
+    small_recipe = replace(small_recipe, model=replace(small_recipe.model, dtype=dtype))
+    train(small_recipe, output, resume=False, studio=studio)
+    steps = read_log(output, "step")
     assert [(each["stage"], each["step"]) for each in steps] == [
         ("supervised", 1), ("supervised", 2), ("reinforced", 1), ("reinforced", 2),
     ]  # fmt: skip
-    assert [each["stage"] for each in lines(output, "evaluation")] == [
+    assert [each["stage"] for each in read_log(output, "evaluation")] == [
         "untrained", "untrained", "supervised", "supervised", "reinforced", "reinforced",
     ]  # fmt: skip
     assert (output / "curve.png").read_bytes().startswith(b"\x89PNG")
     assert "| reinforced, step 2 |" in (output / "table.md").read_text()
-    # 4 demonstrations, 2 steps of 4 rollouts and 6 measurements: each is a run with its journal.
+    # 4 demonstrations, 2 steps of 4 rollouts and 6 evaluations: each is a run with a journal.
     assert len(list((studio.settings.data / "runs").glob("*/journal.jsonl"))) == 4 + 8 + 6
 
 
-def test_training_resumes(small: Recipe, studio: Studio, tmp_path: Path) -> None:
+def test_training_resumes(small_recipe: Recipe, studio: Studio, tmp_path: Path) -> None:
     import shutil
 
     from agent.train.pipeline import train
 
-    whole, cut = tmp_path / "whole", tmp_path / "cut"
-    train(small, whole, resume=False, studio=studio)
-    # As it was when it was killed in the second step of either stage.
+    complete, interrupted = tmp_path / "whole", tmp_path / "cut"
+    train(small_recipe, complete, resume=False, studio=studio)
+    # The state after a kill in the second step of each stage.
     for stage in ("supervised", "reinforced"):
-        shutil.copytree(whole, cut)
-        shutil.rmtree(cut / stage / "model")
-        shutil.rmtree(cut / stage / "checkpoint-2")
-        train(small, cut, resume=True, studio=studio)
-        again = [(each["stage"], each["step"]) for each in lines(cut, "step")][4:]
-        assert again == [(stage, 2)]
-        first, second = (weights_of(each / stage / "model") for each in (whole, cut))
+        shutil.copytree(complete, interrupted)
+        shutil.rmtree(interrupted / stage / "model")
+        shutil.rmtree(interrupted / stage / "checkpoint-2")
+        train(small_recipe, interrupted, resume=True, studio=studio)
+        resumed_steps = [(each["stage"], each["step"]) for each in read_log(interrupted, "step")][
+            4:
+        ]
+        assert resumed_steps == [(stage, 2)]
+        first, second = (load_weights(each / stage / "model") for each in (complete, interrupted))
         assert first.keys() == second.keys()
         assert all(first[name].allclose(second[name], atol=1e-6) for name in first)
-        shutil.rmtree(cut)
+        shutil.rmtree(interrupted)
 
 
 def test_training_starts_from_another_trainings_result(
-    small: Recipe, studio: Studio, tmp_path: Path
+    small_recipe: Recipe, studio: Studio, tmp_path: Path
 ) -> None:
     from agent.train.pipeline import train
 
     first, second = tmp_path / "first", tmp_path / "second"
-    measured = replace(small.evaluation, untrained=False)
-    train(replace(small, stages=("supervised",)), first, resume=False, studio=studio)
-    assert small.reinforced is not None
-    onward = replace(
-        small,
+    evaluation = replace(small_recipe.evaluation, untrained=False)
+    train(replace(small_recipe, stages=("supervised",)), first, resume=False, studio=studio)
+    assert small_recipe.reinforced is not None
+    second_recipe = replace(
+        small_recipe,
         stages=("reinforced",),
-        model=replace(small.model, begin=str(first / "supervised" / "model")),
-        reinforced=replace(small.reinforced, learning_rate=0.0),
-        evaluation=measured,
+        model=replace(small_recipe.model, begin=str(first / "supervised" / "model")),
+        reinforced=replace(small_recipe.reinforced, learning_rate=0.0),
+        evaluation=evaluation,
     )
-    train(onward, second, resume=False, studio=studio)
-    assert {each["stage"] for each in lines(second, "evaluation")} == {"reinforced"}
-    old = weights_of(first / "supervised" / "model")
-    new = weights_of(second / "reinforced" / "model")
-    assert all(old[name].equal(new[name]) for name in old)
+    train(second_recipe, second, resume=False, studio=studio)
+    assert {each["stage"] for each in read_log(second, "evaluation")} == {"reinforced"}
+    before = load_weights(first / "supervised" / "model")
+    after = load_weights(second / "reinforced" / "model")
+    assert all(before[name].equal(after[name]) for name in before)
 
 
 def test_an_existing_training_is_not_overwritten(
-    small: Recipe, studio: Studio, tmp_path: Path
+    small_recipe: Recipe, studio: Studio, tmp_path: Path
 ) -> None:
     from agent.train.pipeline import train
 
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "recipe.json").write_text('{"seed": 3}')
     with pytest.raises(TrainError, match="with --resume"):
-        train(small, tmp_path / "out", resume=False, studio=studio)
+        train(small_recipe, tmp_path / "out", resume=False, studio=studio)
     with pytest.raises(TrainError, match=r"another recipe.*seed"):
-        train(small, tmp_path / "out", resume=True, studio=studio)
+        train(small_recipe, tmp_path / "out", resume=True, studio=studio)
 
 
 def test_a_truncated_checkpoint_is_skipped(tmp_path: Path) -> None:
     from agent.train.callbacks import last_checkpoint
 
     assert last_checkpoint(tmp_path / "none") is None
-    for step, whole in ((5, True), (10, True), (15, False)):
+    for step, complete in ((5, True), (10, True), (15, False)):
         (tmp_path / f"checkpoint-{step}").mkdir()
-        if whole:
+        if complete:
             (tmp_path / f"checkpoint-{step}" / "trainer_state.json").write_text("{}")
     assert last_checkpoint(tmp_path) == (tmp_path / "checkpoint-10", 10)
 
 
 def test_too_few_tasks_for_a_step_are_reported(
-    small: Recipe, studio: Studio, tmp_path: Path
+    small_recipe: Recipe, studio: Studio, tmp_path: Path
 ) -> None:
     from agent.train.pipeline import train
 
-    few = replace(small, stages=("reinforced",), tasks=replace(small.tasks, count=1))
+    small_task_set = replace(
+        small_recipe, stages=("reinforced",), tasks=replace(small_recipe.tasks, count=1)
+    )
     with pytest.raises(TrainError, match="a step needs 2 different tasks, but there are only 1"):
-        train(few, tmp_path / "out", resume=False, studio=studio)
+        train(small_task_set, tmp_path / "out", resume=False, studio=studio)
 
 
-def test_training_ends_if_most_rollouts_fail(small: Recipe, tmp_path: Path) -> None:
+def test_training_ends_if_most_rollouts_fail(small_recipe: Recipe, tmp_path: Path) -> None:
     from agent.train.pipeline import train
 
     settings = Settings(data=tmp_path / "data", warm_sandboxes=0)
     with (
-        Studio(settings, lambda _, data: NoMachine(data.path)) as broken,
+        Studio(settings, lambda _, data: FailingProvider(data.path)) as studio,
         pytest.raises(TrainError, match=r"Most rollouts failed \(1 of 1\): .*there is no engine"),
     ):
-        train(small, tmp_path / "out", resume=False, studio=broken)
+        train(small_recipe, tmp_path / "out", resume=False, studio=studio)
 
 
-def test_a_missing_model_is_reported(small: Recipe, studio: Studio, tmp_path: Path) -> None:
+def test_a_missing_model_is_reported(small_recipe: Recipe, studio: Studio, tmp_path: Path) -> None:
     from agent.train.pipeline import train
 
-    wrong = replace(small, model=replace(small.model, name=str(tmp_path)))
+    invalid_recipe = replace(small_recipe, model=replace(small_recipe.model, name=str(tmp_path)))
     with pytest.raises(TrainError, match=r"model\.name: .* cannot be loaded"):
-        train(wrong, tmp_path / "out", resume=False, studio=studio)
+        train(invalid_recipe, tmp_path / "out", resume=False, studio=studio)
 
 
-def test_the_plain_baseline_has_no_sandbox(small: Recipe, studio: Studio, tmp_path: Path) -> None:
+def test_the_plain_baseline_has_no_sandbox(
+    small_recipe: Recipe, studio: Studio, tmp_path: Path
+) -> None:
     from agent.train.pipeline import train
 
-    plain = replace(small, rollouts=replace(small.rollouts, mode="plain", steps=1))
-    train(plain, tmp_path / "out", resume=False, studio=studio)
-    assert len(lines(tmp_path / "out", "step")) == 4
+    plain_recipe = replace(
+        small_recipe, rollouts=replace(small_recipe.rollouts, mode="plain", steps=1)
+    )
+    train(plain_recipe, tmp_path / "out", resume=False, studio=studio)
+    assert len(read_log(tmp_path / "out", "step")) == 4
     assert not list((studio.settings.data / "sandboxes").glob("*/workspace/output/*"))

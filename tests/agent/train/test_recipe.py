@@ -1,4 +1,4 @@
-"""Recipes: those that come with the program can be read, and a wrong one is told where."""
+"""Recipes: the bundled ones are valid, and errors name the line and key."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ reinforced:
 """
 
 
-def load(folder: Path, text: str, **changes: str) -> Recipe:
+def load_recipe(folder: Path, text: str, **changes: str) -> Recipe:
     path = folder / "mine.yaml"
     path.write_text(text)
     return recipe.load_recipe(
@@ -41,7 +41,7 @@ def test_bundled_recipes_are_valid(name: str) -> None:
     assert recipe.load_recipe(name).stages
 
 
-def test_the_paper_s_recipe_has_the_paper_s_figures() -> None:
+def test_the_paper_recipe_has_the_values_of_the_paper() -> None:
     paper = recipe.load_recipe("paper")
     assert paper.reinforced is not None
     assert paper.reinforced.advantage == "rloo"
@@ -51,24 +51,24 @@ def test_the_paper_s_recipe_has_the_paper_s_figures() -> None:
     assert (paper.rollouts.steps, paper.rollouts.seconds) == (100, 5400)
 
 
-def test_what_a_recipe_leaves_out_is_as_described(tmp_path: Path) -> None:
-    made = load(tmp_path, SMALL)
-    assert made.rollouts.mode == "sandbox"
-    assert made.model.lora is None
-    assert made.reinforced is not None
-    assert made.reinforced.clip_high == 0.28
+def test_omitted_keys_have_defaults(tmp_path: Path) -> None:
+    loaded = load_recipe(tmp_path, SMALL)
+    assert loaded.rollouts.mode == "sandbox"
+    assert loaded.model.lora is None
+    assert loaded.reinforced is not None
+    assert loaded.reinforced.clip_high == 0.28
 
 
-def test_a_value_can_be_changed_for_once(tmp_path: Path) -> None:
-    made = load(tmp_path, SMALL, reinforced__steps="7", model__lora="{rank: 2, alpha: 4}")
-    assert made.reinforced is not None
-    assert made.reinforced.steps == 7
-    assert made.model.lora is not None
-    assert made.model.lora.rank == 2
+def test_values_can_be_overridden(tmp_path: Path) -> None:
+    loaded = load_recipe(tmp_path, SMALL, reinforced__steps="7", model__lora="{rank: 2, alpha: 4}")
+    assert loaded.reinforced is not None
+    assert loaded.reinforced.steps == 7
+    assert loaded.model.lora is not None
+    assert loaded.model.lora.rank == 2
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "message"),
     [
         ("  steps: 3", "  steps: three", "line 5: rollouts.steps: must be a whole number"),
         ("  steps: 3", "  steps: 0", "line 5: rollouts.steps: must be 1 or more, not 0"),
@@ -99,19 +99,19 @@ def test_a_value_can_be_changed_for_once(tmp_path: Path) -> None:
     ],
 )
 def test_an_invalid_recipe_is_reported_with_line_and_key(
-    tmp_path: Path, old: str, new: str, told: str
+    tmp_path: Path, old: str, new: str, message: str
 ) -> None:
     with pytest.raises(TrainError) as caught:
-        load(tmp_path, SMALL.replace(old, new, 1))
-    assert told in str(caught.value)
+        load_recipe(tmp_path, SMALL.replace(old, new, 1))
+    assert message in str(caught.value)
     assert str(tmp_path / "mine.yaml") in str(caught.value)
 
 
 def test_an_invalid_override_names_its_key(tmp_path: Path) -> None:
     with pytest.raises(TrainError, match=r"--set rollouts.steps, line 1: rollouts.steps: must be"):
-        load(tmp_path, SMALL, rollouts__steps="many")
+        load_recipe(tmp_path, SMALL, rollouts__steps="many")
     with pytest.raises(TrainError, match=r"--set rolls.steps: the recipe has no part named 'rolls"):
-        load(tmp_path, SMALL, rolls__steps="2")
+        load_recipe(tmp_path, SMALL, rolls__steps="2")
 
 
 def test_an_unknown_recipe_is_reported_with_the_available_ones() -> None:

@@ -1,4 +1,4 @@
-"""The numbers that a model is trained in."""
+"""The data type of a model's weights."""
 
 import pytest
 
@@ -19,7 +19,7 @@ from agent.train.weights import resolve_dtype
         ({}, "float32"),
     ],
 )
-def test_auto_is_bfloat16_only_where_the_processor_has_it(
+def test_auto_selects_bfloat16_only_with_processor_support(
     monkeypatch: pytest.MonkeyPatch, capabilities: dict[str, bool], dtype: str
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
@@ -28,5 +28,5 @@ def test_auto_is_bfloat16_only_where_the_processor_has_it(
     assert resolve_dtype(WeightsConfig("m", dtype="bfloat16")).dtype == "bfloat16"
 
 
-def test_the_recipe_for_processors_leaves_the_choice_to_the_machine() -> None:
+def test_the_cpu_recipe_selects_the_data_type_automatically() -> None:
     assert load_recipe("cpu").model.dtype == "auto"

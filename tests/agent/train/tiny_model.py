@@ -1,11 +1,11 @@
-"""A model of a few thousand random weights with a byte tokenizer, made in a moment."""
+"""A tiny random model with a byte tokenizer."""
 
 from pathlib import Path
 from typing import Any
 
 
 def make_tiny_model(folder: Path, seed: int = 0) -> Path:
-    """Save a random Llama that knows ChatML's control tokens into a folder."""
+    """Save a random Llama with ChatML's control tokens in a folder."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -24,22 +24,25 @@ def make_tiny_model(folder: Path, seed: int = 0) -> Path:
         tie_word_embeddings=True,
     )
     LlamaForCausalLM(config).save_pretrained(folder)
-    tokenizer().save_pretrained(folder)
+    create_tokenizer().save_pretrained(folder)
     return folder
 
 
-def tokenizer() -> Any:
-    """Bytes, and the control tokens."""
+def create_tokenizer() -> Any:
+    """Create a byte tokenizer with the control tokens."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
     special = ["<|pad|>", "<|im_start|>", "<|im_end|>"]
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    vocabulary = {token: at for at, token in enumerate([*special, *alphabet])}
-    made = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    made.decoder = decoders.ByteLevel()
-    made.add_special_tokens(special)
+    vocabulary = {token: index for index, token in enumerate([*special, *alphabet])}
+    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens(special)
     return PreTrainedTokenizerFast(
-        tokenizer_object=made, pad_token="<|pad|>", bos_token="<|im_start|>", eos_token="<|im_end|>"
+        tokenizer_object=tokenizer,
+        pad_token="<|pad|>",
+        bos_token="<|im_start|>",
+        eos_token="<|im_end|>",
     )

@@ -1,4 +1,4 @@
-"""The queue that merges what comes close together."""
+"""The channel: a queue that merges items put shortly after each other."""
 
 import threading
 
@@ -7,13 +7,13 @@ import pytest
 from agent.util.channel import Channel
 
 
-def letters(window: float = 0.025) -> Channel[str]:
-    """Letters of one case merge."""
+def letter_channel(window: float = 0.025) -> Channel[str]:
+    """Create a channel that merges lower-case letters."""
     return Channel(lambda a, b: a.islower() and b.islower(), "".join, window)
 
 
 def test_pending_items_are_merged_by_kind_in_order() -> None:
-    channel = letters()
+    channel = letter_channel()
     for letter in "abCDef":
         channel.put(letter)
     channel.close()
@@ -21,7 +21,7 @@ def test_pending_items_are_merged_by_kind_in_order() -> None:
 
 
 def test_the_reader_waits_a_limited_time_for_items_of_the_same_kind() -> None:
-    channel = letters(window=0.01)
+    channel = letter_channel(window=0.01)
     channel.put("a")
     items = iter(channel)
     assert next(items) == "a"
@@ -31,7 +31,7 @@ def test_the_reader_waits_a_limited_time_for_items_of_the_same_kind() -> None:
 
 
 def test_another_kind_or_the_end_flushes_immediately() -> None:
-    channel = letters(window=3600)
+    channel = letter_channel(window=3600)
     items = iter(channel)
     channel.put("a")
     channel.put("B")
@@ -43,7 +43,7 @@ def test_another_kind_or_the_end_flushes_immediately() -> None:
 
 
 def test_an_error_comes_after_all_items() -> None:
-    channel = letters()
+    channel = letter_channel()
     channel.put("a")
     channel.close(ValueError("broken"))
     items = iter(channel)
@@ -53,7 +53,7 @@ def test_an_error_comes_after_all_items() -> None:
 
 
 def test_abandoning_wakes_the_reader_and_drops_the_rest() -> None:
-    channel = letters(window=3600)
+    channel = letter_channel(window=3600)
     channel.put("a")
     timer = threading.Timer(0.05, channel.abandon)
     timer.start()
@@ -64,7 +64,7 @@ def test_abandoning_wakes_the_reader_and_drops_the_rest() -> None:
 
 
 def test_nothing_is_lost_between_threads() -> None:
-    channel = letters(window=0.001)
+    channel = letter_channel(window=0.001)
     count = 20_000
 
     def write() -> None:

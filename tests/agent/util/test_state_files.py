@@ -1,4 +1,4 @@
-"""Small state files that are damaged: set aside and named in the log, and the rest works."""
+"""Damaged state files are renamed and logged, and replaced by new ones."""
 
 from pathlib import Path
 
@@ -45,10 +45,10 @@ def test_a_token_of_a_damaged_file_is_unknown(tmp_path: Path) -> None:
     _, text = Tokens(tmp_path).create("", "laptop")
     settings = Settings(data=tmp_path, hosts=("studio.example",))
     with run_server(create_app(settings, LocalSandboxProvider(tmp_path))) as address:
-        program = {"Authorization": f"Bearer {text}"}
-        assert httpx.get(f"{address}/api/runs", headers=program).status_code == 200
+        headers = {"Authorization": f"Bearer {text}"}
+        assert httpx.get(f"{address}/api/runs", headers=headers).status_code == 200
         (tmp_path / "tokens.json").write_bytes(b"[{]")
-        assert httpx.get(f"{address}/api/runs", headers=program).status_code == 401
+        assert httpx.get(f"{address}/api/runs", headers=headers).status_code == 401
 
 
 def test_a_damaged_secret_is_backed_up(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -62,11 +62,11 @@ def test_a_damaged_secret_is_backed_up(tmp_path: Path, caplog: pytest.LogCapture
 @pytest.mark.parametrize("damage", [b"", b"\xff\xfe", b"../..", b"0" * 31])
 def test_a_damaged_instance_is_replaced(tmp_path: Path, damage: bytes) -> None:
     (tmp_path / "instance").write_bytes(damage)
-    with DataFolder(tmp_path) as held:
-        known = held.instance_id
+    with DataFolder(tmp_path) as data:
+        instance_id = data.instance_id
     assert (tmp_path / "instance.damaged-1").read_bytes() == damage
-    with DataFolder(tmp_path) as held:
-        assert held.instance_id == known
+    with DataFolder(tmp_path) as data:
+        assert data.instance_id == instance_id
 
 
 @pytest.mark.parametrize(
@@ -76,8 +76,8 @@ def test_an_upload_with_damaged_metadata_restarts(tmp_path: Path, damage: bytes)
     (tmp_path / "workspace").mkdir()
     workspace = Workspace(tmp_path / "workspace")
     upload = start(workspace, RelPath("input/a"), 10).id
-    (notes,) = tmp_path.rglob(f"upload-{upload}.json")
-    notes.write_bytes(damage)
+    (metadata,) = tmp_path.rglob(f"upload-{upload}.json")
+    metadata.write_bytes(damage)
     with pytest.raises(NotStored):
         find(workspace, upload)
 
@@ -86,5 +86,5 @@ def test_a_second_damaged_file_does_not_replace_the_first(tmp_path: Path) -> Non
     for content in ("one", "two"):
         (tmp_path / "f").write_text(content)
         rename_damaged(tmp_path / "f", "why")
-    kept = [(tmp_path / f"f.damaged-{number}").read_text() for number in (1, 2)]
-    assert kept == ["one", "two"]
+    contents = [(tmp_path / f"f.damaged-{number}").read_text() for number in (1, 2)]
+    assert contents == ["one", "two"]

@@ -1,4 +1,4 @@
-"""A loop's threads: as many from the beginning as ever."""
+"""The default thread pool of an event loop, whose threads start at once."""
 
 import asyncio
 import threading
@@ -21,22 +21,22 @@ def loop() -> Iterator[asyncio.AbstractEventLoop]:
     loop.close()
 
 
-def lent() -> list[threading.Thread]:
+def pool_threads() -> list[threading.Thread]:
     return [each for each in threading.enumerate() if each.name.startswith(NAME)]
 
 
 def test_all_threads_start_before_the_first_call(loop: asyncio.AbstractEventLoop) -> None:
-    assert len(lent()) == NUMBER
+    assert len(pool_threads()) == NUMBER
 
 
 def test_concurrent_calls_start_no_more_threads(loop: asyncio.AbstractEventLoop) -> None:
-    before = lent()
+    before = pool_threads()
 
-    async def many() -> None:
+    async def call_concurrently() -> None:
         await asyncio.gather(*(asyncio.to_thread(time.sleep, 0.01) for _ in range(CALLS)))
 
-    loop.run_until_complete(many())
-    assert lent() == before
+    loop.run_until_complete(call_concurrently())
+    assert pool_threads() == before
 
 
 def test_threads_end_with_the_loop() -> None:
@@ -44,4 +44,4 @@ def test_threads_end_with_the_loop() -> None:
     threads.set_default_thread_pool(loop, NAME, NUMBER)
     loop.run_until_complete(loop.shutdown_default_executor())
     loop.close()
-    assert lent() == []
+    assert pool_threads() == []

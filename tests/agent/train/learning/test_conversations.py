@@ -1,4 +1,4 @@
-"""Conversations out of a file: only what the model would say is learnt of them."""
+"""Supervised training on conversations from a file: only answers are trained on."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +17,7 @@ from agent.train.recipe import Lora, Recipe, WeightsConfig
 from agent.util.cancellation import Stop
 
 END = 1
-TALK: list[dict[str, Any]] = [
+MESSAGES: list[dict[str, Any]] = [
     {"role": "system", "content": "Be <|im_end|>."},
     {"role": "user", "content": "Count."},
     {"role": "assistant", "content": "", "calls": [{"name": "run", "arguments": {"a": "é"}}]},
@@ -26,7 +26,7 @@ TALK: list[dict[str, Any]] = [
 ]
 
 
-class Bytes:
+class ByteSampler:
     """A sampler whose ids are bytes, shifted past its two control tokens."""
 
     context = 4096
@@ -38,48 +38,56 @@ class Bytes:
         return ["<|im_start|>", "<|im_end|>"].index(name)
 
     def sample(self, ids: Sequence[int], max_tokens: int, stop: Stop) -> Iterator[SampledTokens]:
-        raise AssertionError("nothing is asked of it")
+        raise AssertionError("the sampler must not be used")
 
 
-def decoded(ids: Sequence[int]) -> str:
+def decode(ids: Sequence[int]) -> str:
     return bytes(each - 2 for each in ids if each > 1).decode()
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> Callable[..., Recipe]:
-    def make(*lines: str, **changes: str) -> Recipe:
+def create_recipe(tmp_path: Path) -> Callable[..., Recipe]:
+    def create(*lines: str, **changes: str) -> Recipe:
         (tmp_path / "talk.jsonl").write_text("\n".join(lines))
-        given = {f"supervised.{key}": value for key, value in changes.items()}
+        overrides = {f"supervised.{key}": value for key, value in changes.items()}
         file = {"supervised.file": str(tmp_path / "talk.jsonl")}
-        return recipe.load_recipe("builtin", {**file, "supervised.first_answers": "0", **given})
+        return recipe.load_recipe("builtin", {**file, "supervised.first_answers": "0", **overrides})
 
-    return make
+    return create
 
 
-def test_only_answers_and_their_end_tokens_are_trained_on(made: Callable[..., Recipe]) -> None:
+def test_only_answers_and_their_end_tokens_are_trained_on(
+    create_recipe: Callable[..., Recipe],
+) -> None:
     from agent.train.learning.conversations import read_conversations
 
-    (found,) = read_conversations(made(json.dumps({"messages": TALK})), Bytes())
-    said = [id_ for id_, counts in zip(found.ids, found.mask, strict=True) if counts]
+    (conversation,) = read_conversations(
+        create_recipe(json.dumps({"messages": MESSAGES})), ByteSampler()
+    )
+    trained_ids = [
+        id_ for id_, trained in zip(conversation.ids, conversation.mask, strict=True) if trained
+    ]
     call = '<tool_call>{"name": "run", "arguments": {"a": "é"}}</tool_call>'
-    assert decoded(said) == call + "Twelve."
-    assert said.count(END) == 2
-    assert found.ids[-1] == END
-    assert decoded(found.ids[: found.prompt]).endswith("user\nCount.\nassistant\n")
+    assert decode(trained_ids) == call + "Twelve."
+    assert trained_ids.count(END) == 2
+    assert conversation.ids[-1] == END
+    assert decode(conversation.ids[: conversation.prompt]).endswith("user\nCount.\nassistant\n")
     # The system prompt's own text cannot end a turn: there are five ends for five messages.
-    assert found.ids.count(END) == 5
+    assert conversation.ids.count(END) == 5
 
 
-def test_first_answers_truncates_conversations(made: Callable[..., Recipe]) -> None:
+def test_first_answers_truncates_conversations(create_recipe: Callable[..., Recipe]) -> None:
     from agent.train.learning.conversations import read_conversations
 
-    (found,) = read_conversations(made(json.dumps({"messages": TALK}), first_answers="1"), Bytes())
-    assert decoded(found.ids).endswith("</tool_call>")
-    assert found.ids[-1] == END
+    (conversation,) = read_conversations(
+        create_recipe(json.dumps({"messages": MESSAGES}), first_answers="1"), ByteSampler()
+    )
+    assert decode(conversation.ids).endswith("</tool_call>")
+    assert conversation.ids[-1] == END
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         ("{", "line 2: not valid JSON"),
         ("[]", "line 2: messages: must be a list"),
@@ -90,39 +98,46 @@ def test_first_answers_truncates_conversations(made: Callable[..., Recipe]) -> N
         ('{"messages": [{"role": "user", "content": "a"}]}', "line 2: messages: there is no ans"),
     ],
 )
-def test_an_invalid_line_is_reported(made: Callable[..., Recipe], line: str, told: str) -> None:
+def test_an_invalid_line_is_reported(
+    create_recipe: Callable[..., Recipe], line: str, message: str
+) -> None:
     from agent.train.learning.conversations import read_conversations
 
-    with pytest.raises(TrainError, match=told):
-        read_conversations(made(json.dumps({"messages": TALK}), line), Bytes())
+    with pytest.raises(TrainError, match=message):
+        read_conversations(create_recipe(json.dumps({"messages": MESSAGES}), line), ByteSampler())
 
 
-def test_a_missing_file_is_reported(made: Callable[..., Recipe]) -> None:
+def test_a_missing_file_is_reported(create_recipe: Callable[..., Recipe]) -> None:
     from agent.train.learning.conversations import read_conversations
 
     with pytest.raises(TrainError, match=r"supervised\.file: /nowhere cannot be read"):
-        read_conversations(made(file="/nowhere"), Bytes())
+        read_conversations(create_recipe(file="/nowhere"), ByteSampler())
 
 
 def test_batches_have_a_token_budget(training_packages: None) -> None:
     from agent.train.learning.supervised import collate, group_batches
 
     rows = [{"input_ids": [7] * length, "labels": [-100] * length} for length in (5, 9, 4, 30, 6)]
-    made = group_batches(rows, 20)
-    assert [[len(row["input_ids"]) for row in batch] for batch in made] == [[4, 5, 6], [9], [30]]
-    batch = collate(made[0])
+    batches = group_batches(rows, 20)
+    assert [[len(row["input_ids"]) for row in batch] for batch in batches] == [[4, 5, 6], [9], [30]]
+    batch = collate(batches[0])
     assert batch["attention_mask"].sum(dim=1).tolist() == [4, 5, 6]
     assert batch["input_ids"].shape == batch["labels"].shape == (3, 6)
 
 
 def test_a_recipe_of_conversations_needs_no_tasks(
-    training_packages: None, tiny_model: Path, made: Callable[..., Recipe], tmp_path: Path
+    training_packages: None, tiny_model: Path, create_recipe: Callable[..., Recipe], tmp_path: Path
 ) -> None:
     from agent.train.pipeline import train
 
-    lines = [json.dumps({"messages": TALK})] * 4
-    written = made(*lines, steps="2", warmup="0")
+    lines = [json.dumps({"messages": MESSAGES})] * 4
+    conversations_recipe = create_recipe(*lines, steps="2", warmup="0")
     weights = WeightsConfig(str(tiny_model), lora=Lora(2, 4))
     with Studio(Settings(data=tmp_path / "data", warm_sandboxes=0)) as studio:
-        train(replace(written, model=weights), tmp_path / "out", resume=False, studio=studio)
+        train(
+            replace(conversations_recipe, model=weights),
+            tmp_path / "out",
+            resume=False,
+            studio=studio,
+        )
     assert (tmp_path / "out" / "supervised" / "adapter.gguf").exists()

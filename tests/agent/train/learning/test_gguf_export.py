@@ -1,4 +1,4 @@
-"""An adapter as a GGUF file: what llama.cpp would read is what was trained."""
+"""Export of an adapter as a GGUF file for llama.cpp."""
 
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,8 @@ pytestmark = [
 ]
 
 
-def adapted(folder: Path, *targets: str) -> Any:
-    """The tiny model with adapters that do something."""
+def adapted_model(folder: Path, *targets: str) -> Any:
+    """Return the tiny model with random adapters."""
     import torch
 
     from agent.train.recipe import Lora, WeightsConfig
@@ -34,14 +34,14 @@ def test_every_adapter_is_in_the_file(tiny_model: Path, tmp_path: Path) -> None:
 
     from agent.train.learning.gguf_export import export, is_exportable
 
-    model = adapted(tiny_model)
+    model = adapted_model(tiny_model)
     assert is_exportable(model)
     export(model, tmp_path / "adapter.gguf")
-    found = gguf.GGUFReader(tmp_path / "adapter.gguf")
-    assert found.fields["adapter.lora.alpha"].parts[-1].tolist() == [6.0]
-    tensors = {each.name: each for each in found.tensors}
+    reader = gguf.GGUFReader(tmp_path / "adapter.gguf")
+    assert reader.fields["adapter.lora.alpha"].parts[-1].tolist() == [6.0]
+    tensors = {each.name: each for each in reader.tensors}
     assert len(tensors) == len(get_peft_model_state_dict(model)) == 2 * 7 * 2
-    # Shapes are GGUF's, the other way round; rows of two numbers are too short for eight bits.
+    # GGUF stores shapes in reverse; rows of two numbers are too short for 8-bit quantization.
     kinds = {
         each: (tensors[f"blk.1.attn_q.weight.lora_{each}"].shape.tolist(),
                tensors[f"blk.1.attn_q.weight.lora_{each}"].tensor_type.name)
@@ -52,25 +52,28 @@ def test_every_adapter_is_in_the_file(tiny_model: Path, tmp_path: Path) -> None:
 
 
 def test_heads_are_permuted_as_in_llama_cpp(tiny_model: Path, tmp_path: Path) -> None:
-    """Row i and i + half of a head stand beside each other; all else is as it was."""
+    """Rows i and i + half of a head are adjacent in the file; other tensors are unchanged."""
     import gguf
     from peft import get_peft_model_state_dict
 
     from agent.train.learning.gguf_export import export
 
-    model = adapted(tiny_model)
+    model = adapted_model(tiny_model)
     export(model, tmp_path / "adapter.gguf")
     tensors = {each.name: each.data for each in gguf.GGUFReader(tmp_path / "adapter.gguf").tensors}
     weights = {name: each.numpy() for name, each in get_peft_model_state_dict(model).items()}
     layer = "base_model.model.model.layers.0.self_attn"
-    ours, theirs = weights[f"{layer}.q_proj.lora_B.weight"], tensors["blk.0.attn_q.weight.lora_b"]
-    head, half = 8, 4
+    exported_from, exported = (
+        weights[f"{layer}.q_proj.lora_B.weight"],
+        tensors["blk.0.attn_q.weight.lora_b"],
+    )
+    head_size, half = 8, 4
     for row in range(32):
-        at, place = divmod(row, head)
-        turned = at * head + 2 * (place % half) + place // half
-        assert theirs[turned] == pytest.approx(ours[row], abs=1e-2)
-    same = weights[f"{layer}.v_proj.lora_B.weight"]
-    assert tensors["blk.0.attn_v.weight.lora_b"] == pytest.approx(same, abs=1e-2)
+        head_index, row_in_head = divmod(row, head_size)
+        new_row = head_index * head_size + 2 * (row_in_head % half) + row_in_head // half
+        assert exported[new_row] == pytest.approx(exported_from[row], abs=1e-2)
+    unchanged = weights[f"{layer}.v_proj.lora_B.weight"]
+    assert tensors["blk.0.attn_v.weight.lora_b"] == pytest.approx(unchanged, abs=1e-2)
 
 
 @pytest.mark.filterwarnings("ignore:Model has `tie_word_embeddings")
@@ -78,5 +81,5 @@ def test_an_adapter_unsupported_by_gguf_is_reported(tiny_model: Path, tmp_path: 
     from agent.train.learning.gguf_export import export
 
     with pytest.raises(TrainError, match=r"model\.lora\.targets: .*embed_tokens"):
-        export(adapted(tiny_model, "embed_tokens"), tmp_path / "adapter.gguf")
+        export(adapted_model(tiny_model, "embed_tokens"), tmp_path / "adapter.gguf")
     assert not list(tmp_path.iterdir())

@@ -1,4 +1,4 @@
-"""Trainings beside each other: what was measured last, all seeds together, and their curves."""
+"""Comparison of trainings: final evaluations over all seeds, and their reward curves."""
 
 from pathlib import Path
 
@@ -10,8 +10,8 @@ from agent.train.log import TrainingLog
 pytestmark = pytest.mark.usefixtures("training_packages")
 
 
-def training(folder: Path, rewards: list[float], names: float, tasks: int = 20) -> str:
-    """A training's folder with its log; the measurement before it counts for nothing."""
+def write_training(folder: Path, rewards: list[float], names: float, tasks: int = 20) -> str:
+    """Write a training's folder with a log; only the last evaluation is compared."""
     folder.mkdir()
     (folder / "recipe.json").write_text('{"stages": ["reinforced"]}')
     log = TrainingLog(folder / "log.jsonl")
@@ -22,11 +22,13 @@ def training(folder: Path, rewards: list[float], names: float, tasks: int = 20) 
     return str(folder)
 
 
-def test_the_seeds_are_shown_with_an_interval_for_the_tasks_they_share(tmp_path: Path) -> None:
+def test_the_table_shows_the_seeds_with_a_confidence_interval(tmp_path: Path) -> None:
     from agent.train.report.comparison import parse_groups, table
 
-    seeds = [training(tmp_path / str(n), [0.5], mean) for n, mean in enumerate((0.5, 0.75, 0.25))]
-    alone = training(tmp_path / "alone", [], 0.0)
+    seeds = [
+        write_training(tmp_path / str(n), [0.5], mean) for n, mean in enumerate((0.5, 0.75, 0.25))
+    ]
+    alone = write_training(tmp_path / "alone", [], 0.0)
     assert table(parse_groups([f"sandbox={','.join(seeds)}", f"plain={alone}"])).splitlines() == [
         "|  | held-out names |",
         "| --- | --- |",
@@ -35,13 +37,13 @@ def test_the_seeds_are_shown_with_an_interval_for_the_tasks_they_share(tmp_path:
     ]
 
 
-def test_the_curves_of_those_that_were_rewarded_are_drawn(tmp_path: Path) -> None:
+def test_curves_of_trainings_with_rewards_are_drawn(tmp_path: Path) -> None:
     from PIL import Image
 
     from agent.train.report.comparison import draw, parse_groups
 
-    two = [training(tmp_path / str(n), [0.1 * n, 0.5, 0.9], 0.5) for n in range(2)]
-    unrewarded = training(tmp_path / "supervised", [], 0.5)
+    two = [write_training(tmp_path / str(n), [0.1 * n, 0.5, 0.9], 0.5) for n in range(2)]
+    unrewarded = write_training(tmp_path / "supervised", [], 0.5)
     draw(parse_groups([f"supervised={unrewarded}", f"sandbox={','.join(two)}"]), tmp_path / "c.png")
     with Image.open(tmp_path / "c.png") as picture:
         assert (0x1F, 0x5F, 0xB0) in {colour for _, colour in picture.getcolors(10**6) or ()}
@@ -56,7 +58,7 @@ def test_an_invalid_group_is_reported(tmp_path: Path) -> None:
         parse_groups(["folder"])
     with pytest.raises(TrainError, match="contains no training"):
         parse_groups([f"a={tmp_path}"])
-    one = training(tmp_path / "one", [0.5], 0.5)
+    one = write_training(tmp_path / "one", [0.5], 0.5)
     with pytest.raises(TrainError, match="the same name"):
         parse_groups([f"a={one}", f"a={one}"])
     (tmp_path / "one" / "recipe.json").write_text('{"stages": ["supervised", "later"]}')

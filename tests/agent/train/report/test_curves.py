@@ -1,4 +1,4 @@
-"""A training's log as a picture and a table."""
+"""A training's log as a chart and a table."""
 
 from pathlib import Path
 
@@ -9,26 +9,26 @@ from agent.train.log import TrainingLog
 pytestmark = pytest.mark.usefixtures("training_packages")
 
 
-def log(folder: Path) -> TrainingLog:
-    made = TrainingLog(folder / "log.jsonl")
+def write_log(folder: Path) -> TrainingLog:
+    log = TrainingLog(folder / "log.jsonl")
     for stage, step, mean in (
         ("untrained", 0, 0.0),
         ("supervised", 9, 0.25),
         ("reinforced", 7, 0.5),
     ):
-        made.write("evaluation", stage=stage, step=step, split="names", tasks=8, answered=8,
+        log.write("evaluation", stage=stage, step=step, split="names", tasks=8, answered=8,
                    mean=mean, low=mean / 2, high=0.75)  # fmt: skip
     for step in range(1, 8):
-        made.write("step", stage="reinforced", step=step, reward=step / 10)
-    # It was resumed at the sixth step, which came out otherwise.
-    made.write("step", stage="reinforced", step=7, reward=0.9)
-    return made
+        log.write("step", stage="reinforced", step=step, reward=step / 10)
+    # The training was resumed at the sixth step, with another reward.
+    log.write("step", stage="reinforced", step=7, reward=0.9)
+    return log
 
 
-def test_the_table_has_a_row_a_moment_and_the_rewards(tmp_path: Path) -> None:
+def test_the_table_has_a_row_per_evaluation_and_the_rewards(tmp_path: Path) -> None:
     from agent.train.report.curves import table
 
-    assert table(log(tmp_path)).splitlines() == [
+    assert table(write_log(tmp_path)).splitlines() == [
         "| after | held-out names |",
         "| --- | --- |",
         "| untrained | 0.00 (0.00-0.75) |",
@@ -46,7 +46,7 @@ def test_the_curve_is_drawn(tmp_path: Path) -> None:
 
     from agent.train.report.curves import draw
 
-    assert draw(log(tmp_path), tmp_path / "curve.png")
+    assert draw(write_log(tmp_path), tmp_path / "curve.png")
     with Image.open(tmp_path / "curve.png") as picture:
         assert picture.size == (900, 480)
         assert len(picture.convert("RGB").getcolors(10**6) or ()) > 20
@@ -60,16 +60,16 @@ def test_without_a_reward_there_is_no_curve(tmp_path: Path) -> None:
 
 
 def test_a_truncated_line_is_skipped(tmp_path: Path) -> None:
-    made = log(tmp_path)
-    with made.path.open("a") as file:
+    log = write_log(tmp_path)
+    with log.path.open("a") as file:
         file.write('{"kind": "step", "st')
-    assert len(list(made.lines("step"))) == 8
-    made.write("step", stage="reinforced", step=8)
-    assert len(list(made.lines("step"))) == 9
+    assert len(list(log.lines("step"))) == 8
+    log.write("step", stage="reinforced", step=8)
+    assert len(list(log.lines("step"))) == 9
 
 
-@pytest.mark.parametrize(("seconds", "told"), [(12.4, "12 s"), (120.0, "2 min"), (7200.0, "2.0 h")])
-def test_time_is_told_as_people_say_it(seconds: float, told: str) -> None:
+@pytest.mark.parametrize(("seconds", "text"), [(12.4, "12 s"), (120.0, "2 min"), (7200.0, "2.0 h")])
+def test_durations_are_formatted_with_a_suitable_unit(seconds: float, text: str) -> None:
     from agent.train.log import format_duration
 
-    assert format_duration(seconds) == told
+    assert format_duration(seconds) == text

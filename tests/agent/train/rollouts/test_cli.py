@@ -1,4 +1,4 @@
-"""Rollouts at the command line: what is written, what is printed, how it ends."""
+"""The ``rollout`` command: its output files, its table and its exit codes."""
 
 import json
 import signal
@@ -15,9 +15,9 @@ from agent.tasks.task import TaskRecord
 from tests.agent.cli.test_cli import SUBMIT, CommandLine, bash, endpoint_variables
 from tests.support.models.endpoint import Endpoint, Turn
 
-FILES = {"note.txt": "moon\n"}
+INPUT_FILES = {"note.txt": "moon\n"}
 PROBLEMS = [
-    TaskRecord(f"{domain}-{n}", "Which word is in the note?", "moon", "exact", domain, FILES)
+    TaskRecord(f"{domain}-{n}", "Which word is in the note?", "moon", "exact", domain, INPUT_FILES)
     for domain in ("letters", "notes")
     for n in range(2)
 ]
@@ -35,21 +35,21 @@ def tasks(tmp_path: Path) -> str:
     return str(path)
 
 
-def lines(path: Path) -> list[dict[str, Any]]:
+def read_lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 @pytest.mark.engine
-def test_tasks_are_worked_on_in_sandboxes_and_scored(
+def test_tasks_are_run_in_sandboxes_and_scored(
     command_line: CommandLine, tasks: str, tmp_path: Path, image: str
 ) -> None:
-    both = Turn(
+    solve_and_submit = Turn(
         calls=[
             ("execute_bash", {"command": "cp input/note.txt output/answer.txt"}),
             ("submit", {}),
         ]
     )
-    with Endpoint([both] * 4) as endpoint:
+    with Endpoint([solve_and_submit] * 4) as endpoint:
         result = command_line.run(
             "rollout", tasks, "--output", str(tmp_path / "out"), "--concurrency", "2",
             **endpoint_variables(endpoint),
@@ -58,7 +58,7 @@ def test_tasks_are_worked_on_in_sandboxes_and_scored(
     assert result.stdout.splitlines()[-1].split()[:4] == ["all", "4", "4", "1.000"]
     assert "4/4" in result.stderr
     assert "4 rollouts in" in result.stderr
-    results = lines(tmp_path / "out" / "results.jsonl")
+    results = read_lines(tmp_path / "out" / "results.jsonl")
     assert {each["id"] for each in results} == {each.id for each in PROBLEMS}
     assert {(r["status"], r["reward"], r["steps"]) for r in results} == {("submitted", 1.0, 1)}
     for each in results:
@@ -67,7 +67,7 @@ def test_tasks_are_worked_on_in_sandboxes_and_scored(
     assert not list((tmp_path / "data" / "sandboxes").glob("*/workspace"))  # no disk is mounted
 
 
-def test_plain_needs_no_engine_and_each_repetition_has_a_file_that_is_scored(
+def test_plain_mode_needs_no_engine_and_each_repetition_has_its_own_results(
     command_line: CommandLine, tasks: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
@@ -79,24 +79,24 @@ def test_plain_needs_no_engine_and_each_repetition_has_a_file_that_is_scored(
         )  # fmt: skip
     assert result.returncode == 0, result.stderr
     table = [row.split()[:4] for row in result.stdout.splitlines()[1:]]
-    # At once 1: both runs of a task come before the next task.
+    # With concurrency 1, both runs of a task come before the next task.
     assert table == [
         ["letters", "2", "2", "1.000"],
         ["notes", "2", "2", "0.000"],
         ["all", "4", "4", "0.500"],
     ]
     for name in ("results.jsonl", "results-2.jsonl"):
-        assert len(lines(out / name)) == 4
+        assert len(read_lines(out / name)) == 4
         assert main(["score", tasks, str(out / name)]) == 0
         assert capsys.readouterr().out == result.stdout
 
 
-def test_where_no_engine_runs_plain_processes_can_be_chosen_and_are_called_so(
+def test_process_sandboxes_are_available_without_an_engine_and_labelled(
     command_line: CommandLine, tasks: str, tmp_path: Path
 ) -> None:
     command = "cp /workspace/input/note.txt /workspace/output/answer.txt; env"
-    both = Turn(calls=[("execute_bash", {"command": command}), ("submit", {})])
-    with Endpoint([both] * 4) as endpoint:
+    solve_and_submit = Turn(calls=[("execute_bash", {"command": command}), ("submit", {})])
+    with Endpoint([solve_and_submit] * 4) as endpoint:
         result = command_line.run(
             "rollout", tasks, "--output", str(tmp_path), "--sandbox", "process",
             DOCKER_HOST="unix:///nonexistent.sock", **endpoint_variables(endpoint),
@@ -104,12 +104,12 @@ def test_where_no_engine_runs_plain_processes_can_be_chosen_and_are_called_so(
     assert result.returncode == 0, result.stderr
     assert "without isolation" in result.stderr
     assert result.stdout.splitlines()[-1].split()[:4] == ["all", "4", "4", "1.000"]
-    for kept in tmp_path.glob("data/runs/*/journal.jsonl"):
-        assert "without isolation" in kept.read_text()
-        assert "sk-secret" not in kept.read_text()
+    for journal_path in tmp_path.glob("data/runs/*/journal.jsonl"):
+        assert "without isolation" in journal_path.read_text()
+        assert "sk-secret" not in journal_path.read_text()
 
 
-def test_a_run_that_fails_says_why_and_nothing_but_failures_is_exit_code_1(
+def test_failed_runs_have_a_reason_and_only_failures_is_exit_code_1(
     command_line: CommandLine, tasks: str, tmp_path: Path
 ) -> None:
     with Endpoint([Turn(fault="401")] * 4) as endpoint:
@@ -124,7 +124,7 @@ def test_a_run_that_fails_says_why_and_nothing_but_failures_is_exit_code_1(
         )
     assert result.returncode == 1
     assert "failed: " in result.stderr
-    results = lines(tmp_path / "results.jsonl")
+    results = read_lines(tmp_path / "results.jsonl")
     assert {(each["status"], each["answer"], each["reward"]) for each in results} == {
         ("failed", None, 0.0)
     }
@@ -144,15 +144,15 @@ def test_ctrl_c_stops_the_runs_and_keeps_finished_results(
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)
     assert process.returncode == 130
-    first, *rest = lines(tmp_path / "out" / "results.jsonl")
+    first, *rest = read_lines(tmp_path / "out" / "results.jsonl")
     assert (first["status"], first["reward"]) == ("submitted", 1.0)
     assert [each["status"] for each in rest] in ([], ["stopped"])
-    for kept in tmp_path.glob("data/runs/*/journal.jsonl"):
-        assert journal.ends_with(kept, RunEnded)
+    for journal_path in tmp_path.glob("data/runs/*/journal.jsonl"):
+        assert journal.ends_with(journal_path, RunEnded)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["{tasks}", "--output", "{out}"], "OPENAI_BASE_URL"),
         (["{tasks}", "--output", "{tasks}/x", "--base-url", "http://x/v1", "--model", "m"], "x"),
@@ -160,12 +160,12 @@ def test_ctrl_c_stops_the_runs_and_keeps_finished_results(
     ],
 )
 def test_errors_are_reported_before_anything_starts(
-    command_line: CommandLine, tasks: str, tmp_path: Path, arguments: list[str], told: str
+    command_line: CommandLine, tasks: str, tmp_path: Path, arguments: list[str], message: str
 ) -> None:
     out = tmp_path / "out"
     result = command_line.run("rollout", *(each.format(tasks=tasks, out=out) for each in arguments))
     assert result.returncode == 1
-    assert told in result.stderr
+    assert message in result.stderr
     assert "Traceback" not in result.stderr
     assert not out.exists()
 
@@ -174,8 +174,8 @@ def test_results_are_never_overwritten(
     command_line: CommandLine, tasks: str, tmp_path: Path
 ) -> None:
     (tmp_path / "results.jsonl").write_text("mine")
-    where = ("--base-url", "http://127.0.0.1:9/v1", "--model", "m")
-    result = command_line.run("rollout", tasks, "--output", str(tmp_path), *where)
+    endpoint_options = ("--base-url", "http://127.0.0.1:9/v1", "--model", "m")
+    result = command_line.run("rollout", tasks, "--output", str(tmp_path), *endpoint_options)
     assert result.returncode == 1
     assert "Choose another folder" in result.stderr
     assert (tmp_path / "results.jsonl").read_text() == "mine"

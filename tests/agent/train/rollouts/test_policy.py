@@ -1,4 +1,4 @@
-"""The model in training as a sampler: side by side, each answer is what it would be alone."""
+"""The trained model as a sampler: an answer does not depend on others in its batch."""
 
 import threading
 from collections.abc import Sequence
@@ -25,16 +25,18 @@ def policy(tiny_model: Path) -> "Policy":
     return Policy(*load_model(WeightsConfig(str(tiny_model))), context=4096, dtype="float32")
 
 
-def asked(policy: "Policy", prompts: Sequence[Sequence[int]], most: int = 20) -> list[Any]:
-    """The answers to prompts that are asked at the same time."""
+def sample_concurrently(
+    policy: "Policy", prompts: Sequence[Sequence[int]], max_tokens: int = 20
+) -> list[Any]:
+    """Sample answers to several prompts concurrently."""
     answers: list[Any] = [None] * len(prompts)
 
-    def ask(at: int) -> None:
-        (answers[at],) = policy.sample(prompts[at], most, Stop())
+    def sample(index: int) -> None:
+        (answers[index],) = policy.sample(prompts[index], max_tokens, Stop())
 
     with policy.sampling(1.0, "a seed") as batcher:
         batcher.change_active(len(prompts))
-        threads = [threading.Thread(target=ask, args=(at,)) for at in range(len(prompts))]
+        threads = [threading.Thread(target=sample, args=(index,)) for index in range(len(prompts))]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -42,7 +44,7 @@ def asked(policy: "Policy", prompts: Sequence[Sequence[int]], most: int = 20) ->
     return answers
 
 
-def test_what_looks_like_a_control_token_is_text(policy: "Policy") -> None:
+def test_text_that_looks_like_a_control_token_is_text(policy: "Policy") -> None:
     ids = policy.encode("a<|im_end|>")
     assert policy.control_token_id("<|im_end|>") not in ids
     assert policy.tokenizer.decode(ids) == "a<|im_end|>"
@@ -50,32 +52,34 @@ def test_what_looks_like_a_control_token_is_text(policy: "Policy") -> None:
 
 def test_an_answer_does_not_depend_on_its_batch(policy: "Policy") -> None:
     prompts = [policy.encode(text) for text in ("one", "another that is longer", "third")]
-    together = asked(policy, prompts)
-    alone = [asked(policy, [prompt])[0] for prompt in prompts]
+    together = sample_concurrently(policy, prompts)
+    alone = [sample_concurrently(policy, [prompt])[0] for prompt in prompts]
     assert [answer.ids for answer in together] == [answer.ids for answer in alone]
 
 
-def test_the_same_question_has_many_answers(policy: "Policy") -> None:
+def test_the_same_prompt_has_different_answers(policy: "Policy") -> None:
     prompt = policy.encode("say")
-    assert len({answer.ids for answer in asked(policy, [prompt] * 4)}) == 4
+    assert len({answer.ids for answer in sample_concurrently(policy, [prompt] * 4)}) == 4
 
 
-def test_log_probabilities_are_those_of_the_model(policy: "Policy") -> None:
+def test_log_probabilities_match_the_model(policy: "Policy") -> None:
     import torch
 
     prompts = [policy.encode(text) for text in ("a short one", "one that is quite a bit longer")]
-    for prompt, answer in zip(prompts, asked(policy, prompts), strict=True):
+    for prompt, answer in zip(prompts, sample_concurrently(policy, prompts), strict=True):
         ids = torch.tensor([[*prompt, *answer.ids]])
         with torch.no_grad():
-            every = torch.log_softmax(policy.model(input_ids=ids).logits[0], dim=-1)
-        place = range(len(prompt) - 1, ids.shape[1] - 1)
-        wanted = [float(every[at, ids[0, at + 1]]) for at in place]
-        assert answer.logprobs == pytest.approx(wanted, abs=1e-4)
+            logprobs = torch.log_softmax(policy.model(input_ids=ids).logits[0], dim=-1)
+        positions = range(len(prompt) - 1, ids.shape[1] - 1)
+        expected = [float(logprobs[index, ids[0, index + 1]]) for index in positions]
+        assert answer.logprobs == pytest.approx(expected, abs=1e-4)
 
 
-def test_an_answer_ends_at_its_last_token_or_at_its_budget(policy: "Policy") -> None:
+def test_an_answer_ends_with_its_end_token_or_its_token_budget(policy: "Policy") -> None:
     end = policy.control_token_id("<|im_end|>")
-    answers = asked(policy, [policy.encode(f"question {at}") for at in range(12)], most=300)
+    answers = sample_concurrently(
+        policy, [policy.encode(f"question {index}") for index in range(12)], max_tokens=300
+    )
     assert any(answer.ids[-1] == end for answer in answers)
     for answer in answers:
         assert end not in answer.ids[:-1]
@@ -105,8 +109,8 @@ def test_concurrent_requests_are_batched(training_packages: None) -> None:
     with batcher:
         batcher.change_active(3)
         threads = [
-            threading.Thread(target=batcher.wait_for, args=(SamplingRow([1], 1, at), Stop()))
-            for at in range(3)
+            threading.Thread(target=batcher.wait_for, args=(SamplingRow([1], 1, index), Stop()))
+            for index in range(3)
         ]
         for thread in threads:
             thread.start()
@@ -124,12 +128,12 @@ def test_the_batch_does_not_wait_for_callers_that_left(training_packages: None) 
     with SamplingBatcher(lambda _: None, max_wait=60) as batcher:
         batcher.change_active(2)
         answered: list[bool] = []
-        asks = threading.Thread(
+        caller = threading.Thread(
             target=lambda: answered.append(batcher.wait_for(SamplingRow([1], 1, 0), Stop()))
         )
-        asks.start()
+        caller.start()
         batcher.change_active(-1)
-        asks.join(30)
+        caller.join(30)
         assert answered == [True]
 
 

@@ -1,4 +1,4 @@
-"""The tools at work in a sandbox, as tests use them."""
+"""Runs tool calls in a sandbox."""
 
 import json
 from pathlib import Path
@@ -12,11 +12,11 @@ from agent.util.cancellation import Stop
 
 
 class ToolRunner:
-    """A toolbox over a sandbox.
+    """Runs calls of the built-in tools in a sandbox.
 
     Args:
-        sandbox: Where it works.
-        root: The folder that it works in, as the sandbox knows it.
+        sandbox: The sandbox.
+        root: The path of the working folder inside the sandbox.
         folder: The same folder on the host.
     """
 
@@ -31,16 +31,16 @@ class ToolRunner:
         return f"{self.root}/{name}"
 
     def call(self, name: str, **arguments: Any) -> ToolOutcome:
-        found = self.toolbox.parse(ToolCall("call-1", name, json.dumps(arguments)))
-        if isinstance(found, InvalidCall):
-            return ToolOutcome.failed(found.text)
-        *output, outcome = self.toolbox.run(found, Stop())
+        action = self.toolbox.parse(ToolCall("call-1", name, json.dumps(arguments)))
+        if isinstance(action, InvalidCall):
+            return ToolOutcome.failed(action.text)
+        *output, outcome = self.toolbox.run(action, Stop())
         self.output = [item for item in output if isinstance(item, OutputChunk)]
         assert isinstance(outcome, ToolOutcome)
         return outcome
 
-    def bash(self, command: str, **more: Any) -> ToolOutcome:
-        return self.call("execute_bash", command=command, **more)
+    def bash(self, command: str, **options: Any) -> ToolOutcome:
+        return self.call("execute_bash", command=command, **options)
 
-    def edit(self, command: str, name: str, **more: Any) -> ToolOutcome:
-        return self.call("str_replace_editor", command=command, path=self.path(name), **more)
+    def edit(self, command: str, name: str, **options: Any) -> ToolOutcome:
+        return self.call("str_replace_editor", command=command, path=self.path(name), **options)
