@@ -2,6 +2,7 @@
 
 import { h, icon } from "../../core/dom.js";
 import { formatBytes } from "../../core/format.js";
+import { emit, session } from "../../core/session.js";
 import { loadKind } from "../loader.js";
 import { showProgress } from "../progress_note.js";
 
@@ -55,7 +56,9 @@ export class ArchiveMemberView {
     this.canvas = h("div", { class: "inset", tabindex: "0" });
     const back = h("button", { type: "button", class: "quiet", "aria-label": "Back to archive", onclick: onBack }, h("span", { "aria-hidden": "true" }, "‹"), "Archive");
     const downloadLink = h("a", { class: "quiet", href: this.member.raw(), download: name }, "Download");
-    this.element = h("div", { class: "within" }, h("div", { class: "hd" }, h("span", {}, back), h("b", { title: path }, path), this.details, this.tools, h("span", {}, downloadLink)), this.canvas);
+    const extractButton = h("button", { type: "button", class: "quiet", onclick: () => this.extract(name, extractButton) }, "Extract to workspace");
+    extractButton.hidden = !session.canEdit || !archive.preview.onMove; // a file's own tab has no uploads
+    this.element = h("div", { class: "within" }, h("div", { class: "hd" }, h("span", {}, back), h("b", { title: path }, path), this.details, this.tools, h("span", {}, extractButton, downloadLink)), this.canvas);
     this.element.addEventListener("keydown", (event) => {
       if (event.key !== "Escape" || event.defaultPrevented) return;
       event.preventDefault();
@@ -83,6 +86,21 @@ export class ArchiveMemberView {
       if (request === this.request) this.showMessage(h("p", {}, error.message));
     } finally {
       done();
+    }
+  }
+
+  /** Upload the member to the folder that contains its archive. */
+  async extract(name, button) {
+    button.disabled = true;
+    try {
+      const response = await fetch(this.member.raw());
+      if (!response.ok) throw new Error(await response.text());
+      const folder = this.member.path.slice(0, Math.max(0, this.member.path.lastIndexOf("/")));
+      emit("upload", { files: [new File([await response.blob()], name)], folder });
+    } catch (error) {
+      emit("upload-failed", `Cannot extract ${name}: ${error.message}`);
+    } finally {
+      button.disabled = false;
     }
   }
 

@@ -210,6 +210,17 @@ def test_folders_are_folded_and_a_member_is_looked_at(viewer: FileViewer) -> Non
 
 
 @pytest.mark.browser
+def test_a_member_is_extracted_to_the_folder_of_its_archive(viewer: FileViewer) -> None:
+    viewer.upload("a.zip", zipped({"deep/naïve #1.txt": b"hello"}))
+    viewer.open()
+    place = viewer.show("a.zip")
+    place.get_by_role("treeitem", name="naïve #1.txt").click()
+    place.get_by_role("button", name="Extract to workspace").click()
+    expect(viewer.studio.file("naïve #1.txt")).to_be_visible()
+    expect(viewer.show("naïve #1.txt")).to_contain_text("hello")
+
+
+@pytest.mark.browser
 def test_the_keys_go_through_it(viewer: FileViewer) -> None:
     viewer.upload("a.zip", zipped({"a/one.txt": b"first", "b/two.txt": b"second"}))
     viewer.open()
