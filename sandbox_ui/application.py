@@ -25,9 +25,9 @@ from sandbox_ui.auth.identity import Identities
 from sandbox_ui.auth.middleware import AuthMiddleware
 from sandbox_ui.history.catalog import Catalog
 from sandbox_ui.history.expiry import ExpiryJob
-from sandbox_ui.history.limits import studio_limits
-from sandbox_ui.history.quota import Quota
-from sandbox_ui.history.usage import HasInventory, UsageReporter
+from sandbox_ui.limits.quota import Quota
+from sandbox_ui.limits.studio_limits import studio_limits
+from sandbox_ui.limits.usage import HasInventory, UsageReporter
 from sandbox_ui.middleware.body_limit import BodyLimit
 from sandbox_ui.middleware.gradio_requests import RequestValidation, parameters_of
 from sandbox_ui.middleware.gradio_routes import RouteAllowlist

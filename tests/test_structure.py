@@ -38,6 +38,7 @@ LAYERS = {
         "listen middleware scheduling health",
         "auth preview runs",
         "workspace history",
+        "limits",
         "routes",
         "page",
         "application __main__",

@@ -1,1 +1,1 @@
-"""History of runs: catalog, storage usage, expiry, quotas."""
+"""History of runs: catalog, drafts, disk usage, expiry."""

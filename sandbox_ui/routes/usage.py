@@ -6,7 +6,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from sandbox_ui.auth.access import get_access
-from sandbox_ui.history.usage import UsageReporter
+from sandbox_ui.limits.usage import UsageReporter
 from sandbox_ui.routes.helpers import json_response, route
 
 

@@ -19,7 +19,6 @@ from agent.runs.folder import RunFolder
 from agent.runs.recorder import Task
 from agent.settings import Settings
 from agent.util.cancellation import Stop
-from sandbox_ui.history.limits import studio_limits
 from sandbox_ui.runs.manager import CLOSED_MESSAGE, RunManager
 from sandbox_ui.scheduling.admission import Admission
 from sandbox_ui.scheduling.queue import MAX_WAITING, RunQueue, Ticket, ordinal
@@ -331,13 +330,3 @@ def test_the_page_shows_the_queue_position_and_stop_leaves_the_queue(tmp_path: P
 
 
 # How many
-
-
-def test_default_limits_fit_the_machine(tmp_path: Path) -> None:
-    fitted = studio_limits(Settings(data=tmp_path / "to" / "come"))
-    assert fitted.max_runs >= 2
-    assert fitted.max_runs / 2 <= fitted.max_runs_per_user <= fitted.max_runs
-    said = studio_limits(Settings(data=tmp_path, max_runs=3, max_runs_per_user=9))
-    assert (said.max_runs, said.max_runs_per_user) == (3, 3)
-    said = studio_limits(Settings(data=tmp_path, retention_bytes=0))
-    assert (said.max_storage, said.max_storage_per_user) == (None, None)

@@ -13,7 +13,7 @@ from agent.workspace.versions.blobs import BlobStore
 from sandbox_ui.auth.user import account_name
 from sandbox_ui.history.catalog import Catalog
 from sandbox_ui.history.disk_usage import draft_sizes, with_measured_size
-from sandbox_ui.history.limits import StudioLimits
+from sandbox_ui.limits.studio_limits import StudioLimits
 from sandbox_ui.scheduling.queue import RunQueue
 
 _MAX_LISTED_RUNS = 20
