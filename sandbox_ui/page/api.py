@@ -143,7 +143,7 @@ class ApiFunctions:
 
         Yields:
             The run's state after each change: `state`, `detail`, `model`, `steps`, `totals`,
-            `alive`; at the end also `reason` and `answer`.
+            `running`; at the end also `reason` and `answer`.
         """
         with gradio_errors():
             _require_text(run=run)
@@ -160,7 +160,7 @@ class ApiFunctions:
                 if state != last:
                     last = state
                     yield state
-                if not state["alive"] or not await run_sync(access.can_view, run):
+                if not state["running"] or not await run_sync(access.can_view, run):
                     return
                 await wait_with_timeout(changed, _POLL_SECONDS)
         finally:

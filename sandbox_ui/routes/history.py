@@ -130,7 +130,7 @@ def _entry_row(entry: HistoryEntry) -> dict[str, Any]:
         "mode": summary.mode,
         "state": summary.state,
         "reason": summary.reason[:_MAX_TASK],
-        "alive": summary.alive,
+        "running": summary.alive,
         "began": summary.began,
         "seconds": summary.seconds,
         "steps": summary.steps,

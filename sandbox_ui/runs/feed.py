@@ -74,7 +74,7 @@ class Feed:
             state = self._state
             last = state.rounds[-1] if state.rounds else None
             return {
-                "alive": state.is_running,
+                "running": state.is_running,
                 "state": state.state,
                 "detail": state.detail,
                 "model": state.model,
@@ -247,7 +247,7 @@ def _json_array(lines: Iterable[bytes]) -> bytes:
 def _changing_state(state: RunState) -> dict[str, object]:
     """Return the frequently changing part of the state, without the steps."""
     return {
-        "alive": state.is_running,
+        "running": state.is_running,
         "state": state.state,
         "detail": state.detail,
         "progress": state.progress,

@@ -4,7 +4,7 @@ import { waitForElement, setFieldValue, icon } from "../core/dom.js";
 import { mountExamples } from "./examples.js";
 import { plural } from "../core/format.js";
 import { saveSentText, sentTexts } from "../core/preferences.js";
-import { emit, on, session } from "../core/session.js";
+import { emit, on, currentRun } from "../core/event_stream.js";
 import { mountUploads, pendingUploads } from "../uploads/uploads.js";
 import { saveUnsentText, unsentText } from "./unsent_text.js";
 import { openSettings } from "./welcome.js";
@@ -46,7 +46,7 @@ class SendControl {
   onRun(event) {
     // Text may have been typed before Gradio mounted.
     setFieldValue(this.task, this.task.value);
-    if (session.offline) return this.refuseOffline(event);
+    if (currentRun.offline) return this.refuseOffline(event);
     if (pendingUploads()) {
       event.stopImmediatePropagation();
       this.waitingForUploads = true;
@@ -72,18 +72,18 @@ class SendControl {
   }
 
   update() {
-    button("run").disabled = session.alive;
-    button("stop").disabled = !session.alive;
+    button("run").disabled = currentRun.running;
+    button("stop").disabled = !currentRun.running;
     this.setHint(this.state());
-    this.task.placeholder = session.started
+    this.task.placeholder = currentRun.started
       ? "Send a message to the model, or drop files anywhere"
       : "What should the model do? Drop files anywhere";
   }
 
   state() {
     const files = plural(pendingUploads(), "file");
-    if (session.offline) return "Connection lost";
-    if (session.alive) return "Running – you can send when it finishes";
+    if (currentRun.offline) return "Connection lost";
+    if (currentRun.running) return "Running – you can send when it finishes";
     if (!pendingUploads()) return SHORTCUT;
     return this.waitingForUploads ? `Starts after uploading ${files}` : `Uploading ${files}`;
   }
@@ -95,13 +95,13 @@ class SendControl {
 
   /** Run by keyboard; report if a run is already active. */
   runByKey() {
-    if (!session.alive) button("run").click();
+    if (!currentRun.running) button("run").click();
     else if (this.task.value.trim()) this.setHint("Not sent: the run has not finished yet");
   }
 
   /** Stop the run, or stop waiting for uploads. */
   cancel() {
-    if (session.alive) button("stop").click();
+    if (currentRun.running) button("stop").click();
     this.waitingForUploads = false;
     this.message = null;
     this.update();
@@ -110,20 +110,20 @@ class SendControl {
 
 /** Keep unsent text across reloads and switches between runs; forget it once sent. */
 function mountUnsentText(task) {
-  let shownRun = session.run;
-  const restore = () => setFieldValue(task, unsentText(session.run));
-  task.addEventListener("input", () => saveUnsentText(session.run, task.value));
+  let shownRun = currentRun.id;
+  const restore = () => setFieldValue(task, unsentText(currentRun.id));
+  task.addEventListener("input", () => saveUnsentText(currentRun.id, task.value));
   addEventListener("mounted", () => task.value || restore(), { once: true });
   on("draft", (run) => {
     saveUnsentText(run, task.value);
     saveUnsentText(null, "");
   });
   on("reset", () => {
-    if (session.run !== shownRun) restore();
-    shownRun = session.run;
+    if (currentRun.id !== shownRun) restore();
+    shownRun = currentRun.id;
   });
   on("message-sent", ({ text }) => {
-    for (const run of [session.run, null]) if (unsentText(run).trim() === text.trim()) saveUnsentText(run, "");
+    for (const run of [currentRun.id, null]) if (unsentText(run).trim() === text.trim()) saveUnsentText(run, "");
     if (task.value.trim() === text.trim()) setFieldValue(task, "");
   });
 }

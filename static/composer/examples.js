@@ -4,13 +4,13 @@ import { builtinAvailable } from "../core/builtin_model.js";
 import { h, icon } from "../core/dom.js";
 import { plural } from "../core/format.js";
 import { hasEndpoint } from "../core/preferences.js";
-import { api, fetchJson, showRun, emit, on, session } from "../core/session.js";
+import { apiUrl, fetchJson, showRun, emit, on, currentRun } from "../core/event_stream.js";
 
 let cache = null;
 
 /** Return the examples for the connected model, or those playable without one first; fetched once. */
 export async function fetchExamples() {
-  cache ??= fetchJson(api("examples")).catch((error) => {
+  cache ??= fetchJson(apiUrl("examples")).catch((error) => {
     cache = null;
     throw error;
   });
@@ -22,7 +22,7 @@ export async function fetchExamples() {
  * `play` plays its demonstration, whatever model is connected.
  */
 export function runExample({ task }, { play = false } = {}) {
-  if (session.started) showRun(null);
+  if (currentRun.started) showRun(null);
   emit("send", { text: task, play });
 }
 
@@ -55,7 +55,7 @@ export function mountExamples(element) {
   button.addEventListener("click", () => emit("examples"));
   dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
   dialog.addEventListener("keydown", (event) => moveFocus(event, list));
-  for (const name of ["update", "reset"]) on(name, () => (button.disabled = session.alive));
+  for (const name of ["update", "reset"]) on(name, () => (button.disabled = currentRun.running));
   on("examples", async () => {
     try {
       const all = await fetchExamples();

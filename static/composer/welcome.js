@@ -2,12 +2,12 @@
 
 import { builtinDescription, builtinAvailable } from "../core/builtin_model.js";
 import { h, icon } from "../core/dom.js";
-import { runUrl, draftRow, stateElement, runTitle } from "../history/run_row.js";
+import { runUrl, draftRow, stateElement, runTitle } from "../history/run_summary.js";
 import { exampleDescription, exampleButtons, fetchExamples, exampleFiles, isPlayable, exampleNeeds, runExample } from "./examples.js";
 import { formatAge, plural } from "../core/format.js";
 import { listRuns } from "../history/history.js";
 import { hasEndpoint } from "../core/preferences.js";
-import { api, fetchJson, showRun, emit, on } from "../core/session.js";
+import { apiUrl, fetchJson, showRun, emit, on } from "../core/event_stream.js";
 
 const FEATURED = ["chart", "poster", "music", "journey", "physics", "survey"];
 const MAX_BUILTIN = 6;
@@ -114,7 +114,7 @@ function runLink(row, now) {
     showRun(row.run);
   };
   return h("a", { href: runUrl(row.run), onclick: open },
-    h("b", { dir: "auto" }, runTitle(row)), row.draft ? h("span", { class: "how" }, `draft, ${plural(row.files, "file")}`) : stateElement(row), h("small", { class: "num" }, row.alive ? "now" : formatAge(now - row.at)));
+    h("b", { dir: "auto" }, runTitle(row)), row.draft ? h("span", { class: "how" }, `draft, ${plural(row.files, "file")}`) : stateElement(row), h("small", { class: "num" }, row.running ? "now" : formatAge(now - row.at)));
 }
 
 /** Show progress until the container engine and image are ready. */
@@ -123,7 +123,7 @@ async function showSetupStatus(status, box) {
     status.dataset.seen = "1";
     let health;
     try {
-      health = await fetchJson(api("../healthz"));
+      health = await fetchJson(apiUrl("../healthz"));
     } catch {
       return;
     }

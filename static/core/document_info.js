@@ -1,7 +1,7 @@
 // Document statistics: pages, words and the tokens of pasting it into a prompt.
 
 import { formatCount, fileKind, formatNumber, plural } from "./format.js";
-import { fetchJson, runApi } from "./session.js";
+import { fetchJson, runApiUrl } from "./event_stream.js";
 
 const cache = new Map();
 const NO_TEXT = /\.(png|jpe?g|gif|webp|avif|bmp|tiff?|ico|svg|wav|mp3|ogg|opus|flac|m4a|midi?|mp4|webm|ogv|mov|zip|gz|tar|whl|7z|xz|ttf|otf|woff2?|parquet|sqlite3?|db|bin|so|exe|pyc|o)$/i;
@@ -11,7 +11,7 @@ export const mayHaveText = (name) => !NO_TEXT.test(name) && !["image", "audio", 
 
 /** Return `{pages, words, tokens, characters}` of a file; null values if it has no text. */
 export function fetchDocumentInfo(path, version = "") {
-  const address = runApi(`document-info/${path}`);
+  const address = runApiUrl(`document-info/${path}`);
   const key = `${address} ${version}`;
   if (!version || !cache.has(key)) cache.set(key, fetchJson(address).catch((error) => (cache.delete(key), Promise.reject(error))));
   return cache.get(key);

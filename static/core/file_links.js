@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 import { decodePath } from "./format.js";
-import { emit, on, fetchWithRetry, runApi, session } from "./session.js";
+import { emit, on, fetchWithRetry, runApiUrl, currentRun } from "./event_stream.js";
 
 const BATCH_MS = 40; // ms in which elements to scan are collected
 const MAX_SCANNED = 100_000; // characters of one element
@@ -54,14 +54,14 @@ function rememberMissing(word, element, done) {
 
 /** Link the paths in an element whose text is final. */
 export function linkFiles(element, done = () => {}) {
-  if (!session.run || session.mode === "plain") return;
+  if (!currentRun.id || currentRun.mode === "plain") return;
   queue.set(element, done);
   timer ||= setTimeout(processQueue, BATCH_MS);
 }
 
 async function processQueue() {
   timer = 0;
-  const run = session.run;
+  const run = currentRun.id;
   const batch = queue;
   queue = new Map();
   const candidates = [...batch.keys()].map((element) => [element, findCandidates(element)]);
@@ -71,7 +71,7 @@ async function processQueue() {
   } catch {
     return; // links are optional
   }
-  if (run !== session.run) return;
+  if (run !== currentRun.id) return;
   for (const [element, all] of candidates) {
     for (const { word } of all) if (resolved.get(word) === null) rememberMissing(word, element, batch.get(element));
     if (insertLinks(all)) batch.get(element)();
@@ -80,13 +80,13 @@ async function processQueue() {
 
 /** Ask the server which of these words name files, in batches. */
 async function resolveWords(words) {
-  const run = session.run;
-  for (let at = 0; at < words.length && run === session.run; at += BATCH_SIZE) {
+  const run = currentRun.id;
+  for (let at = 0; at < words.length && run === currentRun.id; at += BATCH_SIZE) {
     const chunk = words.slice(at, at + BATCH_SIZE);
-    const response = await fetchWithRetry(runApi("named"), { method: "POST", body: JSON.stringify(chunk) });
+    const response = await fetchWithRetry(runApiUrl("named"), { method: "POST", body: JSON.stringify(chunk) });
     if (!response.ok) throw new Error("Not answered.");
     const { named } = await response.json();
-    if (run === session.run) for (const word of chunk) resolved.set(word, Object.hasOwn(named, word) ? named[word] : null);
+    if (run === currentRun.id) for (const word of chunk) resolved.set(word, Object.hasOwn(named, word) ? named[word] : null);
   }
 }
 
@@ -142,7 +142,7 @@ function insertLinks(all) {
 const overlap = (one, other) => one.at < other.at + other.word.length && other.at < one.at + one.word.length;
 
 function createLink(path, text) {
-  const query = new URLSearchParams({ run: session.run, path });
+  const query = new URLSearchParams({ run: currentRun.id, path });
   const link = h("a", { class: "path", href: new URL(`look?${query}`, document.baseURI).href, title: "Open this file" }, text.cloneNode());
   link.addEventListener("click", (event) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;

@@ -1,7 +1,7 @@
 // Markdown rendered by the server; only known tags are inserted.
 
 import { h } from "./dom.js";
-import { api, fetchJson } from "./session.js";
+import { apiUrl, fetchJson } from "./event_stream.js";
 
 const TAGS = new Set(
   "P BR HR EM STRONG S DEL CODE PRE BLOCKQUOTE UL OL LI H1 H2 H3 H4 H5 H6 TABLE THEAD TBODY TR TH TD A SUP SECTION SPAN INPUT IMG"
@@ -29,7 +29,7 @@ export async function renderMarkdown(element, text) {
   }
   if (!MARKDOWN_SYNTAX.test(text)) return element.replaceChildren(text);
   try {
-    const { html } = await fetchJson(api("markdown"), { method: "POST", body: text });
+    const { html } = await fetchJson(apiUrl("markdown"), { method: "POST", body: text });
     insertHtml(element, html);
     element.classList.add("markdown");
   } catch {

@@ -1,7 +1,7 @@
 // The user's settings and sent texts in local storage. Never stores the API key.
 
 import { setFieldValue } from "./dom.js";
-import { emit } from "./session.js";
+import { emit } from "./event_stream.js";
 
 const SETTINGS = "studio-settings";
 const SENT_TEXTS = "studio-sent";

@@ -33,7 +33,7 @@ export function stateLabel(head) {
 
 /** Return the colour of a state: good, bad, warn, idle or live. */
 export function stateTone(head) {
-  if (head.alive) return head.state === "retrying" ? "warn" : "live";
+  if (head.running) return head.state === "retrying" ? "warn" : "live";
   if (head.state === "failed") return "bad";
   if (["submitted", "answered"].includes(head.state)) return "good";
   return head.state.endsWith("_limit") ? "warn" : "idle";

@@ -1,17 +1,17 @@
 // The current account (user or guest) and its API tokens.
 
 import { copyText, h, loadStyles } from "../core/dom.js";
-import { fetchJson, api, emit, on, session } from "../core/session.js";
+import { fetchJson, apiUrl, emit, on, currentRun } from "../core/event_stream.js";
 
 /** Whether this is a single-user instance, without accounts. */
 export const singleUser = document.querySelector('meta[name="studio-alone"]') !== null;
 
 /** Show the current account in the header and the settings. */
 export async function mountAccount(header, settings) {
-  on("permissions", () => document.documentElement.toggleAttribute("data-shown", !session.canEdit));
+  on("permissions", () => document.documentElement.toggleAttribute("data-shown", !currentRun.canEdit));
   if (singleUser) return;
   await loadStyles("header/header.css");
-  const me = await fetchJson(api("me"));
+  const me = await fetchJson(apiUrl("me"));
   document.documentElement.toggleAttribute("data-guest", me.guest);
   if (me.guest) header.append(...(me.accounts ? [signInLink()] : []));
   else settings.append(new AccountSection(me).element);
@@ -34,7 +34,7 @@ class AccountSection {
   }
 
   async load() {
-    const { tokens } = await fetchJson(api("tokens"));
+    const { tokens } = await fetchJson(apiUrl("tokens"));
     this.list.replaceChildren(...tokens.map((token) => h("li", {},
       h("b", {}, token.label), h("small", {}, `created ${new Date(1000 * token.made).toLocaleDateString()}`),
       h("button", { type: "button", "aria-label": `Revoke ${token.label}`, onclick: () => this.revoke(token) }, "Revoke"))));
@@ -43,7 +43,7 @@ class AccountSection {
   async create(event) {
     event.preventDefault();
     try {
-      const { text } = await fetchJson(api("tokens"), { method: "POST", body: JSON.stringify({ label: this.label.value }) });
+      const { text } = await fetchJson(apiUrl("tokens"), { method: "POST", body: JSON.stringify({ label: this.label.value }) });
       const button = h("button", { type: "button", onclick: () => copyText(text, button) }, "Copy");
       this.created.replaceChildren(h("p", {}, "Copy the token now. It will not be shown again."), h("code", { class: "token" }, text), button);
       this.label.value = "";
@@ -54,7 +54,7 @@ class AccountSection {
   }
 
   async revoke({ id }) {
-    await fetchJson(api(`tokens/${id}`), { method: "DELETE" }).catch((error) => emit("notice", { text: error.message }));
+    await fetchJson(apiUrl(`tokens/${id}`), { method: "DELETE" }).catch((error) => emit("notice", { text: error.message }));
     this.created.replaceChildren();
     await this.load();
   }

@@ -1,12 +1,12 @@
 // The page's header: title, state with elapsed time, buttons.
 
 import { waitForElement, h, icon } from "../core/dom.js";
-import { editTitle } from "../history/run_row.js";
+import { editTitle } from "../history/run_summary.js";
 import { formatClock } from "../core/format.js";
 import { mountHistory, renameRun } from "../history/history.js";
 import { clearKeyWithEndpoint } from "../core/preferences.js";
 import { mountAccount } from "./account.js";
-import { showRun, emit, on, session } from "../core/session.js";
+import { showRun, emit, on, currentRun } from "../core/event_stream.js";
 import { stateTone, stateLabel } from "../core/run_states.js";
 import { mountThemeButton } from "../core/theme.js";
 import "./usage.js";
@@ -27,33 +27,33 @@ export async function mountHeader(element) {
   const setTitle = mountTitle(title);
 
   const updateTime = () => {
-    const { offline, head } = session;
+    const { offline, head } = currentRun;
     if (!head) return;
-    state.querySelector(".time").textContent = head.alive && !offline ? ` · ${formatClock(session.now() - head.state_since)}` : "";
+    state.querySelector(".time").textContent = head.running && !offline ? ` · ${formatClock(currentRun.now() - head.state_since)}` : "";
   };
   on("reset", () => {
     setTitle("");
     model.hidden = true;
     updateState();
-    fresh.hidden = !session.run;
+    fresh.hidden = !currentRun.id;
     document.title = "LLM-in-Sandbox Studio";
   });
   const updateState = () => {
-    const { offline, started, head } = session;
+    const { offline, started, head } = currentRun;
     state.hidden = !offline && !started;
     state.dataset.tone = offline ? "warn" : head ? stateTone(head) : "idle";
-    state.toggleAttribute("data-live", Boolean(head?.alive) && !offline);
+    state.toggleAttribute("data-live", Boolean(head?.running) && !offline);
     const text = offline ? "Connection lost, reconnecting" : head ? stateLabel(head) : "";
     if (state.querySelector(".words").textContent !== text) state.querySelector(".words").textContent = text;
     updateTime();
   };
   on("connection", updateState);
   on("update", () => {
-    const { head } = session;
-    model.hidden = !session.started;
-    model.textContent = [head.model, session.mode === "plain" ? "no sandbox" : "", NETWORKS[session.network] ?? ""].filter(Boolean).join(" · ");
-    setTitle(session.started ? head.title : "");
-    document.title = session.started ? `${head.alive ? "● " : ""}${head.title || "Run"}` : document.title;
+    const { head } = currentRun;
+    model.hidden = !currentRun.started;
+    model.textContent = [head.model, currentRun.mode === "plain" ? "no sandbox" : "", NETWORKS[currentRun.network] ?? ""].filter(Boolean).join(" · ");
+    setTitle(currentRun.started ? head.title : "");
+    document.title = currentRun.started ? `${head.running ? "● " : ""}${head.title || "Run"}` : document.title;
     updateState();
   });
   on("tick", updateTime);
@@ -66,14 +66,14 @@ function mountTitle(heading) {
   const button = h("button", { type: "button", title: "Rename this run", dir: "auto" });
   button.addEventListener("click", () => editTitle(heading, current, async (text) => {
     try {
-      await renameRun(session.run, text);
+      await renameRun(currentRun.id, text);
     } catch (error) {
       emit("notice", { text: error.message });
     }
   }));
   on("renamed", ({ run, title }) => {
-    if (run !== session.run || !session.head) return;
-    session.head.title = title;
+    if (run !== currentRun.id || !currentRun.head) return;
+    currentRun.head.title = title;
     emit("update");
   });
   return (text) => {

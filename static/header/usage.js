@@ -1,9 +1,9 @@
 // Storage, sandboxes, limits and the runs that use the most.
 
 import { h, icon, loadStyles } from "../core/dom.js";
-import { runUrl, runTitle } from "../history/run_row.js";
+import { runUrl, runTitle } from "../history/run_summary.js";
 import { formatAge, formatBytes, plural } from "../core/format.js";
-import { api, fetchJson, showRun, emit, on, session } from "../core/session.js";
+import { apiUrl, fetchJson, showRun, emit, on, currentRun } from "../core/event_stream.js";
 
 const REFRESH_MS = 5000; // ms, while the dialog is open
 const HOUR = 3600;
@@ -36,7 +36,7 @@ class UsageDialog {
   async load() {
     clearTimeout(this.timer);
     try {
-      this.show(await fetchJson(api("usage")));
+      this.show(await fetchJson(apiUrl("usage")));
     } catch (error) {
       this.setStatus(error.message);
     }
@@ -76,13 +76,13 @@ class UsageDialog {
     const link = h("a", { class: "name", href: runUrl(row.run), dir: "auto", "data-key": `open ${row.run}`, onclick: (event) => this.openRun(event, row) }, title);
     const tool = (name, sign, label, more, act) => h("button", { type: "button", class: `quiet ${name}`, "aria-label": `${label} “${title}”`, title: label, "data-key": `${name} ${row.run}`, onclick: act, ...more }, icon(sign));
     const element = h("li", { class: "large-run" }, link,
-      h("span", { class: "facts num" }, row.alive ? "running" : formatAge(Date.now() / 1000 - row.at), row.versions ? ` · ${formatBytes(row.versions)} file versions` : ""),
+      h("span", { class: "facts num" }, row.running ? "running" : formatAge(Date.now() / 1000 - row.at), row.versions ? ` · ${formatBytes(row.versions)} file versions` : ""),
       h("span", { class: "share", "aria-hidden": "true" }, h("i", { style: `width: ${Math.max(1, (100 * row.size) / most)}%` })),
       h("span", { class: "num size" }, formatBytes(row.size)),
       h("span", { class: "row-actions" },
         tool("pin", "pin", "Pin", { "aria-pressed": String(row.pinned) }, () => this.pin(row)),
-        tool("delete", "trash", "Delete", { disabled: row.alive || row.pinned }, () => this.confirm(row, element))));
-    if (row.alive || row.pinned) element.querySelector(".delete").title = row.alive ? "Running: stop it first" : "Pinned: unpin it first";
+        tool("delete", "trash", "Delete", { disabled: row.running || row.pinned }, () => this.confirm(row, element))));
+    if (row.running || row.pinned) element.querySelector(".delete").title = row.running ? "Running: stop it first" : "Pinned: unpin it first";
     return element;
   }
 
@@ -95,7 +95,7 @@ class UsageDialog {
 
   async pin(row) {
     try {
-      await fetchJson(api(`runs/${row.run}`), { method: "PATCH", body: JSON.stringify({ pinned: !row.pinned }) });
+      await fetchJson(apiUrl(`runs/${row.run}`), { method: "PATCH", body: JSON.stringify({ pinned: !row.pinned }) });
     } catch (error) {
       this.setStatus(error.message, 6000);
     }
@@ -118,7 +118,7 @@ class UsageDialog {
     element.append(this.confirmation);
     confirm.focus();
     try {
-      frees.textContent = `This frees ${formatBytes((await fetchJson(api(`space?run=${row.run}`))).reclaimable)} and cannot be undone.`;
+      frees.textContent = `This frees ${formatBytes((await fetchJson(apiUrl(`space?run=${row.run}`))).reclaimable)} and cannot be undone.`;
     } catch (error) {
       frees.textContent = error.message;
     }
@@ -131,10 +131,10 @@ class UsageDialog {
   }
 
   async remove(row) {
-    const wasOpen = row.run === session.run;
+    const wasOpen = row.run === currentRun.id;
     if (wasOpen) showRun(null); // stop following a run that is being deleted
     try {
-      const { freed } = await fetchJson(api(`runs/${row.run}`), { method: "DELETE" });
+      const { freed } = await fetchJson(apiUrl(`runs/${row.run}`), { method: "DELETE" });
       this.setStatus(`Deleted. ${formatBytes(freed)} freed.`, 6000);
       emit("deleted", [row.run]);
     } catch (error) {

@@ -1,9 +1,9 @@
 // Deletion of the runs selected in the list, after a confirmation.
 
 import { h } from "../core/dom.js";
-import { runTitle } from "./run_row.js";
+import { runTitle } from "./run_summary.js";
 import { formatBytes, formatNumber, plural } from "../core/format.js";
-import { api, fetchJson, showRun, emit, session } from "../core/session.js";
+import { apiUrl, fetchJson, showRun, emit, currentRun } from "../core/event_stream.js";
 
 export class RunSelection {
   /**
@@ -74,7 +74,7 @@ export class RunSelection {
     this.returnFocus = this.history.rows.get(runs[0])?.element.querySelector(".open");
     const cancel = h("button", { type: "button", class: "plain keep", onclick: () => this.cancel() }, "Cancel");
     const name = rows.length === 1 ? `“${truncate(runTitle(rows[0]))}”` : plural(rows.length, "run");
-    if (rows.some(({ alive }) => alive)) {
+    if (rows.some(({ running }) => running)) {
       const subject = rows.length === 1 ? `${name} is still running` : "One of them is still running";
       this.bar.replaceChildren(h("p", {}, `${subject}. Stop it before you delete it.`), cancel);
       return cancel.focus();
@@ -91,7 +91,7 @@ export class RunSelection {
     this.bar.replaceChildren(sentence, confirm, cancel);
     confirm.focus();
     try {
-      const { reclaimable } = await fetchJson(api(`space?${runQuery(runs)}`));
+      const { reclaimable } = await fetchJson(apiUrl(`space?${runQuery(runs)}`));
       sentence.querySelector(".frees").textContent = `This frees ${formatBytes(reclaimable)} and cannot be undone.`;
     } catch (error) {
       sentence.querySelector(".frees").textContent = error.message;
@@ -105,11 +105,11 @@ export class RunSelection {
   }
 
   async remove(runs) {
-    const openRun = runs.includes(session.run) ? session.run : null;
+    const openRun = runs.includes(currentRun.id) ? currentRun.id : null;
     if (openRun) showRun(null); // stop following a run that is being deleted
     this.bar.replaceChildren(h("p", {}, "Deleting…"));
     try {
-      const { freed } = await fetchJson(api(`runs?${runQuery(runs)}`), { method: "DELETE" });
+      const { freed } = await fetchJson(apiUrl(`runs?${runQuery(runs)}`), { method: "DELETE" });
       for (const run of runs) this.history.rows.delete(run);
       this.history.showMessage(`Deleted ${plural(runs.length, "run")}. ${formatBytes(freed)} freed.`);
       emit("deleted", runs);

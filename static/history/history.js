@@ -1,12 +1,12 @@
 // The user's runs and drafts: search, open, rename, delete.
 
 import { h, icon } from "../core/dom.js";
-import { draftRow, runDuration } from "./run_row.js";
+import { draftRow, runDuration } from "./run_summary.js";
 import { formatBytes, plural } from "../core/format.js";
 import { RowActions } from "./row_actions.js";
 import { RunSelection } from "./bulk_delete.js";
-import { arrangeRows, updateRow, createRow } from "./rows.js";
-import { api, fetchJson, emit, on } from "../core/session.js";
+import { arrangeRows, updateRow, createRow } from "./run_list.js";
+import { apiUrl, fetchJson, emit, on } from "../core/event_stream.js";
 
 const PAGE_SIZE = 50;
 const TYPING_MS = 150; // milliseconds
@@ -15,14 +15,14 @@ const IDLE_REFRESH_MS = 10_000;
 const SHORTCUT = /Mac|iPhone|iPad/.test(navigator.platform) ? "⌘ K" : "Ctrl K";
 const SEARCHED_FIELDS = "titles, tasks, messages, answers, models and file names";
 
-export const listRuns = (parameters) => fetchJson(api(`runs?${new URLSearchParams(parameters)}`));
+export const listRuns = (parameters) => fetchJson(apiUrl(`runs?${new URLSearchParams(parameters)}`));
 
 const tabs = new BroadcastChannel("renamed"); // other tabs of this browser
 tabs.onmessage = ({ data }) => emit("renamed", { ...data, elsewhere: true });
 
 /** Rename a run and notify all views of its title, including other tabs. */
 export async function renameRun(run, title) {
-  const saved = await fetchJson(api(`runs/${run}`), { method: "PATCH", body: JSON.stringify({ title }) });
+  const saved = await fetchJson(apiUrl(`runs/${run}`), { method: "PATCH", body: JSON.stringify({ title }) });
   const change = { run, title: saved.title, own: Boolean(title) };
   emit("renamed", change);
   tabs.postMessage(change);
@@ -163,8 +163,8 @@ class HistoryDialog {
   }
 
   scheduleReload() {
-    const alive = [...this.rows.values()].some(({ row }) => row.alive);
-    this.timer = setTimeout(() => (document.hidden ? this.scheduleReload() : this.reload()), alive ? ACTIVE_REFRESH_MS : IDLE_REFRESH_MS);
+    const running = [...this.rows.values()].some(({ row }) => row.running);
+    this.timer = setTimeout(() => (document.hidden ? this.scheduleReload() : this.reload()), running ? ACTIVE_REFRESH_MS : IDLE_REFRESH_MS);
   }
 
   async load() {
@@ -233,7 +233,7 @@ class HistoryDialog {
 
   tick() {
     for (const { row, element } of this.rows.values()) {
-      if (row.alive) element.querySelector(".took").textContent = runDuration(row, this.now());
+      if (row.running) element.querySelector(".took").textContent = runDuration(row, this.now());
     }
   }
 

@@ -1,8 +1,8 @@
 // Actions on one run of the list, by pointer or keyboard: open, pin, rename.
 
-import { editTitle } from "./run_row.js";
-import { api, fetchJson, showRun } from "../core/session.js";
-import { updateRow } from "./rows.js";
+import { editTitle } from "./run_summary.js";
+import { apiUrl, fetchJson, showRun } from "../core/event_stream.js";
+import { updateRow } from "./run_list.js";
 
 export class RowActions {
   /**
@@ -42,7 +42,7 @@ export class RowActions {
 
   async pin(row) {
     try {
-      const saved = await fetchJson(api(`runs/${row.run}`), { method: "PATCH", body: JSON.stringify({ pinned: !row.pinned }) });
+      const saved = await fetchJson(apiUrl(`runs/${row.run}`), { method: "PATCH", body: JSON.stringify({ pinned: !row.pinned }) });
       this.updateRow(row.run, { pinned: saved.pinned });
     } catch (error) {
       this.history.showMessage(error.message);

@@ -1,7 +1,7 @@
 // A tab that shows one file of a run, current or as of a step.
 
 import { Preview } from "../preview/preview.js";
-import { fetchJson, showRun, on, runApi } from "../core/session.js";
+import { fetchJson, showRun, on, runApiUrl } from "../core/event_stream.js";
 import { followTheme } from "../core/theme.js";
 
 const parameters = new URLSearchParams(location.search);
@@ -12,7 +12,7 @@ const folder = path.includes("/") ? path.slice(0, path.lastIndexOf("/")) : "";
 const preview = new Preview(document.querySelector(".preview"));
 
 async function load() {
-  const entry = await fetchJson(runApi(`entries/${path}`)).catch(() => null);
+  const entry = await fetchJson(runApiUrl(`entries/${path}`)).catch(() => null);
   if (entry || step) preview.show(path, step ? null : entry, step, compared);
   else if (preview.path) preview.markDeleted();
   else await preview.show(path);

@@ -5,7 +5,7 @@ import { formatAge, formatBytes, decodePath } from "../core/format.js";
 import { TokenCost } from "./token_cost.js";
 import { loadKind } from "./loader.js";
 import { showProgress } from "./progress_note.js";
-import { fetchJson, emit, runApi, session } from "../core/session.js";
+import { fetchJson, emit, runApiUrl, currentRun } from "../core/event_stream.js";
 
 const MIN_INTERVAL_MS = 250; // ms between two requests for a file that keeps changing
 const AGE_REFRESH_MS = 20_000; // ms between updates of the file's displayed age
@@ -39,7 +39,7 @@ class PreviewFile {
   address(what, options) {
     const at = (this.step ?? null) === null ? {} : { step: this.step };
     const query = new URLSearchParams({ v: this.version, ...at, ...options });
-    return `${runApi(`${what}/${this.path}`)}?${query}`;
+    return `${runApiUrl(`${what}/${this.path}`)}?${query}`;
   }
 
   /**
@@ -132,7 +132,7 @@ export class Preview {
     this.download.href = this.file.address("files", {});
     this.download.setAttribute("download", this.file.name);
     this.download.hidden = Boolean(nonFileMessage(entry));
-    this.newTab.href = new URL(`look?${new URLSearchParams({ run: session.run, path, ...(step ? { step } : {}), ...(compared ? { compared: 1 } : {}) })}`, document.baseURI).href;
+    this.newTab.href = new URL(`look?${new URLSearchParams({ run: currentRun.id, path, ...(step ? { step } : {}), ...(compared ? { compared: 1 } : {}) })}`, document.baseURI).href;
     this.currentVersion.hidden = step === null || !this.onMove;
     this.element.hidden = false;
     this.element.classList.remove("gone");
@@ -233,7 +233,7 @@ export class Preview {
     if (file !== this.file || this.element.classList.contains("gone")) return;
     const { entry } = file;
     const parts = [file.step && !file.compared ? `version after step ${file.step}` : "", extra];
-    if (entry) parts.push(formatBytes(entry.size), `modified ${formatAge(session.now() - entry.changed)}`);
+    if (entry) parts.push(formatBytes(entry.size), `modified ${formatAge(currentRun.now() - entry.changed)}`);
     file.extra = extra;
     this.details.textContent = this.details.title = this.detailsText = parts.filter(Boolean).join(" · ");
   }

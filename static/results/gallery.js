@@ -3,7 +3,7 @@
 import { h, icon } from "../core/dom.js";
 import { formatBytes } from "../core/format.js";
 import { downloadLink, openButton, rawUrl, viewUrl } from "./output_file.js";
-import { emit } from "../core/session.js";
+import { emit } from "../core/event_stream.js";
 
 const BROWSER_IMAGE = /\.(png|jpe?g|gif|webp|avif|bmp)$/i;
 const MIN_SWIPE = 40; // pixels of a swipe to another image

@@ -2,13 +2,13 @@
 
 import { h, icon } from "../core/dom.js";
 import { formatBytes } from "../core/format.js";
-import { emit, runApi } from "../core/session.js";
+import { emit, runApiUrl } from "../core/event_stream.js";
 
 export const fileVersion = ({ changed, size }) => `${changed}-${size}`;
 
-export const rawUrl = (file) => `${runApi(`files/${file.path}`)}?${new URLSearchParams({ inline: 1, v: fileVersion(file) })}`;
+export const rawUrl = (file) => `${runApiUrl(`files/${file.path}`)}?${new URLSearchParams({ inline: 1, v: fileVersion(file) })}`;
 
-export const downloadLink = (file) => h("a", { class: "load", href: runApi(`files/${file.path}`), download: "", "aria-label": `Download ${file.name}`, title: "Download" }, icon("download"));
+export const downloadLink = (file) => h("a", { class: "load", href: runApiUrl(`files/${file.path}`), download: "", "aria-label": `Download ${file.name}`, title: "Download" }, icon("download"));
 
 export const openButton = (file, attributes = {}, ...children) =>
   h("button", { type: "button", "aria-label": `Open ${file.name}`, onclick: () => emit("open-file", file.path), ...attributes }, ...children);
@@ -18,4 +18,4 @@ export const caption = (file) => h("figcaption", {},
   openButton(file, { class: "name", title: file.name }, file.name), h("small", { class: "num" }, formatBytes(file.size)), downloadLink(file));
 
 /** The URL of an image of the file, rendered by the server's previews. */
-export const viewUrl = (file, options) => `${runApi(`view/${file.path}`)}?${new URLSearchParams({ ...options, v: fileVersion(file) })}`;
+export const viewUrl = (file, options) => `${runApiUrl(`view/${file.path}`)}?${new URLSearchParams({ ...options, v: fileVersion(file) })}`;

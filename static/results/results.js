@@ -6,7 +6,7 @@ import { formatBytes, fileKind, formatNumber, plural } from "../core/format.js";
 import { Gallery } from "./gallery.js";
 import { MAX_FRAMES, pageFigure, closeFrames } from "./framed_result.js";
 import { caption, downloadLink, openButton, rawUrl, fileVersion } from "./output_file.js";
-import { fetchJson, on, runApi, session } from "../core/session.js";
+import { fetchJson, on, runApiUrl, currentRun } from "../core/event_stream.js";
 
 const REFRESH_MS = 500; // ms between two requests while files are written
 const ANSWER_FILE = "output/answer.txt";
@@ -23,16 +23,16 @@ class Results {
   /** `since` is the last step of the previous round; `answered`, whether the answer is shown above. */
   constructor(place, { since, answered }) {
     Object.assign(this, { place, since, answered, elements: new Map(), lastAnswer: "" });
-    this.run = session.run;
+    this.run = currentRun.id;
   }
 
   /** Load the results; keep the elements already shown. */
   async show() {
-    if (session.mode === "plain" || this.run !== session.run) return;
+    if (currentRun.mode === "plain" || this.run !== currentRun.id) return;
     try {
-      const answer = await fetchJson(runApi("results"));
+      const answer = await fetchJson(runApiUrl("results"));
       const serialized = JSON.stringify(answer);
-      if (serialized === this.lastAnswer || this.run !== session.run) return;
+      if (serialized === this.lastAnswer || this.run !== currentRun.id) return;
       this.lastAnswer = serialized;
       this.put(answer);
     } catch {
@@ -111,7 +111,7 @@ on("reset", () => {
   closeFrames();
 });
 on("workspace", ({ folders }) => {
-  if (!current || session.alive || (folders && !folders.some((folder) => /^(output|input)(\/|$)/.test(folder)))) return;
+  if (!current || currentRun.running || (folders && !folders.some((folder) => /^(output|input)(\/|$)/.test(folder)))) return;
   clearTimeout(timer);
   timer = setTimeout(() => current?.show(), REFRESH_MS);
 });
@@ -119,7 +119,7 @@ on("workspace", ({ folders }) => {
 function downloadAllLink(files, made) {
   if (files.length < 2) return "";
   const size = made.more ? "" : ` (${formatBytes(made.files.reduce((sum, file) => sum + file.size, 0))})`;
-  return h("a", { class: "quiet all", href: runApi("zip?path=output"), download: "" }, icon("download"), `Download all${size}`);
+  return h("a", { class: "quiet all", href: runApiUrl("zip?path=output"), download: "" }, icon("download"), `Download all${size}`);
 }
 
 /** A player, replaced by a card if the browser cannot play the file. */

@@ -2,7 +2,7 @@
 
 import { copyText, h, icon } from "../core/dom.js";
 import { singleUser } from "../header/account.js";
-import { fetchWithRetry, runApi } from "../core/session.js";
+import { fetchWithRetry, runApiUrl } from "../core/event_stream.js";
 import { openShareDialog } from "./share.js";
 
 /** Fill `container`; return a function that resets the tools for another run. */
@@ -52,7 +52,7 @@ class ExportMenu {
     this.list.hidden = !shown;
     this.button.setAttribute("aria-expanded", String(shown));
     if (!shown) return;
-    for (const link of this.list.querySelectorAll("a")) link.href = runApi(link.dataset.path);
+    for (const link of this.list.querySelectorAll("a")) link.href = runApiUrl(link.dataset.path);
     this.list.firstChild.focus();
   }
 
@@ -76,7 +76,7 @@ function menuItem(tag, label, attributes, kind = "") {
 }
 
 function copyConversation(button) {
-  const text = fetchWithRetry(runApi("conversation.md")).then((answer) => {
+  const text = fetchWithRetry(runApiUrl("conversation.md")).then((answer) => {
     if (!answer.ok) throw new Error("The conversation could not be loaded.");
     return answer.text();
   });

@@ -2,7 +2,7 @@
 
 import { h, icon } from "../core/dom.js";
 import { plural } from "../core/format.js";
-import { fetchJson, runApi, session } from "../core/session.js";
+import { fetchJson, runApiUrl, currentRun } from "../core/event_stream.js";
 
 const TYPING_MS = 200; // ms after the last keystroke
 const MAX_RANGES = 500; // highlights per match location
@@ -25,7 +25,7 @@ export class RunSearch {
     });
     box.addEventListener("keydown", (event) => this.key(event));
     document.addEventListener("keydown", (event) => {
-      if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || !session.started) return;
+      if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || !currentRun.started) return;
       if (event.target.closest?.("input, textarea, select, [contenteditable], [role=dialog]")) return;
       event.preventDefault();
       this.open();
@@ -65,7 +65,7 @@ export class RunSearch {
   async move(by) {
     clearTimeout(this.timer);
     if (this.field.value !== this.query) return this.search();
-    if (session.alive && !(await this.fetch())) return undefined; // new events may contain matches
+    if (currentRun.running && !(await this.fetch())) return undefined; // new events may contain matches
     const { length } = this.matches;
     if (length) this.current = (this.current + by + length) % length;
     return this.show();
@@ -76,7 +76,7 @@ export class RunSearch {
     const query = this.field.value;
     this.query = query;
     try {
-      const { found } = query ? await fetchJson(runApi(`find?q=${encodeURIComponent(query)}`)) : { found: [] };
+      const { found } = query ? await fetchJson(runApiUrl(`find?q=${encodeURIComponent(query)}`)) : { found: [] };
       if (query !== this.query) return false;
       this.matches = found;
     } catch {

@@ -15,7 +15,7 @@ const TITLES = {
  * failure, `onRetry` and `onSettings` are offered.
  */
 export function createRoundEnd(status, reason, answer, { onAnswer, onRetry, onSettings }) {
-  const kind = stateTone({ alive: false, state: status });
+  const kind = stateTone({ running: false, state: status });
   const box = h("section", { class: "ending", "data-tone": kind, "aria-label": TITLES[status] }, h("h2", {}, TITLES[status]));
   if (reason) box.append(h("p", { class: "reason" }, reason));
   const hint = nextStepHint(status);

@@ -2,7 +2,7 @@
 
 import { copyText, h, icon } from "../core/dom.js";
 import { plural } from "../core/format.js";
-import { fetchJson, runApi } from "../core/session.js";
+import { fetchJson, runApiUrl } from "../core/event_stream.js";
 
 const INSECURE = location.protocol === "http:" && !/^(localhost|127\.|\[::1\])/.test(location.host);
 
@@ -24,17 +24,17 @@ export async function openShareDialog() {
     status.textContent = count ? `${plural(count, "active link")}.` : "No active links.";
     revokeButton.hidden = !count;
   };
-  const refresh = async () => showCount((await fetchJson(runApi("links"))).links);
+  const refresh = async () => showCount((await fetchJson(runApiUrl("links"))).links);
   const reportErrors = (action) => action().catch((error) => (status.textContent = error.message));
   const createLink = () => reportErrors(async () => {
-    const { path } = await fetchJson(runApi("links"), { method: "POST" });
+    const { path } = await fetchJson(runApiUrl("links"), { method: "POST" });
     field.value = new URL(path, document.baseURI).href;
     field.hidden = copyButton.hidden = false;
     await refresh();
     field.focus();
   });
   const revokeLinks = () => reportErrors(async () => {
-    await fetchJson(runApi("links"), { method: "DELETE" });
+    await fetchJson(runApiUrl("links"), { method: "DELETE" });
     field.hidden = copyButton.hidden = true;
     await refresh();
     createButton.focus();

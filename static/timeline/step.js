@@ -8,7 +8,7 @@ import { LiveMarkdown } from "./live_markdown.js";
 import { renderMarkdown } from "../core/markdown.js";
 import { usageParts } from "./totals.js";
 import { linkFiles } from "../core/file_links.js";
-import { fetchJson, emit, runApi, session } from "../core/session.js";
+import { fetchJson, emit, runApiUrl, currentRun } from "../core/event_stream.js";
 
 const MAX_UNLOADED = 2000; // characters; longer text is removed when the step is unloaded
 
@@ -23,7 +23,7 @@ export class Step {
     this.nearby = true;
     this.body = h("div", { class: "step-body" });
     const link = h("a", {
-      class: "no num", href: `?run=${session.run}#step-${number_}`, "aria-label": `Link to step ${number_}`, title: "Link to this step",
+      class: "no num", href: `?run=${currentRun.id}#step-${number_}`, "aria-label": `Link to step ${number_}`, title: "Link to this step",
     }, String(number_));
     this.element = h("article", { class: "step", id: `step-${number_}`, "aria-label": `Step ${number_}` }, link, this.body);
     this.files = new StepFiles(this);
@@ -75,7 +75,7 @@ export class Step {
   async fetch() {
     let events = null;
     try {
-      events = await fetchJson(runApi(`steps/${this.number}`));
+      events = await fetchJson(runApiUrl(`steps/${this.number}`));
     } catch {
       // the head stays; loading is retried when it comes near again
     }
@@ -262,7 +262,7 @@ export class Step {
   tick() {
     for (const card of this.cards) card.tick();
     const reasoning = this.reasoning;
-    if (reasoning?.live) reasoning.summary.textContent = `Thinking · ${formatSeconds(session.now() - reasoning.began)}`;
+    if (reasoning?.live) reasoning.summary.textContent = `Thinking · ${formatSeconds(currentRun.now() - reasoning.began)}`;
   }
 
   /** The step is complete: link the files it names. */

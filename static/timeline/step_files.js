@@ -2,7 +2,7 @@
 
 import { h, icon } from "../core/dom.js";
 import { fileKind, formatNumber, plural, decodePath } from "../core/format.js";
-import { emit } from "../core/session.js";
+import { emit } from "../core/event_stream.js";
 import { isCache } from "../tree/hidden.js";
 
 const SIGNS = { added: "+", changed: "~", removed: "−" };

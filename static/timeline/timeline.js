@@ -8,7 +8,7 @@ import { showTotals } from "./totals.js";
 import { linkFiles } from "../core/file_links.js";
 import { ScrollPin } from "./pin_scroll.js";
 import { removeResults, showResults } from "../results/results.js";
-import { showRun, startSession, emit, on, session } from "../core/session.js";
+import { showRun, startEventStream, emit, on, currentRun } from "../core/event_stream.js";
 import { stateTone, stateLabel } from "../core/run_states.js";
 import { Step, expansion } from "./step.js";
 import { mountRunTools } from "./export_menu.js";
@@ -61,7 +61,7 @@ class Timeline {
     this.overview.hidden = this.badge.hidden = this.latest.hidden = true;
     this.search.close();
     this.tools.reset();
-    if (!session.run) this.showWelcome();
+    if (!currentRun.id) this.showWelcome();
   }
 
   showWelcome() {
@@ -135,7 +135,7 @@ class Timeline {
   addStep(step) {
     this.steps.set(step.number, step);
     this.thread.style.setProperty("--digits", String(step.number).length);
-    session.step = step.number;
+    currentRun.step = step.number;
     this.current = step;
     this.batch(step.element);
     this.visibility.observe(step.element);
@@ -222,7 +222,7 @@ class Timeline {
     this.messages.push(task);
     linkFiles(task);
     this.append(task);
-    this.stepsBefore = session.step;
+    this.stepsBefore = currentRun.step;
     this.answered = false; // whether the model produced any text in this round
     emit("message-sent", { text });
     this.goToEnd();
@@ -248,7 +248,7 @@ class Timeline {
   /** Continue after a failure: repeat the message if nothing came of it, else continue the conversation. */
   retry() {
     const text = this.answered ? "Continue." : this.messages.at(-1).querySelector("p").textContent;
-    emit("send", { text, play: !session.head.metered });
+    emit("send", { text, play: !currentRun.head.metered });
   }
 
   /** Show the end of the thread; if it does not fit, the start of the ending. */
@@ -275,10 +275,10 @@ class Timeline {
   }
 
   update() {
-    const { head } = session;
-    this.badge.hidden = head.metered || !session.started;
-    this.overview.hidden = !session.started;
-    const { steps } = session.limits;
+    const { head } = currentRun;
+    this.badge.hidden = head.metered || !currentRun.started;
+    this.overview.hidden = !currentRun.started;
+    const { steps } = currentRun.limits;
     showTotals(this.meter, steps ? this.stepsBefore + steps : 0, this.context);
     this.showStatus();
     this.tick();
@@ -287,8 +287,8 @@ class Timeline {
   }
 
   showStatus() {
-    const { head } = session;
-    this.status.hidden = !head.alive || !WAITING_STATES.has(head.state);
+    const { head } = currentRun;
+    this.status.hidden = !head.running || !WAITING_STATES.has(head.state);
     this.status.dataset.tone = stateTone(head);
     const [text, bar, fill] = ["words", "progress", "progress i"].map((name) => this.status.querySelector(`.${name}`));
     text.textContent = stateLabel(head) + stateDetail(head);
@@ -298,16 +298,16 @@ class Timeline {
   }
 
   tick() {
-    const { head } = session;
-    if (!head?.alive) return;
-    const left = (this.retryAt ?? 0) - session.now();
-    const time = head.state === "retrying" && left > 0 ? `in ${Math.ceil(left)} s` : formatClock(session.now() - head.state_since);
+    const { head } = currentRun;
+    if (!head?.running) return;
+    const left = (this.retryAt ?? 0) - currentRun.now();
+    const time = head.state === "retrying" && left > 0 ? `in ${Math.ceil(left)} s` : formatClock(currentRun.now() - head.state_since);
     this.status.querySelector(".time").textContent = time;
     this.current?.tick();
   }
 
   offerLatest() {
-    this.latest.hidden = this.follow.isFollowing() || !session.alive;
+    this.latest.hidden = this.follow.isFollowing() || !currentRun.running;
   }
 }
 
@@ -326,7 +326,7 @@ function stateDetail({ state, detail }) {
 
 export function mountTimeline(element, props, watch) {
   new Timeline(element.querySelector(".timeline"));
-  on("reset", () => (props.value = session.run));
+  on("reset", () => (props.value = currentRun.id));
   watch("value", () => showRun(props.value || null));
-  addEventListener("mounted", () => startSession(new URLSearchParams(location.search).get("run")), { once: true });
+  addEventListener("mounted", () => startEventStream(new URLSearchParams(location.search).get("run")), { once: true });
 }

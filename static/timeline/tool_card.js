@@ -5,7 +5,7 @@ import { GrowingText, copyText, followEnd, h, icon } from "../core/dom.js";
 import { formatBytes, formatClock, formatNumber, plural, formatSeconds } from "../core/format.js";
 import { highlightCommand, highlightFile } from "./highlight.js";
 import { linkFiles } from "../core/file_links.js";
-import { emit, runApi, session } from "../core/session.js";
+import { emit, runApiUrl, currentRun } from "../core/event_stream.js";
 
 const MAX_HOSTS = 6; // listed under a command
 const TAIL_LINES = 4; // output lines shown on a collapsed card
@@ -165,7 +165,7 @@ export class ToolCard {
 
   tick() {
     if (this.ended || !this.began) return;
-    this.state.textContent = `running ${formatClock(session.now() - this.began)}`;
+    this.state.textContent = `running ${formatClock(currentRun.now() - this.began)}`;
   }
 
   end(event) {
@@ -233,7 +233,7 @@ export class ToolCard {
     if (!this.out && this.name === "execute_bash" && event.exit_code !== null) parts.push(h("span", {}, "no output"));
     if (this.out) parts.push(h("span", {}, this.long ? "long output" : plural(lineCount(this), "line")));
     for (const [stream, name] of this.fullOutputs ?? []) {
-      const address = runApi(`outputs/${encodeURIComponent(name)}`);
+      const address = runApiUrl(`outputs/${encodeURIComponent(name)}`);
       parts.push(h("a", { href: address, download: "" }, `full ${stream}`));
     }
     if (event.storage_note) parts.push(h("span", { class: "host bad" }, event.storage_note));

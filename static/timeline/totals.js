@@ -2,7 +2,7 @@
 
 import { h } from "../core/dom.js";
 import { formatBytes, formatCount, formatNumber, formatSeconds } from "../core/format.js";
-import { session } from "../core/session.js";
+import { currentRun } from "../core/event_stream.js";
 
 /**
  * Show the totals in `container`.
@@ -17,11 +17,11 @@ export function showTotals(container, limit, context) {
 }
 
 function* figures(limit, context) {
-  const { totals, metered } = session.head;
-  const steps = session.step;
-  const limitText = limit ? h("span", { class: "dim" }, session.alive ? ` of ${formatNumber(limit)}` : ` (limit ${formatNumber(limit)})`) : null;
-  if (session.alive && !steps) return;
-  if (session.alive) yield { content: ["step ", h("b", {}, formatNumber(steps)), limitText].filter(Boolean) };
+  const { totals, metered } = currentRun.head;
+  const steps = currentRun.step;
+  const limitText = limit ? h("span", { class: "dim" }, currentRun.running ? ` of ${formatNumber(limit)}` : ` (limit ${formatNumber(limit)})`) : null;
+  if (currentRun.running && !steps) return;
+  if (currentRun.running) yield { content: ["step ", h("b", {}, formatNumber(steps)), limitText].filter(Boolean) };
   else yield { content: [h("b", {}, formatNumber(steps)), steps === 1 ? " step" : " steps", limitText].filter(Boolean) };
   if (!metered && !totals.prompt_tokens) yield { content: ["scripted, no tokens"] };
   else if (totals.prompt_tokens) yield* tokens(totals, context);
@@ -49,7 +49,7 @@ const figure = (n, estimated) => h("b", { title: formatNumber(n) }, (estimated ?
 
 /** The length of the conversation and its limit, with a bar. */
 function* contextMeter({ tokens: used, estimated }) {
-  const limit = session.limits.conversation_tokens;
+  const limit = currentRun.limits.conversation_tokens;
   yield "context ";
   yield figure(used, estimated);
   if (!limit) return;

@@ -1,6 +1,6 @@
 // Keyboard navigation of the tree, as in file managers and the ARIA tree pattern.
 
-import { emit, session } from "../core/session.js";
+import { emit, currentRun } from "../core/event_stream.js";
 import { pastedFiles } from "../uploads/drop_reader.js";
 import { parentOf } from "./model.js";
 
@@ -15,7 +15,7 @@ export class TreeKeyboard {
 
   /** Paste external files into the focused folder. */
   paste(event) {
-    if (event.target.matches("input") || !session.canEdit) return;
+    if (event.target.matches("input") || !currentRun.canEdit) return;
     const files = pastedFiles(event);
     if (files.length) emit("upload", { files, folder: this.actions.targetFolder() });
   }

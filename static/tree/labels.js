@@ -57,5 +57,5 @@ export function entrySize(entry, folder) {
 export function markText(mark) {
   if (!mark) return "";
   const what = mark.kind === "added" ? "new" : "changed";
-  return mark.unseen ? `${what} · step ${mark.step}` : `step ${mark.step}`;
+  return mark.unread ? `${what} · step ${mark.step}` : `step ${mark.step}`;
 }

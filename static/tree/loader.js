@@ -1,6 +1,6 @@
 // Loads tree rows from the server, one request at a time per folder.
 
-import { fetchJson, runApi } from "../core/session.js";
+import { fetchJson, runApiUrl } from "../core/event_stream.js";
 import { parentOf } from "./model.js";
 
 export const PAGE = 1000; // rows per response
@@ -45,7 +45,7 @@ export class TreeLoader {
     if (hidden) query.set("hidden", "1");
     if (folder.filtered) query.set("filter", words);
     for (const path of at) query.append("at", path);
-    return runApi(`files?${query}`);
+    return runApiUrl(`files?${query}`);
   }
 }
 

@@ -1,6 +1,6 @@
 // Pointer input of the tree: clicks, context menu, drag and drop of rows and external files.
 
-import { emit } from "../core/session.js";
+import { emit } from "../core/event_stream.js";
 import { parentOf } from "./model.js";
 
 const PATHS_TYPE = "application/x-studio-paths";

@@ -1,6 +1,6 @@
 // Keeps the loaded folders up to date: decides which rows to request and when.
 
-import { session } from "../core/session.js";
+import { currentRun } from "../core/event_stream.js";
 import { isBelow, parentOf } from "./model.js";
 
 export const INITIALLY_OPEN = ["input", "output"];
@@ -29,7 +29,7 @@ export class TreeRefresher {
   }
 
   async loadOnce(folder, epoch) {
-    if (!session.run) return;
+    if (!currentRun.id) return;
     const { tree } = this;
     try {
       const listing = await tree.loader.rows(folder, ...this.range(folder), this.trackedPaths(folder));

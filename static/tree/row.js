@@ -27,13 +27,13 @@ export class TreeRow {
     this.attributeValues = {};
   }
 
-  /** `state`: place, level, count, index, selected, current, cut, open, folder, mark, fresh, now. */
+  /** `state`: place, level, count, index, selected, current, cut, open, folder, mark, unreadBelow, now. */
   update(entry, state) {
     this.entry = entry;
     const folder = entry.kind === "folder";
     const aged = entry.kind === "file" ? shortAge(state.now - entry.changed) : "";
     const size = entrySize(entry, state.open ? state.folder : null);
-    const mark = folder ? (state.fresh && !state.open ? `${state.fresh} new` : "") : markText(state.mark);
+    const mark = folder ? (state.unreadBelow && !state.open ? `${state.unreadBelow} new` : "") : markText(state.mark);
     this.attributes({
       "aria-level": state.level, "aria-setsize": state.count, "aria-posinset": state.index + 1,
       "aria-selected": state.selected, "aria-expanded": folder && !state.flat ? state.open : null,
@@ -45,7 +45,7 @@ export class TreeRow {
     this.text(this.mark, mark);
     this.text(this.size, size);
     this.text(this.age, aged);
-    this.mark.classList.toggle("unseen", folder || Boolean(state.mark?.unseen));
+    this.mark.classList.toggle("unread", folder || Boolean(state.mark?.unread));
     this.element.classList.toggle("cut", state.cut);
   }
 

@@ -1,11 +1,11 @@
 // The file tree: nested open folders, reloaded when they change.
 
-import { session } from "../core/session.js";
+import { currentRun } from "../core/event_stream.js";
 import { Folder, TreeModel, isBelow, parentOf } from "./model.js";
 import { TreeRefresher, INITIALLY_OPEN } from "./refresher.js";
 import { isHidden } from "./hidden.js";
 import { writeStored, readStored } from "../core/local_storage.js";
-import { UnseenMarks } from "./unseen_marks.js";
+import { UnreadMarks } from "./unread_marks.js";
 import { Selection } from "./selection.js";
 import { TreeLoader } from "./loader.js";
 import { VirtualList } from "./virtual_list.js";
@@ -17,7 +17,7 @@ export class Tree {
     Object.assign(this, { element, onOpen, onDrawn, current: null, epoch: 0, cut: new Map() });
     this.options = { sort: readStored("tree-sort", "name"), hidden: readStored("tree-hidden", false), words: "" };
     this.model = new TreeModel();
-    this.marks = new UnseenMarks();
+    this.marks = new UnreadMarks();
     this.selection = new Selection();
     this.loader = new TreeLoader(this.options);
     this.view = new VirtualList(element, this.model, {
@@ -37,7 +37,7 @@ export class Tree {
     this.options.words = "";
     this.cut.clear();
     this.model.reset();
-    this.marks.reset(session.run);
+    this.marks.reset(currentRun.id);
     this.selection.clear();
     this.view.clear();
     this.draw();
@@ -51,10 +51,10 @@ export class Tree {
   stateOf({ folder, index, level, place, entry }) {
     const { path } = entry;
     return {
-      place, level, index, count: folder.total, now: session.now(), flat: Boolean(this.model.found),
+      place, level, index, count: folder.total, now: currentRun.now(), flat: Boolean(this.model.found),
       selected: this.selection.has(path), current: path === this.current, cut: this.cut.has(path),
       open: this.model.isOpen(path), folder: this.model.folders.get(path),
-      mark: this.marks.of(path), fresh: this.marks.below(path),
+      mark: this.marks.of(path), unreadBelow: this.marks.unreadBelow(path),
     };
   }
 
@@ -242,14 +242,14 @@ export class Tree {
     if (place >= 0) this.view.scrollTo(place);
   }
 
-  /** Mark the version of a step as seen; later versions stay unseen. */
-  markSeen(path, step) {
-    if (this.marks.of(path)?.step === step) this.marks.markSeen(path);
+  /** Mark the version of a step as read; later versions stay unread. */
+  markRead(path, step) {
+    if (this.marks.of(path)?.step === step) this.marks.markRead(path);
   }
 
   open(path, entry, byUser) {
     this.current = path;
-    this.marks.markSeen(path);
+    this.marks.markRead(path);
     this.draw();
     this.onOpen(path, entry, byUser);
   }

@@ -1,7 +1,7 @@
 // Uploads of files and folders to a run's workspace, a few at a time.
 
 import { h, icon, loadStyles } from "../core/dom.js";
-import { api, fetchJson, showRun, emit, on, runApi, session } from "../core/session.js";
+import { apiUrl, fetchJson, showRun, emit, on, runApiUrl, currentRun } from "../core/event_stream.js";
 import { findMissing } from "../tree/loader.js";
 import { BatchChip, FileChip } from "./chips.js";
 import { fromFiles, fromTransfer, pastedFiles } from "./drop_reader.js";
@@ -18,10 +18,10 @@ export const pendingUploads = () => preparing + active + waiting.length;
 
 /** The target run; two quick drops share one draft. */
 async function ensureRun() {
-  if (session.run) return;
-  draft ??= fetchJson(api("runs"), { method: "POST" }).finally(() => (draft = null));
+  if (currentRun.id) return;
+  draft ??= fetchJson(apiUrl("runs"), { method: "POST" }).finally(() => (draft = null));
   const { run } = await draft;
-  if (session.run) return;
+  if (currentRun.id) return;
   emit("draft", run);
   showRun(run);
 }
@@ -65,7 +65,7 @@ export function mountUploads(element) {
 
   function queue({ items, name }) {
     const batched = items.length > MAX_CHIPS || name;
-    const uploads = items.map(({ file, path }) => new Upload(runApi("uploads"), file, path));
+    const uploads = items.map(({ file, path }) => new Upload(runApiUrl("uploads"), file, path));
     const newChips = batched ? [createChip(uploads, name)] : uploads.map((each) => createChip([each]));
     chips.append(...newChips.map(({ element: each }) => each));
     waiting.push(...uploads);
@@ -94,7 +94,7 @@ async function prune(chip, folders) {
 
 async function makeFolder(path) {
   const headers = { "Content-Type": "application/json" };
-  await fetchJson(runApi("changes"), { method: "POST", headers, body: JSON.stringify({ do: "folder", path, merge: true }) });
+  await fetchJson(runApiUrl("changes"), { method: "POST", headers, body: JSON.stringify({ do: "folder", path, merge: true }) });
 }
 
 async function startNext() {

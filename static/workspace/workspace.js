@@ -2,7 +2,7 @@
 
 import { waitForElement, h } from "../core/dom.js";
 import { Preview } from "../preview/preview.js";
-import { fetchJson, emit, on, runApi, session } from "../core/session.js";
+import { fetchJson, emit, on, runApiUrl, currentRun } from "../core/event_stream.js";
 import { Tree } from "../tree/tree.js";
 import { TreeToolbar } from "../tree/actions/toolbar.js";
 import { FileOperations } from "../tree/actions/operations.js";
@@ -56,7 +56,7 @@ class Workspace {
   showVersion(path, step, compared = false) {
     this.setExpanded(true);
     this.chosenByUser = true;
-    this.tree.markSeen(path, step);
+    this.tree.markRead(path, step);
     this.tree.highlight(path);
     this.preview.show(path, null, step, compared);
   }
@@ -67,7 +67,7 @@ class Workspace {
     this.preview.close();
     this.chosenByUser = false;
     this.newest = 0;
-    this.root.classList.toggle("empty", !session.run);
+    this.root.classList.toggle("empty", !currentRun.id);
     this.toolbar.show();
   }
 
@@ -107,7 +107,7 @@ class Workspace {
   async reloadPreview() {
     const { path, file } = this.preview;
     if (file.step !== null) return; // old versions do not change
-    const entry = await fetchJson(runApi(`entries/${path}`)).catch(() => undefined);
+    const entry = await fetchJson(runApiUrl(`entries/${path}`)).catch(() => undefined);
     if (path !== this.preview.path || entry === undefined) return;
     if (entry) this.preview.show(path, entry);
     else this.preview.markDeleted();
@@ -115,15 +115,15 @@ class Workspace {
 
   /** Show new media in `output/` until the user selects a file. */
   async showNewest() {
-    if (this.chosenByUser || !session.run) return;
+    if (this.chosenByUser || !currentRun.id) return;
     if (this.waiting) return void (this.more = true);
     this.waiting = true;
     const query = new URLSearchParams({ folder: "output", sort: "time", count: 50 });
-    const [run, began] = [session.run, performance.now()];
-    const { entries } = await fetchJson(runApi(`files?${query}`)).catch(() => ({ entries: [] }));
+    const [run, began] = [currentRun.id, performance.now()];
+    const { entries } = await fetchJson(runApiUrl(`files?${query}`)).catch(() => ({ entries: [] }));
     setTimeout(() => this.onIntervalEnd(), Math.max(MIN_INTERVAL_MS, LOAD_FACTOR * (performance.now() - began)));
     const newest = entries.find((entry) => entry.kind === "file" && PREVIEWABLE.test(entry.path));
-    if (this.chosenByUser || run !== session.run || !newest || newest.changed <= this.newest) return;
+    if (this.chosenByUser || run !== currentRun.id || !newest || newest.changed <= this.newest) return;
     this.newest = newest.changed;
     this.tree.openFile(newest.path, false);
   }

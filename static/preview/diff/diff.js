@@ -2,7 +2,7 @@
 
 import { h } from "../../core/dom.js";
 import { formatBytes, plural } from "../../core/format.js";
-import { emit } from "../../core/session.js";
+import { emit } from "../../core/event_stream.js";
 import { renderTextDiff } from "./text_diff.js";
 import { renderImageDiff } from "./image_diff.js";
 

@@ -1,7 +1,7 @@
 // Checks whether the browser keeps a framed page offline; asks the user if it does not.
 
 import { h, icon } from "../../core/dom.js";
-import { api } from "../../core/session.js";
+import { apiUrl } from "../../core/event_stream.js";
 
 const TIMEOUT_MS = 10_000;
 let result;
@@ -16,7 +16,7 @@ export function isConfined() {
 }
 
 function probe() {
-  const frame = h("iframe", { hidden: true, sandbox: "allow-scripts", src: new URL("../frames/confinement", api("")).href });
+  const frame = h("iframe", { hidden: true, sandbox: "allow-scripts", src: new URL("../frames/confinement", apiUrl("")).href });
   const { promise, resolve } = Promise.withResolvers();
   const onMessage = ({ source, data }) => source === frame.contentWindow && resolve(data?.confined === true);
   const timeout = setTimeout(() => resolve(null), TIMEOUT_MS);

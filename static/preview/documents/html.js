@@ -2,7 +2,7 @@
 
 import { h, icon } from "../../core/dom.js";
 import { formatBytes } from "../../core/format.js";
-import { api, fetchJson, on, runApi, session } from "../../core/session.js";
+import { apiUrl, fetchJson, on, runApiUrl, currentRun } from "../../core/event_stream.js";
 import { isConfined, confinementPrompt } from "./confined_page.js";
 import { ExternalRequests } from "./external_requests.js";
 
@@ -77,7 +77,7 @@ class HtmlPreview {
 
   async requestToken() {
     if (this.tokenTime && Date.now() - this.tokenTime < TOKEN_REUSE_MS) return;
-    const { prefix } = await fetchJson(runApi("frames"), {
+    const { prefix } = await fetchJson(runApiUrl("frames"), {
       method: "POST",
       body: JSON.stringify({ path: this.file.path, base: base(), allowed: this.allowed, scripts: this.scripts, step: this.step }),
     });
@@ -195,7 +195,7 @@ class HtmlPreview {
   }
 
   modifiedTime(path) {
-    return fetchJson(runApi(`entries/${path}`)).then((entry) => entry?.changed ?? 0, () => 0);
+    return fetchJson(runApiUrl(`entries/${path}`)).then((entry) => entry?.changed ?? 0, () => 0);
   }
 
   /** Folders were written to: reload the page if a file that it loaded changed. */
@@ -210,6 +210,6 @@ class HtmlPreview {
   }
 }
 
-const base = () => new URL("..", api("")).href;
+const base = () => new URL("..", apiUrl("")).href;
 
 export const open = (file, first) => new HtmlPreview(file, first);

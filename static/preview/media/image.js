@@ -2,7 +2,7 @@
 
 import { h, icon, loadStyles } from "../../core/dom.js";
 import { formatNumber, plural } from "../../core/format.js";
-import { emit } from "../../core/session.js";
+import { emit } from "../../core/event_stream.js";
 import { ImageZoom } from "./zoom.js";
 
 const QUICK_SIZE = 1280; // pixels of the preview shown before a large image loads

@@ -1,12 +1,12 @@
 // Text editor; a conflicting change of the file is shown before saving.
 
 import { h, loadStyles } from "../../core/dom.js";
-import { emit, session } from "../../core/session.js";
+import { emit, currentRun } from "../../core/event_stream.js";
 import { renderDiff } from "./conflict_diff.js";
 import { decodeFile } from "./encoding.js";
 
 const drafts = new Map();
-const draftKey = (file) => `${session.run}/${file.path}`;
+const draftKey = (file) => `${currentRun.id}/${file.path}`;
 
 /** A file's unsaved draft, if any. */
 export const findDraft = (file) => drafts.get(draftKey(file));

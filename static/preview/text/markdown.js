@@ -2,7 +2,7 @@
 
 import { h } from "../../core/dom.js";
 import { insertHtml } from "../../core/markdown.js";
-import { fetchJson, emit, runApi, session } from "../../core/session.js";
+import { fetchJson, emit, runApiUrl, currentRun } from "../../core/event_stream.js";
 import { sourceToggle } from "../source_toggle.js";
 
 const HEADINGS = "h1, h2, h3";
@@ -62,7 +62,7 @@ function link(file, address, anchor) {
   if (/^[a-z][a-z\d+.-]*:/i.test(address) || address.startsWith("//")) return;
   const path = resolvePath(file, address);
   if (!path) return;
-  anchor.href = new URL(`look?${new URLSearchParams({ run: session.run, path })}`, document.baseURI).href;
+  anchor.href = new URL(`look?${new URLSearchParams({ run: currentRun.id, path })}`, document.baseURI).href;
   anchor.addEventListener("click", (event) => {
     if (!document.querySelector(".workspace") || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
@@ -87,10 +87,10 @@ function imageElement(file, address, alt) {
 }
 
 async function loadImage(path, name, place) {
-  const entry = await fetchJson(runApi(`entries/${path}`));
+  const entry = await fetchJson(runApiUrl(`entries/${path}`));
   if (!entry) return place.replaceChildren(note(`image “${name}” not found`));
   if (!IMAGE.test(path)) return place.replaceChildren(note(`“${name}” is not a supported image`));
-  const src = /\.svg$/i.test(path) ? `${runApi(`view/${path}`)}?as=drawing&thumb=1&v=${entry.changed}` : `${runApi(`files/${path}`)}?inline=1&v=${entry.changed}`;
+  const src = /\.svg$/i.test(path) ? `${runApiUrl(`view/${path}`)}?as=drawing&thumb=1&v=${entry.changed}` : `${runApiUrl(`files/${path}`)}?inline=1&v=${entry.changed}`;
   const image = h("img", { src, alt: name, loading: "lazy" });
   image.addEventListener("error", () => place.replaceChildren(note(`image “${name}” cannot be displayed`)));
   return place.replaceChildren(image);

@@ -1,6 +1,6 @@
 // Actions on tree rows: context menu and keyboard shortcuts.
 
-import { session } from "../../core/session.js";
+import { currentRun } from "../../core/event_stream.js";
 import { openMenu } from "./menu.js";
 import { parentOf } from "../model.js";
 
@@ -60,7 +60,7 @@ export class TreeActions {
       !folder && { text: "Open in new tab", run: () => operations.openInNewTab(entry) },
       entry.kind !== "link" && { text: folder ? "Download as zip" : "Download", run: () => operations.download([entry]) },
       { text: "Copy path", keys: "Ctrl C", run: () => operations.copyPaths([entry]) },
-      ...(folder && session.canEdit ? [null, ...this.createItems(entry.path)] : []),
+      ...(folder && currentRun.canEdit ? [null, ...this.createItems(entry.path)] : []),
       ...this.changeItems([entry]),
     ].filter((item) => item !== false);
   }
@@ -76,7 +76,7 @@ export class TreeActions {
 
   changeItems(entries) {
     const { operations } = this;
-    if (!session.canEdit) return [];
+    if (!currentRun.canEdit) return [];
     const some = entries.filter(({ path }) => !FIXED_FOLDERS.has(path));
     if (!some.length) return [];
     return [
@@ -89,7 +89,7 @@ export class TreeActions {
   }
 
   createItems(folder) {
-    if (!session.canEdit) return [];
+    if (!currentRun.canEdit) return [];
     const { operations, tree } = this;
     const paste = tree.cut.size ? [{ text: `Paste ${tree.cut.size === 1 ? "1 item" : `${tree.cut.size} items`}`, keys: "Ctrl V", run: () => operations.paste(folder) }] : [];
     return [
@@ -110,7 +110,7 @@ export class TreeActions {
     const { tree, operations } = this;
     return [
       { text: "Download all", run: () => operations.downloadAll() },
-      { text: "Mark all as read", run: () => (tree.marks.markAllSeen(), tree.draw()) },
+      { text: "Mark all as read", run: () => (tree.marks.markAllRead(), tree.draw()) },
       { text: "Collapse all folders", run: () => tree.collapseAll() },
       { text: "Show hidden files", checked: tree.options.hidden, run: () => tree.setOption("hidden", !tree.options.hidden) },
     ];

@@ -2,7 +2,7 @@
 
 import { h, icon } from "../../core/dom.js";
 import { decodePath } from "../../core/format.js";
-import { fetchJson, runApi } from "../../core/session.js";
+import { fetchJson, runApiUrl } from "../../core/event_stream.js";
 import { parentOf } from "../model.js";
 
 /** Let the user choose a folder, starting at one; resolves with its path, or null. */
@@ -46,7 +46,7 @@ const folderItem = (sign, text, go) => h("li", {}, h("button", { type: "button",
 
 async function fetchFolders(folder) {
   try {
-    const { entries } = await fetchJson(runApi(`files?hidden=1&folder=${encodeURIComponent(folder)}`));
+    const { entries } = await fetchJson(runApiUrl(`files?hidden=1&folder=${encodeURIComponent(folder)}`));
     return entries.filter((entry) => entry.kind === "folder");
   } catch {
     return [];

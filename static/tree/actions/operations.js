@@ -2,7 +2,7 @@
 
 import { copyText, h } from "../../core/dom.js";
 import { formatNumber, plural, decodePath } from "../../core/format.js";
-import { fetchJson, runApi, session } from "../../core/session.js";
+import { fetchJson, runApiUrl, currentRun } from "../../core/event_stream.js";
 import { parentOf } from "../model.js";
 import { pickFolder } from "./folder_picker.js";
 import { askName, editName } from "./rename_field.js";
@@ -30,7 +30,7 @@ export class FileOperations {
   async change(body, message) {
     try {
       const headers = { "Content-Type": "application/json" };
-      const { paths, undo, missing } = await fetchJson(runApi("changes"), { method: "POST", headers, body: JSON.stringify(body) });
+      const { paths, undo, missing } = await fetchJson(runApiUrl("changes"), { method: "POST", headers, body: JSON.stringify(body) });
       if (undo) this.undos.push(undo);
       const text = typeof message === "function" ? message(paths) : message;
       if (missing.length) showToast(`Undone for ${plural(paths.length, "item")}; ${formatNumber(missing.length)} failed: ${missing[0]}`, { bad: true });
@@ -121,15 +121,15 @@ export class FileOperations {
 
   download(entries) {
     const [entry] = entries;
-    if (entries.length === 1 && entry.kind === "file") return startDownload(runApi(`files/${entry.path}`), entry.name);
+    if (entries.length === 1 && entry.kind === "file") return startDownload(runApiUrl(`files/${entry.path}`), entry.name);
     const query = new URLSearchParams(entries.map(({ path }) => ["path", path]));
-    const address = runApi(`zip?${query}`);
+    const address = runApiUrl(`zip?${query}`);
     if (address.length > MAX_URL_LENGTH) return showToast("Too many files are selected. Download their folder instead.", { bad: true });
     return startDownload(address);
   }
 
   downloadAll() {
-    startDownload(runApi("run.zip"));
+    startDownload(runApiUrl("run.zip"));
   }
 
   async copyPaths(entries) {
@@ -138,7 +138,7 @@ export class FileOperations {
   }
 
   openInNewTab(entry) {
-    const query = new URLSearchParams({ run: session.run, path: entry.path });
+    const query = new URLSearchParams({ run: currentRun.id, path: entry.path });
     window.open(new URL(`look?${query}`, document.baseURI).href, "_blank", "noopener");
   }
 }

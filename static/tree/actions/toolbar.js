@@ -2,7 +2,7 @@
 
 import { h, icon } from "../../core/dom.js";
 import { formatNumber, plural, decodePath } from "../../core/format.js";
-import { session } from "../../core/session.js";
+import { currentRun } from "../../core/event_stream.js";
 import { openMenu } from "./menu.js";
 import { parentOf } from "../model.js";
 
@@ -84,7 +84,7 @@ export class TreeToolbar {
   /** Explain why the tree is empty. */
   showEmptyMessage() {
     const { model, options, problem } = this.tree;
-    const empty = !session.run || (model.base.known && !model.base.total);
+    const empty = !currentRun.id || (model.base.known && !model.base.total);
     const hidden = empty && model.base.hidden;
     let text = "";
     if (problem) text = problem;

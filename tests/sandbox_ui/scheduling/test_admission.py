@@ -59,7 +59,7 @@ def test_an_oversized_task_is_refused_with_advice_to_upload_a_file(runs: RunMana
         runs.start(run, Task("x" * (MAX_TEXT + 1)), ScriptedModel([]), Limits())
     assert not runs.has_started(run)
     runs.start(run, Task("x" * MAX_TEXT), ScriptedModel([]), Limits())
-    wait_until(lambda: not runs.feed(run).status()["alive"])
+    wait_until(lambda: not runs.feed(run).status()["running"])
     with pytest.raises(QuotaExceeded):
         runs.follow_up(run, "x" * (MAX_TEXT + 1), ScriptedModel([]), Limits())
 

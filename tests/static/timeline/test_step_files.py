@@ -42,7 +42,7 @@ def test_a_chip_opens_the_step_s_version(tab: StudioTab) -> None:
     expect(preview.locator(".hd")).to_contain_text("version after step 1")
     expect(preview.locator(".canvas")).to_contain_text("first")
     mark = tab.file("poster.txt").locator(".new")
-    expect(mark).to_have_class("new unseen")
+    expect(mark).to_have_class("new unread")
     tab.page.locator("#step-2 .chip .name", has_text="output/poster.txt").click()
     expect(preview.locator(".hd")).to_contain_text("version after step 2")
     expect(mark).to_have_class("new")

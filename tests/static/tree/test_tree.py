@@ -233,7 +233,7 @@ def test_new_and_changed_files_are_marked_with_their_step_until_looked_at(files:
     expect(files.row("sub").locator(".new")).to_have_text("")
 
 
-def test_a_file_that_is_looked_at_while_its_step_ends_is_not_marked_as_unseen(
+def test_a_file_that_is_open_while_its_step_ends_is_not_marked_as_unread(
     files: Files,
 ) -> None:
     files.write("output/shown.txt", "output/other.txt")
@@ -310,7 +310,7 @@ def test_a_file_that_is_chosen_elsewhere_is_scrolled_to(files: Files) -> None:
     files.open()
     expect(files.row("far")).to_be_visible()
     files.page.evaluate(
-        "async () => (await import(new URL('ui/core/session.js', document.baseURI)))"
+        "async () => (await import(new URL('ui/core/event_stream.js', document.baseURI)))"
         ".emit('open-file', 'far/away/1500.txt')"
     )
     expect(files.row("1500.txt")).to_be_in_viewport()
@@ -324,7 +324,7 @@ def test_a_hundred_levels_deep_is_reached(files: Files) -> None:
     files.open()
     expect(files.row("level 0")).to_be_visible()
     files.page.evaluate(
-        "async path => (await import(new URL('ui/core/session.js', document.baseURI)))"
+        "async path => (await import(new URL('ui/core/event_stream.js', document.baseURI)))"
         ".emit('open-file', path)",
         quote("/".join([*names, "bottom.txt"])),
     )

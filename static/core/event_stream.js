@@ -1,9 +1,9 @@
-// The run shown by the page: one event stream per tab, and its listeners.
+// The event stream of the run that the page shows: its state, its listeners, requests to the API.
 
 const listeners = new Map();
 
-export const session = {
-  run: null, // run id; null if there is none
+export const currentRun = {
+  id: null, // null if the page shows no run
   head: null, // state, totals, model: frequently changing values
   mode: "sandbox",
   limits: {},
@@ -12,9 +12,9 @@ export const session = {
   canEdit: true, // whether this user may change the run
   step: 0, // current or last step
   clockSkew: 0, // server clock minus browser clock, in seconds
-  now: () => Date.now() / 1000 + session.clockSkew,
-  get alive() {
-    return Boolean(session.head?.alive);
+  now: () => Date.now() / 1000 + currentRun.clockSkew,
+  get running() {
+    return Boolean(currentRun.head?.running);
   },
 };
 
@@ -26,9 +26,9 @@ export function emit(name, data) {
   for (const listener of listeners.get(name) ?? []) listener(data);
 }
 
-export const api = (path) => new URL(`api/${path}`, document.baseURI).href;
+export const apiUrl = (path) => new URL(`api/${path}`, document.baseURI).href;
 
-export const runApi = (path) => api(`runs/${session.run}/${path}`);
+export const runApiUrl = (path) => apiUrl(`runs/${currentRun.id}/${path}`);
 
 const RETRY_DELAYS = [200, 1000];
 const RECOVERY_MS = 250; // ms until a browser recovers from a change of the networks
@@ -71,7 +71,7 @@ let pending = [];
 let frame = 0;
 
 /** Start with the run in the page's URL, or with none. */
-export function startSession(run) {
+export function startEventStream(run) {
   ready = true;
   if (run) showRun(run);
   else openStream();
@@ -79,12 +79,12 @@ export function startSession(run) {
 
 /** Show a run from its start; null shows the page without a run. */
 export function showRun(run) {
-  if (run === session.run) return;
+  if (run === currentRun.id) return;
   ready = true;
   closeStream();
   const address = new URL(location.href);
-  if (session.run) address.hash = ""; // it named a step of the previous run
-  Object.assign(session, { run, head: null, started: false, step: 0, limits: {}, mode: "sandbox", canEdit: true });
+  if (currentRun.id) address.hash = ""; // it named a step of the previous run
+  Object.assign(currentRun, { id: run, head: null, started: false, step: 0, limits: {}, mode: "sandbox", canEdit: true });
   cursor = null;
   if (run) address.searchParams.set("run", run);
   else address.searchParams.delete("run");
@@ -96,12 +96,12 @@ export function showRun(run) {
 
 function openStream() {
   if (!ready || source || document.hidden) return;
-  source = new EventSource(session.run ? runApi(cursor === null ? "events" : `events?cursor=${cursor}`) : api("presence"));
+  source = new EventSource(currentRun.id ? runApiUrl(cursor === null ? "events" : `events?cursor=${cursor}`) : apiUrl("presence"));
   source.addEventListener("state", (message) => receive("state", message));
   source.addEventListener("message", (message) => receive("events", message));
   source.addEventListener("workspace", (message) => emit("workspace", JSON.parse(message.data)));
   source.addEventListener("read_only", () => {
-    session.canEdit = false;
+    currentRun.canEdit = false;
     emit("permissions");
   });
   source.addEventListener("open", onConnected);
@@ -127,7 +127,7 @@ function onConnected() {
 function onDisconnected() {
   offlineTimer ||= setTimeout(async () => {
     const timer = offlineTimer;
-    const reachable = await fetch(api("../healthz"), { cache: "no-store" }).then(({ ok }) => ok, () => false);
+    const reachable = await fetch(apiUrl("../healthz"), { cache: "no-store" }).then(({ ok }) => ok, () => false);
     if (timer !== offlineTimer) return;
     if (!reachable) setOffline(true);
     else offlineTimer = setTimeout(() => setOffline(true), GRACE_MS);
@@ -135,8 +135,8 @@ function onDisconnected() {
 }
 
 function setOffline(offline) {
-  if (session.offline === offline) return;
-  session.offline = offline;
+  if (currentRun.offline === offline) return;
+  currentRun.offline = offline;
   emit("connection");
 }
 
@@ -150,12 +150,12 @@ function closeStream() {
 }
 
 async function onStreamRefused() {
-  const run = session.run;
+  const run = currentRun.id;
   closeStream();
   try {
-    await fetchJson(run ? runApi("files") : api("me"));
+    await fetchJson(run ? runApiUrl("files") : apiUrl("me"));
   } catch (error) {
-    if (run !== session.run) return;
+    if (run !== currentRun.id) return;
     if (error.status === 401) return void location.reload(); // signed out: the server redirects to the login page
     if (error.message.startsWith("There is no such run")) {
       showRun(null);
@@ -184,8 +184,8 @@ function flush() {
 
 function onState({ now, title, state }) {
   const last = state.rounds.at(-1);
-  updateHead({ ...state, now, title, alive: Boolean(last && last.status === null) });
-  Object.assign(session, {
+  updateHead({ ...state, now, title, running: Boolean(last && last.status === null) });
+  Object.assign(currentRun, {
     started: state.rounds.length > 0, limits: state.limits, mode: state.mode, network: state.network,
   });
   emit("state", state);
@@ -195,19 +195,19 @@ function onEvents({ head, events }) {
   updateHead(head);
   for (const event of events) {
     if (event.kind === "run_started") {
-      Object.assign(session, { started: true, limits: event.limits, mode: event.mode, network: event.network });
+      Object.assign(currentRun, { started: true, limits: event.limits, mode: event.mode, network: event.network });
     }
-    if (event.kind === "run_continued" && event.limits?.steps) session.limits = event.limits;
+    if (event.kind === "run_continued" && event.limits?.steps) currentRun.limits = event.limits;
   }
   emit("events", events);
 }
 
 function updateHead(head) {
-  session.clockSkew = head.now - Date.now() / 1000;
-  session.head = head;
+  currentRun.clockSkew = head.now - Date.now() / 1000;
+  currentRun.head = head;
 }
 
 document.addEventListener("visibilitychange", () => (document.hidden ? closeStream() : openStream()));
 addEventListener("pagehide", closeStream);
 addEventListener("pageshow", openStream);
-setInterval(() => session.alive && !document.hidden && emit("tick"), 1000);
+setInterval(() => currentRun.running && !document.hidden && emit("tick"), 1000);

@@ -1,8 +1,8 @@
-// Rows of the run list, grouped by day; created once and updated in place.
+// The list of runs: its rows, grouped by day, created once and updated in place.
 
 import { h, icon } from "../core/dom.js";
-import { runUrl, dayHeading, runFacts, highlightTerms, thumbnails, timeOfDay, runTitle } from "./run_row.js";
-import { session } from "../core/session.js";
+import { runUrl, dayHeading, runFacts, highlightTerms, thumbnails, timeOfDay, runTitle } from "./run_summary.js";
+import { currentRun } from "../core/event_stream.js";
 
 const DRAFTS = "Drafts: not sent yet, deleted after a week";
 
@@ -20,7 +20,7 @@ export function updateRow(element, row, { searched, selected, now }) {
   const focusedClass = element.contains(document.activeElement) ? document.activeElement.className : null;
   element.replaceChildren(
     h("input", { type: "checkbox", tabindex: "-1", "aria-label": `Select “${title}”`, ...(selected ? { checked: true } : {}) }),
-    h("a", { class: "open", href: runUrl(row.run), "aria-current": row.run === session.run ? "page" : null },
+    h("a", { class: "open", href: runUrl(row.run), "aria-current": row.run === currentRun.id ? "page" : null },
       h("b", { class: "title", dir: "auto" }, ...highlightTerms(title, searched)),
       h("span", { class: "facts" }, ...runFacts(row, now)),
       row.excerpt ? h("span", { class: "found", dir: "auto" }, ...highlightTerms(row.excerpt, searched)) : null),

@@ -1,8 +1,8 @@
-// One run in the list: title, state, facts and thumbnails.
+// One run as text and thumbnails: its title, state, facts and link.
 
 import { h, icon } from "../core/dom.js";
 import { formatBytes, formatCount, formatNumber, plural, formatSeconds } from "../core/format.js";
-import { api } from "../core/session.js";
+import { apiUrl } from "../core/event_stream.js";
 import { stateTone, stateLabel } from "../core/run_states.js";
 import { unsentTitle } from "../composer/unsent_text.js";
 
@@ -46,19 +46,19 @@ export function stateElement(row) {
   if (row.problem) return h("span", { class: "how", "data-tone": "bad" }, h("span", { class: "dot" }), "unreadable");
   if (!row.state) return null;
   const head = { ...row, progress: null };
-  return h("span", { class: "how", "data-tone": stateTone(head), "data-live": row.alive, title: row.reason || null },
+  return h("span", { class: "how", "data-tone": stateTone(head), "data-live": row.running, title: row.reason || null },
     h("span", { class: "dot" }), stateLabel(head));
 }
 
 /** Return the duration, up to now for an active run. */
-export const runDuration = (row, now) => formatSeconds(row.seconds + (row.alive ? Math.max(0, now - row.began) : 0));
+export const runDuration = (row, now) => formatSeconds(row.seconds + (row.running ? Math.max(0, now - row.began) : 0));
 
 /** Elements with a run's facts, next to its title. */
 export function runFacts(row, now) {
   if (row.problem) return [stateElement(row), h("span", {}, row.problem)];
   if (!row.state) return [];
   if (row.draft) return [stateElement(row), h("span", { class: "num" }, row.files ? plural(row.files, "file") : "no files"), h("span", { class: "num space" }, formatBytes(row.size))];
-  const duration = row.alive || row.seconds >= 0.1 ? h("span", { class: "took num" }, runDuration(row, now)) : null;
+  const duration = row.running || row.seconds >= 0.1 ? h("span", { class: "took num" }, runDuration(row, now)) : null;
   return [
     stateElement(row),
     h("span", { class: "by" }, row.model + (row.mode === "plain" ? ", no sandbox" : "")),
@@ -85,8 +85,8 @@ function tokenCount({ metered, estimated, prompt_tokens: read, generated_tokens:
 export function thumbnails(row) {
   return (row.pictures ?? []).map((path) => {
     const drawn = path.toLowerCase().endsWith(".svg") ? "as=drawing&thumb=1" : "as=image&thumb=96";
-    const kept = row.alive ? "" : `&v=${row.at}`;
-    const image = h("img", { src: api(`runs/${row.run}/view/${path}?${drawn}${kept}`), alt: "", loading: "lazy", decoding: "async" });
+    const kept = row.running ? "" : `&v=${row.at}`;
+    const image = h("img", { src: apiUrl(`runs/${row.run}/view/${path}?${drawn}${kept}`), alt: "", loading: "lazy", decoding: "async" });
     const place = h("span", { class: "thumbnail" }, image);
     image.addEventListener("error", () => place.replaceChildren(icon("image")), { once: true });
     return place;
