@@ -17,7 +17,7 @@ from starlette.staticfiles import StaticFiles
 
 from agent.history.retention import Retention
 from agent.models.builtin import process
-from agent.runs.disk_usage import free_workspace_bytes as room_of
+from agent.runs.disk_usage import free_workspace_bytes
 from agent.settings import Settings
 from agent.util import threads
 from sandbox_ui import health
@@ -38,7 +38,7 @@ from sandbox_ui.page import build
 from sandbox_ui.page.api import ApiFunctions
 from sandbox_ui.page.gradio_queue import OwnedQueue
 from sandbox_ui.page.gradio_results import GradioResultAccess
-from sandbox_ui.page.handlers import Controls
+from sandbox_ui.page.handlers import ButtonHandlers
 from sandbox_ui.preview.service import PreviewService
 from sandbox_ui.routes.auth import AuthRoutes
 from sandbox_ui.routes.history import HistoryRoutes
@@ -55,8 +55,7 @@ from sandbox_ui.routes.workspace.previews import PreviewRoutes
 from sandbox_ui.routes.workspace.tree import TreeRoutes
 from sandbox_ui.routes.workspace.uploads import UploadRoutes
 from sandbox_ui.routes.workspace.versions import VersionRoutes
-from sandbox_ui.runs import manager as running
-from sandbox_ui.runs.manager import RunManager
+from sandbox_ui.runs.manager import RunManager, RunSandboxProvider
 from sandbox_ui.scheduling.admission import Admission
 from sandbox_ui.scheduling.queue import RunQueue
 
@@ -64,9 +63,7 @@ _THREADS = 2
 """Threads of the event loop's executor, for cleanup after followers disconnect."""
 
 
-class StudioSandboxProvider(
-    running.RunSandboxProvider, health.HasSetupStatus, HasInventory, Protocol
-):
+class StudioSandboxProvider(RunSandboxProvider, health.HasSetupStatus, HasInventory, Protocol):
     """Provider of sandboxes; opened and closed with the application."""
 
     def open(self) -> None:
@@ -125,8 +122,9 @@ class _Services:
 
     def blocks(self) -> gr.Blocks:
         """Build the page."""
-        programs = ApiFunctions(self.runs, self.catalog, self.settings)
-        return build.build(Controls(self.runs, self.settings), programs, self.settings)
+        handlers = ButtonHandlers(self.runs, self.settings)
+        api_functions = ApiFunctions(self.runs, self.catalog, self.settings)
+        return build.build(handlers, api_functions, self.settings)
 
     def routes(self) -> Iterator[BaseRoute]:
         """Yield all routes; those of a single run (stream, files, previews) come last."""
@@ -157,8 +155,8 @@ class _Services:
         """Return the bytes that a run may still write, by its limit and its owner's."""
         folder = self.runs.folder(run)
         quota = self.quota.remaining(folder.owner)
-        own = room_of(folder, self.settings.disk)
-        return own if quota is None else min(own, quota)
+        free = free_workspace_bytes(folder, self.settings.disk)
+        return free if quota is None else min(free, quota)
 
 
 def create_app(settings: Settings, provider: StudioSandboxProvider) -> FastAPI:

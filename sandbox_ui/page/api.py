@@ -22,7 +22,7 @@ from agent.settings import Settings
 from agent.workspace.paths import RelPath
 from sandbox_ui.auth.access import get_access
 from sandbox_ui.history.catalog import Catalog
-from sandbox_ui.page import run_options as choosing
+from sandbox_ui.page import run_options
 from sandbox_ui.page.handlers import copy_example_inputs, gradio_errors
 from sandbox_ui.page.run_options import RunOptions
 from sandbox_ui.routes.history import page_row
@@ -79,21 +79,21 @@ class ApiFunctions:
         with gradio_errors():
             _require_text(task=task, run=run, prompt=prompt, mode=mode, network=network)
             access = get_access(request)
-            person = access.user
+            user = access.user
             if run:
                 access.require_edit(run)
             policy = _parse_policy(network)
-            choices = RunOptions(
+            options = RunOptions(
                 prompt=prompt,
                 mode=_parse_mode(mode),
                 network=policy.access,
                 hosts=" ".join(policy.hosts),
             )
-            model = choosing.model_for(task, choices, self._settings, person)
-            run = run or self._runs.create_draft(person.id)
+            model = run_options.model_for(task, options, self._settings, user)
+            run = run or self._runs.create_draft(user.id)
             copy_example_inputs(self._runs, run, task)
-            limits = choosing.limits_for(choices, self._settings, model)
-            self._runs.start(run, choosing.task_for(task, choices, model), model, limits)
+            limits = run_options.limits_for(options, self._settings, model)
+            self._runs.start(run, run_options.task_for(task, options, model), model, limits)
             return run
 
     def message(self, request: gr.Request, run: str, text: str) -> str:
@@ -111,10 +111,12 @@ class ApiFunctions:
             _require_text(run=run, text=text)
             access = get_access(request)
             access.require_edit(run)
-            choices = RunOptions()
+            options = RunOptions()
             previous_model = self._runs.feed(run).status()["model"]
-            model = choosing.model_for(text, choices, self._settings, access.user, previous_model)
-            limits = choosing.limits_for(choices, self._settings, model)
+            model = run_options.model_for(
+                text, options, self._settings, access.user, previous_model
+            )
+            limits = run_options.limits_for(options, self._settings, model)
             self._runs.follow_up(run, text, model, limits)
             return run
 

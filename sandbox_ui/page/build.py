@@ -1,7 +1,7 @@
 """Page layout: components and their event wiring, without logic."""
 
+import dataclasses
 from collections.abc import Sequence
-from dataclasses import fields as fields_of
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from agent.settings import Settings
 from sandbox_ui.page.api import ApiFunctions
 from sandbox_ui.page.component import js_call
 from sandbox_ui.page.composer import attachments, notice
-from sandbox_ui.page.handlers import Controls
+from sandbox_ui.page.handlers import ButtonHandlers
 from sandbox_ui.page.header import page_header
 from sandbox_ui.page.run_options import RunOptions
 from sandbox_ui.page.timeline import timeline
@@ -72,9 +72,9 @@ def head(*, single_owner: bool, builtin: bool) -> str:
 
 
 def _builtin_meta_tag() -> str:
-    here = find_files() is not None
-    text = escape(BUILTIN_DESCRIPTION if here else BUILTIN_MISSING_MESSAGE)
-    return f'<meta name="studio-builtin" content="{text}"{" data-here" if here else ""}>'
+    installed = find_files() is not None
+    text = escape(BUILTIN_DESCRIPTION if installed else BUILTIN_MISSING_MESSAGE)
+    return f'<meta name="studio-builtin" content="{text}"{" data-installed" if installed else ""}>'
 
 
 def theme() -> gr.themes.Base:
@@ -82,8 +82,8 @@ def theme() -> gr.themes.Base:
     return gr.themes.Base(font=_SANS, font_mono=_MONO)
 
 
-def build(controls: Controls, api_functions: ApiFunctions, settings: Settings) -> gr.Blocks:
-    """Build the page's components, wire the controls, register the API functions."""
+def build(handlers: ButtonHandlers, api_functions: ApiFunctions, settings: Settings) -> gr.Blocks:
+    """Build the page's components, wire the event handlers, register the API functions."""
     page = gr.Blocks(title="LLM-in-Sandbox Studio", analytics_enabled=False)
     page.state_session_capacity = _MAX_SESSIONS
     with page:
@@ -105,37 +105,42 @@ def build(controls: Controls, api_functions: ApiFunctions, settings: Settings) -
             workspace(elem_id="workspace")
         with gr.Column(elem_id="settings"):
             fields, test, test_result = _settings_drawer(settings)
-            forget = gr.Button("Reset settings", elem_id="forget")
-            interface = gr.Button("API", elem_id="interface")
+            reset = gr.Button("Reset settings", elem_id="reset-settings")
+            api_button = gr.Button("API", elem_id="api-page")
         run.click(
-            controls.run, [task, current_run, attached, *fields], [current_run, error_notice, task],
+            handlers.send,
+            [task, current_run, attached, *fields],
+            [current_run, error_notice, task],
             queue=False, show_progress="hidden", api_name="page_run", api_visibility="private",
         )  # fmt: skip
         stop.click(
-            controls.stop, current_run, None,
+            handlers.stop, current_run, None,
             queue=False, show_progress="hidden", api_name="page_stop", api_visibility="private",
         )  # fmt: skip
         test.click(None, None, test_result, js="() => 'Testing the endpoint…'")
         test.click(
-            controls.test, fields, [fields[2], test_result],
+            handlers.test_endpoint, fields, [fields[2], test_result],
             queue=False, show_progress="hidden", api_visibility="private",
         )  # fmt: skip
-        _store_choices(page, fields, forget)
+        _store_options(page, fields, reset)
         # Opens Gradio's API page. Its own button is in the footer, which the page hides.
-        interface.click(None, js="() => { document.querySelector('footer .show-api').click(); }")
+        api_button.click(None, js="() => { document.querySelector('footer .show-api').click(); }")
         api_functions.register()
     return page
 
 
-def _store_choices(page: gr.Blocks, fields: Sequence[Component], forget: gr.Button) -> None:
-    """Store the user's choices in the browser, except the API key."""
-    named = {field.name: each for field, each in zip(fields_of(RunOptions), fields, strict=True)}
-    key = named.pop("api_key")
-    stored: list[Any] = list(named.values())
-    known = [{"name": name, **_constraints(each)} for name, each in named.items()]
-    page.load(None, stored, stored, js=js_call("restoreSettings", known))
-    gr.on([each.change for each in stored], None, stored, js=js_call("saveSettings", known))
-    forget.click(None, None, [*stored, key], js=js_call("resetSettings", known))
+def _store_options(page: gr.Blocks, fields: Sequence[Component], reset: gr.Button) -> None:
+    """Store the user's options in the browser, except the API key."""
+    names = [field.name for field in dataclasses.fields(RunOptions)]
+    by_name = dict(zip(names, fields, strict=True))
+    key = by_name.pop("api_key")
+    stored: list[Any] = list(by_name.values())
+    descriptions = [{"name": name, **_constraints(field)} for name, field in by_name.items()]
+    page.load(None, stored, stored, js=js_call("restoreSettings", descriptions))
+    gr.on(
+        [field.change for field in stored], None, stored, js=js_call("saveSettings", descriptions)
+    )
+    reset.click(None, None, [*stored, key], js=js_call("resetSettings", descriptions))
 
 
 def _constraints(field: Component) -> dict[str, Any]:
@@ -175,10 +180,10 @@ def _endpoint_fields(
     settings: Settings,
 ) -> tuple[gr.Textbox, gr.Textbox, gr.Dropdown, gr.Button, gr.Textbox]:
     """Build the endpoint fields, the Test button and its result."""
-    own = [(BUILTIN_NAME, BUILTIN_ID)] if settings.builtin and find_files() else []
+    builtin = [(BUILTIN_NAME, BUILTIN_ID)] if settings.builtin and find_files() else []
     base_url = gr.Textbox(
         settings.base_url, label="Endpoint", placeholder="https://…/v1",
-        info=f"Any OpenAI-compatible endpoint{'; empty for the built-in model' if own else ''}",
+        info=f"Any OpenAI-compatible endpoint{'; empty for the built-in model' if builtin else ''}",
         elem_id="endpoint",
     )  # fmt: skip
     api_key = gr.Textbox(
@@ -198,7 +203,7 @@ def _endpoint_fields(
     )
     # Below the Test button: the list of models opens downwards and covers what follows.
     model = gr.Dropdown(
-        [*([settings.model] if settings.model else []), *own], value=settings.model or None,
+        [*([settings.model] if settings.model else []), *builtin], value=settings.model or None,
         label="Model", allow_custom_value=True, interactive=True,
         info="Press Test to list the endpoint's models, or type a name",
     )  # fmt: skip

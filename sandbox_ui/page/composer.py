@@ -31,6 +31,6 @@ _ATTACHMENTS = """
 def attachments(**kwargs: Any) -> gr.HTML:
     """Create the file attachments, the examples and the status hint for Run.
 
-    Its value replaces the text box's content when set; see ``Controls.run``.
+    Its value replaces the text box's content when set; see ``ButtonHandlers.send``.
     """
     return js_component("mountComposer", _ATTACHMENTS, **kwargs)

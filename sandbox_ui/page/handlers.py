@@ -17,16 +17,16 @@ from agent.settings import Settings
 from agent.workspace.paths import RelPath
 from agent.workspace.transfer.copy import copy_in
 from sandbox_ui.auth.access import Access, get_access
-from sandbox_ui.page import run_options as choosing
+from sandbox_ui.page import run_options
 from sandbox_ui.page.run_options import RunOptions
 from sandbox_ui.runs.manager import RunManager
-from sandbox_ui.scheduling.limiter import UserLimiter
+from sandbox_ui.scheduling.limiter import PerUserLimiter
 
 Notice = dict[str, Any] | None
 _MAX_TESTS = 8
 
 
-class Controls:
+class ButtonHandlers:
     """Handlers of Run, Stop and Test.
 
     Args:
@@ -37,24 +37,24 @@ class Controls:
     def __init__(self, runs: RunManager, settings: Settings) -> None:
         self._runs = runs
         self._settings = settings
-        self._test_limiter = UserLimiter(_MAX_TESTS, 2)
+        self._test_limiter = PerUserLimiter(_MAX_TESTS, 2)
 
-    def run(
+    def send(
         self,
-        typed: str,
+        text_box: str,
         run_id: str | None,
-        given: dict[str, Any] | None,
+        message: dict[str, Any] | None,
         request: gr.Request,
         *fields: Any,
     ) -> tuple[str | None, Notice, Any]:
         """Start a run, or send a message to one that has ended.
 
         Args:
-            typed: Content of the text box: the task or the message.
+            text_box: Content of the text box: the task or the message.
             run_id: The displayed run, a draft with attached files, or None.
-            given: Replacement for the text box's content, with the key ``text``; with ``play`` the
-                example's demonstration is played regardless of the connected model. None to use
-                the text box.
+            message: Replacement for the text box's content, with the key ``text``; with ``play``
+                the example's demonstration is played regardless of the connected model. None to
+                use the text box.
             request: The caller's request.
             fields: The fields of ``RunOptions``.
 
@@ -62,17 +62,17 @@ class Controls:
             The run's id, an error notice (or None), and the text box's new content, which is
             unchanged if none of it was sent.
         """
-        given = given if isinstance(given, dict) else {}
-        text = str(given.get("text") or typed).strip()
+        message = message if isinstance(message, dict) else {}
+        text = str(message.get("text") or text_box).strip()
         if not text:
             return run_id, _notice("Describe a task first."), gr.skip()
-        choices, play = RunOptions(*fields), given.get("play") is True
+        options, play = RunOptions(*fields), message.get("play") is True
         try:
-            run_id = self._send(text, run_id, get_access(request), choices, play=play)
+            run_id = self._send(text, run_id, get_access(request), options, play=play)
         except StudioError as error:
             notice = _notice(str(error), connect=isinstance(error, NoModelAvailable))
-            return run_id, notice, gr.skip() if typed.strip() else text
-        return run_id, None, gr.skip() if given else ""
+            return run_id, notice, gr.skip() if text_box.strip() else text
+        return run_id, None, gr.skip() if message else ""
 
     def stop(self, run_id: str | None, request: gr.Request) -> None:
         """Stop a run: its command is terminated, its files and its sandbox are kept."""
@@ -81,35 +81,35 @@ class Controls:
                 get_access(request).require_edit(run_id)
                 self._runs.stop(run_id)
 
-    async def test(self, request: gr.Request, *fields: Any) -> tuple[Any, str]:
+    async def test_endpoint(self, request: gr.Request, *fields: Any) -> tuple[Any, str]:
         """Request the endpoint's list of models and a short answer from the model.
 
         Returns:
             The choices for the model field, and a message with the result.
         """
         try:
-            person = get_access(request).user
-            config = choosing.model_config(RunOptions(*fields), self._settings, person)
+            user = get_access(request).user
+            config = run_options.model_config(RunOptions(*fields), self._settings, user)
         except StudioError as error:
             return gr.skip(), str(error)
-        return await self._test_limiter.run(person.id, partial(_test_endpoint, config))
+        return await self._test_limiter.run(user.id, partial(_test_endpoint, config))
 
     def _send(
-        self, text: str, run_id: str | None, access: Access, choices: RunOptions, *, play: bool
+        self, text: str, run_id: str | None, access: Access, options: RunOptions, *, play: bool
     ) -> str:
         user = access.user
         previous_model = ""
         if run_id:
             access.require_edit(run_id)
             previous_model = self._runs.feed(run_id).status()["model"]
-        model = choosing.model_for(
-            text, choices, self._settings, user, previous_model, prefer_demonstration=play
+        model = run_options.model_for(
+            text, options, self._settings, user, previous_model, prefer_demonstration=play
         )
-        limits = choosing.limits_for(choices, self._settings, model)
+        limits = run_options.limits_for(options, self._settings, model)
         if run_id and self._runs.has_started(run_id):
             self._runs.follow_up(run_id, text, model, limits)
             return run_id
-        task = choosing.task_for(text, choices, model)
+        task = run_options.task_for(text, options, model)
         run_id = run_id or self._runs.create_draft(user.id)
         copy_example_inputs(self._runs, run_id, text)
         self._runs.start(run_id, task, model, limits)
@@ -133,13 +133,13 @@ def _test_endpoint(config: ModelConfig) -> tuple[Any, str]:
     from agent.models.openai import probe  # slow to import, and rarely needed
 
     try:
-        message = probe.check_endpoint(config)
+        result = probe.check_endpoint(config)
         names = probe.list_models(config)
     except StudioError as error:
         return gr.skip(), str(error)
     return gr.update(
         choices=[*names, *([(BUILTIN_NAME, BUILTIN_ID)] if find_files() else [])]
-    ), message
+    ), result
 
 
 @contextmanager

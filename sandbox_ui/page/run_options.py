@@ -43,7 +43,7 @@ class RunOptions:
     hosts: str = ""
 
 
-def model_config(choices: RunOptions, settings: Settings, user: User) -> ModelConfig:
+def model_config(options: RunOptions, settings: Settings, user: User) -> ModelConfig:
     """Return the chosen endpoint with the entered key or the environment's.
 
     Users other than the operator may use the operator's endpoint and endpoints on the public
@@ -53,8 +53,8 @@ def model_config(choices: RunOptions, settings: Settings, user: User) -> ModelCo
     Raises:
         RunError: if a field has an invalid value.
     """
-    base_url = settings.base_url if choices.base_url is None else choices.base_url.strip()
-    model = (choices.model or "").strip() or settings.model
+    base_url = settings.base_url if options.base_url is None else options.base_url.strip()
+    model = (options.model or "").strip() or settings.model
     if model == BUILTIN_ID:
         base_url = model = ""
     trusted = user.operator or same_endpoint(base_url, settings.base_url)
@@ -64,19 +64,19 @@ def model_config(choices: RunOptions, settings: Settings, user: User) -> ModelCo
     return ModelConfig(
         base_url=base_url,
         model=model,
-        api_key=resolve_key(base_url, choices.api_key or "", settings.base_url, key),
-        temperature=choices.temperature,
-        top_p=choices.top_p,
-        extra_body=_parse_extra_body(choices.extra_body or ""),
-        tool_call_style=cast(Literal["native", "text"], choices.calls),
-        send_reasoning=choices.send_reasoning,
+        api_key=resolve_key(base_url, options.api_key or "", settings.base_url, key),
+        temperature=options.temperature,
+        top_p=options.top_p,
+        extra_body=_parse_extra_body(options.extra_body or ""),
+        tool_call_style=cast(Literal["native", "text"], options.calls),
+        send_reasoning=options.send_reasoning,
         public_only=not trusted,
     )
 
 
 def model_for(
     text: str,
-    choices: RunOptions,
+    options: RunOptions,
     settings: Settings,
     user: User,
     previous_model: str = "",
@@ -93,7 +93,7 @@ def model_for(
     """
     return resolve_model(
         text,
-        model_config(choices, settings, user),
+        model_config(options, settings, user),
         allow_builtin=settings.builtin and previous_model in ("", BUILTIN_NAME),
         prefer_demonstration=prefer_demonstration,
         no_endpoint_message=(
@@ -103,7 +103,7 @@ def model_for(
     )
 
 
-def task_for(text: str, choices: RunOptions, model: Model) -> Task:
+def task_for(text: str, options: RunOptions, model: Model) -> Task:
     """Return the task with its prompt.
 
     The prompt is the chosen one, else the example's or the model's default.
@@ -111,33 +111,33 @@ def task_for(text: str, choices: RunOptions, model: Model) -> Task:
     Raises:
         StudioError: if the prompt does not exist.
     """
-    prompt = choices.prompt
+    prompt = options.prompt
     if prompt == RunOptions().prompt:
         example = examples.find(text)
         default_prompt = default_prompt_name(model)
         prompt = example.prompt if example and default_prompt == prompt else default_prompt
     return Task(
-        text, prompts.get_bundled(prompt), cast(Mode, choices.mode), _network_policy(choices)
+        text, prompts.get_bundled(prompt), cast(Mode, options.mode), _network_policy(options)
     )
 
 
-def _network_policy(choices: RunOptions) -> NetworkPolicy:
-    if choices.network != "listed":
-        return NetworkPolicy(cast(NetworkAccess, choices.network))
+def _network_policy(options: RunOptions) -> NetworkPolicy:
+    if options.network != "listed":
+        return NetworkPolicy(cast(NetworkAccess, options.network))
     try:
-        return NetworkPolicy("listed", parse_hosts(choices.hosts or ""))
+        return NetworkPolicy("listed", parse_hosts(options.hosts or ""))
     except ValueError as error:
         raise RunError(str(error)) from error
 
 
-def limits_for(choices: RunOptions, settings: Settings, model: Model) -> Limits:
-    """Return the operator's limits, adapted to the model and the user's choices."""
+def limits_for(options: RunOptions, settings: Settings, model: Model) -> Limits:
+    """Return the operator's limits, adapted to the model and the user's options."""
     limits = adapt_to_model(settings.limits(), model)
-    if choices.steps:
-        steps = min(int(choices.steps), settings.max_steps)
+    if options.steps:
+        steps = min(int(options.steps), settings.max_steps)
         limits = adapt_to_model(replace(settings.limits(), steps=steps), model)
-    if choices.max_tokens:
-        limits = replace(limits, turn_tokens=int(choices.max_tokens))
+    if options.max_tokens:
+        limits = replace(limits, turn_tokens=int(options.max_tokens))
     return limits
 
 

@@ -15,7 +15,7 @@ from typing import BinaryIO
 from agent.errors import WorkspaceError
 from sandbox_ui.preview.base import PreviewRequest
 from sandbox_ui.preview.worker import LENGTH_PREFIX, TIMEOUT_SECONDS
-from sandbox_ui.scheduling.limiter import UserLimiter
+from sandbox_ui.scheduling.limiter import PerUserLimiter
 
 MAX_CONCURRENT = 3
 MAX_RESPONSE_BYTES = 48 * 1024**2
@@ -47,7 +47,7 @@ class PreviewService:
     def __init__(self, worker: str = f"{__package__}.worker") -> None:
         self._worker = worker
         self._lock = threading.Lock()
-        self.limiter = UserLimiter(MAX_CONCURRENT, MAX_CONCURRENT - 1)
+        self.limiter = PerUserLimiter(MAX_CONCURRENT, MAX_CONCURRENT - 1)
         self._semaphore = threading.BoundedSemaphore(MAX_CONCURRENT)
         self._process: subprocess.Popen[bytes] | None = None
         self._channel: socket.socket | None = None

@@ -16,7 +16,7 @@ from agent.runs.user_changes import UserChanges
 from agent.util import clock
 from agent.util.cancellation import Stop
 from sandbox_ui.runs.feed import Feed
-from sandbox_ui.scheduling.admission import Slot
+from sandbox_ui.scheduling.admission import AdmissionTicket
 
 _EXIT_TIMEOUT_SECONDS = 60.0
 """Seconds that a worker may take after a round's end, to write the summary."""
@@ -70,7 +70,7 @@ class LiveRun:
                     "The sandbox of run %s could not be stopped: %s", self.folder.id, error
                 )
 
-    def start_worker(self, events: Iterator[Event], slot: Slot) -> "Future[None]":
+    def start_worker(self, events: Iterator[Event], ticket: AdmissionTicket) -> "Future[None]":
         """Run a round in its own thread.
 
         Returns:
@@ -79,14 +79,16 @@ class LiveRun:
         started: Future[None] = Future()
         self.worker = threading.Thread(
             target=self._run_round,
-            args=(events, slot, started),
+            args=(events, ticket, started),
             name=f"run {self.folder.id}",
             daemon=True,
         )
         self.worker.start()
         return started
 
-    def _run_round(self, events: Iterator[Event], slot: Slot, started: "Future[None]") -> None:
+    def _run_round(
+        self, events: Iterator[Event], ticket: AdmissionTicket, started: "Future[None]"
+    ) -> None:
         try:
             for event in events:
                 if not started.done():
@@ -98,7 +100,7 @@ class LiveRun:
                 raise
             started.set_exception(error)
         finally:
-            slot.leave()
+            ticket.leave()
             self.last_used = clock.steady_time()
 
     def wait_for_exit(self) -> None:

@@ -122,10 +122,10 @@ class RunManager:
         try:
             folder = RunFolder.create(self._data, self._provider.create_workspace(), owner)
         except OSError as error:
-            why = error.strerror or error
-            kind = StorageFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else RunError
-            raise kind(
-                f"The run cannot be created: {why}. Free some space on the studio's disk."
+            reason = error.strerror or error
+            error_type = StorageFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else RunError
+            raise error_type(
+                f"The run cannot be created: {reason}. Free some space on the studio's disk."
             ) from error
         self.admission.record_draft(folder)
         return self._registry.get(folder.id).folder.id
@@ -138,7 +138,9 @@ class RunManager:
             RunError: if the run does not exist or has already started.
         """
         self._start_round(
-            run_id, task.text, lambda run, stop, turn: run.start(task, model, limits, stop, turn)
+            run_id,
+            task.text,
+            lambda run, stop, ticket: run.start(task, model, limits, stop, ticket),
         )
 
     def follow_up(self, run_id: str, text: str, model: Model, limits: Limits) -> None:
@@ -150,7 +152,7 @@ class RunManager:
             RunError: if the run does not exist or has a round in progress.
         """
         self._start_round(
-            run_id, text, lambda run, stop, turn: run.follow_up(text, model, limits, stop, turn)
+            run_id, text, lambda run, stop, ticket: run.follow_up(text, model, limits, stop, ticket)
         )
 
     def stop(self, run_id: str) -> None:
@@ -172,13 +174,13 @@ class RunManager:
 
     def active_runs(self) -> dict[str, Summary | None]:
         """Return the runs with a round in progress, or just about to start (None)."""
-        working = [run for run in self._registry.all() if run.active]
-        return {run.folder.id: run.summary() for run in working}
+        active = [run for run in self._registry.all() if run.active]
+        return {run.folder.id: run.summary() for run in active}
 
     def in_use(self) -> set[str]:
         """Return the runs that have a round in progress or followers."""
-        known = self._registry.all()
-        return {run.folder.id for run in known if run.active or run.feed.has_followers}
+        runs = self._registry.all()
+        return {run.folder.id for run in runs if run.active or run.feed.has_followers}
 
     @contextmanager
     def blocked_for_deletion(
@@ -296,10 +298,10 @@ class RunManager:
                 run.recorded = RecordedRun(run.folder, self._provider, run.user_changes)
                 run.recorded.journal.subscribe(run.feed.notify)
             run.stop = Stop()
-            slot = self.admission.enter(run.folder.owner, lambda: self._idle_runs_except(run))
+            ticket = self.admission.enter(run.folder.owner, lambda: self._idle_runs_except(run))
             with ExitStack() as on_failure:
-                on_failure.callback(slot.leave)
-                started = run.start_worker(start_round(run.recorded, run.stop, slot), slot)
+                on_failure.callback(ticket.leave)
+                started = run.start_worker(start_round(run.recorded, run.stop, ticket), ticket)
                 on_failure.pop_all()
         started.result()
 
@@ -307,8 +309,8 @@ class RunManager:
         """Return runs whose idle sandbox may be stopped for this run; none in plain mode."""
         if run.recorded is None or run.recorded.state.mode == "plain":
             return []
-        known = sorted(self._registry.all(), key=lambda run: run.last_used)
-        return [run for run in known if run.idle]
+        runs = sorted(self._registry.all(), key=lambda run: run.last_used)
+        return [run for run in runs if run.idle]
 
     def run_maintenance(self, now: float | None = None) -> None:
         """Stop idle sandboxes and remove unused data; see ``Maintenance.run_once``."""

@@ -9,7 +9,7 @@ from agent.errors import QuotaExceeded
 from agent.events import Event
 from agent.runs.folder import RunFolder
 from agent.util.cancellation import Stop
-from sandbox_ui.scheduling.queue import RunQueue, Ticket
+from sandbox_ui.scheduling.queue import QueueEntry, RunQueue
 
 MAX_DRAFTS = 50
 """Maximum number of drafts of one user that have no task yet."""
@@ -82,7 +82,7 @@ class Admission:
             )
         self._check_quota(owner)
 
-    def enter(self, owner: str, idle_runs: Callable[[], Sequence[IdleRun]]) -> "Slot":
+    def enter(self, owner: str, idle_runs: Callable[[], Sequence[IdleRun]]) -> "AdmissionTicket":
         """Enter a run into the queue; it must ``leave`` when its round ends.
 
         Args:
@@ -92,7 +92,9 @@ class Admission:
         Raises:
             QuotaExceeded: if too many runs are waiting.
         """
-        return Slot(self.queue.enter(owner), lambda: self._stop_idle_sandboxes(idle_runs))
+        return AdmissionTicket(
+            self.queue.enter(owner), lambda: self._stop_idle_sandboxes(idle_runs)
+        )
 
     def _stop_idle_sandboxes(self, idle_runs: Callable[[], Sequence[IdleRun]]) -> None:
         """Stop idle sandboxes if the limit would be exceeded."""
@@ -104,22 +106,22 @@ class Admission:
 
 
 @dataclass(frozen=True)
-class Slot:
+class AdmissionTicket:
     """A run's place in the queue; makes a sandbox slot available once its turn comes."""
 
-    ticket: Ticket
+    entry: QueueEntry
     free_sandbox_slot: Callable[[], None]
 
     def wait(self, stop: Stop) -> Generator[Event, None, bool]:
         """See ``agent.runs.recorder.Ticket``."""
-        admitted = yield from self.ticket.wait(stop)
+        admitted = yield from self.entry.wait(stop)
         if admitted:
             self.free_sandbox_slot()
         return admitted
 
     def leave(self) -> None:
         """Release the slot to the next run. Idempotent."""
-        self.ticket.leave()
+        self.entry.leave()
 
 
 def _is_draft(folder: RunFolder) -> bool:

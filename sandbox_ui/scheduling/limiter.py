@@ -10,7 +10,7 @@ from anyio.to_thread import run_sync
 Result = TypeVar("Result")
 
 
-class UserLimiter:
+class PerUserLimiter:
     """Concurrency limit, in total and per user, so that no user blocks others.
 
     Args:
@@ -30,6 +30,6 @@ class UserLimiter:
             user_id: The user's id.
             job: The job.
         """
-        own = self._by_user.setdefault(user_id, CapacityLimiter(self._limit_per_user))
-        async with own:
+        user_limiter = self._by_user.setdefault(user_id, CapacityLimiter(self._limit_per_user))
+        async with user_limiter:
             return await run_sync(job, limiter=self._total)

@@ -21,7 +21,7 @@ _UPDATE_INTERVAL_SECONDS = 1.0
 _UNLIMITED = 1_000_000
 
 
-class Ticket:
+class QueueEntry:
     """One run's place in the queue, waiting or active; created by ``RunQueue.enter``."""
 
     def __init__(self, queue: "RunQueue", owner: str, number: int) -> None:
@@ -65,9 +65,9 @@ class RunQueue:
         self.max_active = max_active
         self.max_active_per_user = min(max_active_per_user, max_active)
         self._changed = threading.Condition()
-        self._active: list[Ticket] = []
-        self._waiting: list[Ticket] = []
-        self._positions: dict[Ticket, int] = {}
+        self._active: list[QueueEntry] = []
+        self._waiting: list[QueueEntry] = []
+        self._positions: dict[QueueEntry, int] = {}
         self._last_served: dict[str, int] = {}
         self._served_count = self._entered_count = 0
         self.closed = False
@@ -90,17 +90,17 @@ class RunQueue:
         """Return the number of a user's waiting runs; of all users' for None."""
         return _count(self._waiting, owner)
 
-    def enter(self, owner: str = "") -> Ticket:
+    def enter(self, owner: str = "") -> QueueEntry:
         """Enter a run of this user; it becomes active at once or waits.
 
         Raises:
             QuotaExceeded: if too many runs are waiting.
         """
         with self._changed:
-            theirs = sum(each.owner == owner for each in self._waiting)
-            if theirs >= MAX_WAITING // 10:
+            owner_waiting = sum(each.owner == owner for each in self._waiting)
+            if owner_waiting >= MAX_WAITING // 10:
                 raise QuotaExceeded(
-                    f"{theirs} of your runs are already waiting. "
+                    f"{owner_waiting} of your runs are already waiting. "
                     "Wait until some have ended, or stop some."
                 )
             if len(self._waiting) >= MAX_WAITING:
@@ -108,30 +108,30 @@ class RunQueue:
                     f"The queue is full: {len(self._waiting)} runs are waiting. Try again later."
                 )
             self._entered_count += 1
-            ticket = Ticket(self, owner, self._entered_count)
-            self._waiting.append(ticket)
+            entry = QueueEntry(self, owner, self._entered_count)
+            self._waiting.append(entry)
             self._activate_next()
-        return ticket
+        return entry
 
-    def leave(self, ticket: Ticket) -> None:
+    def leave(self, entry: QueueEntry) -> None:
         """Remove a run that has ended or no longer waits."""
         with self._changed:
-            for turns in (self._active, self._waiting):
-                if ticket in turns:
-                    turns.remove(ticket)
+            for entries in (self._active, self._waiting):
+                if entry in entries:
+                    entries.remove(entry)
                     self._activate_next()
 
-    def wait_for_status(self, ticket: Ticket, known_status: str, stop: Stop) -> str:
+    def wait_for_status(self, entry: QueueEntry, known_status: str, stop: Stop) -> str:
         """Wait for a status other than ``known_status``; return it, empty at the run's turn."""
         with self._changed:
             if known_status:  # limit the rate of updates
                 self._changed.wait_for(
-                    lambda: self._is_done_waiting(ticket, stop), _UPDATE_INTERVAL_SECONDS
+                    lambda: self._is_done_waiting(entry, stop), _UPDATE_INTERVAL_SECONDS
                 )
             self._changed.wait_for(
-                lambda: self._is_done_waiting(ticket, stop) or self._status(ticket) != known_status
+                lambda: self._is_done_waiting(entry, stop) or self._status(entry) != known_status
             )
-            return self._status(ticket)
+            return self._status(entry)
 
     def close(self) -> None:
         """Start no more runs; waiting runs give up their places."""
@@ -144,60 +144,69 @@ class RunQueue:
         with self._changed:
             self._changed.notify_all()
 
-    def _is_done_waiting(self, ticket: Ticket, stop: Stop) -> bool:
-        return ticket not in self._positions or stop.is_set or self.closed
+    def _is_done_waiting(self, entry: QueueEntry, stop: Stop) -> bool:
+        return entry not in self._positions or stop.is_set or self.closed
 
-    def _status(self, ticket: Ticket) -> str:
-        position = self._positions.get(ticket)
+    def _status(self, entry: QueueEntry) -> str:
+        position = self._positions.get(entry)
         if position is None:
             return ""
-        own = sum(each.owner == ticket.owner for each in self._active)
-        words = f"{ordinal(position)} in the queue"
-        if own < self._max_active_for(ticket.owner) or len(self._active) >= self.max_active:
-            return words
-        return f"{words}; each user may have {_runs(own)} in progress"
+        owner_active = sum(each.owner == entry.owner for each in self._active)
+        status = f"{ordinal(position)} in the queue"
+        if owner_active < self._max_active_for(entry.owner) or len(self._active) >= self.max_active:
+            return status
+        return f"{status}; each user may have {_runs(owner_active)} in progress"
 
     def _max_active_for(self, owner: str) -> int:
         return self.max_active_per_user if owner else self.max_active
 
     def _activate_next(self) -> None:
         """Activate the runs that may start, and number the rest."""
-        while (turn := self._next()) is not None:
-            self._waiting.remove(turn)
-            self._active.append(turn)
+        while (entry := self._next()) is not None:
+            self._waiting.remove(entry)
+            self._active.append(entry)
             self._served_count += 1
-            self._last_served[turn.owner] = self._served_count
-        here = {turn.owner for turn in (*self._active, *self._waiting)}
-        self._last_served = {owner: at for owner, at in self._last_served.items() if owner in here}
-        self._positions = {turn: at for at, turn in enumerate(self._in_order(), 1)}
+            self._last_served[entry.owner] = self._served_count
+        owners = {entry.owner for entry in (*self._active, *self._waiting)}
+        self._last_served = {
+            owner: at for owner, at in self._last_served.items() if owner in owners
+        }
+        self._positions = {entry: at for at, entry in enumerate(self._in_order(), 1)}
         self._changed.notify_all()
 
-    def _next(self) -> Ticket | None:
+    def _next(self) -> QueueEntry | None:
         if self.closed or len(self._active) >= self.max_active:
             return None
-        own = Counter(turn.owner for turn in self._active)
+        active = Counter(entry.owner for entry in self._active)
         waiting = (
-            turn for turn in self._in_order() if own[turn.owner] < self._max_active_for(turn.owner)
+            entry
+            for entry in self._in_order()
+            if active[entry.owner] < self._max_active_for(entry.owner)
         )
         return next(waiting, None)
 
-    def _in_order(self) -> list[Ticket]:
+    def _in_order(self) -> list[QueueEntry]:
         """Return the waiting runs in order, ignoring the limit per user."""
-        own = Counter(turn.owner for turn in self._active)
-        left: dict[str, deque[Ticket]] = {}
-        for turn in self._waiting:
-            left.setdefault(turn.owner, deque()).append(turn)
+        active = Counter(entry.owner for entry in self._active)
+        by_owner: dict[str, deque[QueueEntry]] = {}
+        for entry in self._waiting:
+            by_owner.setdefault(entry.owner, deque()).append(entry)
         heads = [
-            (own[owner], self._last_served.get(owner, 0), turns[0].number, owner)
-            for owner, turns in left.items()
+            (active[owner], self._last_served.get(owner, 0), entries[0].number, owner)
+            for owner, entries in by_owner.items()
         ]
         heapq.heapify(heads)
-        order: list[Ticket] = []
+        order: list[QueueEntry] = []
         while heads:
             count, _, _, owner = heads[0]
-            order.append(left[owner].popleft())
-            if left[owner]:  # after all queued owners with as few active runs
-                later = (count + 1, self._served_count + len(order), left[owner][0].number, owner)
+            order.append(by_owner[owner].popleft())
+            if by_owner[owner]:  # after all queued owners with as few active runs
+                later = (
+                    count + 1,
+                    self._served_count + len(order),
+                    by_owner[owner][0].number,
+                    owner,
+                )
                 heapq.heapreplace(heads, later)
             else:
                 heapq.heappop(heads)
@@ -210,8 +219,8 @@ def ordinal(number: int) -> str:
     return f"{number}{'th' if number % 100 in (11, 12, 13) else last}"
 
 
-def _count(tickets: Sequence[Ticket], owner: str | None) -> int:
-    return sum(owner is None or turn.owner == owner for turn in list(tickets))
+def _count(entries: Sequence[QueueEntry], owner: str | None) -> int:
+    return sum(owner is None or entry.owner == owner for entry in list(entries))
 
 
 def _runs(number: int) -> str:

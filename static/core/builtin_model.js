@@ -3,7 +3,7 @@
 const meta = document.querySelector('meta[name="studio-builtin"]');
 
 /** Whether the built-in model answers if no endpoint is set. */
-export const builtinAvailable = meta?.hasAttribute("data-here") ?? false;
+export const builtinAvailable = meta?.hasAttribute("data-installed") ?? false;
 
 /** Its topics; how to install it if it is missing; empty if it is disabled. */
 export const builtinDescription = meta?.content ?? "";

@@ -14,7 +14,7 @@ from agent.workspace.paths import RelPath
 from sandbox_ui.auth.access import get_access
 from sandbox_ui.routes.helpers import RUN_PATH, get_path, get_run_id, route
 from sandbox_ui.runs.manager import RunManager
-from sandbox_ui.scheduling.limiter import UserLimiter
+from sandbox_ui.scheduling.limiter import PerUserLimiter
 from sandbox_ui.workspace.file_response import etag_of
 
 _MAX_CACHED = 512
@@ -32,7 +32,7 @@ class DocumentInfoRoutes:
     def __init__(self, runs: RunManager) -> None:
         self._runs = runs
         self._cache: OrderedDict[tuple[str, ...], dict[str, Any]] = OrderedDict()
-        self._limiter = UserLimiter(_MAX_CONCURRENT, _MAX_PER_USER)
+        self._limiter = PerUserLimiter(_MAX_CONCURRENT, _MAX_PER_USER)
 
     @property
     def routes(self) -> list[Route]:

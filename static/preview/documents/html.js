@@ -2,7 +2,7 @@
 
 import { h, icon } from "../../core/dom.js";
 import { formatBytes } from "../../core/format.js";
-import { apiUrl, fetchJson, on, runApiUrl, currentRun } from "../../core/event_stream.js";
+import { apiUrl, fetchJson, on, runApiUrl } from "../../core/event_stream.js";
 import { isConfined, confinementPrompt } from "./confined_page.js";
 import { ExternalRequests } from "./external_requests.js";
 

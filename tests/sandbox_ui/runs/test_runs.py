@@ -27,8 +27,8 @@ from agent.settings import Settings
 from agent.workspace.paths import ROOT
 from sandbox_ui.auth.access import Access
 from sandbox_ui.auth.user import OPERATOR
-from sandbox_ui.page import run_options as choosing
-from sandbox_ui.page.handlers import Controls
+from sandbox_ui.page import run_options
+from sandbox_ui.page.handlers import ButtonHandlers
 from sandbox_ui.page.run_options import RunOptions
 from sandbox_ui.runs import manager as running
 from sandbox_ui.runs.maintenance import DRAFT_SECONDS, IDLE_SECONDS
@@ -198,8 +198,8 @@ def _thread(runs: RunManager, run: str) -> bool:
 
 
 @pytest.fixture
-def controls(runs: RunManager, tmp_path: Path) -> Controls:
-    return Controls(runs, Settings(data=tmp_path, builtin=False))
+def handlers(runs: RunManager, tmp_path: Path) -> ButtonHandlers:
+    return ButtonHandlers(runs, Settings(data=tmp_path, builtin=False))
 
 
 @pytest.fixture
@@ -210,9 +210,9 @@ def asking(runs: RunManager) -> gr.Request:
 
 
 def test_without_a_model_a_custom_task_is_refused_with_advice(
-    controls: Controls, asking: gr.Request
+    handlers: ButtonHandlers, asking: gr.Request
 ) -> None:
-    run, notice, _ = controls.run("Write a poem", None, None, asking)
+    run, notice, _ = handlers.send("Write a poem", None, None, asking)
     assert run is None
     assert notice
     assert notice["connect"]
@@ -223,7 +223,9 @@ def test_a_missing_built_in_model_explains_its_installation(
     runs: RunManager, asking: gr.Request, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "path", [each for each in sys.path if "site-packages" not in each])
-    _, notice, _ = Controls(runs, Settings(data=tmp_path)).run("Write a poem", None, None, asking)
+    _, notice, _ = ButtonHandlers(runs, Settings(data=tmp_path)).send(
+        "Write a poem", None, None, asking
+    )
     assert notice
     assert notice["connect"]
     assert notice["text"].startswith("Connect a model first")
@@ -231,10 +233,10 @@ def test_a_missing_built_in_model_explains_its_installation(
 
 
 def test_without_a_model_a_demonstration_plays_with_its_files(
-    controls: Controls, runs: RunManager, asking: gr.Request
+    handlers: ButtonHandlers, runs: RunManager, asking: gr.Request
 ) -> None:
     script = next(each for each in demonstration.load_all() if each.inputs)
-    run, notice, text = controls.run(script.task, None, None, asking)
+    run, notice, text = handlers.send(script.task, None, None, asking)
     assert run
     assert (notice, text) == (None, "")
     wait_until(lambda: runs.has_started(run))
@@ -246,23 +248,23 @@ def test_without_a_model_a_demonstration_plays_with_its_files(
     assert not started.metered
 
 
-def test_an_empty_task_is_refused(controls: Controls, asking: gr.Request) -> None:
-    _, notice, _ = controls.run("  \n", None, None, asking)
+def test_an_empty_task_is_refused(handlers: ButtonHandlers, asking: gr.Request) -> None:
+    _, notice, _ = handlers.send("  \n", None, None, asking)
     assert notice
 
 
-def test_a_deleted_run_is_reported(controls: Controls, asking: gr.Request) -> None:
+def test_a_deleted_run_is_reported(handlers: ButtonHandlers, asking: gr.Request) -> None:
     script = demonstration.load_all()[0]
-    _, notice, _ = controls.run(script.task, "goneforever1", None, asking)
+    _, notice, _ = handlers.send(script.task, "goneforever1", None, asking)
     assert notice
     assert "no such run" in notice["text"]
 
 
 def test_the_environment_key_is_sent_to_the_environment_endpoint_only() -> None:
     settings = Settings(base_url="http://one.test/v1", api_key="secret", model="m")
-    own = choosing.model_config(RunOptions(), settings, OPERATOR)
-    other = choosing.model_config(RunOptions(base_url="http://two.test/v1"), settings, OPERATOR)
-    entered = choosing.model_config(
+    own = run_options.model_config(RunOptions(), settings, OPERATOR)
+    other = run_options.model_config(RunOptions(base_url="http://two.test/v1"), settings, OPERATOR)
+    entered = run_options.model_config(
         RunOptions(base_url="http://two.test/v1", api_key="mine"), settings, OPERATOR
     )
     assert (own.api_key, other.api_key, entered.api_key) == ("secret", "", "mine")
@@ -273,27 +275,27 @@ def test_an_empty_endpoint_with_the_builtin_name_uses_the_builtin_model(
     choices: RunOptions,
 ) -> None:
     settings = Settings(base_url="http://one.test/v1", api_key="secret", model="m")
-    left = choosing.model_config(choices, settings, OPERATOR)
+    left = run_options.model_config(choices, settings, OPERATOR)
     assert (left.base_url, left.api_key) == ("", "")
 
 
 def test_an_endpoint_requires_a_model_name() -> None:
     with pytest.raises(NoModelAvailable, match="no model is selected"):
-        choosing.model_for("t", RunOptions(base_url="http://one.test/v1"), Settings(), OPERATOR)
+        run_options.model_for("t", RunOptions(base_url="http://one.test/v1"), Settings(), OPERATOR)
 
 
 @pytest.mark.parametrize("extra", ["{", "[1]", '"x"'])
 def test_an_extra_body_must_be_an_object(extra: str) -> None:
     with pytest.raises(RunError, match="extra request body"):
-        choosing.model_config(RunOptions(extra_body=extra), Settings(), OPERATOR)
+        run_options.model_config(RunOptions(extra_body=extra), Settings(), OPERATOR)
 
 
 def test_users_can_lower_but_not_raise_the_step_limit() -> None:
     settings = Settings(steps=10)
     model = ScriptedModel([])
-    assert choosing.limits_for(RunOptions(steps=3), settings, model).steps == 3
-    assert choosing.limits_for(RunOptions(steps=99), settings, model).steps == 10
-    assert choosing.limits_for(RunOptions(max_tokens=50), settings, model).turn_tokens == 50
+    assert run_options.limits_for(RunOptions(steps=3), settings, model).steps == 3
+    assert run_options.limits_for(RunOptions(steps=99), settings, model).steps == 10
+    assert run_options.limits_for(RunOptions(max_tokens=50), settings, model).turn_tokens == 50
 
 
 @pytest.mark.parametrize(
@@ -304,5 +306,5 @@ def test_a_run_can_request_more_steps_up_to_the_maximum(
     operator: int | None, asked: float | None, given: int
 ) -> None:
     settings = Settings(steps=operator)
-    limits = choosing.limits_for(RunOptions(steps=asked), settings, ScriptedModel([]))
+    limits = run_options.limits_for(RunOptions(steps=asked), settings, ScriptedModel([]))
     assert limits.steps == given

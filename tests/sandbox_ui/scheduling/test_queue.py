@@ -21,7 +21,7 @@ from agent.settings import Settings
 from agent.util.cancellation import Stop
 from sandbox_ui.runs.manager import CLOSED_MESSAGE, RunManager
 from sandbox_ui.scheduling.admission import Admission
-from sandbox_ui.scheduling.queue import MAX_WAITING, RunQueue, Ticket, ordinal
+from sandbox_ui.scheduling.queue import MAX_WAITING, QueueEntry, RunQueue, ordinal
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Call, Endpoint
 from tests.support.models.endpoint import Turn as Said
@@ -33,7 +33,7 @@ ANSWER = ScriptedTurn(text="Four.")
 SLEEP = ScriptedTurn(calls=(ToolCall("", "execute_bash", '{"command": "echo up; sleep 60"}'),))
 
 
-def order_of(line: RunQueue, turns: dict[str, Ticket]) -> list[str]:
+def order_of(line: RunQueue, turns: dict[str, QueueEntry]) -> list[str]:
     """The order in which those who wait are let in, when each leaves as the next one comes."""
     order, left = list[str](), dict(turns)
     while left:
@@ -45,7 +45,7 @@ def order_of(line: RunQueue, turns: dict[str, Ticket]) -> list[str]:
     return order
 
 
-def is_in(turn: Ticket) -> bool:
+def is_in(turn: QueueEntry) -> bool:
     """Whether its turn has come, without giving its place up."""
     return turn in turn._queue._active
 
