@@ -35,7 +35,8 @@ BODIES = [
     b'{"data": [1e400]}', b'{"data": ["\\ud800"]}', b'{"data": [["x"]]}', b'{"data": [{}]}',
     b'{"data": {}}', b'{"data": [""], "session_hash": "\\ud800"}', b'{"title": "\\ud800"}',
     b'{"path": "output/a", "base": "http://caf\xc3\xa9/", "scripts": "off"}',
-    b'{"do": "rename", "path": "\\ud800", "name": "x"}', b'{"label": ["x"]}', b'{"size": 1e400}',
+    b'{"operation": "rename", "path": "\\ud800", "name": "x"}',
+    b'{"label": ["x"]}', b'{"size": 1e400}',
     b'{"session_hash": 1, "fn_index": 99, "event_id": []}',
 ]  # fmt: skip
 HEADERS = [

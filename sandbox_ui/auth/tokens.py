@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from agent.errors import StudioError
 from agent.util.state_files import rename_damaged
@@ -27,14 +28,15 @@ class Token:
         id: Identifies the token for revoking it.
         owner: The owner's user id.
         label: The owner's name for the token.
-        made: Time of creation, seconds since the epoch.
+        created: Time of creation, seconds since the epoch; ``made`` in the file, for earlier
+            versions.
         digest: SHA-256 of the token's text.
     """
 
     id: str
     owner: str
     label: str
-    made: float
+    created: Annotated[float, Field(alias="made")]
     digest: str
 
 
@@ -62,10 +64,10 @@ class Tokens:
         label = label[:80].encode("utf-8", "replace").decode()
         token = Token(secrets.token_hex(6), owner, label, time.time(), digest(text))
         with self._write_lock():
-            known = self._read_or_reset()
-            if sum(each.owner == owner for each in known) >= _MAX_TOKENS:
+            tokens = self._read_or_reset()
+            if sum(each.owner == owner for each in tokens) >= _MAX_TOKENS:
                 raise StudioError(f"You already have {_MAX_TOKENS} tokens. Revoke one first.")
-            self._write([*known, token])
+            self._write([*tokens, token])
         return token, text
 
     def for_owner(self, owner: str) -> list[Token]:
@@ -75,13 +77,13 @@ class Tokens:
     def revoke(self, owner: str, token_id: str) -> None:
         """Revoke a user's token; do nothing if it does not exist."""
         with self._write_lock():
-            known = self._read_or_reset()
-            self._write([each for each in known if (each.owner, each.id) != (owner, token_id)])
+            tokens = self._read_or_reset()
+            self._write([each for each in tokens if (each.owner, each.id) != (owner, token_id)])
 
     def find_owner(self, text: str) -> str | None:
         """Return the user id of a token's owner; None if the token is unknown."""
-        wanted = digest(text)
-        return next((each.owner for each in self._read() if each.digest == wanted), None)
+        token_digest = digest(text)
+        return next((each.owner for each in self._read() if each.digest == token_digest), None)
 
     @contextmanager
     def _write_lock(self) -> Iterator[None]:
@@ -121,7 +123,7 @@ class Tokens:
         partial = self._file.with_suffix(".new")
         partial.unlink(missing_ok=True)
         partial.touch(mode=0o600)
-        partial.write_bytes(_ADAPTER.dump_json(tokens))
+        partial.write_bytes(_ADAPTER.dump_json(tokens, by_alias=True))
         partial.replace(self._file)
 
 

@@ -64,7 +64,7 @@ class UsageReporter:
         data = self._settings.data
         entries = [with_measured_size(data, entry) for entry in self._catalog.entries(owner)]
         draft_bytes = draft_sizes(data, owner)
-        inventory, problem = self._get_inventory()
+        inventory, error = self._get_inventory()
         entries_by_sandbox = {entry.sandbox: entry for entry in entries if entry.sandbox}
         sandboxes = [
             each
@@ -75,7 +75,7 @@ class UsageReporter:
             "runs": self._runs(entries, owner, sum(draft_bytes)),
             "drafts": {"count": len(draft_bytes), "size": sum(draft_bytes)},
             "largest": _largest(entries),
-            "sandboxes": {**_sandboxes(sandboxes), "problem": problem},
+            "sandboxes": {**_sandboxes(sandboxes), "error": error},
             "limits": self._limits(owner),
             "retention": self._retention_text,
         }

@@ -206,7 +206,7 @@ class ApiFunctions:
 
         Returns:
             At most 200 entries, each with `run`, `title`, `model`, `state`, `at`, `seconds`,
-            `steps`, tokens, `size` and `pictures`.
+            `steps`, tokens, `size` and `images`.
         """
         with gradio_errors():
             _require_text(words=words)

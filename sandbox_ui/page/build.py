@@ -62,7 +62,7 @@ def head(*, single_owner: bool, builtin: bool) -> str:
     modules = [path for path in modules if path.relative_to(STATIC).as_posix() not in _INLINED]
     lines = [
         *(f"<script>{(STATIC / name).read_text()}</script>" for name in _INLINED),
-        *(['<meta name="studio-alone">'] if single_owner else []),
+        *(['<meta name="studio-single-owner">'] if single_owner else []),
         *([_builtin_meta_tag()] if builtin else []),
         '<link rel="icon" href="ui/icon.svg" type="image/svg+xml">',
         *(f'<link rel="stylesheet" href="ui/{name}.css">' for name in _STYLES),

@@ -64,16 +64,16 @@ class AuthRoutes:
         address = request.client.host if request.client else ""
         accounts = self._identities.accounts
         try:
-            ask = partial(accounts.sign_in, name, form.get("password", ""), address)
-            person = await run_sync(ask, limiter=self._sign_in_limiter)
+            sign_in = partial(accounts.sign_in, name, form.get("password", ""), address)
+            user = await run_sync(sign_in, limiter=self._sign_in_limiter)
         except TooManyAttempts as error:
             return _page(str(error), name, 429, {"Retry-After": str(error.seconds)})
         except WrongPassword as error:
             return _page(str(error), name, 401)
         back = request.query_params.get("back", "")
-        where = f"./?{back}" if back and _BACK_QUERY.fullmatch(back) else "./"
-        cookie = self._identities.cookies.session_cookie(request, person)
-        return RedirectResponse(where, 303, _NO_STORE | {"Set-Cookie": cookie})
+        location = f"./?{back}" if back and _BACK_QUERY.fullmatch(back) else "./"
+        cookie = self._identities.cookies.session_cookie(request, user)
+        return RedirectResponse(location, 303, _NO_STORE | {"Set-Cookie": cookie})
 
     async def sign_out(self, request: Request) -> Response:
         """Sign the browser out."""
@@ -81,23 +81,21 @@ class AuthRoutes:
         return RedirectResponse("./", 303, _NO_STORE | {"Set-Cookie": cookie})
 
     async def current_user(self, request: Request) -> Response:
-        """Return the user, with ``accounts`` and ``alone`` (a single owner) as flags."""
+        """Return the user, with the flags ``accounts`` and ``single_owner``."""
         access = get_access(request)
         flags = {
-            "alone": self._identities.single_owner,
+            "single_owner": self._identities.single_owner,
             "accounts": bool(self._identities.accounts),
         }
         if access.is_guest:
             return json_response({"guest": True, "name": "", "operator": False} | flags)
-        person = access.user
-        return json_response(
-            {"guest": False, "name": person.name, "operator": person.operator} | flags
-        )
+        user = access.user
+        return json_response({"guest": False, "name": user.name, "operator": user.operator} | flags)
 
     async def tokens(self, request: Request) -> Response:
         """Return the user's tokens, without their texts."""
-        known = await run_sync(self._identities.tokens.for_owner, get_access(request).user.id)
-        return json_response({"tokens": [_token_row(token) for token in known]})
+        tokens = await run_sync(self._identities.tokens.for_owner, get_access(request).user.id)
+        return json_response({"tokens": [_token_row(token) for token in tokens]})
 
     async def create_token(self, request: Request) -> Response:
         """Create a token with a ``label``; only this response contains its ``text``."""
@@ -131,10 +129,10 @@ async def _read_form(request: Request) -> dict[str, str]:
 def _page(
     message: str = "", name: str = "", status: int = 200, headers: dict[str, str] | None = None
 ) -> Response:
-    text = _PAGE.read_text().replace("{told}", html.escape(message))
+    text = _PAGE.read_text().replace("{message}", html.escape(message))
     text = text.replace("{name}", html.escape(name[:64]))
     return HTMLResponse(text, status, _NO_STORE | (headers or {}))
 
 
 def _token_row(token: Token) -> dict[str, object]:
-    return {"id": token.id, "label": token.label, "made": token.made}
+    return {"id": token.id, "label": token.label, "created": token.created}

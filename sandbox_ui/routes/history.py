@@ -82,12 +82,12 @@ class HistoryRoutes:
             raise StudioError("Only “title” and “pinned” can be changed.")
         if not isinstance(title, str) or not isinstance(pinned, bool):
             raise StudioError("“title” must be a string and “pinned” true or false.")
-        changed: dict[str, Any] = {}
+        saved: dict[str, Any] = {}
         if "title" in body:
-            changed["title"] = await run_sync(self._catalog.rename, run, title)
+            saved["title"] = await run_sync(self._catalog.rename, run, title)
         if "pinned" in body:
-            changed["pinned"] = await run_sync(self._catalog.pin, run, pinned)
-        return json_response(changed)
+            saved["pinned"] = await run_sync(self._catalog.pin, run, pinned)
+        return json_response(saved)
 
     async def delete(self, request: Request) -> Response:
         """Delete a run with all its data: ``{"freed": bytes}``."""
@@ -117,7 +117,7 @@ def _entry_row(entry: HistoryEntry) -> dict[str, Any]:
         "renamed": entry.renamed,
         "pinned": entry.pinned,
         "at": entry.at,
-        "problem": entry.problem,
+        "error": entry.problem,
         "excerpt": entry.excerpt,
     }
     summary = entry.summary
@@ -131,13 +131,13 @@ def _entry_row(entry: HistoryEntry) -> dict[str, Any]:
         "state": summary.state,
         "reason": summary.reason[:_MAX_TASK],
         "running": summary.alive,
-        "began": summary.began,
+        "started_at": summary.began,
         "seconds": summary.seconds,
         "steps": summary.steps,
         "prompt_tokens": summary.prompt_tokens,
         "generated_tokens": summary.generated_tokens,
         "estimated": summary.estimated,
-        "pictures": summary.pictures,
+        "images": summary.pictures,
         "size": summary.size,
         "workspace": summary.workspace,
         "versions": summary.versions,

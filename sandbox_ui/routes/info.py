@@ -47,12 +47,12 @@ class InfoRoutes:
 
     async def examples(self, _request: Request) -> Response:
         """Return the examples; those with ``seconds`` play without a model."""
-        known = await run_sync(examples)
+        all_examples = await run_sync(examples)
         return json_response(
             [
                 {
                     "title": each.title,
-                    "about": each.about,
+                    "description": each.about,
                     "task": each.task,
                     "prompt": each.prompt,
                     "seconds": each.seconds,
@@ -60,7 +60,7 @@ class InfoRoutes:
                     "builtin": each.builtin,
                     "inputs": [path.name for path in each.inputs],
                 }
-                for each in known
+                for each in all_examples
             ]
         )
 

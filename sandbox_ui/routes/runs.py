@@ -72,7 +72,7 @@ class RunRoutes:
         """Return the matches for the words ``q`` in the run."""
         feed = self._runs.feed(get_run_id(request))
         words = request.query_params.get("q", "")[:_WORDS]
-        return json_response({"found": await run_sync(feed.find, words)})
+        return json_response({"matches": await run_sync(feed.find, words)})
 
     async def conversation(self, request: Request) -> Response:
         """Return the whole run as a Markdown download."""

@@ -60,8 +60,8 @@ def list_folder(workspace: Workspace, folder: RelPath, query: ListingQuery) -> d
     Returns:
         ``entries``: the rows, starting at index ``from``; ``total``: the number of all rows;
         ``more``: the number of rows that follow; ``hidden``: the number of names left out as
-        hidden; ``at``: the row with its ``index``, or None, for each requested path; ``seek``:
-        the index of the row found, or None; ``cut``: whether the search ended early.
+        hidden; ``located``: the row with its ``index``, or None, for each path to locate; ``seek``:
+        the index of the row found, or None; ``truncated``: whether the search ended early.
 
     Raises:
         WorkspaceError: if the path is not a folder, or cannot be read.
@@ -80,9 +80,9 @@ def list_folder(workspace: Workspace, folder: RelPath, query: ListingQuery) -> d
             "total": len(names),
             "more": more,
             "hidden": len(result.names) - len(visible),
-            "at": rows.locate(names) if query.locate_paths else {},
+            "located": rows.locate(names) if query.locate_paths else {},
             "seek": _find_prefix(names, query),
-            "cut": result.truncated,
+            "truncated": result.truncated,
         }
 
 
@@ -92,7 +92,7 @@ def row_for_path(workspace: Workspace, path: RelPath) -> dict[str, Any] | None:
         fields = entry_row(path.parent, workspace.stat(path))
         if fields["kind"] == "link":
             with workspace.open_root(path) as root:
-                fields["to"] = _link_target(root, path)
+                fields["target"] = _link_target(root, path)
     except WorkspaceError:
         return None
     return fields
@@ -106,24 +106,24 @@ def entry_row(folder: RelPath, entry: FileEntry) -> dict[str, Any]:
         "path": path.to_url(),
         "kind": entry.kind,
         "size": entry.size,
-        "changed": entry.mtime,
+        "modified": entry.mtime,
     }
 
 
 class _RowBuilder:
     """Creates rows for names below an open folder, reading missing metadata."""
 
-    def __init__(self, opened: int, folder: RelPath, wanted: ListingQuery) -> None:
-        self._folder_fd, self._folder, self._query = opened, folder, wanted
+    def __init__(self, folder_fd: int, folder: RelPath, query: ListingQuery) -> None:
+        self._folder_fd, self._folder, self._query = folder_fd, folder, query
         self._count_budget = _MAX_NAMES_COUNTED
 
     def build(self, names: Iterable[Name]) -> Iterator[dict[str, Any]]:
         return map(self._build_row, names)
 
     def locate(self, names: Sequence[Name]) -> dict[str, dict[str, Any] | None]:
-        above = paths.join(self._folder, "")
+        prefix = paths.join(self._folder, "")
         url_by_name = {
-            str(path).removeprefix(above): path.to_url() for path in self._query.locate_paths
+            str(path).removeprefix(prefix): path.to_url() for path in self._query.locate_paths
         }
         rows: dict[str, dict[str, Any] | None] = dict.fromkeys(url_by_name.values())
         for index, name in enumerate(names):
@@ -132,19 +132,21 @@ class _RowBuilder:
         return rows
 
     def _build_row(self, name: Name) -> dict[str, Any]:
-        below, is_folder, info = name
-        path = RelPath.trusted(paths.join(self._folder, below))
+        relative_path, is_folder, info = name
+        path = RelPath.trusted(paths.join(self._folder, relative_path))
         try:
-            entry = entry_from_stat(path.name, info or name_search.lstat(self._folder_fd, below))
+            entry = entry_from_stat(
+                path.name, info or name_search.lstat(self._folder_fd, relative_path)
+            )
         except OSError:  # just deleted, or not readable
             entry = FileEntry(path.name, "folder" if is_folder else "other", 0, 0, 0)
         fields = entry_row(path.parent, entry)
-        if "/" in below:
-            fields["in"] = RelPath.trusted(below).parent.display
+        if "/" in relative_path:
+            fields["location"] = RelPath.trusted(relative_path).parent.display
         if entry.kind == "link":
-            fields["to"] = _link_target(self._folder_fd, below)
+            fields["target"] = _link_target(self._folder_fd, relative_path)
         if entry.kind == "folder":
-            fields["held"] = self._child_count(below)
+            fields["child_count"] = self._child_count(relative_path)
         return fields
 
     def _child_count(self, path: str) -> int | None:
@@ -161,10 +163,10 @@ class _RowBuilder:
         return count
 
 
-def _link_target(opened: int, path: str) -> str:
+def _link_target(folder_fd: int, path: str) -> str:
     """Return a link's target as text; empty if the link no longer exists."""
     folder, _, name = path.rpartition("/")
-    with suppress(OSError), paths.folder_fd(opened, folder) as parent:
+    with suppress(OSError), paths.folder_fd(folder_fd, folder) as parent:
         return paths.display_text(os.readlink(name, dir_fd=parent))
     return ""
 
@@ -202,13 +204,13 @@ def natural_key(name: str) -> str:
 
     The key is a string because strings compare fastest; each number is prefixed with its length.
     """
-    ordered = _NUMBER.sub(lambda found: f"0{chr(len(found[1]))}{found[1]}", name.casefold())
-    return f"{ordered}\0{name}"
+    padded = _NUMBER.sub(lambda match: f"0{chr(len(match[1]))}{match[1]}", name.casefold())
+    return f"{padded}\0{name}"
 
 
 def _find_prefix(names: Sequence[Name], query: ListingQuery) -> int | None:
     seek, size = query.seek_prefix.casefold(), len(names)
     if not seek:
         return None
-    places = (index % size for index in range(query.seek_start, query.seek_start + size))
-    return next((each for each in places if names[each][0].casefold().startswith(seek)), None)
+    indexes = (index % size for index in range(query.seek_start, query.seek_start + size))
+    return next((index for index in indexes if names[index][0].casefold().startswith(seek)), None)

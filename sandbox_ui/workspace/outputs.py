@@ -27,15 +27,15 @@ def list_results(workspace: Workspace, versions: FileVersions) -> dict[str, Any]
     """List a run's files in ``output/`` and ``input/``, subfolders included.
 
     Returns:
-        ``made`` and ``given``, each with its ``files`` sorted by name, ``more``: the number of
-        files not listed, and ``whole``: whether all names were visited. Each file has its
+        ``outputs`` and ``inputs``, each with its ``files`` sorted by name, ``more``: the number of
+        files not listed, and ``complete``: whether all names were visited. Each file has its
         percent-encoded path, its name relative to the folder, its preview ``kind``, its size, its
         modification time, the ``step`` that last changed it, and its first ``lines`` if it is
         text.
     """
     return {
-        "made": _list_folder(workspace, versions, _OUTPUT),
-        "given": _list_folder(workspace, versions, _INPUT),
+        "outputs": _list_folder(workspace, versions, _OUTPUT),
+        "inputs": _list_folder(workspace, versions, _INPUT),
     }
 
 
@@ -44,8 +44,8 @@ def _list_folder(workspace: Workspace, versions: FileVersions, folder: RelPath) 
     more, complete = 0, True
     try:
         with workspace.open_root(folder) as root:
-            for at, (path, info) in enumerate(tree.walk(root, folder)):
-                if at >= MAX_NAMES:
+            for count, (path, info) in enumerate(tree.walk(root, folder)):
+                if count >= MAX_NAMES:
                     complete = False
                     break
                 if isinstance(info, OSError) or not _is_listed(path, info):
@@ -56,7 +56,7 @@ def _list_folder(workspace: Workspace, versions: FileVersions, folder: RelPath) 
                     more += 1
     except WorkspaceError:
         pass  # the folder does not exist, or is being moved into a sandbox
-    return {"files": rows, "more": more, "whole": complete}
+    return {"files": rows, "more": more, "complete": complete}
 
 
 def _is_listed(path: str, info: os.stat_result) -> bool:
@@ -75,7 +75,7 @@ def _row(
         "name": paths.display_text(path.removeprefix(f"{folder}/")),
         "kind": kind,
         "size": info.st_size,
-        "changed": info.st_mtime,
+        "modified": info.st_mtime,
         "step": versions.last_changed_step(path),
         "lines": _first_lines(head) if kind in _TEXT_KINDS else [],
     }

@@ -14,7 +14,7 @@ from sandbox_ui.preview.diff.text_diff import is_text
 from sandbox_ui.preview.kinds import DIFFERENCE, HEAD_BYTES, kind_of
 from sandbox_ui.preview.service import PreviewService
 
-DisplayKind = Literal["text", "pictures", "facts"]
+DisplayKind = Literal["text", "images", "metadata"]
 _IMAGE_KINDS = {"image"}
 
 
@@ -27,8 +27,8 @@ class Difference:
         step: The step.
         before: Metadata of the path before the step; None if it did not exist.
         after: Metadata of the path after the step; None if it did not exist.
-        shows: What can be displayed.
-        why: The reason why only metadata can be displayed, if there is one.
+        display: What can be displayed.
+        reason: The reason why only metadata can be displayed, if there is one.
         text: The differing lines as JSON, as returned by ``preview.diff.text_diff``.
     """
 
@@ -36,8 +36,8 @@ class Difference:
     step: int
     before: dict[str, Any] | None
     after: dict[str, Any] | None
-    shows: DisplayKind
-    why: str = ""
+    display: DisplayKind
+    reason: str = ""
     text: bytes = b"null"
 
 
@@ -76,13 +76,13 @@ class StepComparer:
                 old = _open_version(versions, path, step - 1, before, files)
                 new = _open_version(versions, path, step, after, files)
             except WorkspaceError as error:
-                return _difference(path, step, (before, after), "facts", str(error))
-            shows = _display_kind(path.name, [file for file in (old, new) if file is not None])
-            text, why = b"null", ""
-            if shows == "text":
-                text, why = self._diff_text(path, old, new, options)
-            shown = "facts" if why else shows
-            return _difference(path, step, (before, after), shown, why, text)
+                return _difference(path, step, (before, after), "metadata", str(error))
+            display = _display_kind(path.name, [file for file in (old, new) if file is not None])
+            text, reason = b"null", ""
+            if display == "text":
+                text, reason = self._diff_text(path, old, new, options)
+                display = "metadata" if reason else display
+            return _difference(path, step, (before, after), display, reason, text)
 
     def _diff_text(
         self, path: RelPath, old: BinaryIO | None, new: BinaryIO | None, options: dict[str, str]
@@ -111,17 +111,17 @@ def _display_kind(name: str, files: list[BinaryIO]) -> DisplayKind:
         file.seek(0)
     kinds = {kind_of(name, head) for head in heads}
     if not files or (kinds <= _IMAGE_KINDS and all(heads)):
-        return "pictures" if files else "facts"
-    return "text" if all(is_text(head) for head in heads) else "facts"
+        return "images" if files else "metadata"
+    return "text" if all(is_text(head) for head in heads) else "metadata"
 
 
 def _difference(
     path: RelPath,
     step: int,
     nodes: tuple[Node | None, Node | None],
-    shows: DisplayKind,
-    why: str = "",
+    display: DisplayKind,
+    reason: str = "",
     text: bytes = b"null",
 ) -> Difference:
     before, after = (None if node is None else node.to_json() for node in nodes)
-    return Difference(path.to_url(), step, before, after, shows, why, text)
+    return Difference(path.to_url(), step, before, after, display, reason, text)

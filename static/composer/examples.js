@@ -40,7 +40,7 @@ export function exampleNeeds(example) {
 }
 
 /** Describe a demonstration; with a connected model, return its task. */
-export const exampleDescription = (example) => (hasEndpoint() && example.demonstration ? example.task : example.about);
+export const exampleDescription = (example) => (hasEndpoint() && example.demonstration ? example.task : example.description);
 
 export function mountExamples(element) {
   const dialog = element.querySelector("dialog.examples");

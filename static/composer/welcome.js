@@ -95,7 +95,7 @@ async function showLatest(section) {
     return;
   }
   const { total, now } = response;
-  const runs = response.runs.filter(({ problem }) => !problem).slice(0, MAX_LATEST);
+  const runs = response.runs.filter(({ error }) => !error).slice(0, MAX_LATEST);
   const drafts = (response.drafts ?? []).map(draftRow).filter(({ files }) => files).slice(0, MAX_LATEST);
   section.hidden = !runs.length && !drafts.length;
   if (drafts.length) cards.previousElementSibling?.before(section); // drafts come before suggestions

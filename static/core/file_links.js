@@ -83,10 +83,10 @@ async function resolveWords(words) {
   const run = currentRun.id;
   for (let at = 0; at < words.length && run === currentRun.id; at += BATCH_SIZE) {
     const chunk = words.slice(at, at + BATCH_SIZE);
-    const response = await fetchWithRetry(runApiUrl("named"), { method: "POST", body: JSON.stringify(chunk) });
+    const response = await fetchWithRetry(runApiUrl("file-links"), { method: "POST", body: JSON.stringify(chunk) });
     if (!response.ok) throw new Error("Not answered.");
-    const { named } = await response.json();
-    if (run === currentRun.id) for (const word of chunk) resolved.set(word, Object.hasOwn(named, word) ? named[word] : null);
+    const { paths } = await response.json();
+    if (run === currentRun.id) for (const word of chunk) resolved.set(word, Object.hasOwn(paths, word) ? paths[word] : null);
   }
 }
 

@@ -4,7 +4,7 @@ import { copyText, h, loadStyles } from "../core/dom.js";
 import { fetchJson, apiUrl, emit, on, currentRun } from "../core/event_stream.js";
 
 /** Whether this is a single-user instance, without accounts. */
-export const singleUser = document.querySelector('meta[name="studio-alone"]') !== null;
+export const singleUser = document.querySelector('meta[name="studio-single-owner"]') !== null;
 
 /** Show the current account in the header and the settings. */
 export async function mountAccount(header, settings) {
@@ -36,7 +36,7 @@ class AccountSection {
   async load() {
     const { tokens } = await fetchJson(apiUrl("tokens"));
     this.list.replaceChildren(...tokens.map((token) => h("li", {},
-      h("b", {}, token.label), h("small", {}, `created ${new Date(1000 * token.made).toLocaleDateString()}`),
+      h("b", {}, token.label), h("small", {}, `created ${new Date(1000 * token.created).toLocaleDateString()}`),
       h("button", { type: "button", "aria-label": `Revoke ${token.label}`, onclick: () => this.revoke(token) }, "Revoke"))));
   }
 

@@ -169,7 +169,7 @@ function diskSection({ runs, drafts, retention }) {
 }
 
 function sandboxSection({ sandboxes: current, machine: server }) {
-  if (current.problem) return section("Sandboxes", h("p", { class: "note" }, current.problem));
+  if (current.error) return section("Sandboxes", h("p", { class: "note" }, current.error));
   return section("Sandboxes", figures(
     ["Running", String(current.running), server?.warm ? `${server.warm} kept ready for the next run` : ""],
     ["Stopped", String(current.stopped), current.stopped ? "restarted by the next message" : ""],

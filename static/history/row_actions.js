@@ -25,8 +25,8 @@ export class RowActions {
     else if (event.target.closest(".delete")) this.history.selection.select([row.run]);
     else if (event.target.closest("a.open") && !(event.ctrlKey || event.metaKey || event.shiftKey)) {
       event.preventDefault();
-      if (!row.problem) this.open(row.run);
-      else this.history.showMessage(`${row.problem} It can be deleted.`);
+      if (!row.error) this.open(row.run);
+      else this.history.showMessage(`${row.error} It can be deleted.`);
     }
   }
 
@@ -51,7 +51,7 @@ export class RowActions {
 
   rename(row) {
     const known = this.history.rows.get(row.run);
-    if (row.problem) return;
+    if (row.error) return;
     known.renaming = true;
     const title = known.element.querySelector(".open .title");
     editTitle(title, row.title, async (text) => {

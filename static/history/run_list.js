@@ -26,7 +26,7 @@ export function updateRow(element, row, { searched, selected, now }) {
       row.excerpt ? h("span", { class: "found", dir: "auto" }, ...highlightTerms(row.excerpt, searched)) : null),
     h("span", { class: "thumbnails" }, ...thumbnails(row)),
     h("time", { class: "num", datetime: new Date(row.at * 1000).toISOString() }, timeOfDay(row.at)),
-    h("span", { class: "row-actions" }, ...(row.problem || row.draft ? [] : [pinButton(row.pinned, title), tool("rename", "edit", "Rename")]), tool("delete", "trash", "Delete")));
+    h("span", { class: "row-actions" }, ...(row.error || row.draft ? [] : [pinButton(row.pinned, title), tool("rename", "edit", "Rename")]), tool("delete", "trash", "Delete")));
   if (focusedClass) element.querySelector(`.${focusedClass.split(" ").at(-1) || "open"}`)?.focus();
 }
 

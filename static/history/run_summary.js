@@ -43,7 +43,7 @@ export const runUrl = (run) => {
 
 /** A run's state as a word with its colour. */
 export function stateElement(row) {
-  if (row.problem) return h("span", { class: "how", "data-tone": "bad" }, h("span", { class: "dot" }), "unreadable");
+  if (row.error) return h("span", { class: "how", "data-tone": "bad" }, h("span", { class: "dot" }), "unreadable");
   if (!row.state) return null;
   const head = { ...row, progress: null };
   return h("span", { class: "how", "data-tone": stateTone(head), "data-live": row.running, title: row.reason || null },
@@ -51,11 +51,11 @@ export function stateElement(row) {
 }
 
 /** Return the duration, up to now for an active run. */
-export const runDuration = (row, now) => formatSeconds(row.seconds + (row.running ? Math.max(0, now - row.began) : 0));
+export const runDuration = (row, now) => formatSeconds(row.seconds + (row.running ? Math.max(0, now - row.started_at) : 0));
 
 /** Elements with a run's facts, next to its title. */
 export function runFacts(row, now) {
-  if (row.problem) return [stateElement(row), h("span", {}, row.problem)];
+  if (row.error) return [stateElement(row), h("span", {}, row.error)];
   if (!row.state) return [];
   if (row.draft) return [stateElement(row), h("span", { class: "num" }, row.files ? plural(row.files, "file") : "no files"), h("span", { class: "num space" }, formatBytes(row.size))];
   const duration = row.running || row.seconds >= 0.1 ? h("span", { class: "took num" }, runDuration(row, now)) : null;
@@ -83,7 +83,7 @@ function tokenCount({ metered, estimated, prompt_tokens: read, generated_tokens:
 
 /** Thumbnails of a run's output, with reserved space before they load. */
 export function thumbnails(row) {
-  return (row.pictures ?? []).map((path) => {
+  return (row.images ?? []).map((path) => {
     const drawn = path.toLowerCase().endsWith(".svg") ? "as=drawing&thumb=1" : "as=image&thumb=96";
     const kept = row.running ? "" : `&v=${row.at}`;
     const image = h("img", { src: apiUrl(`runs/${row.run}/view/${path}?${drawn}${kept}`), alt: "", loading: "lazy", decoding: "async" });

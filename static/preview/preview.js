@@ -23,7 +23,7 @@ class PreviewFile {
   }
 
   get version() {
-    return this.entry ? `${this.entry.changed}-${this.entry.size}` : "";
+    return this.entry ? `${this.entry.modified}-${this.entry.size}` : "";
   }
 
   /** The URL of the server's view of the file with options of its kind. */
@@ -233,7 +233,7 @@ export class Preview {
     if (file !== this.file || this.element.classList.contains("gone")) return;
     const { entry } = file;
     const parts = [file.step && !file.compared ? `version after step ${file.step}` : "", extra];
-    if (entry) parts.push(formatBytes(entry.size), `modified ${formatAge(currentRun.now() - entry.changed)}`);
+    if (entry) parts.push(formatBytes(entry.size), `modified ${formatAge(currentRun.now() - entry.modified)}`);
     file.extra = extra;
     this.details.textContent = this.details.title = this.detailsText = parts.filter(Boolean).join(" · ");
   }
@@ -269,13 +269,13 @@ function tool(iconName, label, tag, attributes) {
 }
 
 /** Whether two entries describe the same content. */
-const sameContent = (one, other) => one?.changed === other.changed && one.size === other.size && one.kind === other.kind;
+const sameContent = (one, other) => one?.modified === other.modified && one.size === other.size && one.kind === other.kind;
 
 /** Describe an entry that is not a file; empty for files. */
 function nonFileMessage(entry) {
   if (!entry || entry.kind === "file") return "";
   if (entry.kind === "folder") return "This is a folder. Its files are listed in the tree.";
-  if (entry.kind === "link") return `This is a link${entry.to ? ` to “${entry.to}”` : ""}. Links are not followed.`;
+  if (entry.kind === "link") return `This is a link${entry.target ? ` to “${entry.target}”` : ""}. Links are not followed.`;
   return "This is a pipe, socket or device. It has no content to display.";
 }
 

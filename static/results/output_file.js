@@ -4,7 +4,7 @@ import { h, icon } from "../core/dom.js";
 import { formatBytes } from "../core/format.js";
 import { emit, runApiUrl } from "../core/event_stream.js";
 
-export const fileVersion = ({ changed, size }) => `${changed}-${size}`;
+export const fileVersion = ({ modified, size }) => `${modified}-${size}`;
 
 export const rawUrl = (file) => `${runApiUrl(`files/${file.path}`)}?${new URLSearchParams({ inline: 1, v: fileVersion(file) })}`;
 

@@ -40,17 +40,17 @@ class Results {
     }
   }
 
-  put({ made, given }) {
-    const files = made.files.filter((file) => !(this.answered && file.path === ANSWER_FILE)).sort(byName);
+  put({ outputs, inputs }) {
+    const files = outputs.files.filter((file) => !(this.answered && file.path === ANSWER_FILE)).sort(byName);
     const newFiles = files.filter((file) => !this.since || file.step === null || file.step > this.since);
     const olderFiles = files.filter((file) => !newFiles.includes(file));
     const previous = this.elements;
     this.elements = new Map();
     const parts = [];
-    if (newFiles.length) parts.push(this.part(this.since ? "New in this round" : "Results", newFiles, previous, made.more));
-    if (olderFiles.length) parts.push(this.older(olderFiles, previous, newFiles.length ? 0 : made.more));
-    if (parts.length) parts[0].querySelector("h3").after(downloadAllLink(files, made));
-    if (given.files.length) parts.push(inputFiles(given));
+    if (newFiles.length) parts.push(this.part(this.since ? "New in this round" : "Results", newFiles, previous, outputs.more));
+    if (olderFiles.length) parts.push(this.older(olderFiles, previous, newFiles.length ? 0 : outputs.more));
+    if (parts.length) parts[0].querySelector("h3").after(downloadAllLink(files, outputs));
+    if (inputs.files.length) parts.push(inputFiles(inputs));
     this.place.replaceChildren(...parts);
   }
 
@@ -116,9 +116,9 @@ on("workspace", ({ folders }) => {
   timer = setTimeout(() => current?.show(), REFRESH_MS);
 });
 
-function downloadAllLink(files, made) {
+function downloadAllLink(files, outputs) {
   if (files.length < 2) return "";
-  const size = made.more ? "" : ` (${formatBytes(made.files.reduce((sum, file) => sum + file.size, 0))})`;
+  const size = outputs.more ? "" : ` (${formatBytes(outputs.files.reduce((sum, file) => sum + file.size, 0))})`;
   return h("a", { class: "quiet all", href: runApiUrl("zip?path=output"), download: "" }, icon("download"), `Download all${size}`);
 }
 

@@ -76,9 +76,9 @@ export class RunSearch {
     const query = this.field.value;
     this.query = query;
     try {
-      const { found } = query ? await fetchJson(runApiUrl(`find?q=${encodeURIComponent(query)}`)) : { found: [] };
+      const { matches } = query ? await fetchJson(runApiUrl(`find?q=${encodeURIComponent(query)}`)) : { matches: [] };
       if (query !== this.query) return false;
-      this.matches = found;
+      this.matches = matches;
     } catch {
       this.status.textContent = "Search failed";
       return false;

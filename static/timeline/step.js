@@ -155,7 +155,7 @@ export class Step {
       const summary = h("summary", {}, "Thinking");
       const body = h("div", { class: "thought-text" });
       const element = h("details", { class: "thought", open: true }, summary, body);
-      this.reasoning = { summary, element, text: new GrowingText(body), began: at, first: "", live: true };
+      this.reasoning = { summary, element, text: new GrowingText(body), startedAt: at, first: "", live: true };
       this.add(element);
     }
     this.reasoning.last = at;
@@ -168,7 +168,7 @@ export class Step {
     if (!reasoning?.live) return;
     reasoning.live = false;
     reasoning.element.open = expansion.open;
-    const duration = reasoning.last - reasoning.began;
+    const duration = reasoning.last - reasoning.startedAt;
     const time = duration > 0.05 ? ` for ${formatSeconds(duration)}` : "";
     reasoning.summary.textContent = `Thought${time} · ${firstLine(stripMarkdown(reasoning.first))}`;
   }
@@ -262,7 +262,7 @@ export class Step {
   tick() {
     for (const card of this.cards) card.tick();
     const reasoning = this.reasoning;
-    if (reasoning?.live) reasoning.summary.textContent = `Thinking · ${formatSeconds(currentRun.now() - reasoning.began)}`;
+    if (reasoning?.live) reasoning.summary.textContent = `Thinking · ${formatSeconds(currentRun.now() - reasoning.startedAt)}`;
   }
 
   /** The step is complete: link the files it names. */

@@ -87,7 +87,7 @@ export class ToolCard {
     this.id = event.call_id;
     this.name = event.name;
     this.arguments = event.arguments;
-    this.began = event.at;
+    this.startedAt = event.at;
     this.element.classList.remove("writing");
     this.element.classList.add("run");
     if (event.name === "submit") this.element.classList.add("plain");
@@ -164,14 +164,14 @@ export class ToolCard {
   }
 
   tick() {
-    if (this.ended || !this.began) return;
-    this.state.textContent = `running ${formatClock(currentRun.now() - this.began)}`;
+    if (this.ended || !this.startedAt) return;
+    this.state.textContent = `running ${formatClock(currentRun.now() - this.startedAt)}`;
   }
 
   end(event) {
     this.id ??= event.call_id;
     this.finish(event);
-    if (!this.began) this.showRaw();
+    if (!this.startedAt) this.showRaw();
     if (this.pre && !this.program.size) {
       this.pre.remove();
       this.pre = null;

@@ -47,10 +47,10 @@ export function shortAge(s) {
 export function entrySize(entry, folder) {
   if (entry.kind === "file") return formatBytes(entry.size);
   if (entry.kind !== "folder") return entry.kind === "link" ? "link" : "special";
-  const held = folder?.known ? folder.total : entry.held;
-  if (held === null || held === undefined) return "";
-  if (!held) return "empty";
-  return held >= 1000 && !folder?.known ? "1,000+ items" : plural(held, "item");
+  const count = folder?.known ? folder.total : entry.child_count;
+  if (count === null || count === undefined) return "";
+  if (!count) return "empty";
+  return count >= 1000 && !folder?.known ? "1,000+ items" : plural(count, "item");
 }
 
 /** Describe a step's change to a file. */

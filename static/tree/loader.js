@@ -11,22 +11,22 @@ export class TreeLoader {
     this.options = options; // sort, hidden, words: the current view
   }
 
-  /** Rows of a folder, with the positions of the paths `at`. */
-  async rows(folder, first, count, at = []) {
-    const [batch, ...others] = batches(at);
+  /** Rows of a folder, with the positions of the paths to locate. */
+  async rows(folder, first, count, located = []) {
+    const [batch, ...others] = batches(located);
     const listing = await fetchJson(this.url(folder, { from: first, count }, batch));
-    for (const each of listing.gone ? [] : others) {
+    for (const each of listing.missing ? [] : others) {
       const more = await fetchJson(this.url(folder, { from: 0, count: 0 }, each));
-      Object.assign(listing.at, more.at);
+      Object.assign(listing.located, more.located);
     }
     return listing;
   }
 
   /** All rows of a range, in as many requests as needed. */
   async entriesBetween(folder, first, last) {
-    const known = [];
-    for (let index = first; index <= last && folder.rows.has(index); index++) known.push(folder.rows.get(index));
-    if (known.length > last - first) return known;
+    const loaded = [];
+    for (let index = first; index <= last && folder.rows.has(index); index++) loaded.push(folder.rows.get(index));
+    if (loaded.length > last - first) return loaded;
     const entries = [];
     for (let from = first; from <= last; from += PAGE) {
       entries.push(...(await this.rows(folder, from, Math.min(PAGE, last - from + 1))).entries);
@@ -35,16 +35,16 @@ export class TreeLoader {
   }
 
   /** The position of the next name in a folder with a prefix; null if none. */
-  async seek(folder, beginning, after) {
-    return (await fetchJson(this.url(folder, { from: 0, count: 0, seek: beginning, after }))).seek;
+  async seek(folder, prefix, start) {
+    return (await fetchJson(this.url(folder, { from: 0, count: 0, seek: prefix, start }))).seek;
   }
 
-  url(folder, more, at = []) {
+  url(folder, range, located = []) {
     const { sort, hidden, words } = this.options;
-    const query = new URLSearchParams({ folder: folder.path, sort, ...more });
+    const query = new URLSearchParams({ folder: folder.path, sort, ...range });
     if (hidden) query.set("hidden", "1");
     if (folder.filtered) query.set("filter", words);
-    for (const path of at) query.append("at", path);
+    for (const path of located) query.append("locate", path);
     return runApiUrl(`files?${query}`);
   }
 }
@@ -52,12 +52,12 @@ export class TreeLoader {
 /** Return the paths that no longer exist in the workspace. */
 export async function findMissing(paths) {
   const loader = new TreeLoader({ sort: "name", hidden: true, words: "" });
-  const gone = new Set();
+  const missing = new Set();
   for (const [folder, inside] of Map.groupBy(paths, parentOf)) {
     const listing = await loader.rows({ path: folder }, 0, 0, inside);
-    for (const path of inside) if (listing.gone || listing.at?.[path] === null) gone.add(path);
+    for (const path of inside) if (listing.missing || listing.located?.[path] === null) missing.add(path);
   }
-  return gone;
+  return missing;
 }
 
 function batches(paths) {

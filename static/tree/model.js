@@ -18,11 +18,11 @@ export class Folder {
   }
 
   /** Replace the known rows by a response of the server. */
-  take({ entries, from, at, total, hidden, cut }) {
+  setListing({ entries, from, located, total, hidden, truncated }) {
     this.clear();
-    Object.assign(this, { known: true, total, hidden: hidden ?? 0, cut });
+    Object.assign(this, { known: true, total, hidden: hidden ?? 0, truncated });
     entries.forEach((entry, index) => this.set(from + index, entry));
-    for (const row of Object.values(at ?? {})) if (row) this.set(row.index, row);
+    for (const row of Object.values(located ?? {})) if (row) this.set(row.index, row);
   }
 
   set(index, entry) {
@@ -103,12 +103,12 @@ export class TreeModel {
     return [...this.folders.values()].filter((each) => each.path && parentOf(each.path) === folder.path);
   }
 
-  take(folder, listing) {
-    folder.take(listing);
+  setListing(folder, listing) {
+    folder.setListing(listing);
     for (const each of this.subfolders(folder)) {
       const index = folder.places.get(each.path);
-      const gone = index === undefined ? listing.at?.[each.path] === null : folder.rows.get(index).kind !== "folder";
-      if (gone) this.removeFolder(each.path);
+      const deleted = index === undefined ? listing.located?.[each.path] === null : folder.rows.get(index).kind !== "folder";
+      if (deleted) this.removeFolder(each.path);
       else each.index = Math.min(index ?? each.index, folder.total - 1);
     }
     this.updateSizes();

@@ -34,7 +34,7 @@ export class TreeRefresher {
     try {
       const listing = await tree.loader.rows(folder, ...this.range(folder), this.trackedPaths(folder));
       if (!this.isCurrent(folder, epoch)) return;
-      if (listing.gone) tree.onLoadFailed(folder, new Error("This folder was deleted."));
+      if (listing.missing) tree.onLoadFailed(folder, new Error("This folder was deleted."));
       else tree.applyListing(folder, listing);
     } catch (error) {
       if (this.isCurrent(folder, epoch)) tree.onLoadFailed(folder, error);

@@ -31,7 +31,7 @@ export class TreeRow {
   update(entry, state) {
     this.entry = entry;
     const folder = entry.kind === "folder";
-    const aged = entry.kind === "file" ? shortAge(state.now - entry.changed) : "";
+    const aged = entry.kind === "file" ? shortAge(state.now - entry.modified) : "";
     const size = entrySize(entry, state.open ? state.folder : null);
     const mark = folder ? (state.unreadBelow && !state.open ? `${state.unreadBelow} new` : "") : markText(state.mark);
     this.attributes({
@@ -74,4 +74,4 @@ function nameElements(name) {
 const iconName = ({ kind, name }) => (kind === "folder" ? "folder" : kind === "link" ? "link" : fileKind(name));
 
 /** The target of a link, or the location of a file found by a filter. */
-const details = (entry) => [entry.to ? `→ ${entry.to}` : "", entry.in ? `in ${entry.in}` : ""].filter(Boolean).join(" ");
+const details = (entry) => [entry.target ? `→ ${entry.target}` : "", entry.location ? `in ${entry.location}` : ""].filter(Boolean).join(" ");

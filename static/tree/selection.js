@@ -34,9 +34,9 @@ export class Selection {
   }
 
   /** Remove deleted entries from the selection. */
-  prune(isGone) {
-    for (const path of this.entries.keys()) if (isGone(path)) this.entries.delete(path);
-    if (this.anchor && isGone(this.anchor)) this.anchor = null;
+  prune(isDeleted) {
+    for (const path of this.entries.keys()) if (isDeleted(path)) this.entries.delete(path);
+    if (this.anchor && isDeleted(this.anchor)) this.anchor = null;
   }
 
   /** The selected paths without a selected ancestor. */

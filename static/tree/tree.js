@@ -32,7 +32,7 @@ export class Tree {
 
   reset() {
     this.epoch++;
-    this.focused = this.wanted = this.problem = null;
+    this.focused = this.wanted = this.error = null;
     this.autoOpened = new Set();
     this.options.words = "";
     this.cut.clear();
@@ -81,11 +81,11 @@ export class Tree {
   applyListing(folder, listing) {
     const anchor = this.view.anchor();
     const place = this.focused ? this.model.placeOf(this.focused) : -1;
-    if (folder === this.model.base) this.problem = null;
-    this.model.take(folder, listing);
-    const isGone = (path) => listing.at?.[path] === null;
-    this.selection.prune(isGone);
-    if (this.focused && isGone(this.focused)) this.focusNearest(place);
+    if (folder === this.model.base) this.error = null;
+    this.model.setListing(folder, listing);
+    const isDeleted = (path) => listing.located?.[path] === null;
+    this.selection.prune(isDeleted);
+    if (this.focused && isDeleted(this.focused)) this.focusNearest(place);
     this.view.restore(anchor);
     if (folder.path === "" && !folder.filtered) this.openInitialFolders(folder);
     this.draw();
@@ -93,7 +93,7 @@ export class Tree {
 
   onLoadFailed(folder, error) {
     if (folder === this.model.base && folder.path && !folder.filtered) return this.showFolder(parentOf(folder.path));
-    if (folder === this.model.base) this.problem = error.message;
+    if (folder === this.model.base) this.error = error.message;
     else this.model.close(folder.path);
     this.model.updateSizes();
     return this.draw();

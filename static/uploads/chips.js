@@ -23,7 +23,7 @@ class UploadChip {
   /** Show percentage, rate and time left. */
   progress(sent, size, before = "") {
     const percent = Math.floor((100 * sent) / (size || 1));
-    const rate = this.rate.take(performance.now(), sent);
+    const rate = this.rate.update(performance.now(), sent);
     const parts = [before, `${percent}%`];
     if (rate && sent < size) parts.push(`${formatBytes(rate)}/s`, `${formatSeconds(Math.max(1, (size - sent) / rate)).replace(/\.\d s$/, " s")} left`);
     this.setStatus(parts.filter(Boolean).join(" · "), percent);

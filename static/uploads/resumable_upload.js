@@ -162,11 +162,12 @@ export class Rate {
     this.points = [];
   }
 
-  take(now, value) {
+  /** Add a value and return the rate per second; 0 if not known yet. */
+  update(now, value) {
     this.points.push([now, value]);
     while (this.points.length > 2 && this.points[0][0] < now - RATE_WINDOW_MS) this.points.shift();
-    const [[began, least]] = this.points;
-    this.perSecond = now - began > 400 ? Math.max(0, (1000 * (value - least)) / (now - began)) : 0;
+    const [[startTime, startValue]] = this.points;
+    this.perSecond = now - startTime > 400 ? Math.max(0, (1000 * (value - startValue)) / (now - startTime)) : 0;
     return this.perSecond;
   }
 }

@@ -94,7 +94,7 @@ async function prune(chip, folders) {
 
 async function makeFolder(path) {
   const headers = { "Content-Type": "application/json" };
-  await fetchJson(runApiUrl("changes"), { method: "POST", headers, body: JSON.stringify({ do: "folder", path, merge: true }) });
+  await fetchJson(runApiUrl("changes"), { method: "POST", headers, body: JSON.stringify({ operation: "create_folder", path, merge: true }) });
 }
 
 async function startNext() {

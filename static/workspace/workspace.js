@@ -119,12 +119,12 @@ class Workspace {
     if (this.waiting) return void (this.more = true);
     this.waiting = true;
     const query = new URLSearchParams({ folder: "output", sort: "time", count: 50 });
-    const [run, began] = [currentRun.id, performance.now()];
+    const [run, startTime] = [currentRun.id, performance.now()];
     const { entries } = await fetchJson(runApiUrl(`files?${query}`)).catch(() => ({ entries: [] }));
-    setTimeout(() => this.onIntervalEnd(), Math.max(MIN_INTERVAL_MS, LOAD_FACTOR * (performance.now() - began)));
+    setTimeout(() => this.onIntervalEnd(), Math.max(MIN_INTERVAL_MS, LOAD_FACTOR * (performance.now() - startTime)));
     const newest = entries.find((entry) => entry.kind === "file" && PREVIEWABLE.test(entry.path));
-    if (this.chosenByUser || run !== currentRun.id || !newest || newest.changed <= this.newest) return;
-    this.newest = newest.changed;
+    if (this.chosenByUser || run !== currentRun.id || !newest || newest.modified <= this.newest) return;
+    this.newest = newest.modified;
     this.tree.openFile(newest.path, false);
   }
 

@@ -110,12 +110,14 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=2),
     max_leaves=5,
 )
-DEEDS = st.sampled_from(["rename", "move", "remove", "undo", "folder", "file"])
+OPERATIONS = st.sampled_from(["rename", "move", "remove", "undo", "create_folder", "create_file"])
 WISHES = st.dictionaries(
     st.sampled_from(["path", "paths", "name", "to", "folder", "undo", "merge"]), VALUES
 )
 BODIES = st.one_of(
-    st.builds(lambda do, wish: json.dumps({"do": do, **wish}), DEEDS, WISHES),
+    st.builds(
+        lambda operation, wish: json.dumps({"operation": operation, **wish}), OPERATIONS, WISHES
+    ),
     VALUES.map(json.dumps),
     st.just("[" * 100_000),
 )

@@ -37,80 +37,84 @@ class FileOperationRoutes:
         return [route(f"{RUN_PATH}/changes", self.change, "POST")]
 
     async def change(self, request: Request) -> Response:
-        """Perform the operation that ``do`` names.
+        """Perform the operation that ``operation`` names (``do`` in earlier versions).
 
-        Returns the new ``paths``, the token for ``undo`` or null, and after an undo the files that
-        are ``missing``, by reason.
+        Returns the new ``paths``, the token for ``undo`` or null, and after an undo the
+        reasons of the ``failures``.
         """
         body = await read_json(request)
-        do = body.get("do")
-        if not isinstance(do, str) or do not in _OPERATIONS:
-            raise WorkspaceError(f"“do” must be one of: {', '.join(_OPERATIONS)}.")
-        done = await run_sync(self._change, get_run_id(request), _OPERATIONS[do], body)
-        paths = [path.to_url() for path in done.paths]
-        return JSONResponse({"paths": paths, "undo": done.undo_token, "missing": done.failures})
+        name = body.get("operation", body.get("do"))
+        name = _EARLIER_NAMES.get(name, name) if isinstance(name, str) else ""
+        if name not in _OPERATIONS:
+            raise WorkspaceError(f"“operation” must be one of: {', '.join(_OPERATIONS)}.")
+        result = await run_sync(self._change, get_run_id(request), _OPERATIONS[name], body)
+        paths = [path.to_url() for path in result.paths]
+        return JSONResponse(
+            {"paths": paths, "undo": result.undo_token, "failures": result.failures}
+        )
 
     def _change(
         self, run: str, operation: Callable[[Workspace, _Body], _OperationResult], body: _Body
     ) -> ChangeResult:
         with self._runs.locked_workspace(run) as workspace:
-            done, items = operation(workspace, body)
-            self._runs.record_user_changes(run, items)
-            return done
+            result, changes = operation(workspace, body)
+            self._runs.record_user_changes(run, changes)
+            return result
 
 
 def _create_folder(workspace: Workspace, body: _Body) -> _OperationResult:
     merge = body.get("merge") is True
-    done = operations.new_folder(workspace, _path(body, "path"), merge=merge)
-    return done, _user_changes("made the folder", done.paths)
+    result = operations.new_folder(workspace, _path(body, "path"), merge=merge)
+    return result, _user_changes("made the folder", result.paths)
 
 
 def _create_file(workspace: Workspace, body: _Body) -> _OperationResult:
-    done = operations.new_file(workspace, _path(body, "path"))
-    return done, _user_changes("added", done.paths)
+    result = operations.new_file(workspace, _path(body, "path"))
+    return result, _user_changes("added", result.paths)
 
 
 def _move(workspace: Workspace, body: _Body) -> _OperationResult:
     paths = _paths(body)
-    done = operations.move(workspace, paths, _path(body, "to"))
-    return done, _move_changes(done)
+    result = operations.move(workspace, paths, _path(body, "to"))
+    return result, _move_changes(result)
 
 
 def _rename(workspace: Workspace, body: _Body) -> _OperationResult:
-    done = operations.rename(workspace, _path(body, "path"), _path(body, "name"))
-    return done, _move_changes(done)
+    result = operations.rename(workspace, _path(body, "path"), _path(body, "name"))
+    return result, _move_changes(result)
 
 
 def _remove(workspace: Workspace, body: _Body) -> _OperationResult:
-    done = operations.remove(workspace, _paths(body))
-    return done, _user_changes("removed", done.paths)
+    result = operations.remove(workspace, _paths(body))
+    return result, _user_changes("removed", result.paths)
 
 
 def _undo(workspace: Workspace, body: _Body) -> _OperationResult:
     token = body.get("undo")
-    done = operations.undo(workspace, token if isinstance(token, str) else "")
-    if done.old_paths:
-        pairs = zip(done.old_paths, done.paths, strict=True)
-        return done, [UserChange("put back", old, new_path=new) for old, new in pairs]
-    return done, _user_changes("put back", done.paths)
+    result = operations.undo(workspace, token if isinstance(token, str) else "")
+    if result.old_paths:
+        pairs = zip(result.old_paths, result.paths, strict=True)
+        return result, [UserChange("put back", old, new_path=new) for old, new in pairs]
+    return result, _user_changes("put back", result.paths)
 
 
 _OPERATIONS: dict[str, Callable[[Workspace, _Body], _OperationResult]] = {
-    "folder": _create_folder,
-    "file": _create_file,
+    "create_folder": _create_folder,
+    "create_file": _create_file,
     "move": _move,
     "rename": _rename,
     "remove": _remove,
     "undo": _undo,
 }
+_EARLIER_NAMES = {"folder": "create_folder", "file": "create_file"}
 
 
 def _user_changes(kind: ChangeKind, paths: Iterable[RelPath]) -> list[UserChange]:
     return [UserChange(kind, path) for path in paths]
 
 
-def _move_changes(done: ChangeResult) -> list[UserChange]:
-    pairs = zip(done.old_paths, done.paths, strict=True)
+def _move_changes(result: ChangeResult) -> list[UserChange]:
+    pairs = zip(result.old_paths, result.paths, strict=True)
     return [UserChange("moved", old, new_path=new) for old, new in pairs if old != new]
 
 

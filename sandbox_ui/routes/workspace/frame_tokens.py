@@ -31,7 +31,7 @@ class FrameToken:
         run: The run.
         folder: The page's folder, percent-encoded.
         base: The studio's URL in the user's browser, ending in ``/``.
-        allowed: Whether the page may load resources from other hosts.
+        allow_external: Whether the page may load resources from other hosts.
         until: Time of expiry, seconds since the epoch.
         scripts: Mode of the page's scripts.
         step: Step after which the files are read; None for their current state.
@@ -40,7 +40,7 @@ class FrameToken:
     run: str
     folder: str
     base: str
-    allowed: bool
+    allow_external: bool
     until: int
     scripts: Scripts
     step: int | None = None
@@ -52,7 +52,7 @@ class FrameToken:
         so could send data out, may read only its own folder and subfolders; at the root of the
         workspace, only files at the root.
         """
-        if not self.allowed and self.scripts != "unconfined":
+        if not self.allow_external and self.scripts != "unconfined":
             return True
         folder = RelPath.from_url(self.folder)
         return path.startswith(f"{folder}/") if folder else "/" not in path
@@ -70,7 +70,7 @@ class FrameTokens:
         page: RelPath,
         base: str,
         *,
-        allowed: bool,
+        allow_external: bool,
         scripts: Scripts = "off",
         step: int | None = None,
     ) -> str:
@@ -80,7 +80,7 @@ class FrameTokens:
             run: The run.
             page: The page's path in the workspace.
             base: The studio's URL in the user's browser.
-            allowed: Whether the page may load resources from other hosts.
+            allow_external: Whether the page may load resources from other hosts.
             scripts: Mode of the page's scripts.
             step: Step after which the files are read; None for their current state.
 
@@ -90,7 +90,9 @@ class FrameTokens:
         if not _BASE_URL.fullmatch(base):
             raise InvalidFrameToken("HTML files cannot be shown at this address of the studio.")
         until = int(time.time()) + LIFETIME_SECONDS
-        frame_token = FrameToken(run, page.parent.to_url(), base, allowed, until, scripts, step)
+        frame_token = FrameToken(
+            run, page.parent.to_url(), base, allow_external, until, scripts, step
+        )
         return self._signer.sign("pass", encode_base64url(json.dumps(asdict(frame_token)).encode()))
 
     def verify(self, token: str) -> FrameToken:

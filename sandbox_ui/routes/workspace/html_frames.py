@@ -63,7 +63,7 @@ _REPLACED_HEADERS = ("content-disposition", "content-security-policy", "content-
 class _FrameRequest(BaseModel):
     path: str
     base: str
-    allowed: bool = False
+    allow_external: bool = False
     scripts: Scripts = "off"
     step: int | None = None
 
@@ -91,9 +91,9 @@ class FrameRoutes:
     async def create(self, request: Request) -> Response:
         """Create a URL prefix, valid for an hour, for framing a page and its files.
 
-        The body has the page's ``path``, the studio's ``base`` URL in this browser, whether other
-        hosts are ``allowed``, the mode of ``scripts``, and the ``step`` after which the files are
-        read.
+        The body has the page's ``path``, the studio's ``base`` URL in this browser,
+        ``allow_external``: whether other hosts are allowed, the mode of ``scripts``, and the
+        ``step`` after which the files are read.
         """
         run = get_run_id(request)
         self._runs.folder(run)
@@ -104,7 +104,7 @@ class FrameRoutes:
         page = RelPath.from_url(body.path)
         token = self._tokens.create(
             run, page, body.base,
-            allowed=body.allowed, scripts=body.scripts, step=body.step,
+            allow_external=body.allow_external, scripts=body.scripts, step=body.step,
         )  # fmt: skip
         return json_response({"prefix": f"frames/{token}/", "path": page.to_url()}, 201)
 
@@ -131,7 +131,9 @@ class FrameRoutes:
         response.headers["Content-Security-Policy"] = (
             frame_policy(frame_token, token) if page else _RESOURCE_POLICY
         )
-        response.headers["Connection-Allowlist"] = _SECURE_ONLY if frame_token.allowed else _OFFLINE
+        response.headers["Connection-Allowlist"] = (
+            _SECURE_ONLY if frame_token.allow_external else _OFFLINE
+        )
         response.headers["Access-Control-Allow-Origin"] = "null"
         response.headers["Cache-Control"] = "no-store"
         return response
@@ -140,7 +142,7 @@ class FrameRoutes:
 def frame_policy(frame_token: FrameToken, token: str) -> str:
     """Return a page's CSP: load from its own prefix, and from HTTPS if allowed."""
     prefix = f"{frame_token.base}frames/{token}/"
-    sources = f"{prefix} https:" if frame_token.allowed else prefix
+    sources = f"{prefix} https:" if frame_token.allow_external else prefix
     on = frame_token.scripts != "off"
     scripts = f"'unsafe-inline' 'unsafe-eval' blob: data: {sources}" if on else "'none'"
     return "; ".join(

@@ -30,7 +30,7 @@ class _Preview:
     detected_kind: str
     size: int
     content: bytes = b"null"
-    media: str = ""
+    media_type: str = ""
     error: str = ""
 
 
@@ -72,8 +72,8 @@ class PreviewRoutes:
             "Cache-Control": _CACHEABLE if options.get("v") and not preview.error else "no-store",
             "Content-Security-Policy": _POLICY,
         }
-        if preview.media:
-            return Response(preview.content, headers=headers, media_type=preview.media)
+        if preview.media_type:
+            return Response(preview.content, headers=headers, media_type=preview.media_type)
         return Response(_to_json(preview), headers=headers, media_type="application/json")
 
     def _render(
@@ -98,10 +98,10 @@ class PreviewRoutes:
 
 def _to_json(preview: _Preview) -> bytes:
     """Return the response as JSON; the view is already JSON and is not parsed again."""
-    about = {
+    head = {
         "kind": preview.kind,
-        "named": preview.detected_kind,
+        "detected_kind": preview.detected_kind,
         "size": preview.size,
         "error": preview.error,
     }
-    return to_json(about)[:-1] + b',"view":' + preview.content + b"}"
+    return to_json(head)[:-1] + b',"view":' + preview.content + b"}"

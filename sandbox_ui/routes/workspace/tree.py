@@ -38,10 +38,10 @@ class TreeRoutes:
 
         Query parameters: ``from`` and ``count``: the range of rows; ``sort``: by name, time or
         size; ``filter``: search in all subfolders; ``hidden=1``: include dot files
-        and caches; ``at`` (percent-encoded, repeatable): return these paths' rows with their
+        and caches; ``locate`` (percent-encoded, repeatable): return these paths' rows with their
         ``index``; ``seek``: return the position of the first name with this beginning, from row
-        ``after`` on. A missing folder returns no rows and ``gone``, since the page may request one
-        that was just deleted.
+        ``start`` on. A missing folder returns no rows and ``missing``, since the page may request
+        one that was just deleted.
         """
         folder = RelPath.from_url(request.query_params.get("folder", ""))
         listing_query = _listing_query(request.query_params)
@@ -51,12 +51,12 @@ class TreeRoutes:
                 await run_sync(listing.list_folder, workspace, folder, listing_query)
             )
         except WorkspaceError:
-            is_there = workspace.root.is_dir()
-            if is_there and await run_sync(_is_folder, workspace, folder):
+            workspace_exists = workspace.root.is_dir()
+            if workspace_exists and await run_sync(_is_folder, workspace, folder):
                 raise
         # A missing workspace is being moved into a sandbox; the stream reports when to list again.
-        nothing = {"folder": folder.to_url(), "entries": [], "total": 0, "more": 0}
-        return json_response(nothing | {"gone": is_there})
+        empty = {"folder": folder.to_url(), "entries": [], "total": 0, "more": 0}
+        return json_response(empty | {"missing": workspace_exists})
 
     async def entry(self, request: Request) -> Response:
         """Return the listing row of one path; null if the path does not exist."""
@@ -81,9 +81,9 @@ def _listing_query(query: QueryParams) -> ListingQuery:
         count=min(_get_number(query, "count", MAX_ROWS), MAX_ROWS),
         hidden=query.get("hidden") == "1",
         words=query.get("filter", ""),
-        locate_paths=[RelPath.from_url(path) for path in query.getlist("at") if path],
+        locate_paths=[RelPath.from_url(path) for path in query.getlist("locate") if path],
         seek_prefix=query.get("seek", ""),
-        seek_start=_get_number(query, "after", 0),
+        seek_start=_get_number(query, "start", 0),
     )
 
 

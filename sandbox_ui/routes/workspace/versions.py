@@ -10,7 +10,6 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from agent.errors import WorkspaceError
-from agent.workspace.paths import RelPath
 from sandbox_ui.auth.access import get_access
 from sandbox_ui.preview.kinds import DIFFERENCE
 from sandbox_ui.preview.service import PreviewService
@@ -43,7 +42,7 @@ class VersionRoutes:
         return [
             route(f"{RUN_PATH}/difference/{{path:any}}", self.difference),
             route(f"{RUN_PATH}/results", self.results),
-            route(f"{RUN_PATH}/named", self.linked_files, "POST", permission="see"),
+            route(f"{RUN_PATH}/file-links", self.file_links, "POST", permission="see"),
         ]
 
     async def results(self, request: Request) -> Response:
@@ -52,37 +51,39 @@ class VersionRoutes:
         workspace, versions = self._runs.workspace(run), self._runs.file_versions(run)
         return json_response(await run_sync(list_results, workspace, versions))
 
-    async def linked_files(self, request: Request) -> Response:
-        """Return which words of the body, a JSON list, name files; see ``path_links``."""
+    async def file_links(self, request: Request) -> Response:
+        """Return the paths of the files that words name; the body is a JSON list of words."""
         workspace = self._runs.workspace(get_run_id(request))
         words = _parse_words(await _body(request))
-        return json_response({"named": await run_sync(find_linked_files, workspace, words)})
+        return json_response({"paths": await run_sync(find_linked_files, workspace, words)})
 
     async def difference(self, request: Request) -> Response:
         """Return the change to a path by ``step``, or by the last step that changed it.
 
         The response is like a preview's: ``kind``, ``size``, ``error`` and ``view``. The view has
-        the path ``before`` and ``after`` the step, what is displayed (``shows``: ``text``,
-        ``pictures`` or ``facts``), the reason ``why`` nothing more is, and the ``text``'s rows as
-        described in ``sandbox_ui.preview.diff.text_diff``.
+        the path ``before`` and ``after`` the step, what to ``display`` (``text``,
+        ``images`` or ``metadata``), the ``reason`` if that is only metadata, and the ``text``'s
+        rows as described in ``sandbox_ui.preview.diff.text_diff``.
         """
         path = get_path(request, b"/difference/")
         versions = await run_sync(self._runs.file_versions, get_run_id(request))
         options = {
-            key: each for key, each in request.query_params.items() if key not in _RESERVED_OPTIONS
+            key: value
+            for key, value in request.query_params.items()
+            if key not in _RESERVED_OPTIONS
         }
         compare = partial(self._comparer.compare, versions, path, get_step(request), options)
         difference = await self._limiter.run(get_access(request).limiter_key, compare)
         headers = {"Cache-Control": "no-store"}
-        return Response(_to_json(difference, path), headers=headers, media_type="application/json")
+        return Response(_to_json(difference), headers=headers, media_type="application/json")
 
 
-def _to_json(difference: Difference, path: RelPath) -> bytes:
+def _to_json(difference: Difference) -> bytes:
     size = (difference.after or difference.before or {}).get("size", 0)
-    about = {"kind": DIFFERENCE, "named": RelPath(path.name).display, "size": size, "error": ""}
-    names = ("path", "step", "before", "after", "shows", "why")
+    head = {"kind": DIFFERENCE, "size": size, "error": ""}
+    names = ("path", "step", "before", "after", "display", "reason")
     view = to_json({name: getattr(difference, name) for name in names})
-    return to_json(about)[:-1] + b',"view":' + view[:-1] + b',"text":' + difference.text + b"}}"
+    return to_json(head)[:-1] + b',"view":' + view[:-1] + b',"text":' + difference.text + b"}}"
 
 
 async def _body(request: Request) -> bytes:

@@ -13,7 +13,7 @@ export function open(file, view) {
   const message = diffMessage(view);
   if (message) element.append(h("p", { class: "note" }, message));
   const tools = [];
-  const content = RENDERERS[view.shows](file, view, (tool) => tools.push(tool));
+  const content = RENDERERS[view.display](file, view, (tool) => tools.push(tool));
   if (content.element) element.append(content.element);
   if (after?.kind === "file" && after.kept !== false) tools.push(versionButton(file, step));
   bar.append(...(content.tells ?? []), h("span", { class: "grow" }), ...tools);
@@ -21,7 +21,7 @@ export function open(file, view) {
   return { element, close: content.close };
 }
 
-const RENDERERS = { text: renderTextDiff, pictures: renderImageDiff, facts: renderFacts };
+const RENDERERS = { text: renderTextDiff, images: renderImageDiff, metadata: renderFacts };
 
 const changeVerb = (before, after) => (!before ? "created by" : !after ? "deleted by" : "changed by");
 
@@ -40,9 +40,9 @@ function versionUrl(file, step) {
 }
 
 /** The message above or instead of the diff. */
-function diffMessage({ before, after, step, shows, why, text }) {
-  if (why) return why;
-  if (shows !== "text" || text.added || text.removed) return "";
+function diffMessage({ before, after, step, display, reason, text }) {
+  if (reason) return reason;
+  if (display !== "text" || text.added || text.removed) return "";
   if (before && after && before.mode !== after.mode) {
     return `Only the permissions changed: ${octal(before.mode)} → ${octal(after.mode)}.`;
   }

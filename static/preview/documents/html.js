@@ -79,7 +79,7 @@ class HtmlPreview {
     if (this.tokenTime && Date.now() - this.tokenTime < TOKEN_REUSE_MS) return;
     const { prefix } = await fetchJson(runApiUrl("frames"), {
       method: "POST",
-      body: JSON.stringify({ path: this.file.path, base: base(), allowed: this.allowed, scripts: this.scripts, step: this.step }),
+      body: JSON.stringify({ path: this.file.path, base: base(), allow_external: this.allowed, scripts: this.scripts, step: this.step }),
     });
     Object.assign(this, { prefix: base() + prefix, tokenTime: Date.now() });
   }
@@ -195,7 +195,7 @@ class HtmlPreview {
   }
 
   modifiedTime(path) {
-    return fetchJson(runApiUrl(`entries/${path}`)).then((entry) => entry?.changed ?? 0, () => 0);
+    return fetchJson(runApiUrl(`entries/${path}`)).then((entry) => entry?.modified ?? 0, () => 0);
   }
 
   /** Folders were written to: reload the page if a file that it loaded changed. */

@@ -90,7 +90,7 @@ async function loadImage(path, name, place) {
   const entry = await fetchJson(runApiUrl(`entries/${path}`));
   if (!entry) return place.replaceChildren(note(`image “${name}” not found`));
   if (!IMAGE.test(path)) return place.replaceChildren(note(`“${name}” is not a supported image`));
-  const src = /\.svg$/i.test(path) ? `${runApiUrl(`view/${path}`)}?as=drawing&thumb=1&v=${entry.changed}` : `${runApiUrl(`files/${path}`)}?inline=1&v=${entry.changed}`;
+  const src = /\.svg$/i.test(path) ? `${runApiUrl(`view/${path}`)}?as=drawing&thumb=1&v=${entry.modified}` : `${runApiUrl(`files/${path}`)}?inline=1&v=${entry.modified}`;
   const image = h("img", { src, alt: name, loading: "lazy" });
   image.addEventListener("error", () => place.replaceChildren(note(`image “${name}” cannot be displayed`)));
   return place.replaceChildren(image);

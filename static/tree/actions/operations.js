@@ -30,10 +30,10 @@ export class FileOperations {
   async change(body, message) {
     try {
       const headers = { "Content-Type": "application/json" };
-      const { paths, undo, missing } = await fetchJson(runApiUrl("changes"), { method: "POST", headers, body: JSON.stringify(body) });
+      const { paths, undo, failures } = await fetchJson(runApiUrl("changes"), { method: "POST", headers, body: JSON.stringify(body) });
       if (undo) this.undos.push(undo);
       const text = typeof message === "function" ? message(paths) : message;
-      if (missing.length) showToast(`Undone for ${plural(paths.length, "item")}; ${formatNumber(missing.length)} failed: ${missing[0]}`, { bad: true });
+      if (failures.length) showToast(`Undone for ${plural(paths.length, "item")}; ${formatNumber(failures.length)} failed: ${failures[0]}`, { bad: true });
       else if (text) showToast(text, { undo: undo && (() => this.undo(undo)) });
       this.tree.refresh();
       return paths;
@@ -46,11 +46,11 @@ export class FileOperations {
   undo(token = this.undos.at(-1)) {
     if (!token) return;
     this.undos = this.undos.filter((each) => each !== token);
-    this.change({ do: "undo", undo: token }, "Undone.");
+    this.change({ operation: "undo", undo: token }, "Undone.");
   }
 
   async remove(entries) {
-    if (entries.length) await this.change({ do: "remove", paths: entries.map(({ path }) => path) }, `Deleted ${describeEntries(entries)}.`);
+    if (entries.length) await this.change({ operation: "remove", paths: entries.map(({ path }) => path) }, `Deleted ${describeEntries(entries)}.`);
   }
 
   async rename(entry) {
@@ -61,21 +61,21 @@ export class FileOperations {
     const name = await editName(row, entry);
     row.element.focus({ preventScroll: true });
     if (!name) return;
-    const paths = await this.change({ do: "rename", path: entry.path, name: encodeURIComponent(name) },
+    const paths = await this.change({ operation: "rename", path: entry.path, name: encodeURIComponent(name) },
       ([path]) => `Renamed “${entry.name}” to “${fileName(path)}”.`);
     await this.follow(entry.path, paths);
   }
 
-  /** Create a file or folder and focus it. */
-  async create(what, folder) {
-    const title = `New ${what} in ${folder ? folderName(folder) : "the workspace"}`;
-    const value = what === "file" ? "new.txt" : "new folder";
+  /** Create a file or folder (`kind`) and focus it. */
+  async create(kind, folder) {
+    const title = `New ${kind} in ${folder ? folderName(folder) : "the workspace"}`;
+    const value = kind === "file" ? "new.txt" : "new folder";
     const name = await askName(this.tree.element, { title, value, top: this.boxTop(folder) });
     if (!name) return void this.tree.element.querySelector("[tabindex='0']")?.focus();
     const path = [folder, ...name.split("/").map(encodeURIComponent)].filter(Boolean).join("/");
-    const paths = await this.change({ do: what, path });
+    const paths = await this.change({ operation: `create_${kind}`, path });
     if (!paths) return;
-    if (what === "file") await this.tree.openFile(paths[0]);
+    if (kind === "file") await this.tree.openFile(paths[0]);
     else await this.tree.reveal(paths[0]);
     if (this.tree.model.placeOf(paths[0]) >= 0) this.tree.goTo(this.tree.model.placeOf(paths[0]));
   }
@@ -89,7 +89,7 @@ export class FileOperations {
   async move(entries, folder) {
     const moving = entries.filter(({ path }) => parentOf(path) !== folder && path !== folder && !folder.startsWith(`${path}/`));
     if (!moving.length) return;
-    const paths = await this.change({ do: "move", paths: moving.map(({ path }) => path), to: folder }, `Moved ${describeEntries(moving)} to ${folderName(folder)}.`);
+    const paths = await this.change({ operation: "move", paths: moving.map(({ path }) => path), to: folder }, `Moved ${describeEntries(moving)} to ${folderName(folder)}.`);
     if (moving.length === 1) await this.follow(moving[0].path, paths);
   }
 

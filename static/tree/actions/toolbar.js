@@ -77,17 +77,17 @@ export class TreeToolbar {
     const { model, selection } = this.tree;
     if (selection.size > 1) return `${formatNumber(selection.size)} selected`;
     if (!model.base.known) return "";
-    if (model.found) return `${formatNumber(model.found.total)}${model.found.cut ? "+" : ""} found`;
+    if (model.found) return `${formatNumber(model.found.total)}${model.found.truncated ? "+" : ""} found`;
     return plural(model.base.total, "item");
   }
 
   /** Explain why the tree is empty. */
   showEmptyMessage() {
-    const { model, options, problem } = this.tree;
+    const { model, options, error } = this.tree;
     const empty = !currentRun.id || (model.base.known && !model.base.total);
     const hidden = empty && model.base.hidden;
     let text = "";
-    if (problem) text = problem;
+    if (error) text = error;
     else if (model.found && empty) text = `No file names match “${options.words}”.`;
     else if (empty) text = model.root ? "This folder is empty." : "Your files and the model's files appear here. Drop files or folders to upload them.";
     if (hidden) text += ` ${plural(hidden, "hidden file is", "hidden files are")} not shown.`;

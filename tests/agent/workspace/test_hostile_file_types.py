@@ -77,7 +77,7 @@ def test_special_files_are_never_opened(
     assert "output/f" in read_omission_note(zip_workspace(workspace))
     assert len(copy_out(workspace, RelPath("output"), tmp_path / "out").skipped) == 1
     past = FileVersions(tmp_path / "manifests.jsonl", BlobStore(tmp_path / "blobs"))
-    assert list_results(workspace, past)["made"]["files"] == []
+    assert list_results(workspace, past)["outputs"]["files"] == []
     removed = operations.remove(workspace, [FILE_PATH])
     assert removed.undo_token
     assert operations.undo(workspace, removed.undo_token).paths == (FILE_PATH,)

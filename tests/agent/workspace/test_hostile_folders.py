@@ -102,7 +102,8 @@ def test_an_ordinary_user_is_told_which_folders_are_unreadable(
         assert "cannot be looked into" in delta.changed[path].reason
         assert "permission denied" in read_omission_note(zip_workspace(ordinary))
         assert (
-            list_folder(ordinary, RelPath("output"), ListingQuery())["entries"][0]["held"] is None
+            list_folder(ordinary, RelPath("output"), ListingQuery())["entries"][0]["child_count"]
+            is None
         )
 
 

@@ -91,7 +91,7 @@ def test_local_access_is_a_single_owner_without_login(private: str, browser: Bro
     run = new_run(browser(private))
     assert browser(private).get(f"/api/runs/{run}/files").status_code == 200
     me = browser(private).get("/api/me").json()
-    assert (me["alone"], me["operator"], me["guest"]) == (True, True, False)
+    assert (me["single_owner"], me["operator"], me["guest"]) == (True, True, False)
 
 
 @pytest.mark.parametrize(

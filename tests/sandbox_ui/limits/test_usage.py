@@ -95,7 +95,7 @@ def test_users_see_their_own_usage_and_limits(people: str) -> None:
     assert told["runs"]["remaining"] == 4_000_000 - told["runs"]["size"]
     assert [row["title"] for row in told["largest"]] == ["ann's large", "ann's small"]
     assert told["sandboxes"] == {
-        "running": 1, "stopped": 1, "memory": 10_000, "installed": 1_400, "problem": "",
+        "running": 1, "stopped": 1, "memory": 10_000, "installed": 1_400, "error": "",
     }  # fmt: skip
     assert (told["limits"]["max_runs"], told["limits"]["max_runs_total"]) == (3, 6)
     assert not told.keys() & {"machine", "users"}
@@ -137,7 +137,7 @@ def test_an_unreachable_engine_is_reported_beside_other_usage(
     machine.problem = "The container engine does not answer."
     with signed_in(people, "root") as client:
         told = usage(client)
-    assert told["sandboxes"]["problem"] == machine.problem
+    assert told["sandboxes"]["error"] == machine.problem
     assert told["runs"]["count"] == 3
 
 

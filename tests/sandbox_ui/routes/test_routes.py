@@ -79,7 +79,7 @@ def test_the_examples_are_listed_with_what_to_watch_for(client: httpx.Client) ->
     known = client.get("/api/examples").json()
     assert len([each for each in known if each["seconds"]]) >= 10
     assert len(known) >= 15
-    assert all(each["title"] and each["about"] and each["task"] for each in known)
+    assert all(each["title"] and each["description"] and each["task"] for each in known)
 
 
 def test_markdown_is_rendered_without_html_images_and_scripts(client: httpx.Client) -> None:
@@ -206,9 +206,9 @@ def test_words_are_found_with_their_step_and_line(
     journal.append(STARTED)
     write_step(journal, 1, "nothing")
     write_step(journal, 2, "a gu", "ll & a tern")
-    found = client.get(f"/api/runs/{run}/find", params={"q": "GULL &"}).json()["found"]
+    found = client.get(f"/api/runs/{run}/find", params={"q": "GULL &"}).json()["matches"]
     assert found == [{"part": "step", "round": 1, "step": 2, "line": "a gull & a tern"}]
-    assert client.get(f"/api/runs/{run}/find").json() == {"found": []}
+    assert client.get(f"/api/runs/{run}/find").json() == {"matches": []}
 
 
 def test_a_run_is_exported_as_markdown_and_csv(
@@ -270,7 +270,13 @@ def test_a_workspace_being_moved_is_listed_as_empty(
 def test_a_missing_folder_is_not_found(client: httpx.Client, run: str) -> None:
     answer = client.get(f"/api/runs/{run}/files?folder=nope")
     assert answer.status_code == 200
-    assert answer.json() == {"folder": "nope", "entries": [], "total": 0, "more": 0, "gone": True}
+    assert answer.json() == {
+        "folder": "nope",
+        "entries": [],
+        "total": 0,
+        "more": 0,
+        "missing": True,
+    }
 
 
 def test_a_download_is_an_inert_attachment(client: httpx.Client, run: str, workspace: Path) -> None:

@@ -89,7 +89,7 @@ def test_caches_of_programs_are_hidden_too(root: Path) -> None:
 def test_a_filter_looks_through_all_folders_below(root: Path) -> None:
     write(root, "report.md", "a/Report 2.md", "a/b/c/other.md", "a/report/x", ".git/report")
     found = listed(root, words="REPORT")
-    assert [(row["name"], row.get("in", "")) for row in found["entries"]] == [
+    assert [(row["name"], row.get("location", "")) for row in found["entries"]] == [
         ("report", "a"), ("Report 2.md", "a"), ("report.md", ""),
     ]  # fmt: skip
     assert found["entries"][0]["path"] == "a/report"
@@ -106,13 +106,13 @@ def test_a_filter_stops_where_there_is_too_much(
     monkeypatch.setattr("sandbox_ui.workspace.name_search.MAX_NAMES", 10)
     write(root, *(f"{number}.txt" for number in range(30)))
     found = listed(root, words="txt")
-    assert (found["total"], found["cut"]) == (10, True)
+    assert (found["total"], found["truncated"]) == (10, True)
 
 
 def test_a_place_is_told_wherever_it_is_and_also_that_there_is_none(root: Path) -> None:
     write(root, *(f"in/{number}.txt" for number in range(300)))
     gone, there = RelPath("in/gone.txt"), RelPath("in/250.txt")
-    at = listed(root, "in", count=3, locate_paths=[there, gone])["at"]
+    at = listed(root, "in", count=3, locate_paths=[there, gone])["located"]
     assert at["in/gone.txt"] is None
     assert (at["in/250.txt"]["index"], at["in/250.txt"]["size"]) == (250, 1)
 
@@ -131,7 +131,7 @@ def test_a_link_is_told_with_where_it_points_and_never_followed(root: Path) -> N
     (root / "out").symlink_to("/etc/passwd")
     (root / "in").symlink_to(root.parent)
     out = next(row for row in listed(root)["entries"] if row["name"] == "out")
-    assert (out["kind"], out["to"]) == ("link", "/etc/passwd")
+    assert (out["kind"], out["target"]) == ("link", "/etc/passwd")
     assert row_for_path(Workspace(root), RelPath("out")) == out
     with pytest.raises(WorkspaceError, match=r"not a folder|link"):
         listed(root, "in")
@@ -141,9 +141,11 @@ def test_a_link_is_told_with_where_it_points_and_never_followed(root: Path) -> N
 def test_a_folder_says_how_many_it_holds_up_to_a_limit(root: Path) -> None:
     (root / "empty").mkdir()
     write(root, "some/a", "some/.b", *(f"many/{number}" for number in range(MAX_CHILD_COUNT + 5)))
-    held = {row["name"]: row["held"] for row in listed(root)["entries"]}
+    held = {row["name"]: row["child_count"] for row in listed(root)["entries"]}
     assert held == {"empty": 0, "some": 1, "many": MAX_CHILD_COUNT}
-    assert {row["name"]: row["held"] for row in listed(root, hidden=True)["entries"]}["some"] == 2
+    assert {row["name"]: row["child_count"] for row in listed(root, hidden=True)["entries"]}[
+        "some"
+    ] == 2
 
 
 def test_any_name_has_an_address_and_a_text(root: Path) -> None:

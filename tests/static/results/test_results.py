@@ -304,8 +304,8 @@ def test_a_path_becomes_a_link_once_its_file_is_there(browser: Browser, tmp_path
 
 
 def named(world: ServedRun, *words: str) -> dict[str, str]:
-    answer = httpx.post(f"{world.address}/api/runs/{world.run}/named", json=list(words))
-    found: dict[str, str] = answer.json()["named"]
+    answer = httpx.post(f"{world.address}/api/runs/{world.run}/file-links", json=list(words))
+    found: dict[str, str] = answer.json()["paths"]
     return found
 
 
@@ -324,7 +324,7 @@ def test_only_words_that_name_a_file_of_the_run_are_links(world: ServedRun) -> N
 
 @pytest.mark.parametrize("body", ["", "{}", "[1]", "[" * 100_000, '["' + "x" * 300_000 + '"]'])
 def test_what_is_no_list_of_words_is_refused(world: ServedRun, body: str) -> None:
-    answer = httpx.post(f"{world.address}/api/runs/{world.run}/named", content=body)
+    answer = httpx.post(f"{world.address}/api/runs/{world.run}/file-links", content=body)
     assert answer.status_code == 400
     assert answer.json()["error"].endswith(".")
 
@@ -338,6 +338,6 @@ def test_results_are_bounded_and_leave_out_what_is_hidden(world: ServedRun, tmp_
     for at in range(203):
         httpx.put(f"{base}/files/output/{at}.txt", content=b"x")
     httpx.put(f"{base}/files/output/.git/config", content=b"x")
-    made = httpx.get(f"{base}/results").json()["made"]
-    assert (len(made["files"]), made["more"], made["whole"]) == (200, 3, True)
+    made = httpx.get(f"{base}/results").json()["outputs"]
+    assert (len(made["files"]), made["more"], made["complete"]) == (200, 3, True)
     assert {each["step"] for each in made["files"]} == {None}

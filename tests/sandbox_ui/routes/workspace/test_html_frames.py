@@ -33,7 +33,7 @@ def give(client: httpx.Client, run: str, path: str, content: bytes) -> None:
 def prefix(
     client: httpx.Client, run: str, page: str, *, allowed: bool = False, scripts: str = "confined"
 ) -> str:
-    wanted = {"path": page, "base": BASE, "allowed": allowed, "scripts": scripts}
+    wanted = {"path": page, "base": BASE, "allow_external": allowed, "scripts": scripts}
     answer = client.post(f"/api/runs/{run}/frames", json=wanted)
     assert answer.status_code == 201
     found: str = answer.json()["prefix"]
@@ -230,14 +230,14 @@ def test_other_origins_get_no_token(client: httpx.Client, run: str) -> None:
 )
 def test_a_pass_is_made_for_an_address_only(base: str) -> None:
     with pytest.raises(InvalidFrameToken):
-        FrameTokens().create("run", RelPath("a.html"), base, allowed=False)
+        FrameTokens().create("run", RelPath("a.html"), base, allow_external=False)
 
 
 def test_a_token_cannot_be_forged_and_expires(monkeypatch: pytest.MonkeyPatch) -> None:
     passes = FrameTokens()
-    token = passes.create("run", RelPath("output/a.html"), BASE, allowed=False)
+    token = passes.create("run", RelPath("output/a.html"), BASE, allow_external=False)
     assert passes.verify(token).run == "run"
-    others = FrameTokens().create("run", RelPath("output/a.html"), BASE, allowed=True)
+    others = FrameTokens().create("run", RelPath("output/a.html"), BASE, allow_external=True)
     said, _, signature = token.partition(".")
     for forged in (others, f"{said}A.{signature}", f"{said}.", said, "", "é.é"):
         with pytest.raises(InvalidFrameToken):

@@ -280,20 +280,22 @@ def _without_a_floor() -> Iterator[None]:
 # Changes
 
 
-def change(client: httpx.Client, run: str, do: str, **more: object) -> httpx.Response:
-    return client.post(f"/api/runs/{run}/changes", json={"do": do, **more})
+def change(client: httpx.Client, run: str, operation: str, **more: object) -> httpx.Response:
+    return client.post(f"/api/runs/{run}/changes", json={"operation": operation, **more})
 
 
 def test_names_are_made_moved_removed_and_brought_back(
     client: httpx.Client, run: str, workspace: Path
 ) -> None:
-    made = change(client, run, "folder", path="output/d%20%C3%A9").json()
-    assert made == {"paths": ["output/d%20%C3%A9"], "undo": None, "missing": []}
-    again = change(client, run, "folder", path="output/d%20%C3%A9").json()["paths"]
+    made = change(client, run, "create_folder", path="output/d%20%C3%A9").json()
+    assert made == {"paths": ["output/d%20%C3%A9"], "undo": None, "failures": []}
+    again = change(client, run, "create_folder", path="output/d%20%C3%A9").json()["paths"]
     assert again == ["output/d%20%C3%A9%20%282%29"]
-    merged = change(client, run, "folder", path="output/d%20%C3%A9", merge=True).json()["paths"]
+    merged = change(client, run, "create_folder", path="output/d%20%C3%A9", merge=True).json()[
+        "paths"
+    ]
     assert merged == ["output/d%20%C3%A9"]
-    file = change(client, run, "file", path="output/a%2Btxt").json()["paths"]
+    file = change(client, run, "create_file", path="output/a%2Btxt").json()["paths"]
     assert file == ["output/a%2Btxt"]
     moved = change(client, run, "move", paths=file, to="output/d%20%C3%A9").json()
     assert (workspace / "output" / "d é" / "a+txt").exists()
@@ -303,26 +305,26 @@ def test_names_are_made_moved_removed_and_brought_back(
     removed = change(client, run, "remove", paths=["output"]).json()
     assert not (workspace / "output").exists()
     back = change(client, run, "undo", undo=removed["undo"]).json()
-    assert back == {"paths": ["output"], "undo": None, "missing": []}
+    assert back == {"paths": ["output"], "undo": None, "failures": []}
     assert (workspace / "output" / "d é").is_dir()
 
 
 @pytest.mark.parametrize(
     ("body", "status"),
     [
-        ({"do": "explode"}, 400),
+        ({"operation": "explode"}, 400),
         ({}, 400),
-        ({"do": ["folder"]}, 400),
-        ({"do": "folder"}, 400),
-        ({"do": "folder", "path": ""}, 400),
-        ({"do": "folder", "path": "../a"}, 400),
-        ({"do": "move", "paths": "input", "to": "output"}, 400),
-        ({"do": "move", "paths": ["input"], "to": "input/x"}, 400),
-        ({"do": "rename", "path": "input", "name": "a%2Fb"}, 400),
-        ({"do": "remove", "paths": ["missing"]}, 400),
-        ({"do": "remove", "paths": [""]}, 400),
-        ({"do": "undo", "undo": "../../x"}, 404),
-        ({"do": "undo", "undo": "0" * 24}, 404),
+        ({"operation": ["create_folder"]}, 400),
+        ({"operation": "create_folder"}, 400),
+        ({"operation": "create_folder", "path": ""}, 400),
+        ({"operation": "create_folder", "path": "../a"}, 400),
+        ({"operation": "move", "paths": "input", "to": "output"}, 400),
+        ({"operation": "move", "paths": ["input"], "to": "input/x"}, 400),
+        ({"operation": "rename", "path": "input", "name": "a%2Fb"}, 400),
+        ({"operation": "remove", "paths": ["missing"]}, 400),
+        ({"operation": "remove", "paths": [""]}, 400),
+        ({"operation": "undo", "undo": "../../x"}, 404),
+        ({"operation": "undo", "undo": "0" * 24}, 404),
     ],
 )
 def test_a_change_that_makes_no_sense_is_refused_with_a_sentence(
@@ -331,6 +333,14 @@ def test_a_change_that_makes_no_sense_is_refused_with_a_sentence(
     answer = client.post(f"/api/runs/{run}/changes", json=body)
     assert (answer.status_code, answer.json()["error"][-1]) == (status, ".")
     assert sorted(path.name for path in workspace.iterdir()) == ["input", "output"]
+
+
+def test_earlier_names_of_a_change_are_accepted(
+    client: httpx.Client, run: str, workspace: Path
+) -> None:
+    body = {"do": "folder", "path": "output/a"}
+    client.post(f"/api/runs/{run}/changes", json=body).raise_for_status()
+    assert (workspace / "output" / "a").is_dir()
 
 
 # Replacing

@@ -151,7 +151,7 @@ def test_a_text_is_compared_with_the_step_before(steps: Steps) -> None:
     steps.write("a.py", "one\nprint('small', 1)\nthree\nfour\n")
     steps.take()
     view = differs(steps, "a.py", step=3)
-    assert (view["shows"], view["step"], view["why"]) == ("text", 3, "")
+    assert (view["display"], view["step"], view["reason"]) == ("text", 3, "")
     assert (view["before"]["size"], view["after"]["size"]) == (26, 33)
     assert view["text"]["rows"] == [
         ["=", 1, 1, "one"],
@@ -200,9 +200,9 @@ def test_pictures_are_pictures_and_bytes_are_facts(steps: Steps) -> None:
     steps.write("a.png", picture + b"more")
     steps.write("b.bin", b"\0\2")
     steps.take()
-    assert differs(steps, "a.png", step=2)["shows"] == "pictures"
+    assert differs(steps, "a.png", step=2)["display"] == "images"
     facts = differs(steps, "b.bin", step=2)
-    assert (facts["shows"], facts["why"], facts["text"]) == ("facts", "", None)
+    assert (facts["display"], facts["reason"], facts["text"]) == ("metadata", "", None)
     assert facts["before"]["hash"] != facts["after"]["hash"]
 
 
@@ -212,12 +212,12 @@ def test_what_cannot_be_compared_says_why_and_keeps_the_facts(steps: Steps) -> N
         large.truncate(65 * 1024**2)
     steps.take()
     long = differs(steps, "a.log", step=1)
-    assert (long["shows"], long["why"]) == (
+    assert (long["display"], long["reason"]) == (
         "facts", "Only texts of up to 8 MB are compared.",
     )  # fmt: skip
     assert long["after"]["size"] == 10_000_000
     unkept = differs(steps, "large.bin", step=1)
-    assert unkept["why"].endswith("was not kept: it is larger than 64 MB.")
+    assert unkept["reason"].endswith("was not kept: it is larger than 64 MB.")
 
 
 def test_a_file_that_became_a_link_is_told_as_facts(steps: Steps) -> None:
