@@ -213,7 +213,7 @@ def test_what_cannot_be_compared_says_why_and_keeps_the_facts(steps: Steps) -> N
     steps.take()
     long = differs(steps, "a.log", step=1)
     assert (long["display"], long["reason"]) == (
-        "facts", "Only texts of up to 8 MB are compared.",
+        "metadata", "Only texts of up to 8 MB are compared.",
     )  # fmt: skip
     assert long["after"]["size"] == 10_000_000
     unkept = differs(steps, "large.bin", step=1)
