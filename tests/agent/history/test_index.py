@@ -629,14 +629,14 @@ def test_a_run_is_listed_while_active_and_after_its_end(
     run = start_run(client, "Wait a while")
     wait_until(lambda: list_runs(client)[0]["state"] == "running_tool")
     (row,) = list_runs(client)
-    assert (row["run"], row["title"], row["alive"]) == (run, "Wait a while", True)
+    assert (row["run"], row["title"], row["running"]) == (run, "Wait a while", True)
     assert client.delete(f"/api/runs/{run}").status_code == 409
     assert "Stop it first" in client.delete(f"/api/runs/{run}").json()["error"]
     assert client.get(f"/api/runs/{run}/files").status_code == 200
     Client(str(client.base_url), verbose=False).predict(run, api_name="/stop")
     wait_until(lambda: list_runs(client)[0]["state"] == "stopped")
     (row,) = list_runs(client)
-    assert (row["alive"], row["pictures"]) == (False, ["output/up.png"])
+    assert (row["running"], row["images"]) == (False, ["output/up.png"])
     assert row["size"] > 0
 
 
@@ -750,6 +750,6 @@ def test_an_unreadable_folder_does_not_prevent_startup(
     odd.journal.mkdir()
     app = create_app(Settings(data=tmp_path), LocalSandboxProvider(tmp_path))
     with run_server(app) as address, httpx.Client(base_url=address) as client:
-        assert {row["problem"] for row in list_runs(client)} == {"", RECORD_UNREADABLE}
+        assert {row["error"] for row in list_runs(client)} == {"", RECORD_UNREADABLE}
         client.delete(f"/api/runs/{odd.id}").raise_for_status()
         assert [row["title"] for row in list_runs(client)] == ["whole"]

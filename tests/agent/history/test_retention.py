@@ -189,7 +189,7 @@ def test_followed_and_active_runs_are_kept_at_any_age(tmp_path: Path) -> None:
         unfollow()
         assert ExpiryJob(catalog, Retention(days=30)).run_once(late) == 1
         runs.stop(active)
-        wait_until(lambda: not runs.feed(active).status()["alive"])
+        wait_until(lambda: not runs.feed(active).status()["running"])
     assert RunFolder.ids(tmp_path) == [active]
 
 

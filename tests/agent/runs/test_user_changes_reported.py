@@ -173,8 +173,8 @@ def test_changes_during_a_step_are_reported(
     etag = http.head(f"{files}/input/before").headers["etag"]
     http.put(f"{files}/input/before", content=b"newer", headers={"If-Match": etag})
     for body in (
-        {"do": "move", "paths": ["input/moved"], "to": "output"},
-        {"do": "remove", "paths": ["input/gone"]},
+        {"operation": "move", "paths": ["input/moved"], "to": "output"},
+        {"operation": "remove", "paths": ["input/gone"]},
     ):
         assert http.post(f"/api/runs/{run}/changes", json=body).status_code == 200
     http.put(f"{files}/input/go", content=b"")
@@ -215,14 +215,14 @@ def test_an_upload_into_a_draft_survives_the_move_to_a_warm_sandbox(
         == 4
     )
     removed = http.post(
-        f"/api/runs/{run}/changes", json={"do": "remove", "paths": ["input/first"]}
+        f"/api/runs/{run}/changes", json={"operation": "remove", "paths": ["input/first"]}
     ).json()
     gradio_client.predict("Work", run, api_name="/start")
     for state in gradio_client.submit(run, api_name="/follow"):
         if state["state"] == "running_tool":
             break
     assert http.post(
-        f"/api/runs/{run}/changes", json={"do": "undo", "undo": removed["undo"]}
+        f"/api/runs/{run}/changes", json={"operation": "undo", "undo": removed["undo"]}
     ).json()["paths"] == ["input/first"]
     assert (
         http.patch(upload_url, headers={"Upload-Offset": "4"}, content=b"5678").status_code == 201
