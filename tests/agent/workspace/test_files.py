@@ -1,4 +1,4 @@
-"""The workspace's files as the page and the command line use them."""
+"""The workspace's files: listing, reading, writing and removal."""
 
 import os
 import stat
@@ -24,7 +24,7 @@ def names(workspace: Workspace, folder: str = "") -> list[str]:
     return [entry.name for entry in workspace.list(RelPath(folder) if folder else ROOT)]
 
 
-def staged(workspace: Workspace) -> list[Path]:
+def staged_files(workspace: Workspace) -> list[Path]:
     folder = workspace.staging.folder
     return list(folder.iterdir()) if folder.exists() else []
 
@@ -36,8 +36,8 @@ def test_a_listing_has_folders_first_and_marks_links(workspace: Workspace) -> No
     (root / "A.txt").write_text("a")
     (root / "out").symlink_to("/etc")
     os.mkfifo(root / "pipe")
-    found = [(entry.name, entry.kind) for entry in workspace.list(ROOT)]
-    assert found == [
+    entries = [(entry.name, entry.kind) for entry in workspace.list(ROOT)]
+    assert entries == [
         ("Zoo", "folder"),
         ("A.txt", "file"),
         ("b.txt", "file"),
@@ -49,8 +49,8 @@ def test_a_listing_has_folders_first_and_marks_links(workspace: Workspace) -> No
 
 
 def test_non_utf8_names_are_listed_read_and_removed(workspace: Workspace) -> None:
-    raw = b"caf\xe9 \xff\n\xe2\x80\xae"
-    (workspace.root / os.fsdecode(raw)).write_bytes(b"x")
+    name = b"caf\xe9 \xff\n\xe2\x80\xae"
+    (workspace.root / os.fsdecode(name)).write_bytes(b"x")
     (entry,) = workspace.list(ROOT)
     path = ROOT.child(entry.name)
     assert RelPath.from_url(path.to_url()) == path
@@ -82,18 +82,18 @@ def test_an_upload_is_visible_only_when_complete(workspace: Workspace) -> None:
         upload.write(b"two")
         assert upload.commit() == "input/paper.pdf"
     assert (workspace.root / "input" / "paper.pdf").read_bytes() == b"one two"
-    assert staged(workspace) == []
+    assert staged_files(workspace) == []
 
 
 def test_an_aborted_upload_leaves_nothing(workspace: Workspace) -> None:
-    def broken() -> Iterator[bytes]:
+    def failing_chunks() -> Iterator[bytes]:
         yield b"part"
         raise ConnectionResetError
 
     with pytest.raises(ConnectionResetError):
-        workspace.write(RelPath("input/x"), broken())
+        workspace.write(RelPath("input/x"), failing_chunks())
     assert names(workspace) == []
-    assert staged(workspace) == []
+    assert staged_files(workspace) == []
 
 
 def test_an_existing_name_keeps_both_files(workspace: Workspace) -> None:
@@ -115,11 +115,11 @@ def test_a_numbered_copy_of_the_longest_name_fits(workspace: Workspace) -> None:
 
 
 def test_a_link_at_the_destination_is_neither_followed_nor_replaced(workspace: Workspace) -> None:
-    victim = workspace.root.parent / "victim"
-    victim.write_text("safe")
-    (workspace.root / "report").symlink_to(victim)
+    outside = workspace.root.parent / "victim"
+    outside.write_text("safe")
+    (workspace.root / "report").symlink_to(outside)
     assert workspace.write(RelPath("report"), [b"new"]) == "report (2)"
-    assert victim.read_text() == "safe"
+    assert outside.read_text() == "safe"
 
 
 def test_nothing_is_written_through_a_linked_folder(workspace: Workspace, tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_nothing_is_written_through_a_linked_folder(workspace: Workspace, tmp_pa
     with pytest.raises(WorkspaceError, match="input"):
         workspace.make_folder(RelPath("input/y"))
     assert list(outside.iterdir()) == []
-    assert staged(workspace) == []
+    assert staged_files(workspace) == []
 
 
 def test_a_full_disk_is_reported_and_leaves_nothing(workspace: Workspace) -> None:
@@ -139,7 +139,7 @@ def test_a_full_disk_is_reported_and_leaves_nothing(workspace: Workspace) -> Non
     with limit_file_size(1000), pytest.raises(WorkspaceError, match="larger"):
         workspace.write(RelPath("big"), [b"x" * 2000])
     assert names(workspace) == []
-    assert staged(workspace) == []
+    assert staged_files(workspace) == []
 
 
 def test_making_a_folder_creates_parents_and_is_idempotent(workspace: Workspace) -> None:
@@ -152,18 +152,18 @@ def test_making_a_folder_creates_parents_and_is_idempotent(workspace: Workspace)
 
 
 def test_removing_a_link_keeps_its_target(workspace: Workspace) -> None:
-    victim = workspace.root.parent / "victim"
-    victim.mkdir()
-    (victim / "file").write_text("safe")
+    outside = workspace.root.parent / "victim"
+    outside.mkdir()
+    (outside / "file").write_text("safe")
     (workspace.root / "tree" / "inner").mkdir(parents=True)
-    (workspace.root / "tree" / "inner" / "link").symlink_to(victim)
-    (workspace.root / "link").symlink_to(victim)
+    (workspace.root / "tree" / "inner" / "link").symlink_to(outside)
+    (workspace.root / "link").symlink_to(outside)
     workspace.remove(RelPath("tree"))
     workspace.remove(RelPath("link"))
     workspace.remove(RelPath("never/was"))
     assert names(workspace) == []
-    assert (victim / "file").read_text() == "safe"
-    assert staged(workspace) == []
+    assert (outside / "file").read_text() == "safe"
+    assert staged_files(workspace) == []
     with pytest.raises(WorkspaceError, match="itself"):
         workspace.remove(ROOT)
 
@@ -172,29 +172,29 @@ def test_a_tree_deeper_than_the_path_limit_can_be_removed(workspace: Workspace) 
     make_deep(workspace.root, 3000)
     workspace.remove(RelPath("deep"))
     assert names(workspace) == []
-    assert staged(workspace) == []
+    assert staged_files(workspace) == []
 
 
 def make_deep(root: Path, levels: int) -> None:
-    at = os.open(root, os.O_RDONLY)
+    folder_fd = os.open(root, os.O_RDONLY)
     for _ in range(levels):
-        os.mkdir("deep", dir_fd=at)
-        below = os.open("deep", os.O_RDONLY, dir_fd=at)
-        os.close(at)
-        at = below
-    os.close(at)
+        os.mkdir("deep", dir_fd=folder_fd)
+        subfolder_fd = os.open("deep", os.O_RDONLY, dir_fd=folder_fd)
+        os.close(folder_fd)
+        folder_fd = subfolder_fd
+    os.close(folder_fd)
 
 
 def test_leftovers_of_a_dead_process_are_removed(workspace: Workspace) -> None:
-    dead = workspace.open_write(RelPath("never-finished"))
+    abandoned = workspace.open_write(RelPath("never-finished"))
     (workspace.staging.folder / "ruin-1" / "x").mkdir(parents=True)
     workspace.staging.clean_up()
-    assert staged(workspace) == []
-    dead.abort()
+    assert staged_files(workspace) == []
+    abandoned.abort()
 
 
-class InTheSandbox:
-    """Stands where a container would: it is root, and takes the sandbox's own paths."""
+class FakeSandbox:
+    """A stand-in for a container, which has root's rights and uses sandbox paths."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -202,13 +202,13 @@ class InTheSandbox:
     def read(self, path: str, *, limit: int) -> bytes:
         if "refused" in path:
             raise ToolError(f"it is larger than {limit} bytes: too large")
-        return b"by rescue: " + path.encode()
+        return b"from the sandbox: " + path.encode()
 
     def remove(self, path: str) -> None:
         self.removed = path
 
 
-def closed_file(workspace: Workspace, name: str) -> None:
+def write_unreadable_file(workspace: Workspace, name: str) -> None:
     for folder in (workspace.root.parent, workspace.root):
         folder.chmod(0o755)
     file = workspace.root / name
@@ -217,20 +217,20 @@ def closed_file(workspace: Workspace, name: str) -> None:
 
 
 def test_files_unreadable_on_the_host_are_read_through_the_sandbox(workspace: Workspace) -> None:
-    closed_file(workspace, "secret")
-    closed_file(workspace, "refused")
-    open_parents(workspace.root)
+    write_unreadable_file(workspace, "secret")
+    write_unreadable_file(workspace, "refused")
+    make_parents_searchable(workspace.root)
     with as_ordinary_user(), pytest.raises(WorkspaceError, match="permission denied"):
         workspace.open_read(RelPath("secret"))
-    workspace.fallback = InTheSandbox(workspace.root)
+    workspace.fallback = FakeSandbox(workspace.root)
     with as_ordinary_user():
         with workspace.open_read(RelPath("secret")) as file:
-            assert file.read() == b"by rescue: /workspace/secret"
+            assert file.read() == b"from the sandbox: /workspace/secret"
         with pytest.raises(WorkspaceError, match="too large"):
             workspace.open_read(RelPath("refused"))
 
 
-def open_parents(path: Path) -> None:
+def make_parents_searchable(path: Path) -> None:
     for parent in path.parents:
         if parent != Path("/") and parent.stat().st_uid == os.geteuid():
             parent.chmod(stat.S_IMODE(parent.stat().st_mode) | 0o111)
@@ -247,21 +247,21 @@ def test_files_unremovable_on_the_host_are_removed_through_the_sandbox(
     (workspace.root / "mine" / "closed").mkdir(parents=True)
     (workspace.root / "mine" / "closed" / "file").write_text("x")
     os.chown(workspace.root / "mine", 65534, 65534)
-    open_parents(workspace.root)
-    rescue = InTheSandbox(workspace.root)
-    workspace.fallback = rescue
+    make_parents_searchable(workspace.root)
+    fallback = FakeSandbox(workspace.root)
+    workspace.fallback = fallback
     with as_ordinary_user():
         workspace.remove(RelPath("mine"))
-    assert rescue.removed == "/workspace/mine"
+    assert fallback.removed == "/workspace/mine"
     assert (workspace.root / "mine" / "closed" / "file").exists()
 
 
-def test_a_sparse_terabyte_file_costs_nothing(workspace: Workspace) -> None:
+def test_a_sparse_terabyte_file_can_be_read(workspace: Workspace) -> None:
     with (workspace.root / "huge").open("wb") as file:
         try:
             file.truncate(1024**4)
         except OSError:
             pytest.skip("this file system has no files of 1 TB")
     assert workspace.stat(RelPath("huge")).size == 1024**4
-    with workspace.open_read(RelPath("huge")) as opened:
-        assert opened.read(4) == b"\0\0\0\0"
+    with workspace.open_read(RelPath("huge")) as file:
+        assert file.read(4) == b"\0\0\0\0"

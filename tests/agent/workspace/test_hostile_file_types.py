@@ -1,4 +1,4 @@
-"""Links, devices, sockets and FIFOs where a file or a folder is expected: none is opened."""
+"""Links, devices, sockets and FIFOs in place of a file or a folder are never opened."""
 
 import os
 import socket
@@ -22,13 +22,13 @@ from sandbox_ui.workspace.outputs import list_results
 from tests.support.hostile.hostile_workspace import FILE_PATH, read_omission_note, zip_workspace
 
 
-def a_fifo(path: Path) -> None:
+def make_fifo(path: Path) -> None:
     os.mkfifo(path)
 
 
-def a_socket(path: Path) -> None:
+def make_socket(path: Path) -> None:
     before = Path.cwd()
-    os.chdir(path.parent)  # the name of a socket is short
+    os.chdir(path.parent)  # socket paths must be short
     try:
         with socket.socket(socket.AF_UNIX) as bound:
             bound.bind(path.name)
@@ -36,39 +36,39 @@ def a_socket(path: Path) -> None:
         os.chdir(before)
 
 
-def a_device(path: Path) -> None:
-    """A terminal without a driver: opening it would answer ENXIO at best."""
+def make_device(path: Path) -> None:
+    """Make a terminal device without a driver, which cannot be opened."""
     try:
         os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(4, 250))
     except PermissionError:
         pytest.skip("only root can make a device")
 
 
-def a_link(path: Path) -> None:
+def make_link(path: Path) -> None:
     path.symlink_to("/etc/passwd")
 
 
-def a_dangling_link(path: Path) -> None:
+def make_dangling_link(path: Path) -> None:
     path.symlink_to(path.parent / "nowhere")
 
 
-def a_folder(path: Path) -> None:
+def make_folder(path: Path) -> None:
     path.mkdir()
 
 
-@pytest.fixture(params=[a_fifo, a_socket, a_device, a_link, a_dangling_link])
-def special(request: pytest.FixtureRequest) -> Callable[[Path], None]:
-    made: Callable[[Path], None] = request.param
-    return made
+@pytest.fixture(params=[make_fifo, make_socket, make_device, make_link, make_dangling_link])
+def make_special(request: pytest.FixtureRequest) -> Callable[[Path], None]:
+    function: Callable[[Path], None] = request.param
+    return function
 
 
 def test_special_files_are_never_opened(
     workspace: Workspace,
     snapshots: SnapshotTracker,
-    special: Callable[[Path], None],
+    make_special: Callable[[Path], None],
     tmp_path: Path,
 ) -> None:
-    special(workspace.root / FILE_PATH)
+    make_special(workspace.root / FILE_PATH)
     with pytest.raises(WorkspaceError, match=r"not a regular file|is a link"):
         workspace.open_read(FILE_PATH)
     with pytest.raises(EditConflict), workspace.open_write(FILE_PATH) as upload:
@@ -76,8 +76,8 @@ def test_special_files_are_never_opened(
     assert snapshots.take().changed[FILE_PATH].kind not in ("file", "folder")
     assert "output/f" in read_omission_note(zip_workspace(workspace))
     assert len(copy_out(workspace, RelPath("output"), tmp_path / "out").skipped) == 1
-    past = FileVersions(tmp_path / "manifests.jsonl", BlobStore(tmp_path / "blobs"))
-    assert list_results(workspace, past)["outputs"]["files"] == []
+    versions = FileVersions(tmp_path / "manifests.jsonl", BlobStore(tmp_path / "blobs"))
+    assert list_results(workspace, versions)["outputs"]["files"] == []
     removed = operations.remove(workspace, [FILE_PATH])
     assert removed.undo_token
     assert operations.undo(workspace, removed.undo_token).paths == (FILE_PATH,)
@@ -85,12 +85,12 @@ def test_special_files_are_never_opened(
 
 
 def test_non_folders_are_never_entered(
-    workspace: Workspace, special: Callable[[Path], None], tmp_path: Path
+    workspace: Workspace, make_special: Callable[[Path], None], tmp_path: Path
 ) -> None:
-    special(workspace.root / "away")
+    make_special(workspace.root / "away")
     inside = RelPath("away/f")
     workspace.write(FILE_PATH, [b"x"])
-    for act in (
+    for operation in (
         lambda: workspace.list(RelPath("away")),
         lambda: workspace.stat(inside),
         lambda: workspace.open_read(inside),
@@ -105,31 +105,31 @@ def test_non_folders_are_never_entered(
         lambda: zip_workspace(workspace, inside),
     ):
         with pytest.raises(WorkspaceError):
-            act()
+            operation()
     assert workspace.stat(FILE_PATH).size == 1
 
 
-@pytest.mark.parametrize("what", [a_fifo, a_device, a_link, a_folder])
+@pytest.mark.parametrize("make_file", [make_fifo, make_device, make_link, make_folder])
 def test_a_replaced_input_folder_does_not_break_the_start(
-    workspace: Workspace, what: Callable[[Path], None], tmp_path: Path
+    workspace: Workspace, make_file: Callable[[Path], None], tmp_path: Path
 ) -> None:
-    """The person's files go into ``input``, which the model may have replaced."""
-    what(workspace.root / "input")
-    given = tmp_path / "given"
-    given.write_text("x")
-    if what is a_folder:
-        assert copy_in(workspace, given, RelPath("input")).copied
+    """The user's files are copied into ``input``, which the model may have replaced."""
+    make_file(workspace.root / "input")
+    given_path = tmp_path / "given"
+    given_path.write_text("x")
+    if make_file is make_folder:
+        assert copy_in(workspace, given_path, RelPath("input")).copied
     else:
         with pytest.raises(WorkspaceError):
-            copy_in(workspace, given, RelPath("input"))
+            copy_in(workspace, given_path, RelPath("input"))
 
 
 def test_links_in_a_given_folder_are_not_followed(workspace: Workspace, tmp_path: Path) -> None:
-    given = tmp_path / "given"
-    given.mkdir()
-    for make in (a_fifo, a_socket, a_link, a_folder):
-        make(given / make.__name__)
-    (given / "f").write_text("x")
-    report = copy_in(workspace, given)
-    assert report.copied == [str(given / "f")]
+    given_path = tmp_path / "given"
+    given_path.mkdir()
+    for make in (make_fifo, make_socket, make_link, make_folder):
+        make(given_path / make.__name__)
+    (given_path / "f").write_text("x")
+    report = copy_in(workspace, given_path)
+    assert report.copied == [str(given_path / "f")]
     assert len(report.skipped) == 3

@@ -1,4 +1,4 @@
-"""Hard links, closed folders, and a workspace that is not what it was."""
+"""Hard links, folders without permissions, and replaced workspaces."""
 
 import os
 import stat
@@ -35,7 +35,7 @@ def test_replacing_a_hard_link_changes_one_name_only(workspace: Workspace) -> No
 
 
 def test_hard_linked_files_are_never_written_in_place(workspace: Workspace) -> None:
-    """Such as one that a sandbox might link from elsewhere on the same disk."""
+    """A sandbox could link a file from elsewhere on the same disk."""
     outside = workspace.root.parent / "outside"
     outside.write_bytes(b"mine")
     outside.chmod(0o400)
@@ -51,21 +51,21 @@ def test_hard_linked_files_are_never_written_in_place(workspace: Workspace) -> N
     assert (after.st_mode, after.st_mtime_ns) == (before.st_mode, before.st_mtime_ns)
 
 
-def closed(workspace: Workspace) -> None:
-    """A folder that nobody but root may enter, as the program in the sandbox owns it."""
+def make_closed_folder(workspace: Workspace) -> None:
+    """Make a folder that only root can enter, as a program in the sandbox would."""
     inner = workspace.root / "output" / "closed" / "inner"
     inner.mkdir(parents=True)
     (inner / "f").write_text("x")
-    for at in (inner, inner.parent):
-        at.chmod(0)
+    for folder_path in (inner, inner.parent):
+        folder_path.chmod(0)
 
 
 def test_root_reads_folders_without_permissions(
     workspace: Workspace, snapshots: SnapshotTracker, tmp_path: Path
 ) -> None:
     if os.geteuid() != 0:
-        pytest.skip("only root enters them")
-    closed(workspace)
+        pytest.skip("only root can enter folders without permissions")
+    make_closed_folder(workspace)
     assert "output/closed/inner/f" in snapshots.take().changed
     assert "output/closed/inner/f" in zip_workspace(workspace).namelist()
     assert copy_out(workspace, RelPath("output"), tmp_path / "out").copied
@@ -77,9 +77,9 @@ def test_root_reads_folders_without_permissions(
 
 
 @pytest.fixture
-def ordinary(workspace: Workspace) -> Workspace:
-    """The workspace of an application that is not root, all its own."""
-    closed(workspace)
+def user_workspace(workspace: Workspace) -> Workspace:
+    """A workspace owned by an ordinary user, as of an application without root's rights."""
+    make_closed_folder(workspace)
     workspace.staging.folder.mkdir(mode=0o700)
     if os.geteuid() == 0:
         for path in (workspace.root, workspace.staging.folder, *workspace.root.rglob("*")):
@@ -90,28 +90,33 @@ def ordinary(workspace: Workspace) -> Workspace:
     return workspace
 
 
-def test_an_ordinary_user_is_told_which_folders_are_unreadable(
-    ordinary: Workspace, snapshots: SnapshotTracker, tmp_path: Path
+def test_unreadable_folders_are_reported_to_an_ordinary_user(
+    user_workspace: Workspace, snapshots: SnapshotTracker, tmp_path: Path
 ) -> None:
     path = RelPath("output/closed")
     with as_ordinary_user():
-        for act in (lambda: ordinary.list(path), lambda: ordinary.open_read(RelPath(f"{path}/f"))):
+        for operation in (
+            lambda: user_workspace.list(path),
+            lambda: user_workspace.open_read(RelPath(f"{path}/f")),
+        ):
             with pytest.raises(WorkspaceError, match="permission denied"):
-                act()
-        delta = SnapshotTracker(ordinary.root, snapshots._reader.blobs).take()
+                operation()
+        delta = SnapshotTracker(user_workspace.root, snapshots._reader.blobs).take()
         assert "cannot be looked into" in delta.changed[path].reason
-        assert "permission denied" in read_omission_note(zip_workspace(ordinary))
+        assert "permission denied" in read_omission_note(zip_workspace(user_workspace))
         assert (
-            list_folder(ordinary, RelPath("output"), ListingQuery())["entries"][0]["child_count"]
+            list_folder(user_workspace, RelPath("output"), ListingQuery())["entries"][0][
+                "child_count"
+            ]
             is None
         )
 
 
-def test_an_ordinary_user_removes_their_own_unreadable_folders(ordinary: Workspace) -> None:
+def test_an_ordinary_user_removes_their_own_unreadable_folders(user_workspace: Workspace) -> None:
     with as_ordinary_user():
-        ordinary.remove(RelPath("output/closed"))
-        assert ordinary.list(RelPath("output")) == []
-        assert list(ordinary.staging.folder.iterdir()) == []
+        user_workspace.remove(RelPath("output/closed"))
+        assert user_workspace.list(RelPath("output")) == []
+        assert list(user_workspace.staging.folder.iterdir()) == []
 
 
 def test_a_workspace_replaced_by_a_link_is_not_followed(
@@ -128,7 +133,7 @@ def test_a_workspace_replaced_by_a_link_is_not_followed(
         watched.take()
         workspace.root.rename(tmp_path / "moved")
         workspace.root.symlink_to(outside)
-        for act in (
+        for operation in (
             lambda: workspace.list(ROOT),
             lambda: workspace.open_read(FILE_PATH),
             lambda: workspace.write(FILE_PATH, [b"x"]),
@@ -140,7 +145,7 @@ def test_a_workspace_replaced_by_a_link_is_not_followed(
             lambda: watched.take(final=True),
         ):
             with pytest.raises(WorkspaceError):
-                act()
+                operation()
     assert (outside / FILE_PATH).read_text() == "secret"
     assert not list((tmp_path / "blobs").rglob("*-*"))
 
@@ -159,10 +164,10 @@ def test_moving_into_a_sandbox_follows_no_links(tmp_path: Path) -> None:
     outside.mkdir()
     folder = RunFolder.create(tmp_path / "data", "draft")
     source, target = folder.workspace, tmp_path / "data" / "sandboxes" / "warm" / "workspace"
-    for at in (source / "input" / "deep", source / "taken", target / "input"):
-        at.mkdir(parents=True)
+    for folder_path in (source / "input" / "deep", source / "taken", target / "input"):
+        folder_path.mkdir(parents=True)
     (source / "link").symlink_to(outside)
     (target / "taken").symlink_to(outside)
-    with suppress(OSError):  # a link in the place of a folder: nothing goes through it
+    with suppress(OSError):  # a link in place of a folder is not followed
         move_to_sandbox(folder, "warm", target)
     assert list(outside.iterdir()) == []

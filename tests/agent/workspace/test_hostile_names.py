@@ -1,6 +1,6 @@
-"""What a hostile program calls things, and how deep it puts them.
+"""Hostile file names and very deep folders.
 
-Every operation does what it says or refuses with a sentence.
+Every operation succeeds or is refused with a message.
 """
 
 import os
@@ -25,25 +25,25 @@ from tests.support.hostile.hostile_workspace import read_omission_note, zip_work
 
 
 @pytest.fixture(autouse=True)
-def swept(tmp_path: Path) -> Iterator[None]:
-    """Nothing so deep is left: who removes it later may not be up to it."""
+def remove_deep_folders(tmp_path: Path) -> Iterator[None]:
+    """Remove very deep folders, which pytest's own cleanup may not be able to remove."""
     yield
     subprocess.run(["rm", "-rf", str(tmp_path)], check=True)
 
 
-def deep(root: Path, levels: int, name: str = "d") -> None:
-    """Folders in each other, deeper than any path can tell."""
-    at = os.open(root, os.O_RDONLY)
+def make_deep_folders(root: Path, levels: int, name: str = "d") -> None:
+    """Make nested folders beyond the path limit."""
+    folder_fd = os.open(root, os.O_RDONLY)
     for _ in range(levels):
-        os.mkdir(name, dir_fd=at)
-        below = os.open(name, os.O_RDONLY, dir_fd=at)
-        os.close(at)
-        at = below
-    os.close(os.open("end", os.O_CREAT | os.O_WRONLY, dir_fd=at))
-    os.close(at)
+        os.mkdir(name, dir_fd=folder_fd)
+        subfolder_fd = os.open(name, os.O_RDONLY, dir_fd=folder_fd)
+        os.close(folder_fd)
+        folder_fd = subfolder_fd
+    os.close(os.open("end", os.O_CREAT | os.O_WRONLY, dir_fd=folder_fd))
+    os.close(folder_fd)
 
 
-ALIKE = [
+SIMILAR_NAMES = [
     (normalize("NFC", "é"), normalize("NFD", "é")),
     ("readme", "README"),
     ("ß", "ẞ"),
@@ -53,7 +53,7 @@ ALIKE = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other"), ALIKE)
+@pytest.mark.parametrize(("one", "other"), SIMILAR_NAMES)
 def test_similar_looking_names_are_different_files(
     workspace: Workspace, snapshots: SnapshotTracker, one: str, other: str
 ) -> None:
@@ -84,7 +84,7 @@ def test_names_are_limited_to_255_bytes(workspace: Workspace) -> None:
 def test_files_beyond_the_path_limit_are_omitted_and_removable(
     workspace: Workspace, snapshots: SnapshotTracker, tmp_path: Path
 ) -> None:
-    deep(workspace.root / "output", 3000)
+    make_deep_folders(workspace.root / "output", 3000)
     snapshots.take()
     assert any(node.reason for node in snapshots.manifest.nodes.values())
     assert bytes_on_disk(workspace.root) > 0
@@ -98,14 +98,14 @@ def test_a_name_beyond_the_path_limit_does_not_break_a_listing(workspace: Worksp
     folder = RelPath("/".join(["d" * 200] * 20))
     workspace.make_folder(folder)
     with workspace.open_root(folder) as root:
-        at = os.open(folder, os.O_RDONLY, dir_fd=root)
-        os.close(os.open("n" * 200, os.O_CREAT | os.O_WRONLY, dir_fd=at))
-        os.close(os.open("short", os.O_CREAT | os.O_WRONLY, dir_fd=at))
-        os.close(at)
+        folder_fd = os.open(folder, os.O_RDONLY, dir_fd=root)
+        os.close(os.open("n" * 200, os.O_CREAT | os.O_WRONLY, dir_fd=folder_fd))
+        os.close(os.open("short", os.O_CREAT | os.O_WRONLY, dir_fd=folder_fd))
+        os.close(folder_fd)
     rows = list_folder(workspace, folder, ListingQuery())["entries"]
     assert [row["name"] for row in rows] == ["n" * 200, "short"]
-    found = list_folder(workspace, ROOT, ListingQuery(words="nnn"))["entries"]
-    assert [row["name"] for row in found] == ["n" * 200]
+    matches = list_folder(workspace, ROOT, ListingQuery(words="nnn"))["entries"]
+    assert [row["name"] for row in matches] == ["n" * 200]
     with pytest.raises(WorkspaceError, match="the maximum is 4095"):
         RelPath.from_url(rows[0]["path"])
 
@@ -126,7 +126,7 @@ def test_a_sandbox_of_any_depth_is_removed(tmp_path: Path) -> None:
     sandbox = tmp_path / "data" / "sandboxes" / "some"
     sandbox.mkdir(parents=True)
     (sandbox / "link").symlink_to(outside)
-    deep(sandbox, 3000)
+    make_deep_folders(sandbox, 3000)
     volume.discard(sandbox)
     assert not sandbox.exists()
     assert outside.is_dir()
@@ -135,7 +135,7 @@ def test_a_sandbox_of_any_depth_is_removed(tmp_path: Path) -> None:
 def test_very_deep_files_are_not_cheap_to_move(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Moving them into one that is there would take longer; nothing is brought down by it."""
+    """Moving them into an existing sandbox would take longer than creating one."""
     folder = RunFolder.create(tmp_path, "draft")
     folder.workspace.mkdir(parents=True)
     monkeypatch.setattr(volume, "is_attached", lambda _: True)

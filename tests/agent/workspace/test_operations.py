@@ -1,4 +1,4 @@
-"""What a person changes in a workspace, and takes back."""
+"""Changes in a workspace, and their undo."""
 
 import os
 from collections.abc import Callable
@@ -22,20 +22,20 @@ def workspace(tmp_path: Path) -> Workspace:
 
 
 @pytest.fixture(params=["renameat2", "reserved names"], autouse=True)
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the kernel's flags, and as where a file system knows none."""
+def rename_method(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rename with the kernel's flags, and as on a file system without them."""
     if request.param == "reserved names":
         monkeypatch.setattr(rename, "_libc", object())
 
 
-def make(workspace: Workspace, **files: str) -> None:
+def write_files(workspace: Workspace, **files: str) -> None:
     for name, content in files.items():
         path = workspace.root / name.replace("__", "/")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content)
 
 
-def tree(workspace: Workspace) -> dict[str, str | None]:
+def read_tree(workspace: Workspace) -> dict[str, str | None]:
     root = workspace.root
     return {
         str(path.relative_to(root)): path.read_text() if path.is_file() else None
@@ -43,7 +43,7 @@ def tree(workspace: Workspace) -> dict[str, str | None]:
     }
 
 
-def rel(*names: str) -> list[RelPath]:
+def paths(*names: str) -> list[RelPath]:
     return [RelPath(name) for name in names]
 
 
@@ -51,15 +51,15 @@ def rel(*names: str) -> list[RelPath]:
 
 
 def test_new_files_and_folders_do_not_overwrite(workspace: Workspace) -> None:
-    made = [
+    results = [
         operations.new_folder(workspace, RelPath("a/b")).paths,
         operations.new_folder(workspace, RelPath("a/b")).paths,
         operations.new_folder(workspace, RelPath("a/b"), merge=True).paths,
         operations.new_file(workspace, RelPath("a/x.txt")).paths,
         operations.new_file(workspace, RelPath("a/x.txt")).paths,
     ]
-    assert [path for (path,) in made] == ["a/b", "a/b (2)", "a/b", "a/x.txt", "a/x (2).txt"]
-    assert tree(workspace) == {
+    assert [path for (path,) in results] == ["a/b", "a/b (2)", "a/b", "a/x.txt", "a/x (2).txt"]
+    assert read_tree(workspace) == {
         "a": None, "a/b": None, "a/b (2)": None, "a/x.txt": "", "a/x (2).txt": "",
     }  # fmt: skip
 
@@ -68,13 +68,13 @@ def test_new_files_and_folders_do_not_overwrite(workspace: Workspace) -> None:
 
 
 def test_moves_keep_both_files_if_the_name_is_taken(workspace: Workspace) -> None:
-    make(workspace, a="a", b__inner="b", to__a="old")
+    write_files(workspace, a="a", b__inner="b", to__a="old")
     (workspace.root / "link").symlink_to("/etc")
-    moved = operations.move(workspace, rel("a", "b", "link", "to/a"), RelPath("to"))
+    moved = operations.move(workspace, paths("a", "b", "link", "to/a"), RelPath("to"))
     assert moved.paths == ("to/a (2)", "to/b", "to/link", "to/a")
     assert (workspace.root / "to" / "link").readlink() == Path("/etc")
     (workspace.root / "to" / "link").unlink()
-    assert tree(workspace) == {
+    assert read_tree(workspace) == {
         "to": None, "to/a": "old", "to/a (2)": "a", "to/b": None, "to/b/inner": "b",
     }  # fmt: skip
 
@@ -87,43 +87,43 @@ def test_undoing_a_move_skips_files_removed_meanwhile(workspace: Workspace) -> N
     assert moved.undo_token
     undone = operations.undo(workspace, moved.undo_token)
     assert (undone.paths, undone.old_paths) == (("c", "a"), ("to/c", "to/a"))
-    assert [("to/b" in why) for why in undone.failures] == [True]
+    assert ["to/b" in failure for failure in undone.failures] == [True]
     with pytest.raises(WorkspaceError, match="cannot be undone any more"):
         operations.undo(workspace, moved.undo_token)
 
 
 def test_a_move_can_be_undone(workspace: Workspace) -> None:
-    make(workspace, a="a", b__inner="b", to__a="old")
-    before = tree(workspace)
-    moved = operations.move(workspace, rel("a", "b"), RelPath("to"))
+    write_files(workspace, a="a", b__inner="b", to__a="old")
+    before = read_tree(workspace)
+    moved = operations.move(workspace, paths("a", "b"), RelPath("to"))
     assert moved.undo_token
     assert operations.undo(workspace, moved.undo_token).paths == ("b", "a")
-    assert tree(workspace) == before
+    assert read_tree(workspace) == before
     with pytest.raises(WorkspaceError, match="cannot be undone any more"):
         operations.undo(workspace, moved.undo_token)
 
 
 def test_a_moved_folder_keeps_its_contents(workspace: Workspace) -> None:
-    make(workspace, d__x="x")
-    operations.move(workspace, rel("d/x", "d", "d"), RelPath("to"))
-    assert tree(workspace) == {"to": None, "to/d": None, "to/d/x": "x"}
+    write_files(workspace, d__x="x")
+    operations.move(workspace, paths("d/x", "d", "d"), RelPath("to"))
+    assert read_tree(workspace) == {"to": None, "to/d": None, "to/d/x": "x"}
 
 
-@pytest.mark.parametrize("to", ["d", "d/inner", "d/inner/deeper"])
-def test_a_folder_cannot_be_moved_into_itself(workspace: Workspace, to: str) -> None:
-    make(workspace, d__inner__x="x")
+@pytest.mark.parametrize("target", ["d", "d/inner", "d/inner/deeper"])
+def test_a_folder_cannot_be_moved_into_itself(workspace: Workspace, target: str) -> None:
+    write_files(workspace, d__inner__x="x")
     with pytest.raises(WorkspaceError, match="into itself"):
-        operations.move(workspace, rel("d"), RelPath(to))
-    assert "d/inner/x" in tree(workspace)
+        operations.move(workspace, paths("d"), RelPath(target))
+    assert "d/inner/x" in read_tree(workspace)
 
 
 def test_a_rename_can_be_undone(workspace: Workspace) -> None:
-    make(workspace, d__a="a", d__b="b")
+    write_files(workspace, d__a="a", d__b="b")
     renamed = operations.rename(workspace, RelPath("d/a"), "b")
     assert renamed.paths == ("d/b (2)",)
     assert renamed.undo_token
     operations.undo(workspace, renamed.undo_token)
-    assert tree(workspace) == {"d": None, "d/a": "a", "d/b": "b"}
+    assert read_tree(workspace) == {"d": None, "d/a": "a", "d/b": "b"}
     with pytest.raises(WorkspaceError, match="single name"):
         operations.rename(workspace, RelPath("d/a"), "../a")
 
@@ -132,12 +132,12 @@ def test_a_rename_can_be_undone(workspace: Workspace) -> None:
 
 
 def test_a_removal_can_be_undone(workspace: Workspace) -> None:
-    make(workspace, a="a", d__x="x")
+    write_files(workspace, a="a", d__x="x")
     (workspace.root / "d" / "link").symlink_to("/etc")
-    removed = operations.remove(workspace, rel("a", "d", "d/x"))
+    removed = operations.remove(workspace, paths("a", "d", "d/x"))
     assert removed.paths == ("a", "d")
-    assert tree(workspace) == {}
-    make(workspace, a="another")
+    assert read_tree(workspace) == {}
+    write_files(workspace, a="another")
     assert removed.undo_token
     assert operations.undo(workspace, removed.undo_token).paths == ("a (2)", "d")
     assert (workspace.root / "a (2)").read_text() == "a"
@@ -146,25 +146,25 @@ def test_a_removal_can_be_undone(workspace: Workspace) -> None:
 
 
 def test_undo_recreates_a_missing_parent_folder(workspace: Workspace) -> None:
-    make(workspace, d__e__x="x")
-    removed = operations.remove(workspace, rel("d/e/x"))
-    operations.remove(workspace, rel("d"))
+    write_files(workspace, d__e__x="x")
+    removed = operations.remove(workspace, paths("d/e/x"))
+    operations.remove(workspace, paths("d"))
     assert removed.undo_token
     operations.undo(workspace, removed.undo_token)
-    assert tree(workspace) == {"d": None, "d/e": None, "d/e/x": "x"}
+    assert read_tree(workspace) == {"d": None, "d/e": None, "d/e/x": "x"}
 
 
 def test_removal_is_all_or_nothing(workspace: Workspace) -> None:
-    make(workspace, a="a")
+    write_files(workspace, a="a")
     with pytest.raises(WorkspaceError, match="missing"):
-        operations.remove(workspace, rel("a", "missing"))
-    assert tree(workspace) == {"a": "a"}
+        operations.remove(workspace, paths("a", "missing"))
+    assert read_tree(workspace) == {"a": "a"}
     assert list(workspace.staging.folder.iterdir()) == []
 
 
 def test_removed_files_are_kept_for_ten_minutes(workspace: Workspace) -> None:
-    make(workspace, a="a")
-    removed = operations.remove(workspace, rel("a"))
+    write_files(workspace, a="a")
+    removed = operations.remove(workspace, paths("a"))
     now = workspace.staging.folder.stat().st_mtime
     workspace.staging.clean_up(now + UNDO_SECONDS - 10)
     assert len(list(workspace.staging.folder.iterdir())) == 2
@@ -176,22 +176,22 @@ def test_removed_files_are_kept_for_ten_minutes(workspace: Workspace) -> None:
 
 
 def test_empty_names_and_the_workspace_root_are_rejected(workspace: Workspace) -> None:
-    acts: list[Callable[[], object]] = [
+    operations_to_refuse: list[Callable[[], object]] = [
         lambda: operations.new_folder(workspace, ROOT),
         lambda: operations.new_file(workspace, ROOT),
         lambda: operations.move(workspace, [ROOT], RelPath("a")),
         lambda: operations.rename(workspace, ROOT, "a"),
         lambda: operations.remove(workspace, [ROOT]),
         lambda: operations.remove(workspace, []),
-        lambda: operations.move(workspace, rel("missing"), ROOT),
+        lambda: operations.move(workspace, paths("missing"), ROOT),
         lambda: operations.rename(workspace, RelPath("missing"), "a"),
         lambda: operations.undo(workspace, "../../x"),
         lambda: operations.undo(workspace, "0" * 24),
     ]
-    for act in acts:
+    for operation in operations_to_refuse:
         with pytest.raises(WorkspaceError):
-            act()
-    assert tree(workspace) == {}
+            operation()
+    assert read_tree(workspace) == {}
 
 
 def test_links_in_the_path_are_not_followed(workspace: Workspace, tmp_path: Path) -> None:
@@ -199,24 +199,24 @@ def test_links_in_the_path_are_not_followed(workspace: Workspace, tmp_path: Path
     outside.mkdir()
     (outside / "x").write_text("safe")
     (workspace.root / "in").symlink_to(outside)
-    make(workspace, a="a")
-    acts: list[Callable[[], object]] = [
+    write_files(workspace, a="a")
+    operations_to_refuse: list[Callable[[], object]] = [
         lambda: operations.new_folder(workspace, RelPath("in/a")),
         lambda: operations.new_file(workspace, RelPath("in/a")),
-        lambda: operations.move(workspace, rel("a"), RelPath("in")),
-        lambda: operations.move(workspace, rel("in/x"), ROOT),
+        lambda: operations.move(workspace, paths("a"), RelPath("in")),
+        lambda: operations.move(workspace, paths("in/x"), ROOT),
         lambda: operations.rename(workspace, RelPath("in/x"), "y"),
-        lambda: operations.remove(workspace, rel("in/x")),
+        lambda: operations.remove(workspace, paths("in/x")),
     ]
-    for act in acts:
+    for operation in operations_to_refuse:
         with pytest.raises(WorkspaceError):
-            act()
+            operation()
     assert [path.name for path in outside.iterdir()] == ["x"]
     assert (outside / "x").read_text() == "safe"
 
 
-class InTheSandbox:
-    """Stands where a container would: it is root there."""
+class FakeSandbox:
+    """A stand-in for a container, which has root's rights."""
 
     def __init__(self) -> None:
         self.removed: list[str] = []
@@ -233,19 +233,19 @@ def test_files_only_root_may_remove_are_deleted_permanently_in_the_sandbox(
 ) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root can make what an ordinary user may not remove")
-    make(workspace, theirs__x="x")
+    write_files(workspace, root__x="x")
     for folder in (workspace.root.parent, workspace.root):
         os.chown(folder, 65534, 65534)
     for parent in workspace.root.parents:
         if parent.stat().st_uid == 0 and parent != Path("/"):
             parent.chmod(parent.stat().st_mode & 0o7777 | 0o111)
     with as_ordinary_user(), pytest.raises(WorkspaceError, match="permission denied"):
-        operations.remove(workspace, rel("theirs/x"))
-    rescue = InTheSandbox()
-    workspace.fallback = rescue
+        operations.remove(workspace, paths("root/x"))
+    fallback = FakeSandbox()
+    workspace.fallback = fallback
     with as_ordinary_user():
-        removed = operations.remove(workspace, rel("theirs/x"))
-    assert rescue.removed == ["/workspace/theirs/x"]
+        removed = operations.remove(workspace, paths("root/x"))
+    assert fallback.removed == ["/workspace/root/x"]
     assert removed.undo_token is None
 
 
@@ -261,14 +261,14 @@ def replace(workspace: Workspace, path: str, version: str) -> None:
 def test_an_unchanged_file_is_replaced_with_its_mode(
     workspace: Workspace,
 ) -> None:
-    make(workspace, a="old")
+    write_files(workspace, a="old")
     (workspace.root / "a").chmod(0o750)
-    seen = version_tag((workspace.root / "a").stat())
-    replace(workspace, "a", seen)
+    tag = version_tag((workspace.root / "a").stat())
+    replace(workspace, "a", tag)
     assert (workspace.root / "a").read_text() == "new"
     assert (workspace.root / "a").stat().st_mode & 0o7777 == 0o750
     with pytest.raises(EditConflict, match="has changed"):
-        replace(workspace, "a", seen)
+        replace(workspace, "a", tag)
     replace(workspace, "a", ANY_VERSION)
     assert list(workspace.staging.folder.iterdir()) == []
 

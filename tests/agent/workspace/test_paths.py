@@ -1,4 +1,4 @@
-"""Names below a root, and opening them in the face of links, devices and FIFOs."""
+"""Relative paths, and opening files despite links, devices and FIFOs."""
 
 import errno
 import fcntl
@@ -24,7 +24,7 @@ def resolution(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    ("text", "reason"),
     [
         ("", "empty"),
         ("/etc/passwd", "absolute"),
@@ -40,8 +40,8 @@ def resolution(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
         ("\ud800", "not valid text"),
     ],
 )
-def test_unsafe_paths_are_refused_with_the_reason(text: str, why: str) -> None:
-    with pytest.raises(WorkspaceError, match=why):
+def test_unsafe_paths_are_refused_with_the_reason(text: str, reason: str) -> None:
+    with pytest.raises(WorkspaceError, match=reason):
         RelPath(text)
 
 
@@ -59,7 +59,7 @@ def test_any_linux_name_survives_a_url(names: list[bytes]) -> None:
     assert os.fsencode(path) == b"/".join(names)
 
 
-def test_the_parts_of_a_path() -> None:
+def test_a_path_has_a_name_and_a_parent() -> None:
     path = RelPath("a/b/c.txt")
     assert (path.name, path.parent, path.parent.parent.parent) == ("c.txt", "a/b", ROOT)
     assert ROOT.child("a") == "a"
@@ -74,7 +74,7 @@ def test_a_non_utf8_name_can_be_shown() -> None:
     assert RelPath(b"caf\xe9/\xff").display == "caf%E9/%FF"
 
 
-def opened_text(root: Path, path: str) -> bytes:
+def read_file(root: Path, path: str) -> bytes:
     with paths.host_folder_fd(root) as fd:
         file = paths.open_file(fd, path)
     with os.fdopen(file, "rb") as opened:
@@ -85,7 +85,7 @@ def opened_text(root: Path, path: str) -> bytes:
 def test_a_file_below_the_root_is_opened(tmp_path: Path) -> None:
     (tmp_path / "a" / "b").mkdir(parents=True)
     (tmp_path / "a" / "b" / "c").write_text("hello")
-    assert opened_text(tmp_path, "a/b/c") == b"hello"
+    assert read_file(tmp_path, "a/b/c") == b"hello"
 
 
 @pytest.mark.usefixtures("resolution")
@@ -101,7 +101,7 @@ def test_links_are_never_followed(tmp_path: Path) -> None:
     (root / "inner" / "up").symlink_to("..")
     for path in ("folder/file", "file", "inner/up/file", "inner/up/folder/file"):
         with pytest.raises(OSError, match=r"\[Errno"):
-            opened_text(root, path)
+            read_file(root, path)
     with paths.host_folder_fd(root) as fd, pytest.raises(OSError, match=r"\[Errno"):
         paths.open_folder(fd, "folder")
 
@@ -112,41 +112,41 @@ def test_special_files_are_rejected_without_blocking(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     for name in ("fifo", "folder"):
         with pytest.raises(OSError, match="not a regular file") as caught:
-            opened_text(tmp_path, name)
+            read_file(tmp_path, name)
         assert caught.value.errno == errno.EINVAL
 
 
 @pytest.mark.usefixtures("resolution")
 def test_devices_are_never_opened(tmp_path: Path) -> None:
-    """A terminal device would answer an open with ENXIO, were it tried."""
+    """Opening this terminal device would fail with ENXIO."""
     try:
         os.mknod(tmp_path / "device", 0o600 | 0o020000, os.makedev(4, 250))
     except PermissionError:
         pytest.skip("only root can make a device")
     with pytest.raises(OSError, match="not a regular file"):
-        opened_text(tmp_path, "device")
+        read_file(tmp_path, "device")
 
 
 def test_file_leases_do_not_block(tmp_path: Path) -> None:
     file = tmp_path / "leased"
     file.write_text("x")
     holder = os.open(file, os.O_RDWR)
-    before = signal.signal(signal.SIGIO, signal.SIG_IGN)
+    previous_handler = signal.signal(signal.SIGIO, signal.SIG_IGN)
     try:
         fcntl.fcntl(holder, fcntl.F_SETLEASE, fcntl.F_WRLCK)
         with pytest.raises(BlockingIOError):
-            opened_text(tmp_path, "leased")
+            read_file(tmp_path, "leased")
     finally:
         fcntl.fcntl(holder, fcntl.F_SETLEASE, fcntl.F_UNLCK)
         os.close(holder)
-        signal.signal(signal.SIGIO, before)
+        signal.signal(signal.SIGIO, previous_handler)
 
 
 def test_failures_leave_no_descriptor_open(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("/etc")
     os.mkfifo(tmp_path / "fifo")
-    before = len(list(Path("/proc/self/fd").iterdir()))
+    descriptors_before = len(list(Path("/proc/self/fd").iterdir()))
     for name in ("link", "link/passwd", "fifo", "missing", "missing/x"):
         with pytest.raises(OSError, match=r"\[Errno"):
-            opened_text(tmp_path, name)
-    assert len(list(Path("/proc/self/fd").iterdir())) == before
+            read_file(tmp_path, name)
+    assert len(list(Path("/proc/self/fd").iterdir())) == descriptors_before

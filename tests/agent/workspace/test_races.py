@@ -1,8 +1,7 @@
 """A hostile program swaps folders for links while the workspace is used.
 
-Every round asks for something through a name that is, at that moment, either a folder of the
-workspace or a link to a folder outside of it. Whatever the moment: nothing outside is read,
-written, removed or listed.
+Every round uses a name that refers either to a folder of the workspace or to a link to a folder
+outside of it. At any moment, nothing outside is read, written, removed or listed.
 """
 
 import sys
@@ -31,68 +30,67 @@ from sandbox_ui.preview.base import PreviewRequest
 from sandbox_ui.preview.service import PreviewService
 from sandbox_ui.workspace.listing import ListingQuery, list_folder, row_for_path
 from sandbox_ui.workspace.outputs import list_results
-from tests.support.hostile import path_swapper
-from tests.support.hostile.tripwire import assert_untouched
+from tests.support.run_swapper import path_swapper
+from tests.support.run_swapper.tripwire import assert_untouched
 
 SECRET = b"secret of the host"
 
 
-class Arena:
-    """A workspace with a folder ``d``, a folder outside, and a program that swaps the one for
-    a link to the other, as a process of its own."""
+class RaceWorkspace:
+    """A workspace whose folder ``d`` a process swaps for a link to a folder outside."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.root = folder / "sandbox" / "workspace"
         self.outside = folder / "outside"
-        for at in (self.root / "d" / "inner", self.outside / "inner"):
-            at.mkdir(parents=True)
-        for at in (self.outside, self.outside / "inner"):
-            (at / "f").write_bytes(SECRET)
-            (at / "only-outside").write_bytes(SECRET)
-        for at in (self.root / "d", self.root / "d" / "inner"):
-            (at / "f").write_bytes(b"harmless")
+        for folder_path in (self.root / "d" / "inner", self.outside / "inner"):
+            folder_path.mkdir(parents=True)
+        for folder_path in (self.outside, self.outside / "inner"):
+            (folder_path / "f").write_bytes(SECRET)
+            (folder_path / "only-outside").write_bytes(SECRET)
+        for folder_path in (self.root / "d", self.root / "d" / "inner"):
+            (folder_path / "f").write_bytes(b"harmless")
         self.workspace = Workspace(self.root)
 
     @contextmanager
-    def hostile(self, rounds: int) -> Iterator[Iterator[int]]:
-        """Swap all the time inside the block; at its end nothing has been opened outside.
+    def run_swapper(self, rounds: int) -> Iterator[Iterator[int]]:
+        """Swap the folder during the block, and assert that nothing outside was opened.
 
-        Gives as many rounds, and more where the hostile program needs them to do its own.
+        Yields at least this many rounds, and more until the swapper has done enough of its own.
         """
         count = self.folder / "count"
         count.write_bytes(bytes(8))
         program = [sys.executable, "-SIB", path_swapper.__file__]
         command = [*program, str(self.root), str(self.outside), str(count)]
-        with assert_untouched(self.outside), Popen(command) as hostile:
+        with assert_untouched(self.outside), Popen(command) as swapper:
             try:
                 yield self._rounds(rounds, count)
             finally:
                 count.unlink()
-            assert hostile.wait() == 0
+            assert swapper.wait() == 0
 
-    def _rounds(self, wanted: int, count: Path) -> Iterator[int]:
-        done = 0
-        while done < wanted or int.from_bytes(count.read_bytes()) < wanted // 4:
-            yield done
-            done += 1
+    def _rounds(self, min_rounds: int, count: Path) -> Iterator[int]:
+        completed = 0
+        while completed < min_rounds or int.from_bytes(count.read_bytes()) < min_rounds // 4:
+            yield completed
+            completed += 1
 
-    def untouched(self) -> bool:
-        """Whether the folder outside is as it was made; names, contents, nothing more."""
-        found = {
+    def is_outside_unchanged(self) -> bool:
+        """Whether the folder outside has its original names and contents."""
+        contents = {
             str(path.relative_to(self.outside)): path.read_bytes() if path.is_file() else b""
             for path in self.outside.rglob("*")
         }
         names = ("f", "only-outside", "inner/f", "inner/only-outside")
-        return found == dict.fromkeys(names, SECRET) | {"inner": b""}
+        return contents == dict.fromkeys(names, SECRET) | {"inner": b""}
 
 
 @pytest.fixture
-def arena(tmp_path: Path) -> Arena:
-    return Arena(tmp_path)
+def race(tmp_path: Path) -> RaceWorkspace:
+    return RaceWorkspace(tmp_path)
 
 
-WAYS = [
+ROUNDS = [
     pytest.param((True, 200), id="openat2"),
     pytest.param((False, 100), id="component walk"),
     pytest.param((True, 2000), id="openat2, many", marks=pytest.mark.long),
@@ -100,249 +98,253 @@ WAYS = [
 ]
 
 
-@pytest.fixture(params=WAYS, autouse=True)
+@pytest.fixture(params=ROUNDS, autouse=True)
 def rounds(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    """How many at least; by the kernel's resolution, or as on kernels that have none."""
+    """The minimum number of rounds; with ``openat2``, or as on kernels without it."""
     kernel, count = request.param
     if not kernel:
         monkeypatch.setattr(paths, "HAS_OPENAT2", False)
     return int(count)
 
 
-def list_it(arena: Arena) -> None:
-    names = {entry.name for entry in arena.workspace.list(RelPath("d"))}
+def list_folder_d(race: RaceWorkspace) -> None:
+    names = {entry.name for entry in race.workspace.list(RelPath("d"))}
     assert "only-outside" not in names
 
 
-def read_it(arena: Arena) -> None:
-    with arena.workspace.open_read(RelPath("d/f")) as file:
+def read_file(race: RaceWorkspace) -> None:
+    with race.workspace.open_read(RelPath("d/f")) as file:
         assert file.read() != SECRET
 
 
-def read_deeper(arena: Arena) -> None:
-    with arena.workspace.open_read(RelPath("d/inner/f")) as file:
+def read_nested_file(race: RaceWorkspace) -> None:
+    with race.workspace.open_read(RelPath("d/inner/f")) as file:
         assert file.read() != SECRET
 
 
-def stat_it(arena: Arena) -> None:
-    arena.workspace.stat(RelPath("d/f"))
+def stat_file(race: RaceWorkspace) -> None:
+    race.workspace.stat(RelPath("d/f"))
     with pytest.raises(WorkspaceError):
-        arena.workspace.stat(RelPath("d/only-outside"))
+        race.workspace.stat(RelPath("d/only-outside"))
 
 
-def write_it(arena: Arena) -> None:
-    path = arena.workspace.write(RelPath("d/new"), [b"x"])
-    arena.workspace.remove(path)
+def write_file(race: RaceWorkspace) -> None:
+    path = race.workspace.write(RelPath("d/new"), [b"x"])
+    race.workspace.remove(path)
 
 
-def make_it(arena: Arena) -> None:
-    arena.workspace.make_folder(RelPath("d/made/deeper"))
+def make_folders(race: RaceWorkspace) -> None:
+    race.workspace.make_folder(RelPath("d/made/deeper"))
 
 
-def remove_it(arena: Arena) -> None:
-    arena.workspace.remove(RelPath("d/only-outside"))
-    arena.workspace.remove(RelPath("d/inner"))
+def remove_files(race: RaceWorkspace) -> None:
+    race.workspace.remove(RelPath("d/only-outside"))
+    race.workspace.remove(RelPath("d/inner"))
 
 
-def zip_it(arena: Arena) -> None:
-    packing = ArchiveBuilder()
-    packing.add_files(arena.workspace)
-    data = b"".join(packing.build().chunks())
+def zip_workspace(race: RaceWorkspace) -> None:
+    builder = ArchiveBuilder()
+    builder.add_files(race.workspace)
+    data = b"".join(builder.build().chunks())
     assert b"only-outside" not in data
     assert SECRET not in data
 
 
-def move_it(arena: Arena) -> None:
-    """Into the folder that is swapped, and out of it again."""
-    made = arena.workspace.write(RelPath("mine"), [b"x"])
-    moved = operations.move(arena.workspace, [made], RelPath("d"))
-    renamed = operations.rename(arena.workspace, moved.paths[0], "renamed")
-    arena.workspace.remove(renamed.paths[0])
-    operations.move(arena.workspace, [RelPath("d/only-outside")], ROOT)
+def move_file(race: RaceWorkspace) -> None:
+    """Move a file into the swapped folder and out of it."""
+    path = race.workspace.write(RelPath("mine"), [b"x"])
+    moved = operations.move(race.workspace, [path], RelPath("d"))
+    renamed = operations.rename(race.workspace, moved.paths[0], "renamed")
+    race.workspace.remove(renamed.paths[0])
+    operations.move(race.workspace, [RelPath("d/only-outside")], ROOT)
 
 
-def make_more(arena: Arena) -> None:
-    """Empty ones, with a name of their own."""
-    made = operations.new_folder(arena.workspace, RelPath("d/more")).paths[0]
-    arena.workspace.remove(
-        operations.new_file(arena.workspace, RelPath(f"{made}/deep/file")).paths[0]
+def make_empty_files(race: RaceWorkspace) -> None:
+    """Create an empty folder and an empty file with new names."""
+    path = operations.new_folder(race.workspace, RelPath("d/more")).paths[0]
+    race.workspace.remove(
+        operations.new_file(race.workspace, RelPath(f"{path}/deep/file")).paths[0]
     )
-    arena.workspace.remove(made)
+    race.workspace.remove(path)
 
 
-def take_back(arena: Arena) -> None:
-    removed = operations.remove(arena.workspace, [RelPath("d/inner")])
+def undo_removal(race: RaceWorkspace) -> None:
+    removed = operations.remove(race.workspace, [RelPath("d/inner")])
     assert removed.undo_token
-    put_back(arena, removed.undo_token)
+    undo_operation(race, removed.undo_token)
 
 
-def move_back(arena: Arena) -> None:
-    moved = operations.rename(arena.workspace, RelPath("d/inner"), "renamed")
+def undo_rename(race: RaceWorkspace) -> None:
+    moved = operations.rename(race.workspace, RelPath("d/inner"), "renamed")
     assert moved.undo_token
-    put_back(arena, moved.undo_token)
+    undo_operation(race, moved.undo_token)
 
 
-def put_back(arena: Arena, undo: str) -> None:
-    """At a moment when its folder is a link this is refused, and can be tried again."""
+def undo_operation(race: RaceWorkspace, undo_token: str) -> None:
+    """Undo an operation, with retries, since it is refused while the folder is a link."""
     for _ in range(1000):
         with suppress(WorkspaceError):
-            operations.undo(arena.workspace, undo)
+            operations.undo(race.workspace, undo_token)
             return
 
 
-def replace_it(arena: Arena) -> None:
-    with arena.workspace.open_write(RelPath("d/f")) as upload:
+def replace_file(race: RaceWorkspace) -> None:
+    with race.workspace.open_write(RelPath("d/f")) as upload:
         upload.write(b"harmless")
         upload.replace(ANY_VERSION)
 
 
-def upload_it(arena: Arena) -> None:
-    """In two parts, as over a connection that broke off."""
-    pending = uploads.start(arena.workspace, RelPath("d/up"), 2)
+def upload_file(race: RaceWorkspace) -> None:
+    """Upload a file in two parts, as after a lost connection."""
+    pending = uploads.start(race.workspace, RelPath("d/up"), 2)
     try:
         for byte in (b"a", b"b"):
-            part = uploads.open_writer(arena.workspace, uploads.find(arena.workspace, pending.id))
+            part = uploads.open_writer(race.workspace, uploads.find(race.workspace, pending.id))
             part.write(byte)
             part.close()
-        arena.workspace.remove(uploads.finish(arena.workspace, pending))
+        race.workspace.remove(uploads.finish(race.workspace, pending))
     finally:
-        uploads.discard(arena.workspace, pending.id)
+        uploads.discard(race.workspace, pending.id)
 
 
-def copy_into(arena: Arena) -> None:
-    given = arena.folder / "given"
-    (given / "inner").mkdir(parents=True, exist_ok=True)
-    (given / "inner" / "f").write_bytes(b"harmless")
-    copy_in(arena.workspace, given, RelPath("d"))
-    arena.workspace.remove(RelPath("d/given"))
+def copy_folder_in(race: RaceWorkspace) -> None:
+    source = race.folder / "given"
+    (source / "inner").mkdir(parents=True, exist_ok=True)
+    (source / "inner" / "f").write_bytes(b"harmless")
+    copy_in(race.workspace, source, RelPath("d"))
+    race.workspace.remove(RelPath("d/given"))
 
 
-def look_for_it(arena: Arena) -> None:
-    """As the page's tree does: by name, in all folders, in the order of size."""
-    for wanted in (
+def search_files(race: RaceWorkspace) -> None:
+    """Search and sort files as the page's file tree does."""
+    for query in (
         ListingQuery(words="outside"),
         ListingQuery(sort="size", locate_paths=[RelPath("d/f")]),
     ):
         for folder in (ROOT, RelPath("d")):
             with suppress(WorkspaceError):
-                rows = list_folder(arena.workspace, folder, wanted)["entries"]
+                rows = list_folder(race.workspace, folder, query)["entries"]
                 assert "only-outside" not in {row["name"] for row in rows}
-    assert row_for_path(arena.workspace, RelPath("d/only-outside")) is None
+    assert row_for_path(race.workspace, RelPath("d/only-outside")) is None
 
 
-def weigh_it(arena: Arena) -> None:
-    bytes_on_disk(arena.root)
+def measure_size(race: RaceWorkspace) -> None:
+    bytes_on_disk(race.root)
 
 
 @pytest.mark.parametrize(
-    "act",
+    "operation",
     [
-        list_it,
-        read_it,
-        read_deeper,
-        stat_it,
-        write_it,
-        make_it,
-        remove_it,
-        zip_it,
-        move_it,
-        make_more,
-        take_back,
-        move_back,
-        replace_it,
-        upload_it,
-        copy_into,
-        look_for_it,
-        weigh_it,
+        list_folder_d,
+        read_file,
+        read_nested_file,
+        stat_file,
+        write_file,
+        make_folders,
+        remove_files,
+        zip_workspace,
+        move_file,
+        make_empty_files,
+        undo_removal,
+        undo_rename,
+        replace_file,
+        upload_file,
+        copy_folder_in,
+        search_files,
+        measure_size,
     ],
 )
 def test_swapped_folders_never_lead_outside(
-    arena: Arena, rounds: int, act: Callable[[Arena], None]
+    race: RaceWorkspace, rounds: int, operation: Callable[[RaceWorkspace], None]
 ) -> None:
-    with arena.hostile(rounds) as attempts:
+    with race.run_swapper(rounds) as attempts:
         for _ in attempts:
             with suppress(WorkspaceError):
-                act(arena)
-    assert arena.untouched()
+                operation(race)
+    assert race.is_outside_unchanged()
 
 
-def test_removing_a_swapped_folder_stays_inside(arena: Arena, rounds: int) -> None:
-    with arena.hostile(rounds) as attempts:
+def test_removing_a_swapped_folder_stays_inside(race: RaceWorkspace, rounds: int) -> None:
+    with race.run_swapper(rounds) as attempts:
         for _ in attempts:
             with suppress(WorkspaceError, OSError):
-                arena.workspace.remove(RelPath("d"))
-                arena.workspace.remove(RelPath("swap"))
-                (arena.root / "fresh").mkdir(exist_ok=True)
-                (arena.root / "fresh" / "f").write_bytes(b"harmless")
-                (arena.root / "fresh").rename(arena.root / "d")
-    assert arena.untouched()
+                race.workspace.remove(RelPath("d"))
+                race.workspace.remove(RelPath("swap"))
+                (race.root / "fresh").mkdir(exist_ok=True)
+                (race.root / "fresh" / "f").write_bytes(b"harmless")
+                (race.root / "fresh").rename(race.root / "d")
+    assert race.is_outside_unchanged()
 
 
-def test_copied_output_contains_nothing_from_outside(arena: Arena, rounds: int) -> None:
-    with arena.hostile(rounds // 10) as attempts:
+def test_copied_output_contains_nothing_from_outside(race: RaceWorkspace, rounds: int) -> None:
+    with race.run_swapper(rounds // 10) as attempts:
         for number in attempts:
-            out = arena.folder / f"out{number}"
+            out = race.folder / f"out{number}"
             with suppress(WorkspaceError):
-                copy_out(arena.workspace, ROOT, out)
-            found = [path.read_bytes() for path in out.rglob("*") if path.is_file()]
-            assert SECRET not in found
+                copy_out(race.workspace, ROOT, out)
+            contents = [path.read_bytes() for path in out.rglob("*") if path.is_file()]
+            assert SECRET not in contents
             assert not [path for path in out.rglob("*") if path.is_symlink()]
 
 
 @pytest.mark.parametrize("watched", [True, False])
-def test_a_snapshot_contains_nothing_from_outside(arena: Arena, rounds: int, watched: bool) -> None:
-    blobs = BlobStore(arena.folder / "blobs")
-    watch = WorkspaceWatcher(arena.root.parent) if watched else None
-    snapshots = SnapshotTracker(arena.root, blobs, watch, sweep_below=0)
+def test_a_snapshot_contains_nothing_from_outside(
+    race: RaceWorkspace, rounds: int, watched: bool
+) -> None:
+    blobs = BlobStore(race.folder / "blobs")
+    watch = WorkspaceWatcher(race.root.parent) if watched else None
+    snapshots = SnapshotTracker(race.root, blobs, watch, sweep_below=0)
     try:
-        with arena.hostile(rounds // 3) as attempts:
+        with race.run_swapper(rounds // 3) as attempts:
             for _ in attempts:
                 snapshots.take()
                 assert not [path for path in snapshots.manifest.nodes if "outside" in path]
     finally:
         if watch is not None:
             watch.close()
-    kept = [path.read_bytes() for path in (arena.folder / "blobs").rglob("*") if path.is_file()]
-    assert SECRET not in kept
+    blob_contents = [
+        path.read_bytes() for path in (race.folder / "blobs").rglob("*") if path.is_file()
+    ]
+    assert SECRET not in blob_contents
     snapshots.take(final=True)
     assert snapshots.manifest.nodes["d"].kind == "folder"
 
 
-def test_removing_a_sandbox_removes_nothing_outside(arena: Arena, rounds: int) -> None:
-    with arena.hostile(rounds // 10) as attempts:
+def test_removing_a_sandbox_removes_nothing_outside(race: RaceWorkspace, rounds: int) -> None:
+    with race.run_swapper(rounds // 10) as attempts:
         for _ in attempts:
-            volume.discard(arena.root / "d")
+            volume.discard(race.root / "d")
             with suppress(WorkspaceError):
-                arena.workspace.make_folder(RelPath("d/inner/deep"))
-    assert arena.untouched()
+                race.workspace.make_folder(RelPath("d/inner/deep"))
+    assert race.is_outside_unchanged()
 
 
 def test_output_lists_contain_nothing_from_outside(tmp_path: Path, rounds: int) -> None:
-    """``output/`` itself is what is swapped."""
-    arena = Arena(tmp_path)
-    (arena.root / "output").mkdir()
-    past = FileVersions(tmp_path / "manifests.jsonl", BlobStore(tmp_path / "blobs"))
-    with arena.hostile(rounds // 3) as attempts:
+    """Here, ``output/`` itself is swapped."""
+    race = RaceWorkspace(tmp_path)
+    (race.root / "output").mkdir()
+    versions = FileVersions(tmp_path / "manifests.jsonl", BlobStore(tmp_path / "blobs"))
+    with race.run_swapper(rounds // 3) as attempts:
         for _ in attempts:
-            told = str(list_results(arena.workspace, past))
-            assert "only-outside" not in told
-            assert SECRET.decode() not in told
+            results = str(list_results(race.workspace, versions))
+            assert "only-outside" not in results
+            assert SECRET.decode() not in results
 
 
 @pytest.fixture(scope="module")
-def workshop() -> Iterator[PreviewService]:
-    workshop = PreviewService()
-    workshop.open()
-    yield workshop
-    workshop.close()
+def preview_service() -> Iterator[PreviewService]:
+    preview_service = PreviewService()
+    preview_service.open()
+    yield preview_service
+    preview_service.close()
 
 
 def test_a_preview_shows_nothing_from_outside(
-    arena: Arena, rounds: int, workshop: PreviewService
+    race: RaceWorkspace, rounds: int, preview_service: PreviewService
 ) -> None:
-    with arena.hostile(rounds // 10) as attempts:
+    with race.run_swapper(rounds // 10) as attempts:
         for _ in attempts:
-            with suppress(WorkspaceError), arena.workspace.open_read(RelPath("d/f")) as file:
-                look = workshop.render("text", file, PreviewRequest("f", 8))
-                assert SECRET not in look.content
-    assert arena.untouched()
+            with suppress(WorkspaceError), race.workspace.open_read(RelPath("d/f")) as file:
+                preview = preview_service.render("text", file, PreviewRequest("f", 8))
+                assert SECRET not in preview.content
+    assert race.is_outside_unchanged()

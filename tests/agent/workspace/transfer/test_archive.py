@@ -1,4 +1,4 @@
-"""Files and folders of a workspace as a zip that streams while it is made."""
+"""Downloads of files and folders as a streamed ZIP archive."""
 
 import io
 import os
@@ -24,20 +24,20 @@ def workspace(tmp_path: Path) -> Workspace:
     return Workspace(tmp_path / "workspace")
 
 
-def packed(workspace: Workspace, *selected: str) -> ZipStream:
-    packing = ArchiveBuilder()
-    packing.add_files(workspace, [RelPath(path) for path in selected])
-    return packing.build()
+def build_zip(workspace: Workspace, *selected: str) -> ZipStream:
+    builder = ArchiveBuilder()
+    builder.add_files(workspace, [RelPath(path) for path in selected])
+    return builder.build()
 
 
-def unzipped(workspace: Workspace, *selected: str) -> zipfile.ZipFile:
-    made = packed(workspace, *selected)
-    data = b"".join(made.chunks())
-    assert len(data) == made.size
-    return checked(data)
+def open_zip(workspace: Workspace, *selected: str) -> zipfile.ZipFile:
+    stream = build_zip(workspace, *selected)
+    data = b"".join(stream.chunks())
+    assert len(data) == stream.size
+    return check_zip(data)
 
 
-def checked(data: bytes) -> zipfile.ZipFile:
+def check_zip(data: bytes) -> zipfile.ZipFile:
     archive = zipfile.ZipFile(io.BytesIO(data))
     assert archive.testzip() is None
     return archive
@@ -51,7 +51,7 @@ def test_a_folder_keeps_its_name_modes_and_empty_folders(workspace: Workspace) -
     (top / "sub" / "run.sh").chmod(0o4755)
     (top / "sub" / "nothing").touch()
     os.utime(top / "a b é.txt", (0, 0))
-    archive = unzipped(workspace, "output")
+    archive = open_zip(workspace, "output")
     assert archive.namelist() == [
         "output/", "output/a b é.txt", "output/sub/", "output/sub/empty/",
         "output/sub/nothing", "output/sub/run.sh",
@@ -67,34 +67,36 @@ def test_a_selection_is_relative_to_its_common_folder_without_duplicates(
     (workspace.root / "d" / "e").mkdir(parents=True)
     for name in ("d/a", "d/b", "d/e/c"):
         (workspace.root / name).write_text(name)
-    assert unzipped(workspace, "d/a", "d/e", "d/e/c", "d/a").namelist() == ["a", "e/", "e/c"]
-    assert unzipped(workspace, "d/e/c").namelist() == ["c"]
-    assert unzipped(workspace).namelist() == ["d/", "d/a", "d/b", "d/e/", "d/e/c"]
+    assert open_zip(workspace, "d/a", "d/e", "d/e/c", "d/a").namelist() == ["a", "e/", "e/c"]
+    assert open_zip(workspace, "d/e/c").namelist() == ["c"]
+    assert open_zip(workspace).namelist() == ["d/", "d/a", "d/b", "d/e/", "d/e/c"]
 
 
 @pytest.mark.skipif(not shutil.which("unzip"), reason="unzip is not installed")
-def test_other_programs_can_extract_it(workspace: Workspace, tmp_path: Path) -> None:
+def test_unzip_can_extract_the_archive(workspace: Workspace, tmp_path: Path) -> None:
     (workspace.root / "d").mkdir()
     (workspace.root / "d" / "日本 ﷽.txt").write_text("content")
     (workspace.root / "link").symlink_to("/etc")
-    (tmp_path / "a.zip").write_bytes(b"".join(packed(workspace).chunks()))
-    done = subprocess.run(["unzip", "-t", str(tmp_path / "a.zip")], capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "No errors detected" in done.stdout
+    (tmp_path / "a.zip").write_bytes(b"".join(build_zip(workspace).chunks()))
+    result = subprocess.run(
+        ["unzip", "-t", str(tmp_path / "a.zip")], capture_output=True, text=True
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "No errors detected" in result.stdout
 
 
 def test_links_and_special_files_are_omitted_with_a_note(workspace: Workspace) -> None:
     (workspace.root / "passwd").symlink_to("/etc/passwd")
     (workspace.root / "etc").symlink_to("/etc")
     os.mkfifo(workspace.root / "pipe")
-    archive = unzipped(workspace)
+    archive = open_zip(workspace)
     assert archive.namelist() == [NOTE_NAME]
     assert archive.read(NOTE_NAME).decode().splitlines() == [
         "etc: a link",
         "passwd: a link",
         "pipe: special",
     ]
-    assert unzipped(workspace, "etc").read(NOTE_NAME) == b"etc: a link\n"
+    assert open_zip(workspace, "etc").read(NOTE_NAME) == b"etc: a link\n"
 
 
 def test_names_are_unique_and_safe_on_every_system(workspace: Workspace) -> None:
@@ -102,7 +104,7 @@ def test_names_are_unique_and_safe_on_every_system(workspace: Workspace) -> None
         (workspace.root / os.fsdecode(name)).write_text(content)
     (workspace.root / NOTE_NAME).write_text("mine")
     (workspace.root / "link").symlink_to("/")
-    archive = unzipped(workspace)
+    archive = open_zip(workspace)
     assert {name: archive.read(name) for name in archive.namelist()} == {
         "%FF": b"plain",
         "%FF (2)": b"raw",
@@ -118,16 +120,16 @@ def test_files_changing_during_the_download_keep_the_archive_valid(
     size = 4 * 1024**2
     for name in ("a", "grows", "shrinks", "vanishes"):
         (workspace.root / name).write_bytes(os.urandom(size))
-    made = packed(workspace)
-    chunks = made.chunks()
+    stream = build_zip(workspace)
+    chunks = stream.chunks()
     first = next(chunks)
     with (workspace.root / "grows").open("ab") as file:
         file.write(b"more")
     os.truncate(workspace.root / "shrinks", 1000)
     (workspace.root / "vanishes").unlink()
     data = first + b"".join(chunks)
-    assert len(data) == made.size
-    archive = checked(data)
+    assert len(data) == stream.size
+    archive = check_zip(data)
     assert archive.namelist() == ["a", "grows", "shrinks", NOTE_NAME]
     assert archive.getinfo("grows").file_size == size
     assert archive.getinfo("shrinks").file_size == 1000
@@ -140,12 +142,12 @@ def test_long_omission_notes_are_truncated_and_the_size_is_correct(workspace: Wo
     for number in range(300):
         (workspace.root / f"{number}").touch()
     (workspace.root / "zz").write_bytes(b"stays")
-    made = packed(workspace)
+    stream = build_zip(workspace)
     for number in range(300):
         (workspace.root / f"{number}").unlink()
-    data = b"".join(made.chunks())
-    assert len(data) == made.size
-    archive = checked(data)
+    data = b"".join(stream.chunks())
+    assert len(data) == stream.size
+    archive = check_zip(data)
     assert archive.namelist() == ["zz", NOTE_NAME]
     assert "does not exist" in archive.read(NOTE_NAME).decode()
 
@@ -153,10 +155,10 @@ def test_long_omission_notes_are_truncated_and_the_size_is_correct(workspace: Wo
 def test_memory_does_not_grow_with_file_size(workspace: Workspace) -> None:
     with (workspace.root / "large").open("wb") as file:
         file.truncate(300 * 1024**2)
-    made = packed(workspace)
+    stream = build_zip(workspace)
     tracemalloc.start()
     try:
-        for _ in made.chunks():
+        for _ in stream.chunks():
             pass
         assert tracemalloc.get_traced_memory()[1] < 8 * 1024**2
     finally:
@@ -170,12 +172,12 @@ def test_a_tree_of_ten_thousand_files_takes_a_few_megabytes(workspace: Workspace
             (workspace.root / f"{folder}" / f"{number}").write_bytes(b"x")
     tracemalloc.start()
     try:
-        made = packed(workspace)
-        size = sum(map(len, made.chunks()))
+        stream = build_zip(workspace)
+        size = sum(map(len, stream.chunks()))
         assert tracemalloc.get_traced_memory()[1] < 24 * 1024**2
     finally:
         tracemalloc.stop()
-    assert size == made.size
+    assert size == stream.size
 
 
 @pytest.mark.long
@@ -188,14 +190,14 @@ def test_more_than_four_gigabytes_and_more_than_65535_names(
     (workspace.root / "b").write_text("behind it")
     for number in range(66_000):
         (workspace.root / f"n{number}").touch()
-    made = packed(workspace)
+    stream = build_zip(workspace)
     with (tmp_path / "a.zip").open("wb") as out:
-        for chunk in made.chunks():
+        for chunk in stream.chunks():
             if chunk.count(0) == len(chunk):
                 out.seek(len(chunk), os.SEEK_CUR)
             else:
                 out.write(chunk)
-    assert (tmp_path / "a.zip").stat().st_size == made.size
+    assert (tmp_path / "a.zip").stat().st_size == stream.size
     with zipfile.ZipFile(tmp_path / "a.zip") as archive:
         assert len(archive.namelist()) == 66_002
         assert archive.read("b") == b"behind it"
@@ -204,7 +206,7 @@ def test_more_than_four_gigabytes_and_more_than_65535_names(
 
 def test_an_aborted_download_is_handled(workspace: Workspace) -> None:
     (workspace.root / "a").write_bytes(os.urandom(2 * 1024**2))
-    stream = packed(workspace).chunks()
+    stream = build_zip(workspace).chunks()
     assert next(stream)
     stream.close()  # type: ignore[attr-defined]
 
@@ -213,4 +215,4 @@ def test_missing_files_are_refused(workspace: Workspace) -> None:
     (workspace.root / "link").symlink_to("/etc")
     for path in ("missing", "link/passwd"):
         with pytest.raises(WorkspaceError, match=path):
-            packed(workspace, path)
+            build_zip(workspace, path)

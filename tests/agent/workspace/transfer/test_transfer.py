@@ -1,4 +1,4 @@
-"""Files from the host into a workspace (--input) and back to the host (--output)."""
+"""Copying files from the host into a workspace (--input) and back (--output)."""
 
 import os
 from pathlib import Path
@@ -19,21 +19,21 @@ def workspace(tmp_path: Path) -> Workspace:
     return Workspace(tmp_path / "workspace")
 
 
-def files(root: Path) -> dict[str, bytes]:
-    found = (path for path in root.rglob("*") if path.is_file() and not path.is_symlink())
-    return {str(path.relative_to(root)): path.read_bytes() for path in found}
+def read_files(root: Path) -> dict[str, bytes]:
+    paths = (path for path in root.rglob("*") if path.is_file() and not path.is_symlink())
+    return {str(path.relative_to(root)): path.read_bytes() for path in paths}
 
 
 def test_a_file_and_a_folder_are_copied_in(workspace: Workspace, tmp_path: Path) -> None:
-    given = tmp_path / "given"
-    (given / "sub" / "empty").mkdir(parents=True)
-    (given / "a.txt").write_bytes(b"a")
-    (given / "sub" / "b.txt").write_bytes(b"b" * 3_000_000)
-    copy_in(workspace, given, INPUT)
-    report = copy_in(workspace, given / "a.txt", INPUT)
+    source = tmp_path / "given"
+    (source / "sub" / "empty").mkdir(parents=True)
+    (source / "a.txt").write_bytes(b"a")
+    (source / "sub" / "b.txt").write_bytes(b"b" * 3_000_000)
+    copy_in(workspace, source, INPUT)
+    report = copy_in(workspace, source / "a.txt", INPUT)
     assert report.skipped == []
     root = workspace.root / "input"
-    assert files(root) == {
+    assert read_files(root) == {
         "given/a.txt": b"a",
         "given/sub/b.txt": b"b" * 3_000_000,
         "a.txt": b"a",
@@ -44,20 +44,20 @@ def test_a_file_and_a_folder_are_copied_in(workspace: Workspace, tmp_path: Path)
 def test_links_in_a_given_folder_are_skipped_and_reported(
     workspace: Workspace, tmp_path: Path
 ) -> None:
-    given = tmp_path / "given"
-    given.mkdir()
-    (given / "link").symlink_to("/etc/passwd")
-    os.mkfifo(given / "pipe")
-    report = copy_in(workspace, given, INPUT)
+    source = tmp_path / "given"
+    source.mkdir()
+    (source / "link").symlink_to("/etc/passwd")
+    os.mkfifo(source / "pipe")
+    report = copy_in(workspace, source, INPUT)
     assert sorted(report.skipped) == ["link: a link", "pipe: neither a file nor a folder"]
-    assert files(workspace.root) == {}
+    assert read_files(workspace.root) == {}
 
 
 def test_an_explicitly_named_link_is_followed(workspace: Workspace, tmp_path: Path) -> None:
     (tmp_path / "real").write_text("real")
     (tmp_path / "named.txt").symlink_to(tmp_path / "real")
     copy_in(workspace, tmp_path / "named.txt", INPUT)
-    assert files(workspace.root) == {"input/named.txt": b"real"}
+    assert read_files(workspace.root) == {"input/named.txt": b"real"}
 
 
 def test_a_missing_file_is_reported(workspace: Workspace, tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_copying_output_never_follows_links(workspace: Workspace, tmp_path: Path
     os.mkfifo(output / "pipe")
     (output / "sub" / "real").write_bytes(b"real")
     report = copy_out(workspace, OUTPUT, tmp_path / "out")
-    assert files(tmp_path / "out") == {"sub/real": b"real"}
+    assert read_files(tmp_path / "out") == {"sub/real": b"real"}
     assert not list((tmp_path / "out").rglob("etc"))
     assert sorted(report.skipped) == [
         "output/answer.txt: a link",
@@ -112,13 +112,13 @@ def test_existing_files_are_not_overwritten(workspace: Workspace, tmp_path: Path
     (output / "folder" / "x").write_bytes(b"new")
     (output / "a.txt").write_bytes(b"new")
     out = tmp_path / "out"
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
+    other_folder = tmp_path / "elsewhere"
+    other_folder.mkdir()
     out.mkdir()
-    (out / "folder").symlink_to(elsewhere)
+    (out / "folder").symlink_to(other_folder)
     (out / "a.txt").write_bytes(b"old")
     copy_out(workspace, OUTPUT, out)
-    assert list(elsewhere.iterdir()) == []
+    assert list(other_folder.iterdir()) == []
     assert (out / "a.txt").read_bytes() == b"old"
     assert (out / "a (2).txt").read_bytes() == b"new"
     assert (out / "folder (2)" / "x").read_bytes() == b"new"

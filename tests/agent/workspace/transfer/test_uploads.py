@@ -1,4 +1,4 @@
-"""Uploads that go on where they were."""
+"""Resumable uploads."""
 
 import subprocess
 import sys
@@ -13,7 +13,7 @@ from agent.workspace.paths import RelPath
 from agent.workspace.staging import UPLOAD_SECONDS
 from agent.workspace.transfer import uploads
 
-BIG = RelPath("input/big")
+TARGET = RelPath("input/big")
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def workspace(tmp_path: Path) -> Workspace:
     return Workspace(tmp_path / "sandbox" / "workspace")
 
 
-def staged(workspace: Workspace) -> list[str]:
+def staged_names(workspace: Workspace) -> list[str]:
     folder = workspace.staging.folder
     return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
 
@@ -36,45 +36,45 @@ def send(workspace: Workspace, upload: str, *data: bytes) -> None:
 
 
 def test_an_upload_resumes_and_appears_when_complete(workspace: Workspace) -> None:
-    upload = uploads.start(workspace, BIG, 6).id
+    upload = uploads.start(workspace, TARGET, 6).id
     send(workspace, upload, b"ab", b"c")
     assert uploads.find(workspace, upload).offset == 3
     assert not (workspace.root / "input").exists()
     send(workspace, upload, b"def")
-    assert uploads.finish(workspace, uploads.find(workspace, upload)) == BIG
+    assert uploads.finish(workspace, uploads.find(workspace, upload)) == TARGET
     assert (workspace.root / "input" / "big").read_bytes() == b"abcdef"
-    whole = uploads.find(workspace, upload)
-    assert (whole.offset, whole.final_path) == (6, BIG)
+    finished = uploads.find(workspace, upload)
+    assert (finished.offset, finished.final_path) == (6, TARGET)
     uploads.discard(workspace, upload)
-    assert staged(workspace) == []
+    assert staged_names(workspace) == []
     assert (workspace.root / "input" / "big").exists()
 
 
 def test_a_name_taken_meanwhile_keeps_both_files(workspace: Workspace) -> None:
-    upload = uploads.start(workspace, BIG, 1).id
+    upload = uploads.start(workspace, TARGET, 1).id
     send(workspace, upload, b"2")
-    workspace.write(BIG, [b"1"])
+    workspace.write(TARGET, [b"1"])
     assert uploads.finish(workspace, uploads.find(workspace, upload)) == "input/big (2)"
-    assert (workspace.root / BIG).read_bytes() == b"1"
+    assert (workspace.root / TARGET).read_bytes() == b"1"
 
 
 def test_bytes_beyond_the_declared_size_are_refused(workspace: Workspace) -> None:
-    upload = uploads.start(workspace, BIG, 2).id
+    upload = uploads.start(workspace, TARGET, 2).id
     with pytest.raises(WorkspaceError, match="exceeds its stated size, 2 bytes"):
         send(workspace, upload, b"abc")
     assert uploads.find(workspace, upload).offset == 0
 
 
 @pytest.mark.parametrize(
-    ("room", "floor", "words"),
+    ("quota_left", "min_free", "message"),
     [(99, 0, "this run can take 99 bytes more"), (None, 1 << 60, "the disk can take 0 bytes")],
 )
 def test_an_upload_larger_than_the_free_space_is_refused_at_the_start(
-    workspace: Workspace, room: int | None, floor: int, words: str
+    workspace: Workspace, quota_left: int | None, min_free: int, message: str
 ) -> None:
-    with pytest.raises(StorageFull, match=words):
-        uploads.start(workspace, BIG, 100, quota_left=room, min_free=floor)
-    assert staged(workspace) == []
+    with pytest.raises(StorageFull, match=message):
+        uploads.start(workspace, TARGET, 100, quota_left=quota_left, min_free=min_free)
+    assert staged_names(workspace) == []
 
 
 @pytest.mark.parametrize("name", ["", "x", "0" * 24, "../../etc/passwd", "A" * 24])
@@ -85,22 +85,22 @@ def test_an_invalid_id_is_refused(workspace: Workspace, name: str) -> None:
 
 def test_a_forbidden_destination_leaves_nothing(workspace: Workspace) -> None:
     (workspace.root / "input").symlink_to("/tmp")
-    upload = uploads.start(workspace, BIG, 0).id
+    upload = uploads.start(workspace, TARGET, 0).id
     with pytest.raises(WorkspaceError):
         uploads.finish(workspace, uploads.find(workspace, upload))
-    assert staged(workspace) == []
+    assert staged_names(workspace) == []
 
 
 def test_an_upload_survives_a_restart_and_expires_after_a_day(workspace: Workspace) -> None:
-    upload = uploads.start(workspace, BIG, 6).id
+    upload = uploads.start(workspace, TARGET, 6).id
     send(workspace, upload, b"abc")
     workspace.open_write(RelPath("never finished"))
     now = workspace.staging.folder.stat().st_mtime
     Workspace(workspace.root).staging.clean_up(now)
     assert uploads.find(workspace, upload).offset == 3
-    assert len(staged(workspace)) == 2
+    assert len(staged_names(workspace)) == 2
     workspace.staging.clean_up(now + UPLOAD_SECONDS + 10)
-    assert staged(workspace) == []
+    assert staged_names(workspace) == []
 
 
 def test_cleanup_keeps_uploads_in_progress(workspace: Workspace) -> None:
@@ -112,50 +112,50 @@ def test_cleanup_keeps_uploads_in_progress(workspace: Workspace) -> None:
 
 
 def test_a_plain_upload_beyond_the_free_space_is_aborted(workspace: Workspace) -> None:
-    upload = workspace.open_write(BIG, max_size=5)
+    upload = workspace.open_write(TARGET, max_size=5)
     upload.write(b"abc", b"de")
     with pytest.raises(StorageFull, match="more than 5 bytes, which is the space left"):
         upload.write(b"f")
-    assert staged(workspace) == []
+    assert staged_names(workspace) == []
     assert list(workspace.root.iterdir()) == []
 
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Workspace]:
     """A workspace on a disk of 4 MB."""
-    place = tmp_path / "disk"
-    place.mkdir()
+    mount_point = tmp_path / "disk"
+    mount_point.mkdir()
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(place)], capture_output=True
+        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(mount_point)], capture_output=True
     )
     if mounted.returncode:
         pytest.skip("a disk can only be mounted by root")
     try:
-        (place / "workspace").mkdir()
-        yield Workspace(place / "workspace")
+        (mount_point / "workspace").mkdir()
+        yield Workspace(mount_point / "workspace")
     finally:
-        subprocess.run(["umount", str(place)], check=True)
+        subprocess.run(["umount", str(mount_point)], check=True)
 
 
 def test_a_disk_that_fills_up_is_reported_and_leaves_nothing(small_disk: Workspace) -> None:
     size = 3 * 1024**2
-    upload = uploads.start(small_disk, BIG, size, min_free=0).id
+    upload = uploads.start(small_disk, TARGET, size, min_free=0).id
     (small_disk.root / "other").write_bytes(bytes(2 * 1024**2))
     with pytest.raises(StorageFull, match="the disk is full"):
         send(small_disk, upload, bytes(size))
     uploads.discard(small_disk, upload)
-    assert staged(small_disk) == []
+    assert staged_names(small_disk) == []
 
 
 def test_a_full_disk_aborts_a_plain_upload(small_disk: Workspace) -> None:
     with pytest.raises(StorageFull, match="the disk is full"):
-        small_disk.write(BIG, [bytes(1024**2)] * 5)
-    assert staged(small_disk) == []
+        small_disk.write(TARGET, [bytes(1024**2)] * 5)
+    assert staged_names(small_disk) == []
     assert list(small_disk.root.iterdir()) == []
 
 
 def test_a_killed_writer_keeps_the_received_bytes(workspace: Workspace) -> None:
-    upload = uploads.start(workspace, BIG, 100).id
+    upload = uploads.start(workspace, TARGET, 100).id
     program = (
         "import os, signal, sys\n"
         "from pathlib import Path\n"

@@ -1,4 +1,4 @@
-"""Contents by their hash."""
+"""The content-addressed blob store."""
 
 import hashlib
 import io
@@ -10,10 +10,10 @@ import pytest
 from agent.errors import JournalError
 from agent.workspace.versions.blobs import BlobStore, StoreFull
 
-MANY = 10 * 1024**2
+MAX_SIZE = 10 * 1024**2
 
 
-def put(store: BlobStore, content: bytes, limit: int = MANY) -> tuple[str, int]:
+def put(store: BlobStore, content: bytes, limit: int = MAX_SIZE) -> tuple[str, int]:
     return store.put(io.BytesIO(content), limit=limit)
 
 

@@ -1,4 +1,4 @@
-"""Nodes, deltas and manifests: what a journal keeps of the workspace."""
+"""Nodes, deltas and manifests of a workspace."""
 
 import json
 import os
@@ -41,10 +41,10 @@ def test_a_delta_survives_json_and_yields_the_next_manifest(
     delta = Manifest(before).diff(after)
     line = json.dumps(delta.to_json(), ensure_ascii=False)
     assert line.encode("utf-8").decode("utf-8") == line
-    again = Delta.from_json(json.loads(line))
-    assert again == delta
+    decoded = Delta.from_json(json.loads(line))
+    assert decoded == delta
     manifest = Manifest(before)
-    manifest.apply(again)
+    manifest.apply(decoded)
     assert manifest.nodes == after
     assert delta.added == after.keys() - before.keys()
 

@@ -1,4 +1,4 @@
-"""The past of a run's files: read once, told for any step."""
+"""The versions of a run's files after each step."""
 
 from pathlib import Path
 
@@ -20,42 +20,42 @@ def manifests(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def past(manifests: Path, tmp_path: Path) -> FileVersions:
+def file_versions(manifests: Path, tmp_path: Path) -> FileVersions:
     return FileVersions(manifests, BlobStore(tmp_path / "blobs"))
 
 
-def test_each_step_has_its_node(past: FileVersions, manifests: Path) -> None:
-    versions = ManifestLog(manifests)
-    versions.append(1, Delta({"a": A}))
-    versions.append(3, Delta({"a": B, "b": A}))
-    versions.append(5, Delta({}, ("a", "never there")))
-    assert [past.node(PATH, step) for step in range(7)] == [None, A, A, B, B, None, None]
-    assert past.last_changed_step(PATH) == 5
-    assert past.last_changed_step(RelPath("never there")) is None
+def test_each_step_has_the_latest_node(file_versions: FileVersions, manifests: Path) -> None:
+    log = ManifestLog(manifests)
+    log.append(1, Delta({"a": A}))
+    log.append(3, Delta({"a": B, "b": A}))
+    log.append(5, Delta({}, ("a", "never there")))
+    assert [file_versions.node(PATH, step) for step in range(7)] == [None, A, A, B, B, None, None]
+    assert file_versions.last_changed_step(PATH) == 5
+    assert file_versions.last_changed_step(RelPath("never there")) is None
 
 
-def test_the_last_version_of_a_step_wins(past: FileVersions, manifests: Path) -> None:
-    versions = ManifestLog(manifests)
-    versions.append(2, Delta({"a": A}))
-    versions.append(2, Delta({"a": B}))
-    assert (past.node(PATH, 1), past.node(PATH, 2)) == (None, B)
+def test_the_last_version_of_a_step_wins(file_versions: FileVersions, manifests: Path) -> None:
+    log = ManifestLog(manifests)
+    log.append(2, Delta({"a": A}))
+    log.append(2, Delta({"a": B}))
+    assert (file_versions.node(PATH, 1), file_versions.node(PATH, 2)) == (None, B)
 
 
-def test_the_index_grows_incrementally(past: FileVersions, manifests: Path) -> None:
-    versions = ManifestLog(manifests)
-    versions.append(1, Delta({"a": A}))
-    assert past.node(PATH, 9) == A
+def test_the_index_grows_incrementally(file_versions: FileVersions, manifests: Path) -> None:
+    log = ManifestLog(manifests)
+    log.append(1, Delta({"a": A}))
+    assert file_versions.node(PATH, 9) == A
     size = manifests.stat().st_size
     with manifests.open("r+b") as file:
-        file.write(b"x" * (size - 1))  # what was read is not read again
-    versions.append(2, Delta({"a": B}))
-    assert [past.node(PATH, step) for step in (1, 2)] == [A, B]
+        file.write(b"x" * (size - 1))  # earlier lines are not read again
+    log.append(2, Delta({"a": B}))
+    assert [file_versions.node(PATH, step) for step in (1, 2)] == [A, B]
 
 
-def test_an_incomplete_line_is_read_later(past: FileVersions, manifests: Path) -> None:
+def test_an_incomplete_line_is_read_later(file_versions: FileVersions, manifests: Path) -> None:
     ManifestLog(manifests).append(1, Delta({"a": A}))
-    whole = manifests.read_bytes()
-    manifests.write_bytes(whole + whole[:20])
-    assert past.node(PATH, 1) == A
+    content = manifests.read_bytes()
+    manifests.write_bytes(content + content[:20])
+    assert file_versions.node(PATH, 1) == A
     ManifestLog(manifests).append(2, Delta({"a": B}))
-    assert past.node(PATH, 2) == B
+    assert file_versions.node(PATH, 2) == B

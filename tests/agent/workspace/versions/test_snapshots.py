@@ -1,4 +1,4 @@
-"""The manifest after each step, held against an independent look at everything."""
+"""The manifest after each step, compared with an independent full scan."""
 
 import mmap
 import os
@@ -20,8 +20,8 @@ from tests.support.full_scan import full_scan
 from tests.support.hostile.ordinary_user import as_ordinary_user
 
 
-class Scene:
-    """A sandbox's folder with its workspace, followed by watch and sweep, or by sweep alone."""
+class SnapshotScene:
+    """A workspace with a snapshot tracker, with a watcher or with sweeps only."""
 
     def __init__(self, folder: Path, *, watched: bool) -> None:
         self.root = folder / "workspace"
@@ -32,12 +32,12 @@ class Scene:
         self.deltas: list[Delta] = [self.snapshots.take()]
 
     def step(self, *, final: bool = False) -> Delta:
-        """Take a snapshot; it must be what a full scan finds, with the contents kept."""
+        """Take a snapshot, which must equal a full scan and have stored contents."""
         delta = self.snapshots.take(final=final)
         self.deltas.append(delta)
-        truth = full_scan(self.root)
-        assert self.snapshots.manifest.nodes == truth
-        assert Manifest.from_deltas(self.deltas).nodes == truth
+        scanned = full_scan(self.root)
+        assert self.snapshots.manifest.nodes == scanned
+        assert Manifest.from_deltas(self.deltas).nodes == scanned
         for node in delta.changed.values():
             if node.hash and node.stored:
                 with self.blobs.open(node.hash) as file:
@@ -50,17 +50,17 @@ class Scene:
 
 
 @pytest.fixture(params=["watched", "swept"])
-def scene(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Scene]:
-    found = Scene(tmp_path, watched=request.param == "watched")
-    yield found
-    found.close()
+def scene(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SnapshotScene]:
+    scene = SnapshotScene(tmp_path, watched=request.param == "watched")
+    yield scene
+    scene.close()
 
 
 @pytest.fixture
-def watched(tmp_path: Path) -> Iterator[Scene]:
-    found = Scene(tmp_path, watched=True)
-    yield found
-    found.close()
+def watched(tmp_path: Path) -> Iterator[SnapshotScene]:
+    scene = SnapshotScene(tmp_path, watched=True)
+    yield scene
+    scene.close()
 
 
 def test_the_first_snapshot_contains_existing_files(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_the_first_snapshot_contains_existing_files(tmp_path: Path) -> None:
     assert snapshots.manifest.nodes == full_scan(tmp_path / "workspace")
 
 
-def test_every_file_type_is_recorded_without_following_links(scene: Scene) -> None:
+def test_every_file_type_is_recorded_without_following_links(scene: SnapshotScene) -> None:
     root = scene.root
     (root / "empty").mkdir()
     (root / "out").symlink_to("/etc")
@@ -95,62 +95,62 @@ def test_every_file_type_is_recorded_without_following_links(scene: Scene) -> No
     assert Delta.from_json(delta.to_json()) == delta
 
 
-def test_a_step_without_changes_is_empty(scene: Scene) -> None:
+def test_a_step_without_changes_is_empty(scene: SnapshotScene) -> None:
     (scene.root / "a").write_text("x")
     assert scene.step()
     assert not scene.step()
     assert not scene.step(final=True)
 
 
-def test_only_changed_files_are_read(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_changed_files_are_read(scene: SnapshotScene, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in "abc":
         (scene.root / name).write_text(name)
         os.utime(scene.root / name, (1, 1))
-    settle(scene)
-    read: list[bytes] = []
+    take_until_cached(scene)
+    reads: list[bytes] = []
     put = scene.blobs.put
 
-    def counted(file: object, *, limit: int) -> tuple[str, int]:
-        read.append(b"")
+    def counting_put(file: object, *, limit: int) -> tuple[str, int]:
+        reads.append(b"")
         return put(file, limit=limit)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(scene.blobs, "put", counted)
+    monkeypatch.setattr(scene.blobs, "put", counting_put)
     (scene.root / "b").write_text("changed")
     assert list(scene.step().changed) == ["b"]
-    assert len(read) == 1
+    assert len(reads) == 1
 
 
-def settle(scene: Scene) -> None:
-    """Take snapshots until no file is so fresh that it has to be read again in any case."""
+def take_until_cached(scene: SnapshotScene) -> None:
+    """Take snapshots until no file is so recent that it must be read again."""
     while len(scene.snapshots._cache) < len(full_scan(scene.root)):
         scene.step(final=True)
 
 
-def test_a_change_with_equal_size_and_mtime_is_detected_by_ctime(scene: Scene) -> None:
+def test_a_change_with_equal_size_and_mtime_is_detected_by_ctime(scene: SnapshotScene) -> None:
     file = scene.root / "a"
     file.write_text("one")
-    settle(scene)
+    take_until_cached(scene)
     times = file.stat()
     file.write_text("two")
     os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
     assert list(scene.step().changed) == ["a"]
 
 
-def test_two_changes_within_one_clock_tick_are_detected(scene: Scene) -> None:
+def test_two_changes_within_one_clock_tick_are_detected(scene: SnapshotScene) -> None:
     file = scene.root / "a"
     for number in range(50):
         file.write_text(f"{number:03}")
         scene.step(final=True)
 
 
-def test_touching_a_file_is_not_a_change(scene: Scene) -> None:
+def test_touching_a_file_is_not_a_change(scene: SnapshotScene) -> None:
     (scene.root / "a").write_text("x")
     scene.step()
     os.utime(scene.root / "a")
     assert not scene.step()
 
 
-def test_renames_of_files_and_folders(scene: Scene) -> None:
+def test_renames_of_files_and_folders_are_detected(scene: SnapshotScene) -> None:
     (scene.root / "a" / "b").mkdir(parents=True)
     (scene.root / "a" / "b" / "file").write_text("x")
     scene.step()
@@ -164,7 +164,7 @@ def test_renames_of_files_and_folders(scene: Scene) -> None:
     scene.step()
 
 
-def test_a_path_can_change_its_file_type(scene: Scene) -> None:
+def test_a_path_can_change_its_file_type(scene: SnapshotScene) -> None:
     (scene.root / "folder" / "inner").mkdir(parents=True)
     (scene.root / "folder" / "inner" / "x").write_text("x")
     (scene.root / "file").write_text("x")
@@ -179,7 +179,7 @@ def test_a_path_can_change_its_file_type(scene: Scene) -> None:
     scene.step()
 
 
-def test_a_change_of_mode_alone_is_a_change(scene: Scene) -> None:
+def test_a_change_of_mode_alone_is_a_change(scene: SnapshotScene) -> None:
     (scene.root / "folder").mkdir()
     (scene.root / "folder" / "tool").write_text("x")
     scene.step()
@@ -188,7 +188,7 @@ def test_a_change_of_mode_alone_is_a_change(scene: Scene) -> None:
     assert set(scene.step().changed) == {"folder", "folder/tool"}
 
 
-def test_files_in_new_folders_are_found(scene: Scene) -> None:
+def test_files_in_new_folders_are_found(scene: SnapshotScene) -> None:
     deep = scene.root
     for number in range(40):
         deep = deep / f"d{number}"
@@ -199,7 +199,7 @@ def test_files_in_new_folders_are_found(scene: Scene) -> None:
     scene.step()
 
 
-def test_a_write_through_another_hard_link_is_detected(watched: Scene) -> None:
+def test_a_write_through_another_hard_link_is_detected(watched: SnapshotScene) -> None:
     root = watched.root
     (root / "a").write_text("one")
     watched.step()
@@ -210,7 +210,7 @@ def test_a_write_through_another_hard_link_is_detected(watched: Scene) -> None:
     assert set(watched.step().changed) == {"a", "b"}
 
 
-def test_a_write_through_a_removed_hard_link_is_detected(watched: Scene) -> None:
+def test_a_write_through_a_removed_hard_link_is_detected(watched: SnapshotScene) -> None:
     root = watched.root
     (root / "a").write_text("one")
     watched.step()
@@ -225,7 +225,7 @@ def test_a_write_through_a_removed_hard_link_is_detected(watched: Scene) -> None
     assert set(watched.step().changed) == {"a"}
 
 
-def test_a_write_through_a_descriptor_without_a_name_is_detected(watched: Scene) -> None:
+def test_a_write_through_a_descriptor_without_a_name_is_detected(watched: SnapshotScene) -> None:
     root = watched.root
     with (root / "a").open("w") as file:
         file.write("one")
@@ -238,10 +238,12 @@ def test_a_write_through_a_descriptor_without_a_name_is_detected(watched: Scene)
         assert set(watched.step().changed) == {"b"}
 
 
-def test_a_write_through_a_memory_map_is_detected_by_the_final_sweep(watched: Scene) -> None:
+def test_a_write_through_a_memory_map_is_detected_by_the_final_sweep(
+    watched: SnapshotScene,
+) -> None:
     file = watched.root / "a"
     file.write_bytes(b"one")
-    settle(watched)
+    take_until_cached(watched)
     with file.open("r+b") as opened, mmap.mmap(opened.fileno(), 3) as mapped:
         watched.snapshots.take()
         mapped[:] = b"two"
@@ -249,7 +251,7 @@ def test_a_write_through_a_memory_map_is_detected_by_the_final_sweep(watched: Sc
         assert list(watched.step(final=True).changed) == ["a"]
 
 
-def test_hints_avoid_a_sweep(watched: Scene) -> None:
+def test_hints_avoid_a_sweep(watched: SnapshotScene) -> None:
     (watched.root / "d").mkdir()
     watched.step()
     sweeps = watched.snapshots.sweeps
@@ -275,7 +277,7 @@ def test_a_small_workspace_is_always_swept(tmp_path: Path) -> None:
 
 
 def test_oversized_and_sparse_files_are_recorded_without_content(
-    scene: Scene,
+    scene: SnapshotScene,
 ) -> None:
     with (scene.root / "huge").open("wb") as file:
         file.truncate(1024**4)
@@ -294,14 +296,14 @@ def test_a_full_store_is_recorded_with_the_hash(tmp_path: Path) -> None:
     assert not snapshots.take(final=True)
 
 
-def test_unreadable_files_are_recorded_as_unreadable(scene: Scene) -> None:
+def test_unreadable_files_are_recorded_as_unreadable(scene: SnapshotScene) -> None:
     (scene.root / "closed").write_text("x")
     (scene.root / "closed").chmod(0)
     (scene.root / "shut").mkdir()
     (scene.root / "shut" / "x").write_text("x")
     (scene.root / "shut").chmod(0)
     try:
-        with open_way(scene.root), as_ordinary_user():
+        with make_searchable(scene.root), as_ordinary_user():
             changed = scene.snapshots.take(final=True).changed
             assert not scene.snapshots.take(final=True)
     finally:
@@ -311,14 +313,14 @@ def test_unreadable_files_are_recorded_as_unreadable(scene: Scene) -> None:
     assert scene.snapshots.take().changed["shut"].stored
 
 
-class open_way:
-    """The folders that lead to ``path`` may be entered by anyone, inside the block."""
+class make_searchable:
+    """Let all users enter the parent folders of ``path`` during the block."""
 
     def __init__(self, path: Path) -> None:
         self.modes = {
-            at: at.stat().st_mode & 0o7777
-            for at in (path, *path.parents)
-            if at.stat().st_uid == os.geteuid()
+            folder: folder.stat().st_mode & 0o7777
+            for folder in (path, *path.parents)
+            if folder.stat().st_uid == os.geteuid()
         }
         blobs = path.parent / "blobs"
         blobs.mkdir(exist_ok=True)
@@ -333,14 +335,16 @@ class open_way:
             path.chmod(mode)
 
 
-def test_a_constantly_changing_file_is_recorded_as_unstable_or_consistent(scene: Scene) -> None:
+def test_a_constantly_changing_file_is_recorded_as_unstable_or_consistent(
+    scene: SnapshotScene,
+) -> None:
     file = scene.root / "busy"
     file.write_text("here from the start")
-    ended = threading.Event()
+    stopping = threading.Event()
 
     def write() -> None:
         with file.open("r+b") as opened:
-            while not ended.is_set():
+            while not stopping.is_set():
                 opened.write(b"x" * 10_000)
                 opened.flush()
                 if opened.tell() > 20_000_000:
@@ -354,7 +358,7 @@ def test_a_constantly_changing_file_is_recorded_as_unstable_or_consistent(scene:
             scene.deltas.append(scene.snapshots.take(final=True))
             nodes.append(scene.snapshots.manifest.nodes["busy"])
     finally:
-        ended.set()
+        stopping.set()
         thread.join()
     for node in nodes:
         if node.stored:
@@ -365,18 +369,18 @@ def test_a_constantly_changing_file_is_recorded_as_unstable_or_consistent(scene:
     scene.step(final=True)
 
 
-def test_a_tree_beyond_the_depth_limit_is_truncated_and_reported(scene: Scene) -> None:
-    at = os.open(scene.root, os.O_RDONLY)
+def test_a_tree_beyond_the_depth_limit_is_truncated_and_reported(scene: SnapshotScene) -> None:
+    folder = os.open(scene.root, os.O_RDONLY)
     for _ in range(50):
-        os.mkdir("x" * 200, dir_fd=at)
-        below = os.open("x" * 200, os.O_RDONLY, dir_fd=at)
-        os.close(at)
-        at = below
-    os.close(at)
+        os.mkdir("x" * 200, dir_fd=folder)
+        below = os.open("x" * 200, os.O_RDONLY, dir_fd=folder)
+        os.close(folder)
+        folder = below
+    os.close(folder)
     nodes = scene.snapshots.take(final=True).changed
-    (cut,) = [path for path, node in nodes.items() if not node.stored]
-    assert len(cut) > 4000
-    assert "too long" in nodes[cut].reason
+    (truncated,) = [path for path, node in nodes.items() if not node.stored]
+    assert len(truncated) > 4000
+    assert "too long" in nodes[truncated].reason
 
 
 def test_a_tree_with_too_many_names_is_truncated_and_reported(tmp_path: Path) -> None:
@@ -408,119 +412,121 @@ def test_a_continued_run_starts_with_its_last_manifest(tmp_path: Path) -> None:
     (tmp_path / "workspace" / "a").write_text("x")
     blobs = BlobStore(tmp_path / "blobs")
     first = SnapshotTracker(tmp_path / "workspace", blobs).take()
-    again = SnapshotTracker(tmp_path / "workspace", blobs, manifest=Manifest.from_deltas([first]))
-    assert not again.take()
+    second = SnapshotTracker(tmp_path / "workspace", blobs, manifest=Manifest.from_deltas([first]))
+    assert not second.take()
     (tmp_path / "workspace" / "b").write_text("y")
-    assert list(again.take().changed) == ["b"]
+    assert list(second.take().changed) == ["b"]
 
 
 class RandomChanges:
-    """Random work on a workspace, the same for the same seed."""
+    """Random changes of a workspace, deterministic for a seed."""
 
     def __init__(self, root: Path, seed: int) -> None:
         self.root, self.random = root, random.Random(seed)
 
-    def some(self, *, folders: bool | None = None) -> Path | None:
-        found = [path for path in self.root.rglob("*") if not path.is_symlink()]
-        found = [path for path in found if folders is None or path.is_dir() == folders]
-        return self.random.choice(sorted(found)) if found else None
+    def random_path(self, *, folders: bool | None = None) -> Path | None:
+        scene = [path for path in self.root.rglob("*") if not path.is_symlink()]
+        scene = [path for path in scene if folders is None or path.is_dir() == folders]
+        return self.random.choice(sorted(scene)) if scene else None
 
-    def fresh(self) -> Path:
-        parent = self.some(folders=True) if self.random.random() < 0.7 else None
+    def random_new_path(self) -> Path:
+        parent = self.random_path(folders=True) if self.random.random() < 0.7 else None
         return (parent or self.root) / f"n{self.random.randrange(30)}"
 
-    def work(self) -> None:
+    def change(self) -> None:
         action = self.random.choice(
-            [self.write, self.write, self.append, self.make, self.move, self.move]
+            [self.write, self.write, self.append, self.make_tree, self.move, self.move]
             if self.random.random() < 0.5
             else [
                 self.remove,
-                self.hard,
-                self.soft,
+                self.hard_link,
+                self.symbolic_link,
                 self.chmod,
-                self.quiet,
-                self.swap,
-                self.passing,
+                self.change_without_new_mtime,
+                self.replace_folder_by_link,
+                self.make_and_remove,
             ]
         )
         try:
             action()
         except OSError:
-            return  # the name was taken, a folder was moved into itself, …
+            return  # the name exists, a folder is moved into itself, …
 
     def write(self) -> None:
-        self.fresh().write_text(str(self.random.random()))
+        self.random_new_path().write_text(str(self.random.random()))
 
     def append(self) -> None:
-        if file := self.some(folders=False):
+        if file := self.random_path(folders=False):
             with file.open("a") as opened:
                 opened.write("more")
 
-    def make(self) -> None:
-        folder = self.fresh()
+    def make_tree(self) -> None:
+        folder = self.random_new_path()
         (folder / "deeper").mkdir(parents=True)
         (folder / "deeper" / "file").write_text("x")
 
     def move(self) -> None:
-        if path := self.some():
-            path.rename(self.fresh())
+        if path := self.random_path():
+            path.rename(self.random_new_path())
 
     def remove(self) -> None:
-        path = self.some()
+        path = self.random_path()
         if path is not None and self.random.random() < 0.5:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
-    def hard(self) -> None:
-        if (file := self.some(folders=False)) and self.random.random() < 0.3:
-            os.link(file, self.fresh())
+    def hard_link(self) -> None:
+        if (file := self.random_path(folders=False)) and self.random.random() < 0.3:
+            os.link(file, self.random_new_path())
 
-    def soft(self) -> None:
-        self.fresh().symlink_to(self.random.choice(["/etc", "..", "nowhere"]))
+    def symbolic_link(self) -> None:
+        self.random_new_path().symlink_to(self.random.choice(["/etc", "..", "nowhere"]))
 
     def chmod(self) -> None:
-        if path := self.some():
+        if path := self.random_path():
             path.chmod(self.random.choice([0o700, 0o755, 0o777]))
 
-    def quiet(self) -> None:
-        if file := self.some(folders=False):
+    def change_without_new_mtime(self) -> None:
+        if file := self.random_path(folders=False):
             times = file.stat()
             file.write_text("".join(reversed(file.read_text())))
             os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
 
-    def swap(self) -> None:
-        if folder := self.some(folders=True):
+    def replace_folder_by_link(self) -> None:
+        if folder := self.random_path(folders=True):
             shutil.rmtree(folder)
             folder.symlink_to("/etc")
 
-    def passing(self) -> None:
-        folder = self.fresh()
+    def make_and_remove(self) -> None:
+        folder = self.random_new_path()
         folder.mkdir()
         (folder / "file").write_text("x")
         shutil.rmtree(folder)
 
 
-def play(scene: Scene, seed: int, steps: int) -> None:
-    chaos = RandomChanges(scene.root, seed)
+def make_random_changes(scene: SnapshotScene, seed: int, steps: int) -> None:
+    changes = RandomChanges(scene.root, seed)
     for _ in range(steps):
-        for _ in range(chaos.random.randrange(12)):
-            chaos.work()
+        for _ in range(changes.random.randrange(12)):
+            changes.change()
         scene.step()
     scene.step(final=True)
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_manifest_equals_a_full_scan_after_random_changes(scene: Scene, seed: int) -> None:
-    play(scene, seed, 25)
+def test_manifest_equals_a_full_scan_after_random_changes(scene: SnapshotScene, seed: int) -> None:
+    make_random_changes(scene, seed, 25)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(100, 140))
-def test_manifest_equals_a_full_scan_after_many_random_changes(watched: Scene, seed: int) -> None:
-    play(watched, seed, 100)
+def test_manifest_equals_a_full_scan_after_many_random_changes(
+    watched: SnapshotScene, seed: int
+) -> None:
+    make_random_changes(watched, seed, 100)
 
 
-def storm(scene: Scene, events: int) -> None:
-    """Files made, written, renamed and removed as fast as the file system goes."""
+def make_many_events(scene: SnapshotScene, events: int) -> None:
+    """Create, write, rename and remove files as fast as possible."""
     for number in range(events // 8):
         folder = scene.root / f"d{number % 50}" / f"e{number % 7}"
         folder.mkdir(parents=True, exist_ok=True)
@@ -531,17 +537,17 @@ def storm(scene: Scene, events: int) -> None:
             shutil.rmtree(folder)
 
 
-def test_a_storm_of_events_loses_nothing(watched: Scene) -> None:
-    storm(watched, 10_000)
+def test_many_events_lose_nothing(watched: SnapshotScene) -> None:
+    make_many_events(watched, 10_000)
     watched.step()
     (watched.root / "after").write_text("x")
     watched.step()
 
 
 @pytest.mark.long
-def test_a_storm_of_a_hundred_thousand_events_loses_nothing(watched: Scene) -> None:
+def test_a_hundred_thousand_events_lose_nothing(watched: SnapshotScene) -> None:
     for _ in range(3):
-        storm(watched, 100_000)
+        make_many_events(watched, 100_000)
         watched.step()
     for folder in sorted(watched.root.glob("d*/e*")):
         (folder / "after").write_text("x")
@@ -570,12 +576,12 @@ def test_a_watcher_started_during_moves_follows_them(tmp_path: Path) -> None:
         assert snapshots.manifest.nodes == full_scan(root)
 
 
-def test_a_watcher_can_be_closed_during_an_event_storm(tmp_path: Path) -> None:
+def test_a_watcher_can_be_closed_during_many_events(tmp_path: Path) -> None:
     (tmp_path / "workspace").mkdir()
-    ended = threading.Event()
+    stopping = threading.Event()
 
     def work() -> None:
-        while not ended.is_set():
+        while not stopping.is_set():
             (tmp_path / "workspace" / "a" / "b").mkdir(parents=True)
             shutil.rmtree(tmp_path / "workspace" / "a")
 
@@ -586,13 +592,13 @@ def test_a_watcher_can_be_closed_during_an_event_storm(tmp_path: Path) -> None:
             with WorkspaceWatcher(tmp_path) as watch:
                 watch.take_changes()
     finally:
-        ended.set()
+        stopping.set()
         thread.join()
 
 
-def test_nodes_of_an_unchanged_file_are_the_same_object(scene: Scene) -> None:
+def test_nodes_of_an_unchanged_file_are_the_same_object(scene: SnapshotScene) -> None:
     (scene.root / "a").write_text("x")
-    settle(scene)
+    take_until_cached(scene)
     before: Node = scene.snapshots.manifest.nodes["a"]
     scene.step(final=True)
     assert scene.snapshots.manifest.nodes["a"] is before

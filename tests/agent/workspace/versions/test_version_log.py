@@ -1,4 +1,4 @@
-"""The manifests on disk: every step comes back, whatever happened to the file's end."""
+"""The manifest log on disk: every complete step is readable after any truncation."""
 
 from pathlib import Path
 
@@ -36,14 +36,14 @@ def test_the_workspace_of_any_step_is_available(path: Path) -> None:
 
 
 def test_a_log_truncated_at_any_byte_is_readable_and_appendable(path: Path, tmp_path: Path) -> None:
-    whole = path.read_bytes()
-    for cut in range(0, len(whole) + 1, 5):
-        torn = tmp_path / "torn"
-        torn.write_bytes(whole[:cut])
-        survived = whole[:cut].count(b"\n")
-        assert list(ManifestLog(torn).read()) == STEPS[:survived]
-        ManifestLog(torn).append(*STEPS[0])
-        assert list(ManifestLog(torn).read()) == [*STEPS[:survived], STEPS[0]]
+    content = path.read_bytes()
+    for cut in range(0, len(content) + 1, 5):
+        truncated = tmp_path / "torn"
+        truncated.write_bytes(content[:cut])
+        complete_lines = content[:cut].count(b"\n")
+        assert list(ManifestLog(truncated).read()) == STEPS[:complete_lines]
+        ManifestLog(truncated).append(*STEPS[0])
+        assert list(ManifestLog(truncated).read()) == [*STEPS[:complete_lines], STEPS[0]]
 
 
 def test_a_run_without_changes_has_no_versions(tmp_path: Path) -> None:

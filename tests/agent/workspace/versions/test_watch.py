@@ -1,4 +1,4 @@
-"""The kernel's hints of change, on real files."""
+"""The workspace watcher: change hints from inotify on real files."""
 
 import errno
 import os
@@ -26,11 +26,11 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def watch(folder: Path) -> Iterator[WorkspaceWatcher]:
-    with WorkspaceWatcher(folder) as found:
-        yield found
+    with WorkspaceWatcher(folder) as watcher:
+        yield watcher
 
 
-def dirty(watch: WorkspaceWatcher) -> DirtySet:
+def take_dirty_set(watch: WorkspaceWatcher) -> DirtySet:
     hints = watch.take_changes()
     assert isinstance(hints, DirtySet), hints
     return hints
@@ -39,16 +39,16 @@ def dirty(watch: WorkspaceWatcher) -> DirtySet:
 def test_a_query_includes_all_earlier_events(folder: Path, watch: WorkspaceWatcher) -> None:
     for number in range(200):
         (folder / "workspace" / f"f{number}").write_text("x")
-        assert f"f{number}" in dirty(watch).entries
-    assert dirty(watch) == DirtySet()
+        assert f"f{number}" in take_dirty_set(watch).entries
+    assert take_dirty_set(watch) == DirtySet()
 
 
 def test_reading_is_not_a_change(folder: Path, watch: WorkspaceWatcher) -> None:
     (folder / "workspace" / "a").write_text("x")
-    dirty(watch)
+    take_dirty_set(watch)
     (folder / "workspace" / "a").read_text()
     list((folder / "workspace").iterdir())
-    assert dirty(watch) == DirtySet()
+    assert take_dirty_set(watch) == DirtySet()
 
 
 def test_writes_are_distinguished_from_moves_and_removals(
@@ -57,19 +57,19 @@ def test_writes_are_distinguished_from_moves_and_removals(
     root = folder / "workspace"
     (root / "a").write_text("x")
     (root / "b").write_text("x")
-    dirty(watch)
+    take_dirty_set(watch)
     (root / "a").rename(root / "c")
     (root / "b").chmod(0o600)
-    assert dirty(watch).entries == {"a": False, "c": False, "b": True}
+    assert take_dirty_set(watch).entries == {"a": False, "c": False, "b": True}
 
 
 def test_a_new_folder_is_scanned_and_watched(folder: Path, watch: WorkspaceWatcher) -> None:
     deep = folder / "workspace" / "a" / "b" / "c"
     deep.mkdir(parents=True)
     (deep / "early").write_text("x")
-    assert "a" in dirty(watch).trees
+    assert "a" in take_dirty_set(watch).trees
     (deep / "late").write_text("x")
-    assert dirty(watch).entries == {"a/b/c/late": True}
+    assert take_dirty_set(watch).entries == {"a/b/c/late": True}
 
 
 def test_a_renamed_folder_is_followed_under_its_new_name(
@@ -77,11 +77,11 @@ def test_a_renamed_folder_is_followed_under_its_new_name(
 ) -> None:
     root = folder / "workspace"
     (root / "a" / "b").mkdir(parents=True)
-    dirty(watch)
+    take_dirty_set(watch)
     (root / "a").rename(root / "z")
-    assert "z" in dirty(watch).trees
+    assert "z" in take_dirty_set(watch).trees
     (root / "z" / "b" / "x").write_text("x")
-    assert dirty(watch).entries == {"z/b/x": True}
+    assert take_dirty_set(watch).entries == {"z/b/x": True}
 
 
 def test_a_folder_moved_into_a_new_folder_is_followed(
@@ -92,30 +92,30 @@ def test_a_folder_moved_into_a_new_folder_is_followed(
         (root / "x").mkdir()
         (root / f"new{number}").mkdir()
         (root / "x").rename(root / f"new{number}" / "y")
-    dirty(watch)
+    take_dirty_set(watch)
     for number in range(50):
         (root / f"new{number}" / "y" / "file").write_text("x")
-    assert set(dirty(watch).entries) == {f"new{number}/y/file" for number in range(50)}
+    assert set(take_dirty_set(watch).entries) == {f"new{number}/y/file" for number in range(50)}
 
 
 def test_a_folder_replaced_by_a_link_is_not_followed(folder: Path, watch: WorkspaceWatcher) -> None:
     outside = folder / "outside"
     outside.mkdir()
     (folder / "workspace" / "d").mkdir()
-    dirty(watch)
+    take_dirty_set(watch)
     (folder / "workspace" / "d").rmdir()
     (folder / "workspace" / "d").symlink_to(outside)
-    dirty(watch)
+    take_dirty_set(watch)
     (outside / "secret-name").write_text("x")
-    assert dirty(watch) == DirtySet()
+    assert take_dirty_set(watch) == DirtySet()
 
 
 def test_a_folder_that_becomes_readable_is_watched(folder: Path, watch: WorkspaceWatcher) -> None:
     (folder / "workspace" / "d").mkdir(mode=0)
-    dirty(watch)
+    take_dirty_set(watch)
     (folder / "workspace" / "d").chmod(0o755)
     (folder / "workspace" / "d" / "x").write_text("x")
-    hints = dirty(watch)
+    hints = take_dirty_set(watch)
     assert "d" in hints.trees or "d/x" in hints.entries
 
 
@@ -150,7 +150,7 @@ def test_a_queue_overflow_requests_a_sweep_and_recovers(
     while isinstance(watch.take_changes(), SweepNeeded):
         continue
     (root / "lost" / "file").write_text("seen again")
-    assert dirty(watch).entries == {"lost/file": True}
+    assert take_dirty_set(watch).entries == {"lost/file": True}
 
 
 def test_an_unresponsive_watcher_requests_a_sweep(folder: Path, watch: WorkspaceWatcher) -> None:
@@ -180,63 +180,63 @@ def test_too_many_folders_require_sweeps_and_are_reported(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "said"), [(errno.ENOSPC, "max_user_watches"), (errno.EMFILE, "max_user_instances")]
+    ("code", "message"), [(errno.ENOSPC, "max_user_watches"), (errno.EMFILE, "max_user_instances")]
 )
 def test_an_exhausted_watch_limit_requires_sweeps_and_is_reported(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, code: int, said: str
+    folder: Path, monkeypatch: pytest.MonkeyPatch, code: int, message: str
 ) -> None:
-    """The kernel's limits are the machine's; so its refusal is put in at the one call."""
+    """The kernel's limits apply to the whole machine, so the test replaces the failing call."""
 
     def refuse(*_: object) -> None:
         raise OSError(code, os.strerror(code))
 
     call = "_create_inotify_fd" if code == errno.EMFILE else "_get_or_create_watch"
     monkeypatch.setattr(f"watchdog.observers.inotify_c.InotifyFD.{call}", refuse)
-    news: queue.Queue[frozenset[RelPath]] = queue.Queue()
-    with WorkspaceWatcher(folder, news.put, interval=0) as watch:
-        assert said in watch.degraded_reason
+    notifications: queue.Queue[frozenset[RelPath]] = queue.Queue()
+    with WorkspaceWatcher(folder, notifications.put, interval=0) as watch:
+        assert message in watch.degraded_reason
         snapshots = SnapshotTracker(
             folder / "workspace", BlobStore(folder / "b"), watch, sweep_below=0
         )
         snapshots.take()
         (folder / "workspace" / "a").write_text("x")
         assert list(snapshots.take().changed) == ["a"]
-        assert news.get(timeout=10) == {ROOT}
+        assert notifications.get(timeout=10) == {ROOT}
 
 
 def test_the_page_is_notified_of_changed_folders(folder: Path) -> None:
-    news: queue.Queue[frozenset[RelPath]] = queue.Queue()
+    notifications: queue.Queue[frozenset[RelPath]] = queue.Queue()
     root = folder / "workspace"
     (root / "a").mkdir()
-    with WorkspaceWatcher(folder, news.put, interval=0.02):
+    with WorkspaceWatcher(folder, notifications.put, interval=0.02):
         (root / "x").write_text("x")
         (root / "a" / "y").write_text("x")
-        heard: set[RelPath] = set()
-        while heard != {ROOT, "a"}:
-            heard |= news.get(timeout=10)
+        notified: set[RelPath] = set()
+        while notified != {ROOT, "a"}:
+            notified |= notifications.get(timeout=10)
 
 
 def test_many_changes_are_summarized(folder: Path) -> None:
-    news: queue.Queue[frozenset[RelPath]] = queue.Queue()
+    notifications: queue.Queue[frozenset[RelPath]] = queue.Queue()
     (folder / "workspace" / "a").mkdir()
-    with WorkspaceWatcher(folder, news.put, interval=0.3) as watch:
+    with WorkspaceWatcher(folder, notifications.put, interval=0.3) as watch:
         for number in range(2000):
             (folder / "workspace" / "a" / f"{number}").touch()
-        dirty(watch)
-        assert news.get(timeout=10) == {"a"}
-        assert news.qsize() <= 20
+        take_dirty_set(watch)
+        assert notifications.get(timeout=10) == {"a"}
+        assert notifications.qsize() <= 20
 
 
 def test_non_utf8_names_are_reported_unchanged(folder: Path, watch: WorkspaceWatcher) -> None:
     name = os.fsdecode(b"\xff\n")
     (folder / "workspace" / name).write_text("x")
-    assert name in dirty(watch).entries
+    assert name in take_dirty_set(watch).entries
 
 
 def test_too_many_hints_become_a_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agent.workspace.versions.dirty_set.MAX_HINTS", 10)
-    gathered = HintCollector()
+    collector = HintCollector()
     for number in range(12):
-        gathered.add(str(number), written=True)
-    assert isinstance(gathered.take(), SweepNeeded)
-    assert gathered.take() == DirtySet()
+        collector.add(str(number), written=True)
+    assert isinstance(collector.take(), SweepNeeded)
+    assert collector.take() == DirtySet()
