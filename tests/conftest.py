@@ -1,4 +1,4 @@
-"""What the rooms' tests share: engine, image, browser, a studio, and no silent skips in CI."""
+"""Shared fixtures: engine, image, browser and a studio; in CI, required tests cannot be skipped."""
 
 import os
 import sys
@@ -32,17 +32,17 @@ hypothesis.settings.load_profile("ordinary")
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """With CI=true a machine must have an engine and a browser: a skip for want of one fails."""
+    """With CI=true, fail tests that were skipped because an engine or a browser is missing."""
     report = yield
-    wanted = any(item.get_closest_marker(name) for name in NEVER_SKIPPED)
-    if report.skipped and wanted and not hasattr(report, "wasxfail") and in_ci():
+    required = any(item.get_closest_marker(name) for name in NEVER_SKIPPED)
+    if report.skipped and required and not hasattr(report, "wasxfail") and in_ci():
         report.outcome = "failed"
         report.longrepr = f"skipped, which CI=true does not allow: {_reason(report)}"
     return report
 
 
 def in_ci() -> bool:
-    """Whether skips for want of an engine, a browser or a model are failures."""
+    """Whether tests fail, instead of being skipped, without an engine, a browser or a model."""
     return os.environ.get("CI", "").lower() == "true"
 
 
@@ -52,25 +52,25 @@ def _reason(report: pytest.TestReport) -> str:
 
 @pytest.fixture(scope="session", autouse=True)
 def _detach_leftover_disks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Sandboxes of processes that a test killed leave their disks mounted; not past the tests."""
+    """Detach the disks of sandboxes whose process a test has killed."""
     yield
-    begin = f"{tmp_path_factory.getbasetemp()}/"
+    prefix = f"{tmp_path_factory.getbasetemp()}/"
     mounted = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()]
-    for data in {Path(each).parents[1] for each in mounted if each.startswith(begin)}:
+    for data in {Path(each).parents[1] for each in mounted if each.startswith(prefix)}:
         volume.detach_all(data)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _remove_leftover_containers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What rests at the engine when the tests are over goes with their folders."""
+    """Remove the containers that use folders of the tests."""
     yield
-    begin = f"{tmp_path_factory.getbasetemp()}/"
+    prefix = f"{tmp_path_factory.getbasetemp()}/"
     try:
         client = connect(os.environ.get("DOCKER_HOST"), os.environ.get("XDG_RUNTIME_DIR"))
     except EngineError:
         return
     for found in client.api.containers(all=True, filters={"label": INSTANCE_LABEL}):
-        if any(str(mount.get("Source")).startswith(begin) for mount in found["Mounts"]):
+        if any(str(mount.get("Source")).startswith(prefix) for mount in found["Mounts"]):
             remove(client, found["Id"])
     client.close()
 
@@ -88,7 +88,7 @@ def engine() -> Iterator[docker.DockerClient]:
 
 @pytest.fixture(scope="session")
 def image(engine: docker.DockerClient) -> str:
-    """The tag of the sandbox image, built where it is missing."""
+    """The tag of the sandbox image, which is built if it is missing."""
 
     def show(progress: BuildProgress) -> None:
         print(f"{progress.fraction:4.0%} {progress.line}", file=sys.stderr)
@@ -98,21 +98,21 @@ def image(engine: docker.DockerClient) -> str:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Chromium, one a file: while it is there, its thread can run no event loop of a test's."""
+    """Chromium, one per module; its thread cannot run another event loop meanwhile."""
     with launch_chromium() as browser:
         yield browser
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The data folder of a file's studio."""
+    """The data folder of a module's studio."""
     return tmp_path_factory.mktemp("data")
 
 
 @pytest.fixture(scope="module")
 def address(data: Path) -> Iterator[str]:
-    """A studio on plain-process sandboxes, one a file."""
-    # Imported where it is wanted: Gradio takes seconds, which most files need not wait for.
+    """A studio with process sandboxes, one per module."""
+    # Imported here, since Gradio takes seconds to import and most modules do not need it.
     from agent.settings import Settings
     from tests.support.local_provider import LocalSandboxProvider
     from tests.support.server import create_app, run_server
@@ -123,7 +123,7 @@ def address(data: Path) -> Iterator[str]:
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
-    """A sandbox's workspace with nothing in it yet."""
+    """A sandbox's workspace with an empty output folder."""
     root = tmp_path / "sandbox" / "workspace"
     (root / "output").mkdir(parents=True)
     return Workspace(root)
@@ -131,5 +131,5 @@ def workspace(tmp_path: Path) -> Workspace:
 
 @pytest.fixture
 def snapshots(workspace: Workspace, tmp_path: Path) -> SnapshotTracker:
-    """What keeps that workspace's versions."""
+    """The snapshot tracker of that workspace."""
     return SnapshotTracker(workspace.root, BlobStore(tmp_path / "blobs"))

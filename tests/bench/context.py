@@ -1,4 +1,4 @@
-"""A place to measure in: folders and containers of its own, none of which is left behind."""
+"""The context of a benchmark: its own folders and containers, removed afterwards."""
 
 import os
 import shutil
@@ -32,16 +32,16 @@ SUBMIT = ScriptedTurn(calls=(ToolCall("", "submit", "{}"),))
 
 
 def bash(command: str) -> ScriptedTurn:
-    """A turn that runs a command; one without quotes."""
+    """Return a turn that runs a command, which must not contain quotes."""
     return ScriptedTurn(calls=(ToolCall("", "execute_bash", f'{{"command": "{command}"}}'),))
 
 
 @dataclass(frozen=True)
 class BenchContext:
-    """Where a benchmark works.
+    """The folder, engine and image that a benchmark uses.
 
     Attributes:
-        folder: For data folders; each has a name of its own.
+        folder: The parent of the data folders, each with its own name.
         client: The engine.
         engine_url: Its address.
         image: The sandbox image's tag.
@@ -54,51 +54,51 @@ class BenchContext:
 
     @contextmanager
     def provider(self, name: str, *, pool: int = 0) -> Iterator[DockerSandboxProvider]:
-        """Computers with their own data folder, ready."""
+        """Open a provider with its own data folder and wait until it is ready."""
         settings = load({"STUDIO_WARM_SANDBOXES": str(pool), "DOCKER_HOST": self.engine_url})
         with DataFolder(self.folder / name) as data:
-            computers = DockerSandboxProvider(settings, data)
+            provider = DockerSandboxProvider(settings, data)
             try:
-                computers.open()
-                if not computers.wait_for_pool(TIMEOUT_SECONDS):
-                    raise RuntimeError(f"The pool stays empty: {computers.setup_status}")
-                yield computers
+                provider.open()
+                if not provider.wait_for_pool(TIMEOUT_SECONDS):
+                    raise RuntimeError(f"The pool stays empty: {provider.setup_status}")
+                yield provider
             finally:
-                computers.close()
+                provider.close()
 
     @contextmanager
-    def run(self, computers: DockerSandboxProvider) -> Iterator[RecordedRun]:
-        """A run that has not begun."""
+    def run(self, provider: DockerSandboxProvider) -> Iterator[RecordedRun]:
+        """Create a run that has not started."""
         run = RecordedRun(
-            RunFolder.create(computers.data.path, computers.create_workspace()), computers
+            RunFolder.create(provider.data.path, provider.create_workspace()), provider
         )
         try:
             yield run
         finally:
             run.close()
 
-    def environment(self, name: str, **more: str) -> dict[str, str]:
-        """The environment of a program that gets a data folder of its own, here as all else."""
+    def environment(self, name: str, **variables: str) -> dict[str, str]:
+        """Return the environment of a program with its own data folder in the context's folder."""
         return os.environ | {
             "DOCKER_HOST": self.engine_url,
             "STUDIO_DATA": str(self.folder / name),
             "PYTHONPATH": str(ROOT),
             "TMPDIR": str(self.folder),
-            **more,
+            **variables,
         }
 
     def clean_up(self) -> None:
-        """Remove what is left of every data folder's containers, and the folders."""
+        """Remove the remaining containers of every data folder, and the folders."""
         for file in [*self.folder.glob("*/instance"), *self.folder.glob("*/headless/*/instance")]:
             with suppress(SandboxError):
                 reap(self.client, file.read_text().strip())
-            volume.detach_all(file.parent)  # whose closing was interrupted, too
+            volume.detach_all(file.parent)  # also after an interrupted close
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
 @contextmanager
 def bench_context() -> Iterator[BenchContext]:
-    """Somewhere in the folder for temporary files."""
+    """Create a context in a temporary folder, and clean it up afterwards."""
     discovered = find_engine(os.environ.get("DOCKER_HOST"), os.environ.get("XDG_RUNTIME_DIR"))
     client = connect(os.environ.get("DOCKER_HOST"), os.environ.get("XDG_RUNTIME_DIR"))
     image = ensure_image(client, dockerfile_path(), lambda progress: print_progress(progress.line))
@@ -113,7 +113,7 @@ def bench_context() -> Iterator[BenchContext]:
 
 
 def print_progress(text: str) -> None:
-    """Say on the terminal what is going on; the tables go to stdout."""
+    """Print progress to stderr; the tables go to stdout."""
     print(f"… {text}", file=sys.stderr, flush=True)
 
 
@@ -121,7 +121,7 @@ def print_progress(text: str) -> None:
 def run_program(
     command: Sequence[str], environment: Mapping[str, str], *, output: bool = False
 ) -> Iterator["subprocess.Popen[str]"]:
-    """A program for as long as the block lasts; with ``output``, its stdout can be read."""
+    """Run a program during the block; with ``output``, its stdout can be read."""
     stdout = subprocess.PIPE if output else subprocess.DEVNULL
     process = subprocess.Popen(
         command, env=environment, cwd=ROOT, stdout=stdout, stderr=subprocess.DEVNULL, text=True

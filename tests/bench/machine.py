@@ -1,4 +1,4 @@
-"""The machine that the figures are of."""
+"""Description of the machine that is measured."""
 
 import os
 import platform
@@ -10,7 +10,7 @@ from agent.sandbox.engine.client import Client
 
 
 def heading(client: Client) -> str:
-    """Date, processor, system and versions, as one line."""
+    """Return date, processor, system and versions as a heading."""
     engine = client.api.version()
     parts = [
         f"{_processor()}, {os.cpu_count()} cores, {_memory()} GB",
@@ -28,7 +28,7 @@ def heading(client: Client) -> str:
 
 
 def load() -> str:
-    """How busy the machine was in the last minute: processes that ran or wanted to."""
+    """Return the load average of the last minute."""
     return f"{os.getloadavg()[0]:.1f}"
 
 

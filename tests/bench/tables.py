@@ -1,4 +1,4 @@
-"""Samples, what is said of them, and tables in Markdown."""
+"""Samples, their statistics, and tables in Markdown."""
 
 import math
 import statistics
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Sample:
-    """Repeated measurements of one thing, in seconds."""
+    """Repeated measurements of one duration, in seconds."""
 
     seconds: tuple[float, ...]
 
@@ -30,9 +30,9 @@ class Sample:
     def interval(self) -> tuple[float, float]:
         """A 95 % interval for the median, by order statistics: no distribution is assumed."""
         ranked = sorted(self.seconds)
-        reach = 0.98 * math.sqrt(self.n)  # 1.96 standard deviations of Binomial(n, 1/2)
-        low = max(0, math.floor(self.n / 2 - reach))
-        high = min(self.n - 1, math.ceil(self.n / 2 + reach))
+        half_width = 0.98 * math.sqrt(self.n)  # 1.96 standard deviations of Binomial(n, 1/2)
+        low = max(0, math.floor(self.n / 2 - half_width))
+        high = min(self.n - 1, math.ceil(self.n / 2 + half_width))
         return ranked[low], ranked[high]
 
     @property
@@ -41,31 +41,31 @@ class Sample:
         return ranked[min(self.n - 1, math.ceil(0.95 * self.n) - 1)]
 
     def cells(self, unit: str = "ms") -> tuple[str, str, str, str, str]:
-        """As ``SAMPLE_HEADINGS`` says; of fewer than 20 the 95th percentile is the largest."""
+        """Cells for ``SAMPLE_HEADINGS``; below 20 samples, the 95th percentile is the maximum."""
         low, high = (format_duration(value, unit) for value in self.interval)
         smallest, p95 = format_duration(min(self.seconds), unit), format_duration(self.p95, unit)
         return format_duration(self.median, unit), f"{low} … {high}", smallest, p95, str(self.n)
 
 
 SAMPLE_HEADINGS = ("median", "95 % interval of it", "smallest", "95th percentile", "n")
-"""The heads of ``Sample.cells``."""
+"""The headings of ``Sample.cells``."""
 
 
 def format_duration(seconds: float, unit: str = "ms") -> str:
-    """Three figures that mean something, without an exponent."""
+    """Format a duration with three significant digits, without an exponent."""
     value = seconds * {"ms": 1000.0, "s": 1.0}[unit]
     digits = 2 if abs(value) < 10 else 1 if abs(value) < 100 else 0
     return f"{value:.{digits}f} {unit}"
 
 
 def format_megabytes(size: float) -> str:
-    """A size in MB (10^6 bytes)."""
+    """Format a size in MB (10^6 bytes)."""
     return f"{size / 1e6:.0f} MB" if size >= 20e6 else f"{size / 1e6:.2f} MB"
 
 
 @dataclass
 class Table:
-    """One table for the README: figures, and how they came about."""
+    """One table of measurements, with notes on how they were made."""
 
     title: str
     headings: Sequence[str]
@@ -87,14 +87,14 @@ def _row(cells: Sequence[str]) -> str:
 
 @contextmanager
 def record_duration(durations: list[float]) -> Iterator[None]:
-    """Append how long the block took."""
-    began = time.perf_counter()
+    """Append the duration of the block, in seconds."""
+    start_time = time.perf_counter()
     yield
-    durations.append(time.perf_counter() - began)
+    durations.append(time.perf_counter() - start_time)
 
 
 def measure(work: Callable[[], object], times: int, *, warm_up: int = 1) -> Sample:
-    """Do it again and again; the first ones do not count."""
+    """Measure repeated calls, without the warm-up calls."""
     seconds: list[float] = []
     for _ in range(warm_up + times):
         with record_duration(seconds):

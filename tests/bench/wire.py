@@ -1,22 +1,22 @@
-"""What leaves the application."""
+"""Counting the bytes that the application sends."""
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
 class ByteCounter:
-    """Counts the bytes of all answers' bodies, as they leave the application."""
+    """Counts the bytes of all response bodies."""
 
     def __init__(self) -> None:
         self.bytes = 0
 
     def middleware(self, app: ASGIApp) -> ASGIApp:
-        """The application, counted."""
+        """Wrap the application, as ASGI middleware."""
 
-        async def counted(scope: Scope, receive: Receive, send: Send) -> None:
-            async def sending(message: Message) -> None:
+        async def counting_app(scope: Scope, receive: Receive, send: Send) -> None:
+            async def counting_send(message: Message) -> None:
                 self.bytes += len(message.get("body", b""))
                 await send(message)
 
-            await app(scope, receive, sending)
+            await app(scope, receive, counting_send)
 
-        return counted
+        return counting_app

@@ -14,7 +14,7 @@ from agent.tasks.answer_extraction import MAX_OUTPUT_CHARS
 from agent.tasks.rewards import reward
 from agent.tasks.rouge import rouge_l
 from agent.tasks.task import QaType, TaskRecord
-from tests.dependencies import ROOT, direct
+from tests.dependencies import ROOT, requirements_of
 
 
 def score(qa_type: QaType, truth: str, answer: str | None) -> float:
@@ -160,7 +160,7 @@ def test_a_forked_process_starts_its_own_worker() -> None:
 
 
 def test_tests_and_training_use_the_same_math_verify_version() -> None:
-    train, dev = direct("requirements-train.txt"), direct("requirements-dev.txt")
+    train, dev = requirements_of("requirements-train.txt"), requirements_of("requirements-dev.txt")
     assert train["math-verify"] == dev["math-verify"]
 
 

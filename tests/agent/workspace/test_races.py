@@ -30,8 +30,8 @@ from sandbox_ui.preview.base import PreviewRequest
 from sandbox_ui.preview.service import PreviewService
 from sandbox_ui.workspace.listing import ListingQuery, list_folder, row_for_path
 from sandbox_ui.workspace.outputs import list_results
-from tests.support.run_swapper import path_swapper
-from tests.support.run_swapper.tripwire import assert_untouched
+from tests.support.hostile import path_swapper
+from tests.support.hostile.tripwire import assert_untouched
 
 SECRET = b"secret of the host"
 

@@ -1,7 +1,7 @@
-"""The built-in model at its chores, through the whole application: HTTP, loop, sandbox.
+"""The built-in model on file tasks, in the whole application: HTTP, loop, sandbox.
 
 ``python -m tests.bench.agent.builtin --trials 5 --family count`` measures some families, and prints
-the prompt and the answer of each task that failed.
+the task and the answer of each failed trial.
 """
 
 import argparse
@@ -35,11 +35,11 @@ _SEED = 20261120
 
 @dataclass(frozen=True)
 class Trial:
-    """One chore, tried.
+    """One trial of a task.
 
     Attributes:
-        task: What was asked.
-        passed: Whether its own check says so.
+        task: The task.
+        passed: Whether the task's check succeeded.
         status: How the run ended.
         answer: Its answer.
         seconds: How long it took.
@@ -53,117 +53,119 @@ class Trial:
 
 
 def table(context: BenchContext, *, trials: int = 20, only: Sequence[str] = ()) -> Table:
-    """So many trials of each family on each split."""
-    made = Table(
-        f"The built-in model at its chores, {trials} trials each",
-        ("family", *(heading for _, heading in SPLITS), "a chore takes"),
+    """Measure ``trials`` tasks of each family and split."""
+    result = Table(
+        f"The built-in model on file tasks, {trials} trials each",
+        ("family", *(heading for _, heading in SPLITS), "time per task"),
     )
     if find_files() is None:
-        made.notes.append(BUILTIN_MISSING_MESSAGE)
-        return made
-    tried: dict[tuple[str, Split], list[Trial]] = {}
-    wanted = [each for each in families() if not only or each in only]
-    with serve_app(context, "", _MAX_CONCURRENT) as studio:
-        for family, (split, _) in itertools.product(wanted, SPLITS):
+        result.notes.append(BUILTIN_MISSING_MESSAGE)
+        return result
+    trials_by_split: dict[tuple[str, Split], list[Trial]] = {}
+    selected = [each for each in families() if not only or each in only]
+    with serve_app(context, "", _MAX_CONCURRENT) as app:
+        for family, (split, _) in itertools.product(selected, SPLITS):
             print_progress(f"builtin: {family}, {split}")
-            asked = list(generate_file_tasks(split, trials, _SEED, family))
-            tried[family, split] = asyncio.run(_run_trials(studio, asked))
-    for family in wanted:
-        _row(made, family, {split: tried[family, split] for split, _ in SPLITS})
-    known = [family for family in wanted if family != OUTSIDE]
-    if len(known) > 1:
+            tasks = list(generate_file_tasks(split, trials, _SEED, family))
+            trials_by_split[family, split] = asyncio.run(_run_trials(app, tasks))
+    for family in selected:
+        _row(result, family, {split: trials_by_split[family, split] for split, _ in SPLITS})
+    in_scope = [family for family in selected if family != OUTSIDE]
+    if len(in_scope) > 1:
         _row(
-            made,
+            result,
             "**all but outside**",
-            {split: list(_trials_of(tried, known, split)) for split, _ in SPLITS},
+            {split: list(_trials_of(trials_by_split, in_scope, split)) for split, _ in SPLITS},
         )
-    made.notes += _notes()
-    return made
+    result.notes += _notes()
+    return result
 
 
 def _trials_of(
-    tried: dict[tuple[str, Split], list[Trial]], wanted: Sequence[str], split: Split
+    trials_by_split: dict[tuple[str, Split], list[Trial]], selected: Sequence[str], split: Split
 ) -> Iterator[Trial]:
-    return itertools.chain.from_iterable(tried[family, split] for family in wanted)
+    return itertools.chain.from_iterable(trials_by_split[family, split] for family in selected)
 
 
-def _row(made: Table, name: str, tried: dict[Split, list[Trial]]) -> None:
-    every = [trial for trials in tried.values() for trial in trials]
-    seconds = Sample.from_seconds([trial.seconds for trial in every])
-    named = f"{name}: says so" if name == OUTSIDE else name
-    made.add(named, *map(_pass_rate, tried.values()), format_duration(seconds.median, "s"))
+def _row(result: Table, name: str, trials_by_split: dict[Split, list[Trial]]) -> None:
+    all_trials = [trial for trials in trials_by_split.values() for trial in trials]
+    seconds = Sample.from_seconds([trial.seconds for trial in all_trials])
+    label = f"{name}: says so" if name == OUTSIDE else name
+    result.add(
+        label, *map(_pass_rate, trials_by_split.values()), format_duration(seconds.median, "s")
+    )
 
 
 def _pass_rate(trials: Sequence[Trial]) -> str:
-    """How many were done, with a 95 % interval."""
-    done = [float(trial.passed) for trial in trials]
-    told = score_rewards(done, len(done))
-    return f"{sum(done):.0f} of {len(done)} ({told.low:.0%} … {told.high:.0%})"
+    """Format the number of solved tasks, with a 95 % interval."""
+    scores = [float(trial.passed) for trial in trials]
+    interval = score_rewards(scores, len(scores))
+    return f"{sum(scores):.0f} of {len(scores)} ({interval.low:.0%} … {interval.high:.0%})"
 
 
 def _notes() -> list[str]:
     adapter = "with" if ADAPTER_PATH.is_file() else "WITHOUT"
     return [
         f"At its default temperature, {DEFAULT_TEMPERATURE}; {adapter} its adapter. Each trial is "
-        "a run of "
-        "the application with a sandbox of its own, over HTTP; done is what the chore's own check "
-        "of the workspace says. In brackets Wilson's 95 % interval. Held-out parameters: names, "
-        "words, columns, numbers and functions that were never trained on, in the words of "
-        "training; held-out wording: sentences that were never trained on. Outside: tasks that it "
-        "does not know; done is to say so and to make nothing."
+        "a run of the application with its own sandbox, over HTTP; the task's check of the "
+        "workspace decides whether it is solved. In brackets: Wilson's 95 % interval. Held-out "
+        "parameters: names, words, columns, numbers and functions that are not in the training "
+        "data, in wordings of the training data; held-out wording: sentences that are not in the "
+        "training data. "
+        "Outside: tasks out of scope, which must be refused without writing files."
     ]
 
 
-async def _run_trials(studio: ServedApp, tasks: Sequence[FileTask]) -> list[Trial]:
-    turn = asyncio.Semaphore(_MAX_CONCURRENT)
+async def _run_trials(app: ServedApp, tasks: Sequence[FileTask]) -> list[Trial]:
+    semaphore = asyncio.Semaphore(_MAX_CONCURRENT)
 
-    async def one(chore: FileTask) -> Trial:
-        async with turn, studio.client() as client:
-            return await _run_trial(studio, client, chore)
+    async def run_one(task: FileTask) -> Trial:
+        async with semaphore, app.client() as client:
+            return await _run_trial(app, client, task)
 
-    return await asyncio.gather(*map(one, tasks))
+    return await asyncio.gather(*map(run_one, tasks))
 
 
-async def _run_trial(studio: ServedApp, client: httpx.AsyncClient, task: FileTask) -> Trial:
-    run = await studio.draft(client)
+async def _run_trial(app: ServedApp, client: httpx.AsyncClient, task: FileTask) -> Trial:
+    run = await app.draft(client)
     for name, content in task.input_files.items():
         data = content.encode() if isinstance(content, str) else content
-        put = await client.put(f"/api/runs/{run}/files/input/{name}", content=data)
-        put.raise_for_status()
-    await studio.begin(client, run, task.text)
-    seen = await studio.follow(client, run)
+        response = await client.put(f"/api/runs/{run}/files/input/{name}", content=data)
+        response.raise_for_status()
+    await app.start(client, run, task.text)
+    observed = await app.follow(client, run)
     files = await _files(client, run)
     trial = Trial(
         task,
-        task.is_solved(files, seen.answer),
-        seen.status,
-        seen.answer,
-        seen.ended_at - seen.started_at,
+        task.is_solved(files, observed.answer),
+        observed.status,
+        observed.answer,
+        observed.ended_at - observed.started_at,
     )
     if not trial.passed:
         print_progress(
-            f"not done: {task.id} ({trial.status}): {task.text!r} → {trial.answer[:200]!r}"
+            f"failed: {task.id} ({trial.status}): {task.text!r} → {trial.answer[:200]!r}"
         )
     (await client.delete(f"/api/runs/{run}")).raise_for_status()
     return trial
 
 
 async def _files(client: httpx.AsyncClient, run: str) -> dict[str, bytes]:
-    """The workspace, path → content."""
-    packed = (await client.get(f"/api/runs/{run}/zip")).raise_for_status()
-    with zipfile.ZipFile(io.BytesIO(packed.content)) as archive:
+    """Return the workspace's files, path → content."""
+    response = (await client.get(f"/api/runs/{run}/zip")).raise_for_status()
+    with zipfile.ZipFile(io.BytesIO(response.content)) as archive:
         names = [name for name in archive.namelist() if not name.endswith("/")]
         return {name: archive.read(name) for name in names}
 
 
 def main() -> int:
-    """Measure what the command line asks for."""
+    """Measure the families given on the command line."""
     parser = argparse.ArgumentParser("python -m tests.bench.agent.builtin", description=__doc__)
     parser.add_argument("--trials", type=int, default=20)
     parser.add_argument("--family", action="append", default=[], choices=families())
-    given = parser.parse_args()
-    with bench_context() as where:
-        print(table(where, trials=given.trials, only=given.family).markdown(), flush=True)
+    options = parser.parse_args()
+    with bench_context() as context:
+        print(table(context, trials=options.trials, only=options.family).markdown(), flush=True)
     return 0
 
 

@@ -1,8 +1,8 @@
-"""A scripted endpoint in a process of its own, so that it takes no time from who is measured.
+"""A scripted endpoint in a separate process, so that it does not slow down what is measured.
 
-It prints its address, then a line at each chat request: the time by the machine's monotonic
-clock. A task that says ``N steps of `true` `` gets N commands ``true``, then ``submit``; one
-of `` `work` `` gets commands that do something.
+It prints its address, then one line per chat request: the time of the monotonic clock. A task with
+``N steps of `true` `` gets N commands ``true``, then ``submit``; one with `` `work` `` gets
+commands that write and read files.
 """
 
 import re
@@ -23,7 +23,7 @@ _WORK = (
 
 
 class _UnrecordedEndpoint(Endpoint):
-    """Keeps no request: there are hundreds, each with the whole conversation."""
+    """Does not keep requests: there are hundreds, each with the whole conversation."""
 
     def record(self, received: ReceivedRequest) -> None:
         pass
@@ -31,10 +31,10 @@ class _UnrecordedEndpoint(Endpoint):
 
 def _turn(body: Body) -> Turn:
     print(time.monotonic(), flush=True)
-    wanted = _STEPS.search(str(body["messages"][:2]))
+    task_match = _STEPS.search(str(body["messages"][:2]))
     done = sum(message["role"] == "assistant" for message in body["messages"])
-    if wanted and done < int(wanted[1]):
-        command = "true" if wanted[2] == "true" else _WORK[done % len(_WORK)]
+    if task_match and done < int(task_match[1]):
+        command = "true" if task_match[2] == "true" else _WORK[done % len(_WORK)]
         return Turn(calls=[Call("execute_bash", {"command": command}, f"call_{done}")])
     return Turn(calls=[Call("submit", {}, f"call_{done}")])
 

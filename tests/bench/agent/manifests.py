@@ -1,4 +1,4 @@
-"""The manifest at a step's end: by hints, by a sweep, and by hashing everything."""
+"""Manifests after a step: from hints, from a sweep, and by hashing all files."""
 
 from pathlib import Path
 
@@ -16,8 +16,8 @@ _FILES_PER_FOLDER = 100
 def table(
     context: BenchContext, *, counts: tuple[int, ...] = (10, 10_000), times: int = 20
 ) -> Table:
-    """Workspaces of several sizes, in each of which one file changes between two steps."""
-    made = Table(
+    """Measure workspaces of several sizes, in which one file changes between two steps."""
+    result = Table(
         "The manifest of the workspace",
         (
             f"files of {_FILE_BYTES // 1024} KB, one of them changed since the last time",
@@ -35,8 +35,8 @@ def table(
         with WorkspaceWatcher(folder) as watch:
             snapshots = SnapshotTracker(folder / "workspace", BlobStore(folder / "blobs"), watch)
             for name, sample in _measure(snapshots, folder / "workspace", times).items():
-                made.add(f"{count:,} files: {name}", *sample.cells())
-    return made
+                result.add(f"{count:,} files: {name}", *sample.cells())
+    return result
 
 
 def _fill(workspace: Path, count: int) -> None:
@@ -56,9 +56,9 @@ def _measure(snapshots: SnapshotTracker, workspace: Path, times: int) -> dict[st
     naive: list[float] = []
     snapshots.take()
     for number in range(times + 1):
-        for final, into in ((False, hinted), (True, swept)):
+        for final, durations in ((False, hinted), (True, swept)):
             _path(workspace, 0).write_text(f"{number} {final}")
-            with record_duration(into):
+            with record_duration(durations):
                 snapshots.take(final=final)
         if number <= max(1, times // 4):
             with record_duration(naive):

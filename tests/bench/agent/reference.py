@@ -1,8 +1,7 @@
-"""A whole run of the headless program against the reference's, on one endpoint over HTTP.
+"""A whole run on the command line, compared with the reference implementation's, over HTTP.
 
-The endpoint is the clock: from a request to the next one is a step, and what comes before the
-first and after the last is the program's start and end. So both are measured from outside, by
-the same instrument.
+Both programs are measured from outside, at the same endpoint: a step is the time from one request
+to the next; the times before the first and after the last request are startup and shutdown.
 """
 
 import itertools
@@ -30,12 +29,12 @@ _Lines = queue.SimpleQueue[str]
 
 
 class _ProgramUnavailable(Exception):
-    """A program cannot be had here, or does not do what it was given."""
+    """A program cannot be installed here, or fails its task."""
 
 
 @dataclass(frozen=True)
 class _ProgramRun:
-    """One run of a program, in seconds: to its first request, between requests, from the last."""
+    """Seconds of one run: until the first request, between requests, after the last one."""
 
     start: float
     steps: tuple[float, ...]
@@ -50,8 +49,8 @@ class _Program:
 
 
 def table(context: BenchContext, *, short: int = 50, long: int = 200, rounds: int = 3) -> Table:
-    """The same script for both: so many steps of ``true``, then ``submit``."""
-    made = Table(
+    """Measure both programs with the same script: steps of ``true``, then ``submit``."""
+    result = Table(
         "The whole program beside the reference's, over HTTP",
         ("headless, its own container, cold", *SAMPLE_HEADINGS),
         notes=[
@@ -59,40 +58,43 @@ def table(context: BenchContext, *, short: int = 50, long: int = 200, rounds: in
             "time included; the conversation that is sent grows with each. Taken in turns."
         ],
     )
-    found: dict[str, list[_ProgramRun]] = defaultdict(list)
+    program_runs: dict[str, list[_ProgramRun]] = defaultdict(list)
     with endpoint(context) as (url, lines):
         programs = [_studio(context, url)]
         _run_task(programs[0], 2, lines)
         try:
             _install()
-            _run_task(rival := _reference(context, url), 2, lines)
-            programs.append(rival)
+            _run_task(reference := _reference(context, url), 2, lines)
+            programs.append(reference)
         except _ProgramUnavailable as error:
-            made.notes.append(f"The reference was left out: {error}")
+            result.notes.append(f"The reference was left out: {error}")
         for steps in [short] * rounds + [long]:
-            for one in programs:
-                print_progress(f"{one.name}, {steps} steps")
-                found[f"{one.name}, {steps}"].append(_run_task(one, steps, lines))
-        names = [one.name for one in programs]
-    _add_rows(made, found, names, (short, long))
-    return made
+            for program in programs:
+                print_progress(f"{program.name}, {steps} steps")
+                program_runs[f"{program.name}, {steps}"].append(_run_task(program, steps, lines))
+        names = [program.name for program in programs]
+    _add_rows(result, program_runs, names, (short, long))
+    return result
 
 
 def _add_rows(
-    made: Table, found: Mapping[str, list[_ProgramRun]], names: list[str], lengths: tuple[int, int]
+    result: Table,
+    program_runs: Mapping[str, list[_ProgramRun]],
+    names: list[str],
+    lengths: tuple[int, int],
 ) -> None:
     for steps, name in itertools.product(lengths, names):
-        played = [step for run in found[f"{name}, {steps}"] for step in run.steps]
-        made.add(f"a step, runs of {steps}: {name}", *Sample.from_seconds(played).cells())
+        step_seconds = [step for run in program_runs[f"{name}, {steps}"] for step in run.steps]
+        result.add(f"a step, runs of {steps}: {name}", *Sample.from_seconds(step_seconds).cells())
     for name in names:
-        runs = [run for steps in lengths for run in found[f"{name}, {steps}"]]
-        made.add(
+        runs = [run for steps in lengths for run in program_runs[f"{name}, {steps}"]]
+        result.add(
             f"start to first request: {name}",
             *Sample.from_seconds([r.start for r in runs]).cells("s"),
         )
     for name in names:
-        runs = [run for steps in lengths for run in found[f"{name}, {steps}"]]
-        made.add(
+        runs = [run for steps in lengths for run in program_runs[f"{name}, {steps}"]]
+        result.add(
             f"last request to the end: {name}",
             *Sample.from_seconds([r.end for r in runs]).cells("s"),
         )
@@ -100,7 +102,7 @@ def _add_rows(
 
 @contextmanager
 def endpoint(context: BenchContext) -> Iterator[tuple[str, _Lines]]:
-    """The endpoint's address, and the lines that it prints."""
+    """Run the endpoint; yields its address and the lines that it prints."""
     command = [sys.executable, "-m", "tests.bench.agent.endpoint_program"]
     with run_program(command, context.environment("endpoint"), output=True) as process:
         assert process.stdout is not None
@@ -119,22 +121,22 @@ def _read(source: IO[str], lines: _Lines) -> None:
         lines.put(line)
 
 
-def _run_task(tested: _Program, steps: int, lines: _Lines) -> _ProgramRun:
-    command = [word.format(task=f"Run {steps} steps of `true`.") for word in tested.command]
-    began = time.monotonic()
-    with run_program(command, tested.environment) as process:
+def _run_task(program: _Program, steps: int, lines: _Lines) -> _ProgramRun:
+    command = [word.format(task=f"Run {steps} steps of `true`.") for word in program.command]
+    start_time = time.monotonic()
+    with run_program(command, program.environment) as process:
         code = process.wait(TIMEOUT_SECONDS * 3)
-        ended = time.monotonic()
+        end_time = time.monotonic()
     request_times: list[float] = []
     with suppress(queue.Empty):
         while len(request_times) <= steps:
             request_times.append(float(lines.get(timeout=1)))
     if code or len(request_times) <= steps:
         raise _ProgramUnavailable(
-            f"{tested.name} ended with {code} after {len(request_times)} requests of {steps + 1}."
+            f"{program.name} ended with {code} after {len(request_times)} requests of {steps + 1}."
         )
-    between = tuple(after - before for before, after in itertools.pairwise(request_times))
-    return _ProgramRun(request_times[0] - began, between, ended - request_times[-1])
+    step_seconds = tuple(after - before for before, after in itertools.pairwise(request_times))
+    return _ProgramRun(request_times[0] - start_time, step_seconds, end_time - request_times[-1])
 
 
 def _studio(context: BenchContext, url: str) -> _Program:
@@ -145,11 +147,11 @@ def _studio(context: BenchContext, url: str) -> _Program:
 
 
 def _reference(context: BenchContext, url: str) -> _Program:
-    """The reference, spared what it would ask of the network."""
+    """The reference, without its requests to the network at startup."""
     with DataFolder(context.folder / "reference") as data:
         label = f"{INSTANCE_LABEL}={data.instance_id}"
-    program = str(Path(__file__).parent / "reference_program.py")
-    command = [str(REFERENCE / "bin" / "python"), program, label, "run", "--query", "{task}"]
+    script = str(Path(__file__).parent / "reference_program.py")
+    command = [str(REFERENCE / "bin" / "python"), script, label, "run", "--query", "{task}"]
     command += ["--llm_name", "openai/test-model", "--llm_base_url", url]
     command += ["--docker_image", context.image, "--max_steps", "1000"]
     command += ["--max_token_limit", "10000000", "--output_dir", str(context.folder / "outputs")]
@@ -160,9 +162,9 @@ def _reference(context: BenchContext, url: str) -> _Program:
 
 def _install() -> None:
     """Install the reference into its own environment, once."""
-    done = REFERENCE / "installed"
-    wanted = _REQUIREMENTS.read_text()
-    if done.is_file() and done.read_text() == wanted:
+    marker = REFERENCE / "installed"
+    requirements = _REQUIREMENTS.read_text()
+    if marker.is_file() and marker.read_text() == requirements:
         return
     print_progress("installing the reference beside the studio (.make/reference)")
     python = str(REFERENCE / "bin" / "python")
@@ -179,4 +181,4 @@ def _install() -> None:
         raise _ProgramUnavailable(str(error.stderr).strip().splitlines()[-1]) from error
     except (OSError, subprocess.TimeoutExpired) as error:
         raise _ProgramUnavailable(str(error)) from error
-    done.write_text(wanted)
+    marker.write_text(requirements)

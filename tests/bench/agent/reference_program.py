@@ -1,6 +1,6 @@
-"""The reference's own command line, run by the environment it is installed in.
+"""The reference's command line, run in its own environment.
 
-The only difference: its containers carry a label, the first argument, so that none is left.
+The only difference: its containers get a label, the first argument, so that they can be removed.
 """
 
 import sys

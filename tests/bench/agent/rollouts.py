@@ -1,4 +1,4 @@
-"""Rollouts beside each other: how many a minute, and what their time goes into."""
+"""Concurrent rollouts: their rate, and the shares of their time."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ _FILES = {f"notes/{name}.txt": f"{name}\n" * 40 for name in "abcdef"}
 
 
 class _DelayedModel(ScriptedModel):
-    """Thinks so many seconds before each of its turns, and computes nothing meanwhile."""
+    """Waits for some seconds before each of its turns."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(_SCRIPT)
@@ -32,16 +32,16 @@ class _DelayedModel(ScriptedModel):
 def table(
     context: BenchContext,
     *,
-    many: int = 48,
-    at_once: Sequence[int] = (1, 4, 8),
-    think: float = 2.0,
+    count: int = 48,
+    concurrency: Sequence[int] = (1, 4, 8),
+    turn_seconds: float = 2.0,
 ) -> Table:
-    """A run of three turns, in a container of its own: read the documents, answer, submit."""
-    made = Table(
+    """Measure runs of three turns, each in its own container: read documents, answer, submit."""
+    result = Table(
         "Rollouts",
         (
-            "three turns, a container each", "a minute", "one takes",
-            "until its sandbox is ready", "commands", "the model", "all else",
+            "three turns, one container each", "per minute", "duration",
+            "until the sandbox is ready", "commands", "the model", "the rest",
         ),
         notes=[
             "Shares of the rollouts' own wall time, the median for what one takes. The scripted "
@@ -50,38 +50,48 @@ def table(
             "share beside models that think for minutes."
         ],
     )  # fmt: skip
-    for crowd in at_once:
+    for parallel in concurrency:
         _measure_rollouts(
-            made, context, f"a model that answers at once, {crowd} at once", many, crowd, 0.0
+            result,
+            context,
+            f"a model that answers at once, {parallel} at once",
+            count,
+            parallel,
+            0.0,
         )
-    wait = f"a model that takes {think:g} s a turn, {at_once[-1]} at once"
-    _measure_rollouts(made, context, wait, many, at_once[-1], think)
-    return made
+    wait = f"a model that takes {turn_seconds:g} s a turn, {concurrency[-1]} at once"
+    _measure_rollouts(result, context, wait, count, concurrency[-1], turn_seconds)
+    return result
 
 
 def _measure_rollouts(
-    made: Table, context: BenchContext, name: str, count: int, concurrency: int, think: float
+    result: Table,
+    context: BenchContext,
+    name: str,
+    count: int,
+    concurrency: int,
+    turn_seconds: float,
 ) -> None:
     print_progress(name)
-    done, seconds = _run_rollouts(context, count, concurrency, think)
-    whole = sum(each.seconds for each in done)
+    rollouts, seconds = _run_rollouts(context, count, concurrency, turn_seconds)
+    total_seconds = sum(each.seconds for each in rollouts)
     parts = [
-        sum(each.setup_seconds for each in done) / whole,
-        sum(each.totals.sandbox_seconds for each in done) / whole,
-        sum(each.totals.model_seconds for each in done) / whole,
+        sum(each.setup_seconds for each in rollouts) / total_seconds,
+        sum(each.totals.sandbox_seconds for each in rollouts) / total_seconds,
+        sum(each.totals.model_seconds for each in rollouts) / total_seconds,
     ]
     shares = [f"{share:.1%}" for share in (*parts, 1 - sum(parts))]
-    one = format_duration(Sample.from_seconds([each.seconds for each in done]).median, "s")
-    made.add(name, f"{len(done) / seconds * 60:.0f}", one, *shares)
+    median = format_duration(Sample.from_seconds([each.seconds for each in rollouts]).median, "s")
+    result.add(name, f"{len(rollouts) / seconds * 60:.0f}", median, *shares)
 
 
 def _run_rollouts(
-    context: BenchContext, count: int, concurrency: int, think: float
+    context: BenchContext, count: int, concurrency: int, turn_seconds: float
 ) -> tuple[list[Rollout], float]:
     settings = load(
         {
             "DOCKER_HOST": context.engine_url,
-            "STUDIO_DATA": str(context.folder / f"rollouts-{concurrency}-{think:g}"),
+            "STUDIO_DATA": str(context.folder / f"rollouts-{concurrency}-{turn_seconds:g}"),
             "STUDIO_WARM_SANDBOXES": "0",
         }
     )
@@ -93,19 +103,17 @@ def _run_rollouts(
     ]
 
     def model(_: TaskRecord) -> Model:
-        return _DelayedModel(think)
+        return _DelayedModel(turn_seconds)
 
     with Studio(settings) as studio:
-        list(
-            run_rollouts(problems[:1], model, studio, RolloutPlan(settings.limits()))
-        )  # the engine is found
-        began = time.monotonic()
-        done = list(
+        list(run_rollouts(problems[:1], model, studio, RolloutPlan(settings.limits())))  # warm-up
+        start_time = time.monotonic()
+        rollouts = list(
             run_rollouts(
                 problems, model, studio, RolloutPlan(settings.limits(), concurrency=concurrency)
             )
         )
-        seconds = time.monotonic() - began
-    if not all(each.reward == 1.0 for each in done):
-        raise RuntimeError(f"A rollout did not do its task: {done}")
-    return done, seconds
+        seconds = time.monotonic() - start_time
+    if not all(each.reward == 1.0 for each in rollouts):
+        raise RuntimeError(f"A rollout did not do its task: {rollouts}")
+    return rollouts, seconds

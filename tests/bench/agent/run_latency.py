@@ -1,4 +1,4 @@
-"""From Run to the first command's end, and from the last event to the end of it all."""
+"""Time from Run to the end of the first command, and from the last event to the end."""
 
 import shutil
 import subprocess
@@ -18,37 +18,37 @@ DOCKER_CLI_LABEL = "`docker run -d` and `docker exec … true` of the same image
 
 
 def table(context: BenchContext, *, times: int = 15) -> Table:
-    """Runs from the warm pool, runs without one, and the engine's own commands."""
-    made = Table(
+    """Measure runs from the warm pool, runs without it, and the engine's commands."""
+    result = Table(
         "From Run to the first command's end",
         ("a run whose first step is `true`, the model's time aside", *SAMPLE_HEADINGS),
         notes=["Bars: 50 ms from the pool, which makes the next one meanwhile; 300 ms cold."],
     )
     for name, pool in (("sandbox from the warm pool", 1), ("sandbox made for the run (cold)", 0)):
-        with context.provider(f"pool-{pool}", pool=pool) as computers:
-            firsts, ends = _runs(context, computers, times)
-        made.add(name, *firsts.cells())
-    made.add(DOCKER_CLI_LABEL, *_measure_docker_cli(context, max(1, times // 2)))
-    made.add("the end: shell, container and watch gone", *ends.cells())
-    return made
+        with context.provider(f"pool-{pool}", pool=pool) as provider:
+            first_commands, shutdowns = _runs(context, provider, times)
+        result.add(name, *first_commands.cells())
+    result.add(DOCKER_CLI_LABEL, *_measure_docker_cli(context, max(1, times // 2)))
+    result.add("the end: shell, container and watch gone", *shutdowns.cells())
+    return result
 
 
 def _runs(
-    context: BenchContext, computers: DockerSandboxProvider, times: int
+    context: BenchContext, provider: DockerSandboxProvider, times: int
 ) -> tuple[Sample, Sample]:
-    firsts: list[float] = []
-    ends: list[float] = []
+    first_commands: list[float] = []
+    shutdowns: list[float] = []
     for _ in range(times + 1):
-        computers.wait_for_pool(TIMEOUT_SECONDS)
-        with context.run(computers) as run:
+        provider.wait_for_pool(TIMEOUT_SECONDS)
+        with context.run(provider) as run:
             model = ScriptedModel([bash("true"), SUBMIT])
             events = run.start(TASK, model, Limits(), Stop())
-            with record_duration(firsts):
+            with record_duration(first_commands):
                 next(event for event in events if isinstance(event, ToolEnded))
             next(event for event in events if isinstance(event, RunEnded))
-            with record_duration(ends):
+            with record_duration(shutdowns):
                 run.close()
-    return Sample.from_seconds(firsts[1:]), Sample.from_seconds(ends[1:])
+    return Sample.from_seconds(first_commands[1:]), Sample.from_seconds(shutdowns[1:])
 
 
 def _measure_docker_cli(context: BenchContext, times: int) -> tuple[str, ...]:
@@ -67,5 +67,5 @@ def _measure_docker_cli(context: BenchContext, times: int) -> tuple[str, ...]:
 
 
 def _run_and_exec(docker: str, run: list[str], environment: dict[str, str]) -> None:
-    made = subprocess.run(run, env=environment, check=True, capture_output=True, text=True)
-    subprocess.run([docker, "exec", made.stdout.strip(), "true"], env=environment, check=True)
+    started = subprocess.run(run, env=environment, check=True, capture_output=True, text=True)
+    subprocess.run([docker, "exec", started.stdout.strip(), "true"], env=environment, check=True)

@@ -1,4 +1,4 @@
-"""One command in the shell that is held open, against one ``docker exec`` each."""
+"""A command in the persistent shell, compared with ``docker exec``."""
 
 import shutil
 import subprocess
@@ -16,8 +16,8 @@ _BLOCKS = 4
 
 
 def table(context: BenchContext, *, times: int = 1000, execs: int = 40) -> Table:
-    """``true`` in one container in every way that there is."""
-    made = Table(
+    """Measure ``true`` in one container by several methods."""
+    result = Table(
         "One command in the sandbox",
         ("the same container", *SAMPLE_HEADINGS),
         notes=["Taken in turns, a block of each at a time. Bar: 5 ms for `true` in the shell."],
@@ -34,10 +34,10 @@ def table(context: BenchContext, *, times: int = 1000, execs: int = 40) -> Table
             for name, sample in _measure_interleaved(
                 _methods(context, sandbox, times, execs)
             ).items():
-                made.add(name, *sample.cells())
+                result.add(name, *sample.cells())
         finally:
             sandbox.close()
-    return made
+    return result
 
 
 def _methods(
@@ -46,30 +46,30 @@ def _methods(
     def inside(command: str) -> Callable[[], object]:
         return lambda: list(sandbox.execute(command, timeout=60, stop=Stop()))
 
-    def by_engine() -> None:
+    def exec_by_api() -> None:
         api = context.client.api
-        made = api.exec_create(sandbox.container, ["bash", "-c", "true"])
-        api.exec_start(made["Id"])
-        api.exec_inspect(made["Id"])
+        created = api.exec_create(sandbox.container, ["bash", "-c", "true"])
+        api.exec_start(created["Id"])
+        api.exec_inspect(created["Id"])
 
-    ways = {
+    methods = {
         "`true` in the shell": (inside("true"), times),
         "`/bin/true` in the shell, a process": (inside("/bin/true"), times // 2),
-        "`bash -c true` by the engine's API, as the reference does": (by_engine, execs),
+        "`bash -c true` by the engine's API, as the reference does": (exec_by_api, execs),
     }
     if docker := shutil.which("docker"):
         command = [docker, "exec", sandbox.container, "true"]
         environment = context.environment("x")
-        ways["`docker exec … true`"] = (
+        methods["`docker exec … true`"] = (
             lambda: subprocess.run(command, env=environment, check=True),
             execs,
         )
-    return ways
+    return methods
 
 
 def _measure_interleaved(methods: dict[str, tuple[Callable[[], object], int]]) -> dict[str, Sample]:
-    found: dict[str, list[float]] = {name: [] for name in methods}
+    durations: dict[str, list[float]] = {name: [] for name in methods}
     for _ in range(_BLOCKS):
         for name, (work, times) in methods.items():
-            found[name] += measure(work, max(1, times // _BLOCKS)).seconds
-    return {name: Sample.from_seconds(seconds) for name, seconds in found.items()}
+            durations[name] += measure(work, max(1, times // _BLOCKS)).seconds
+    return {name: Sample.from_seconds(seconds) for name, seconds in durations.items()}

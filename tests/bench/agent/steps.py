@@ -1,4 +1,4 @@
-"""What the studio adds to a step: everything but the model, on a model that answers at once."""
+"""The overhead of a step: its duration with a model that answers immediately."""
 
 import time
 from collections.abc import Iterator
@@ -18,12 +18,12 @@ PARTS = {
 
 
 TimedEvents = list[tuple[type[Event], float]]
-"""The events of a run, each with the time when it was seen."""
+"""The event types of a run, with the times when they were received."""
 
 
 def table(context: BenchContext, *, short: int = 50, long: int = 500, rounds: int = 4) -> Table:
-    """Short runs and long ones in turns, so that what disturbs the machine disturbs both."""
-    made = Table(
+    """Measure short and long runs alternately, so that disturbances affect both."""
+    result = Table(
         "What a step costs beside the model",
         ("recorded run, each step `true` in its container", *SAMPLE_HEADINGS),
         notes=[
@@ -31,32 +31,33 @@ def table(context: BenchContext, *, short: int = 50, long: int = 500, rounds: in
             "10 ms, at any length."
         ],
     )
-    few = max(1, long // short // 2)
-    turns = [
-        ([_run(context, short) for _ in range(few)], _run(context, long)) for _ in range(rounds)
+    short_runs = max(1, long // short // 2)
+    rounds_of_runs = [
+        ([_run(context, short) for _ in range(short_runs)], _run(context, long))
+        for _ in range(rounds)
     ]
-    shorts = [_sample(runs) for runs, _ in turns]
-    longs = [_sample([run]) for _, run in turns]
-    made.add(f"runs of {short} steps", *_merge_samples(shorts).cells())
-    made.add(f"runs of {long} steps", *_merge_samples(longs).cells())
-    made.add(f"of these the first {short}", *_merge_samples(longs, slice(short)).cells())
-    made.add(f"of these the last {short}", *_merge_samples(longs, slice(-short, None)).cells())
+    shorts = [_sample(runs) for runs, _ in rounds_of_runs]
+    longs = [_sample([run]) for _, run in rounds_of_runs]
+    result.add(f"runs of {short} steps", *_merge_samples(shorts).cells())
+    result.add(f"runs of {long} steps", *_merge_samples(longs).cells())
+    result.add(f"of these the first {short}", *_merge_samples(longs, slice(short)).cells())
+    result.add(f"of these the last {short}", *_merge_samples(longs, slice(-short, None)).cells())
     for name, (begin, end) in PARTS.items():
-        part = [time for _, run in turns for time in _intervals(run, begin, end)]
-        made.add(f"of a step: {name}", *Sample.from_seconds(part).cells())
-    apart = [format_duration(b.median - a.median) for a, b in zip(shorts, longs, strict=True)]
-    made.notes.append(
+        part = [time for _, run in rounds_of_runs for time in _intervals(run, begin, end)]
+        result.add(f"of a step: {name}", *Sample.from_seconds(part).cells())
+    differences = [format_duration(b.median - a.median) for a, b in zip(shorts, longs, strict=True)]
+    result.notes.append(
         f"Median of {long} steps less that of {short}, in each of {rounds} rounds: "
-        f"{', '.join(apart)}."
+        f"{', '.join(differences)}."
     )
-    return made
+    return result
 
 
 def _run(context: BenchContext, count: int) -> TimedEvents:
-    """A run of so many steps."""
+    """Execute a run of ``count`` steps."""
     model = ScriptedModel([bash("true")] * count + [SUBMIT])
     limits = Limits(steps=count + 2, conversation_tokens=None)
-    with context.provider("steps") as computers, context.run(computers) as run:
+    with context.provider("steps") as provider, context.run(provider) as run:
         return [
             (type(event), time.perf_counter()) for event in run.start(TASK, model, limits, Stop())
         ]
@@ -72,12 +73,12 @@ def _merge_samples(samples: list[Sample], part: slice = slice(None)) -> Sample:
     return Sample.from_seconds([seconds for sample in samples for seconds in sample.seconds[part]])
 
 
-def _intervals(seen: TimedEvents, begin: type[Event], end: type[Event]) -> Iterator[float]:
-    """From each event of one kind to the next of another."""
-    began = None
-    for kind, at in seen:
-        if kind is end and began is not None:
-            yield at - began
-            began = None
+def _intervals(events: TimedEvents, begin: type[Event], end: type[Event]) -> Iterator[float]:
+    """Yield the seconds from each event of one type to the next of another."""
+    start_time = None
+    for kind, at in events:
+        if kind is end and start_time is not None:
+            yield at - start_time
+            start_time = None
         if kind is begin:
-            began = at
+            start_time = at

@@ -1,4 +1,4 @@
-// In every page that is measured: when each mark was in the page first, and long tasks.
+// Runs in every measured page: records when each mark first appears, and long tasks.
 (() => {
   const now = () => performance.timeOrigin + performance.now();
   const seen = {};
@@ -24,33 +24,33 @@
     seen,
     longest: (since) => Math.max(0, ...tasks.filter(([start]) => start >= since).map(([, took]) => took)),
 
-    /** Milliseconds from the page's beginning to the first frame in which it is true. */
+    /** Milliseconds from the navigation to the first frame in which the condition is true. */
     first: (isTrue) =>
       new Promise((resolve) => {
-        const look = (at) => (isTrue() ? resolve(at) : requestAnimationFrame(look));
-        requestAnimationFrame(look);
+        const check = (at) => (isTrue() ? resolve(at) : requestAnimationFrame(check));
+        requestAnimationFrame(check);
       }),
 
-    /** Click on a file in the tree; milliseconds to the first frame in which it is seen, or null. */
-    look: async (name) => {
+    /** Click on a file in the tree; milliseconds to the first frame that shows its preview, or null. */
+    timePreview: async (name) => {
       const rows = [...document.querySelectorAll(".workspace [role=treeitem]")];
       const row = rows.find((each) => each.textContent.includes(name) && !each.querySelector("[role=treeitem]"));
-      const began = performance.now();
+      const start = performance.now();
       (row.querySelector(".line") ?? row).click();
-      const never = new Promise((resolve) => setTimeout(() => resolve(null), 60_000));
-      const at = await Promise.race([bench.first(() => bench.shown(name)), never]);
-      return at === null ? null : at - began;
+      const timeout = new Promise((resolve) => setTimeout(() => resolve(null), 60_000));
+      const at = await Promise.race([bench.first(() => bench.shown(name)), timeout]);
+      return at === null ? null : at - start;
     },
 
-    /** Whether a file's preview is laid out, with what it has to fetch in view. */
+    /** Whether a file's preview is laid out, and the visible images and videos are loaded. */
     shown: (name) => {
       const canvas = document.querySelector(".preview .canvas");
       if (document.querySelector(".preview .hd b")?.textContent !== name) return false;
       if (!/kind-/.test(canvas.className) || !canvas.firstElementChild?.offsetHeight) return false;
       const pictures = [...canvas.querySelectorAll("img")].filter(bench.inView);
-      const films = [...canvas.querySelectorAll("video")].filter(bench.inView);
-      if (!pictures.every((each) => each.complete && each.naturalWidth) || !films.every((each) => each.readyState > 1)) return false;
-      return Boolean(pictures.length || films.length || canvas.querySelector("canvas, audio, iframe") || canvas.innerText.trim());
+      const videos = [...canvas.querySelectorAll("video")].filter(bench.inView);
+      if (!pictures.every((each) => each.complete && each.naturalWidth) || !videos.every((each) => each.readyState > 1)) return false;
+      return Boolean(pictures.length || videos.length || canvas.querySelector("canvas, audio, iframe") || canvas.innerText.trim());
     },
 
     inView: (element) => {

@@ -1,4 +1,4 @@
-"""The browser, and what is asked of its pages."""
+"""The browser, and measurements of its pages."""
 
 import os
 from collections.abc import Iterator
@@ -19,19 +19,19 @@ _SCRIPT = Path(__file__).with_suffix(".js")
 
 @contextmanager
 def launch_browser(context: BenchContext) -> Iterator[Browser]:
-    """Chromium; its profile and Gradio's files are in the place's folder meanwhile."""
-    here = {"TMPDIR": str(context.folder), "GRADIO_TEMP_DIR": str(context.folder / "gradio")}
-    with patch.dict(os.environ, here), sync_playwright() as playwright:
-        made = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    """Run Chromium; its profile and Gradio's files are in the context's folder."""
+    environment = {"TMPDIR": str(context.folder), "GRADIO_TEMP_DIR": str(context.folder / "gradio")}
+    with patch.dict(os.environ, environment), sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         try:
-            yield made
+            yield browser
         finally:
-            made.close()
+            browser.close()
 
 
 @dataclass(frozen=True)
 class PageMemory:
-    """What a page holds.
+    """The memory of a page.
 
     Attributes:
         elements: Elements in the document.
@@ -45,11 +45,11 @@ class PageMemory:
 
 
 class PreviewNotShown(Exception):
-    """A file has no preview here."""
+    """The preview of a file is not shown."""
 
 
 class BrowserTab:
-    """A tab of its own, with nothing in the cache, that notes the marks it shows."""
+    """A new tab with an empty cache, which records when marks appear."""
 
     def __init__(self, browser: Browser) -> None:
         self._browser = browser
@@ -67,36 +67,36 @@ class BrowserTab:
         self._context.close()
 
     def wait_for_marks(self, marks: range) -> list[float]:
-        """When each mark came into the page, seconds since the epoch; waits for the last."""
+        """Wait for the last mark; returns when each appeared, in seconds since the epoch."""
         self.page.wait_for_function(f"() => bench.seen[{marks[-1]}]", polling=100)
         seen: dict[str, float] = self.page.evaluate("bench.seen")
         return [seen[str(mark)] for mark in marks]
 
     def busy_seconds(self) -> float:
-        """Seconds that the page's main thread has worked so far."""
+        """Return the seconds that the page's main thread has been busy so far."""
         return self._metrics()["TaskDuration"]
 
     def now_ms(self) -> float:
-        """Milliseconds since the page began."""
+        """Return the milliseconds since the navigation."""
         return float(self.page.evaluate("performance.now()"))
 
     def longest_task(self, since: float) -> float:
-        """Seconds of the longest task since then; 0 where none was over 50 ms."""
+        """Return the seconds of the longest task since a time; 0 if none took over 50 ms."""
         return float(self.page.evaluate("since => bench.longest(since)", since)) / 1000
 
     def memory(self) -> PageMemory:
-        """What it holds once its waste is collected."""
+        """Return the page's memory after a garbage collection."""
         self._devtools.send("HeapProfiler.collectGarbage")
         return PageMemory(
             elements=self.page.evaluate("document.querySelectorAll('*').length"),
             heap_bytes=int(self._metrics()["JSHeapUsedSize"]),
-            private_bytes=self._private(),
+            private_bytes=self._private_memory(),
         )
 
     def time_until(self, condition: str) -> float:
-        """Seconds from the page's beginning to the first frame where a condition holds.
+        """Return the seconds from the navigation to the first frame where a condition holds.
 
-        A page whose files the browser dropped loads itself again; then the second one is timed.
+        A page whose files the browser dropped reloads itself; then the reload is timed.
         """
         while True:
             try:
@@ -106,31 +106,31 @@ class BrowserTab:
                     raise
 
     def first_paint(self) -> float:
-        """Seconds from the page's beginning to its first paint with any content."""
+        """Return the seconds from the navigation to the first contentful paint."""
         entry = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
         return float(self.page.evaluate(entry)) / 1000
 
     def disable_cache(self) -> None:
-        """From now on keep nothing that was fetched."""
+        """Disable the browser's cache."""
         self._devtools.send("Network.enable")
         self._devtools.send("Network.setCacheDisabled", {"cacheDisabled": True})
 
     def time_preview(self, name: str) -> float:
-        """Click on a file; seconds to the first frame in which its preview is seen.
+        """Click on a file; returns the seconds to the first frame that shows its preview.
 
         Raises:
-            PreviewNotShown: none is seen within a minute.
+            PreviewNotShown: no preview is shown within a minute.
         """
-        found = self.page.evaluate("name => bench.look(name)", name)
-        if found is None:
+        milliseconds = self.page.evaluate("name => bench.timePreview(name)", name)
+        if milliseconds is None:
             raise PreviewNotShown(name)
-        return float(found) / 1000
+        return float(milliseconds) / 1000
 
     def _metrics(self) -> dict[str, float]:
         answer = self._devtools.send("Performance.getMetrics")
         return {each["name"]: each["value"] for each in answer["metrics"]}
 
-    def _private(self) -> int:
+    def _private_memory(self) -> int:
         devtools = self._browser.new_browser_cdp_session()
         info: dict[str, Any] = devtools.send("SystemInfo.getProcessInfo")
         devtools.detach()

@@ -1,4 +1,4 @@
-"""Opening the page: for the first time, and on a run that is there already."""
+"""Opening the page: a first visit, and a page with an existing run."""
 
 from playwright.sync_api import Browser
 
@@ -12,23 +12,23 @@ from tests.bench.tables import SAMPLE_HEADINGS, Sample, Table, format_megabytes
 from tests.bench.wire import ByteCounter
 
 _LARGE_OUTPUT_LENGTH = 20_000
-"""Characters of an output, which stands in the journal twice."""
+"""Characters of an output, which the journal contains twice."""
 
 _PAINTED = "performance.getEntriesByName('first-contentful-paint').length"
-_ANSWERS = "'mounted' in document.documentElement.dataset"
-_TYPED = "document.querySelector('textarea')"
+_READY = "'mounted' in document.documentElement.dataset"
+_CHAT_READY = "document.querySelector('textarea')"
 
 
 def table(
     context: BenchContext,
     *,
     times: int = 8,
-    rival: int = 4,
+    gradio_times: int = 4,
     lengths: tuple[int, ...] = (20, 1000),
     cold: int = 4,
 ) -> Table:
-    """First visits with nothing in the cache, and runs of several lengths loaded again."""
-    made = Table(
+    """Measure first visits with an empty cache, and reloads of runs of several lengths."""
+    result = Table(
         "Opening the page",
         ("from the navigation on, in Chromium", *SAMPLE_HEADINGS),
         notes=[
@@ -46,22 +46,26 @@ def table(
             _write_ended_run(draft(data), lengths[-1], _LARGE_OUTPUT_LENGTH) for _ in range(cold)
         ]
         with studio(data, EventSource(), ByteCounter()) as address:
-            _add_visits(made, "studio", _measure_visits(chromium, address, _ANSWERS, times))
+            _add_visits(result, "studio", _measure_visits(chromium, address, _READY, times))
             for length, run in runs.items():
                 loads = _measure_loads(chromium, f"{address}/?run={run}", _in_view(length), times)
-                made.add(f"studio: a run of {length:,} steps, loaded again", *loads.cells())
+                result.add(f"studio: a run of {length:,} steps, loaded again", *loads.cells())
             size = format_megabytes((data / "runs" / large[0] / "journal.jsonl").stat().st_size)
             name = f"studio: a run of {lengths[-1]:,} steps, a journal of {size}, cold"
-            made.add(
+            result.add(
                 name, *_measure_cold_loads(chromium, address, large, _in_view(lengths[-1])).cells()
             )
         with chat(EventSource(), ByteCounter()) as address:
-            _add_visits(made, "`gr.Chatbot`", _measure_visits(chromium, address, _TYPED, rival))
-    return made
+            _add_visits(
+                result,
+                "`gr.Chatbot`",
+                _measure_visits(chromium, address, _CHAT_READY, gradio_times),
+            )
+    return result
 
 
 def _write_ended_run(folder: RunFolder, length: int, output: int = 4096) -> str:
-    """Make it a run of so many steps that has come to its end; returns its id."""
+    """Write the journal of an ended run of ``length`` steps; returns its id."""
     journal = Journal(folder.journal)
     journal.append(
         RunStarted(
@@ -76,24 +80,24 @@ def _write_ended_run(folder: RunFolder, length: int, output: int = 4096) -> str:
     return folder.id
 
 
-def _add_visits(made: Table, name: str, visits: tuple[Sample, Sample]) -> None:
+def _add_visits(result: Table, name: str, visits: tuple[Sample, Sample]) -> None:
     painted, ready = visits
-    made.add(f"{name}: first paint of a first visit", *painted.cells())
-    made.add(f"{name}: ready", *ready.cells())
+    result.add(f"{name}: first paint of a first visit", *painted.cells())
+    result.add(f"{name}: ready", *ready.cells())
 
 
 def _measure_visits(
     chromium: Browser, address: str, ready: str, times: int
 ) -> tuple[Sample, Sample]:
-    """Each in a context of its own; the server is warm after the first, which is not counted."""
-    painted, answers = [], []
+    """Measure visits in separate browser contexts, after a first one as warm-up."""
+    painted, ready_times = [], []
     for _ in range(times + 1):
         with BrowserTab(chromium) as tab:
             tab.page.goto(address, wait_until="commit")
-            answers.append(tab.time_until(ready))
+            ready_times.append(tab.time_until(ready))
             tab.time_until(_PAINTED)
             painted.append(tab.first_paint())
-    return Sample.from_seconds(painted[1:]), Sample.from_seconds(answers[1:])
+    return Sample.from_seconds(painted[1:]), Sample.from_seconds(ready_times[1:])
 
 
 def _measure_loads(chromium: Browser, address: str, shown: str, times: int) -> Sample:
@@ -104,11 +108,11 @@ def _measure_loads(chromium: Browser, address: str, shown: str, times: int) -> S
 
 
 def _measure_cold_loads(chromium: Browser, address: str, runs: list[str], shown: str) -> Sample:
-    """Each run looked at for the first time, in a browser that knows the page."""
+    """Measure the first view of each run in a browser with the page in its cache."""
     seconds = []
     with BrowserTab(chromium) as tab:
         tab.page.goto(address)
-        tab.time_until(_ANSWERS)
+        tab.time_until(_READY)
         for run in runs:
             tab.page.goto(f"{address}/?run={run}", wait_until="commit")
             seconds.append(tab.time_until(shown))

@@ -1,6 +1,6 @@
-"""What is looked at in the browser: the studio, and a Gradio chat as one would write it.
+"""The measured pages: the studio, and a typical Gradio chat.
 
-To be imported inside ``browsing.browser``: Gradio makes a folder where it is imported.
+Import this module inside ``browser.launch_browser``: Gradio creates a folder on import.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ _UPDATE_SECONDS = 0.1
 
 
 class _ScriptedProvider(LocalSandboxProvider):
-    """What a run of it does first is to play the source; then it has come to its end."""
+    """A provider whose runs yield the source's events and then end."""
 
     def __init__(self, data: Path, source: EventSource) -> None:
         super().__init__(data)
@@ -41,16 +41,16 @@ class _ScriptedProvider(LocalSandboxProvider):
 
 
 def draft(data: Path) -> RunFolder:
-    """A run's folder, with an empty workspace."""
+    """Create a run's folder with an empty workspace."""
     return RunFolder.create(data, LocalSandboxProvider(data).create_workspace())
 
 
 @contextmanager
 def studio(data: Path, source: EventSource, wire: ByteCounter) -> Iterator[str]:
-    """The studio's address; a task that is sent there is answered by the source's steps.
+    """Serve the studio; a task is answered with the source's steps. Yields the address.
 
-    They go the way of all events: recorder, journal, feed, stream, page. Only the model and
-    the sandbox are left out.
+    The events take the normal path: recorder, journal, feed, stream, page. Only the model and
+    the sandbox are replaced.
     """
     settings = Settings(data=data, base_url="http://127.0.0.1:9/v1", model="script")
     app = create_app(settings, _ScriptedProvider(data, source))
@@ -64,17 +64,17 @@ def studio(data: Path, source: EventSource, wire: ByteCounter) -> Iterator[str]:
 
 @contextmanager
 def chat(source: EventSource, wire: ByteCounter) -> Iterator[str]:
-    """The address of a page with a ``gr.Chatbot`` that is given its history ten times a second.
+    """Serve a page with a ``gr.Chatbot``, updated ten times a second; yields the address.
 
-    Two messages a step: the thought, and the output in a block of code.
+    Each step has two messages: the reasoning, and the output in a code block.
     """
     app = FastAPI()
     app.state.closing = asyncio.Event()
     app.add_middleware(wire.middleware)
     with gr.Blocks(analytics_enabled=False) as page:
-        shown = gr.Chatbot(label="Chat", height=700)
+        chatbot = gr.Chatbot(label="Chat", height=700)
         task = gr.Textbox(label="Task")
-        gr.Button("Run").click(_chat_handler(source), task, shown)
+        gr.Button("Run").click(_chat_handler(source), task, chatbot)
     gr.mount_gradio_app(app, page, path="/", ssr_mode=False, run_history=False)
     with run_server(app) as address:
         try:
@@ -84,16 +84,16 @@ def chat(source: EventSource, wire: ByteCounter) -> Iterator[str]:
 
 
 def _chat_handler(source: EventSource) -> Callable[[str], Iterator[list[dict[str, Any]]]]:
-    """Gives the history so far, every tenth of a second; the events happen meanwhile."""
+    """Create a handler that yields the history so far every tenth of a second."""
 
     def answer(_task: str) -> Iterator[list[dict[str, Any]]]:
         messages: list[dict[str, Any]] = []
         player = threading.Thread(target=_append_messages, args=(source, messages))
         player.start()
         while player.is_alive():
-            began = time.monotonic()
+            start_time = time.monotonic()
             yield [dict(message) for message in messages]
-            time.sleep(max(0.0, began + _UPDATE_SECONDS - time.monotonic()))
+            time.sleep(max(0.0, start_time + _UPDATE_SECONDS - time.monotonic()))
         yield messages
 
     return answer

@@ -1,4 +1,4 @@
-"""Files to be looked at, small and huge, made as cheaply as they can be."""
+"""Small and huge files for previews, generated cheaply."""
 
 import io
 import json
@@ -14,7 +14,7 @@ from docx import Document
 from PIL import Image, ImageDraw
 
 FileWriter = Callable[[Path, float], None]
-"""Writes a file; the number is the part of its full size that is wanted."""
+"""Writes a file, scaled to a fraction of its full size."""
 
 _FILES = Path(__file__).parents[2] / "sandbox_ui" / "preview" / "files"
 _MB = 10**6
@@ -22,12 +22,12 @@ _MB = 10**6
 
 @dataclass(frozen=True)
 class PreviewFile:
-    """A file that is looked at.
+    """A file to preview.
 
     Attributes:
-        name: The file's name; its ending says the kind.
-        description: What it is, for the table.
-        write: What writes it.
+        name: The file's name, with the suffix of its kind.
+        description: Its description in the table.
+        write: The function that writes it.
     """
 
     name: str
@@ -36,108 +36,112 @@ class PreviewFile:
 
 
 def repeated_text(unit: str, size: float, prefix: str = "", suffix: str = "") -> FileWriter:
-    """A text that says the same again and again, ``{}`` being the number of the repetition."""
+    """A text with a repeated unit, in which ``{}`` is replaced by a number."""
 
-    def make(path: Path, part: float) -> None:
+    def write(path: Path, scale: float) -> None:
         with path.open("w") as file:
             file.write(prefix)
             block = "".join(unit.replace("{}", str(number)) for number in range(20_000))
-            for _ in range(max(1, int(size * part / len(block)))):
+            for _ in range(max(1, int(size * scale / len(block)))):
                 file.write(block)
             file.write(suffix)
 
-    return make
+    return write
 
 
 def text_file(text: str) -> FileWriter:
-    """A text."""
+    """A file with this text."""
 
-    def make(path: Path, _part: float) -> None:
+    def write(path: Path, _scale: float) -> None:
         path.write_text(text)
 
-    return make
+    return write
 
 
-def _sparse_file(path: Path, size: int, edge: bytes) -> None:
-    """A file with something at both its ends and a hole between."""
+def _sparse_file(path: Path, size: int, ends: bytes) -> None:
+    """Write a sparse file with data at both ends."""
     with path.open("wb") as file:
-        file.write(edge)
-        file.seek(size - len(edge))
-        file.write(edge)
+        file.write(ends)
+        file.seek(size - len(ends))
+        file.write(ends)
 
 
-def _log(path: Path, part: float) -> None:
+def _log(path: Path, scale: float) -> None:
     lines = "".join(f"2026-11-20 10:00:00 INFO request {number}\n" for number in range(30_000))
-    _sparse_file(path, int(2 * 1024**3 * part) + 2 * len(lines), lines.encode())
+    _sparse_file(path, int(2 * 1024**3 * scale) + 2 * len(lines), lines.encode())
 
 
-def _sound(path: Path, part: float) -> None:
-    size = int(1e9 * part) // 4 * 4
+def _sound(path: Path, scale: float) -> None:
+    size = int(1e9 * scale) // 4 * 4
     head = b"RIFF" + (size + 36).to_bytes(4, "little") + b"WAVEfmt \x10\0\0\0\x01\0\x02\0"
     head += (44100).to_bytes(4, "little") + (176400).to_bytes(4, "little") + b"\x04\0\x10\0data"
     _sparse_file(path, size + 44, head + size.to_bytes(4, "little"))
 
 
 def _image(side: int) -> FileWriter:
-    def make(path: Path, part: float) -> None:
-        size = max(100, int(side * part**0.5))
+    def write(path: Path, scale: float) -> None:
+        size = max(100, int(side * scale**0.5))
         Image.new("RGB", (size, size), (31, 111, 92)).save(path, compress_level=1)
 
-    return make
+    return write
 
 
 def _pdf(pages: int) -> FileWriter:
-    def make(path: Path, part: float) -> None:
-        def leaf(number: int) -> Image.Image:
+    def write(path: Path, scale: float) -> None:
+        def render_page(number: int) -> Image.Image:
             made = Image.new("L", (595, 842), 255)
             ImageDraw.Draw(made).text((72, 72), f"Page {number}", fill=0, font_size=24)
             return made
 
-        leaves: Iterator[Image.Image] = map(leaf, range(2, max(1, int(pages * part)) + 1))
-        leaf(1).save(path, "PDF", save_all=True, append_images=leaves)
+        pages_to_append: Iterator[Image.Image] = map(
+            render_page, range(2, max(1, int(pages * scale)) + 1)
+        )
+        render_page(1).save(path, "PDF", save_all=True, append_images=pages_to_append)
 
-    return make
+    return write
 
 
 def _database(size: float) -> FileWriter:
-    def make(path: Path, part: float) -> None:
-        with closing(sqlite3.connect(path)) as base, base:
-            base.execute("create table rows (number integer primary key, name text, content blob)")
-            count = max(10, int(size * part / _MB))
-            base.executemany(
+    def write(path: Path, scale: float) -> None:
+        with closing(sqlite3.connect(path)) as database, database:
+            database.execute(
+                "create table rows (number integer primary key, name text, content blob)"
+            )
+            count = max(10, int(size * scale / _MB))
+            database.executemany(
                 "insert into rows values (?, ?, zeroblob(?))",
-                ((number, f"row {number}", int(size * part / count)) for number in range(count)),
+                ((number, f"row {number}", int(size * scale / count)) for number in range(count)),
             )
 
-    return make
+    return write
 
 
 def _archive(members: int) -> FileWriter:
-    def make(path: Path, part: float) -> None:
-        with zipfile.ZipFile(path, "w") as packed:
-            for number in range(max(3, int(members * part))):
-                packed.writestr(f"folder {number // 100}/{number}.txt", "content")
+    def write(path: Path, scale: float) -> None:
+        with zipfile.ZipFile(path, "w") as archive:
+            for number in range(max(3, int(members * scale))):
+                archive.writestr(f"folder {number // 100}/{number}.txt", "content")
 
-    return make
+    return write
 
 
 def _document(paragraphs: int) -> FileWriter:
-    def make(path: Path, part: float) -> None:
+    def write(path: Path, scale: float) -> None:
         made = Document()
-        for number in range(max(3, int(paragraphs * part))):
+        for number in range(max(3, int(paragraphs * scale))):
             made.add_paragraph(f"Paragraph {number} of a document.")
         content = io.BytesIO()
         made.save(content)
         path.write_bytes(content.getvalue())
 
-    return make
+    return write
 
 
 def _copy(name: str) -> FileWriter:
-    def make(path: Path, _part: float) -> None:
+    def write(path: Path, _scale: float) -> None:
         shutil.copyfile(_FILES / name, path)
 
-    return make
+    return write
 
 
 _ROW = "{},name {},3.14,2026-11-20\n"
@@ -180,4 +184,4 @@ PREVIEW_FILES = (
     PreviewFile("small.zip", "an archive", _archive(3)),
     PreviewFile("huge.zip", "an archive of 20,000 files", _archive(20_000)),
 )
-"""What is looked at; another kind is another line."""
+"""The previewed files."""

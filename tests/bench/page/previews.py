@@ -1,4 +1,4 @@
-"""From a click on a file to its first screen: small files, and the largest that one meets."""
+"""Time from a click on a file to its preview, for small and huge files."""
 
 from pathlib import Path
 
@@ -17,21 +17,21 @@ _OTHER_FILE = PreviewFile("between.txt", "", text_file("Looked at between the ot
 def table(
     context: BenchContext,
     *,
-    sights: tuple[PreviewFile, ...] = PREVIEW_FILES,
-    part: float = 1,
+    files: tuple[PreviewFile, ...] = PREVIEW_FILES,
+    scale: float = 1,
     times: int = 10,
 ) -> Table:
-    """Each file alone beside a small text, looked at again and again by turns.
+    """Measure the preview of each file, alternately with that of a small text.
 
     Args:
-        context: Where to measure.
-        sights: What is looked at.
-        part: How much of their full size the huge files have.
-        times: Looks at each.
+        context: The context of the benchmark.
+        files: The files to preview.
+        scale: The fraction of their full size that the huge files have.
+        times: Measurements per file.
     """
-    made = Table(
+    result = Table(
         "From a click to the first screen of a file",
-        ("what is looked at", "its size", "the first in the tab", *SAMPLE_HEADINGS),
+        ("file", "size", "first in the tab", *SAMPLE_HEADINGS),
         notes=[
             "From the click on a file's row to the first frame in which its preview is laid out: "
             "text, or pictures that have come, or a film's first frame. Nothing is in the "
@@ -43,39 +43,39 @@ def table(
     with launch_browser(context) as chromium:
         from tests.bench.page.pages import draft, studio
 
-        data = context.folder / "looks"
+        data = context.folder / "previews"
         with studio(data, EventSource(), ByteCounter()) as address:
-            for sight in sights:
-                print_progress(sight.description)
+            for file in files:
+                print_progress(file.description)
                 run = draft(data)
-                size = _write_file(run.workspace / "output", sight, part)
+                size = _write_file(run.workspace / "output", file, scale)
                 page = f"{address}/?run={run.id}"
                 try:
-                    first, *others = _measure_previews(chromium, page, sight.name, times + 1)
+                    first, *others = _measure_previews(chromium, page, file.name, times + 1)
                 except PreviewNotShown:
-                    made.add(
-                        sight.description,
+                    result.add(
+                        file.description,
                         format_megabytes(size),
                         "not shown",
                         *("" for _ in SAMPLE_HEADINGS),
                     )
                 else:
                     cells = Sample.from_seconds(others).cells()
-                    made.add(
-                        sight.description, format_megabytes(size), format_duration(first), *cells
+                    result.add(
+                        file.description, format_megabytes(size), format_duration(first), *cells
                     )
-                (run.workspace / "output" / sight.name).unlink()
-    return made
+                (run.workspace / "output" / file.name).unlink()
+    return result
 
 
-def _write_file(folder: Path, sight: PreviewFile, part: float) -> int:
-    for each in (sight, _OTHER_FILE):
-        each.write(folder / each.name, part if each.name.startswith("huge") else 1)
-    return (folder / sight.name).stat().st_size
+def _write_file(folder: Path, file: PreviewFile, scale: float) -> int:
+    for each in (file, _OTHER_FILE):
+        each.write(folder / each.name, scale if each.name.startswith("huge") else 1)
+    return (folder / file.name).stat().st_size
 
 
 def _measure_previews(chromium: Browser, address: str, name: str, times: int) -> list[float]:
-    """Seconds that each look at a file took; between them another one is looked at."""
+    """Return the seconds of each preview of a file, alternating with another file."""
     with BrowserTab(chromium) as tab:
         tab.disable_cache()
         tab.page.goto(address)

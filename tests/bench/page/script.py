@@ -1,7 +1,7 @@
-"""The steps that the page and its rival are fed, at a model's pace or all at once.
+"""Scripted steps for the measured pages, at the pace of a model or at once.
 
-A step is 40 pieces of reasoning and one output of 4 KB, with what the journal says around
-them. Each of these 41 carries a mark, by which it is found again in the page.
+A step has 40 reasoning deltas and one output of 4 KB, and the other events of the journal. Each of
+these 41 events contains a mark, by which the page is searched for it.
 """
 
 import json
@@ -25,7 +25,7 @@ from agent.models.base import ToolCall, Usage
 from tests.bench.context import TIMEOUT_SECONDS
 
 PACE_SECONDS = 0.01
-"""Seconds from one marked event to the next, as of a quick model."""
+"""Seconds from one marked event to the next, as with a fast model."""
 _CHUNKS = 40
 _OUTPUT = 4096
 _COMMAND = "python measure.py"
@@ -33,15 +33,14 @@ _WORDS = "so the next thing to look at is the row below, "
 
 
 class EventScript:
-    """A run's steps, one after the other.
+    """Generates the events of a run's steps.
 
     Args:
         output: Characters of each step's output.
 
     Attributes:
-        created_at: When each marked event was made, in the order of their marks: seconds since the
-            epoch.
-        event_count: How many events there were, those without a mark too.
+        created_at: The creation times of the marked events, in seconds since the epoch.
+        event_count: The number of all events, with and without marks.
     """
 
     def __init__(self, output: int = _OUTPUT) -> None:
@@ -52,7 +51,7 @@ class EventScript:
         self._due = 0.0
 
     def steps(self, count: int, pace: float = 0.0) -> Iterator[Event]:
-        """So many more steps, the marked events ``pace`` seconds apart."""
+        """Generate ``count`` more steps, with marked events ``pace`` seconds apart."""
         self._due = time.monotonic()
         for _ in range(count):
             for event in self._step_events(pace):
@@ -62,14 +61,14 @@ class EventScript:
     def _step_events(self, pace: float) -> Iterator[Event]:
         self._step += 1
         step, call = self._step, f"call_{self._step}"
-        thoughts = []
+        deltas = []
         yield StepStarted(step=step, note="")
         for _ in range(_CHUNKS):
-            thoughts.append(f"{_WORDS}{self._mark(pace)} ")
-            yield ReasoningDelta(step=step, text=thoughts[-1], at=self.created_at[-1])
+            deltas.append(f"{_WORDS}{self._mark(pace)} ")
+            yield ReasoningDelta(step=step, text=deltas[-1], at=self.created_at[-1])
         arguments = {"command": _COMMAND}
         yield ModelAnswered(
-            step=step, text="", reasoning="".join(thoughts), finish="tool_calls",
+            step=step, text="", reasoning="".join(deltas), finish="tool_calls",
             calls=(ToolCall(call, "execute_bash", json.dumps(arguments)),),
             usage=Usage(prompt=1000 * step, generated=400), estimated=False, seconds=0.4,
         )  # fmt: skip
@@ -100,30 +99,30 @@ def _output(mark: str, size: int) -> str:
 
 
 class EventSource:
-    """Plays a script in the thread that iterates ``events``, when another one says so."""
+    """Generates a script's events in the thread that iterates ``events``, on request of another."""
 
     def __init__(self) -> None:
         self.script = EventScript()
-        self._orders = queue.SimpleQueue[tuple[int, float, threading.Event] | None]()
+        self._requests = queue.SimpleQueue[tuple[int, float, threading.Event] | None]()
 
     def events(self) -> Iterator[Event]:
-        """What is played, until the end."""
-        for count, pace, played in iter(self._orders.get, None):
+        """Yield the requested events until ``end`` is called."""
+        for count, pace, done in iter(self._requests.get, None):
             yield from self.script.steps(count, pace)
-            played.set()
+            done.set()
 
     def play(self, steps: int, pace: float = 0.0) -> range:
-        """Play so many steps; returns their marks once all were taken.
+        """Generate steps; returns their marks once all events were consumed.
 
         Raises:
-            RuntimeError: nobody takes them.
+            RuntimeError: the events are not consumed.
         """
-        first, played = len(self.script.created_at), threading.Event()
-        self._orders.put((steps, pace, played))
-        if not played.wait(TIMEOUT_SECONDS + steps * (_CHUNKS + 1) * pace):
-            raise RuntimeError("The steps are not taken.")
+        first, done = len(self.script.created_at), threading.Event()
+        self._requests.put((steps, pace, done))
+        if not done.wait(TIMEOUT_SECONDS + steps * (_CHUNKS + 1) * pace):
+            raise RuntimeError("The steps are not consumed.")
         return range(first, len(self.script.created_at))
 
     def end(self) -> None:
-        """There is no more."""
-        self._orders.put(None)
+        """End the iteration of ``events``."""
+        self._requests.put(None)

@@ -1,4 +1,4 @@
-"""From an event to the page, while a run grows: the studio's page beside a Gradio chat."""
+"""Time from an event to the page in a growing run: the studio compared with a Gradio chat."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,14 +22,14 @@ _AWAY = "document.querySelector('.latest')?.checkVisibility()"
 
 @dataclass(frozen=True)
 class _LengthResult:
-    """A run of so many steps: what the last of them took, and what the page holds then.
+    """Measurements of the last steps of a run of some length, and of the page after them.
 
     Attributes:
-        busy_share: The share of the time in which the page's main thread worked.
+        busy_share: The share of the time in which the page's main thread was busy.
         bytes_per_event: Bytes that the server sent for one event.
         longest_task: Seconds of the page's longest task, 0 if under 50 ms.
-        scrolled_away: Whether the view has left the newest, though nobody touched the page; None
-            where it is not known.
+        scrolled_away: Whether the newest step has left the view without user input; None if
+            unknown.
     """
 
     steps: int
@@ -59,37 +59,37 @@ def table(
     context: BenchContext,
     *,
     lengths: tuple[int, ...] = (20, 300, 1000),
-    rivals: tuple[int, ...] = (20, 100),
+    gradio_lengths: tuple[int, ...] = (20, 100),
     window: int = 20,
 ) -> Table:
-    """Runs that grow: all at once up to the last steps of a length, those at a model's pace."""
-    made = Table("From an event to the page", _HEADINGS)
-    made.notes = [
+    """Measure growing runs: the last steps of each length arrive at the pace of a model."""
+    result = Table("From an event to the page", _HEADINGS)
+    result.notes = [
         "From when an event was made to when its text is in the document of an open page "
         f"(Chromium): the last {window} steps before each length, marked events only. What came "
         "before them was sent at once, and then the view was put to its end. Wire and main "
         "thread: of these steps. Bar: 100 ms for the 95th percentile, at any length. The chat is "
-        f"fed {rivals[-1]:,} steps at most, so that the whole stays short."
+        f"fed {gradio_lengths[-1]:,} steps at most, so that the whole stays short."
     ]
     source, wire = EventSource(), ByteCounter()
     with launch_browser(context) as chromium:
         from tests.bench.page.pages import chat, studio
 
         with studio(context.folder / "page", source, wire) as address, BrowserTab(chromium) as tab:
-            _begin(tab, address, source)
+            _start_run(tab, address, source)
             for each in _measure_lengths(tab, source, wire, lengths, window):
-                made.add(f"studio, {each.steps:,} steps", *each.cells())
-            made.notes.append(_measure_scrolling(tab))
+                result.add(f"studio, {each.steps:,} steps", *each.cells())
+            result.notes.append(_measure_scrolling(tab))
         source, wire = EventSource(), ByteCounter()
         with chat(source, wire) as address, BrowserTab(chromium) as tab:
-            _begin(tab, address, source)
-            for each in _measure_lengths(tab, source, wire, rivals, window):
-                made.add(f"`gr.Chatbot` at 10 Hz, {each.steps:,} steps", *each.cells())
-    return made
+            _start_run(tab, address, source)
+            for each in _measure_lengths(tab, source, wire, gradio_lengths, window):
+                result.add(f"`gr.Chatbot` at 10 Hz, {each.steps:,} steps", *each.cells())
+    return result
 
 
-def _begin(tab: BrowserTab, address: str, source: EventSource) -> None:
-    """Send the task, and see the first step."""
+def _start_run(tab: BrowserTab, address: str, source: EventSource) -> None:
+    """Send the task and wait for the first step."""
     tab.page.goto(address)
     tab.page.get_by_role("textbox", name="Task").fill("Measure.")
     tab.page.get_by_role("button", name="Run").click()
@@ -99,38 +99,38 @@ def _begin(tab: BrowserTab, address: str, source: EventSource) -> None:
 def _measure_lengths(
     tab: BrowserTab, source: EventSource, wire: ByteCounter, lengths: tuple[int, ...], window: int
 ) -> Iterator[_LengthResult]:
-    done = 1
+    steps_so_far = 1
     for length in lengths:
         print_progress(f"{length:,} steps")
-        last = min(window, length - done)
-        if length - last > done:
-            tab.wait_for_marks(source.play(length - last - done))
+        window_steps = min(window, length - steps_so_far)
+        if length - window_steps > steps_so_far:
+            tab.wait_for_marks(source.play(length - window_steps - steps_so_far))
         tab.page.evaluate(_TO_END)
-        yield _measure_last_steps(tab, source, wire, length, last)
-        done = length
+        yield _measure_last_steps(tab, source, wire, length, window_steps)
+        steps_so_far = length
 
 
 def _measure_last_steps(
     tab: BrowserTab, source: EventSource, wire: ByteCounter, length: int, steps: int
 ) -> _LengthResult:
-    began, busy, sent, events = (
+    start_time, busy, sent, events = (
         tab.now_ms(),
         tab.busy_seconds(),
         wire.bytes,
         source.script.event_count,
     )
     marks = source.play(steps, PACE_SECONDS)
-    worked, took = tab.busy_seconds() - busy, (tab.now_ms() - began) / 1000
-    seen = tab.wait_for_marks(marks)
-    made = source.script.created_at
+    busy_seconds, elapsed = tab.busy_seconds() - busy, (tab.now_ms() - start_time) / 1000
+    shown_at = tab.wait_for_marks(marks)
+    result = source.script.created_at
     return _LengthResult(
         steps=length,
         latency=Sample.from_seconds(
-            [at - made[mark] for mark, at in zip(marks, seen, strict=True)]
+            [at - result[mark] for mark, at in zip(marks, shown_at, strict=True)]
         ),
-        busy_share=worked / took,
+        busy_share=busy_seconds / elapsed,
         bytes_per_event=(wire.bytes - sent) / (source.script.event_count - events),
-        longest_task=tab.longest_task(began),
+        longest_task=tab.longest_task(start_time),
         memory=tab.memory(),
         scrolled_away=tab.page.evaluate(_AWAY),
     )

@@ -1,4 +1,4 @@
-"""The tree in the page: from a file that is written to its row, and how soon it is painted."""
+"""The file tree: time from a written file to its row, and time to the first row."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ from tests.bench.page.script import EventSource
 from tests.bench.tables import SAMPLE_HEADINGS, Sample, Table
 from tests.bench.wire import ByteCounter
 
-_FOLDER = 100
+_FILES_PER_FOLDER = 100
 _ROW = "document.querySelector('.tree [role=treeitem][aria-level=\"2\"]')"
 
 
@@ -25,8 +25,8 @@ def table(
     paints: int = 6,
     pause: float = 0.2,
 ) -> Table:
-    """Files written one after the other, and pages opened, with few and with many files."""
-    made = Table(
+    """Measure written files and opened pages, with few and many files."""
+    result = Table(
         "The tree of files",
         ("files in the workspace", *SAMPLE_HEADINGS),
         notes=[
@@ -45,17 +45,19 @@ def table(
                 print_progress(name)
                 run = draft(data)
                 _fill(run.workspace, count, path)
-                written = _written(chromium, address, run, times, pause)
-                made.add(f"{name}: written", *written.cells())
-                made.add(f"{name}: painted", *_painted(chromium, address, run, paints).cells())
-    return made
+                updates = _measure_updates(chromium, address, run, times, pause)
+                result.add(f"{name}: written", *updates.cells())
+                result.add(
+                    f"{name}: painted", *_measure_first_rows(chromium, address, run, paints).cells()
+                )
+    return result
 
 
 def _layouts(counts: tuple[int, ...]) -> Iterator[tuple[str, int, Callable[[int], str]]]:
     for count in counts:
         yield f"{count:,} in one folder", count, lambda number: f"output/{number}.txt"
-    name = f"{counts[-1]:,}, {_FOLDER} to a folder"
-    yield name, counts[-1], lambda number: f"folder {number // _FOLDER}/{number}.txt"
+    name = f"{counts[-1]:,}, {_FILES_PER_FOLDER} to a folder"
+    yield name, counts[-1], lambda number: f"folder {number // _FILES_PER_FOLDER}/{number}.txt"
 
 
 def _fill(workspace: Path, count: int, path: Callable[[int], str]) -> None:
@@ -66,23 +68,25 @@ def _fill(workspace: Path, count: int, path: Callable[[int], str]) -> None:
         file.write_text(f"{number}")
 
 
-def _written(chromium: Browser, address: str, run: RunFolder, times: int, pause: float) -> Sample:
-    """The first does not count. What is written last stands first, where the eye is."""
+def _measure_updates(
+    chromium: Browser, address: str, run: RunFolder, times: int, pause: float
+) -> Sample:
+    """The first file is a warm-up. The newest file is sorted first, where its row is visible."""
     with BrowserTab(chromium) as tab:
         tab.page.goto(f"{address}/?run={run.id}")
         tab.page.get_by_role("treeitem", name="0.txt", exact=True).wait_for()
-        written: list[float] = []
+        written_at: list[float] = []
         for number in range(times + 1):
-            written.append(time.time())
+            written_at.append(time.time())
             (run.workspace / "output" / f"!{1000 - number} §{number}§.txt").write_text("new")
             time.sleep(pause)
-        seen = tab.wait_for_marks(range(times + 1))
+        shown_at = tab.wait_for_marks(range(times + 1))
         return Sample.from_seconds(
-            [after - before for before, after in zip(written, seen, strict=True)][1:]
+            [after - before for before, after in zip(written_at, shown_at, strict=True)][1:]
         )
 
 
-def _painted(chromium: Browser, address: str, run: RunFolder, times: int) -> Sample:
+def _measure_first_rows(chromium: Browser, address: str, run: RunFolder, times: int) -> Sample:
     seconds: list[float] = []
     for _ in range(times):
         with BrowserTab(chromium) as tab:

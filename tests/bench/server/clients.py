@@ -1,4 +1,4 @@
-"""The application as a program of its own, and visitors who begin runs and look on over HTTP."""
+"""The application as a child process, and HTTP clients that start and follow runs."""
 
 import json
 import socket
@@ -17,14 +17,14 @@ _CLIENT_TIMEOUT_SECONDS = 1800.0
 
 @dataclass(frozen=True)
 class ObservedRun:
-    """A run as one follower saw it.
+    """A run as observed by one follower.
 
     Attributes:
         status: How it ended.
-        started_at: When its first step began, by the clock of all of them.
+        started_at: When its first step started, by the machine's clock.
         ended_at: When it ended.
         delays: Seconds from each event to its arrival.
-        answer: What it said in the end.
+        answer: The run's answer.
     """
 
     status: str
@@ -36,55 +36,55 @@ class ObservedRun:
 
 @dataclass(frozen=True)
 class ServedApp:
-    """The application as a program.
+    """The application as a child process.
 
     Attributes:
-        address: Where it is.
-        pid: Its id.
+        address: Its URL.
+        pid: Its process id.
     """
 
     address: str
     pid: int
 
-    async def play(self, task: str) -> ObservedRun:
-        """Begin a run and follow it to its end."""
+    async def run(self, task: str) -> ObservedRun:
+        """Start a run and follow it to its end."""
         async with self.client() as client:
             run = await self.draft(client)
-            await self.begin(client, run, task)
+            await self.start(client, run, task)
             return await self.follow(client, run)
 
     def client(self) -> httpx.AsyncClient:
-        """A visitor of its own."""
+        """Create an HTTP client, as a separate visitor."""
         return httpx.AsyncClient(base_url=self.address, timeout=_CLIENT_TIMEOUT_SECONDS)
 
     async def draft(self, client: httpx.AsyncClient) -> str:
-        """A run that has not begun."""
+        """Create a draft; returns the run's id."""
         run: str = (await client.post("/api/runs")).raise_for_status().json()["run"]
         return run
 
-    async def begin(self, client: httpx.AsyncClient, run: str, task: str) -> None:
-        """Begin a run, as a program does."""
+    async def start(self, client: httpx.AsyncClient, run: str, task: str) -> None:
+        """Start a run with the Gradio API."""
         body = {"data": [task, run, "general", "sandbox"]}
         answer = await client.post("/gradio_api/call/start", json=body)
-        told = await client.get(f"/gradio_api/call/start/{answer.json()['event_id']}")
-        if "event: complete" not in told.text:
-            raise RuntimeError(f"No run could be begun: {told.text[:300]}")
+        result = await client.get(f"/gradio_api/call/start/{answer.json()['event_id']}")
+        if "event: complete" not in result.text:
+            raise RuntimeError(f"No run could be started: {result.text[:300]}")
 
     async def follow(self, client: httpx.AsyncClient, run: str) -> ObservedRun:
-        """What a follower of the run is told, until it ends."""
-        began, late = 0.0, []
+        """Follow a run to its end; returns what was observed."""
+        started_at, delays = 0.0, []
         async with client.stream("GET", f"/api/runs/{run}/events?cursor=0") as stream:
             async for line in stream.aiter_lines():
                 now = time.time()
                 if not line.startswith('data: {"head"'):
                     continue
                 for event in json.loads(line.removeprefix("data: "))["events"]:
-                    late.append(now - event["at"])
-                    if event["kind"] == "step_started" and not began:
-                        began = event["at"]
+                    delays.append(now - event["at"])
+                    if event["kind"] == "step_started" and not started_at:
+                        started_at = event["at"]
                     if event["kind"] == "run_ended":
                         return ObservedRun(
-                            event["status"], began, event["at"], late, event["answer"]
+                            event["status"], started_at, event["at"], delays, event["answer"]
                         )
         raise RuntimeError("The stream ended before the run.")
 
@@ -93,13 +93,13 @@ class ServedApp:
 def serve_app(
     context: BenchContext, url: str, max_runs: int, sandboxes: int = 200
 ) -> Iterator[ServedApp]:
-    """The application, ready, on an endpoint; it lets so many runs go on at once.
+    """Run the application with an endpoint and wait until it is ready.
 
-    Without an address the built-in model answers.
+    Without an endpoint, the built-in model answers.
     """
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
     environment = context.environment(
         "load", OPENAI_BASE_URL=url, OPENAI_MODEL="test-model", GRADIO_SERVER_PORT=str(port),
         STUDIO_MAX_RUNS=str(max_runs), STUDIO_MAX_RUNS_PER_USER=str(max_runs),
@@ -108,14 +108,14 @@ def serve_app(
     address = f"http://127.0.0.1:{port}"
     with run_program([sys.executable, "app.py"], environment) as process:
         end = time.monotonic() + TIMEOUT_SECONDS
-        while not _ready(address):
+        while not _is_ready(address):
             if time.monotonic() > end:
                 raise RuntimeError("The application does not get ready.")
             time.sleep(0.2)
         yield ServedApp(address, process.pid)
 
 
-def _ready(address: str) -> bool:
+def _is_ready(address: str) -> bool:
     try:
         return bool(httpx.get(f"{address}/healthz").json()["ok"])
     except (httpx.HTTPError, ValueError):

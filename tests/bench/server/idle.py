@@ -1,4 +1,4 @@
-"""What the application and an open page cost while nobody uses them."""
+"""CPU usage of the idle application and of an idle page."""
 
 import os
 import time
@@ -10,30 +10,30 @@ from tests.bench.server.clients import serve_app
 from tests.bench.tables import Table
 
 _SETTLE_SECONDS = 8.0
-"""Seconds until all that begins with the application and with a page has been done."""
+"""Seconds until the application and a page have finished starting."""
 
 
 def table(context: BenchContext, *, seconds: float = 30) -> Table:
-    """Processor time of the program and of the page's main thread."""
-    made = Table("Idle CPU", ("while nobody uses it", "of a core"))
-    with serve_app(context, "", 1) as studio, launch_browser(context) as chromium:
+    """Measure the CPU time of the application and of the page's main thread."""
+    result = Table("Idle CPU", ("while nobody uses it", "of a core"))
+    with serve_app(context, "", 1) as app, launch_browser(context) as chromium:
         time.sleep(_SETTLE_SECONDS)
-        made.add(
-            "application, no page open", _share(_cpu_seconds_during(studio.pid, seconds), seconds)
+        result.add(
+            "application, no page open", _share(_cpu_seconds_during(app.pid, seconds), seconds)
         )
         with BrowserTab(chromium) as tab:
-            tab.page.goto(studio.address)
+            tab.page.goto(app.address)
             tab.page.wait_for_timeout(_SETTLE_SECONDS * 1000)
             before = tab.busy_seconds()
-            spent = _cpu_seconds_during(studio.pid, seconds)
-            made.add("application, one page open", _share(spent, seconds))
-            made.add("the open page", _share(tab.busy_seconds() - before, seconds))
-    made.notes = ["Bar: 0.5 % each."]
-    return made
+            cpu_seconds = _cpu_seconds_during(app.pid, seconds)
+            result.add("application, one page open", _share(cpu_seconds, seconds))
+            result.add("the open page", _share(tab.busy_seconds() - before, seconds))
+    result.notes = ["Bar: 0.5 % each."]
+    return result
 
 
 def _cpu_seconds_during(pid: int, seconds: float) -> float:
-    """Processor seconds that a process takes in the next ``seconds``."""
+    """Return the CPU seconds that a process uses in the next ``seconds``."""
     before = _cpu_seconds(pid)
     time.sleep(seconds)
     return _cpu_seconds(pid) - before
@@ -44,5 +44,5 @@ def _cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _share(spent: float, seconds: float) -> str:
-    return f"{spent / seconds:.2%}".replace("%", " %")
+def _share(cpu_seconds: float, seconds: float) -> str:
+    return f"{cpu_seconds / seconds:.2%}".replace("%", " %")

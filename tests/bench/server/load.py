@@ -1,7 +1,7 @@
-"""Many runs at once, many sandboxes at rest, many who look on: the whole program under load.
+"""The application under load: concurrent runs, idle sandboxes and followers.
 
-The application is a program of its own, as are the endpoint that answers for the model and the
-engine; whoever looks on is here. An event's way is the time from its own clock to its arrival.
+The application, the model's endpoint and the engine are separate processes; the followers are in
+this one. The delay of an event is the time from its timestamp to its arrival.
 """
 
 import asyncio
@@ -21,121 +21,127 @@ _REST_SECONDS = 5.0
 def table(
     context: BenchContext,
     *,
-    crowds: Sequence[int] = (1, 5, 20),
+    run_counts: Sequence[int] = (1, 5, 20),
     steps: int = 30,
-    resting: int = 50,
-    watching: int = 200,
+    idle_sandboxes: int = 50,
+    followers: int = 200,
 ) -> Table:
-    """Crowds of runs, then sandboxes at rest, then one run with many followers."""
-    made = Table(f"Load: runs of {steps} steps with real commands", _HEADINGS)
-    with endpoint(context) as (url, _lines), serve_app(context, url, max(crowds)) as studio:
-        asyncio.run(studio.play("Run 2 steps of `true`."))
-        alone = 0.0
-        for crowd in crowds:
-            print_progress(f"load: {crowd} at once")
-            alone = _concurrent_runs(made, studio, crowd, steps, alone) or alone
-        print_progress(f"load: {watching} followers")
-        _followers(made, studio, watching, steps)
-        print_progress(f"load: {resting} sandboxes at rest")
-        _idle_sandboxes(made, studio, resting)
-    made.notes.append(
+    """Measure concurrent runs, then one run with many followers, then idle sandboxes."""
+    result = Table(f"Load: runs of {steps} steps with real commands", _HEADINGS)
+    with endpoint(context) as (url, _lines), serve_app(context, url, max(run_counts)) as app:
+        asyncio.run(app.run("Run 2 steps of `true`."))
+        single_rate = 0.0
+        for count in run_counts:
+            print_progress(f"load: {count} at once")
+            single_rate = _concurrent_runs(result, app, count, steps, single_rate) or single_rate
+        print_progress(f"load: {followers} followers")
+        _followers(result, app, followers, steps)
+        print_progress(f"load: {idle_sandboxes} sandboxes at rest")
+        _idle_sandboxes(result, app, idle_sandboxes)
+    result.notes.append(
         "A step is one of: write a file, sort one, search it, add it up in Python, list the "
         "workspace. Of a crowd all begin at once; a run's sandbox is made meanwhile. Event → "
         "follower is from the event's own time to its arrival over HTTP, all followers of all "
         "runs together."
     )
-    return made
+    return result
 
 
-def _concurrent_runs(made: Table, studio: ServedApp, count: int, steps: int, alone: float) -> float:
-    """So many runs at once; the steps a second of it."""
-    before = private_memory(studio.pid)
+def _concurrent_runs(
+    result: Table, app: ServedApp, count: int, steps: int, single_rate: float
+) -> float:
+    """Measure ``count`` concurrent runs; returns the steps per second."""
+    before = private_memory(app.pid)
 
-    async def play() -> tuple[list[ObservedRun], int]:
+    async def run_all() -> tuple[list[ObservedRun], int]:
         task = f"Run {steps} steps of `work`."
-        runs = [asyncio.create_task(studio.play(task)) for _ in range(count)]
-        most = before
+        runs = [asyncio.create_task(app.run(task)) for _ in range(count)]
+        peak_memory = before
         while not all(run.done() for run in runs):
-            most = max(most, private_memory(studio.pid))
+            peak_memory = max(peak_memory, private_memory(app.pid))
             await asyncio.wait(runs, timeout=0.5)
-        return [run.result() for run in runs], most
+        return [run.result() for run in runs], peak_memory
 
-    seen, most = asyncio.run(play())
-    seconds = max(each.ended_at for each in seen) - min(each.started_at for each in seen)
+    observed, peak_memory = asyncio.run(run_all())
+    seconds = max(each.ended_at for each in observed) - min(each.started_at for each in observed)
     rate = count * steps / seconds
-    late = Sample.from_seconds([late for each in seen for late in each.delays])
-    failed = sum(each.status != "submitted" for each in seen)
-    share = f"{rate / alone:.1f} × one alone" if alone else ""
+    delays = Sample.from_seconds([delay for each in observed for delay in each.delays])
+    failed = sum(each.status != "submitted" for each in observed)
+    share = f"{rate / single_rate:.1f} × one alone" if single_rate else ""
     name = f"{count} at once" if count > 1 else "one alone"
-    made.add(f"{name}: steps a second", f"{rate:.1f}", share)
-    made.add(
+    result.add(f"{name}: steps a second", f"{rate:.1f}", share)
+    result.add(
         f"{name}: event → follower",
-        format_duration(late.median),
-        f"95 %: {format_duration(late.p95)}",
+        format_duration(delays.median),
+        f"95 %: {format_duration(delays.p95)}",
     )
-    made.add(f"{name}: failed", str(failed), f"of {count}")
-    made.add(
-        f"{name}: memory of the application, a run", format_megabytes((most - before) / count), ""
+    result.add(f"{name}: failed", str(failed), f"of {count}")
+    result.add(
+        f"{name}: memory of the application, a run",
+        format_megabytes((peak_memory - before) / count),
+        "",
     )
     return rate
 
 
-def _followers(made: Table, studio: ServedApp, count: int, steps: int) -> None:
-    """One run that so many follow."""
+def _followers(result: Table, app: ServedApp, count: int, steps: int) -> None:
+    """Measure one run with ``count`` followers."""
 
-    async def play() -> list[ObservedRun]:
-        async with studio.client() as first:
-            run = await studio.draft(first)
-            clients = [studio.client() for _ in range(count)]
-            following = [asyncio.create_task(studio.follow(each, run)) for each in clients]
+    async def follow_all() -> list[ObservedRun]:
+        async with app.client() as first:
+            run = await app.draft(first)
+            clients = [app.client() for _ in range(count)]
+            following = [asyncio.create_task(app.follow(each, run)) for each in clients]
             await asyncio.sleep(_REST_SECONDS)
-            await studio.begin(first, run, f"Run {steps} steps of `work`.")
-            seen = await asyncio.gather(*following)
+            await app.start(first, run, f"Run {steps} steps of `work`.")
+            observed = await asyncio.gather(*following)
             await asyncio.gather(*(each.aclose() for each in clients))
-            return list(seen)
+            return list(observed)
 
-    seen = asyncio.run(play())
-    late = Sample.from_seconds([late for each in seen for late in each.delays])
-    events = {len(each.delays) for each in seen}
-    made.add(
+    observed = asyncio.run(follow_all())
+    delays = Sample.from_seconds([delay for each in observed for delay in each.delays])
+    events = {len(each.delays) for each in observed}
+    result.add(
         f"{count} followers of one run: event → follower",
-        format_duration(late.median),
-        f"95 %: {format_duration(late.p95)}; all were told {events}",
+        format_duration(delays.median),
+        f"95 %: {format_duration(delays.p95)}; all were told {events}",
     )
 
 
-def _idle_sandboxes(made: Table, studio: ServedApp, count: int) -> None:
-    """So many runs that have come to their end and keep their sandboxes."""
+def _idle_sandboxes(result: Table, app: ServedApp, count: int) -> None:
+    """Measure ``count`` ended runs that keep their sandboxes."""
 
     async def fill() -> list[ObservedRun]:
-        seen: list[ObservedRun] = []
-        while len(seen) < count:
-            some = min(10, count - len(seen))
-            tasks = [studio.play("Run 1 steps of `true`.") for _ in range(some)]
-            seen += await asyncio.gather(*tasks)
-        return seen
+        observed: list[ObservedRun] = []
+        while len(observed) < count:
+            batch = min(10, count - len(observed))
+            tasks = [app.run("Run 1 steps of `true`.") for _ in range(batch)]
+            observed += await asyncio.gather(*tasks)
+        return observed
 
-    before = private_memory(studio.pid)
-    seen = asyncio.run(fill())
-    failed = sum(each.status != "submitted" for each in seen)
-    grown = (private_memory(studio.pid) - before) / count
-    made.add(
-        f"{count} sandboxes at rest: memory of the application, each", format_megabytes(grown), ""
+    before = private_memory(app.pid)
+    observed = asyncio.run(fill())
+    failed = sum(each.status != "submitted" for each in observed)
+    growth = (private_memory(app.pid) - before) / count
+    result.add(
+        f"{count} sandboxes at rest: memory of the application, each", format_megabytes(growth), ""
     )
-    busy = _cpu_share(studio.pid, _REST_SECONDS * 2)
-    made.add(f"{count} sandboxes at rest: the application's processor", f"{busy:.1%}", "of one")
-    made.add(f"{count} sandboxes at rest: failed", str(failed), f"of {count}")
+    cpu_share = _cpu_share(app.pid, _REST_SECONDS * 2)
+    result.add(
+        f"{count} sandboxes at rest: the application's processor", f"{cpu_share:.1%}", "of one"
+    )
+    result.add(f"{count} sandboxes at rest: failed", str(failed), f"of {count}")
 
 
 def _cpu_share(process: int, seconds: float) -> float:
-    """The share of one processor that a process takes in so many seconds."""
+    """Return the share of one CPU that a process uses."""
     before = _ticks(process)
     time.sleep(seconds)
     return (_ticks(process) - before) / 100 / seconds
 
 
 def _ticks(process: int) -> int:
-    """User and system time of a process, in hundredths of a second (proc(5))."""
+    """Return the user and system time of a process, in hundredths of a second (proc(5))."""
     with open(f"/proc/{process}/stat", encoding="utf-8") as file:  # noqa: PTH123 - not a path of ours
         fields = file.read().rpartition(")")[2].split()
     return int(fields[11]) + int(fields[12])

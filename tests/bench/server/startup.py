@@ -1,4 +1,4 @@
-"""Starting and ending the page's program, and how large the image is."""
+"""Startup and shutdown of the application, and the size of the image."""
 
 import socket
 import sys
@@ -21,52 +21,54 @@ _POLL_SECONDS = 0.005
 
 
 def table(context: BenchContext, *, times: int = 5) -> Table:
-    """The program started anew each time, on a machine that is set up."""
-    made = Table(
+    """Measure repeated startups on a machine that is set up."""
+    result = Table(
         "Starting the page's program",
         ("`python app.py`, from the start of the process", *SAMPLE_HEADINGS),
     )
-    found: dict[str, list[float]] = defaultdict(list)
-    sizes = [_measure_start(context, found) for _ in range(times + 1)]
-    for name, seconds in found.items():
-        made.add(name, *Sample.from_seconds(seconds[1:]).cells("s"))
-    made.add("of it: `import gradio`, for comparison", *_measure_import(context, "gradio", times))
+    durations: dict[str, list[float]] = defaultdict(list)
+    sizes = [_measure_start(context, durations) for _ in range(times + 1)]
+    for name, seconds in durations.items():
+        result.add(name, *Sample.from_seconds(seconds[1:]).cells("s"))
+    result.add("of it: `import gradio`, for comparison", *_measure_import(context, "gradio", times))
     image = context.client.images.get(context.image).attrs["Size"]
-    made.notes = [
+    result.notes = [
         "Bar: the page within 5 s.",
         "Private memory of the program once it is ready: "
         f"{format_megabytes(sorted(sizes)[times // 2])}. "
         f"The sandbox image: {format_megabytes(image)} uncompressed (bar: 1,100 MB).",
     ]
-    return made
+    return result
 
 
-def _measure_start(context: BenchContext, found: dict[str, list[float]]) -> int:
+def _measure_start(context: BenchContext, durations: dict[str, list[float]]) -> int:
     port = _free_port()
     environment = context.environment(
         "startup", GRADIO_SERVER_PORT=str(port), GRADIO_SERVER_NAME="127.0.0.1"
     )
-    began = time.perf_counter()
+    start_time = time.perf_counter()
     with run_program([sys.executable, "app.py"], environment) as process:
         _wait_for_response(port, "/", b"")
-        found["`GET /` answers"].append(time.perf_counter() - began)
+        durations["`GET /` answers"].append(time.perf_counter() - start_time)
         _wait_for_response(port, "/healthz", b'{"ok":true')
-        found["`GET /healthz` says that sandboxes can be had"].append(time.perf_counter() - began)
+        durations["`GET /healthz` says that sandboxes can be had"].append(
+            time.perf_counter() - start_time
+        )
         size = private_memory(process.pid)
-        with record_duration(found["from TERM to its end, warm sandbox removed"]):
+        with record_duration(durations["from TERM to its end, warm sandbox removed"]):
             process.terminate()
             process.wait(TIMEOUT_SECONDS)
     return size
 
 
 def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def _wait_for_response(port: int, path: str, content: bytes) -> None:
-    """Ask until there is an answer that begins in this way."""
+    """Poll until the response starts with ``content``."""
     end = time.monotonic() + TIMEOUT_SECONDS
     while time.monotonic() < end:
         connection = HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_SECONDS)

@@ -1,4 +1,4 @@
-"""A large file to the application and back, beside ``cp`` and an upload to ``gr.File``."""
+"""Transfers of a large file, compared with ``cp`` and an upload to ``gr.File``."""
 
 import json
 import os
@@ -21,21 +21,21 @@ _BOUNDARY = "----bench"
 
 @dataclass
 class _Rates:
-    """What was reached, in bytes a second, and how much the program's peak memory grew."""
+    """Transfer rates in bytes per second, and the growth of the server's peak memory."""
 
     rates: list[float] = field(default_factory=list)
     memory_growth: int | None = None
 
     def cells(self) -> tuple[str, ...]:
         ranked = sorted(rate / 1e6 for rate in self.rates)
-        grown = "" if self.memory_growth is None else format_megabytes(self.memory_growth)
+        growth = "" if self.memory_growth is None else format_megabytes(self.memory_growth)
         median = f"{ranked[len(ranked) // 2]:.0f} MB/s"
-        return median, f"{ranked[0]:.0f} … {ranked[-1]:.0f}", grown, str(len(ranked))
+        return median, f"{ranked[0]:.0f} … {ranked[-1]:.0f}", growth, str(len(ranked))
 
 
 def table(context: BenchContext, *, size: int = 1024**3, times: int = 3) -> Table:
-    """Up, down, as a zip, by ``cp``, to ``gr.File``: one after the other, ``times`` over."""
-    made = Table(
+    """Measure uploads, downloads, ZIP downloads, ``cp`` and uploads to ``gr.File``."""
+    result = Table(
         f"A file of {format_megabytes(size)}",
         ("what", "median", "smallest … largest", "peak memory grew by", "n"),
         notes=[
@@ -59,12 +59,12 @@ def table(context: BenchContext, *, size: int = 1024**3, times: int = 3) -> Tabl
         }
         for name, row in rows.items():
             print_progress(name)
-            made.add(name, *_measure(row, times).cells())
-    made.add("`cp`", *_measure_cp(source, times).cells())
+            result.add(name, *_measure(row, times).cells())
+    result.add("`cp`", *_measure_cp(source, times).cells())
     for each in folder.rglob("*"):
         if each.is_file():
             each.unlink()
-    return made
+    return result
 
 
 @dataclass
@@ -78,7 +78,7 @@ class _Server:
         return socket.create_connection((where.hostname or "", where.port or 0))
 
     def request(self, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
-        """A small request; status and body."""
+        """Send a small request; returns status and body."""
         with self.connect() as connection:
             head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
             connection.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
@@ -91,7 +91,7 @@ class _Server:
 
 @dataclass
 class _Transfer:
-    """One way to move the source."""
+    """One method of transferring the source file."""
 
     server: _Server
     source: Path
@@ -104,8 +104,8 @@ class _Uploads(_Transfer):
     def transfer(self, source: Path) -> None:
         runs = f"/api/runs/{self.server.run}"
         self.server.request("DELETE", f"{runs}/files/input/big")
-        about = json.dumps({"path": "input/big", "size": source.stat().st_size}).encode()
-        status, body = self.server.request("POST", f"{runs}/uploads", about)
+        metadata = json.dumps({"path": "input/big", "size": source.stat().st_size}).encode()
+        status, body = self.server.request("POST", f"{runs}/uploads", metadata)
         assert status == 201, body
         head = f"PATCH {runs}/uploads/{json.loads(body)['upload']} HTTP/1.1\r\nUpload-Offset: 0\r\n"
         _post(self.server, head, b"", source, b"", 201)
@@ -121,10 +121,10 @@ class _Downloads(_Transfer):
             path = f"/api/runs/{self.server.run}/{self.path}"
             head = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
             connection.sendall(head.encode())
-            came = 0
+            received = 0
             while count := connection.recv_into(buffer):
-                came += count
-        assert came > source.stat().st_size
+                received += count
+        assert received > source.stat().st_size
 
 
 class _GradioUploads(_Transfer):
@@ -141,37 +141,37 @@ class _GradioUploads(_Transfer):
 
 
 def _post(
-    server: _Server, head: str, before: bytes, source: Path, after: bytes, wanted: int
+    server: _Server, head: str, before: bytes, source: Path, after: bytes, expected_status: int
 ) -> None:
     with server.connect() as connection, source.open("rb") as file:
         size = len(before) + source.stat().st_size + len(after)
-        more = f"Host: localhost\r\nConnection: close\r\nContent-Length: {size}\r\n\r\n"
-        connection.sendall((head + more).encode() + before)
+        headers = f"Host: localhost\r\nConnection: close\r\nContent-Length: {size}\r\n\r\n"
+        connection.sendall((head + headers).encode() + before)
         connection.sendfile(file)
         connection.sendall(after)
         status, body = _read_response(connection)
-    assert status == wanted, body
+    assert status == expected_status, body
 
 
 def _read_response(connection: socket.socket) -> tuple[int, bytes]:
-    whole = b"".join(iter(lambda: connection.recv(_CHUNK_BYTES), b""))
-    head, _, body = whole.partition(b"\r\n\r\n")
+    response = b"".join(iter(lambda: connection.recv(_CHUNK_BYTES), b""))
+    head, _, body = response.partition(b"\r\n\r\n")
     return int(head.split()[1]), body
 
 
-def _measure(way: _Transfer, times: int) -> _Rates:
-    """A small file first, so that what is loaded once is there."""
-    small = way.source.with_name("small")
+def _measure(transfer: _Transfer, times: int) -> _Rates:
+    """Measure a transfer, after a small file as warm-up."""
+    small = transfer.source.with_name("small")
     small.write_bytes(bytes(4 * _CHUNK_BYTES))
-    if not isinstance(way, _Downloads):
-        way.transfer(small)
+    if not isinstance(transfer, _Downloads):
+        transfer.transfer(small)
     rates = _Rates()
-    before = way.server.peak_memory()
+    before = transfer.server.peak_memory()
     for _ in range(times):
-        began = time.perf_counter()
-        way.transfer(way.source)
-        rates.rates.append(way.source.stat().st_size / (time.perf_counter() - began))
-    rates.memory_growth = way.server.peak_memory() - before
+        start_time = time.perf_counter()
+        transfer.transfer(transfer.source)
+        rates.rates.append(transfer.source.stat().st_size / (time.perf_counter() - start_time))
+    rates.memory_growth = transfer.server.peak_memory() - before
     return rates
 
 
@@ -179,9 +179,9 @@ def _measure_cp(source: Path, times: int) -> _Rates:
     rates = _Rates()
     for number in range(times):
         target = source.with_name(f"copy-{number}")
-        began = time.perf_counter()
+        start_time = time.perf_counter()
         subprocess.run(["cp", "--reflink=never", str(source), str(target)], check=True)
-        rates.rates.append(source.stat().st_size / (time.perf_counter() - began))
+        rates.rates.append(source.stat().st_size / (time.perf_counter() - start_time))
         target.unlink()
     return rates
 

@@ -1,6 +1,6 @@
-"""``python -m tests.bench.server.transfers_program studio|gradio DATA``: serves until it is ended.
+"""``python -m tests.bench.server.transfers_program studio|gradio DATA``: serve until terminated.
 
-Prints its address, with the run's id behind it where it is the studio's.
+Prints its address, and for the studio the run's id.
 """
 
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def main() -> None:
-    which, data = sys.argv[1], Path(sys.argv[2])
+    kind, data = sys.argv[1], Path(sys.argv[2])
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
     from fastapi import FastAPI
 
@@ -20,7 +20,7 @@ def main() -> None:
     from tests.support.server import create_app, run_server
 
     run = ""
-    if which == "studio":
+    if kind == "studio":
         app = create_app(Settings(data=data), LocalSandboxProvider(data))
         run = RunFolder.create(data, LocalSandboxProvider(data).create_workspace()).id
     else:
