@@ -177,8 +177,8 @@ def problems() -> Iterator[str]:
         *requirements_of(LOCK).values(),
     ]
     yield from unpinned([*all_requirements, *requirements_of(BUILTIN).values()])
-    own_modules = [ROOT / "app.py", *ROOT.glob("agent/**/*.py"), *ROOT.glob("sandbox_ui/**/*.py")]
-    used, test_imports = imported_modules(own_modules), imported_modules(ROOT.glob("tests/**/*.py"))
+    sources = [ROOT / "app.py", *ROOT.glob("agent/**/*.py"), *ROOT.glob("sandbox_ui/**/*.py")]
+    used, test_imports = imported_modules(sources), imported_modules(ROOT.glob("tests/**/*.py"))
     yield from undeclared_imports(used, run.keys() | train.keys() | build_requirements())
     yield from undeclared_imports(test_imports, run.keys() | dev.keys() | train.keys())
     yield from unused_requirements(used, run)
