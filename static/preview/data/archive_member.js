@@ -2,7 +2,7 @@
 
 import { h, icon } from "../../core/dom.js";
 import { formatBytes } from "../../core/format.js";
-import { emit, session } from "../../core/session.js";
+import { emit, currentRun } from "../../core/event_stream.js";
 import { loadKind } from "../loader.js";
 import { showProgress } from "../progress_note.js";
 
@@ -57,7 +57,7 @@ export class ArchiveMemberView {
     const back = h("button", { type: "button", class: "quiet", "aria-label": "Back to archive", onclick: onBack }, h("span", { "aria-hidden": "true" }, "‹"), "Archive");
     const downloadLink = h("a", { class: "quiet", href: this.member.raw(), download: name }, "Download");
     const extractButton = h("button", { type: "button", class: "quiet", onclick: () => this.extract(name, extractButton) }, "Extract to workspace");
-    extractButton.hidden = !session.canEdit || !archive.preview.onMove; // a file's own tab has no uploads
+    extractButton.hidden = !currentRun.canEdit || !archive.preview.onMove; // a file's own tab has no uploads
     this.element = h("div", { class: "within" }, h("div", { class: "hd" }, h("span", {}, back), h("b", { title: path }, path), this.details, this.tools, h("span", {}, extractButton, downloadLink)), this.canvas);
     this.element.addEventListener("keydown", (event) => {
       if (event.key !== "Escape" || event.defaultPrevented) return;
