@@ -13,7 +13,7 @@ from typing import Any, cast
 from agent.errors import SettingError
 from agent.limits import Limits, Price
 from agent.sandbox.base import SandboxLimits
-from agent.values import (
+from agent.setting_parsers import (
     at_least_one,
     parse_count,
     parse_names,

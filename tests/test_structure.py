@@ -166,7 +166,7 @@ def test_the_application_does_not_import_training() -> None:
 
 
 def test_only_the_recorder_drives_the_loop() -> None:
-    assert importers("agent.loop.loop") == {"agent.runs.recorder"}
+    assert importers("agent.loop.loop") == {"agent.runs.recorded_run"}
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from agent.events import Event, Status, Totals
 from agent.limits import Limits
 from agent.output_folder import check_folder, delete_results
 from agent.runs import journal
-from agent.runs.recorder import RecordedRun
+from agent.runs.recorded_run import RecordedRun
 from agent.util.cancellation import Stop
 from agent.workspace.paths import RelPath
 from agent.workspace.transfer.copy import CopyReport, copy_out

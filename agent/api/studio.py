@@ -21,11 +21,11 @@ from agent.events import Mode
 from agent.limits import Limits, adapt_to_model
 from agent.models.base import Model
 from agent.prompts import Prompt
-from agent.runs import recorder
+from agent.runs import recorded_run
+from agent.runs.event_recorder import end_interrupted_rounds
 from agent.runs.folder import RunFolder
 from agent.runs.inputs import INPUT_FOLDER
-from agent.runs.record import end_interrupted_rounds
-from agent.runs.recorder import RecordedRun, Task
+from agent.runs.recorded_run import RecordedRun, Task
 from agent.sandbox import base
 from agent.sandbox.disk import volume
 from agent.sandbox.network.policy import NetworkPolicy
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 _UNOPENED = "Use the studio in a with block: with Studio() as studio: …"
 
 
-class ClosableSandboxProvider(recorder.SandboxProvider, Protocol):
+class ClosableSandboxProvider(recorded_run.SandboxProvider, Protocol):
     """A provider of sandboxes, such as ``agent.provisioning.provider.DockerSandboxProvider``."""
 
     def create_workspace(self) -> str:

@@ -104,7 +104,7 @@ class DockerSandboxProvider:
         return read_inventory(client, self.data.instance_id, images)
 
     def acquire(self, folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
-        """Return the run's sandbox; see ``agent.runs.recorder.SandboxProvider``.
+        """Return the run's sandbox; see ``agent.runs.recorded_run.SandboxProvider``.
 
         Raises:
             EngineError: the run asks for a network, and the engine is Podman.

@@ -18,7 +18,7 @@ from agent.sandbox import supervisor
 from agent.sandbox.base import SandboxLimits
 from agent.sandbox.client.link import Connection
 from agent.sandbox.client.transport import SUPERVISOR_CODE, SocketConnection
-from agent.sandbox.remote import SupervisedSandbox
+from agent.sandbox.supervised import SupervisedSandbox
 
 NO_ISOLATION_WARNING = (
     "The sandboxes are plain processes without isolation: the model's commands have your rights on "

@@ -6,7 +6,7 @@ from contextlib import closing
 from agent import prompts
 from agent.errors import TaskError, WorkspaceError
 from agent.events import Mode
-from agent.runs.recorder import Task
+from agent.runs.recorded_run import Task
 from agent.tasks.task import Content, HostFile, TaskRecord, quote
 from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath

@@ -13,7 +13,7 @@ from agent.models.builtin.install import BUILTIN_ID, BUILTIN_NAME
 from agent.models.builtin.model import default_prompt_name
 from agent.models.openai.base_url import resolve_key, same_endpoint
 from agent.models.resolve import resolve_model
-from agent.runs.recorder import Task
+from agent.runs.recorded_run import Task
 from agent.sandbox.network.policy import NetworkAccess, NetworkPolicy, parse_hosts
 from agent.settings import Settings
 from sandbox_ui.auth.user import User

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from agent.errors import StudioError
 from agent.events import Event, SandboxReady
 from agent.runs.folder import RunFolder
-from agent.runs.recorder import RecordedRun
+from agent.runs.recorded_run import RecordedRun
 from agent.runs.summary import Summary, summarize
 from agent.runs.user_changes import UserChanges
 from agent.util import clock

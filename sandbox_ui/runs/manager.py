@@ -13,11 +13,11 @@ from agent.errors import RunError, StorageFull
 from agent.events import Event
 from agent.limits import Limits
 from agent.models.base import Model
-from agent.runs import recorder
+from agent.runs import recorded_run
 from agent.runs.disk_usage import run_sandbox_ids
+from agent.runs.event_recorder import end_interrupted_rounds
 from agent.runs.folder import RunFolder
-from agent.runs.record import end_interrupted_rounds
-from agent.runs.recorder import RecordedRun, Task
+from agent.runs.recorded_run import RecordedRun, Task
 from agent.runs.summary import Summary
 from agent.runs.user_changes import UserChange
 from agent.util.cancellation import Stop
@@ -37,10 +37,10 @@ GRACE_SECONDS = 5.0
 """Seconds that steps in progress have to finish when the application shuts down."""
 CLOSED_MESSAGE = "The studio was closed before the run started."
 _log = logging.getLogger(__name__)
-_RoundStarter = Callable[[RecordedRun, Stop, recorder.Ticket], Iterator[Event]]
+_RoundStarter = Callable[[RecordedRun, Stop, recorded_run.Ticket], Iterator[Event]]
 
 
-class RunSandboxProvider(recorder.SandboxProvider, StoppedSandboxes, Protocol):
+class RunSandboxProvider(recorded_run.SandboxProvider, StoppedSandboxes, Protocol):
     """Provider of sandboxes and of the folders for new ones."""
 
     def create_workspace(self) -> str:

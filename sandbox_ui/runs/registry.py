@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from agent.errors import RunActive, RunError
-from agent.runs import recorder
+from agent.runs import recorded_run
 from agent.runs.folder import RunFolder
 from agent.runs.user_changes import UserChanges
 from agent.util import clock
@@ -46,7 +46,7 @@ class Registry:
                 if run_id in self._blocked:
                     raise RunError("This run is being deleted.")
                 folder = RunFolder.open(self._data, run_id)
-                user_changes = UserChanges(folder.path / recorder.USER_CHANGES_FILE)
+                user_changes = UserChanges(folder.path / recorded_run.USER_CHANGES_FILE)
                 run = self._runs[run_id] = LiveRun(folder, Feed(folder), user_changes)
             run.last_used = clock.steady_time()
             return run

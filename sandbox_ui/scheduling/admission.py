@@ -113,7 +113,7 @@ class AdmissionTicket:
     free_sandbox_slot: Callable[[], None]
 
     def wait(self, stop: Stop) -> Generator[Event, None, bool]:
-        """See ``agent.runs.recorder.Ticket``."""
+        """See ``agent.runs.recorded_run.Ticket``."""
         admitted = yield from self.entry.wait(stop)
         if admitted:
             self.free_sandbox_slot()

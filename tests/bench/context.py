@@ -17,7 +17,7 @@ from agent.models.base import ToolCall
 from agent.models.scripted import ScriptedTurn
 from agent.provisioning.provider import DockerSandboxProvider
 from agent.runs.folder import RunFolder
-from agent.runs.recorder import RecordedRun, Task
+from agent.runs.recorded_run import RecordedRun, Task
 from agent.sandbox.disk import volume
 from agent.sandbox.docker.lifecycle import reap
 from agent.sandbox.engine.client import Client, connect

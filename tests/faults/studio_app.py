@@ -16,7 +16,7 @@ from agent.models.base import ToolCall
 from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.provisioning.provider import DockerSandboxProvider
 from agent.runs import journal
-from agent.runs.recorder import Task
+from agent.runs.recorded_run import Task
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL, SANDBOX_LABEL, reap
 from agent.sandbox.engine.client import Client
 from agent.sandbox.network.policy import NetworkPolicy

@@ -11,8 +11,8 @@ from gradio_client import Client
 from playwright.sync_api import expect
 
 from agent.events import ToolEnded
-from agent.runs.record import INTERRUPTED
-from agent.runs.recorder import ORIGIN_MESSAGES
+from agent.runs.event_recorder import INTERRUPTED
+from agent.runs.recorded_run import ORIGIN_MESSAGES
 from agent.sandbox.engine.client import Client as DockerClient
 from tests.faults.app_process import AppProcess, start_app
 from tests.faults.studio_app import remove_containers

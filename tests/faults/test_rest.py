@@ -8,7 +8,7 @@ import pytest
 
 from agent.data_folder import DataFolder
 from agent.events import Notice, RunEnded, SandboxReady, StepStarted
-from agent.runs.recorder import ORIGIN_MESSAGES
+from agent.runs.recorded_run import ORIGIN_MESSAGES
 from agent.sandbox.engine.client import Client
 from agent.sandbox.network.policy import NetworkPolicy
 from agent.settings import Settings

@@ -13,7 +13,7 @@ from agent.models.base import ModelConfig
 from agent.models.openai.client import OpenAIModel
 from agent.runs import journal
 from agent.runs.folder import RunFolder
-from agent.runs.recorder import Task
+from agent.runs.recorded_run import Task
 from agent.sandbox.base import Sandbox
 from agent.util.cancellation import Stop
 from agent.util.wait import WaitCancelled, run_cancellable

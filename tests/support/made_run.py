@@ -10,7 +10,7 @@ from agent.events import RunEnded
 from agent.models.base import ModelConfig
 from agent.models.openai.client import OpenAIModel
 from agent.runs.folder import RunFolder
-from agent.runs.recorder import RecordedRun, Task
+from agent.runs.recorded_run import RecordedRun, Task
 from agent.settings import Settings
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Call, Endpoint, Turn

@@ -34,7 +34,7 @@ from agent.sandbox.engine.client import (
 )
 from agent.sandbox.network.policy import NetworkPolicy, NetworkRequest
 from agent.sandbox.network.subnets import SandboxNetwork
-from agent.sandbox.remote import SupervisedSandbox
+from agent.sandbox.supervised import SupervisedSandbox
 
 _CONTAINER_REMOVED = (
     "The sandbox's container no longer exists: another program removed it. Send a message to "

@@ -58,7 +58,7 @@ class ProcessSandboxProvider:
         folder: RunFolder,
         stop: Stop,  # noqa: ARG002 - there is nothing to wait for
     ) -> Generator[Event, None, Sandbox | None]:
-        """See ``agent.runs.recorder.SandboxProvider``.
+        """See ``agent.runs.recorded_run.SandboxProvider``.
 
         Raises:
             EngineError: if the run restricts the network, which a plain process cannot enforce.

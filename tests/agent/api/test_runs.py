@@ -291,7 +291,7 @@ def test_a_missing_file_is_a_missing_key(studio: Studio) -> None:
 def test_names_of_earlier_versions_still_work(studio: Studio, tmp_path: Path) -> None:
     from agent.api import Studio as EarlierStudio
     from agent.api import hand_over
-    from agent.runs.recorder import Task
+    from agent.runs.recorded_run import Task
 
     assert EarlierStudio is Studio
     with studio.new() as run:

@@ -15,7 +15,7 @@ from agent.models.base import ModelConfig, Preloadable
 from agent.models.openai.deferred import DeferredOpenAIModel
 from agent.models.scripted import ScriptedModel
 from agent.runs.folder import RunFolder
-from agent.runs.recorder import RecordedRun, Task
+from agent.runs.recorded_run import RecordedRun, Task
 from agent.sandbox.disk import scratch
 from agent.util.cancellation import Stop
 from agent.workspace.versions.blobs import BlobStore

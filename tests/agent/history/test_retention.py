@@ -18,7 +18,7 @@ from agent.models.base import ToolCall
 from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.runs import journal
 from agent.runs.folder import RunFolder
-from agent.runs.recorder import Task
+from agent.runs.recorded_run import Task
 from agent.settings import Settings, load
 from sandbox_ui.history.catalog import Catalog
 from sandbox_ui.history.expiry import ExpiryJob

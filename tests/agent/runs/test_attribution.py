@@ -11,7 +11,7 @@ from agent.models.base import ToolCall
 from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.prompts import get_bundled
 from agent.runs.folder import RunFolder
-from agent.runs.recorder import RecordedRun, Task
+from agent.runs.recorded_run import RecordedRun, Task
 from agent.runs.user_changes import UserChange
 from agent.workspace import operations
 from agent.workspace.paths import RelPath

@@ -27,9 +27,9 @@ from agent.history.trajectory import build_trajectory
 from agent.loop.conversation import Conversation
 from agent.models.base import AssistantMessage, ToolCall, ToolResult, UserMessage
 from agent.runs import summary
+from agent.runs.event_recorder import EventRecorder, end_interrupted_rounds
 from agent.runs.folder import RunFolder
 from agent.runs.journal import Journal, ends_with, read
-from agent.runs.record import Record, end_interrupted_rounds
 from agent.runs.state import RunState
 from agent.runs.unreadable_events import UNREADABLE_TEXT
 from sandbox_ui.runs.feed import Feed
@@ -48,10 +48,10 @@ def step(number: int, totals: Totals) -> list[Event]:
             usage=None, estimated=False, seconds=1.0,
         ),
         ToolStarted(
-            step=number, call_id=call.id, name=call.name, arguments={"command": "ls"}, head="$ ls"
+            step=number, call_id=call.id, name=call.name, arguments={"command": "ls"}, summary="$ ls"
         ),
         ToolEnded(
-            step=number, call_id=call.id, name=call.name, ok=True, exit_code=0, ending="exit",
+            step=number, call_id=call.id, name=call.name, ok=True, exit_code=0, end_reason="exit",
             seconds=0.5, observation=f"seen {number}",
         ),
         StepEnded(step=number, totals=totals),
@@ -127,7 +127,7 @@ def test_a_record_damaged_by_a_forged_frame_is_readable(tmp_path: Path) -> None:
     assert (state.state, len(state.steps)) == ("submitted", 5)
     assert state.rounds[-1].answer == "It is 5."
     assert state.unreadable == 9  # the ends of four calls, of their steps, and of the round
-    assert [call.ending for each in state.steps for call in each.calls] == ["exit"] * 5
+    assert [call.end_reason for each in state.steps for call in each.calls] == ["exit"] * 5
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_a_damaged_run_can_be_continued(tmp_path: Path) -> None:
     feed = Feed(folder)
     state = json.loads(feed.state_message().data)["state"]
     assert (state["state"], len(state["steps"]), state["unreadable"]) == ("submitted", 5, 2)
-    record = Record(folder)
+    record = EventRecorder(folder)
     run_continued = RunContinued(text="And now?", model="m", metered=True)
     assert list(
         record.record_events(generate_events(run_continued, ENDED), lambda event: iter([event]))

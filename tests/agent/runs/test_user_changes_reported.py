@@ -17,7 +17,7 @@ from agent.prompts import get_bundled
 from agent.provisioning.migrate import move_to_sandbox
 from agent.runs import journal
 from agent.runs.folder import RunFolder
-from agent.runs.recorder import RecordedRun, Task
+from agent.runs.recorded_run import RecordedRun, Task
 from agent.runs.user_changes import UserChange
 from agent.sandbox.base import Sandbox
 from agent.settings import Settings

@@ -19,10 +19,10 @@ from agent.models.base import ToolCall
 from agent.models.resolve import NoModelAvailable
 from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.runs import journal
+from agent.runs.event_recorder import INTERRUPTED
 from agent.runs.folder import RunFolder
 from agent.runs.journal import Journal
-from agent.runs.record import INTERRUPTED
-from agent.runs.recorder import Task
+from agent.runs.recorded_run import Task
 from agent.settings import Settings
 from agent.workspace.paths import ROOT
 from sandbox_ui.auth.access import Access

@@ -17,7 +17,7 @@ from agent.history.index import History
 from agent.limits import Limits
 from agent.models.scripted import ScriptedModel
 from agent.runs.folder import RunFolder
-from agent.runs.recorder import Task
+from agent.runs.recorded_run import Task
 from agent.settings import Settings
 from sandbox_ui.auth.passwords import hash_password
 from sandbox_ui.middleware.body_limit import MAX_BODY_BYTES

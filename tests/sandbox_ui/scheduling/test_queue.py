@@ -16,7 +16,7 @@ from agent.models.base import ToolCall
 from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.runs import journal
 from agent.runs.folder import RunFolder
-from agent.runs.recorder import Task
+from agent.runs.recorded_run import Task
 from agent.settings import Settings
 from agent.util.cancellation import Stop
 from sandbox_ui.runs.manager import CLOSED_MESSAGE, RunManager

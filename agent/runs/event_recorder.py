@@ -1,4 +1,4 @@
-"""The record of a run: its journal, and the state reduced from it."""
+"""Recorder of a run's events: writes them to its journal and applies them to its state."""
 
 import errno
 import logging
@@ -47,13 +47,13 @@ def end_interrupted_rounds(data: Path) -> None:
                 Workspace(folder.workspace).staging.clean_up()
         try:
             if folder.journal.exists() and not journal.ends_with(folder.journal, RunEnded):
-                Record(folder).close()
+                EventRecorder(folder).close()
         except OSError:
             _log.exception("The record of run %s cannot be read", folder.id)
 
 
-class Record:
-    """The record of one run; one thread at a time writes, any may read ``state``.
+class EventRecorder:
+    """Records the events of one run; one thread at a time writes, any may read ``state``.
 
     Args:
         folder: The run's folder; an existing journal is loaded and continued, and an open

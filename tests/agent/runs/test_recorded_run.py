@@ -28,10 +28,10 @@ from agent.loop.conversation import Conversation
 from agent.models.base import Model, ModelRequest, Piece, ToolCall, Usage
 from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.runs import journal
+from agent.runs.event_recorder import ABORTED, INTERRUPTED, end_interrupted_rounds
 from agent.runs.folder import RunFolder
 from agent.runs.journal import Journal
-from agent.runs.record import ABORTED, INTERRUPTED, end_interrupted_rounds
-from agent.runs.recorder import RecordedRun, Task
+from agent.runs.recorded_run import RecordedRun, Task
 from agent.sandbox.base import Sandbox
 from agent.sandbox.process import ProcessSandbox
 from agent.util.cancellation import Stop

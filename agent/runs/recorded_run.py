@@ -1,4 +1,4 @@
-"""Record a run: the loop's events in a journal, and the workspace's versions.
+"""A run that is recorded: the loop's events in a journal, and the workspace's versions.
 
 The page, the command line and the trainer all use it; iterating a round executes it.
 """
@@ -29,10 +29,10 @@ from agent.loop import loop
 from agent.models.base import Model, Preloadable
 from agent.models.builtin.model import BuiltinModel
 from agent.prompts import Prompt
+from agent.runs.event_recorder import EventRecorder
 from agent.runs.folder import RunFolder
 from agent.runs.inputs import list_inputs, read_texts
-from agent.runs.record import Record
-from agent.runs.session import SandboxSession
+from agent.runs.sandbox_session import SandboxSession
 from agent.runs.user_changes import UserChange, UserChanges
 from agent.sandbox.base import Sandbox
 from agent.sandbox.network.policy import NetworkPolicy
@@ -112,9 +112,9 @@ class RecordedRun:
     ) -> None:
         self.folder = folder
         self.user_changes = user_changes or UserChanges(folder.path / USER_CHANGES_FILE)
-        self._record = Record(folder)
-        self.journal, self.lock = self._record.journal, self._record.lock
-        self.state, self.conversation = self._record.state, self._record.conversation
+        self._recorder = EventRecorder(folder)
+        self.journal, self.lock = self._recorder.journal, self._recorder.lock
+        self.state, self.conversation = self._recorder.state, self._recorder.conversation
         self._provider = provider
         self._tools = tools or {}
         self._restart_message = self._restart_notice = ""
@@ -147,10 +147,10 @@ class RecordedRun:
         """
         if self.state.rounds:
             raise RunError("This run has already begun. Send a message to continue it.")
-        self._record.reserve_space()
+        self._recorder.reserve_space()
         stop = stop or Stop()
         events = self._first_round(task, model, limits or Limits(), stop, ticket)
-        return self._record.record_events(events, self._with_file_changes)
+        return self._recorder.record_events(events, self._with_file_changes)
 
     def follow_up(
         self,
@@ -168,7 +168,7 @@ class RecordedRun:
         """
         if not self.state.rounds or self.state.is_running:
             raise RunError("The run takes a message only after its current round has ended.")
-        self._record.reserve_space()
+        self._recorder.reserve_space()
         limits, stop = limits or Limits(), stop or Stop()
         opening = RunContinued(
             text=replace_surrogates(text),
@@ -178,7 +178,7 @@ class RecordedRun:
             format=FORMAT,
         )
         events = self._round(opening, model, limits, stop, ticket)
-        return self._record.record_events(events, self._with_file_changes)
+        return self._recorder.record_events(events, self._with_file_changes)
 
     def record_user_changes(self, changes: Sequence[UserChange]) -> None:
         """Record file changes as the user's, and notify the model."""
@@ -206,12 +206,12 @@ class RecordedRun:
                 session.stop()
         finally:
             if not self.has_pending_end:
-                self._record.close()
+                self._recorder.close()
 
     @property
     def has_pending_end(self) -> bool:
         """Whether the end of a round waits for disk space to be written."""
-        return self._record.has_pending_end
+        return self._recorder.has_pending_end
 
     def write_pending_end(self) -> None:
         """Write the end of a round that could not be written earlier.
@@ -219,7 +219,7 @@ class RecordedRun:
         Raises:
             OSError: There is still no space.
         """
-        self._record.write_pending_end()
+        self._recorder.write_pending_end()
 
     @property
     def has_sandbox(self) -> bool:
@@ -239,7 +239,7 @@ class RecordedRun:
             if session is not None:
                 session.close()
         finally:
-            self._record.close()
+            self._recorder.close()
 
     def _first_round(
         self, task: Task, model: Model, limits: Limits, stop: Stop, ticket: Ticket | None
@@ -283,7 +283,7 @@ class RecordedRun:
         yield opening
         self.conversation.apply(opening)
         if ticket is not None and not (yield from ticket.wait(stop)):
-            yield self._record.end_event("stopped", stop.reason)
+            yield self._recorder.end_event("stopped", stop.reason)
             return
         self._release_lost_sandbox(stop)
         if isinstance(model, Preloadable):
@@ -340,9 +340,9 @@ class RecordedRun:
         try:
             sandbox = yield from self._provider.acquire(self.folder, stop)
         except StudioError as error:
-            return self._record.end_event("failed", str(error))
+            return self._recorder.end_event("failed", str(error))
         if sandbox is None:
-            return self._record.end_event("stopped", stop.reason)
+            return self._recorder.end_event("stopped", stop.reason)
         sandbox.set_stop(stop)
         self._session = SandboxSession(sandbox, self.folder, self._provider.blobs)
         steps = self.state.steps
