@@ -235,13 +235,13 @@ class ModelAnswered(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolStarted(_Event):
-    """A tool call is being executed; ``head`` is its one-line summary for the user."""
+    """A tool call is being executed; ``summary`` is one line for the user."""
 
     step: int
     call_id: str
     name: str
     arguments: dict[str, Any]
-    head: str
+    summary: str
     kind: Literal["tool_started"] = "tool_started"
 
 
@@ -279,7 +279,7 @@ class ToolEnded(_Event):
     name: str
     ok: bool
     exit_code: int | None
-    ending: EndReason
+    end_reason: EndReason
     seconds: float
     observation: str
     requests: tuple[NetworkRequest, ...] = ()

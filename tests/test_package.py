@@ -114,7 +114,7 @@ def work(studio: Studio, folder: Path) -> Run:
     run = studio.run("What is 2 + 2?", model="demonstration", tools=[double])
     for event in run:
         if isinstance(event, ToolStarted):
-            print(event.head)
+            print(event.summary)
     return run
 
 

@@ -55,7 +55,7 @@ class EventPrinter:
                 style = _RED if event.stream == "stderr" else _DIM
                 self._continue_text(event.stream, gap + event.text, style)
             case ToolStarted():
-                self._print_line(f"$ {event.head}", _BOLD)
+                self._print_line(f"$ {event.summary}", _BOLD)
             case ToolEnded():
                 self._tool_ended(event)
             case RunEnded():
@@ -100,14 +100,16 @@ class EventPrinter:
                 pass
 
     def _tool_ended(self, event: ToolEnded) -> None:
-        good = event.ok and event.exit_code in (0, None) and event.ending == "exit"
+        good = event.ok and event.exit_code in (0, None) and event.end_reason == "exit"
         if good:
             self._end_line()
             return
-        if event.ending == "exit" and event.exit_code is not None:
+        if event.end_reason != "exit":
+            what = event.end_reason
+        elif event.exit_code is not None:
             what = f"exit {event.exit_code}"
         else:
-            what = event.ending if event.ending != "exit" else event.observation.split("\n")[0]
+            what = event.observation.split("\n")[0]
         self._print_line(f"[{what}, {event.seconds:.1f} s]", _RED)
 
     def _run_ended(self, event: RunEnded) -> None:

@@ -46,7 +46,7 @@ def _row(step: StepSummary) -> list[object]:
         step.round,
         datetime.fromtimestamp(step.began, UTC).isoformat(timespec="milliseconds"),
         _cell(step.text),
-        _cell("; ".join(call.head for call in step.calls)),
+        _cell("; ".join(call.summary for call in step.calls)),
         "; ".join("" if call.exit_code is None else str(call.exit_code) for call in step.calls),
         round(step.model_seconds, 3),
         round(sum(call.seconds for call in step.calls), 3),
@@ -99,7 +99,7 @@ def _format_call(event: ToolStarted) -> str:
     given = {name: text for name, text in event.arguments.items() if isinstance(text, str)}
     if event.name == "execute_bash":
         return f"$ {given.get('command')}"
-    parts = [event.head, given.get("file_text", "")]
+    parts = [event.summary, given.get("file_text", "")]
     for name, mark in (("old_str", "-"), ("new_str", "+")):
         parts.append("\n".join(f"{mark}{line}" for line in given.get(name, "").splitlines()))
     return "\n".join(filter(None, parts))

@@ -2,7 +2,7 @@
 
 There is one entry per tool call (a turn with two calls makes two entries of the same step), so
 that readers of the reference's trajectories can read these. Added are the run's mode, model,
-status, reason, answer and totals; each entry's usage, tool time, exit code and ending; and the
+status, reason, answer and totals; each entry's usage, tool time, exit code and end reason; and the
 number of unreadable events, if any.
 """
 
@@ -59,8 +59,8 @@ class _TrajectoryBuilder:
                 self._unreadable += 1
             case RunEnded():
                 totals = asdict(event.totals)
-                ending = {"status": event.status, "reason": event.reason, "answer": event.answer}
-                self.result["metadata"] |= ending | {"totals": totals, "ended": event.at}
+                end = {"status": event.status, "reason": event.reason, "answer": event.answer}
+                self.result["metadata"] |= end | {"totals": totals, "ended": event.at}
             case _:
                 pass
 
@@ -107,7 +107,7 @@ class _TrajectoryBuilder:
         entry["metadata"] |= {
             "tool_time": event.seconds,
             "exit_code": event.exit_code,
-            "ending": event.ending,
+            "end_reason": event.end_reason,
             "ok": event.ok,
         }
 

@@ -270,7 +270,7 @@ class _RoundRunner:
             call_id=call.id,
             name=action.name,
             arguments=action.arguments,
-            head=action.summary,
+            summary=action.summary,
         )
         try:
             outcome = yield from self._run_action(toolbox, call, action)
@@ -317,7 +317,7 @@ class _RoundRunner:
             name=call.name,
             ok=outcome.ok,
             exit_code=outcome.exit_code,
-            ending=outcome.end_reason,
+            end_reason=outcome.end_reason,
             seconds=outcome.seconds,
             observation=outcome.text,
             requests=outcome.requests,

@@ -17,8 +17,9 @@ def _rename_kind(kind: str) -> Callable[[_Fields], _Fields]:
     return lambda event: {**event, "kind": kind}
 
 
-def _rename_field(earlier: str, name: str) -> Callable[[_Fields], _Fields]:
-    return lambda event: {name if key == earlier else key: event[key] for key in event}
+def _rename_fields(**names: str) -> Callable[[_Fields], _Fields]:
+    """Return a function that renames fields; each keyword is an earlier name."""
+    return lambda event: {names.get(key, key): event[key] for key in event}
 
 
 def _rename_value(name: str, values: dict[str, str]) -> Callable[[_Fields], _Fields]:
@@ -26,15 +27,19 @@ def _rename_value(name: str, values: dict[str, str]) -> Callable[[_Fields], _Fie
 
 
 def _rename_changes(event: _Fields) -> _Fields:
-    rename = _rename_field("what", "kind")
+    rename = _rename_fields(what="kind")
     return {**event, "changes": [rename(change) for change in event["changes"]]}
 
 
 _RENAMES: dict[bytes, tuple[tuple[bytes, ...], Callable[[_Fields], _Fields]]] = {
     b"told": ((_KIND,), _rename_kind("reminder")),
     b"forgotten": ((_KIND,), _rename_kind("observations_cleared")),
-    b"tool_output": ((b'"beside":',), _rename_field("beside", "output_file")),
-    b"tool_ended": ((b'"full":',), _rename_field("full", "storage_note")),
+    b"tool_output": ((b'"beside":',), _rename_fields(beside="output_file")),
+    b"tool_started": ((b'"head":',), _rename_fields(head="summary")),
+    b"tool_ended": (
+        (b'"ending":', b'"full":'),
+        _rename_fields(ending="end_reason", full="storage_note"),
+    ),
     b"workspace_changed": ((b'"what":',), _rename_changes),
     b"sandbox_ready": (
         (b'"woken"', b'"remade"'),

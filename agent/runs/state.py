@@ -1,7 +1,7 @@
 """The state of a run, reduced from its events.
 
-The state contains only the heads of steps (calls, endings, seconds). Each head names the part of
-the journal that contains the step's body, so a page opens fast however long the run is.
+The state contains only summaries of steps (calls, end reasons, seconds). Each summary names the
+part of the journal that contains the step's body, so a page opens fast however long the run is.
 """
 
 from dataclasses import dataclass, field, replace
@@ -51,20 +51,20 @@ StateName = (
     ]
     | Status
 )
-_MAX_HEAD_CHARS = 200
+_MAX_EXCERPT_CHARS = 200
 _SHOWN_CHANGES = 20
 
 
 @dataclass
 class CallSummary:
-    """The summary of one tool call; ``ending`` is None while it runs."""
+    """The summary of one tool call; ``end_reason`` is None while it runs."""
 
     id: str
     name: str
-    head: str
+    summary: str
     began: float
     ok: bool = True
-    ending: EndReason | None = None
+    end_reason: EndReason | None = None
     exit_code: int | None = None
     seconds: float = 0.0
 
@@ -97,7 +97,7 @@ class StepSummary:
 
 @dataclass
 class RoundSummary:
-    """One round: the user's message and the ending (``status`` None while it runs)."""
+    """One round: the user's message and how it ended (``status`` None while it runs)."""
 
     text: str
     began: float
@@ -209,8 +209,8 @@ class RunState:
             self.state_since, self.progress = since, event.progress
 
     def _begin_step(self, event: StepStarted, begin: int) -> None:
-        head = StepSummary(event.step, len(self.rounds), begin, self.cursor, event.at)
-        self.steps.append(head)
+        step = StepSummary(event.step, len(self.rounds), begin, self.cursor, event.at)
+        self.steps.append(step)
         self._set_state("waiting_model", event.at)
 
     def _end_round(self, event: RunEnded) -> None:
@@ -227,8 +227,8 @@ class RunState:
         step = self.steps[-1]
         match event:
             case ToolStarted():
-                self._set_state("running_tool", event.at, event.head)
-                step.calls.append(CallSummary(event.call_id, event.name, event.head, event.at))
+                self._set_state("running_tool", event.at, event.summary)
+                step.calls.append(CallSummary(event.call_id, event.name, event.summary, event.at))
             case ToolEnded():
                 _end_call(step, event)
             case WorkspaceChanged():
@@ -243,10 +243,10 @@ class RunState:
         match event:
             case ReasoningDelta():
                 self._set_state("thinking", event.at)
-                step.reasoning = (step.reasoning + event.text)[:_MAX_HEAD_CHARS]
+                step.reasoning = (step.reasoning + event.text)[:_MAX_EXCERPT_CHARS]
             case TextDelta():
                 self._set_state("writing", event.at)
-                step.text = (step.text + event.text)[:_MAX_HEAD_CHARS]
+                step.text = (step.text + event.text)[:_MAX_EXCERPT_CHARS]
             case CallDelta():
                 self._set_state("writing", event.at)
             case Retrying():
@@ -282,7 +282,7 @@ def _end_call(step: StepSummary, event: ToolEnded) -> None:
     else:
         call = CallSummary(event.call_id, event.name, event.name, event.at)
         step.calls.append(call)
-    call.ok, call.ending = event.ok, event.ending
+    call.ok, call.end_reason = event.ok, event.end_reason
     call.exit_code, call.seconds = event.exit_code, event.seconds
 
 

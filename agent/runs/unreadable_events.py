@@ -41,9 +41,9 @@ _REPLACEMENTS: dict[str, dict[str, Any]] = {
         "text": "", "reasoning": "", "calls": [], "finish": "stop", "usage": None,
         "estimated": True, "seconds": 0.0,
     },
-    "tool_started": {"name": "", "arguments": {}, "head": ""},
+    "tool_started": {"name": "", "arguments": {}, "summary": ""},
     "tool_ended": {
-        "name": "", "ok": False, "exit_code": None, "ending": "lost", "seconds": 0.0,
+        "name": "", "ok": False, "exit_code": None, "end_reason": "lost", "seconds": 0.0,
         "observation": _NO_RESULT,
     },
     "step_ended": {"totals": {}},

@@ -113,8 +113,8 @@ class Feed:
             self._catch_up()
             if not 1 <= number <= len(self._state.steps):
                 raise RunError(f"This run has no step {number}.")
-            head = self._state.steps[number - 1]
-        entries = journal.read_entries(self._path, head.begin, head.end)
+            step = self._state.steps[number - 1]
+        entries = journal.read_entries(self._path, step.begin, step.end)
         return _json_array(
             sent for _, line, events in entries for sent in _encode_entry(line, events)
         )
@@ -223,8 +223,8 @@ class Feed:
     def _message(self, lines: list[bytes], cursor: int) -> Message:
         with self._lock:
             self._catch_up(cursor)
-            head = to_json(_changing_state(self._state) | self._time_and_title())
-        return Message(b'{"head":%b,"events":%b}' % (head, _json_array(lines)), cursor)
+            status = to_json(_changing_state(self._state) | self._time_and_title())
+        return Message(b'{"status":%b,"events":%b}' % (status, _json_array(lines)), cursor)
 
     def _time_and_title(self) -> dict[str, object]:
         if not self._title and self._state.rounds:

@@ -191,8 +191,8 @@ function onState({ now, title, state }) {
   emit("state", state);
 }
 
-function onEvents({ head, events }) {
-  updateHead(head);
+function onEvents({ status, events }) {
+  updateStatus(status);
   for (const event of events) {
     if (event.kind === "run_started") {
       Object.assign(currentRun, { started: true, limits: event.limits, mode: event.mode, network: event.network });

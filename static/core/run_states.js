@@ -21,13 +21,13 @@ const LABELS = {
 };
 
 /** Return a state in two or three words. */
-export function stateLabel(head) {
-  const text = LABELS[head.state] ?? head.state;
-  if (head.state === "preparing_image" && head.progress !== null) {
-    return `preparing image ${Math.round(head.progress * 100)}%`;
+export function stateLabel(status) {
+  const text = LABELS[status.state] ?? status.state;
+  if (status.state === "preparing_image" && status.progress !== null) {
+    return `preparing image ${Math.round(status.progress * 100)}%`;
   }
   // Queue position first, then perhaps the reason for waiting.
-  if (head.state === "queued" && head.detail) return head.detail.split(";")[0];
+  if (status.state === "queued" && status.detail) return status.detail.split(";")[0];
   return text;
 }
 

@@ -18,7 +18,7 @@ export const expansion = { open: false };
 export class Step {
   constructor(number_) {
     this.number = number_;
-    this.content = "all"; // or only the "head", or "loading"
+    this.content = "all"; // or only the "summary", or "loading"
     this.ended = false;
     this.nearby = true;
     this.body = h("div", { class: "step-body" });
@@ -30,21 +30,21 @@ export class Step {
     this.clear();
   }
 
-  /** A step with its head only; `load` fetches the rest. */
-  static fromHead(head) {
-    const step = new Step(head.step);
-    step.content = "head";
+  /** A step with its summary only; `load` fetches the rest. */
+  static fromSummary(summary) {
+    const step = new Step(summary.step);
+    step.content = "summary";
     step.ended = true;
-    if (head.reasoning) step.addReasoning(head.reasoning, head.began);
+    if (summary.reasoning) step.addReasoning(summary.reasoning, summary.began);
     step.endReasoning();
-    if (head.text) step.addText(head.text);
+    if (summary.text) step.addText(summary.text);
     step.message?.text.close();
-    for (const call of head.calls) step.addCard(ToolCard.fromHead(call));
-    step.files.add(head.changes, head.total_changes);
-    step.usage = head.usage;
-    step.estimated = head.estimated;
-    step.modelSeconds = head.model_seconds;
-    step.sandboxSeconds = head.calls.reduce((sum, call) => sum + call.seconds, 0);
+    for (const call of summary.calls) step.addCard(ToolCard.fromSummary(call));
+    step.files.add(summary.changes, summary.total_changes);
+    step.usage = summary.usage;
+    step.estimated = summary.estimated;
+    step.modelSeconds = summary.model_seconds;
+    step.sandboxSeconds = summary.calls.reduce((sum, call) => sum + call.seconds, 0);
     step.showUsage();
     return step;
   }
@@ -58,14 +58,14 @@ export class Step {
     });
   }
 
-  /** Whether only the head is loaded. */
+  /** Whether only the summary is loaded. */
   get partial() {
     return this.content !== "all";
   }
 
   /** Load the whole step when it comes near the viewport. */
   load() {
-    if (this.content === "head") {
+    if (this.content === "summary") {
       this.content = "loading";
       this.loading = this.fetch();
     }
@@ -77,9 +77,9 @@ export class Step {
     try {
       events = await fetchJson(runApiUrl(`steps/${this.number}`));
     } catch {
-      // the head stays; loading is retried when it comes near again
+      // the summary stays; loading is retried when it comes near again
     }
-    if (this.content === "loading") events ? this.rebuild(events) : (this.content = "head");
+    if (this.content === "loading") events ? this.rebuild(events) : (this.content = "summary");
   }
 
   rebuild(events) {
@@ -99,11 +99,11 @@ export class Step {
     this.element.style.minHeight = "";
   }
 
-  /** Unload all but the head of a step far from the viewport; keep its height. */
+  /** Unload all but the summary of a step far from the viewport; keep its height. */
   unload(height) {
-    if (this.content === "loading") this.content = "head";
+    if (this.content === "loading") this.content = "summary";
     if (this.partial || !this.ended) return;
-    this.content = "head";
+    this.content = "summary";
     if (height) this.element.style.minHeight = `${height}px`; // 0 for an element without layout
     for (const card of this.cards) card.unload();
     this.reasoning?.text.clear();
@@ -290,7 +290,7 @@ export class Step {
     this.usageLine = line;
   }
 
-  /** Whether this is the model's text in the step; for a head only its start is known. */
+  /** Whether this is the model's text in the step; for a summary only its start is known. */
   hasText(text) {
     return this.text === text || (this.partial && this.text.length >= 200 && text.startsWith(this.text));
   }

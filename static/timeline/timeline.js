@@ -15,7 +15,7 @@ import { mountRunTools } from "./export_menu.js";
 import { openSettings, createWelcome } from "../composer/welcome.js";
 
 const WAITING_STATES = new Set(["queued", "preparing_image", "starting_sandbox", "waiting_model", "retrying"]);
-const LOAD_MARGIN = "1000px"; // from the viewport: nearer steps are fully loaded, others have only the head
+const LOAD_MARGIN = "1000px"; // from the viewport: nearer steps are fully loaded, others have only the summary
 const BATCH_STEPS = 25; // steps whose layout the browser skips together
 const LOAD_DELAY_MS = 60; // ms; steps that are only scrolled past are not loaded
 
@@ -75,7 +75,7 @@ class Timeline {
     const steps = Map.groupBy(state.steps, (step) => step.round);
     state.rounds.forEach((round, index) => {
       this.addMessage(round.text, index ? [] : state.inputs);
-      for (const head of steps.get(index + 1) ?? []) this.addHead(head);
+      for (const summary of steps.get(index + 1) ?? []) this.addSummary(summary);
       if (round.status) this.endRound(round);
     });
     if (state.unreadable) this.addNote(unreadableMessage(state.unreadable));
@@ -83,11 +83,11 @@ class Timeline {
     return this.goToLink();
   }
 
-  addHead(head) {
-    this.addStep(Step.fromHead(head));
-    this.answered ||= Boolean(head.text || head.reasoning || head.calls.length);
-    this.updateContext(head);
-    emit("files-changed", { step: head.step, changes: head.changes });
+  addSummary(summary) {
+    this.addStep(Step.fromSummary(summary));
+    this.answered ||= Boolean(summary.text || summary.reasoning || summary.calls.length);
+    this.updateContext(summary);
+    emit("files-changed", { step: summary.step, changes: summary.changes });
   }
 
   events(events) {
@@ -291,10 +291,10 @@ class Timeline {
     this.status.hidden = !head.running || !WAITING_STATES.has(head.state);
     this.status.dataset.tone = stateTone(head);
     const [text, bar, fill] = ["words", "progress", "progress i"].map((name) => this.status.querySelector(`.${name}`));
-    text.textContent = stateLabel(head) + stateDetail(head);
-    bar.hidden = head.state !== "preparing_image";
-    bar.classList.toggle("unsure", head.progress === null || head.progress === undefined);
-    fill.style.width = `${100 * (head.progress ?? 0)}%`;
+    text.textContent = stateLabel(status) + stateDetail(status);
+    bar.hidden = status.state !== "preparing_image";
+    bar.classList.toggle("unsure", status.progress === null || status.progress === undefined);
+    fill.style.width = `${100 * (status.progress ?? 0)}%`;
   }
 
   tick() {

@@ -12,16 +12,16 @@ const TAIL_LINES = 4; // output lines shown on a collapsed card
 const MAX_TAIL_LENGTH = 300; // characters of one of them
 
 const STREAMED_ARGUMENTS = new Set(["command", "file_text", "new_str", "old_str"]); // arguments shown while streaming
-const ENDING_LABELS = {
+const END_REASON_LABELS = {
   timeout: "time limit", stop: "stopped", lost: "sandbox lost", full: "disk full", cut: "interrupted",
 };
 
 export class ToolCard {
   constructor(name) {
     this.name = name;
-    this.head = h("code", { class: "head" }, name);
+    this.callSummary = h("code", { class: "call-summary" }, name);
     this.state = h("span", { class: "state num" });
-    this.summary = h("summary", {}, icon("caret"), this.head, this.state);
+    this.summary = h("summary", {}, icon("caret"), this.callSummary, this.state);
     this.body = h("div", { class: "card-body" });
     this.element = h("details", { class: "card" }, this.summary, this.body);
     this.summary.addEventListener("click", () => (this.toggled = true));
@@ -31,13 +31,13 @@ export class ToolCard {
     this.arguments = {};
   }
 
-  /** A card with its head only. */
-  static fromHead(head) {
-    const card = new ToolCard(head.name);
-    card.id = head.id;
-    card.showHead(head.head);
-    card.element.classList.toggle("plain", head.name === "submit");
-    head.ending ? card.finish(head) : card.interrupt();
+  /** A card with its summary only. */
+  static fromSummary(summary) {
+    const card = new ToolCard(summary.name);
+    card.id = summary.id;
+    card.showSummary(summary.summary);
+    card.element.classList.toggle("plain", summary.name === "submit");
+    summary.end_reason ? card.finish(summary) : card.interrupt();
     return card;
   }
 
@@ -46,12 +46,12 @@ export class ToolCard {
   }
 
   /** The summary line; added and removed line counts of an edit are coloured. */
-  showHead(text) {
-    if (!this.isEditor) return this.head.replaceChildren(text);
+  showSummary(text) {
+    if (!this.isEditor) return this.callSummary.replaceChildren(text);
     const [, what, more, less] = text.match(/^(.*?)( \+\d+)?( −\d+)?$/s);
-    this.head.replaceChildren(what);
-    if (more) this.head.append(h("span", { class: "add" }, more));
-    if (less) this.head.append(h("span", { class: "del" }, less));
+    this.callSummary.replaceChildren(what);
+    if (more) this.callSummary.append(h("span", { class: "add" }, more));
+    if (less) this.callSummary.append(h("span", { class: "del" }, less));
     return undefined;
   }
 
@@ -68,18 +68,18 @@ export class ToolCard {
   }
 
   addDraft(name, text) {
-    if (this.isEditor && (name === "command" || name === "path")) return this.addDraftHead(name, text);
+    if (this.isEditor && (name === "command" || name === "path")) return this.addDraftSummary(name, text);
     if (!STREAMED_ARGUMENTS.has(name)) return undefined;
     this.program.append(text, name === "old_str" ? "del" : name === "new_str" ? "add" : "");
     return this.followProgram();
   }
 
   /** Show an edit's command and path, in whichever order they arrive. */
-  addDraftHead(name, text) {
+  addDraftSummary(name, text) {
     this.draft ??= { command: "", path: "" };
     this.draft[name] += text;
     const { command, path } = this.draft;
-    this.head.textContent = [command, path.replace(/^\/workspace\//, "")].filter(Boolean).join(" ");
+    this.callSummary.textContent = [command, path.replace(/^\/workspace\//, "")].filter(Boolean).join(" ");
   }
 
   /** The execution starts. */
@@ -92,7 +92,7 @@ export class ToolCard {
     this.element.classList.add("run");
     if (event.name === "submit") this.element.classList.add("plain");
     else this.element.open = true;
-    this.showHead(event.head);
+    this.showSummary(event.summary);
     this.showArguments();
     this.bar = h("div", { class: "slide", role: "presentation" });
     this.body.append(this.bar);
@@ -177,7 +177,7 @@ export class ToolCard {
       this.pre = null;
     }
     this.requests = event.requests ?? [];
-    const executed = this.name === "execute_bash" && (event.exit_code !== null || event.ending !== "exit");
+    const executed = this.name === "execute_bash" && (event.exit_code !== null || event.end_reason !== "exit");
     const showsResult = !this.out && event.observation && !this.silentOnSuccess && !executed;
     if (showsResult) this.showResult(event);
     this.addFooter(event, showsResult ? null : event.observation);
@@ -207,15 +207,15 @@ export class ToolCard {
     this.summary.append(this.tail);
   }
 
-  finish({ ok, exit_code: exit, ending, seconds: duration }) {
+  finish({ ok, exit_code: exit, end_reason: reason, seconds: duration }) {
     this.ended = true;
-    this.failed = !ok || (exit !== null && exit !== 0) || ending !== "exit";
+    this.failed = !ok || (exit !== null && exit !== 0) || reason !== "exit";
     this.bar?.remove();
     this.element.classList.remove("run", "writing");
     this.element.classList.toggle("failed", this.failed);
-    if (this.failed && this.isEditor) this.head.querySelectorAll(".add, .del").forEach((count) => count.remove());
+    if (this.failed && this.isEditor) this.callSummary.querySelectorAll(".add, .del").forEach((count) => count.remove());
     const time = duration >= 0.05 ? formatSeconds(duration) : "";
-    const what = ENDING_LABELS[ending] ?? (exit ? `exit ${exit}` : this.failed ? "failed" : "✓");
+    const what = END_REASON_LABELS[reason] ?? (exit ? `exit ${exit}` : this.failed ? "failed" : "✓");
     this.state.textContent = [what, time].filter(Boolean).join(this.failed ? " · " : " ");
     this.state.className = `state num ${this.failed ? "bad" : "ok"}`;
     this.state.setAttribute("aria-label", this.failed ? this.state.textContent : `done ${time}`);
@@ -223,7 +223,7 @@ export class ToolCard {
 
   /** The round ended before the call did: its outcome is unknown. */
   interrupt() {
-    if (!this.ended) this.finish({ ok: false, exit_code: null, ending: "cut", seconds: 0 });
+    if (!this.ended) this.finish({ ok: false, exit_code: null, end_reason: "cut", seconds: 0 });
   }
 
   addFooter(event, observation) {

@@ -71,7 +71,7 @@ def test_a_run_continues_after_an_engine_restart_during_a_command(
     run = start_long_command(studio_app)
     private_engine.restart()
     assert studio_app.wait_for_end(run).status == "submitted"
-    assert studio_app.events_of_type(run, ToolEnded)[0].ending == "lost"
+    assert studio_app.events_of_type(run, ToolEnded)[0].end_reason == "lost"
     assert "works\n403" in studio_app.observations(run)[1]
 
 

@@ -38,13 +38,13 @@ def output(text: str, skipped: int = 0) -> ToolOutput:
 def tool_ended(**fields: object) -> ToolEnded:
     defaults = {
         "step": 1, "call_id": "a", "name": "execute_bash", "ok": True, "exit_code": 0,
-        "ending": "exit", "seconds": 0.5, "observation": "Error: no such tool\nmore",
+        "end_reason": "exit", "seconds": 0.5, "observation": "Error: no such tool\nmore",
     }  # fmt: skip
     return ToolEnded(**(defaults | fields))  # type: ignore[arg-type]
 
 
 def test_reasoning_text_and_output_start_on_new_lines() -> None:
-    started = ToolStarted(step=1, call_id="a", name="execute_bash", arguments={}, head="ls")
+    started = ToolStarted(step=1, call_id="a", name="execute_bash", arguments={}, summary="ls")
     text = printed(
         ReasoningDelta(step=1, text="Let me "),
         ReasoningDelta(step=1, text="see."),
@@ -65,7 +65,7 @@ def test_control_sequences_from_the_model_are_removed() -> None:
 
 def test_a_failed_command_shows_how_it_ended() -> None:
     assert "[exit 2, 0.5 s]" in printed(tool_ended(ok=False, exit_code=2))
-    assert "[timeout, 0.5 s]" in printed(tool_ended(ok=False, exit_code=None, ending="timeout"))
+    assert "[timeout, 0.5 s]" in printed(tool_ended(ok=False, exit_code=None, end_reason="timeout"))
     assert "[Error: no such tool, 0.5 s]" in printed(tool_ended(ok=False, exit_code=None))
 
 

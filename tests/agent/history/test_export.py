@@ -35,9 +35,11 @@ def run_events(text: str = "I look.", observation: str = "out") -> list[Event]:
             step=1, text=text, reasoning="Hm.\nYes.", calls=(call,), finish="tool_calls",
             usage=Usage(90, 8, cached=50), estimated=False, seconds=1.5,
         ),
-        ToolStarted(step=1, call_id="a", name="execute_bash", arguments=arguments, head="ls -l …"),
+        ToolStarted(
+            step=1, call_id="a", name="execute_bash", arguments=arguments, summary="ls -l …"
+        ),
         ToolEnded(
-            step=1, call_id="a", name="execute_bash", ok=False, exit_code=2, ending="exit",
+            step=1, call_id="a", name="execute_bash", ok=False, exit_code=2, end_reason="exit",
             seconds=0.25, observation=observation,
         ),
         StepEnded(step=1, totals=Totals(steps=1)),
@@ -82,7 +84,7 @@ def test_the_conversation_is_complete() -> None:
 
 def editor_call(head: str, **arguments: str) -> Event:
     return ToolStarted(
-        step=1, call_id="c", name="str_replace_editor", arguments=dict(arguments), head=head
+        step=1, call_id="c", name="str_replace_editor", arguments=dict(arguments), summary=summary
     )
 
 

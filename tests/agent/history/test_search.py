@@ -36,14 +36,14 @@ def command_events(number: int, command: str, output: str, observation: str) -> 
     name, call = "execute_bash", f"call-{number}"
     return [
         ToolStarted(
-            step=number, call_id=call, name=name, arguments={"command": command}, head=command
+            step=number, call_id=call, name=name, arguments={"command": command}, summary=command
         ),
         *(
             ToolOutput(step=number, call_id=call, stream="stdout", text=letter)
             for letter in output
         ),
         ToolEnded(
-            step=number, call_id=call, name=name, ok=True, exit_code=0, ending="exit",
+            step=number, call_id=call, name=name, ok=True, exit_code=0, end_reason="exit",
             seconds=0.1, observation=observation,
         ),
     ]  # fmt: skip

@@ -32,7 +32,7 @@ def model_answered(step: int, *calls: ToolCall) -> ModelAnswered:
 
 def tool_ended(call_id: str, text: str) -> ToolEnded:
     return ToolEnded(
-        step=1, call_id=call_id, name="execute_bash", ok=True, exit_code=0, ending="exit",
+        step=1, call_id=call_id, name="execute_bash", ok=True, exit_code=0, end_reason="exit",
         seconds=0.5, observation=text,
     )  # fmt: skip
 

@@ -351,7 +351,7 @@ def test_wall_time_ends_a_command_and_leaves_one_last_turn(runner: LoopRunner) -
     turns = [Turn(calls=[bash("echo begun; sleep 600")]), Turn(calls=[bash("true")])]
     events = runner.run_round(turns, replace(QUICK_RETRIES, seconds=2.0))
     assert run_end(events).status == "time_limit"
-    assert events_of_type(ToolEnded, events)[0].ending == "timeout"
+    assert events_of_type(ToolEnded, events)[0].end_reason == "timeout"
     assert "begun" in observations(events)[0]
 
 
@@ -536,7 +536,7 @@ def test_stop_ends_a_command_and_answers_the_remaining_calls(runner: LoopRunner)
             if isinstance(event, ToolOutput):
                 runner.stop.set()
     assert run_end(events).status == "stopped"
-    assert events_of_type(ToolEnded, events)[0].ending == "stop"
+    assert events_of_type(ToolEnded, events)[0].end_reason == "stop"
     assert len(events_of_type(ToolEnded, events)) == 2
     assert not (runner.sandbox.workspace / "never").exists()
 

@@ -47,7 +47,7 @@ WORKSPACE_CHANGED = (
 )
 UNCHANGED_LINES = [
     b'{"at":1.5,"step":1,"call_id":"c","name":"t","arguments":{"what":"woken","full":1,"beside":2,'
-    b'"kind":"told"},"head":"t","kind":"tool_started"}',
+    b'"kind":"told"},"summary":"t","kind":"tool_started"}',
     b'{"at":1.5,"step":1,"text":"{\\"kind\\":\\"told\\"}","kind":"text_delta"}',
     b'{"at":1.5,"state":"starting_sandbox","detail":"\\"in_line\\"","kind":"preparing"}',
     b'{"changes":[{"what":1},2],"kind":"workspace_changed"}',

@@ -315,7 +315,7 @@ def test_no_process_outlives_its_round(run: RecordedRun) -> None:
 def test_the_command_time_limit_is_configurable(run: RecordedRun) -> None:
     limits = Limits(command_seconds=0.3)
     events = run.start(Task("t", GENERAL), scripted([bash("sleep 1000"), SUBMIT]), limits)
-    endings = [event.ending for event in events if isinstance(event, ToolEnded)]
+    endings = [event.end_reason for event in events if isinstance(event, ToolEnded)]
     assert endings == ["timeout", "exit"]
 
 

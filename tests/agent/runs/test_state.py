@@ -38,9 +38,9 @@ STEP: list[Event] = [
         step=1, text="I count.", reasoning="", calls=(ToolCall("a", "execute_bash", "{}"),),
         finish="tool_calls", usage=Usage(9, 2), estimated=False, seconds=1.5,
     ),
-    ToolStarted(step=1, call_id="a", name="execute_bash", arguments={}, head="wc -l"),
+    ToolStarted(step=1, call_id="a", name="execute_bash", arguments={}, summary="wc -l"),
     ToolEnded(
-        step=1, call_id="a", name="execute_bash", ok=False, exit_code=2, ending="exit",
+        step=1, call_id="a", name="execute_bash", ok=False, exit_code=2, end_reason="exit",
         seconds=0.25, observation="o",
     ),
     WorkspaceChanged(step=1, changes=(FileChange("a.txt", "added", 3),), total=1),
@@ -92,7 +92,7 @@ def test_a_step_summary_has_a_few_lines() -> None:
     step = reduce_events(STARTED, *STEP).steps[0]
     assert (step.reasoning, step.text, step.usage) == ("Let me see", "I count.", Usage(9, 2))
     call = step.calls[0]
-    assert (call.head, call.ok, call.exit_code, call.seconds) == ("wc -l", False, 2, 0.25)
+    assert (call.summary, call.ok, call.exit_code, call.seconds) == ("wc -l", False, 2, 0.25)
     assert (step.changes, step.total_changes, step.ended) == (
         [FileChange("a.txt", "added", 3)],
         1,
@@ -125,7 +125,7 @@ def test_step_headings_stay_short_for_long_text() -> None:
 
 def test_a_malformed_call_is_shown() -> None:
     ended = ToolEnded(
-        step=1, call_id="z", name="nonsense", ok=False, exit_code=None, ending="exit",
+        step=1, call_id="z", name="nonsense", ok=False, exit_code=None, end_reason="exit",
         seconds=0, observation="no such tool",
     )  # fmt: skip
     assert reduce_events(STARTED, STEP[0], ended).steps[0].calls[0].name == "nonsense"

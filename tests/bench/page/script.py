@@ -73,14 +73,14 @@ class EventScript:
             usage=Usage(prompt=1000 * step, generated=400), estimated=False, seconds=0.4,
         )  # fmt: skip
         yield ToolStarted(
-            step=step, call_id=call, name="execute_bash", arguments=arguments, head=_COMMAND
+            step=step, call_id=call, name="execute_bash", arguments=arguments, summary=_COMMAND
         )
         text = _output(self._mark(pace), self._output)
         yield ToolOutput(
             step=step, call_id=call, stream="stdout", text=text, at=self.created_at[-1]
         )
         yield ToolEnded(
-            step=step, call_id=call, name="execute_bash", ok=True, exit_code=0, ending="exit",
+            step=step, call_id=call, name="execute_bash", ok=True, exit_code=0, end_reason="exit",
             seconds=0.01, observation=text,
         )  # fmt: skip
         yield StepEnded(step=step, totals=Totals(steps=step, prompt_tokens=500 * step * step))

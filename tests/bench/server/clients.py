@@ -76,7 +76,7 @@ class ServedApp:
         async with client.stream("GET", f"/api/runs/{run}/events?cursor=0") as stream:
             async for line in stream.aiter_lines():
                 now = time.time()
-                if not line.startswith('data: {"head"'):
+                if not line.startswith('data: {"status"'):
                     continue
                 for event in json.loads(line.removeprefix("data: "))["events"]:
                     delays.append(now - event["at"])

@@ -119,7 +119,7 @@ def test_the_events_of_a_running_step_follow_the_state(
         picture, events = next(told), next(told)
     assert len(picture.data["state"]["steps"]) == 1
     assert [event["kind"] for event in events.data["events"]] == ["step_started", "text_delta"]
-    assert events.data["head"]["state"] == "writing"
+    assert events.data["status"]["state"] == "writing"
 
 
 def test_repeated_resumes_neither_miss_nor_repeat_events(

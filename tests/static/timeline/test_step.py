@@ -94,7 +94,7 @@ def test_a_file_s_path_is_seen_while_its_text_is_written(play: Callable[..., Stu
     turn = edit("create", file_text="All that is known of it.\n" * 40)
     studio = play(unfinished(turn, 20))
     expect(cards(studio).first).to_contain_text("All that is known of it.")
-    expect(cards(studio).first.locator(".head")).to_have_text("create notes.md")
+    expect(cards(studio).first.locator(".call-summary")).to_have_text("create notes.md")
     studio.button("Stop").click()
     expect(studio.state).to_have_text("stopped")
 
@@ -105,9 +105,9 @@ def test_an_edit_that_failed_counts_no_lines(play: Callable[..., StudioTab]) -> 
     expect(studio.state).to_have_text("submitted")
     failed = cards(studio).nth(1)
     expect(failed.locator(".state")).to_contain_text("failed")
-    expect(failed.locator(".head")).to_have_text("str_replace notes.md")
+    expect(failed.locator(".call-summary")).to_have_text("str_replace notes.md")
     studio.reload()
-    expect(failed.locator(".head")).to_have_text("str_replace notes.md")
+    expect(failed.locator(".call-summary")).to_have_text("str_replace notes.md")
 
 
 @pytest.mark.parametrize(

@@ -93,11 +93,11 @@ def _step(number: int) -> Iterator[Event]:
         usage=Usage(prompt=1000 + 50 * number, generated=40, cached=500),
     )  # fmt: skip
     yield ToolStarted(
-        step=number, call_id=call, name=name, arguments=arguments, head=f"wc {number}"
+        step=number, call_id=call, name=name, arguments=arguments, summary=f"wc {number}"
     )
     yield ToolOutput(step=number, call_id=call, stream="stdout", text=output)
     yield ToolEnded(
-        step=number, call_id=call, name=name, ok=True, exit_code=0, ending="exit",
+        step=number, call_id=call, name=name, ok=True, exit_code=0, end_reason="exit",
         seconds=0.01, observation=output,
     )  # fmt: skip
     yield StepEnded(step=number, totals=_totals(number))
@@ -234,7 +234,7 @@ def _refused(*calls: tuple[str, str]) -> Iterator[Event]:
     )  # fmt: skip
     for call in made:
         yield ToolEnded(
-            step=1, call_id=call.id, name=call.name, ok=False, exit_code=None, ending="exit",
+            step=1, call_id=call.id, name=call.name, ok=False, exit_code=None, end_reason="exit",
             seconds=0.0, observation="Error: the arguments are not valid JSON.",
         )  # fmt: skip
     yield StepEnded(step=1, totals=_totals(1))
@@ -259,7 +259,7 @@ def test_the_result_of_a_tool_of_the_users_own_is_shown(
     shown = "Execution output of [look-up]:\nbread is a word."
     page = tab()
     events = [
-        replace(event, name="look-up", arguments={"word": "bread"}, head="look-up word=bread")
+        replace(event, name="look-up", arguments={"word": "bread"}, summary="look-up word=bread")
         if isinstance(event, ToolStarted)
         else replace(event, name="look-up", exit_code=None, observation=shown)
         if isinstance(event, ToolEnded)

@@ -351,6 +351,6 @@ def test_generated_tokens_are_the_prefix_of_the_next_turn(answers: list[str]) ->
 
 def tool_result(step: int, call: ToolCall) -> ToolEnded:
     return ToolEnded(
-        step=step, call_id=call.id, name=call.name, ok=True, exit_code=0, ending="exit",
+        step=step, call_id=call.id, name=call.name, ok=True, exit_code=0, end_reason="exit",
         seconds=0.0, observation="Seen.",
     )  # fmt: skip
