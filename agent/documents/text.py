@@ -88,10 +88,10 @@ def extract_text(file: BinaryIO | Path, name: str = "") -> Document:
         with opened:
             return extract_text(opened, name or file.name)
     file.seek(0)
-    head = file.read(1024).lstrip()
-    if head.startswith(b"%PDF-"):
+    start = file.read(1024).lstrip()
+    if start.startswith(b"%PDF-"):
         return _extract_in_subprocess(file, name, "PDF")
-    if head.startswith(b"PK\3\4") and name.lower().endswith(_OFFICE_EXTENSIONS):
+    if start.startswith(b"PK\3\4") and name.lower().endswith(_OFFICE_EXTENSIONS):
         return _extract_in_subprocess(file, name, "document")
     file.seek(0)
     raw = file.read(MAX_TEXT + 1)

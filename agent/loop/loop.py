@@ -150,7 +150,7 @@ class _RoundRunner:
         while True:
             if self._stop.stops_after_step:
                 return self._stopped_outcome()
-            last = self._meter.near_limit()
+            last = self._meter.limit_within_one_step()
             outcome = yield from self._run_step(last)
             if outcome is not None:
                 return outcome

@@ -104,7 +104,7 @@ class SupervisedSandbox(ABC):
         text = files.encode(self._translate(command))
         if b"\0" in text:
             raise ToolError("The command contains a NUL character, which a shell does not accept.")
-        if len(text) > frames.MAX_COMMAND_BYTES - frames.EXECUTE_HEAD.size:
+        if len(text) > frames.MAX_COMMAND_BYTES - frames.EXECUTE_HEADER.size:
             raise ToolError("The command is too long; write the data to a file instead.")
         return self._execute_exclusively(text, timeout, stop)
 
@@ -130,7 +130,7 @@ class SupervisedSandbox(ABC):
             raise ToolError("A variable's name is empty or contains “=”.", errno.EINVAL)
         if (
             len(job.encode_options()) + len(input)
-            > frames.MAX_COMMAND_BYTES - frames.SPAWN_HEAD.size
+            > frames.MAX_COMMAND_BYTES - frames.SPAWN_HEADER.size
         ):
             raise ToolError("The input is too long; write it to a file instead.", errno.E2BIG)
         keep = self._keep_bytes
@@ -195,8 +195,8 @@ class SupervisedSandbox(ABC):
                         self._add_disk_status(item, stop) if isinstance(item, CommandEnd) else item
                     )
         except LinkLost:
-            ending: EndReason = "stop" if stop.is_set else "lost"
-            lost = CommandEnd(None, ending, time.monotonic() - started)
+            end_reason: EndReason = "stop" if stop.is_set else "lost"
+            lost = CommandEnd(None, end_reason, time.monotonic() - started)
             try:
                 self._ensure_link()
             except SandboxError:
@@ -215,8 +215,8 @@ class SupervisedSandbox(ABC):
         """Return ``result`` with the sandbox's disk status."""
         full = self._disk_monitor.message() if self._disk_monitor is not None else ""
         stopped = full and result.end_reason in ("stop", "lost") and not stop.is_set
-        ending = "full" if stopped else result.end_reason
-        return replace(result, end_reason=ending, storage_note=full)
+        end_reason = "full" if stopped else result.end_reason
+        return replace(result, end_reason=end_reason, storage_note=full)
 
     def _ensure_link(self) -> Link:
         """Return the link, reconnected if it is broken; a stop ends the wait for it."""

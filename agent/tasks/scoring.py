@@ -68,8 +68,8 @@ def format_table(scores: Mapping[str, Score]) -> str:
     """Format the scores as a table for a terminal."""
     rows = [f"{'family':<16}{'tasks':>7}{'answered':>10}{'mean':>8}   95 % interval"]
     for name, each in scores.items():
-        head = f"{one_line(name or 'all'):<16}{each.tasks:>7}{each.answered:>10}"
-        rows.append(f"{head}{each.mean:>8.3f}   {each.low:.3f} to {each.high:.3f}")
+        row = f"{one_line(name or 'all'):<16}{each.tasks:>7}{each.answered:>10}"
+        rows.append(f"{row}{each.mean:>8.3f}   {each.low:.3f} to {each.high:.3f}")
     return "\n".join(rows)
 
 

@@ -67,7 +67,7 @@ class Custom:
     """A call of a tool of the user's own, with its arguments as JSON types."""
 
     tool: str
-    given: Mapping[str, Any]
+    arguments: Mapping[str, Any]
 
 
 Operation = Bash | View | Create | Replace | Insert | Submit | Custom
@@ -102,7 +102,7 @@ class Action:
     def arguments(self) -> dict[str, Any]:
         """The call's parameters as parsed, in JSON types."""
         if isinstance(self.operation, Custom):
-            return dict(self.operation.given)
+            return dict(self.operation.arguments)
         values = {
             name: value for name, value in asdict(self.operation).items() if value is not None
         }
@@ -142,8 +142,8 @@ def _summarize(operation: Operation) -> str:
             return f"insert {_short_path(path)} +{new_str.count(chr(10)) + 1}"
         case Submit():
             return SUBMIT
-        case Custom(tool, given):
-            values = (f"{name}={_value(value)}" for name, value in given.items())
+        case Custom(tool, arguments):
+            values = (f"{name}={_value(value)}" for name, value in arguments.items())
             return " ".join([tool, *values])
 
 

@@ -72,22 +72,22 @@ def parse(
         limits: The time limits of a command.
         custom: The user's own tools, by name.
     """
-    own = (custom or {}).get(call.name)
-    if own is None and call.name not in _PARAMETERS:
+    tool = (custom or {}).get(call.name)
+    if tool is None and call.name not in _PARAMETERS:
         name = one_line(call.name)[:_MAX_NAME_LENGTH]
         known = ", ".join([EDITOR, BASH, *(custom or {})])
         return InvalidCall(f"Unknown action: {name}. The tools are {known} and {SUBMIT}.")
     try:
-        if own is not None:
-            own.validate(values := _parse_arguments(call))
-            return Action(Custom(own.name, values))
-        given = _resolve_aliases(call.name, _parse_arguments(call))
-        unknown = sorted(set(given) - _PARAMETERS[call.name] - _ignored_silently(given))
+        if tool is not None:
+            tool.validate(arguments := _parse_arguments(call))
+            return Action(Custom(tool.name, arguments))
+        arguments = _resolve_aliases(call.name, _parse_arguments(call))
+        unknown = sorted(set(arguments) - _PARAMETERS[call.name] - _ignored_silently(arguments))
         notes = [
             f"the unknown parameter {one_line(name)[:_MAX_NAME_LENGTH]} was ignored"
             for name in unknown
         ]
-        operation = _parse_operation(call.name, _Parameters(call.name, given, notes), limits)
+        operation = _parse_operation(call.name, _Parameters(call.name, arguments, notes), limits)
     except ToolError as error:
         return InvalidCall(f"Error: {error}")
     return Action(operation, tuple(notes))

@@ -93,9 +93,9 @@ class Tool:
         """
         valid = self.validate(arguments)
         fields = self._model.model_fields.items()
-        given = {str(info.alias): getattr(valid, name) for name, info in fields}
+        keywords = {str(info.alias): getattr(valid, name) for name, info in fields}
         try:
-            result = self._function(**given)
+            result = self._function(**keywords)
             if inspect.iscoroutine(result):
                 import asyncio  # imports in 50 ms, only if needed
 
@@ -154,30 +154,32 @@ def tool(
         UsageError: The function cannot be a tool; the text says why.
     """
 
-    def make(function: Function) -> Tool:
-        return _made(function, name, description, where, timeout)
+    def decorate(function: Function) -> Tool:
+        return _create_tool(function, name, description, where, timeout)
 
-    return make if function is None else make(function)
+    return decorate if function is None else decorate(function)
 
 
 def toolset(tools: Iterable[Tool | Function]) -> dict[str, Tool]:
-    """Return tools by name, made of functions where necessary.
+    """Return tools by name, created from functions where necessary.
 
     Raises:
         UsageError: One of them cannot be a tool, or two have the same name.
     """
     if isinstance(tools, Tool) or not isinstance(tools, Iterable):
         raise UsageError(f"tools must be functions or tools, in a list, not {tools!r:.80}.")
-    found: dict[str, Tool] = {}
+    tools_by_name: dict[str, Tool] = {}
     for each in tools:
-        made = each if isinstance(each, Tool) else tool(each)
-        if made.name in found:
-            raise UsageError(f"Two tools are named {made.name}.")
-        found[made.name] = made
-    return found
+        new = each if isinstance(each, Tool) else tool(each)
+        if new.name in tools_by_name:
+            raise UsageError(f"Two tools are named {new.name}.")
+        tools_by_name[new.name] = new
+    return tools_by_name
 
 
-def _made(function: Function, name: str, description: str, where: Where, timeout: float) -> Tool:
+def _create_tool(
+    function: Function, name: str, description: str, where: Where, timeout: float
+) -> Tool:
     if not callable(function) or isinstance(function, type):
         raise UsageError(f"A tool is a function, not {function!r:.80}.")
     name = name or getattr(function, "__name__", "")
@@ -191,12 +193,12 @@ def _made(function: Function, name: str, description: str, where: Where, timeout
         raise UsageError(f"where must be “host” or “sandbox”, not {where!r:.80}.")
     if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout > 0:
         raise UsageError(f"timeout must be a number of seconds above 0, not {timeout!r:.80}.")
-    docstring_description, described = _docstring(inspect.getdoc(function) or "")
-    model = _model(function, name, described)
+    docstring_summary, argument_descriptions = _docstring(inspect.getdoc(function) or "")
+    model = _model(function, name, argument_descriptions)
     script = _script(function, name) if where == "sandbox" else ""
     return Tool(
         name,
-        description or docstring_description,
+        description or docstring_summary,
         _parameters(model),
         where,
         float(timeout),
@@ -206,7 +208,9 @@ def _made(function: Function, name: str, description: str, where: Where, timeout
     )
 
 
-def _model(function: Function, name: str, described: Mapping[str, str]) -> type[BaseModel]:
+def _model(
+    function: Function, name: str, argument_descriptions: Mapping[str, str]
+) -> type[BaseModel]:
     """Return a model of the function's arguments; its fields are named apart from its methods."""
     try:
         hints = get_type_hints(function, include_extras=True)
@@ -220,7 +224,7 @@ def _model(function: Function, name: str, described: Mapping[str, str]) -> type[
             raise UsageError(f"Tool {name}: the parameter {each.name} has no type.")
         annotation = hints[each.name]
         default = ... if each.default is each.empty else each.default
-        text = _annotated(annotation) or described.get(each.name)
+        text = _annotated(annotation) or argument_descriptions.get(each.name)
         fields[f"argument_{number}"] = (
             annotation,
             Field(default, alias=each.name, description=text),
@@ -242,21 +246,21 @@ def _annotated(annotation: Any) -> str | None:
 
 def _parameters(model: type[BaseModel]) -> dict[str, Any]:
     try:
-        made = model.model_json_schema(by_alias=True)
+        schema = model.model_json_schema(by_alias=True)
     except PydanticUserError as error:
         reason = str(error).splitlines()[0]
         raise UsageError(f"The types of tool {model.__name__} have no schema: {reason}") from error
-    made.pop("title", None)
-    made.setdefault("properties", {})
-    for each in made["properties"].values():
+    schema.pop("title", None)
+    schema.setdefault("properties", {})
+    for each in schema["properties"].values():
         each.pop("title", None)
-    return made
+    return schema
 
 
 def _docstring(text: str) -> tuple[str, dict[str, str]]:
     """Return what precedes the sections of a docstring, and the texts of its ``Args:``."""
     description: list[str] = []
-    described: dict[str, str] = {}
+    argument_descriptions: dict[str, str] = {}
     section, current = "", ""
     for line in text.splitlines():
         heading = _SECTION.fullmatch(line.strip()) if not line.startswith(" ") else None
@@ -265,12 +269,14 @@ def _docstring(text: str) -> tuple[str, dict[str, str]]:
         elif not section:
             description.append(line)
         elif section in ("Args", "Arguments", "Parameters"):
-            begun = _ARGUMENT.fullmatch(line.strip())
-            if begun and len(line) - len(line.lstrip()) <= 4:
-                current, described[begun[1]] = begun[1], begun[2]
+            argument = _ARGUMENT.fullmatch(line.strip())
+            if argument and len(line) - len(line.lstrip()) <= 4:
+                current, argument_descriptions[argument[1]] = argument[1], argument[2]
             elif current and line.strip():
-                described[current] = f"{described[current]} {line.strip()}".strip()
-    return "\n".join(description).strip(), described
+                argument_descriptions[current] = (
+                    f"{argument_descriptions[current]} {line.strip()}".strip()
+                )
+    return "\n".join(description).strip(), argument_descriptions
 
 
 def _script(function: Function, name: str) -> str:
@@ -279,22 +285,23 @@ def _script(function: Function, name: str) -> str:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     except (OSError, TypeError, SyntaxError) as error:
         raise UsageError(f"The source of tool {name} cannot be read: {error}.") from error
-    made = tree.body[0]
-    if not isinstance(made, ast.FunctionDef | ast.AsyncFunctionDef):
+    definition = tree.body[0]
+    if not isinstance(definition, ast.FunctionDef | ast.AsyncFunctionDef):
         raise UsageError(f"Tool {name} must be defined with def to be executed in the sandbox.")
-    made.decorator_list, made.returns = [], None
-    made.args.defaults, made.args.kw_defaults = [], [None] * len(made.args.kwonlyargs)
-    for each in [*made.args.args, *made.args.kwonlyargs]:
+    definition.decorator_list, definition.returns = [], None
+    definition.args.defaults = []
+    definition.args.kw_defaults = [None] * len(definition.args.kwonlyargs)
+    for each in [*definition.args.args, *definition.args.kwonlyargs]:
         each.annotation = None
-    source = ast.unparse(ast.Module([made], []))
-    outside = sorted(set(_globals(source)) - set(dir(builtins)) - {made.name})
-    if outside:
+    source = ast.unparse(ast.Module([definition], []))
+    unresolved = sorted(set(_globals(source)) - set(dir(builtins)) - {definition.name})
+    if unresolved:
         raise UsageError(
             f"Tool {name} is executed in the sandbox, which has nothing of this program, but uses "
-            f"{', '.join(outside)}. Import and define within the function what it uses."
+            f"{', '.join(unresolved)}. Import and define within the function what it uses."
         )
-    call = _ASYNC if isinstance(made, ast.AsyncFunctionDef) else _SYNC
-    return _SCRIPT.format(source=source, call=call.format(name=made.name))
+    call = _ASYNC if isinstance(definition, ast.AsyncFunctionDef) else _SYNC
+    return _SCRIPT.format(source=source, call=call.format(name=definition.name))
 
 
 def _globals(source: str) -> Iterator[str]:

@@ -99,8 +99,8 @@ class Toolbox:
     @property
     def schemas(self) -> tuple[ToolSchema, ...]:
         """The tool schemas sent to the model, the user's own last."""
-        own = (each.schema for each in self._custom.values())
-        return (*tool_schemas(self._limits, self._output_limits), *own)
+        custom = (each.schema for each in self._custom.values())
+        return (*tool_schemas(self._limits, self._output_limits), *custom)
 
     def parse(self, call: ToolCall) -> Action | InvalidCall:
         """Parse a call; an ``InvalidCall`` tells the model what is wrong with it."""
@@ -142,13 +142,11 @@ class Toolbox:
                 )
             case Submit():
                 outcome = ToolOutcome(ok=True, text=FINISHED_MESSAGE, submitted=True)
-            case Custom(name, given):
-                own = self._custom[name]
-                seconds = (
-                    own.seconds if max_seconds is None else min(own.seconds, max(max_seconds, 1.0))
-                )
-                run = self._on_host if own.where == "host" else self._in_sandbox
-                outcome = yield from run(own, given, seconds, stop)
+            case Custom(name, arguments):
+                tool = self._custom[name]
+                seconds = _bounded_timeout(tool.seconds, max_seconds)
+                run = self._call_on_host if tool.where == "host" else self._call_in_sandbox
+                outcome = yield from run(tool, arguments, seconds, stop)
             case work:
                 outcome = self._run_editor(work)
         notes = "".join(f"\nNote: {remark}." for remark in action.notes)
@@ -156,7 +154,7 @@ class Toolbox:
 
     def _timeout(self, bash: Bash, max_seconds: float | None) -> float:
         limit = self._limits.default if bash.timeout is None else bash.timeout
-        return limit if max_seconds is None else min(limit, max(max_seconds, 1.0))
+        return _bounded_timeout(limit, max_seconds)
 
     def _run_command(
         self, command: str, timeout: float, stop: Stop
@@ -184,8 +182,8 @@ class Toolbox:
             storage_note=result.storage_note,
         )
 
-    def _on_host(
-        self, own: Tool, given: Mapping[str, Any], seconds: float, stop: Stop
+    def _call_on_host(
+        self, tool: Tool, arguments: Mapping[str, Any], seconds: float, stop: Stop
     ) -> Generator[OutputChunk, None, ToolOutcome]:
         started = time.monotonic()
         yield from ()
@@ -193,25 +191,25 @@ class Toolbox:
         end_reason: EndReason = "exit"
         try:
             with stop.with_timeout(seconds) as either:
-                ok, text = True, run_cancellable(lambda: own.call(given), either)
+                ok, text = True, run_cancellable(lambda: tool.call(arguments), either)
         except ToolError as error:
             text = f"Error: {error}"
         except WaitCancelled:
             end_reason = "stop" if stop.is_set else "timeout"
-            text = _given_up(own, end_reason, seconds)
+            text = _interruption_message(tool, end_reason, seconds)
         return self._result(
-            own, text, ok=ok, end_reason=end_reason, seconds=time.monotonic() - started
+            tool, text, ok=ok, end_reason=end_reason, seconds=time.monotonic() - started
         )
 
-    def _in_sandbox(
-        self, own: Tool, given: Mapping[str, Any], seconds: float, stop: Stop
+    def _call_in_sandbox(
+        self, tool: Tool, arguments: Mapping[str, Any], seconds: float, stop: Stop
     ) -> Generator[OutputChunk, None, ToolOutcome]:
         """Execute a tool in the sandbox; yield what it prints, which its stderr carries."""
         result, printed = bytearray(), bytearray()
         end = CommandEnd(None, "lost", 0.0)
         try:
             items = self._sandbox.spawn(
-                own.command(), timeout=seconds, stop=stop, input=own.input(given)
+                tool.command(), timeout=seconds, stop=stop, input=tool.input(arguments)
             )
             for item in items:
                 if isinstance(item, CommandEnd):
@@ -222,16 +220,16 @@ class Toolbox:
                     printed += item.data
                     yield item
         except ToolError as error:
-            return self._result(own, f"Error: {error}", ok=False)
+            return self._result(tool, f"Error: {error}", ok=False)
         text = result.decode("utf-8", "replace")
         ok = end.end_reason == "exit" and end.exit_code == 0
         if end.end_reason != "exit":
-            text = _given_up(own, end.end_reason, seconds)
+            text = _interruption_message(tool, end.end_reason, seconds)
         elif not ok:
             message = printed.decode("utf-8", "replace").strip()
-            text = f"Error: {own.name} failed with exit code {end.exit_code}.\n{message}"
+            text = f"Error: {tool.name} failed with exit code {end.exit_code}.\n{message}"
         requests = tuple(self._sandbox.take_network_requests())
-        outcome = self._result(own, text, ok=ok, end_reason=end.end_reason, seconds=end.seconds)
+        outcome = self._result(tool, text, ok=ok, end_reason=end.end_reason, seconds=end.seconds)
         return replace(
             outcome,
             text=outcome.text + describe_refusals(requests),
@@ -241,14 +239,14 @@ class Toolbox:
 
     def _result(
         self,
-        own: Tool,
+        tool: Tool,
         text: str,
         *,
         ok: bool,
         end_reason: EndReason = "exit",
         seconds: float = 0.0,
     ) -> ToolOutcome:
-        shown = f"Execution output of [{own.name}]:\n{clipped(text, self._output_limits)}"
+        shown = f"Execution output of [{tool.name}]:\n{clipped(text, self._output_limits)}"
         return ToolOutcome(ok=ok, text=shown, end_reason=end_reason, seconds=seconds)
 
     def _run_editor(self, operation: View | Create | Replace | Insert) -> ToolOutcome:
@@ -320,15 +318,19 @@ class Toolbox:
         return "\n".join([header, *(rows or ["(nothing)"])])
 
 
-def _given_up(own: Tool, end_reason: EndReason, seconds: float) -> str:
+def _bounded_timeout(timeout: float, max_seconds: float | None) -> float:
+    return timeout if max_seconds is None else min(timeout, max(max_seconds, 1.0))
+
+
+def _interruption_message(tool: Tool, end_reason: EndReason, seconds: float) -> str:
     match end_reason:
         case "timeout":
-            return f"Error: {own.name} took longer than its limit of {seconds:g} s."
+            return f"Error: {tool.name} took longer than its limit of {seconds:g} s."
         case "stop":
-            return f"Error: {own.name} was cancelled because the run was stopped."
+            return f"Error: {tool.name} was cancelled because the run was stopped."
         case "full":
-            return f"Error: {own.name} was terminated because the disk was full."
-    return f"Error: the sandbox was lost while {own.name} ran."
+            return f"Error: {tool.name} was terminated because the disk was full."
+    return f"Error: the sandbox was lost while {tool.name} ran."
 
 
 def _format_entry(entry: FolderEntry) -> str:

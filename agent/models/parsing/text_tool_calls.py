@@ -39,7 +39,7 @@ from agent.models.parsing.think import partial_marker_length
 
 _FENCE, _FENCE_END = "```tool_call", "```"
 _TAG, _TAG_END = "<tool_call>", "</tool_call>"
-_CALL_HEAD_PATTERN = re.compile(
+_CALL_START_PATTERN = re.compile(
     r'\s*\{\s*"name"\s*:\s*"([^"\\]+)"\s*,\s*"(?:arguments|parameters)"\s*:\s*(?=\{)'
 )
 _NAME_PATTERN = re.compile(r'"name"\s*:\s*"([^"\\]+)"')
@@ -231,11 +231,11 @@ class _BlockParser:
         self._body += text
         if self._streaming:
             return self._take_arguments()
-        head = _CALL_HEAD_PATTERN.match(self._body)
-        if head is None:
+        start = _CALL_START_PATTERN.match(self._body)
+        if start is None:
             return []
-        self._streaming, self._body = True, self._body[head.end() :]
-        return [CallPiece(self._index, new_call_id(), head.group(1)), *self._take_arguments()]
+        self._streaming, self._body = True, self._body[start.end() :]
+        return [CallPiece(self._index, new_call_id(), start.group(1)), *self._take_arguments()]
 
     def _take_arguments(self) -> list[CallPiece]:
         """Return the new arguments, without characters that may be the block's end."""

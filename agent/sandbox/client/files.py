@@ -48,7 +48,7 @@ def encode(text: str) -> bytes:
 
 def tool_error(payload: bytes, path: str, limit: int | None = None) -> ToolError:
     """Return the error of a FAILED answer about ``path``."""
-    number = int.from_bytes(payload[: frames.FAILED_HEAD.size], "big")
+    number = int.from_bytes(payload[: frames.FAILED_HEADER.size], "big")
     size = "" if limit is None else f" ({limit} bytes)"
     message = _ERROR_MESSAGES.get(number)
     if message is None:
@@ -77,7 +77,7 @@ class _Operation:
 
     def _receive_answer(self) -> bytes | None:
         kind, payload = self._exchange.receive_or_fail(_TIMEOUT_SECONDS)
-        if kind == frames.FAILED and len(payload) >= frames.FAILED_HEAD.size:
+        if kind == frames.FAILED and len(payload) >= frames.FAILED_HEADER.size:
             raise tool_error(payload, self._path, self._limit)
         if kind == frames.DONE and not payload:
             return None
@@ -133,7 +133,7 @@ def read(link: Link, path: str, limit: int) -> bytes:
             content += chunk
             if len(content) > limit:
                 operation.cancel()
-                raise tool_error(frames.FAILED_HEAD.pack(errno.EFBIG), path, limit)
+                raise tool_error(frames.FAILED_HEADER.pack(errno.EFBIG), path, limit)
     return bytes(content)
 
 

@@ -110,15 +110,15 @@ class _RunningCommand:
                 return self.result
         except (struct.error, IndexError, ValueError):
             pass
-        if kind == frames.FAILED and len(payload) >= frames.FAILED_HEAD.size and self._error_from:
+        if kind == frames.FAILED and len(payload) >= frames.FAILED_HEADER.size and self._error_from:
             self.refused = True
             raise self._error_from(payload)
         self._fail_link(UNREADABLE_ANSWER)
 
     def _parse_output(self, payload: bytes) -> OutputChunk:
-        number, skipped = frames.OUTPUT_HEAD.unpack_from(payload)
+        number, skipped = frames.OUTPUT_HEADER.unpack_from(payload)
         stream = _STREAMS[number]
-        data = payload[frames.OUTPUT_HEAD.size :]
+        data = payload[frames.OUTPUT_HEADER.size :]
         self._bytes_left[stream] -= len(data)
         if not data or self._bytes_left[stream] < 0 or skipped > _MAX_SKIPPED:
             self._fail_link("The sandbox sent an empty output frame, or more than the keep limit.")
@@ -135,12 +135,12 @@ def _parse_result(payload: bytes, max_seconds: float) -> CommandEnd:
     Raises:
         ValueError, struct.error, IndexError: a field is out of range.
     """
-    code, ending, seconds = frames.FINISHED_HEAD.unpack_from(payload)
-    note = payload[frames.FINISHED_HEAD.size :]
+    code, index, seconds = frames.FINISHED_HEADER.unpack_from(payload)
+    note = payload[frames.FINISHED_HEADER.size :]
     # The comparison also rejects NaN, which JSON, and so an event, cannot represent.
     if not 0 <= seconds <= max_seconds or code not in _EXIT_CODES or len(note) > _MAX_NOTE_BYTES:
         raise ValueError("a field is out of range")
-    reason = _END_REASONS[frames.END_REASONS[ending]]
+    reason = _END_REASONS[frames.END_REASONS[index]]
     exit_code = code if reason == "exit" and code >= 0 else None
     return CommandEnd(exit_code, reason, seconds, sanitize(note.decode(errors="replace")))
 
@@ -164,7 +164,7 @@ def execute(
     """
     with link.open_exchange(_max_unread_bytes(keep_bytes)) as exchange:
         run = _RunningCommand(link, exchange, keep_bytes, timeout)
-        exchange.send(frames.EXECUTE, frames.EXECUTE_HEAD.pack(timeout, keep_bytes) + command)
+        exchange.send(frames.EXECUTE, frames.EXECUTE_HEADER.pack(timeout, keep_bytes) + command)
         yield from _stream_output(link, run, lambda: request_end(link), stop)
 
 
@@ -194,10 +194,10 @@ class Job:
 
     def error(self, payload: bytes) -> ToolError:
         """Return the error of a FAILED answer: about the folder, or else about the user."""
-        user, name = files.encode(self.user), payload[frames.FAILED_HEAD.size :]
+        user, name = files.encode(self.user), payload[frames.FAILED_HEADER.size :]
         if not user or name != user:
             return files.tool_error(payload, self.folder)
-        if int.from_bytes(payload[: frames.FAILED_HEAD.size], "big") == errno.EINVAL:
+        if int.from_bytes(payload[: frames.FAILED_HEADER.size], "big") == errno.EINVAL:
             return ToolError(f"There is no user {self.user} in the sandbox.", errno.EINVAL)
         return ToolError(f"A command may not run as {self.user} in this sandbox.", errno.EPERM)
 
@@ -212,10 +212,10 @@ def spawn(
         ToolError: the folder or the user cannot be used.
     """
     options = job.encode_options()
-    head = frames.SPAWN_HEAD.pack(timeout, keep_bytes, len(options))
+    header = frames.SPAWN_HEADER.pack(timeout, keep_bytes, len(options))
     with link.open_exchange(_max_unread_bytes(keep_bytes)) as exchange:
         run = _RunningCommand(link, exchange, keep_bytes, timeout, job.error)
-        exchange.send(frames.SPAWN, head + options + job.input)
+        exchange.send(frames.SPAWN, header + options + job.input)
         yield from _stream_output(link, run, lambda: _cancel(exchange), stop)
 
 

@@ -100,7 +100,7 @@ def probe(url: str) -> ProbeResult:
     try:
         with _connect(urlsplit(url)) as connection:
             connection.sendall(b"GET /_ping HTTP/1.0\r\nHost: localhost\r\n\r\n")
-            answer = _read_head(connection)
+            answer = _read_status_line(connection)
     except FileNotFoundError:
         return ProbeResult(url, "absent", "no such socket")
     except PermissionError:
@@ -150,11 +150,11 @@ def _connect(parts: SplitResult) -> socket.socket:
     return connection
 
 
-def _read_head(connection: socket.socket) -> bytes:
-    head = b""
-    while b"\r\n" not in head and len(head) < 4096:
+def _read_status_line(connection: socket.socket) -> bytes:
+    response = b""
+    while b"\r\n" not in response and len(response) < 4096:
         data = connection.recv(4096)
         if not data:
             break
-        head += data
-    return head
+        response += data
+    return response

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 
 from .bash import STDERR, STDOUT
-from .frames import CHUNK_BYTES, EXECUTE_HEAD, OUTPUT_HEAD, TAIL_BYTES
+from .frames import CHUNK_BYTES, EXECUTE_HEADER, OUTPUT_HEADER, TAIL_BYTES
 
 _PIPE_BYTES = 1 << 20
 
@@ -75,14 +75,14 @@ class OutputPipe:
         self._tail += rest[-TAIL_BYTES:]
         if len(self._tail) > 2 * TAIL_BYTES:
             del self._tail[:-TAIL_BYTES]
-        return OUTPUT_HEAD.pack(self.number, 0) + now if now else b""
+        return OUTPUT_HEADER.pack(self.number, 0) + now if now else b""
 
     def take_tail(self) -> bytes:
         """Return an OUTPUT payload with the last bytes not yet forwarded; empty if none."""
         tail = bytes(self._tail[-TAIL_BYTES:])
         if not tail:
             return b""
-        return OUTPUT_HEAD.pack(self.number, self._overflow_bytes - len(tail)) + tail
+        return OUTPUT_HEADER.pack(self.number, self._overflow_bytes - len(tail)) + tail
 
 
 class Command:
@@ -102,9 +102,9 @@ class Command:
     def __init__(self, ident: int, payload: bytes) -> None:
         self._seconds: float
         self._keep_bytes: int
-        self._seconds, self._keep_bytes = EXECUTE_HEAD.unpack_from(payload)
+        self._seconds, self._keep_bytes = EXECUTE_HEADER.unpack_from(payload)
         self.ident = ident
-        self.text = payload[EXECUTE_HEAD.size :]
+        self.text = payload[EXECUTE_HEADER.size :]
         self.attempts = 0
         self.has_begun = False
         self.exit_code: int | None = None

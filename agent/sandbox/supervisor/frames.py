@@ -6,7 +6,7 @@ ids; every answer carries the id of its request. Id 0 belongs to the supervisor.
 
 Host to supervisor:
     EXECUTE   ``!dQ`` time limit in seconds, bytes to keep per stream; then the command
-    SPAWN     the same head, ``!I`` length of the options; then the options (folder, user, command
+    SPAWN     the same header, ``!I`` length of the options; then the options (folder, user, command
               and ``NAME=value`` of each variable, separated by NUL); then the standard input
     END       terminate every process that commands started (a running command ends as ``stop``)
     OPEN      begin a file operation: its name and arguments, separated by NUL
@@ -26,11 +26,11 @@ import struct
 from collections.abc import Iterator
 
 HEADER = struct.Struct("!IBI")
-EXECUTE_HEAD = struct.Struct("!dQ")
-OUTPUT_HEAD = struct.Struct("!BQ")
-SPAWN_HEAD = struct.Struct("!dQI")
-FINISHED_HEAD = struct.Struct("!iBd")
-FAILED_HEAD = struct.Struct("!I")
+EXECUTE_HEADER = struct.Struct("!dQ")
+OUTPUT_HEADER = struct.Struct("!BQ")
+SPAWN_HEADER = struct.Struct("!dQI")
+FINISHED_HEADER = struct.Struct("!iBd")
+FAILED_HEADER = struct.Struct("!I")
 
 MAX_PAYLOAD_BYTES = 1 << 20
 MAX_COMMAND_BYTES = 32 << 20

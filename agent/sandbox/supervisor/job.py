@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from .bash import begin_session, exec_bash, prefer_for_oom_kill
 from .command import OutputPipe
-from .frames import SPAWN_HEAD
+from .frames import SPAWN_HEADER
 from .processes import Activity, ProcessTable, descendants, read_process_table
 
 Identity = tuple[bytes, int, int, bytes]
@@ -35,10 +35,10 @@ class Job:
     def __init__(self, ident: int, payload: bytes) -> None:
         self._seconds: float
         self._keep_bytes: int
-        self._seconds, self._keep_bytes, length = SPAWN_HEAD.unpack_from(payload)
-        options = payload[SPAWN_HEAD.size : SPAWN_HEAD.size + length]
+        self._seconds, self._keep_bytes, length = SPAWN_HEADER.unpack_from(payload)
+        options = payload[SPAWN_HEADER.size : SPAWN_HEADER.size + length]
         self._folder, self._user, self._command, *self._variables = options.split(b"\0")
-        self._input = payload[SPAWN_HEAD.size + length :]
+        self._input = payload[SPAWN_HEADER.size + length :]
         self.ident = ident
         self.pid = 0
         self.exit_code: int | None = None

@@ -22,9 +22,9 @@ from .frames import (
     END_REASONS,
     EXECUTE,
     FAILED,
-    FAILED_HEAD,
+    FAILED_HEADER,
     FINISHED,
-    FINISHED_HEAD,
+    FINISHED_HEADER,
     NEXT,
     OPEN,
     OUTPUT,
@@ -198,7 +198,7 @@ class Supervisor:
         except StopIteration:
             self._frame_stream.send(DONE, ident)
         except RecursionError:
-            self._frame_stream.send(FAILED, ident, FAILED_HEAD.pack(errno.ENAMETOOLONG))
+            self._frame_stream.send(FAILED, ident, FAILED_HEADER.pack(errno.ENAMETOOLONG))
         except OSError as error:
             self._send_failure(ident, error)
         else:
@@ -207,7 +207,7 @@ class Supervisor:
 
     def _send_failure(self, ident: int, error: OSError) -> None:
         name = error.filename if isinstance(error.filename, bytes) else b""
-        self._frame_stream.send(FAILED, ident, FAILED_HEAD.pack(error.errno or 0) + name)
+        self._frame_stream.send(FAILED, ident, FAILED_HEADER.pack(error.errno or 0) + name)
 
     # Output
 
@@ -265,9 +265,9 @@ class Supervisor:
 
     def _advance_jobs(self) -> None:
         for job in list(self._jobs.values()):
-            ending = "" if job.activity is not None else job.end_reason()
-            if ending:
-                job.activity = self._finish_job(job, ending)
+            reason = "" if job.activity is not None else job.end_reason()
+            if reason:
+                job.activity = self._finish_job(job, reason)
             if job.activity is not None and next(job.activity, job) is job:
                 del self._jobs[job.ident]
 
@@ -282,7 +282,7 @@ class Supervisor:
         self._drain_output(job)
         code = job.exit_code if reason == "exit" and job.exit_code is not None else -1
         self._frame_stream.send(
-            FINISHED, job.ident, FINISHED_HEAD.pack(code, END_REASONS.index(reason), seconds)
+            FINISHED, job.ident, FINISHED_HEADER.pack(code, END_REASONS.index(reason), seconds)
         )
 
     # The shell
@@ -340,7 +340,7 @@ class Supervisor:
         self._bash.run(command.text)
 
     def _finish_command(self, command: Command, reason: str) -> Activity:
-        """Finish a command with the given ending and report it."""
+        """Finish a command with the given end reason and report it."""
         if reason != "exit":
             self._shell_manager.interrupted = True
             self._bash.request_exit()
@@ -360,9 +360,9 @@ class Supervisor:
         if cgroup.oom_kill_count() > self._oom_kills:
             self._shell_manager.notes.insert(0, _OUT_OF_MEMORY)
         code = command.exit_code if reason == "exit" and command.exit_code is not None else -1
-        head = FINISHED_HEAD.pack(code, END_REASONS.index(reason), seconds)
+        header = FINISHED_HEADER.pack(code, END_REASONS.index(reason), seconds)
         self._frame_stream.send(
-            FINISHED, command.ident, head + " ".join(self._shell_manager.notes).encode()
+            FINISHED, command.ident, header + " ".join(self._shell_manager.notes).encode()
         )
         self._command = None
         self._shell_manager.notes.clear()

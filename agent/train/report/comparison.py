@@ -106,8 +106,8 @@ def table(groups: Sequence[Group]) -> str:
     splits = [
         each for each in SPLIT_TITLES if any(each in m for ms in measured.values() for m in ms)
     ]
-    head = ["", *(SPLIT_TITLES[split] for split in splits)]
-    rows = [row(head), row(["---"] * len(head))]
+    header = ["", *(SPLIT_TITLES[split] for split in splits)]
+    rows = [row(header), row(["---"] * len(header))]
     for name, seeds in measured.items():
         cells = [_cell([seed[split] for seed in seeds if split in seed]) for split in splits]
         rows.append(row([name, *cells]))

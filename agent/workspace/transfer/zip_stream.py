@@ -60,11 +60,11 @@ class _DirectoryEntry:
         large = [n for n in (self.size, self.size, self.offset) if n >= _MAX32]
         extra = struct.pack(f"<2H{len(large)}Q", 1, 8 * len(large), *large) if large else b""
         size, offset = min(self.size, _MAX32), min(self.offset, _MAX32)
-        head = _DIRECTORY_ENTRY.pack(
+        header = _DIRECTORY_ENTRY.pack(
             b"PK\1\2", 3 << 8 | 45, 45, _flags(member), 0, *_dos_time(member.mtime), self.crc,
             size, size, len(name), len(extra), 0, 0, 0, member.mode << 16, offset,
         )  # fmt: skip
-        return head + name + extra
+        return header + name + extra
 
 
 class ZipStream:
@@ -113,14 +113,14 @@ class ZipStream:
             content = self._content(member)
             if content is None:
                 continue
-            yield (head := _local_header(member))
+            yield (header := _local_header(member))
             size = crc = 0
             for piece in content:
                 size, crc = size + len(piece), zlib.crc32(piece, crc)
                 yield piece
             yield (tail := _data_descriptor(member, crc, size))
             written.append(_DirectoryEntry(member, offset, size, crc))
-            offset += len(head) + size + len(tail)
+            offset += len(header) + size + len(tail)
         yield from self._trailer(written, offset)
 
     def _content(self, member: Member) -> Iterator[bytes] | None:
@@ -195,10 +195,10 @@ def _local_header(member: Member, crc: int = 0) -> bytes:
         if member.size >= _MAX32:
             size, extra = _MAX32, struct.pack("<2H2Q", 1, 16, 0, 0)
     flags, moment = _flags(member), _dos_time(member.mtime)
-    head = _LOCAL_HEADER.pack(
+    header = _LOCAL_HEADER.pack(
         b"PK\3\4", 45, flags, 0, *moment, crc, size, size, len(name), len(extra)
     )
-    return head + name + extra
+    return header + name + extra
 
 
 def _data_descriptor(member: Member, crc: int, size: int) -> bytes:

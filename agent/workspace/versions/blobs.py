@@ -91,10 +91,10 @@ class BlobStore:
             StoreFull: the content does not fit. Nothing is stored.
             OSError: ``file`` cannot be read. Nothing is stored.
         """
-        head = file.read(min(_CHUNK, limit + 1))
-        if len(head) < min(_CHUNK, limit + 1):
-            return self._put_small(head), len(head)
-        return self._put_large(head, file, limit)
+        first_chunk = file.read(min(_CHUNK, limit + 1))
+        if len(first_chunk) < min(_CHUNK, limit + 1):
+            return self._put_small(first_chunk), len(first_chunk)
+        return self._put_large(first_chunk, file, limit)
 
     @contextmanager
     def protected(self) -> Iterator[None]:
@@ -179,10 +179,10 @@ class BlobStore:
                 part.unlink(missing_ok=True)
         return digest
 
-    def _put_large(self, head: bytes, file: BinaryIO, limit: int) -> tuple[str, int]:
+    def _put_large(self, first_chunk: bytes, file: BinaryIO, limit: int) -> tuple[str, int]:
         part, count, sha = self._partial_path(), 0, hashlib.sha256()
         try:
-            chunk = head
+            chunk = first_chunk
             while chunk:
                 sha.update(chunk)
                 self._write(part, chunk)

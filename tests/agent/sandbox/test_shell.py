@@ -145,13 +145,13 @@ def receive_request(peer: socket.socket) -> None:
 
 
 def output_frame(data: bytes, stream: int = 0) -> bytes:
-    return frames.pack(frames.OUTPUT, 1, frames.OUTPUT_HEAD.pack(stream, 0) + data)
+    return frames.pack(frames.OUTPUT, 1, frames.OUTPUT_HEADER.pack(stream, 0) + data)
 
 
 def finished_frame(
     code: int = 0, ending: int = 0, seconds: float = 1.0, note: bytes = b""
 ) -> bytes:
-    head = frames.FINISHED_HEAD.pack(code, ending, seconds)
+    head = frames.FINISHED_HEADER.pack(code, ending, seconds)
     return frames.pack(frames.FINISHED, 1, head + note)
 
 
@@ -173,7 +173,7 @@ def finished_frame(
         finished_frame(code=1 << 30),
         finished_frame(code=-(1 << 30)),
         finished_frame(note=b"n" * 100_000),
-        frames.pack(frames.OUTPUT, 1, frames.OUTPUT_HEAD.pack(0, 2**64 - 1) + b"x"),
+        frames.pack(frames.OUTPUT, 1, frames.OUTPUT_HEADER.pack(0, 2**64 - 1) + b"x"),
         frames.pack(77, 1, b"what"),
         output_frame(b"x", stream=9),
         output_frame(b"x" * 70_000),
