@@ -30,8 +30,10 @@ Status = Literal[
     "stopped", "failed",
 ]  # fmt: skip
 # Journals of earlier versions hold a boolean.
-Network = Annotated[NetworkAccess, BeforeValidator(lambda said: _EARLIER.get(said, said))]
-_EARLIER = {True: "open", False: "none"}
+Network = Annotated[
+    NetworkAccess, BeforeValidator(lambda value: _EARLIER_NETWORK.get(str(value), value))
+]
+_EARLIER_NETWORK = {"True": "open", "False": "none"}
 SandboxOrigin = Literal["new", "restarted", "recreated"]
 Preparation = Literal["queued", "preparing_image", "starting_sandbox", "ready"]
 

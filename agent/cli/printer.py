@@ -105,7 +105,7 @@ class EventPrinter:
             self._end_line()
             return
         if event.end_reason != "exit":
-            what = event.end_reason
+            what: str = event.end_reason
         elif event.exit_code is not None:
             what = f"exit {event.exit_code}"
         else:

@@ -114,6 +114,6 @@ def _is_deletable(entry: HistoryEntry, now: float) -> bool:
         not entry.pinned
         and not entry.problem
         and entry.summary is not None
-        and not entry.summary.alive
+        and not entry.summary.running
         and now - entry.at > GRACE_SECONDS
     )

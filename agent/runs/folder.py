@@ -19,9 +19,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from agent.errors import RunError
 from agent.events import Network
@@ -35,14 +35,16 @@ _ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
 
 @dataclass(frozen=True, slots=True)
 class _Metadata:
+    """The content of ``run.json``; an alias is a key that earlier versions read."""
+
     created: float
     sandbox: str
-    used: bool = False
+    sandbox_used: Annotated[bool, Field(alias="used")] = False
     network: Network = "open"
     hosts: tuple[str, ...] = ()
     title: str = ""
     owner: str = ""
-    shares: tuple[str, ...] = ()
+    share_link_digests: Annotated[tuple[str, ...], Field(alias="shares")] = ()
     pinned: bool = False
 
 
@@ -76,8 +78,8 @@ class RunFolder:
             sandbox: The id of the sandbox folder that contains the run's workspace.
             owner: The run's owner; empty for the operator, who owns all command-line runs.
         """
-        about = _Metadata(time.time(), sandbox, owner=owner)
-        folder = cls(data, secrets.token_urlsafe(12), about)
+        metadata = _Metadata(time.time(), sandbox, owner=owner)
+        folder = cls(data, secrets.token_urlsafe(12), metadata)
         folder.outputs.mkdir(parents=True, mode=0o700)
         folder._write()
         return folder
@@ -93,11 +95,11 @@ class RunFolder:
         if not _ID.fullmatch(run_id) or not path.is_file():
             raise RunError(RUN_NOT_FOUND)
         try:
-            about = _metadata_adapter().validate_json(path.read_bytes())
-            _check(about)
+            metadata = _metadata_adapter().validate_json(path.read_bytes())
+            _check(metadata)
         except (OSError, ValueError, TypeError) as error:
             raise RunError(f"The record of run {run_id} cannot be read: {error}") from error
-        return cls(data, run_id, about)
+        return cls(data, run_id, metadata)
 
     @classmethod
     def all(cls, data: Path) -> list["RunFolder"]:
@@ -171,9 +173,9 @@ class RunFolder:
         return self._metadata.owner
 
     @property
-    def shares(self) -> tuple[str, ...]:
+    def share_link_digests(self) -> tuple[str, ...]:
         """The digests of the run's shared links."""
-        return tuple(self._metadata.shares)
+        return tuple(self._metadata.share_link_digests)
 
     @property
     def pinned(self) -> bool:
@@ -183,7 +185,7 @@ class RunFolder:
     @property
     def sandbox_used(self) -> bool:
         """Whether a sandbox has used the workspace, and not only the user."""
-        return self._metadata.used
+        return self._metadata.sandbox_used
 
     @property
     def network(self) -> NetworkPolicy:
@@ -197,11 +199,11 @@ class RunFolder:
 
     def set_sandbox(self, sandbox: str) -> None:
         """Record that this sandbox uses and contains the workspace from now on."""
-        self._update(sandbox=sandbox, used=True)
+        self._update(sandbox=sandbox, sandbox_used=True)
 
-    def set_shares(self, digests: Iterable[str]) -> None:
+    def set_share_link_digests(self, digests: Iterable[str]) -> None:
         """Replace the digests of the run's shared links."""
-        self._update(shares=tuple(digests))
+        self._update(share_link_digests=tuple(digests))
 
     def set_title(self, title: str) -> None:
         """Set the title, as one line without control characters; empty removes it."""
@@ -221,11 +223,11 @@ class RunFolder:
 
     def _write(self) -> None:
         new = self.path / "run.json.new"
-        new.write_bytes(_metadata_adapter().dump_json(self._metadata))
+        new.write_bytes(_metadata_adapter().dump_json(self._metadata, by_alias=True))
         new.replace(self.path / "run.json")
 
 
-def _check(about: _Metadata) -> None:
+def _check(metadata: _Metadata) -> None:
     """Refuse a record whose fields are present but invalid."""
-    if "/" in about.sandbox or about.sandbox in ("", ".", ".."):
-        raise ValueError(f"{about.sandbox[:50]!r} is not a sandbox id")
+    if "/" in metadata.sandbox or metadata.sandbox in ("", ".", ".."):
+        raise ValueError(f"{metadata.sandbox[:50]!r} is not a sandbox id")

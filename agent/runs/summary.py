@@ -32,7 +32,7 @@ MAX_NAMES = 200
 _MAX_IMAGES = 3
 _IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".bmp", ".svg")
 _BLOCK = 4096
-_FORMAT_VERSION = 3
+_FORMAT_VERSION = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,13 +50,13 @@ class Summary:
         seconds: Total duration of the ended rounds.
         prompt_tokens: Tokens read by the model; ``generated_tokens``: written by it.
         files: Files in the workspace, as URLs: outputs first, inputs last.
-        pictures: Some image files that the run created, as URLs.
+        images: Some image files that the run created, as URLs.
         workspace: Bytes on disk of its workspace, when the summary was written.
         versions: Bytes of the contents that its manifests name, each once and in whole blocks;
             contents that two runs name count in both.
-        size: Bytes on disk when the summary was written: record, workspace and versions.
+        size: Bytes on disk when the summary was written: run folder, workspace and versions.
         unreadable: Number of unreadable journal lines.
-        form: Version of the summary format.
+        format: Version of the summary format.
     """
 
     journal: int
@@ -68,7 +68,7 @@ class Summary:
     mode: Mode
     state: str
     reason: str
-    alive: bool
+    running: bool
     began: float
     at: float
     seconds: float
@@ -77,12 +77,12 @@ class Summary:
     generated_tokens: int
     estimated: bool
     files: tuple[str, ...]
-    pictures: tuple[str, ...]
+    images: tuple[str, ...]
     workspace: int
     versions: int
     size: int
     unreadable: int = 0
-    form: int = _FORMAT_VERSION
+    format: int = _FORMAT_VERSION
 
 
 @cache  # on first use: building it takes longer than all else in this module
@@ -94,7 +94,7 @@ def _adapter() -> TypeAdapter[Summary]:
 class DiskUsage:
     """Bytes on disk that a run uses; see ``Summary``."""
 
-    record: int = 0
+    run_folder: int = 0
     workspace: int = 0
     versions: int = 0
 
@@ -102,16 +102,16 @@ class DiskUsage:
 _NO_USAGE = DiskUsage()
 
 
-def summarize(state: RunState, files: Iterable[str] = (), space: DiskUsage = _NO_USAGE) -> Summary:
+def summarize(state: RunState, files: Iterable[str] = (), usage: DiskUsage = _NO_USAGE) -> Summary:
     """Return the summary of a run that has begun.
 
     Args:
         state: The run's state.
         files: Files in its workspace, as URLs; by default those that its steps changed.
-        space: Its disk usage.
+        usage: Its disk usage.
     """
     names = _in_order(list(files) or [*_changed_files(state), *state.inputs])
-    made = [name for name in names if not name.startswith("input/")]
+    created = [name for name in names if not name.startswith("input/")]
     first, last, totals = state.rounds[0], state.rounds[-1], state.totals
     return Summary(
         journal=state.cursor,
@@ -123,7 +123,7 @@ def summarize(state: RunState, files: Iterable[str] = (), space: DiskUsage = _NO
         mode=state.mode,
         state=state.state,
         reason=last.reason[:MAX_TEXT],
-        alive=state.is_running,
+        running=state.is_running,
         began=last.began,
         at=last.began if last.ended is None else last.ended,
         seconds=sum(_seconds(each) for each in state.rounds),
@@ -133,12 +133,12 @@ def summarize(state: RunState, files: Iterable[str] = (), space: DiskUsage = _NO
         generated_tokens=totals.generated_tokens,
         estimated=totals.estimated,
         files=tuple(names[:MAX_NAMES]),
-        pictures=tuple(name for name in made if name.lower().endswith(_IMAGE_SUFFIXES))[
+        images=tuple(name for name in created if name.lower().endswith(_IMAGE_SUFFIXES))[
             :_MAX_IMAGES
         ],
-        workspace=space.workspace,
-        versions=space.versions,
-        size=space.record + space.workspace + space.versions,
+        workspace=usage.workspace,
+        versions=usage.versions,
+        size=usage.run_folder + usage.workspace + usage.versions,
     )
 
 
@@ -157,8 +157,8 @@ def save(folder: RunFolder, state: RunState) -> Summary:
         if node.kind == "file"
     )
     versions = sum(-(-size // _BLOCK) * _BLOCK for size in contents.values())
-    space = DiskUsage(bytes_on_disk(folder.path), _sandbox_bytes(folder.sandbox_folder), versions)
-    summary = summarize(state, files, space)
+    usage = DiskUsage(bytes_on_disk(folder.path), _sandbox_bytes(folder.sandbox_folder), versions)
+    summary = summarize(state, files, usage)
     part = folder.summary.with_name(f"{folder.summary.name}.{secrets.token_hex(4)}")
     with suppress(OSError):
         try:
@@ -182,7 +182,7 @@ def load(folder: RunFolder) -> Summary | None:
         same = summary.journal == folder.journal.stat().st_size
     except (OSError, ValidationError):
         return None
-    return summary if same and summary.form == _FORMAT_VERSION else None
+    return summary if same and summary.format == _FORMAT_VERSION else None
 
 
 def derive(folder: RunFolder) -> Summary | None:

@@ -9,18 +9,21 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
 from agent.errors import WorkspaceError
 from agent.util.state_files import rename_damaged
 from agent.util.text import format_size, one_line
 from agent.workspace.paths import RelPath
 
-ChangeKind = Literal["added", "changed", "removed", "moved", "put back", "made the folder"]
-_VERBS: dict[ChangeKind, str] = {"put back": "restored", "made the folder": "created the folder"}
-"""The verbs for the model, where the stored kind is not the verb."""
+ChangeKind = Literal["added", "changed", "removed", "moved", "restored", "folder_created"]
+_VERBS: dict[ChangeKind, str] = {"folder_created": "created the folder"}
+"""The verbs for the model, where the kind is not the verb."""
+_STORED_KINDS: dict[ChangeKind, str] = {"restored": "put back", "folder_created": "made the folder"}
+"""The kinds as stored, where earlier versions read another name."""
+_KINDS: dict[str, ChangeKind] = {stored: kind for kind, stored in _STORED_KINDS.items()}
 _MAX_LISTED = 8
 """Maximum paths listed individually; of more, only the number and the folder are listed."""
 
@@ -44,12 +47,16 @@ class UserChange:
 
 @dataclass(frozen=True, slots=True)
 class _StoredChange:
-    """A change as stored, with its paths as URLs."""
+    """A change as stored, with its paths as URLs; the aliases are what earlier versions read."""
 
-    deed: ChangeKind
+    kind: Annotated[
+        ChangeKind,
+        Field(alias="deed"),
+        BeforeValidator(lambda stored: _KINDS.get(str(stored), stored)),
+    ]
     path: str
     size: int | None = None
-    to: str | None = None
+    new_path: Annotated[str | None, Field(alias="to")] = None
 
 
 @cache  # on first use: most runs have no such changes
@@ -94,16 +101,17 @@ class UserChanges:
 
 
 def _to_json(item: UserChange) -> dict[str, object]:
-    to = item.new_path and item.new_path.to_url()
-    return {"deed": item.kind, "path": item.path.to_url(), "size": item.size, "to": to}
+    new_path = item.new_path and item.new_path.to_url()
+    kind = _STORED_KINDS.get(item.kind, item.kind)
+    return {"deed": kind, "path": item.path.to_url(), "size": item.size, "to": new_path}
 
 
 def _from_json(line: bytes) -> UserChange | None:
     """Return the item of a line; None if the line is damaged."""
     try:
         stored = _stored_change_adapter().validate_json(line)
-        new_path = RelPath.from_url(stored.to) if stored.to else None
-        return UserChange(stored.deed, RelPath.from_url(stored.path), stored.size, new_path)
+        new_path = RelPath.from_url(stored.new_path) if stored.new_path else None
+        return UserChange(stored.kind, RelPath.from_url(stored.path), stored.size, new_path)
     except (ValidationError, WorkspaceError):
         return None
 

@@ -15,13 +15,13 @@ _MAX_LINKS = 20
 def create(folder: RunFolder) -> str:
     """Create a link and return its token; beyond 20 links, the oldest is revoked."""
     token = f"{folder.id}.{secrets.token_urlsafe(24)}"
-    folder.set_shares([*folder.shares, digest(token)][-_MAX_LINKS:])
+    folder.set_share_link_digests([*folder.share_link_digests, digest(token)][-_MAX_LINKS:])
     return token
 
 
 def revoke_all(folder: RunFolder) -> None:
     """Revoke all links of the run."""
-    folder.set_shares(())
+    folder.set_share_link_digests(())
 
 
 def run_id_of(token: str) -> str:
@@ -31,4 +31,4 @@ def run_id_of(token: str) -> str:
 
 def is_valid(token: str, folder: RunFolder) -> bool:
     """Return whether a token is a valid link to this run."""
-    return run_id_of(token) == folder.id and digest(token) in folder.shares
+    return run_id_of(token) == folder.id and digest(token) in folder.share_link_digests

@@ -50,7 +50,9 @@ class ShareLinkRoutes:
 
     async def count(self, request: Request) -> Response:
         """Return the number of the run's links."""
-        return json_response({"links": len(self._runs.folder(get_run_id(request)).shares)})
+        return json_response(
+            {"links": len(self._runs.folder(get_run_id(request)).share_link_digests)}
+        )
 
     async def open(self, request: Request) -> Response:
         """Store the link in the browser's cookie, and redirect to the run."""

@@ -223,7 +223,7 @@ class Feed:
     def _message(self, lines: list[bytes], cursor: int) -> Message:
         with self._lock:
             self._catch_up(cursor)
-            status = to_json(_changing_state(self._state) | self._time_and_title())
+            status = to_json(_current_status(self._state) | self._time_and_title())
         return Message(b'{"status":%b,"events":%b}' % (status, _json_array(lines)), cursor)
 
     def _time_and_title(self) -> dict[str, object]:
@@ -244,7 +244,7 @@ def _json_array(lines: Iterable[bytes]) -> bytes:
     return b"[" + b",".join(lines) + b"]"
 
 
-def _changing_state(state: RunState) -> dict[str, object]:
+def _current_status(state: RunState) -> dict[str, object]:
     """Return the frequently changing part of the state, without the steps."""
     return {
         "running": state.is_running,

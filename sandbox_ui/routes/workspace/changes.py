@@ -65,7 +65,7 @@ class FileOperationRoutes:
 def _create_folder(workspace: Workspace, body: _Body) -> _OperationResult:
     merge = body.get("merge") is True
     result = operations.new_folder(workspace, _path(body, "path"), merge=merge)
-    return result, _user_changes("made the folder", result.paths)
+    return result, _user_changes("folder_created", result.paths)
 
 
 def _create_file(workspace: Workspace, body: _Body) -> _OperationResult:
@@ -94,8 +94,8 @@ def _undo(workspace: Workspace, body: _Body) -> _OperationResult:
     result = operations.undo(workspace, token if isinstance(token, str) else "")
     if result.old_paths:
         pairs = zip(result.old_paths, result.paths, strict=True)
-        return result, [UserChange("put back", old, new_path=new) for old, new in pairs]
-    return result, _user_changes("put back", result.paths)
+        return result, [UserChange("restored", old, new_path=new) for old, new in pairs]
+    return result, _user_changes("restored", result.paths)
 
 
 _OPERATIONS: dict[str, Callable[[Workspace, _Body], _OperationResult]] = {

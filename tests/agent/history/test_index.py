@@ -86,7 +86,7 @@ def test_a_list_entry_describes_task_and_results(tmp_path: Path) -> None:
     assert (summary.model, summary.answer, summary.estimated) == ("test-model", "See b.png.", True)
     assert (summary.prompt_tokens, summary.generated_tokens) == (30_000, 1_500)
     assert summary.files == ("output/a.txt", "output/b.png", "notes", "input/given.csv")
-    assert summary.pictures == ("output/b.png",)
+    assert summary.images == ("output/b.png",)
     record = bytes_on_disk(folder.path) - _size(folder.summary)
     assert summary.workspace == bytes_on_disk(folder.sandbox_folder)
     assert summary.versions == sum(map(_size, (tmp_path / "blobs").glob("??/*")))
@@ -180,7 +180,7 @@ def test_a_summary_stays_small(tmp_path: Path) -> None:
     summary = entry.summary
     assert summary is not None
     assert (len(summary.task), len(summary.answer), len(summary.messages)) == (MAX_TEXT,) * 3
-    assert (len(entry.title), len(summary.files), len(summary.pictures)) == (
+    assert (len(entry.title), len(summary.files), len(summary.images)) == (
         MAX_TITLE,
         MAX_NAMES,
         3,

@@ -145,7 +145,7 @@ def test_an_undone_move_is_not_attributed_to_a_step(run: RecordedRun) -> None:
     def undo_move() -> None:
         result = operations.undo(run.workspace, undo)
         pairs = zip(result.old_paths, result.paths, strict=True)
-        run.record_user_changes([UserChange("put back", old, new_path=new) for old, new in pairs])
+        run.record_user_changes([UserChange("restored", old, new_path=new) for old, new in pairs])
 
     assert changes_by_step(start_run(run, "true", "true"), {1: move_file, 2: undo_move}) == {}
     assert (run.folder.workspace / "given" / "a.txt").exists()

@@ -28,7 +28,7 @@ def change(deed: str, path: str, size: int | None = None, to: str = "") -> UserC
             "[The user added a (1 byte), b (2 bytes).]\n[The user removed c.]",
         ),
         ([change("moved", "a", to="d/a")], "[The user moved a to d/a.]"),
-        ([change("made the folder", "a")], "[The user created the folder a.]"),
+        ([change("folder_created", "a")], "[The user created the folder a.]"),
         ([change("added", "d/a", 1), change("added", "b", 1), change("removed", "d")],
          "[The user added b (1 byte).]"),
         ([change("changed", "a", 1), change("removed", "a")],
@@ -75,6 +75,7 @@ def test_a_truncated_line_is_ignored(changes: UserChanges, tmp_path: Path) -> No
         b'{"deed":"added","path":5,"size":null,"to":null}\n',
         b'{"deed":"added","path":"a","size":"big","to":null}\n',
         b'{"deed":"said","path":"a","size":1,"to":null}\n',
+        b'{"deed":[],"path":"a","size":1,"to":null}\n',
         b'{"deed":"added","path":"../a","size":1,"to":null}\n',
     ],
 )
