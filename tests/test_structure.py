@@ -21,7 +21,7 @@ def module(path: Path) -> str:
 
 LAYERS = {
     "agent": (
-        "errors values installation packaging",
+        "errors setting_parsers installation packaging",
         "util",
         "sandbox workspace documents prompts models output_folder",
         "events limits tools examples data_folder",

@@ -51,7 +51,7 @@ def test_a_killed_container_is_restarted_and_the_run_continues(studio_app: Studi
     studio_app.container(run).kill()
     assert studio_app.wait_for_end(run).status == "submitted"
     first, second = studio_app.events_of_type(run, ToolEnded)[:2]
-    assert first.ending == "lost"
+    assert first.end_reason == "lost"
     assert "restarted" in first.observation
     assert "x=kept" not in second.observation
 
