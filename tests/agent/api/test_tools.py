@@ -44,7 +44,9 @@ def test_a_model_calls_tools_on_the_host_and_in_the_sandbox(studio: Studio) -> N
     assert sent_tools == ["str_replace_editor", "execute_bash", "submit", "lookup", "lines"]
     assert looked_up_words == ["bread"]
     tool_starts = [event for event in events if isinstance(event, ToolStarted)]
-    assert [(each.name, each.summary) for each in tool_starts][:1] == [("lookup", "lookup word=bread")]
+    assert [(each.name, each.summary) for each in tool_starts][:1] == [
+        ("lookup", "lookup word=bread")
+    ]
     tool_ends = [event for event in events if isinstance(event, ToolEnded)]
     assert [(each.name, each.ok) for each in tool_ends] == [
         ("lookup", True), ("lookup", False), ("execute_bash", True), ("lines", True),

@@ -82,7 +82,7 @@ def test_the_conversation_is_complete() -> None:
         assert part in text
 
 
-def editor_call(head: str, **arguments: str) -> Event:
+def editor_call(summary: str, **arguments: str) -> Event:
     return ToolStarted(
         step=1, call_id="c", name="str_replace_editor", arguments=dict(arguments), summary=summary
     )

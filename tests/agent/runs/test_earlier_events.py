@@ -37,6 +37,11 @@ EARLIER_LINES: list[tuple[bytes, dict[str, Any]]] = [
         {"output_file": "1-c.stdout", "text": '"beside":'},
     ),
     (
+        b'"step":1,"call_id":"c","name":"t","arguments":{"head":1},"head":"t","kind":"tool_started"',
+        {"summary": "t", "arguments": {"head": 1}},
+    ),
+    (TOOL_ENDED + b',"kind":"tool_ended"', {"end_reason": "exit"}),
+    (
         TOOL_ENDED + b',"full":"The disk is full.","kind":"tool_ended"',
         {"storage_note": "The disk is full.", "observation": 'the "full": text'},
     ),

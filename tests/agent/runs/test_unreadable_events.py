@@ -48,7 +48,8 @@ def step(number: int, totals: Totals) -> list[Event]:
             usage=None, estimated=False, seconds=1.0,
         ),
         ToolStarted(
-            step=number, call_id=call.id, name=call.name, arguments={"command": "ls"}, summary="$ ls"
+            step=number, call_id=call.id, name=call.name, arguments={"command": "ls"},
+            summary="$ ls",
         ),
         ToolEnded(
             step=number, call_id=call.id, name=call.name, ok=True, exit_code=0, end_reason="exit",

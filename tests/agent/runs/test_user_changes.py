@@ -14,8 +14,8 @@ def changes(tmp_path: Path) -> UserChanges:
     return UserChanges(tmp_path / "news.jsonl")
 
 
-def change(deed: str, path: str, size: int | None = None, to: str = "") -> UserChange:
-    return UserChange(deed, RelPath(path), size, RelPath(to) if to else None)  # type: ignore[arg-type]
+def change(kind: str, path: str, size: int | None = None, to: str = "") -> UserChange:
+    return UserChange(kind, RelPath(path), size, RelPath(to) if to else None)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
