@@ -4,7 +4,7 @@ const listeners = new Map();
 
 export const currentRun = {
   id: null, // null if the page shows no run
-  head: null, // state, totals, model: frequently changing values
+  status: null, // state, totals, model: frequently changing values
   mode: "sandbox",
   limits: {},
   started: false,
@@ -14,7 +14,7 @@ export const currentRun = {
   clockSkew: 0, // server clock minus browser clock, in seconds
   now: () => Date.now() / 1000 + currentRun.clockSkew,
   get running() {
-    return Boolean(currentRun.head?.running);
+    return Boolean(currentRun.status?.running);
   },
 };
 
@@ -84,7 +84,7 @@ export function showRun(run) {
   closeStream();
   const address = new URL(location.href);
   if (currentRun.id) address.hash = ""; // it named a step of the previous run
-  Object.assign(currentRun, { id: run, head: null, started: false, step: 0, limits: {}, mode: "sandbox", canEdit: true });
+  Object.assign(currentRun, { id: run, status: null, started: false, step: 0, limits: {}, mode: "sandbox", canEdit: true });
   cursor = null;
   if (run) address.searchParams.set("run", run);
   else address.searchParams.delete("run");
@@ -184,7 +184,7 @@ function flush() {
 
 function onState({ now, title, state }) {
   const last = state.rounds.at(-1);
-  updateHead({ ...state, now, title, running: Boolean(last && last.status === null) });
+  updateStatus({ ...state, now, title, running: Boolean(last && last.status === null) });
   Object.assign(currentRun, {
     started: state.rounds.length > 0, limits: state.limits, mode: state.mode, network: state.network,
   });
@@ -202,9 +202,9 @@ function onEvents({ status, events }) {
   emit("events", events);
 }
 
-function updateHead(head) {
-  currentRun.clockSkew = head.now - Date.now() / 1000;
-  currentRun.head = head;
+function updateStatus(status) {
+  currentRun.clockSkew = status.now - Date.now() / 1000;
+  currentRun.status = status;
 }
 
 document.addEventListener("visibilitychange", () => (document.hidden ? closeStream() : openStream()));

@@ -32,11 +32,11 @@ export function stateLabel(status) {
 }
 
 /** Return the colour of a state: good, bad, warn, idle or live. */
-export function stateTone(head) {
-  if (head.running) return head.state === "retrying" ? "warn" : "live";
-  if (head.state === "failed") return "bad";
-  if (["submitted", "answered"].includes(head.state)) return "good";
-  return head.state.endsWith("_limit") ? "warn" : "idle";
+export function stateTone(status) {
+  if (status.running) return status.state === "retrying" ? "warn" : "live";
+  if (status.state === "failed") return "bad";
+  if (["submitted", "answered"].includes(status.state)) return "good";
+  return status.state.endsWith("_limit") ? "warn" : "idle";
 }
 
 /** Explain what the user can do after a round has ended, in addition to its reason. */

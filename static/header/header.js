@@ -27,9 +27,9 @@ export async function mountHeader(element) {
   const setTitle = mountTitle(title);
 
   const updateTime = () => {
-    const { offline, head } = currentRun;
-    if (!head) return;
-    state.querySelector(".time").textContent = head.running && !offline ? ` · ${formatClock(currentRun.now() - head.state_since)}` : "";
+    const { offline, status } = currentRun;
+    if (!status) return;
+    state.querySelector(".time").textContent = status.running && !offline ? ` · ${formatClock(currentRun.now() - status.state_since)}` : "";
   };
   on("reset", () => {
     setTitle("");
@@ -39,21 +39,21 @@ export async function mountHeader(element) {
     document.title = "LLM-in-Sandbox Studio";
   });
   const updateState = () => {
-    const { offline, started, head } = currentRun;
+    const { offline, started, status } = currentRun;
     state.hidden = !offline && !started;
-    state.dataset.tone = offline ? "warn" : head ? stateTone(head) : "idle";
-    state.toggleAttribute("data-live", Boolean(head?.running) && !offline);
-    const text = offline ? "Connection lost, reconnecting" : head ? stateLabel(head) : "";
+    state.dataset.tone = offline ? "warn" : status ? stateTone(status) : "idle";
+    state.toggleAttribute("data-live", Boolean(status?.running) && !offline);
+    const text = offline ? "Connection lost, reconnecting" : status ? stateLabel(status) : "";
     if (state.querySelector(".words").textContent !== text) state.querySelector(".words").textContent = text;
     updateTime();
   };
   on("connection", updateState);
   on("update", () => {
-    const { head } = currentRun;
+    const { status } = currentRun;
     model.hidden = !currentRun.started;
-    model.textContent = [head.model, currentRun.mode === "plain" ? "no sandbox" : "", NETWORKS[currentRun.network] ?? ""].filter(Boolean).join(" · ");
-    setTitle(currentRun.started ? head.title : "");
-    document.title = currentRun.started ? `${head.running ? "● " : ""}${head.title || "Run"}` : document.title;
+    model.textContent = [status.model, currentRun.mode === "plain" ? "no sandbox" : "", NETWORKS[currentRun.network] ?? ""].filter(Boolean).join(" · ");
+    setTitle(currentRun.started ? status.title : "");
+    document.title = currentRun.started ? `${status.running ? "● " : ""}${status.title || "Run"}` : document.title;
     updateState();
   });
   on("tick", updateTime);
@@ -72,8 +72,8 @@ function mountTitle(heading) {
     }
   }));
   on("renamed", ({ run, title }) => {
-    if (run !== currentRun.id || !currentRun.head) return;
-    currentRun.head.title = title;
+    if (run !== currentRun.id || !currentRun.status) return;
+    currentRun.status.title = title;
     emit("update");
   });
   return (text) => {

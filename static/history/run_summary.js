@@ -45,9 +45,9 @@ export const runUrl = (run) => {
 export function stateElement(row) {
   if (row.error) return h("span", { class: "how", "data-tone": "bad" }, h("span", { class: "dot" }), "unreadable");
   if (!row.state) return null;
-  const head = { ...row, progress: null };
-  return h("span", { class: "how", "data-tone": stateTone(head), "data-live": row.running, title: row.reason || null },
-    h("span", { class: "dot" }), stateLabel(head));
+  const status = { ...row, progress: null };
+  return h("span", { class: "how", "data-tone": stateTone(status), "data-live": row.running, title: row.reason || null },
+    h("span", { class: "dot" }), stateLabel(status));
 }
 
 /** Return the duration, up to now for an active run. */

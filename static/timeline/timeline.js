@@ -248,7 +248,7 @@ class Timeline {
   /** Continue after a failure: repeat the message if nothing came of it, else continue the conversation. */
   retry() {
     const text = this.answered ? "Continue." : this.messages.at(-1).querySelector("p").textContent;
-    emit("send", { text, play: !currentRun.head.metered });
+    emit("send", { text, play: !currentRun.status.metered });
   }
 
   /** Show the end of the thread; if it does not fit, the start of the ending. */
@@ -275,8 +275,8 @@ class Timeline {
   }
 
   update() {
-    const { head } = currentRun;
-    this.badge.hidden = head.metered || !currentRun.started;
+    const { status } = currentRun;
+    this.badge.hidden = status.metered || !currentRun.started;
     this.overview.hidden = !currentRun.started;
     const { steps } = currentRun.limits;
     showTotals(this.meter, steps ? this.stepsBefore + steps : 0, this.context);
@@ -287,9 +287,9 @@ class Timeline {
   }
 
   showStatus() {
-    const { head } = currentRun;
-    this.status.hidden = !head.running || !WAITING_STATES.has(head.state);
-    this.status.dataset.tone = stateTone(head);
+    const { status } = currentRun;
+    this.status.hidden = !status.running || !WAITING_STATES.has(status.state);
+    this.status.dataset.tone = stateTone(status);
     const [text, bar, fill] = ["words", "progress", "progress i"].map((name) => this.status.querySelector(`.${name}`));
     text.textContent = stateLabel(status) + stateDetail(status);
     bar.hidden = status.state !== "preparing_image";
@@ -298,10 +298,10 @@ class Timeline {
   }
 
   tick() {
-    const { head } = currentRun;
-    if (!head?.running) return;
+    const { status } = currentRun;
+    if (!status?.running) return;
     const left = (this.retryAt ?? 0) - currentRun.now();
-    const time = head.state === "retrying" && left > 0 ? `in ${Math.ceil(left)} s` : formatClock(currentRun.now() - head.state_since);
+    const time = status.state === "retrying" && left > 0 ? `in ${Math.ceil(left)} s` : formatClock(currentRun.now() - status.state_since);
     this.status.querySelector(".time").textContent = time;
     this.current?.tick();
   }

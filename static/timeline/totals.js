@@ -17,7 +17,7 @@ export function showTotals(container, limit, context) {
 }
 
 function* figures(limit, context) {
-  const { totals, metered } = currentRun.head;
+  const { totals, metered } = currentRun.status;
   const steps = currentRun.step;
   const limitText = limit ? h("span", { class: "dim" }, currentRun.running ? ` of ${formatNumber(limit)}` : ` (limit ${formatNumber(limit)})`) : null;
   if (currentRun.running && !steps) return;
