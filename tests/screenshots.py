@@ -89,16 +89,16 @@ def _make_readme_images(browser: Browser) -> None:
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(data=Path(folder))
         provider = DockerSandboxProvider(settings, DataFolder(settings.data))
-        with run_server(create_app(settings, provider)) as address:
-            frames = _record_demonstration(browser, address)
+        with run_server(create_app(settings, provider)) as studio_url:
+            frames = _record_demonstration(browser, studio_url)
     _save_animation(frames, README / "demonstration.webp")
 
 
-def _record_demonstration(browser: Browser, address: str) -> Sequence[Image.Image]:
+def _record_demonstration(browser: Browser, studio_url: str) -> Sequence[Image.Image]:
     """Play the chart demonstration; returns its frames, and saves the last one for the README."""
     context = browser.new_context(viewport={"width": README_SIZE[0], "height": README_SIZE[1]})
     studio = StudioTab(context.new_page())
-    studio.open(address)
+    studio.open(studio_url)
     expect(studio.page.locator(".welcome .ready")).to_be_hidden(timeout=600_000)
     frames = [_take_frame(studio.page)]
     studio.button(f"Watch: {demonstration.load('chart').title}").click()

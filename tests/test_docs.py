@@ -104,7 +104,7 @@ def served_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedRun]:
 def test_the_http_examples_for_files_work(served_run: ServedRun, tmp_path: Path) -> None:
     (tmp_path / "report.pdf").write_bytes(b"%PDF-1.4\n")
     example = example_containing("curl -T report.pdf").replace(
-        "http://127.0.0.1:7860", served_run.address
+        "http://127.0.0.1:7860", served_run.studio_url
     )
     run_shell(example.replace("runs/RUN", f"runs/{served_run.run}"), tmp_path)
     assert is_chart((tmp_path / "chart.png").read_bytes())
@@ -116,18 +116,16 @@ def test_the_http_examples_for_files_work(served_run: ServedRun, tmp_path: Path)
 
 def test_the_http_examples_for_the_history_work(served_run: ServedRun, tmp_path: Path) -> None:
     example = example_containing("runs?q=airlines").replace(
-        "http://127.0.0.1:7860", served_run.address
+        "http://127.0.0.1:7860", served_run.studio_url
     )
     pinned, rest = example.replace("runs/RUN", f"runs/{served_run.run}").split("curl -X DELETE")
     run_shell(pinned, tmp_path)
-    history = json.loads(run_shell(f'curl "{served_run.address}/api/runs?q=airlines"', tmp_path))
+    history = json.loads(run_shell(f'curl "{served_run.studio_url}/api/runs?q=airlines"', tmp_path))
     assert [(each["title"], each["pinned"]) for each in history["runs"]] == [("Airlines", True)]
-    unpin = (
-        f"""curl -X PATCH -d '{{"pinned": false}}' {served_run.address}/api/runs/{served_run.run}"""
-    )
+    unpin = f"""curl -X PATCH -d '{{"pinned": false}}' {served_run.studio_url}/api/runs/{served_run.run}"""
     output = run_shell(f"{unpin} > /dev/null\ncurl -X DELETE{rest}", tmp_path)
     assert '"freed"' in output
-    assert json.loads(run_shell(f"curl {served_run.address}/api/runs", tmp_path))["runs"] == []
+    assert json.loads(run_shell(f"curl {served_run.studio_url}/api/runs", tmp_path))["runs"] == []
 
 
 @pytest.mark.engine
@@ -272,12 +270,12 @@ def test_the_gradio_client_example_works_without_an_endpoint(
 ) -> None:
     settings = Settings(data=tmp_path, image=image)
     provider = DockerSandboxProvider(settings, DataFolder(tmp_path))
-    with run_server(create_app(settings, provider)) as address:
-        exec(example_containing("gradio_client").replace("http://127.0.0.1:7860", address), {})
+    with run_server(create_app(settings, provider)) as studio_url:
+        exec(example_containing("gradio_client").replace("http://127.0.0.1:7860", studio_url), {})
         *states, files = capsys.readouterr().out.strip().splitlines()
         assert states[-1].startswith("submitted ")
         by_name = {each["name"]: each["address"] for each in ast.literal_eval(files)}
-        chart = httpx.get(f"{address}{by_name['daylight.png']}").content
+        chart = httpx.get(f"{studio_url}{by_name['daylight.png']}").content
     assert is_chart(chart)
 
 

@@ -64,7 +64,7 @@ def app(data: Path) -> FastAPI:
 
 @pytest.fixture(scope="module")
 def client(app: FastAPI) -> Iterator[httpx.Client]:
-    with run_server(app) as address, httpx.Client(base_url=address, timeout=60) as client:
+    with run_server(app) as studio_url, httpx.Client(base_url=studio_url, timeout=60) as client:
         yield client
 
 
@@ -119,10 +119,10 @@ def test_values_that_are_not_json_are_refused(client: httpx.Client, value: str) 
 
 
 def test_a_range_with_a_huge_number_is_past_the_end(client: httpx.Client, run: str) -> None:
-    address = f"/api/runs/{run}/files/output/a"
-    beyond_end = client.get(address, headers={"Range": f"bytes={'9' * 5000}-"})
+    file_url = f"/api/runs/{run}/files/output/a"
+    beyond_end = client.get(file_url, headers={"Range": f"bytes={'9' * 5000}-"})
     assert beyond_end.status_code == 416
-    rest = client.get(address, headers={"Range": f"bytes=3-{'9' * 5000}"})
+    rest = client.get(file_url, headers={"Range": f"bytes=3-{'9' * 5000}"})
     assert (rest.status_code, rest.text) == (206, "3456789")
 
 
@@ -139,8 +139,8 @@ def test_a_full_disk_is_reported_by_every_route_that_saves(tmp_path: Path) -> No
         with (
             run_server(
                 create_app(Settings(data=tmp_path), LocalSandboxProvider(tmp_path))
-            ) as address,
-            httpx.Client(base_url=address, timeout=30) as client,
+            ) as studio_url,
+            httpx.Client(base_url=studio_url, timeout=30) as client,
         ):
             run = client.post("/api/runs").json()["run"]
             client.post("/api/tokens", json={"label": "first"}).raise_for_status()

@@ -35,7 +35,7 @@ class AppProcess:
         self, data: Path, environment: Mapping[str, str], user: OrdinaryUser | None = None
     ) -> None:
         self.data, self.port = data, free_port()
-        self.address = f"http://127.0.0.1:{self.port}"
+        self.studio_url = f"http://127.0.0.1:{self.port}"
         instance_variables = {"STUDIO_DATA": str(data), "GRADIO_SERVER_PORT": str(self.port)}
         inherited_names = ("PATH", "HOME", "DOCKER_HOST", "XDG_RUNTIME_DIR")
         inherited = {key: os.environ[key] for key in inherited_names if key in os.environ}
@@ -73,7 +73,7 @@ class AppProcess:
         assert self._process is not None
         assert self._process.poll() is None, self.log()
         try:
-            return httpx.get(f"{self.address}/api/runs").is_success
+            return httpx.get(f"{self.studio_url}/api/runs").is_success
         except httpx.TransportError:
             return False
 

@@ -22,9 +22,9 @@ FOLLOWERS, TEXT_COUNT = 200, 400
 
 
 @pytest.fixture
-def client(address: str) -> Iterator[httpx.Client]:
+def client(studio_url: str) -> Iterator[httpx.Client]:
     limits = httpx.Limits(max_connections=None)
-    with httpx.Client(base_url=address, limits=limits) as client:
+    with httpx.Client(base_url=studio_url, limits=limits) as client:
         yield client
 
 
@@ -65,10 +65,10 @@ def received_numbers(stream: Iterator[ServerSentEvent]) -> list[int]:
 
 
 def test_a_slow_follower_delays_nobody_and_receives_everything(
-    address: str, client: httpx.Client, run: str, journal: Journal
+    studio_url: str, client: httpx.Client, run: str, journal: Journal
 ) -> None:
     write_events(journal, 50_000)
-    url = urlsplit(address)
+    url = urlsplit(studio_url)
     assert url.hostname
     assert url.port
     with socket.socket() as slow_socket:

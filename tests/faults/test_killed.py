@@ -61,11 +61,11 @@ def app(
 
 
 def start_run(app: AppProcess) -> None:
-    Client(app.address, verbose=False).predict("Do it.", api_name="/start")
+    Client(app.studio_url, verbose=False).predict("Do it.", api_name="/start")
 
 
 def send_follow_up(app: AppProcess) -> None:
-    client = Client(app.address, verbose=False)
+    client = Client(app.studio_url, verbose=False)
     run = client.predict(app.run_id, "Go on.", api_name="/message")
     list(client.submit(run, api_name="/follow"))
 
@@ -120,8 +120,8 @@ def test_a_run_can_be_continued_after_a_kill(
 
 @pytest.mark.long
 def test_a_kill_during_an_upload_leaves_no_partial_file(app: AppProcess) -> None:
-    run = httpx.post(f"{app.address}/api/runs").json()["run"]
-    files_url = f"{app.address}/api/runs/{run}/files/input"
+    run = httpx.post(f"{app.studio_url}/api/runs").json()["run"]
+    files_url = f"{app.studio_url}/api/runs/{run}/files/input"
     httpx.put(f"{files_url}/first", content=b"whole").raise_for_status()
     first_part_sent = threading.Event()
 
@@ -160,7 +160,7 @@ def test_the_page_reconnects_after_a_kill_during_a_command(
     ]
     with launch_chromium() as browser:
         tab = StudioTab(browser.new_page())
-        tab.open(app.address)
+        tab.open(app.studio_url)
         tab.send("Do it.")
         app.wait_for_event("tool_output")
         expect(tab.state).to_contain_text("running a command", timeout=20_000)

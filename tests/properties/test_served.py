@@ -46,8 +46,8 @@ def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[httpx.Cli
     """A run's draft, and the folder of its output."""
     data = tmp_path_factory.mktemp("data")
     with (
-        run_server(create_app(Settings(data=data), LocalSandboxProvider(data))) as address,
-        httpx.Client(base_url=address, timeout=60) as client,
+        run_server(create_app(Settings(data=data), LocalSandboxProvider(data))) as studio_url,
+        httpx.Client(base_url=studio_url, timeout=60) as client,
     ):
         run = client.post("/api/runs").json()["run"]
         (output,) = data.glob("sandboxes/*/workspace/output")

@@ -17,14 +17,14 @@ WANTED = ("mcp/schema",)
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def studio_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     data = tmp_path_factory.mktemp("data")
-    with run_server(create_app(Settings(data=data), LocalSandboxProvider(data))) as address:
-        yield address
+    with run_server(create_app(Settings(data=data), LocalSandboxProvider(data))) as studio_url:
+        yield studio_url
 
 
 @pytest.fixture
-def studio(browser: Browser, address: str) -> Iterator[StudioTab]:
+def studio(browser: Browser, studio_url: str) -> Iterator[StudioTab]:
     context = browser.new_context(viewport={"width": WIDE[0], "height": WIDE[1]})
     made = StudioTab(context.new_page())
     yield made
@@ -32,8 +32,8 @@ def studio(browser: Browser, address: str) -> Iterator[StudioTab]:
     assert [words for words in made.errors if not any(each in words for each in WANTED)] == []
 
 
-def test_the_interface_for_programs_is_a_click_away(studio: StudioTab, address: str) -> None:
-    studio.open(address)
+def test_the_interface_for_programs_is_a_click_away(studio: StudioTab, studio_url: str) -> None:
+    studio.open(studio_url)
     studio.button("Settings").click()
     studio.button("API").click()
     expect(studio.page.get_by_text("/start", exact=True).first).to_be_visible()

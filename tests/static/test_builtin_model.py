@@ -30,10 +30,10 @@ LONG = 200_000
 
 
 @pytest.fixture
-def visit(browser: Browser, address: str) -> Callable[..., AbstractContextManager[StudioTab]]:
+def visit(browser: Browser, studio_url: str) -> Callable[..., AbstractContextManager[StudioTab]]:
     if find_files() is None:
         pytest.skip("the built-in model is not installed (requirements-builtin.txt)")
-    return lambda size=WIDE: open_studio(browser, address, size)
+    return lambda size=WIDE: open_studio(browser, studio_url, size)
 
 
 def offers(studio: StudioTab) -> Locator:
@@ -102,8 +102,10 @@ def test_where_it_is_missing_the_page_says_how_to_have_it_and_demonstrations_pla
 ) -> None:
     monkeypatch.setattr(page_of_ours, "find_files", lambda: None)
     with (
-        run_server(create_app(Settings(data=tmp_path), LocalSandboxProvider(tmp_path))) as address,
-        open_studio(browser, address) as studio,
+        run_server(
+            create_app(Settings(data=tmp_path), LocalSandboxProvider(tmp_path))
+        ) as studio_url,
+        open_studio(browser, studio_url) as studio,
     ):
         expect(studio.page.locator(".welcome")).to_contain_text(BUILTIN_MISSING_MESSAGE)
         expect(offers(studio)).to_be_hidden()

@@ -175,12 +175,12 @@ def test_a_reload_and_a_second_tab_show_the_same_run_and_go_on(
     studio = visit()
     studio.send("Go slowly")
     expect(studio.timeline.get_by_label("Output", exact=True).last).to_contain_text("second")
-    address = studio.page.url
-    assert re.search(r"\?run=[\w-]{16}$", address)
+    run_url = studio.page.url
+    assert re.search(r"\?run=[\w-]{16}$", run_url)
 
     studio.reload()
     other = visit()
-    other.open(address)
+    other.open(run_url)
     for tab in (studio, other):
         expect(tab.timeline.locator(".step")).to_have_count(2)
         expect(tab.timeline.get_by_label("Output").last).to_contain_text("second")

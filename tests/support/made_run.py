@@ -134,14 +134,14 @@ class ServedRun:
     """The application with such a run in it.
 
     Attributes:
-        address: The application's address.
+        studio_url: Base URL of the application.
         data: Its data folder.
         run: The run, which has ended.
         turns: What the model plays next, where the run goes on.
     """
 
     def __init__(self, data: Path, turns: list[Turn]) -> None:
-        self.address, self.data, self.run = "", data, ""
+        self.studio_url, self.data, self.run = "", data, ""
         self.turns = turns
 
     def next_turn(self, _body: Any) -> Turn:
@@ -154,8 +154,8 @@ class ServedRun:
 
     @property
     def files_url(self) -> str:
-        """The address of the run's files."""
-        return f"{self.address}/api/runs/{self.run}/files"
+        """URL of the run's files."""
+        return f"{self.studio_url}/api/runs/{self.run}/files"
 
 
 @contextmanager
@@ -173,5 +173,5 @@ def serve_recorded_run(data: Path, scripted: list[Turn] | None = None) -> Iterat
             assert isinstance(ended, RunEnded)
             assert ended.status == "submitted"
         served_run.run = folder.id
-        with run_server(create_app(settings, machine)) as served_run.address:
+        with run_server(create_app(settings, machine)) as served_run.studio_url:
             yield served_run

@@ -54,8 +54,8 @@ class StagedProvider(LocalSandboxProvider):
 class ScriptedStudio:
     """The studio over a staged machine and a scripted endpoint."""
 
-    def __init__(self, address: str, machine: StagedProvider) -> None:
-        self.address = address
+    def __init__(self, studio_url: str, machine: StagedProvider) -> None:
+        self.studio_url = studio_url
         self.provider = machine
         self.turns: Sequence[Turn] = ()
 
@@ -74,7 +74,7 @@ def serve_scripted(data: Path) -> Iterator[ScriptedStudio]:
     stage = ScriptedStudio("", machine)
     with Endpoint(stage) as endpoint:
         settings = Settings(data=data, base_url=endpoint.url, model="test-model")
-        with run_server(create_app(settings, machine)) as stage.address:
+        with run_server(create_app(settings, machine)) as stage.studio_url:
             yield stage
 
 
@@ -90,7 +90,7 @@ def open_scripted(browser: Browser, stage: ScriptedStudio) -> Iterator[StudioTab
     stage.provider.stages, stage.turns = (), ()
     stage.provider.gate.clear()
     try:
-        studio.open(stage.address)
+        studio.open(stage.studio_url)
         yield studio
         studio.page.evaluate("document.querySelector('dialog[open]')?.close()")
         studio.page.evaluate("document.querySelector('#stop').click()")

@@ -32,7 +32,7 @@ def create_app(settings: Settings, provider: StudioSandboxProvider) -> FastAPI:
 
 @contextmanager
 def run_server(app: FastAPI) -> Iterator[str]:
-    """The application on a free port; yields its address."""
+    """The application on a free port; yields its base URL."""
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning"))
     loop = asyncio.new_event_loop()
 
@@ -78,8 +78,8 @@ def follow_run(
 ) -> Iterator[Iterator[ServerSentEvent]]:
     """A run's stream, from a cursor where one is given."""
     headers = {"Last-Event-ID": cursor} if cursor else {}
-    address = f"/api/runs/{run}/events"
-    with client.stream("GET", address, headers=headers, timeout=TIMEOUT_SECONDS) as response:
+    url = f"/api/runs/{run}/events"
+    with client.stream("GET", url, headers=headers, timeout=TIMEOUT_SECONDS) as response:
         response.raise_for_status()
         yield _parse_events(response.iter_lines())
 

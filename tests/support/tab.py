@@ -33,15 +33,13 @@ def launch_chromium() -> Iterator[Browser]:
 
 
 @contextmanager
-def open_studio(
-    browser: Browser, address: str, size: tuple[int, int] = WIDE
-) -> Iterator["StudioTab"]:
+def open_studio(browser: Browser, url: str, size: tuple[int, int] = WIDE) -> Iterator["StudioTab"]:
     """The page in a tab of its own, which at the end may not have complained."""
     context = browser.new_context(viewport={"width": size[0], "height": size[1]})
     context.set_default_timeout(20_000)
     expect.set_options(timeout=20_000)
     studio = StudioTab(context.new_page())
-    studio.open(address)
+    studio.open(url)
     yield studio
     context.close()
     assert studio.errors == []
@@ -69,11 +67,11 @@ class StudioTab:
         elif message.type == "error" and not message.location["url"].endswith(CONFINEMENT_PROBE):
             self.errors.append(f"{message.text} {message.location}")
 
-    def open(self, address: str) -> None:
+    def open(self, url: str) -> None:
         for last in (False, False, True):
             self._network_changed = False
             try:
-                self.page.goto(address)
+                self.page.goto(url)
                 self.task.wait_for()
                 break
             except TimeoutError:  # what it was made of came only in part

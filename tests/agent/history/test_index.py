@@ -303,8 +303,8 @@ def test_shared_content_is_counted_once(tmp_path: Path) -> None:
         write_ended_run(tmp_path, name, files={"output/same": b"x" * 400_000})
     list(History(tmp_path).derive_missing())
     app = create_app(Settings(data=tmp_path), LocalSandboxProvider(tmp_path))
-    with run_server(app) as address:
-        answer = httpx.get(f"{address}/api/runs").json()
+    with run_server(app) as studio_url:
+        answer = httpx.get(f"{studio_url}/api/runs").json()
     alone = [row["size"] - row["versions"] for row in answer["runs"]]
     assert [row["versions"] for row in answer["runs"]] == [401_408, 401_408]
     assert answer["size"] == sum(alone) + 400_000
@@ -605,8 +605,8 @@ def client(tmp_path: Path, script: TurnScript) -> Iterator[httpx.Client]:
     with Endpoint(script) as endpoint:
         settings = Settings(data=tmp_path, base_url=endpoint.url, model="test-model")
         with (
-            run_server(create_app(settings, LocalSandboxProvider(tmp_path))) as address,
-            httpx.Client(base_url=address, timeout=30) as client,
+            run_server(create_app(settings, LocalSandboxProvider(tmp_path))) as studio_url,
+            httpx.Client(base_url=studio_url, timeout=30) as client,
         ):
             yield client
 
@@ -724,7 +724,7 @@ def test_everything_survives_a_restart(tmp_path: Path) -> None:
     rows: list[list[dict[str, Any]]] = []
     for _ in range(2):
         app = create_app(Settings(data=tmp_path), LocalSandboxProvider(tmp_path))
-        with run_server(app) as address, httpx.Client(base_url=address) as client:
+        with run_server(app) as studio_url, httpx.Client(base_url=studio_url) as client:
             rows.append(list_runs(client))
             assert client.get(f"/api/runs/{rows[0][0]['run']}/files/output/a").content == b"a"
     assert rows[0] == rows[1]
@@ -736,7 +736,7 @@ def test_an_interrupted_run_ends_at_its_last_event(tmp_path: Path) -> None:
     content = folder.journal.read_bytes()
     folder.journal.write_bytes(content[: content.rindex(b'{"at"')])
     app = create_app(Settings(data=tmp_path), LocalSandboxProvider(tmp_path))
-    with run_server(app) as address, httpx.Client(base_url=address) as client:
+    with run_server(app) as studio_url, httpx.Client(base_url=studio_url) as client:
         (row,) = list_runs(client)
     assert (row["state"], row["seconds"], row["at"]) == ("failed", 4.0, 1_004.0)
 
@@ -749,7 +749,7 @@ def test_an_unreadable_folder_does_not_prevent_startup(
     odd.journal.unlink()
     odd.journal.mkdir()
     app = create_app(Settings(data=tmp_path), LocalSandboxProvider(tmp_path))
-    with run_server(app) as address, httpx.Client(base_url=address) as client:
+    with run_server(app) as studio_url, httpx.Client(base_url=studio_url) as client:
         assert {row["error"] for row in list_runs(client)} == {"", RECORD_UNREADABLE}
         client.delete(f"/api/runs/{odd.id}").raise_for_status()
         assert [row["title"] for row in list_runs(client)] == ["whole"]

@@ -81,10 +81,10 @@ class EarlierStudio:
         return state
 
 
-def open_client(address: str, cookies: dict[str, str] | None = None) -> httpx.Client:
+def open_client(studio_url: str, cookies: dict[str, str] | None = None) -> httpx.Client:
     """Return an HTTP client that uses the studio's public host name."""
     headers = {"Host": "studio.example"}
-    return httpx.Client(base_url=address, headers=headers, cookies=cookies, timeout=60)
+    return httpx.Client(base_url=studio_url, headers=headers, cookies=cookies, timeout=60)
 
 
 def extract_archive(folder: Path) -> Path:
@@ -100,8 +100,8 @@ def earlier_studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Earlier
         settings = Settings(data=folder / "data", base_url=endpoint.url, model="test-model")
         app = create_app(settings, LocalSandboxProvider(folder / "data"))
         with (
-            run_server(app) as address,
-            httpx.Client(base_url=address, timeout=60) as client,
+            run_server(app) as studio_url,
+            httpx.Client(base_url=studio_url, timeout=60) as client,
         ):
             yield EarlierStudio(folder, client)
 
@@ -197,10 +197,10 @@ def test_a_run_can_be_continued(kind: str, tmp_path: Path) -> None:
     with Endpoint(answer) as endpoint:
         settings = Settings(data=folder / "data", base_url=endpoint.url, model="test-model")
         app = create_app(settings, LocalSandboxProvider(folder / "data"))
-        with run_server(app) as address, httpx.Client(base_url=address, timeout=60) as client:
+        with run_server(app) as studio_url, httpx.Client(base_url=studio_url, timeout=60) as client:
             earlier_studio = EarlierStudio(folder, client)
             before = earlier_studio.journal(kind)
-            gradio_client = Client(address, verbose=False)
+            gradio_client = Client(studio_url, verbose=False)
             run = gradio_client.predict(earlier_studio.run(kind), "Once more.", api_name="/message")
             *_, last = gradio_client.submit(run, api_name="/follow")
             assert last["state"] in ("submitted", "answered"), last
@@ -220,13 +220,13 @@ def test_tokens_cookies_and_accounts_remain_valid(tmp_path: Path) -> None:
     folder = extract_archive(tmp_path)
     settings = Settings(data=folder / "data", hosts=("studio.example",))
     app = create_app(settings, LocalSandboxProvider(folder / "data"))
-    with run_server(app) as address:
+    with run_server(app) as studio_url:
         ids = json.loads((folder / "given.json").read_text())
         visitor = ids["visitor"]
-        with open_client(address, visitor["cookie"]) as visitor_client:
+        with open_client(studio_url, visitor["cookie"]) as visitor_client:
             url = f"/api/runs/{visitor['draft']}/files/input/mine.txt"
             assert visitor_client.put(url, content=b"mine").status_code == 201
-        with open_client(address) as anonymous:
+        with open_client(studio_url) as anonymous:
             assert anonymous.get(url).status_code == 401
             headers = {"Authorization": f"Bearer {ids['token']}"}
             rows = anonymous.get("/api/runs", headers=headers).raise_for_status().json()

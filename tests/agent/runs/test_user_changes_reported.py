@@ -126,24 +126,24 @@ def script() -> RecordingScript:
 
 
 @pytest.fixture(scope="module")
-def address(script: RecordingScript, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def studio_url(script: RecordingScript, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     data = tmp_path_factory.mktemp("data")
     with Endpoint(script) as endpoint:
         settings = Settings(data=data, base_url=endpoint.url, model="test-model")
-        with run_server(create_app(settings, WarmSandboxProvider(data))) as address:
-            yield address
+        with run_server(create_app(settings, WarmSandboxProvider(data))) as studio_url:
+            yield studio_url
 
 
 @pytest.fixture
-def http(address: str, script: RecordingScript) -> Iterator[httpx.Client]:
+def http(studio_url: str, script: RecordingScript) -> Iterator[httpx.Client]:
     script.turns, script.requests = [], []
-    with httpx.Client(base_url=address, timeout=30) as client:
+    with httpx.Client(base_url=studio_url, timeout=30) as client:
         yield client
 
 
 @pytest.fixture(scope="module")
-def gradio_client(address: str) -> Client:
-    return Client(address, verbose=False)
+def gradio_client(studio_url: str) -> Client:
+    return Client(studio_url, verbose=False)
 
 
 def wait_for_condition(command: str) -> Turn:

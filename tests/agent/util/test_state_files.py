@@ -44,11 +44,11 @@ def test_damaged_tokens_do_not_prevent_new_ones(tmp_path: Path) -> None:
 def test_a_token_of_a_damaged_file_is_unknown(tmp_path: Path) -> None:
     _, text = Tokens(tmp_path).create("", "laptop")
     settings = Settings(data=tmp_path, hosts=("studio.example",))
-    with run_server(create_app(settings, LocalSandboxProvider(tmp_path))) as address:
+    with run_server(create_app(settings, LocalSandboxProvider(tmp_path))) as studio_url:
         headers = {"Authorization": f"Bearer {text}"}
-        assert httpx.get(f"{address}/api/runs", headers=headers).status_code == 200
+        assert httpx.get(f"{studio_url}/api/runs", headers=headers).status_code == 200
         (tmp_path / "tokens.json").write_bytes(b"[{]")
-        assert httpx.get(f"{address}/api/runs", headers=headers).status_code == 401
+        assert httpx.get(f"{studio_url}/api/runs", headers=headers).status_code == 401
 
 
 def test_a_damaged_secret_is_backed_up(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -62,7 +62,7 @@ def private(serve: Serve) -> str:
 def browser() -> Iterator[Callable[[str], httpx.Client]]:
     """Browsers, each with cookies of its own."""
     with ExitStack() as held:
-        yield lambda address: held.enter_context(httpx.Client(base_url=address))
+        yield lambda studio_url: held.enter_context(httpx.Client(base_url=studio_url))
 
 
 Browser = Callable[[str], httpx.Client]
@@ -253,11 +253,11 @@ def test_no_route_gives_a_stranger_access_to_a_run(
     run, routes = new_run(ann), routes_of_a_run(tmp_path)
     assert len(routes) > 25
     for method, path in routes:
-        address = re.sub(r"\{[^}]*\}", "1", path.replace("{run}", run))
-        answer = bob.request(method, address, content=b"{}")
-        assert answer.status_code == 404, (method, address, answer.text)
+        url = re.sub(r"\{[^}]*\}", "1", path.replace("{run}", run))
+        answer = bob.request(method, url, content=b"{}")
+        assert answer.status_code == 404, (method, url, answer.text)
         if method != "HEAD":
-            assert error_of(answer).startswith("There is no such run"), (method, address)
+            assert error_of(answer).startswith("There is no such run"), (method, url)
 
 
 def test_lists_cannot_delete_or_measure_runs_of_others(accounts: str, browser: Browser) -> None:
@@ -397,10 +397,10 @@ def test_an_unknown_link_shows_nothing(accounts: str, browser: Browser, token: s
 def test_a_proxy_may_keep_or_strip_the_path_prefix(
     serve: Serve, browser: Browser, asked: str
 ) -> None:
-    address = serve(root_path="/studio")
-    assert browser(address).get(asked).status_code == 200
+    studio_url = serve(root_path="/studio")
+    assert browser(studio_url).get(asked).status_code == 200
 
 
 def test_cookies_are_limited_to_the_path_prefix(serve: Serve, browser: Browser) -> None:
-    address = serve(root_path="/studio", hosts=("studio.example",))
-    assert "Path=/studio/;" in browser(address).get("/studio/").headers["set-cookie"] + ";"
+    studio_url = serve(root_path="/studio", hosts=("studio.example",))
+    assert "Path=/studio/;" in browser(studio_url).get("/studio/").headers["set-cookie"] + ";"

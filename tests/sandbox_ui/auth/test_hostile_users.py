@@ -29,17 +29,17 @@ USERS = tuple((name, hash_password(word, log_n=CHEAP)) for name, word in NAMES.i
 
 
 @pytest.fixture(scope="module")
-def address(data: Path) -> Iterator[str]:
+def studio_url(data: Path) -> Iterator[str]:
     """A studio with accounts."""
     with run_server(
         create_app(Settings(data=data, users=USERS), LocalSandboxProvider(data))
-    ) as address:
-        yield address
+    ) as studio_url:
+        yield studio_url
 
 
 @pytest.fixture(scope="module")
-def bob(address: str) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=address) as client:
+def bob(studio_url: str) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=studio_url) as client:
         client.post("/login", data={"name": "bob", "password": NAMES["bob"]})
         yield client
 
@@ -90,9 +90,9 @@ def test_wrong_types_reveal_no_internals(bob: httpx.Client, name: str, given: ob
     assert said is None or said.endswith("must be text.")
 
 
-def test_bodies_of_anonymous_requests_are_not_read(address: str) -> None:
+def test_bodies_of_anonymous_requests_are_not_read(studio_url: str) -> None:
     """Who is not known is refused before it is asked how much they bring."""
-    answer = httpx.post(f"{address}/api/markdown", content=bytes(9 * 1024**2))
+    answer = httpx.post(f"{studio_url}/api/markdown", content=bytes(9 * 1024**2))
     assert answer.status_code == 401
 
 
@@ -100,8 +100,8 @@ def test_bodies_of_anonymous_requests_are_not_read(address: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def ann(address: str) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=address) as client:
+def ann(studio_url: str) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=studio_url) as client:
         client.post("/login", data={"name": "ann", "password": NAMES["ann"]})
         yield client
 
@@ -153,20 +153,20 @@ def test_only_the_caller_can_cancel_a_call(ann: httpx.Client, bob: httpx.Client)
 
 
 def test_a_cookie_with_ten_thousand_links_is_handled_quickly(
-    address: str, bob: httpx.Client
+    studio_url: str, bob: httpx.Client
 ) -> None:
     many = {"Cookie": f"{links_of(bob)}={'~'.join(['a'] * 30_000)}"}
-    assert httpx.get(f"{address}/config", headers=many, timeout=5).status_code == 401
+    assert httpx.get(f"{studio_url}/config", headers=many, timeout=5).status_code == 401
 
 
 @pytest.mark.parametrize(
     "token", ["../../secret.x", "\udcff", "é", ".", "abcdefgh", "%00.x", "~~~"]
 )
 def test_links_with_unusual_characters_show_nothing(
-    address: str, bob: httpx.Client, token: str
+    studio_url: str, bob: httpx.Client, token: str
 ) -> None:
     odd = {b"Cookie": f"{links_of(bob)}={token}".encode("utf-8", "surrogateescape")}
-    assert httpx.get(f"{address}/config", headers=odd).status_code == 401
+    assert httpx.get(f"{studio_url}/config", headers=odd).status_code == 401
 
 
 # Guessing
@@ -245,7 +245,7 @@ def crowd(held: threading.Event) -> Iterator[Callable[[Callable[[int], object]],
 
 
 def test_many_logins_do_not_delay_others(
-    address: str,
+    studio_url: str,
     bob: httpx.Client,
     held: threading.Event,
     crowd: Callable[[Callable[[int], object]], None],
@@ -258,7 +258,7 @@ def test_many_logins_do_not_delay_others(
         return held.wait(TIMEOUT_SECONDS) and False
 
     monkeypatch.setattr(accounts_module, "verify_password", slowly)
-    with httpx.Client(base_url=address, limits=httpx.Limits(max_connections=60)) as many:
+    with httpx.Client(base_url=studio_url, limits=httpx.Limits(max_connections=60)) as many:
         crowd(
             lambda number: many.post(
                 "/login",
@@ -274,7 +274,7 @@ def test_many_logins_do_not_delay_others(
 
 
 def test_many_previews_do_not_delay_others(
-    address: str,
+    studio_url: str,
     bob: httpx.Client,
     held: threading.Event,
     crowd: Callable[[Callable[[int], object]], None],
@@ -291,7 +291,7 @@ def test_many_previews_do_not_delay_others(
         return PreviewResult(b"{}")
 
     monkeypatch.setattr(PreviewService, "render", slowly)
-    with httpx.Client(base_url=address, limits=httpx.Limits(max_connections=60)) as ann:
+    with httpx.Client(base_url=studio_url, limits=httpx.Limits(max_connections=60)) as ann:
         ann.post("/login", data={"name": "ann", "password": NAMES["ann"]})
         crowd(lambda _: ann.post("/api/markdown", content=b"slow", timeout=TIMEOUT_SECONDS))
         wait_until(lambda: len(under_way) == 2)
@@ -301,7 +301,7 @@ def test_many_previews_do_not_delay_others(
 
 
 def test_many_counted_documents_do_not_delay_others(
-    address: str,
+    studio_url: str,
     bob: httpx.Client,
     held: threading.Event,
     crowd: Callable[[Callable[[int], object]], None],
@@ -321,7 +321,7 @@ def test_many_counted_documents_do_not_delay_others(
         return f"/api/runs/{run}/document-info/a"
 
     monkeypatch.setattr(document_info, "extract_text", slowly)
-    with httpx.Client(base_url=address, limits=httpx.Limits(max_connections=60)) as ann:
+    with httpx.Client(base_url=studio_url, limits=httpx.Limits(max_connections=60)) as ann:
         ann.post("/login", data={"name": "ann", "password": NAMES["ann"]})
         slow = document(ann, b"slow")
         crowd(lambda _: ann.get(slow, timeout=TIMEOUT_SECONDS))

@@ -76,13 +76,13 @@ def people(tmp_path: Path, machine: CountingSandboxProvider) -> Iterator[str]:
     settings = Settings(
         data=tmp_path, users=USERS, operators=("root",), max_runs=6, retention_bytes=8_000_000
     )
-    with run_server(create_app(settings, machine)) as address:
-        yield address
+    with run_server(create_app(settings, machine)) as studio_url:
+        yield studio_url
 
 
 @contextmanager
-def signed_in(address: str, name: str) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=address) as client:
+def signed_in(studio_url: str, name: str) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=studio_url) as client:
         client.post("/login", data={"name": name, "password": f"{name}'s word"})
         yield client
 
@@ -119,8 +119,8 @@ def test_the_operator_sees_all_usage_and_the_machine(people: str) -> None:
 def test_the_remaining_quota_is_limited_by_the_disk(tmp_path: Path) -> None:
     settings = Settings(data=tmp_path, retention_bytes=10**18)
     with (
-        run_server(create_app(settings, CountingSandboxProvider(tmp_path))) as address,
-        httpx.Client(base_url=address) as client,
+        run_server(create_app(settings, CountingSandboxProvider(tmp_path))) as studio_url,
+        httpx.Client(base_url=studio_url) as client,
     ):
         told = usage(client)
     assert told["runs"]["limit"] == 10**18
@@ -143,8 +143,10 @@ def test_an_unreachable_engine_is_reported_beside_other_usage(
 
 def test_drafts_are_counted_with_their_files(tmp_path: Path) -> None:
     with (
-        run_server(create_app(Settings(data=tmp_path), LocalSandboxProvider(tmp_path))) as address,
-        httpx.Client(base_url=address) as client,
+        run_server(
+            create_app(Settings(data=tmp_path), LocalSandboxProvider(tmp_path))
+        ) as studio_url,
+        httpx.Client(base_url=studio_url) as client,
     ):
         run = client.post("/api/runs").json()["run"]
         client.put(f"/api/runs/{run}/files/input/a", content=b"x" * 200_000)
@@ -155,8 +157,10 @@ def test_drafts_are_counted_with_their_files(tmp_path: Path) -> None:
 
 def test_drafts_are_listed_newest_first_with_the_names_of_their_files(tmp_path: Path) -> None:
     with (
-        run_server(create_app(Settings(data=tmp_path), LocalSandboxProvider(tmp_path))) as address,
-        httpx.Client(base_url=address) as client,
+        run_server(
+            create_app(Settings(data=tmp_path), LocalSandboxProvider(tmp_path))
+        ) as studio_url,
+        httpx.Client(base_url=studio_url) as client,
     ):
         first, second = (client.post("/api/runs").json()["run"] for _ in range(2))
         for name in ("a.csv", "b.csv", "c.csv", "d.csv"):
@@ -209,12 +213,12 @@ def test_usage_is_keyboard_operable(
     pinned.set_pinned(True)
     list(History(tmp_path).derive_missing())
     settings = Settings(data=tmp_path, retention_days=30.0, retention_bytes=2_000_000)
-    with run_server(create_app(settings, LocalSandboxProvider(tmp_path))) as address:
+    with run_server(create_app(settings, LocalSandboxProvider(tmp_path))) as studio_url:
         context = browser.new_context(
             viewport={"width": size[0], "height": size[1]}, color_scheme=scheme
         )
         studio = StudioTab(context.new_page())
-        studio.open(address)
+        studio.open(studio_url)
         studio.page.keyboard.press("Control+k")
         studio.page.get_by_role("dialog", name="History").get_by_role(
             "button", name="Storage and limits"

@@ -27,10 +27,10 @@ PUT_IN = """() => {
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def studio_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     data: Path = tmp_path_factory.mktemp("data")
-    with run_server(create_app(Settings(data=data), LocalSandboxProvider(data))) as address:
-        yield address
+    with run_server(create_app(Settings(data=data), LocalSandboxProvider(data))) as studio_url:
+        yield studio_url
 
 
 @pytest.fixture
@@ -44,8 +44,8 @@ def scripts_of(answer: httpx.Response) -> str:
     return next(each for each in policy.split("; ") if each.startswith("script-src"))
 
 
-def test_page_scripts_have_a_fresh_nonce(address: str) -> None:
-    one, other = httpx.get(address), httpx.get(address)
+def test_page_scripts_have_a_fresh_nonce(studio_url: str) -> None:
+    one, other = httpx.get(studio_url), httpx.get(studio_url)
     nonce = re.search(r"'nonce-([\w-]{20,})'", scripts_of(one))
     assert nonce
     assert nonce[1] not in scripts_of(other)
@@ -54,16 +54,16 @@ def test_page_scripts_have_a_fresh_nonce(address: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/login", "/look", "/healthz", "/api/runs", "/ui/main.js"])
-def test_other_responses_allow_no_scripts(address: str, path: str) -> None:
-    assert scripts_of(httpx.get(address + path)) == "script-src 'self' 'unsafe-eval'"
+def test_other_responses_allow_no_scripts(studio_url: str, path: str) -> None:
+    assert scripts_of(httpx.get(studio_url + path)) == "script-src 'self' 'unsafe-eval'"
 
 
-def test_no_websocket_is_opened(address: str) -> None:
+def test_no_websocket_is_opened(studio_url: str) -> None:
     upgrade = {
         "Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
         "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
     }  # fmt: skip
-    answer = httpx.get(f"{address}/gradio_api/queue/join", headers=upgrade)
+    answer = httpx.get(f"{studio_url}/gradio_api/queue/join", headers=upgrade)
     assert answer.status_code >= 400
 
 
@@ -78,17 +78,17 @@ ELSEWHERE += [{"Origin": "http://127.0.0.1:1"}, {"Origin": "null"}, {"Origin": "
 @pytest.mark.parametrize("headers", ELSEWHERE, ids=lambda each: " ".join(each.values()))
 @pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "POST"])
 def test_no_resource_is_served_to_other_origins(
-    address: str, method: str, headers: dict[str, str]
+    studio_url: str, method: str, headers: dict[str, str]
 ) -> None:
     for path in ("/api/runs?q=x", "/config", "/ui/main.js", "/", "/gradio_api/info"):
-        answer = httpx.request(method, address + path, headers=headers)
+        answer = httpx.request(method, studio_url + path, headers=headers)
         assert answer.status_code == 403, path
         assert "access-control-allow-origin" not in answer.headers
 
 
-def test_links_from_other_sites_work(address: str) -> None:
+def test_links_from_other_sites_work(studio_url: str) -> None:
     followed = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
-    answer = httpx.get(address, headers=followed | {"Sec-Fetch-Dest": "document"})
+    answer = httpx.get(studio_url, headers=followed | {"Sec-Fetch-Dest": "document"})
     assert answer.status_code == 200
 
 
@@ -109,9 +109,9 @@ stream.onerror = () => { stream.close(); one(); };
 
 
 @pytest.fixture
-def elsewhere(address: str) -> Iterator[int]:
+def elsewhere(studio_url: str) -> Iterator[int]:
     """The port of another server, whose one page takes parts of the studio."""
-    page = PARTS.replace("AT", f"{address}/config").encode()
+    page = PARTS.replace("AT", f"{studio_url}/config").encode()
 
     class Page(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -132,11 +132,11 @@ def elsewhere(address: str) -> Iterator[int]:
 @pytest.mark.browser
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
 def test_another_port_is_another_origin(
-    address: str, page: Page, name: str, elsewhere: int
+    studio_url: str, page: Page, name: str, elsewhere: int
 ) -> None:
     """Of the same name a browser takes it for the same site, whose requests bring cookies."""
     told: set[int] = set()
-    ours = f"{address}/"
+    ours = f"{studio_url}/"
     page.on("response", lambda got: told.add(got.status) if got.url.startswith(ours) else None)
     page.goto(f"http://{name}:{elsewhere}/")
     page.wait_for_function("window.left === 0")
@@ -144,8 +144,8 @@ def test_another_port_is_another_origin(
 
 
 @pytest.mark.browser
-def test_injected_content_does_not_run(address: str, page: Page) -> None:
-    StudioTab(page).open(address)
+def test_injected_content_does_not_run(studio_url: str, page: Page) -> None:
+    StudioTab(page).open(studio_url)
     with page.expect_console_message(lambda said: "Content Security Policy" in said.text):
         page.evaluate(PUT_IN)
     page.wait_for_function("document.querySelector('img[src=\"x:\"]').complete")

@@ -40,17 +40,17 @@ def played() -> Played:
 
 
 @pytest.fixture(scope="module")
-def address(played: Played, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def studio_url(played: Played, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     data = tmp_path_factory.mktemp("data")
     with Endpoint(played) as endpoint:
         settings = replace(load({}), data=data, base_url=endpoint.url, model="test-model")
-        with run_server(create_app(settings, LocalSandboxProvider(data))) as address:
-            yield address
+        with run_server(create_app(settings, LocalSandboxProvider(data))) as studio_url:
+            yield studio_url
 
 
 @pytest.fixture(scope="module")
-def client(address: str) -> Client:
-    return Client(address, verbose=False)
+def client(studio_url: str) -> Client:
+    return Client(studio_url, verbose=False)
 
 
 def followed(client: Client, run: str) -> list[dict[str, Any]]:
@@ -58,7 +58,7 @@ def followed(client: Client, run: str) -> list[dict[str, Any]]:
 
 
 def test_a_client_starts_and_follows_a_run_and_downloads_files(
-    client: Client, played: Played, address: str
+    client: Client, played: Played, studio_url: str
 ) -> None:
     played.turns = [bash("echo 42 > output/answer.txt; echo x > 'output/a b?.txt'"), SUBMIT]
     run = client.predict("What is it?", api_name="/start")
@@ -67,7 +67,7 @@ def test_a_client_starts_and_follows_a_run_and_downloads_files(
     assert last["totals"]["prompt_tokens"] == 200
     files = client.predict(run, api_name="/files")
     assert [file["name"] for file in files] == ["a b?.txt", "answer.txt"]
-    assert httpx.get(address + files[0]["address"]).text == "x\n"
+    assert httpx.get(studio_url + files[0]["address"]).text == "x\n"
 
 
 def test_an_examples_task_brings_its_files(client: Client, played: Played) -> None:
@@ -99,9 +99,13 @@ def test_a_follower_sees_intermediate_states(client: Client, played: Played) -> 
     assert "waiting_model" in seen
 
 
-def test_files_uploaded_to_a_draft_are_inputs(client: Client, played: Played, address: str) -> None:
-    run = httpx.post(f"{address}/api/runs").json()["run"]
-    httpx.put(f"{address}/api/runs/{run}/files/input/n.txt", content=b"1\n2\n").raise_for_status()
+def test_files_uploaded_to_a_draft_are_inputs(
+    client: Client, played: Played, studio_url: str
+) -> None:
+    run = httpx.post(f"{studio_url}/api/runs").json()["run"]
+    httpx.put(
+        f"{studio_url}/api/runs/{run}/files/input/n.txt", content=b"1\n2\n"
+    ).raise_for_status()
     played.turns = [bash("wc -l < input/n.txt > output/answer.txt"), SUBMIT]
     assert client.predict("Count.", run, api_name="/start") == run
     assert followed(client, run)[-1]["answer"] == "2"
@@ -145,10 +149,10 @@ def test_the_functions_are_documented(client: Client) -> None:
 
 @pytest.mark.parametrize("route", ["run", "call"])
 def test_clients_with_fewer_parameters_still_work(
-    client: Client, played: Played, address: str, route: str
+    client: Client, played: Played, studio_url: str, route: str
 ) -> None:
     played.turns = [SUBMIT]
-    with httpx.Client(base_url=address) as program:
+    with httpx.Client(base_url=studio_url) as program:
         draft = program.post("/api/runs").json()["run"]
         call = {"data": ["What is it?", draft, "general", "sandbox"]}
         reply = program.post(f"/gradio_api/{route}/start", json=call).json()
@@ -157,7 +161,7 @@ def test_clients_with_fewer_parameters_still_work(
     assert followed(client, draft)[-1]["state"] == "submitted"
 
 
-def test_a_missing_required_value_is_named(address: str) -> None:
-    reply = httpx.post(f"{address}/gradio_api/call/message", json={"data": []})
+def test_a_missing_required_value_is_named(studio_url: str) -> None:
+    reply = httpx.post(f"{studio_url}/gradio_api/call/message", json={"data": []})
     assert reply.status_code == 400
     assert reply.json()["error"] == "A value is missing for: run, text."

@@ -21,9 +21,9 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="package")
-def address(data: Path) -> Iterator[str]:
-    with run_server(create_app(Settings(data=data), LocalSandboxProvider(data))) as address:
-        yield address
+def studio_url(data: Path) -> Iterator[str]:
+    with run_server(create_app(Settings(data=data), LocalSandboxProvider(data))) as studio_url:
+        yield studio_url
 
 
 @pytest.fixture(scope="package")
@@ -35,6 +35,6 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def viewer(browser: Browser, address: str) -> Iterator[FileViewer]:
-    with open_file_viewer(browser, address) as viewer:
+def viewer(browser: Browser, studio_url: str) -> Iterator[FileViewer]:
+    with open_file_viewer(browser, studio_url) as viewer:
         yield viewer

@@ -7,11 +7,11 @@ from tests.sandbox_ui.preview.file_viewer import FileViewer
 
 def rewrite(viewer: FileViewer, name: str, content: bytes) -> None:
     """Let a file hold something else, in one go, as the model's programs do."""
-    address = f"{viewer.address}/api/runs/{viewer.run}/files/output/{name}"
-    etag = httpx.head(address).headers["etag"]
-    httpx.put(address, content=content, headers={"If-Match": etag}).raise_for_status()
+    file_url = f"{viewer.studio_url}/api/runs/{viewer.run}/files/output/{name}"
+    etag = httpx.head(file_url).headers["etag"]
+    httpx.put(file_url, content=content, headers={"If-Match": etag}).raise_for_status()
 
 
 def content(viewer: FileViewer, name: str) -> bytes:
     """The bytes of a file of ``output/``."""
-    return httpx.get(f"{viewer.address}/api/runs/{viewer.run}/files/output/{name}").content
+    return httpx.get(f"{viewer.studio_url}/api/runs/{viewer.run}/files/output/{name}").content

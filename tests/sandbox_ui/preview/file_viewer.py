@@ -31,29 +31,29 @@ class FileViewer:
         foreign: Requests that left for another host: there should be none.
     """
 
-    def __init__(self, studio: StudioTab, address: str) -> None:
-        self.studio, self.page, self.address = studio, studio.page, address
-        self.run = httpx.post(f"{address}/api/runs").json()["run"]
+    def __init__(self, studio: StudioTab, studio_url: str) -> None:
+        self.studio, self.page, self.studio_url = studio, studio.page, studio_url
+        self.run = httpx.post(f"{studio_url}/api/runs").json()["run"]
         self.foreign: list[str] = []
         self.page.on("request", self._asked)
 
     def _asked(self, request: Request) -> None:
-        if not request.url.startswith((self.address, "data:", "blob:")):
+        if not request.url.startswith((self.studio_url, "data:", "blob:")):
             self.foreign.append(request.url)
 
     def upload(self, name: str, content: bytes) -> None:
         """Put a file into ``output/``, as a person would."""
-        address = f"{self.address}/api/runs/{self.run}/files/output/{quote(name)}"
-        httpx.put(address, content=content).raise_for_status()
+        file_url = f"{self.studio_url}/api/runs/{self.run}/files/output/{quote(name)}"
+        httpx.put(file_url, content=content).raise_for_status()
 
     def replace(self, name: str, content: bytes) -> None:
         """Let a file of ``output/`` have another content, in one go."""
-        address = f"{self.address}/api/runs/{self.run}/files/output/{quote(name)}"
-        etag = httpx.head(address).headers["etag"]
-        httpx.put(address, content=content, headers={"If-Match": etag}).raise_for_status()
+        file_url = f"{self.studio_url}/api/runs/{self.run}/files/output/{quote(name)}"
+        etag = httpx.head(file_url).headers["etag"]
+        httpx.put(file_url, content=content, headers={"If-Match": etag}).raise_for_status()
 
     def open(self) -> None:
-        self.studio.open(f"{self.address}/?run={self.run}")
+        self.studio.open(f"{self.studio_url}/?run={self.run}")
 
     def show(self, name: str) -> Locator:
         """Click on a file of ``output/``; returns the place where it is shown."""
@@ -72,14 +72,14 @@ class FileViewer:
 
 @contextmanager
 def open_file_viewer(
-    browser: Browser, address: str, *, excused: tuple[str, ...] = ()
+    browser: Browser, studio_url: str, *, excused: tuple[str, ...] = ()
 ) -> Iterator[FileViewer]:
     """Open a file viewer; at its end, assert that nothing left the studio, failed, or ran.
 
     A hostile file marks its success by ``window.hacked`` of whatever page it reaches.
     """
     context = browser.new_context(viewport={"width": WIDE[0], "height": WIDE[1]})
-    viewer = FileViewer(StudioTab(context.new_page()), address)
+    viewer = FileViewer(StudioTab(context.new_page()), studio_url)
     try:
         yield viewer
         assert viewer.page.evaluate("window.hacked") is None
@@ -89,4 +89,4 @@ def open_file_viewer(
         assert not meant, meant
     finally:
         context.close()
-        httpx.delete(f"{address}/api/runs/{viewer.run}").raise_for_status()  # drafts are limited
+        httpx.delete(f"{studio_url}/api/runs/{viewer.run}").raise_for_status()  # drafts are limited

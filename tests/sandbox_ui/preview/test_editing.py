@@ -13,9 +13,9 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
-def refused(browser: Browser, address: str) -> Iterator[FileViewer]:
+def refused(browser: Browser, studio_url: str) -> Iterator[FileViewer]:
     """A file viewer whose console may report that saving was refused."""
-    with open_file_viewer(browser, address, excused=("412",)) as viewer:
+    with open_file_viewer(browser, studio_url, excused=("412",)) as viewer:
         yield viewer
 
 

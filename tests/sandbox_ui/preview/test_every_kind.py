@@ -39,8 +39,10 @@ def test_every_kind_has_its_samples() -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", SAMPLES)
-def test_something_right_is_shown_of_every_file(browser: Browser, address: str, kind: str) -> None:
-    with open_file_viewer(browser, address, excused=REFUSED if kind == "page" else ()) as viewer:
+def test_something_right_is_shown_of_every_file(
+    browser: Browser, studio_url: str, kind: str
+) -> None:
+    with open_file_viewer(browser, studio_url, excused=REFUSED if kind == "page" else ()) as viewer:
         viewer.page.on("requestfailed", lambda request: forget_refused(viewer, request))
         for sample in SAMPLES[kind]:
             viewer.upload(sample.name, sample.content)

@@ -37,9 +37,9 @@ class Held:
 
 
 @pytest.fixture
-def shaken(browser: Browser, address: str) -> Iterator[FileViewer]:
+def shaken(browser: Browser, studio_url: str) -> Iterator[FileViewer]:
     """One whose connection may break off, of which the browser complains."""
-    with open_file_viewer(browser, address, excused=("Failed to load resource",)) as viewer:
+    with open_file_viewer(browser, studio_url, excused=("Failed to load resource",)) as viewer:
         yield viewer
 
 

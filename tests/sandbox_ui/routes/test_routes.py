@@ -25,8 +25,8 @@ ENDED = RunEnded(status="answered", reason="", answer="a", totals=Totals())
 
 
 @pytest.fixture
-def client(address: str) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=address) as client:
+def client(studio_url: str) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=studio_url) as client:
         yield client
 
 
@@ -456,9 +456,9 @@ def test_ip_addresses_and_localhost_are_accepted(client: httpx.Client, name: str
 
 def test_configured_host_names_are_accepted(tmp_path: Path) -> None:
     settings = Settings(data=tmp_path, hosts=("Studio.example",))
-    with run_server(create_app(settings, LocalSandboxProvider(tmp_path))) as address:
+    with run_server(create_app(settings, LocalSandboxProvider(tmp_path))) as studio_url:
         named = {"Host": "studio.example:8443"}
-        assert httpx.get(f"{address}/healthz", headers=named).status_code == 200
+        assert httpx.get(f"{studio_url}/healthz", headers=named).status_code == 200
 
 
 def test_other_origins_cannot_read_anything(client: httpx.Client, run: str) -> None:
@@ -467,6 +467,6 @@ def test_other_origins_cannot_read_anything(client: httpx.Client, run: str) -> N
         assert "access-control-allow-origin" not in answer.headers
 
 
-def test_the_page_and_api_clients_have_access(client: httpx.Client, address: str) -> None:
-    assert client.post("/api/runs", headers={"Origin": address}).status_code == 201
+def test_the_page_and_api_clients_have_access(client: httpx.Client, studio_url: str) -> None:
+    assert client.post("/api/runs", headers={"Origin": studio_url}).status_code == 201
     assert client.post("/api/runs").status_code == 201

@@ -74,13 +74,13 @@ def people(tmp_path: Path) -> Iterator[str]:
     folder._update(owner="u:ann")
     list(History(tmp_path).derive_missing())
     settings = Settings(data=tmp_path, users=USERS, quota_per_user=4_000_000)
-    with run_server(create_app(settings, LocalSandboxProvider(tmp_path))) as address:
-        yield address
+    with run_server(create_app(settings, LocalSandboxProvider(tmp_path))) as studio_url:
+        yield studio_url
 
 
 @contextmanager
-def signed_in(address: str, name: str) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=address) as client:
+def signed_in(studio_url: str, name: str) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=studio_url) as client:
         client.post("/login", data={"name": name, "password": f"{name}'s word"})
         yield client
 
@@ -133,7 +133,7 @@ def test_files_of_active_runs_count_towards_the_quota(tmp_path: Path) -> None:
             data=tmp_path, users=USERS, quota_per_user=4_000_000, base_url=endpoint.url, model="m"
         )
         application = create_app(settings, LocalSandboxProvider(tmp_path))
-        with run_server(application) as address, signed_in(address, "ann") as ann:
+        with run_server(application) as studio_url, signed_in(studio_url, "ann") as ann:
             given = {"data": ["Wait.", "", "general", "sandbox"]}
             (run,) = ann.post("/gradio_api/run/start", json=given).json()["data"]
             wait_until(lambda: bool(endpoint.requests))
@@ -155,8 +155,8 @@ def test_quotas_are_per_user(people: str) -> None:
 
 def test_api_clients_receive_the_reason_of_a_refusal(tmp_path: Path) -> None:
     settings = Settings(data=tmp_path, base_url="http://127.0.0.1:9/v1", model="none")
-    with run_server(create_app(settings, LocalSandboxProvider(tmp_path))) as address:
-        program = Client(address, verbose=False)
+    with run_server(create_app(settings, LocalSandboxProvider(tmp_path))) as studio_url:
+        program = Client(studio_url, verbose=False)
         with pytest.raises(AppError, match="at most 1,000,000 characters"):
             program.predict("x" * (MAX_TEXT + 1), api_name="/start")
 
@@ -167,8 +167,8 @@ def test_api_clients_receive_the_reason_of_a_refusal(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     data = tmp_path_factory.mktemp("data")
-    with run_server(create_app(Settings(data=data), LocalSandboxProvider(data))) as address:
-        yield address
+    with run_server(create_app(Settings(data=data), LocalSandboxProvider(data))) as studio_url:
+        yield studio_url
 
 
 ROUTES = ["/api/markdown", "/gradio_api/run/start", "/gradio_api/queue/join", "/login", "/nowhere"]

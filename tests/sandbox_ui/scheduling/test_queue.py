@@ -303,13 +303,13 @@ def test_the_page_shows_the_queue_position_and_stop_leaves_the_queue(tmp_path: P
     with ExitStack() as held:
         endpoint = held.enter_context(Endpoint(turns))
         settings = Settings(data=tmp_path, base_url=endpoint.url, model="m", max_runs=1)
-        address = held.enter_context(
+        studio_url = held.enter_context(
             run_server(create_app(settings, LocalSandboxProvider(tmp_path)))
         )
         browser = held.enter_context(launch_chromium())
         tabs = [StudioTab(browser.new_page()) for _ in range(3)]
         for tab in tabs:
-            tab.open(address)
+            tab.open(studio_url)
             tab.send(task)
             expect(tab.state).to_contain_text(
                 "waiting for the model" if tab is tabs[0] else "queue"

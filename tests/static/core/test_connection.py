@@ -37,7 +37,7 @@ def studio(
     context.set_default_timeout(20_000)
     expect.set_options(timeout=20_000)
     studio = StudioTab(context.new_page())
-    studio.open(program.address)
+    studio.open(program.studio_url)
     yield studio
     context.close()
 

@@ -59,11 +59,11 @@ window.requestAnimationFrame = (callback) => { window.frames_asked++; return nat
 
 
 @pytest.mark.browser
-def test_a_page_that_nobody_touches_asks_for_no_frames(browser: Browser, address: str) -> None:
+def test_a_page_that_nobody_touches_asks_for_no_frames(browser: Browser, studio_url: str) -> None:
     context = browser.new_context()
     page = context.new_page()
     page.add_init_script(COUNT)
-    StudioTab(page).open(address)
+    StudioTab(page).open(studio_url)
 
     def rests() -> bool:
         asked: int = page.evaluate("frames_asked")

@@ -37,18 +37,18 @@ def other() -> Iterator[Endpoint]:
 
 
 @pytest.fixture(scope="module")
-def address(own: Endpoint, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def studio_url(own: Endpoint, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     settings = Settings(
         data=tmp_path_factory.mktemp("data"), base_url=own.url, model="house-model",
         api_key="sk-environment", steps=40,
     )  # fmt: skip
-    with run_server(create_app(settings, LocalSandboxProvider(settings.data))) as address:
-        yield address
+    with run_server(create_app(settings, LocalSandboxProvider(settings.data))) as studio_url:
+        yield studio_url
 
 
 @pytest.fixture
-def studio(browser: Browser, address: str) -> Iterator[StudioTab]:
-    with open_studio(browser, address) as studio:
+def studio(browser: Browser, studio_url: str) -> Iterator[StudioTab]:
+    with open_studio(browser, studio_url) as studio:
         studio.button("Settings").click()
         yield studio
 

@@ -19,13 +19,13 @@ WORD = "correct horse"
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def studio_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     data = tmp_path_factory.mktemp("data")
     users = (("ann", hash_password(WORD, log_n=10)),)
     with run_server(
         create_app(Settings(data=data, users=users), LocalSandboxProvider(data))
-    ) as address:
-        yield address
+    ) as studio_url:
+        yield studio_url
 
 
 @pytest.fixture
@@ -42,10 +42,10 @@ def sign_in(page: Page) -> None:
 
 
 @pytest.fixture
-def run(address: str, browser: Browser) -> Iterator[tuple[StudioTab, str]]:
+def run(studio_url: str, browser: Browser) -> Iterator[tuple[StudioTab, str]]:
     """Ann's tab with a run of hers, and the run's link."""
     page = browser.new_page()
-    page.goto(address)
+    page.goto(studio_url)
     sign_in(page)
     studio = StudioTab(page)
     studio.task.wait_for()
@@ -59,8 +59,8 @@ def run(address: str, browser: Browser) -> Iterator[tuple[StudioTab, str]]:
     page.close()
 
 
-def test_a_wrong_password_is_said_and_the_right_one_leads_back(address: str, page: Page) -> None:
-    page.goto(f"{address}/?run=notarunatall")
+def test_a_wrong_password_is_said_and_the_right_one_leads_back(studio_url: str, page: Page) -> None:
+    page.goto(f"{studio_url}/?run=notarunatall")
     page.get_by_label("Name").fill("ann")
     page.get_by_label("Password").fill("wrong")
     page.get_by_role("button", name="Sign in").click()
@@ -72,7 +72,7 @@ def test_a_wrong_password_is_said_and_the_right_one_leads_back(address: str, pag
 
 
 def test_a_link_shows_the_run_as_it_goes_on_and_offers_no_change(
-    address: str, page: Page, run: tuple[StudioTab, str]
+    studio_url: str, page: Page, run: tuple[StudioTab, str]
 ) -> None:
     page.goto(run[1])
     guest = StudioTab(page)
@@ -89,7 +89,7 @@ def test_a_link_shows_the_run_as_it_goes_on_and_offers_no_change(
 
 
 def test_links_that_are_taken_back_end_the_look(
-    address: str, page: Page, run: tuple[StudioTab, str]
+    studio_url: str, page: Page, run: tuple[StudioTab, str]
 ) -> None:
     studio, link = run
     page.goto(link)
@@ -100,7 +100,9 @@ def test_links_that_are_taken_back_end_the_look(
     assert httpx.get(link).status_code == 404
 
 
-def test_a_token_is_made_shown_once_and_revoked(address: str, run: tuple[StudioTab, str]) -> None:
+def test_a_token_is_made_shown_once_and_revoked(
+    studio_url: str, run: tuple[StudioTab, str]
+) -> None:
     page = run[0].page
     page.keyboard.press("Escape")
     run[0].button("Settings").click()
@@ -108,11 +110,11 @@ def test_a_token_is_made_shown_once_and_revoked(address: str, run: tuple[StudioT
     page.get_by_role("button", name="Create token").click()
     token = page.locator(".access .token").inner_text()
     asked = {"Authorization": f"Bearer {token}"}
-    assert httpx.get(f"{address}/api/runs", headers=asked).status_code == 200
+    assert httpx.get(f"{studio_url}/api/runs", headers=asked).status_code == 200
     page.get_by_role("button", name="Revoke laptop").click()
     expect(page.locator(".access .token")).to_have_count(0)
     expect(page.locator(".access li")).to_have_count(0)
-    assert httpx.get(f"{address}/api/runs", headers=asked).status_code == 401
+    assert httpx.get(f"{studio_url}/api/runs", headers=asked).status_code == 401
 
 
 def test_signing_out_leads_to_the_page_that_asks(run: tuple[StudioTab, str]) -> None:

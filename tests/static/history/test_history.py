@@ -89,20 +89,20 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def address(place: Path, played: Played) -> Iterator[str]:
+def studio_url(place: Path, played: Played) -> Iterator[str]:
     with Endpoint(played) as endpoint:
         settings = Settings(data=place, base_url=endpoint.url, model="test-model")
-        with run_server(create_app(settings, LocalSandboxProvider(place))) as address:
-            yield address
+        with run_server(create_app(settings, LocalSandboxProvider(place))) as studio_url:
+            yield studio_url
 
 
 @pytest.fixture
-def data(place: Path, address: str) -> Iterator[Path]:
+def data(place: Path, studio_url: str) -> Iterator[Path]:
     """The data folder of the application, without any run in it; none is left behind."""
     yield place
     runs = RunFolder.ids(place)
     for at in range(0, len(runs), 200):
-        httpx.delete(f"{address}/api/runs", params={"run": runs[at : at + 200]}, timeout=60)
+        httpx.delete(f"{studio_url}/api/runs", params={"run": runs[at : at + 200]}, timeout=60)
     assert RunFolder.ids(place) == []
 
 
@@ -110,7 +110,7 @@ Visit = Callable[..., Visitor]
 
 
 @pytest.fixture
-def visit(browser: Browser, address: str, data: Path) -> Iterator[Visit]:
+def visit(browser: Browser, studio_url: str, data: Path) -> Iterator[Visit]:
     """Opens a tab; at the end no tab may have complained, and nothing foreign has run."""
     contexts, visitors = [], list[Visitor]()
 
@@ -118,7 +118,7 @@ def visit(browser: Browser, address: str, data: Path) -> Iterator[Visit]:
         context = browser.new_context(viewport={"width": size[0], "height": size[1]}, **more)
         contexts.append(context)
         visitors.append(Visitor(context.new_page()))
-        visitors[-1].open(f"{address}/{path}")
+        visitors[-1].open(f"{studio_url}/{path}")
         return visitors[-1]
 
     yield opened
@@ -574,9 +574,9 @@ def _studio(browser: Browser, settings: Settings, model: str = "") -> Iterator[V
     with DataFolder(settings.data) as data:
         app = create_app(settings, DockerSandboxProvider(settings, data))
         context = browser.new_context(viewport={"width": WIDE[0], "height": WIDE[1]})
-        with run_server(app) as address:
+        with run_server(app) as studio_url:
             visitor = Visitor(context.new_page())
-            visitor.open(address)
+            visitor.open(studio_url)
             yield visitor
             context.close()
         assert visitor.errors == []

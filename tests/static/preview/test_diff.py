@@ -41,7 +41,7 @@ def tab(browser: Browser, world: ServedRun) -> Iterator[Tab]:
     context.set_default_timeout(PATIENCE)
     expect.set_options(timeout=PATIENCE)
     tab = Tab(context.new_page())
-    tab.open(f"{world.address}/?run={world.run}")
+    tab.open(f"{world.studio_url}/?run={world.run}")
     expect(tab.page.locator("#step-7")).to_be_attached()
     yield tab
     assert tab.page.evaluate("window.hacked") is None
@@ -197,7 +197,7 @@ def test_a_difference_has_an_address_of_its_own(tab: Tab, world: ServedRun) -> N
         tab.page.get_by_role("link", name="Open in new tab").click()
     page = opened.value
     expect(page.locator(".difference tr.add, .difference td.add").first).to_be_visible()
-    assert page.url == f"{world.address}/look?run={world.run}&path=draw.py&step=3&compared=1"
+    assert page.url == f"{world.studio_url}/look?run={world.run}&path=draw.py&step=3&compared=1"
     page.get_by_role("link", name="After step 3").click()
     expect(page.locator(".canvas")).to_contain_text("WIDTH = 800")
     expect(page.locator(".difference")).to_have_count(0)

@@ -54,7 +54,7 @@ def tab(browser: Browser, world: ServedRun) -> Iterator[Callable[..., Tab]]:
         made = Tab(context.new_page())
         made.page.on("request", lambda asked: requested.append(asked.url))
         opened.append(made)
-        made.open(f"{world.address}/?run={run or world.run}")
+        made.open(f"{world.studio_url}/?run={run or world.run}")
         return made
 
     expect.set_options(timeout=PATIENCE)
@@ -62,8 +62,8 @@ def tab(browser: Browser, world: ServedRun) -> Iterator[Callable[..., Tab]]:
     for each in opened:
         each.page.context.close()
     assert [complaint for each in opened for complaint in each.errors] == []
-    own = (world.address, "data:", "blob:")
-    assert [address for address in requested if not address.startswith(own)] == []
+    own = (world.studio_url, "data:", "blob:")
+    assert [url for url in requested if not url.startswith(own)] == []
 
 
 # What was made
@@ -106,7 +106,7 @@ def test_a_page_of_html_is_shown_at_the_end_and_opens_by_itself(
         for size in (WIDE, NARROW):
             context = browser.new_context(viewport={"width": size[0], "height": size[1]})
             page = Tab(context.new_page())
-            page.open(f"{world.address}/?run={world.run}")
+            page.open(f"{world.studio_url}/?run={world.run}")
             page.outputs.locator(".pages").scroll_into_view_if_needed()
             shown = page.outputs.frame_locator("iframe[title='page.html']")
             expect(shown.get_by_role("heading")).to_have_text("Across the island")
@@ -171,7 +171,7 @@ def test_nothing_moves_while_pictures_come(
         "**/view/**thumb**",
         lambda route: held.append(route) if holding else route.continue_(),
     )
-    page.open(f"{world.address}/?run={world.run}")
+    page.open(f"{world.studio_url}/?run={world.run}")
     tiles = page.outputs.locator("figure, .file, .inputs li")
     expect(tiles).to_have_count(13)
     tops = "all => all.map((each) => [each.offsetTop, each.offsetHeight])"
@@ -197,7 +197,7 @@ def test_what_cannot_be_played_or_shown_says_so_and_can_be_taken(
     ) as broken:
         context = browser.new_context()
         page = Tab(context.new_page())
-        page.open(f"{broken.address}/?run={broken.run}")
+        page.open(f"{broken.studio_url}/?run={broken.run}")
         expect(page.outputs.locator(".audios .file")).to_contain_text(
             "This audio file cannot be played in this browser."
         )
@@ -213,7 +213,7 @@ def test_another_round_shows_first_what_is_new(
     with made_run.serve_recorded_run(tmp_path_factory.mktemp("data")) as world:
         context = browser.new_context()
         page = Tab(context.new_page())
-        page.open(f"{world.address}/?run={world.run}")
+        page.open(f"{world.studio_url}/?run={world.run}")
         expect(page.outputs.locator("figure")).to_have_count(9)
         world.turns = [
             made_run.bash(
@@ -245,7 +245,7 @@ def test_an_answer_set_in_columns_keeps_them_and_its_sentences_wrap(
     with made_run.serve_recorded_run(tmp_path, [*made_run.submit(answer)]) as world:
         context = browser.new_context(viewport={"width": NARROW[0], "height": NARROW[1]})
         page = Tab(context.new_page())
-        page.open(f"{world.address}/?run={world.run}")
+        page.open(f"{world.studio_url}/?run={world.run}")
         shown = page.timeline.locator(".answer.columns")
         expect(shown).to_contain_text("Oslo")
         assert table.strip() in shown.inner_text()
@@ -269,7 +269,7 @@ def test_a_path_is_a_link_wherever_it_is_written(tab: Callable[..., Tab], world:
     expect(output.locator("a.path")).to_have_text(["output/chart.png", "draw.py"])
     expect(output).to_contain_text("output/chart.png:1: drawn; see draw.py:5, /etc/hosts and")
     expect(output.locator("a.path").last).to_have_attribute(
-        "href", f"{world.address}/look?run={world.run}&path=draw.py"
+        "href", f"{world.studio_url}/look?run={world.run}&path=draw.py"
     )
     output.locator("a.path").last.press("Enter")
     expect(page.looked_at).to_have_text("draw.py")
@@ -286,7 +286,7 @@ def test_a_path_becomes_a_link_once_its_file_is_there(browser: Browser, tmp_path
     with made_run.serve_recorded_run(tmp_path) as world:
         context = browser.new_context(viewport={"width": WIDE[0], "height": WIDE[1]})
         page = Tab(context.new_page())
-        page.open(f"{world.address}/?run={world.run}")
+        page.open(f"{world.studio_url}/?run={world.run}")
         expect(page.outputs).to_be_visible()
         world.turns += [
             made_run.bash("Is output/late.txt there?", "ls output/late.txt"),
@@ -304,7 +304,7 @@ def test_a_path_becomes_a_link_once_its_file_is_there(browser: Browser, tmp_path
 
 
 def named(world: ServedRun, *words: str) -> dict[str, str]:
-    answer = httpx.post(f"{world.address}/api/runs/{world.run}/file-links", json=list(words))
+    answer = httpx.post(f"{world.studio_url}/api/runs/{world.run}/file-links", json=list(words))
     found: dict[str, str] = answer.json()["paths"]
     return found
 
@@ -324,7 +324,7 @@ def test_only_words_that_name_a_file_of_the_run_are_links(world: ServedRun) -> N
 
 @pytest.mark.parametrize("body", ["", "{}", "[1]", "[" * 100_000, '["' + "x" * 300_000 + '"]'])
 def test_what_is_no_list_of_words_is_refused(world: ServedRun, body: str) -> None:
-    answer = httpx.post(f"{world.address}/api/runs/{world.run}/file-links", content=body)
+    answer = httpx.post(f"{world.studio_url}/api/runs/{world.run}/file-links", content=body)
     assert answer.status_code == 400
     assert answer.json()["error"].endswith(".")
 
@@ -333,8 +333,8 @@ def test_what_is_no_list_of_words_is_refused(world: ServedRun, body: str) -> Non
 
 
 def test_results_are_bounded_and_leave_out_what_is_hidden(world: ServedRun, tmp_path: Path) -> None:
-    run = httpx.post(f"{world.address}/api/runs").json()["run"]
-    base = f"{world.address}/api/runs/{run}"
+    run = httpx.post(f"{world.studio_url}/api/runs").json()["run"]
+    base = f"{world.studio_url}/api/runs/{run}"
     for at in range(203):
         httpx.put(f"{base}/files/output/{at}.txt", content=b"x")
     httpx.put(f"{base}/files/output/.git/config", content=b"x")

@@ -39,17 +39,17 @@ def script() -> Script:
 
 
 @pytest.fixture(scope="module")
-def address(data: Path, script: Script) -> Iterator[str]:
+def studio_url(data: Path, script: Script) -> Iterator[str]:
     with Endpoint(script) as endpoint:
         settings = Settings(data=data, base_url=endpoint.url, model="test-model")
-        with run_server(create_app(settings, LocalSandboxProvider(data))) as address:
-            yield address
+        with run_server(create_app(settings, LocalSandboxProvider(data))) as studio_url:
+            yield studio_url
 
 
 @pytest.fixture
-def play(browser: Browser, address: str, script: Script) -> Iterator[Callable[..., StudioTab]]:
+def play(browser: Browser, studio_url: str, script: Script) -> Iterator[Callable[..., StudioTab]]:
     """Send a task whose run takes the given turns."""
-    with open_studio(browser, address) as studio:
+    with open_studio(browser, studio_url) as studio:
 
         def played(*turns: Turn) -> StudioTab:
             script.turns = list(turns)
@@ -156,8 +156,8 @@ def test_the_page_has_a_heading_before_there_is_a_run(play: Callable[..., Studio
     assert found.response["violations"] == []
 
 
-def test_a_file_s_age_is_told_anew(browser: Browser, address: str, script: Script) -> None:
-    with open_studio(browser, address) as studio:
+def test_a_file_s_age_is_told_anew(browser: Browser, studio_url: str, script: Script) -> None:
+    with open_studio(browser, studio_url) as studio:
         studio.page.clock.install()
         studio.reload()
         script.turns = [bash("echo x > output/x.txt"), SUBMIT]

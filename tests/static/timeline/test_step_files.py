@@ -31,7 +31,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedRun]:
 
 @pytest.fixture
 def tab(browser: Browser, world: ServedRun) -> Iterator[StudioTab]:
-    with open_studio(browser, f"{world.address}/?run={world.run}") as tab:
+    with open_studio(browser, f"{world.studio_url}/?run={world.run}") as tab:
         expect(tab.page.locator("#step-3")).to_be_attached()
         yield tab
 

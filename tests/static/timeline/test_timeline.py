@@ -43,8 +43,8 @@ COMMAND = "for f in *.txt; do wc -l \"$f\"; done  # count\npython3 - <<'EOF'\nim
 class World:
     """The application, its data and the turns that its model plays."""
 
-    def __init__(self, address: str, data: Path) -> None:
-        self.address, self.data = address, data
+    def __init__(self, studio_url: str, data: Path) -> None:
+        self.studio_url, self.data = studio_url, data
         self.turns: list[Turn] = []
 
     def play(self, _body: Any) -> Turn:
@@ -56,7 +56,7 @@ class World:
 
     def record(self, events: Iterable[Event]) -> str:
         """A run whose journal holds these events; returns its id."""
-        run: str = httpx.post(f"{self.address}/api/runs").json()["run"]
+        run: str = httpx.post(f"{self.studio_url}/api/runs").json()["run"]
         lines = (encode(event) + b"\n" for event in events)
         RunFolder.open(self.data, run).journal.write_bytes(b"".join(lines))
         return run
@@ -117,19 +117,19 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     world = World("", data)
     with Endpoint(world.play) as endpoint:
         settings = Settings(data=data, base_url=endpoint.url, model="test-model")
-        with run_server(create_app(settings, LocalSandboxProvider(data))) as world.address:
+        with run_server(create_app(settings, LocalSandboxProvider(data))) as world.studio_url:
             yield world
 
 
 class Tab(StudioTab):
     """One tab on the application, with what the timeline has in it."""
 
-    def __init__(self, page: Page, address: str) -> None:
+    def __init__(self, page: Page, studio_url: str) -> None:
         super().__init__(page)
-        self.address = address
+        self.studio_url = studio_url
 
     def show(self, run: str, part: str = "") -> None:
-        self.open(f"{self.address}/?run={run}{part}")
+        self.open(f"{self.studio_url}/?run={run}{part}")
         expect(self.state).to_have_text("submitted")
 
     @property
@@ -154,7 +154,7 @@ def tab(browser: Browser, world: World) -> Iterator[Callable[..., Tab]]:
         context = browser.new_context(viewport=viewport, color_scheme=scheme)
         context.grant_permissions(["clipboard-read", "clipboard-write"])
         context.set_default_timeout(20_000)
-        opened.append(Tab(context.new_page(), world.address))
+        opened.append(Tab(context.new_page(), world.studio_url))
         return opened[-1]
 
     expect.set_options(timeout=20_000)
@@ -341,13 +341,13 @@ def test_a_steps_number_is_its_link(tab: Callable[..., Tab], world: World) -> No
     run = world.journal(20)
     page.show(run)
     page.page.get_by_role("link", name="Link to step 18").click()
-    expect(page.page).to_have_url(f"{world.address}/?run={run}#step-18")
+    expect(page.page).to_have_url(f"{world.studio_url}/?run={run}#step-18")
     expect(page.step(18)).to_have_class(re.compile("linked"))
     page.page.evaluate("location.hash = '#step-3'")
     expect(page.step(3)).to_be_in_viewport()
     expect(page.step(18)).not_to_have_class(re.compile("linked"))
     page.button("New run").click()
-    expect(page.page).to_have_url(f"{world.address}/")
+    expect(page.page).to_have_url(f"{world.studio_url}/")
 
 
 def test_a_step_number_of_any_length_is_shown_whole(tab: Callable[..., Tab], world: World) -> None:
@@ -403,7 +403,7 @@ def test_who_scrolls_up_is_left_there_and_latest_leads_back_to_the_running_step(
         Turn(text="Done.", calls=[Call("submit")]),
     ]
     page = tab()
-    page.open(world.address)
+    page.open(world.studio_url)
     page.send("Count")
     running = page.step(5).get_by_label("Output")
     expect(running).to_contain_text("400")
@@ -442,7 +442,7 @@ def test_a_thought_that_was_stopped_is_over(tab: Callable[..., Tab], world: Worl
         Turn(text="Done.", calls=[Call("submit")]),
     ]
     page = tab()
-    page.open(world.address)
+    page.open(world.studio_url)
     page.send("Choose one")
     thought = page.step(1).locator(".thought summary")
     expect(thought).to_contain_text("Thinking · ")
@@ -509,7 +509,7 @@ def test_escape_in_find_does_not_stop_the_run(
         Turn(text="Done.", calls=[Call("submit")]),
     ]
     page = tab()
-    page.open(world.address)
+    page.open(world.studio_url)
     page.send("Wait")
     expect(page.timeline.get_by_label("Output")).to_contain_text("up")
     page.button("Find in run").click()

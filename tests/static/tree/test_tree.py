@@ -28,7 +28,7 @@ class Files:
         self.page, self.studio = viewer.page, viewer.studio
         self.open, self.show = viewer.open, viewer.show
         self.canvas, self.preview = viewer.canvas, viewer.preview
-        self.address = viewer.address
+        self.studio_url = viewer.studio_url
         self.folder = RunFolder.open(data, viewer.run)
 
     @property
@@ -71,9 +71,9 @@ class Files:
 
 
 @pytest.fixture
-def files(browser: Browser, address: str, data: Path) -> Iterator[Files]:
+def files(browser: Browser, studio_url: str, data: Path) -> Iterator[Files]:
     expect.set_options(timeout=20_000)
-    with open_file_viewer(browser, address, excused=REFUSED) as viewer:
+    with open_file_viewer(browser, studio_url, excused=REFUSED) as viewer:
         yield Files(viewer, data)
 
 
@@ -260,7 +260,7 @@ def test_of_a_name_that_does_not_fit_the_end_is_seen(files: Files) -> None:
 
 
 def test_before_there_is_a_run_the_workspace_says_what_it_is_for(files: Files) -> None:
-    files.studio.open(files.address)
+    files.studio.open(files.studio_url)
     expect(files.studio.workspace.locator(".none")).to_contain_text("Drop files or folders")
     files.open()
     expect(files.studio.workspace.locator(".none")).to_be_hidden()

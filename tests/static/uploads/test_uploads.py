@@ -27,13 +27,13 @@ PASTE = """([files, text, target]) => {
 
 
 @contextmanager
-def opened(browser: Browser, address: str, *excused: str) -> Iterator[StudioTab]:
+def opened(browser: Browser, studio_url: str, *excused: str) -> Iterator[StudioTab]:
     expect.set_options(timeout=20_000)
     context = browser.new_context(viewport={"width": WIDE[0], "height": WIDE[1]})
     context.set_default_timeout(20_000)
     try:
         studio = StudioTab(context.new_page())
-        studio.open(address)
+        studio.open(studio_url)
         yield studio
         said = studio.errors
         assert [each for each in said if not any(word in each for word in excused)] == []
@@ -42,8 +42,8 @@ def opened(browser: Browser, address: str, *excused: str) -> Iterator[StudioTab]
 
 
 @pytest.fixture
-def studio(browser: Browser, address: str) -> Iterator[StudioTab]:
-    with opened(browser, address) as studio:
+def studio(browser: Browser, studio_url: str) -> Iterator[StudioTab]:
+    with opened(browser, studio_url) as studio:
         yield studio
 
 
@@ -217,11 +217,14 @@ def test_files_pasted_into_the_tree_go_to_the_folder_in_focus(
 
 
 def test_an_upload_whose_connection_breaks_goes_on_where_it_was(
-    browser: Browser, address: str, data: Path, tmp_path: Path
+    browser: Browser, studio_url: str, data: Path, tmp_path: Path
 ) -> None:
     content = bytes(range(256)) * 40_000
     (tmp_path / "big.bin").write_bytes(content)
-    with run_flaky_proxy(address) as way, opened(browser, way.address, "Failed to load") as studio:
+    with (
+        run_flaky_proxy(studio_url) as way,
+        opened(browser, way.url, "Failed to load") as studio,
+    ):
         starts: list[str] = []
         studio.page.on(
             "request",
@@ -241,10 +244,10 @@ def test_an_upload_whose_connection_breaks_goes_on_where_it_was(
 
 
 def test_when_nothing_helps_a_sentence_says_so_and_retry_goes_on(
-    browser: Browser, address: str, data: Path, tmp_path: Path
+    browser: Browser, studio_url: str, data: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "a.txt").write_text("content")
-    with opened(browser, address, "ERR_FAILED") as studio:
+    with opened(browser, studio_url, "ERR_FAILED") as studio:
         studio.page.clock.install()
         studio.page.route("**/uploads/**", lambda route: route.abort())
         studio.page.get_by_label("Files to attach").set_input_files(tmp_path / "a.txt")

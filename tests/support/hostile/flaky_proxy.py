@@ -11,7 +11,7 @@ class FlakyProxy:
     """Forwards connections to ``target``.
 
     Attributes:
-        address: Where to reach it.
+        url: Base URL of the proxy.
         cut_after: Bytes that a connection may send until it is cut; None for no limit. A
             connection that was cut uses this up: those that follow have no limit.
         cut_count: How many connections were cut.
@@ -22,7 +22,7 @@ class FlakyProxy:
         self._target = (where.hostname or "", where.port or 0)
         self._server = socket.create_server(("127.0.0.1", 0))
         self._open: set[socket.socket] = set()
-        self.address = f"http://127.0.0.1:{self._server.getsockname()[1]}"
+        self.url = f"http://127.0.0.1:{self._server.getsockname()[1]}"
         self.cut_after: int | None = None
         self.cut_count = 0
         threading.Thread(target=self._accept, daemon=True).start()

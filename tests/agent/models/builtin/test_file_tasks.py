@@ -57,20 +57,20 @@ EXPECTED_FILES: Mapping[str, tuple[str, ContentCheck]] = {
 
 
 @pytest.fixture(scope="module")
-def address(
+def studio_url(
     engine: docker.DockerClient, image: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
     if find_files() is None:
         pytest.skip("the built-in model is not installed (requirements-builtin.txt)")
     settings = Settings(data=tmp_path_factory.mktemp("data"), image=image)
     data = DataFolder(settings.data)
-    with run_server(create_app(settings, DockerSandboxProvider(settings, data))) as address:
-        yield address
+    with run_server(create_app(settings, DockerSandboxProvider(settings, data))) as studio_url:
+        yield studio_url
 
 
 @pytest.fixture
-def studio(browser: Browser, address: str) -> Iterator[StudioTab]:
-    with open_studio(browser, address) as studio:
+def studio(browser: Browser, studio_url: str) -> Iterator[StudioTab]:
+    with open_studio(browser, studio_url) as studio:
         yield studio
 
 
@@ -95,12 +95,12 @@ def upload_payloads(task: FileTask) -> list[FilePayload]:
     ]
 
 
-def solve(studio: StudioTab, address: str, task: FileTask) -> bool:
+def solve(studio: StudioTab, studio_url: str, task: FileTask) -> bool:
     """Run a task on a newly loaded page; returns whether it is solved.
 
     Without the reload, the page would show the state of the previous run until the new one starts.
     """
-    studio.open(address)
+    studio.open(studio_url)
     if task.input_files:
         studio.page.get_by_label("Files to attach").set_input_files(upload_payloads(task))
         chips = studio.page.get_by_role("group", name="Attached files").locator(".chip")
@@ -114,25 +114,25 @@ def solve(studio: StudioTab, address: str, task: FileTask) -> bool:
 
 @pytest.mark.parametrize("family", families())
 def test_a_task_of_each_family_succeeds_on_the_page(
-    studio: StudioTab, address: str, family: str
+    studio: StudioTab, studio_url: str, family: str
 ) -> None:
     tasks = list(generate_file_tasks("parameters", 3, 20261121, family))
     texts = [task.text for task in tasks]
-    assert any(solve(studio, address, task) for task in tasks), texts
+    assert any(solve(studio, studio_url, task) for task in tasks), texts
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda each: each.title)
 def test_each_example_is_solved_correctly(
-    studio: StudioTab, address: str, example: Example
+    studio: StudioTab, studio_url: str, example: Example
 ) -> None:
     path, is_correct = EXPECTED_FILES[example.title]
-    attempts = (run_example(studio, address, example) for _ in range(2))
+    attempts = (run_example(studio, studio_url, example) for _ in range(2))
     assert any(is_correct(files.get(path, b"")) for files in attempts)
 
 
-def run_example(studio: StudioTab, address: str, example: Example) -> Mapping[str, bytes]:
+def run_example(studio: StudioTab, studio_url: str, example: Example) -> Mapping[str, bytes]:
     """Run an example on a newly loaded page; returns the files at its end."""
-    studio.open(address)
+    studio.open(studio_url)
     studio.button("Examples").click()
     dialog = studio.page.get_by_role("dialog", name="Examples")
     dialog.get_by_role("button", name=example.title).click()

@@ -178,7 +178,7 @@ def test_an_upload_larger_than_the_disk_is_refused(tmp_path: Path) -> None:
     app = create_app(
         replace(load({}), data=tmp_path, disk=MEGABYTE), LocalSandboxProvider(tmp_path)
     )
-    with run_server(app) as address, httpx.Client(base_url=address) as client:
+    with run_server(app) as studio_url, httpx.Client(base_url=studio_url) as client:
         run = client.post("/api/runs", json={}).json()["run"]
         body = {"path": "input/large", "size": 2 * MEGABYTE}
         answer = client.post(f"/api/runs/{run}/uploads", json=body)

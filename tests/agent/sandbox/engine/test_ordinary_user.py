@@ -132,7 +132,7 @@ def observations(app: AppProcess) -> list[str]:
 
 
 def run_to_end(app: AppProcess, submit: Callable[[Client], str]) -> str:
-    client = Client(app.address, verbose=False)
+    client = Client(app.studio_url, verbose=False)
     run = submit(client)
     list(client.submit(run, api_name="/follow"))
     return run
@@ -160,7 +160,7 @@ def test_a_run_works_with_quota_restart_and_removal(
     assert "403\n[The network refused 10.0.0.1:80" in observations(app)[1]
     assert "disk" in observations(app)[2]
 
-    run_url = f"{app.address}/api/runs/{run}"
+    run_url = f"{app.studio_url}/api/runs/{run}"
     assert httpx.get(f"{run_url}/files/output/closed/file").text == "kept\n"
     view = httpx.get(f"{run_url}/view/output/table.csv").raise_for_status().json()
     assert view["kind"] == "table"

@@ -112,7 +112,7 @@ def test_a_run_without_network_works(
     assert "PermissionError" in inspection
     assert "Read-only file system" in inspection
     assert "disk" in observations(app)[2]
-    assert httpx.get(f"{app.address}/api/runs/{run}/files/output/closed/file").text == "kept\n"
+    assert httpx.get(f"{app.studio_url}/api/runs/{run}/files/output/closed/file").text == "kept\n"
 
     instance_id = get_instance_id(app)
     assert [each.state for each in list_containers(client, instance_id)] == ["running"]
@@ -128,7 +128,7 @@ def test_a_run_without_network_works(
         "restarted",
     ]
 
-    httpx.delete(f"{app.address}/api/runs/{run}").raise_for_status()
+    httpx.delete(f"{app.studio_url}/api/runs/{run}").raise_for_status()
     wait_until(lambda: not list_containers(client, instance_id))
     assert not list((app.data / "sandboxes").iterdir())
     assert "Traceback" not in app.log()
@@ -141,7 +141,7 @@ def test_a_run_with_a_network_is_refused_and_the_log_explains_it(
     (end,) = app.round_ends()
     assert (end.status, end.reason) == ("failed", NETWORK_REFUSED)
     assert not list_containers(client, get_instance_id(app))
-    health = httpx.get(f"{app.address}/healthz").json()
+    health = httpx.get(f"{app.studio_url}/healthz").json()
     assert health["ok"]
     assert "This container engine is Podman" in health["engine"]["detail"]
     assert "ready: This container engine is Podman" in app.log()

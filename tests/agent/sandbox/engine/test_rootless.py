@@ -114,7 +114,7 @@ def test_a_run_works_with_quota_restart_and_removal(
     assert "The sandbox's disk is full" in observations(app)[1]
     assert "\n0\nnobody" in observations(app)[2]
 
-    run_url = f"{app.address}/api/runs/{run}"
+    run_url = f"{app.studio_url}/api/runs/{run}"
     assert httpx.get(f"{run_url}/files/output/closed/file").text == "kept\n"
 
     app.kill()
@@ -168,8 +168,8 @@ def test_deleted_files_of_other_programs_are_not_counted(
 
 
 def test_unenforced_limits_are_reported(app: AppProcess, rootless: docker.DockerClient) -> None:
-    wait_until(lambda: httpx.get(f"{app.address}/healthz").json()["ok"])
-    engine_detail = httpx.get(f"{app.address}/healthz").json()["engine"]["detail"]
+    wait_until(lambda: httpx.get(f"{app.studio_url}/healthz").json()["ok"])
+    engine_detail = httpx.get(f"{app.studio_url}/healthz").json()["engine"]["detail"]
     names = unenforced_limits(rootless)
     assert (", ".join(names) in engine_detail) if names else not engine_detail
     assert f"ready: {engine_detail}".rstrip(": ") in app.log()

@@ -22,19 +22,19 @@ REFUSED = ("Content Security Policy", "sandboxed", "Framing", "status of 404", "
 class Tab:
     """A tab with a run's pages in it."""
 
-    def __init__(self, studio: StudioTab, address: str) -> None:
-        self.studio, self.tab, self.address = studio, studio.page, address
-        self.run = httpx.post(f"{address}/api/runs").json()["run"]
+    def __init__(self, studio: StudioTab, studio_url: str) -> None:
+        self.studio, self.tab, self.studio_url = studio, studio.page, studio_url
+        self.run = httpx.post(f"{studio_url}/api/runs").json()["run"]
 
     def upload(self, path: str, content: str | bytes) -> None:
         """Put a file into the workspace, in place of the one that is there."""
-        address = f"{self.address}/api/runs/{self.run}/files/{quote(path)}"
-        httpx.delete(address).raise_for_status()
+        file_url = f"{self.studio_url}/api/runs/{self.run}/files/{quote(path)}"
+        httpx.delete(file_url).raise_for_status()
         body = content.encode() if isinstance(content, str) else content
-        httpx.put(address, content=body).raise_for_status()
+        httpx.put(file_url, content=body).raise_for_status()
 
     def show(self, name: str = "page.html") -> FrameLocator:
-        self.studio.open(f"{self.address}/?run={self.run}")
+        self.studio.open(f"{self.studio_url}/?run={self.run}")
         self.studio.file(name).click()
         return self.frame
 
@@ -44,13 +44,13 @@ class Tab:
 
 
 @pytest.fixture
-def tab(browser: Browser, address: str) -> Iterator[Tab]:
+def tab(browser: Browser, studio_url: str) -> Iterator[Tab]:
     context = browser.new_context(viewport={"width": WIDE[0], "height": WIDE[1]})
-    made = Tab(StudioTab(context.new_page()), address)
+    made = Tab(StudioTab(context.new_page()), studio_url)
     yield made
     assert made.tab.evaluate("window.hacked") is None
     context.close()
-    httpx.delete(f"{address}/api/runs/{made.run}").raise_for_status()  # drafts are limited
+    httpx.delete(f"{studio_url}/api/runs/{made.run}").raise_for_status()  # drafts are limited
     said = [each for each in made.studio.errors if not any(word in each for word in REFUSED)]
     assert said == []
 
@@ -155,7 +155,7 @@ def test_a_page_asks_nothing_of_anybody(tab: Tab) -> None:
         expect(frame.locator("body")).not_to_contain_text("A page.")
         assert said_to(listener) == b""
         assert len(tab.tab.context.pages) == 1
-        assert tab.tab.url.startswith(tab.address)
+        assert tab.tab.url.startswith(tab.studio_url)
         listed = tab.tab.locator(".outside")
         expect(listed).to_contain_text("127.0.0.1")
         listed.locator("summary").click()
@@ -307,7 +307,12 @@ def open_in(browser: Browser, tab: Tab) -> Tab:
     """The same run in a tab of another browser."""
     other = Tab.__new__(Tab)
     page = browser.new_page()
-    other.studio, other.tab, other.address, other.run = StudioTab(page), page, tab.address, tab.run
+    other.studio, other.tab, other.studio_url, other.run = (
+        StudioTab(page),
+        page,
+        tab.studio_url,
+        tab.run,
+    )
     return other
 
 

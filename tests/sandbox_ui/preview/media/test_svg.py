@@ -212,15 +212,15 @@ def heard(listener: socket.socket) -> bytes:
 
 
 @pytest.mark.browser
-def test_opened_by_its_address_it_reaches_nothing_either(browser: Browser, address: str) -> None:
+def test_opened_by_its_address_it_reaches_nothing_either(browser: Browser, studio_url: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         elsewhere = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        run = httpx.post(f"{address}/api/runs").json()["run"]
-        file = f"{address}/api/runs/{run}/files/output/hostile.svg"
+        run = httpx.post(f"{studio_url}/api/runs").json()["run"]
+        file = f"{studio_url}/api/runs/{run}/files/output/hostile.svg"
         httpx.put(file, content=HOSTILE.replace("ELSEWHERE", elsewhere)).raise_for_status()
         page = browser.new_page()
         with page.expect_event("console", lambda said: "sandboxed" in said.text):
-            page.goto(f"{address}/api/runs/{run}/view/output/hostile.svg?as=drawing&thumb=320")
+            page.goto(f"{studio_url}/api/runs/{run}/view/output/hostile.svg?as=drawing&thumb=320")
         assert page.evaluate("document.documentElement.localName") == "svg"
         assert page.evaluate("window.hacked") is None
         page.close()

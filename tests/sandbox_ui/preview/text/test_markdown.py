@@ -90,8 +90,8 @@ def test_what_a_model_says_leads_to_the_web_only() -> None:
     assert "<math" in html
 
 
-def test_a_text_of_more_than_a_megabyte_is_refused(address: str) -> None:
-    answer = httpx.post(f"{address}/api/markdown", content=b"x" * 1_100_000)
+def test_a_text_of_more_than_a_megabyte_is_refused(studio_url: str) -> None:
+    answer = httpx.post(f"{studio_url}/api/markdown", content=b"x" * 1_100_000)
     assert answer.status_code == 413
     assert "longer than" in answer.json()["error"]
 

@@ -16,8 +16,8 @@ from tests.sandbox_ui.routes.test_routes import ENDED, STARTED, write_step
 
 
 @pytest.fixture(scope="module")
-def client(address: str) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=address) as client:
+def client(studio_url: str) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=studio_url) as client:
         yield client
 
 
@@ -105,13 +105,13 @@ def test_downloads_have_an_etag_and_can_be_resumed(
     client: httpx.Client, run: str, folder: RunFolder
 ) -> None:
     (folder.workspace / "a").write_text("abcdef")
-    address = f"/api/runs/{run}/files/a"
-    head = client.head(address)
+    file_url = f"/api/runs/{run}/files/a"
+    head = client.head(file_url)
     etag = head.headers["etag"]
     assert (head.status_code, head.content, head.headers["content-length"]) == (200, b"", "6")
-    rest = client.get(address, headers={"Range": "bytes=3-", "If-Range": etag})
+    rest = client.get(file_url, headers={"Range": "bytes=3-", "If-Range": etag})
     assert (rest.status_code, rest.text) == (206, "def")
-    assert client.get(address, headers={"If-None-Match": etag}).status_code == 304
+    assert client.get(file_url, headers={"If-None-Match": etag}).status_code == 304
     (folder.workspace / "a").write_text("another")
-    whole = client.get(address, headers={"Range": "bytes=3-", "If-Range": etag})
+    whole = client.get(file_url, headers={"Range": "bytes=3-", "If-Range": etag})
     assert (whole.status_code, whole.text) == (200, "another")

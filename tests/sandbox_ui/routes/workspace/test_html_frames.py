@@ -15,8 +15,8 @@ BASE = "http://studio.example:7860/"
 
 
 @pytest.fixture(scope="module")
-def client(address: str) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=address) as client:
+def client(studio_url: str) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=studio_url) as client:
         yield client
 
 

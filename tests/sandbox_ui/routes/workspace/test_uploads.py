@@ -24,8 +24,8 @@ ROOT = Path(__file__).parents[4]
 
 
 @pytest.fixture(scope="module")
-def client(address: str) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=address, timeout=30) as client:
+def client(studio_url: str) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=studio_url, timeout=30) as client:
         yield client
 
 
@@ -248,8 +248,8 @@ def test_a_disk_that_fills_up_is_said_and_leaves_nothing(tmp_path: Path) -> None
             _without_a_floor(),
             run_server(
                 create_app(Settings(data=tmp_path), LocalSandboxProvider(tmp_path))
-            ) as address,
-            httpx.Client(base_url=address, timeout=30) as client,
+            ) as studio_url,
+            httpx.Client(base_url=studio_url, timeout=30) as client,
         ):
             run = client.post("/api/runs").json()["run"]
             root = RunFolder.open(tmp_path, run).workspace
@@ -351,17 +351,17 @@ def test_a_file_is_replaced_only_if_it_is_still_the_one_that_was_seen(
 ) -> None:
     (workspace / "output" / "a.sh").write_text("old")
     (workspace / "output" / "a.sh").chmod(0o755)
-    address = f"/api/runs/{run}/files/output/a.sh"
-    seen = client.get(address).headers["etag"]
-    saved = client.put(address, content=b"new", headers={"If-Match": seen})
+    file_url = f"/api/runs/{run}/files/output/a.sh"
+    seen = client.get(file_url).headers["etag"]
+    saved = client.put(file_url, content=b"new", headers={"If-Match": seen})
     assert (saved.status_code, saved.json()["path"]) == (200, "output/a.sh")
     assert (workspace / "output" / "a.sh").read_text() == "new"
     assert (workspace / "output" / "a.sh").stat().st_mode & 0o777 == 0o755
-    assert saved.headers["etag"] == client.head(address).headers["etag"]
-    late = client.put(address, content=b"late", headers={"If-Match": seen})
+    assert saved.headers["etag"] == client.head(file_url).headers["etag"]
+    late = client.put(file_url, content=b"late", headers={"If-Match": seen})
     assert (late.status_code, "has changed" in late.json()["error"]) == (412, True)
     (workspace / "output" / "a.sh").unlink()
-    gone = client.put(address, content=b"late", headers={"If-Match": saved.headers["etag"]})
+    gone = client.put(file_url, content=b"late", headers={"If-Match": saved.headers["etag"]})
     assert gone.status_code == 412
     assert list((workspace / "output").iterdir()) == []
 
@@ -373,11 +373,11 @@ def test_a_document_is_counted_once_a_version(
     client: httpx.Client, run: str, workspace: Path
 ) -> None:
     (workspace / "input" / "a.txt").write_text("four words are here")
-    address = f"/api/runs/{run}/document-info/input/a.txt"
-    about = client.get(address).json()
+    info_url = f"/api/runs/{run}/document-info/input/a.txt"
+    about = client.get(info_url).json()
     assert about == {"pages": None, "words": 4, "tokens": 5, "characters": 19, "reason": ""}
     (workspace / "input" / "a.txt").write_text("two words")
-    assert client.get(address).json()["words"] == 2
+    assert client.get(info_url).json()["words"] == 2
 
 
 def test_documents_without_text_are_reported(

@@ -44,8 +44,8 @@ class Steps:
 
 
 @pytest.fixture
-def steps(address: str, data: Path) -> Iterator[Steps]:
-    with httpx.Client(base_url=address, timeout=30) as client:
+def steps(studio_url: str, data: Path) -> Iterator[Steps]:
+    with httpx.Client(base_url=studio_url, timeout=30) as client:
         yield Steps(data, client)
 
 
@@ -76,8 +76,8 @@ def test_old_versions_support_ranges(steps: Steps) -> None:
     steps.write("a.txt", "0123456789")
     steps.take()
     steps.write("a.txt", "")
-    address = f"/api/runs/{steps.run}/files/a.txt?step=1"
-    got = steps.client.get(address, headers={"Range": "bytes=3-5"})
+    file_url = f"/api/runs/{steps.run}/files/a.txt?step=1"
+    got = steps.client.get(file_url, headers={"Range": "bytes=3-5"})
     assert (got.status_code, got.text) == (206, "345")
 
 
@@ -124,8 +124,8 @@ def test_any_name_has_versions(steps: Steps) -> None:
     assert steps.get("files", name, step=1).text == "one"
 
 
-def test_a_run_without_a_record_has_no_versions(address: str) -> None:
-    with httpx.Client(base_url=address) as client:
+def test_a_run_without_a_record_has_no_versions(studio_url: str) -> None:
+    with httpx.Client(base_url=studio_url) as client:
         run = client.post("/api/runs").json()["run"]
         refused = client.get(f"/api/runs/{run}/files/a?step=1")
         assert refused.json()["error"] == "“a” was not there after step 1."
